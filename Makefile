@@ -1,0 +1,48 @@
+PYTHON ?= python3
+VENV ?= .venv
+DATA ?= ../shared/data
+BENCH_ARGS ?=
+
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+BENCH_READY := $(VENV)/.ready-bench
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+demo: $(READY)  ## train on the RCV1 sample in examples/data; leaves build/demo.svg
+	$(BIN)/python examples/demo.py
+
+test: $(READY)  ## run the tests
+	$(BIN)/python -m pytest
+
+check: $(READY)  ## format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(READY)  ## put the code into its one format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(BENCH_READY)  ## speed and memory beside other learners (BENCH_ARGS=..., DATA=folder)
+	$(BIN)/python -m benchmarks $(if $(wildcard $(DATA)),--data $(DATA)) $(BENCH_ARGS)
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "thresher needs Python 3.11 or newer; name one: make PYTHON=python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+$(BENCH_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@touch $@

@@ -1,0 +1,69 @@
+"""``python -m benchmarks``: run all benchmarks, or some."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from benchmarks import accuracy, growing, learning, parsing, passes, processes, real, report, rules, startup
+from benchmarks.report import Reach
+from benchmarks.setting import Setting
+
+BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
+    "learning": learning.run,
+    "parsing": parsing.run,
+    "process": processes.run,
+    "second-pass": passes.run,
+    "startup": startup.run,
+    "growing": growing.run,
+    "rules": rules.run,
+    "accuracy": accuracy.run,
+    "real": real.run,
+}
+LOADS = Path(__file__).parent.parent / "build" / "loads"
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--loads", type=Path, default=LOADS, metavar="DIR", help="where made data are kept")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of real data sets")
+    parser.add_argument(
+        "--scale", type=float, default=0.1, metavar="F", help="share of the rows; 1: as published"
+    )
+    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="measurements of each")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=20,
+        metavar="S",
+        help="seconds a table may spend on measuring again what other work has disturbed",
+    )
+    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, metavar="NAME", help="some of them")
+    parser.add_argument("--list", action="store_true", help="say what there is")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run, printing tables as they are done and the goals at the end."""
+    chosen = options()
+    if chosen.list:
+        for name, run in BENCHMARKS.items():
+            print(f"{name:12} {(import_module(run.__module__).__doc__ or '').splitlines()[0]}")
+        return
+    setting = Setting(chosen.loads.resolve(), chosen.data, chosen.scale, chosen.repeat, chosen.patience)
+    print(report.machine())
+    print(
+        f"scale {setting.scale:g}, medians of {setting.repeat} runs in turn; 'least' is the shortest,"
+        " 'others' the cores that other work kept busy meanwhile"
+    )
+    found: list[Reach] = []
+    for name in chosen.only or BENCHMARKS:
+        found += BENCHMARKS[name](setting)
+    report.reaches(found)
+
+
+if __name__ == "__main__":
+    main()

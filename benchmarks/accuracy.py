@@ -1,0 +1,58 @@
+"""Test error and non-zeros after one pass over the text."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks import loads, peers, report
+from benchmarks.learning import in_memory
+from benchmarks.report import Reach
+from benchmarks.setting import Setting
+from thresher.learning import api
+
+BEST = "ftrl:alpha=2,beta=0,l1=3"
+COMMANDS: tuple[tuple[str, str | None], ...] = (
+    (BEST, None),
+    ("ftrl:alpha=2,beta=0,l1=2", None),
+    ("ftrl:alpha=2,beta=0,l1=8", None),
+    ("ftrl", None),
+)
+
+
+def run(setting: Setting) -> list[Reach]:
+    """Learn, test, print, judge."""
+    files = setting.rcv1like
+    rows, best = [], (1.0, 0)
+    for rule, rate in COMMANDS:
+        begun = time.perf_counter()
+        model = api.train(files.train, rule, rate=rate)
+        wall = time.perf_counter() - begun
+        error, nonzero = api.evaluate(model, files.test)["error"], model.nonzero
+        best = (error, nonzero) if rule == BEST else best
+        command = f"thresher train --rule {rule}" + (f" --rate {rate}" if rate else "")
+        rows.append((command, f"{error:.2%}", f"{nonzero:,}", f"{wall:.2f}"))
+    report.table(
+        "one pass over the text, then the test set (seconds: scikit-learn's without reading)",
+        ("", "test error", "non-zeros", "wall s"),
+        [*rows, *_peers(setting)],
+    )
+    good = best[0] <= 0.046 and best[1] <= 2400
+    measured = f"{best[0]:.2%} with {best[1]:,}: --rule {BEST}"
+    return [Reach("test error with non-zeros", "<= 4.6 % with <= 2,400", measured, setting.met(good))]
+
+
+def _peers(setting: Setting) -> list[tuple[str, str, str, str]]:
+    files, rows = setting.rcv1like, list[tuple[str, peers.Scored]]()
+    if peers.installed("vowpalwabbit"):
+        twins = loads.vw_text(files.train), loads.vw_text(files.test)
+        for options in ("--ftrl --ftrl_alpha 2 --l1 3", "-l 1 --l1 3e-6", "--coin"):
+            with TemporaryDirectory(dir=setting.loads) as folder:
+                found = peers.vw_scored(*twins, options, Path(folder))
+            rows.append((f"Vowpal Wabbit {options}", found))
+    if peers.installed("sklearn"):
+        train, test = (in_memory(path) for path in files)
+        for alpha in (3e-6, 1e-5):
+            rows.append((f"scikit-learn SGD L1, alpha={alpha:g}", peers.sklearn_scored(train, test, alpha)))
+    return [(name, f"{f.error:.2%}", f"{f.nonzero:,}", f"{f.sample.wall:.2f}") for name, f in rows]

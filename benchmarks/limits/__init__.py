@@ -1,0 +1,51 @@
+"""What plain C takes for the same work on this machine: what thresher's speed is measured against.
+
+`parse`   svmlight text in memory to numbers        FILE [REPS]
+`sgd`     one pass of truncated gradient in memory  TRAIN TEST ETA0 L1 [REPS]
+`stream`  from the file to weights, one core        TRAIN ETA0 L1
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+SOURCES = Path(__file__).parent
+CACHE_DIR = SOURCES.parent.parent / "build" / "limits"
+PROGRAMS = ("parse", "sgd", "stream")
+
+
+def build(cache_dir: Path = CACHE_DIR) -> dict[str, Path] | None:
+    """Compile every reference that is older than its sources.
+
+    The compiler is $CC, gcc or cc, the first that exists; None where there is none.
+    """
+    compiler = next(filter(None, map(shutil.which, (os.environ.get("CC", ""), "gcc", "cc"))), None)
+    if compiler is None:
+        return None
+    cache_dir.mkdir(parents=True, exist_ok=True)
+    newest = max(path.stat().st_mtime for path in SOURCES.glob("*.[ch]"))
+    programs = {name: cache_dir / name for name in PROGRAMS}
+    for name, program in programs.items():
+        if not program.exists() or program.stat().st_mtime < newest:
+            source = SOURCES / f"{name}.c"
+            subprocess.run(
+                [compiler, "-O3", "-march=native", "-o", str(program), str(source), "-lm"], check=True
+            )
+    return programs
+
+
+def run(name: str, *args: str | Path | float, cache_dir: Path = CACHE_DIR) -> dict[str, float]:
+    """The figures that one reference prints, by name; `wall_s` is in all of them.
+
+    Raises:
+        RuntimeError: there is no C compiler.
+        subprocess.CalledProcessError: the program failed, for instance for want of its file.
+    """
+    programs = build(cache_dir)
+    if programs is None:
+        raise RuntimeError("no C compiler found: install gcc, or name one in CC")
+    command = [str(programs[name]), *map(str, args)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    pairs = (word.split("=", 1) for word in done.stdout.split()[1:])
+    return {key: float(value) for key, value in pairs}

@@ -1,0 +1,68 @@
+"""svmlight text to numbers, nothing done with them: thresher on one thread and two, plain C."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import measure, report
+from benchmarks.measure import Sample, timed
+from benchmarks.report import Reach
+from benchmarks.setting import Setting
+from thresher.data import open_source
+from thresher.data.sources.blocks import BLOCK_BYTES, BlockReader, TextBuffer
+from thresher.data.sources.parsed import Arenas
+from thresher.data.sources.svmlight import SvmlightParser
+
+C_PARSER, ALONE = "C parser, text in memory", "thresher, parser alone"
+ONE, TWO = "thresher, whole source, 1 thread", "thresher, whole source, 2 threads"
+
+
+def source_pass(path: Path, threads: int) -> None:
+    """Read and parse a file as training does, dropping every chunk."""
+    for _ in open_source(path, threads=threads).chunks():
+        pass
+
+
+def parser_alone(path: Path) -> Sample:
+    """Seconds in the parser only; reading each block before it is not counted."""
+    blocks, parser = BlockReader([str(path)]), SvmlightParser("binary", "fail", Arenas(4))
+    buffer, wall, cpu = TextBuffer(BLOCK_BYTES), 0.0, 0.0
+    while (block := blocks.fill(buffer)) is not None:
+        begun = time.perf_counter(), time.process_time()
+        parser.parse(block)
+        wall, cpu = wall + time.perf_counter() - begun[0], cpu + time.process_time() - begun[1]
+    blocks.close()
+    return Sample(wall, cpu)
+
+
+def run(setting: Setting) -> list[Reach]:
+    """Measure, print, judge. The text is in the page cache after the first, unmeasured pass."""
+    path, size = setting.rcv1like.train, setting.rcv1like.megabytes
+    contenders: dict[str, Callable[[], Sample]] = {}
+    if setting.compiler:
+        contenders[C_PARSER] = lambda: measure.reference("parse", path, 3)
+    contenders[ALONE] = lambda: parser_alone(path)
+    contenders[ONE] = lambda: timed(lambda: source_pass(path, 1))
+    contenders[TWO] = lambda: timed(lambda: source_pass(path, 2))
+    found = setting.in_turn(contenders, warm=(ALONE, TWO))
+    report.times(f"parsing {size:.0f} MB of svmlight text", found, C_PARSER, {"MB/s": size})
+    alone, alone_text = report.ratio(found, C_PARSER, ALONE)
+    source, source_text = report.ratio(found, C_PARSER, ONE)
+    twice, twice_text = report.ratio(found, ONE, TWO)
+    return [
+        Reach(
+            "parser alone, one thread : C parser",
+            ">= 0.8",
+            alone_text,
+            alone >= 0.8 if alone == alone else None,
+        ),
+        Reach(
+            "whole source, one thread : C parser",
+            ">= 0.8",
+            source_text,
+            source >= 0.8 if source == source else None,
+        ),
+        Reach("whole source, two threads : one", ">= 1.7", twice_text, twice >= 1.7),
+    ]

@@ -1,0 +1,108 @@
+"""What a run prints: the machine, versions, aligned tables, and which reaches were met."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.measure import Summary
+
+PACKAGES = ("thresher", "numpy", "numba", "scikit-learn", "vowpalwabbit", "river")
+
+
+class Reach(NamedTuple):
+    """A goal and what was measured."""
+
+    what: str
+    goal: str
+    measured: str
+    met: bool | None
+    """None where it cannot be said, for instance at a smaller scale"""
+
+
+def version(package: str) -> str | None:
+    """Of an installed package; thresher may lie beside its sources only."""
+    if package == "thresher":
+        import thresher
+
+        return thresher.__version__
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def processor() -> str:
+    """The name of the processor, as far as the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def machine() -> str:
+    """Processor, system and versions."""
+    found = ((package, version(package)) for package in PACKAGES)
+    packages = ", ".join(f"{package} {number or 'not installed'}" for package, number in found)
+    system = f"{platform.system()} {platform.release()}"
+    return (
+        f"{processor()}, {os.cpu_count()} cores; {system}; load {os.getloadavg()[0]:.1f}\n"
+        f"Python {platform.python_version()}, {packages}"
+    )
+
+
+def table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print an aligned table, the first column to the left."""
+    lines = [list(head), *map(list, rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
+    print(f"\n{title}")
+    for line in lines:
+        cells = [line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]
+        print("  " + "  ".join(cells).rstrip(), flush=True)
+
+
+def figure(value: float, form: str = ".3f") -> str:
+    """A number, or nothing where it is not known."""
+    return "" if value != value else format(value, form)
+
+
+def times(title: str, found: Mapping[str, Summary], baseline: str, units: Mapping[str, float]) -> None:
+    """Print wall, least, cpu, the ratio of walls to the `baseline`, and the wall by each unit.
+
+    A unit ``"MB/s": 905.1`` is an amount per second; ``"ns/nnz": 59e6`` nanoseconds by amount.
+    """
+    head = ["", "wall s", "least", "cpu s", "others", *units, f"x {baseline}"]
+    rows = []
+    for name, s in found.items():
+        per = [s.wall / n * 1e9 if unit.startswith("ns") else n / s.wall for unit, n in units.items()]
+        cells = [*(figure(v) for v in (s.wall, s.least, s.cpu)), figure(s.others, ".1f")]
+        cells += [figure(v, ".2f" if v < 100 else ",.0f") for v in per]
+        relative = found[baseline].wall if baseline in found else float("nan")
+        rows.append([name, *cells, figure(s.wall / relative, ".2f")])
+    table(title, head, rows)
+
+
+def ratio(found: Mapping[str, Summary], above: str, below: str) -> tuple[float, str]:
+    """Ratio of the median walls, and a text that gives that of the leasts too; NaN without either."""
+    if above not in found or below not in found:
+        return float("nan"), "not measured"
+    a, b = found[above], found[below]
+    return a.wall / b.wall, f"{a.wall / b.wall:.2f} (leasts {a.least / b.least:.2f})"
+
+
+def verdict(met: bool | None) -> str:
+    """As the last table shows it."""
+    return {True: "yes", False: "NO", None: "-"}[met]
+
+
+def reaches(found: Iterable[Reach]) -> None:
+    """Print all goals of a run."""
+    rows = [(r.what, r.goal, r.measured, verdict(r.met)) for r in found]
+    if rows:
+        table("reaches", ("", "goal", "measured", "met"), rows)

@@ -1,0 +1,54 @@
+"""What all benchmarks of a run share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from benchmarks import limits, measure
+from benchmarks.loads import Rcv1Like, rcv1like
+from benchmarks.measure import Sample, Summary
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where the data are, how much of them to use, how often to measure."""
+
+    loads: Path
+    data: Path | None
+    scale: float
+    repeat: int
+    patience: float
+
+    @cached_property
+    def rcv1like(self) -> Rcv1Like:
+        """The main load at this scale, made on first use."""
+        return rcv1like(self.loads, self.scale)
+
+    @cached_property
+    def compiler(self) -> bool:
+        """Whether the plain C references can be built."""
+        return limits.build() is not None
+
+    def c_program(self, name: str) -> Path:
+        """A plain C reference, where `compiler` holds."""
+        programs = limits.build()
+        assert programs is not None
+        return programs[name]
+
+    def in_turn(
+        self, contenders: Mapping[str, Callable[[], Sample]], warm: Sequence[str] = (), repeat: int = 0
+    ) -> dict[str, Summary]:
+        """See `measure.in_turn`."""
+        return measure.in_turn(contenders, repeat or self.repeat, self.patience, warm)
+
+    @property
+    def whole(self) -> bool:
+        """Whether this is the scale that goals in seconds are meant for."""
+        return self.scale == 1.0
+
+    def met(self, good: bool) -> bool | None:
+        """What to say of a goal in seconds."""
+        return good if self.whole else None

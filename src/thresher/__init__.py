@@ -1,0 +1,39 @@
+"""thresher: sparse linear models, learned from streams.
+
+>>> import thresher
+>>> model = thresher.train("examples/data/rcv1_train2000.dat.gz", rule="ftrl:alpha=0.5,l1=1")
+>>> model.nonzero < model.features_seen
+True
+
+Names are imported on first use, so importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from thresher._version import __version__
+
+if TYPE_CHECKING:
+    from thresher.data import Chunk, open_source
+    from thresher.engine.registry import part
+    from thresher.learning.api import evaluate, load, train
+    from thresher.learning.model import Model
+
+_HOMES = {
+    "Chunk": "thresher.data",
+    "Model": "thresher.learning.model",
+    "evaluate": "thresher.learning.api",
+    "load": "thresher.learning.api",
+    "open_source": "thresher.data",
+    "part": "thresher.engine.registry",
+    "train": "thresher.learning.api",
+}
+__all__ = ["Chunk", "Model", "__version__", "evaluate", "load", "open_source", "part", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'thresher' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

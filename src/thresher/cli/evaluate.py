@@ -1,0 +1,28 @@
+"""``thresher evaluate``."""
+
+from __future__ import annotations
+
+from thresher.cli import options
+
+NAME = "evaluate"
+SHORT = "Say how good a model is on labelled data."
+
+
+def command(
+    model: options.Model,
+    data: options.Data,
+    on_error: options.OnError = "fail",
+    threads: options.Threads = None,
+    as_json: options.Json = False,
+) -> None:
+    """Say how good a model is on labelled data: loss, and error and AUC (regression: RMSE)."""
+    from thresher.cli.output import show_figures, tell_skipped
+    from thresher.data import open_source
+    from thresher.learning import metrics, modelfile
+
+    readout, header = modelfile.load_readout(model)
+    source = open_source(data, domain=readout.loss.DOMAIN, on_error=on_error, threads=threads)
+    options.check_outputs([options.quarantine_of(on_error)], [model, *source.names])
+    figures = {**metrics.evaluate(readout, source).figures(), "nonzero": header["nonzero"]}
+    tell_skipped(source.report)
+    show_figures(figures, as_json)

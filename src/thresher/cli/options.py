@@ -1,0 +1,67 @@
+"""Options that several commands share, and what can be said against them before any work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thresher.cli.errors import UsageError
+
+_QUARANTINE = "quarantine="
+
+
+def _check_on_error(text: str) -> str:
+    if text not in ("fail", "skip") and (not text.startswith(_QUARANTINE) or text == _QUARANTINE):
+        raise typer.BadParameter(f"fail, skip or quarantine=FILE, not '{text}'")
+    return text
+
+
+Data = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA...",
+        show_default=False,
+        help="Files of svmlight text, globs, or - for standard input; plain, gzip, bz2, xz or zstd.",
+    ),
+]
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", show_default=False, help="A model written by thresher train.")
+]
+OnError = Annotated[
+    str,
+    typer.Option(
+        metavar="WHAT",
+        callback=_check_on_error,
+        help="What to do about a bad line: fail, skip, or quarantine=FILE.",
+    ),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="Threads that read and parse.  [default: one a processor, at most 4]"
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+
+
+def quarantine_of(on_error: str) -> Path | None:
+    """The file of ``quarantine=FILE``."""
+    return Path(on_error.removeprefix(_QUARANTINE)) if on_error.startswith(_QUARANTINE) else None
+
+
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
+    """Every output can be written and overwrites no input and no other output; OSError, UsageError."""
+    from thresher.learning.wholefile import check_writable
+
+    taken = {Path(name).resolve() for name in inputs if name != "-"}
+    for path in outputs:
+        if path is None:
+            continue
+        check_writable(path)
+        place = path.resolve()
+        if place in taken and (place.is_file() or not place.exists()):
+            raise UsageError(f"{path}: named twice; it would be overwritten")
+        taken.add(place)

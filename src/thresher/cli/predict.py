@@ -1,0 +1,60 @@
+"""``thresher predict``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thresher.cli import options
+from thresher.cli.errors import UsageError
+
+NAME = "predict"
+SHORT = "Print one prediction a row."
+
+
+class Output(StrEnum):
+    """What a line of predictions holds."""
+
+    margin = "margin"
+    probability = "probability"
+    label = "label"
+
+
+def command(
+    model: options.Model,
+    data: options.Data,
+    output_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--output-file", "-o", metavar="FILE", help="Where to write.  [default: standard output]"
+        ),
+    ] = None,
+    output: Annotated[
+        Output,
+        typer.Option(
+            metavar="margin|probability|label",
+            help="The weighted sum, the probability of the positive class, or the class (or mean).",
+        ),
+    ] = Output.margin,
+    on_error: options.OnError = "fail",
+    threads: options.Threads = None,
+) -> None:
+    """Print one prediction a row. DATA needs labels, any numbers: they are not looked at."""
+    from thresher.cli.output import output_file as opened
+    from thresher.cli.output import tell_skipped
+    from thresher.data import open_source
+    from thresher.learning import modelfile
+
+    readout, _ = modelfile.load_readout(model)
+    if output is Output.probability and not readout.loss.PROBABILITY:
+        raise UsageError("this model's loss gives no probabilities; use --output margin or label")
+    source = open_source(data, domain="real", on_error=on_error, threads=threads)
+    options.check_outputs([output_file, options.quarantine_of(on_error)], [model, *source.names])
+    with opened(output_file) as file:
+        for chunk in source.chunks():
+            predicted = readout.predict(chunk, output.value).tolist()
+            file.write("".join(f"{value:.9g}\n" for value in predicted))
+    tell_skipped(source.report)

@@ -1,0 +1,219 @@
+"""``thresher train``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from thresher.cli import options
+from thresher.cli import train_options as t
+from thresher.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from thresher.cli.watching import Quiet
+    from thresher.learning.model import Model
+    from thresher.learning.training import Outcome, Plan, Trainer
+
+NAME = "train"
+SHORT = "Learn a sparse linear model from a stream."
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """What the user asked for of the model; None: not said."""
+
+    rule: str | None
+    loss: str | None
+    rate: str | None
+    store: str | None
+    dtype: str | None
+    intercept: bool | None
+    seed: int | None
+
+    def model(self) -> Model:
+        """A new model."""
+        return _made(**{name: value for name, value in vars(self).items() if value is not None})
+
+    def check_same(self, model: Model) -> None:
+        """What was said beside --resume must be what the checkpoint says."""
+        from thresher import parts
+        from thresher.learning import modelfile
+
+        have = modelfile.header_of(model)
+        store, dtype = self.store or model.store, self.dtype or str(model.dtype)
+        seed = model.seed if self.seed is None else self.seed
+        wanted = modelfile.header_of(
+            _made(rule=model.rule, loss=model.loss, store=store, dtype=dtype, seed=seed)
+        )
+        wanted["has_intercept"] = have["has_intercept"] if self.intercept is None else self.intercept
+        for kind in ("rule", "loss", "rate"):
+            said = getattr(self, kind)
+            wanted[kind] = have[kind] if said is None else parts.spec_of(parts.make(kind, said))
+        for name in ("rule", "loss", "rate", "store", "dtype", "has_intercept", "seed"):
+            if wanted[name] != have[name]:
+                option = name.removeprefix("has_")
+                raise UsageError(
+                    f"the checkpoint was made with --{option} {have[name]}; leave --{option} out"
+                )
+
+
+def _made(**wanted: Any) -> Model:
+    from thresher.learning.model import Model
+
+    try:
+        return Model(**wanted)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What is read, and how."""
+
+    data: list[str]
+    holdout: str | None
+    on_error: str
+    threads: int | None
+    cache: bool
+
+
+def command(
+    data: options.Data,
+    model: t.ModelFile,
+    rule: t.Rule = None,
+    loss: t.Loss = None,
+    rate: t.Rate = None,
+    passes: t.Passes = 1,
+    holdout: t.Holdout = None,
+    early_stop: t.EarlyStop = None,
+    report_every: t.ReportEvery = None,
+    store: t.Store = None,
+    dtype: t.Dtype = None,
+    intercept: t.Intercept = None,
+    seed: t.Seed = None,
+    checkpoint_every: t.CheckpointEvery = None,
+    resume: t.Resume = False,
+    on_error: options.OnError = "fail",
+    threads: options.Threads = None,
+    cache: t.Cache = True,
+    curve: t.Curve = None,
+    weights_only: t.WeightsOnly = False,
+    quiet: t.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Learn a sparse linear model from a stream, and say how well it predicted each example beforehand."""
+    from thresher.learning.training import Plan
+
+    if early_stop and not holdout:
+        raise UsageError("--early-stop needs --holdout")
+    options.check_outputs([model, curve, options.quarantine_of(on_error)], [])
+    every, held = _holdout(holdout)
+    checkpoint = model.with_name(f"{model.name}.checkpoint")
+    plan = Plan(
+        passes, report_every or 0, every, early_stop or 0, checkpoint, checkpoint_every=checkpoint_every or 0
+    )
+    wish = _Wish(rule, loss, rate, store, dtype, intercept, seed)
+    trainer = _trainer(
+        plan, wish, _Reading(data, held, on_error, threads, cache), resume, quiet, [model, curve]
+    )
+    outcome = _run(trainer)
+    _finish(trainer, outcome, model, curve, weights_only, as_json)
+
+
+def _holdout(text: str | None) -> tuple[int, str | None]:
+    """``every-10th`` as (10, None), a file as (0, file)."""
+    found = re.fullmatch(r"every-(\d+)(st|nd|rd|th)?", text or "")
+    if found is None:
+        return 0, text
+    every = int(found[1])
+    if every < 2:
+        raise UsageError("--holdout every-Nth: N must be at least 2")
+    return every, None
+
+
+def _trainer(
+    plan: Plan, wish: _Wish, reading: _Reading, resume: bool, quiet: bool, outputs: list[Path | None]
+) -> Trainer:
+    from thresher import parts
+    from thresher.cli.watching import watcher
+    from thresher.engine import jit
+    from thresher.learning import checkpoint
+    from thresher.learning.passes import Passes
+    from thresher.learning.training import Trainer
+
+    watching = watcher(quiet)
+    assert plan.checkpoint is not None
+    loaded = checkpoint.load(plan.checkpoint) if resume else None
+    if loaded is not None:
+        wish.check_same(loaded[0])
+    elif plan.checkpoint.exists():
+        watching.say(f"{plan.checkpoint} is left from an earlier run and not used; --resume goes on from it")
+    loss = loaded[0].loss if loaded else parts.make("loss", wish.loss or "logistic")
+    source, held = _sources(reading, loss.DOMAIN, outputs)
+    passes = Passes(source, plan.passes, cached=reading.cache)
+    model = loaded[0] if loaded else wish.model()
+    trainer = Trainer(model, passes.first, plan, reread=passes.later, holdout=held, watcher=watching)
+    if loaded is not None:
+        checkpoint.restore(trainer, plan.checkpoint, loaded[1], loaded[2])
+    if jit.FRESH and not quiet:
+        watching.say("compiling for this machine: some seconds, once")
+    return trainer
+
+
+def _sources(reading: _Reading, domain: str, outputs: list[Path | None]) -> tuple[Any, Any]:
+    """The data, and the hold-out file or None."""
+    from thresher.data import open_source
+
+    source = open_source(reading.data, domain=domain, on_error=reading.on_error, threads=reading.threads)
+    held = None
+    if reading.holdout is not None:
+        lenient = "fail" if reading.on_error == "fail" else "skip"
+        held = open_source(reading.holdout, domain=domain, on_error=lenient, threads=reading.threads)
+    names = [*source.names, *(held.names if held else [])]
+    if names.count("-") > 1:
+        raise UsageError("standard input cannot be both the data and the hold-out")
+    options.check_outputs([*outputs, options.quarantine_of(reading.on_error)], names)
+    return source, held
+
+
+def _run(trainer: Trainer) -> Outcome:
+    watching: Quiet = trainer.watcher  # type: ignore[assignment]
+    trainer.stopper.listen()
+    try:
+        return trainer.run()
+    finally:
+        trainer.stopper.close()
+        watching.close()
+
+
+def _finish(
+    trainer: Trainer, outcome: Outcome, path: Path, curve: Path | None, weights_only: bool, as_json: bool
+) -> None:
+    from thresher.cli.output import show_figures, tell_skipped
+    from thresher.learning import modelfile
+    from thresher.learning.wholefile import discard
+
+    modelfile.save(trainer.model, path, state=not weights_only)
+    if trainer.plan.checkpoint is not None:
+        discard(trainer.plan.checkpoint)
+    if curve is not None:
+        from thresher.cli.watching import write_curve
+
+        write_curve(curve, outcome.table)
+    for report in outcome.reports:
+        tell_skipped(report)
+    figures: dict[str, Any] = {
+        "examples": outcome.examples,
+        "passes": outcome.passes,
+        "progressive_loss": outcome.progressive_loss,
+        "nonzero": outcome.nonzero,
+        "features_seen": outcome.features_seen,
+        "seconds": round(outcome.seconds, 3),
+        "examples_per_second": round(outcome.examples_per_second),
+        "skipped": outcome.skipped,
+        "model": str(path),
+    }
+    figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}
+    show_figures(figures, as_json)

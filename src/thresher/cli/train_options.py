@@ -1,0 +1,71 @@
+"""The options of ``thresher train``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_SPEC = "NAME:FIELD=VALUE,..."
+
+ModelFile = Annotated[
+    Path, typer.Option("--model", "-m", metavar="MODEL", show_default=False, help="Where to write the model.")
+]
+Rule = Annotated[
+    str | None, typer.Option(metavar=_SPEC, help="Algorithm: see thresher rules.  [default: ftrl]")
+]
+Loss = Annotated[str | None, typer.Option(metavar=_SPEC, help="See thresher losses.  [default: logistic]")]
+Rate = Annotated[
+    str | None,
+    typer.Option(metavar=_SPEC, help="Step sizes, for rules that have them: see thresher rates."),
+]
+Passes = Annotated[int, typer.Option(metavar="N", min=1, help="Passes over the data.")]
+Holdout = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|every-Nth",
+        help="Evaluate after each pass on a file, or on every Nth example, which is then not learned from.",
+    ),
+]
+EarlyStop = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="Stop after N passes without a better hold-out loss, and keep the best pass."
+    ),
+]
+ReportEvery = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="Examples between lines of the table.  [default: 1, 2, 4, 8 and so on]"
+    ),
+]
+Store = Annotated[
+    str | None, typer.Option(metavar="STORE", help="growing, direct, or hashed:BITS.  [default: growing]")
+]
+Dtype = Annotated[
+    str | None,
+    typer.Option(metavar="float32|float64", help="Numbers of the state.  [default: float32]"),
+]
+Intercept = Annotated[
+    bool | None,
+    typer.Option("--intercept/--no-intercept", help="Learn an intercept.  [default: intercept]"),
+]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed of the hashed store.  [default: 0]")]
+CheckpointEvery = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="Examples between checkpoints, written to MODEL.checkpoint.  [default: only when stopped]",
+    ),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from MODEL.checkpoint.")]
+Cache = Annotated[bool, typer.Option(help="Let later passes read a binary cache made in the first.")]
+Curve = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Also write the table to a file, tab-separated.")
+]
+WeightsOnly = Annotated[
+    bool, typer.Option("--weights-only", help="Leave out of the model what learning could go on from.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No table, no bar.")]

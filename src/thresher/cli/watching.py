@@ -1,0 +1,113 @@
+"""The progressive table, and on a terminal a bar with the time left, on standard error."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from thresher.cli.output import shown
+
+if TYPE_CHECKING:
+    from thresher.learning.progress import PassEnd, Row
+
+_HEAD = (
+    f"{'examples':>12} {'since last':>10} {'average':>10} {'label':>9} {'prediction':>10} {'non-zero':>10}"
+    f" {'rows/s':>11}"
+)
+
+
+def _line(row: Row) -> str:
+    label = "" if math.isnan(row.label) else f"{row.label:.6g}"
+    return (
+        f"{row.examples:>12,} {row.loss_since:>10.6f} {row.average:>10.6f} {label:>9} {row.prediction:>10.4f}"
+        f" {row.nonzero:>10,} {row.rate:>11,.0f}"
+    )
+
+
+class Quiet:
+    """Only what the user must know."""
+
+    def row(self, row: Row) -> None:
+        """Nothing."""
+
+    def advance(self, examples: int, done: float | None) -> None:
+        """Nothing."""
+
+    def passed(self, end: PassEnd) -> None:
+        """Nothing."""
+
+    def say(self, message: str) -> None:
+        """Print a line."""
+        print(message, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Nothing to put away."""
+
+
+class Plain(Quiet):
+    """Lines as they come, for logs and pipes."""
+
+    def __init__(self) -> None:
+        self._begun = False
+
+    def row(self, row: Row) -> None:
+        """Print the row, the heading before the first."""
+        if not self._begun:
+            self._begun = True
+            self.say(_HEAD)
+        self.say(_line(row))
+
+    def passed(self, end: PassEnd) -> None:
+        """Print what the held-out examples say."""
+        if end.holdout is not None:
+            figures = ", ".join(f"{name} {shown(value)}" for name, value in end.holdout.items())
+            self.say(f"pass {end.number}, held-out: {figures}")
+
+
+class Terminal(Plain):
+    """The same above a bar with the time left."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        super().__init__()
+        self._console = Console(stderr=True, highlight=False)
+        columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+        self._bar = Progress(*columns, console=self._console, transient=True)
+        self._task: Any = None
+
+    def advance(self, examples: int, done: float | None) -> None:
+        """Move the bar."""
+        if self._task is None:
+            self._bar.start()
+            self._task = self._bar.add_task("", total=None if done is None else 1.0)
+        self._bar.update(self._task, description=f"{examples:,} examples", completed=done or 0.0)
+
+    def say(self, message: str) -> None:
+        """Print a line above the bar."""
+        self._console.print(message, markup=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+
+def watcher(quiet: bool) -> Quiet:
+    """What suits this standard error."""
+    if quiet:
+        return Quiet()
+    return Terminal() if sys.stderr.isatty() else Plain()
+
+
+def write_curve(path: Path, table: Iterable[Row]) -> None:
+    """The table as tab-separated values with a heading."""
+    from thresher.learning.progress import Row
+    from thresher.learning.wholefile import whole_file
+
+    rows = ["\t".join(Row._fields), *("\t".join(f"{value:.9g}" for value in row) for row in table)]
+    with whole_file(path) as file:
+        file.write("\n".join(rows) + "\n")

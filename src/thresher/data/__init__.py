@@ -1,0 +1,54 @@
+"""How bytes become Chunks. Knows no model."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from thresher.data.cache import CacheSource, CacheWriter, cache_entries, clear_cache, open_cache
+    from thresher.data.chunk import Chunk, Place, concat
+    from thresher.data.errors import BadLine, DataError
+    from thresher.data.report import Report
+    from thresher.data.source import MemorySource, Source
+    from thresher.data.sources import open_source
+
+_HOME = {
+    "BadLine": "errors",
+    "CacheSource": "cache",
+    "CacheWriter": "cache",
+    "Chunk": "chunk",
+    "DataError": "errors",
+    "MemorySource": "source",
+    "Place": "chunk",
+    "Report": "report",
+    "Source": "source",
+    "cache_entries": "cache",
+    "clear_cache": "cache",
+    "concat": "chunk",
+    "open_cache": "cache",
+    "open_source": "sources",
+}
+
+__all__ = [
+    "BadLine",
+    "CacheSource",
+    "CacheWriter",
+    "Chunk",
+    "DataError",
+    "MemorySource",
+    "Place",
+    "Report",
+    "Source",
+    "cache_entries",
+    "clear_cache",
+    "concat",
+    "open_cache",
+    "open_source",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'thresher.data' has no attribute '{name}'")
+    return getattr(import_module(f"thresher.data.{_HOME[name]}"), name)

@@ -1,0 +1,307 @@
+"""The binary cache of later passes: what a source yielded, ready to be mapped into memory.
+
+A cache file is named after the content of the data and the options that decide what becomes of it,
+so it is found again whatever the data files are called, and never for other content. It lies in
+``$THRESHER_CACHE_DIR``, the user's cache folder or a folder given, and may be removed at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import queue
+import secrets
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from thresher.data.chunk import Chunk, Place
+from thresher.data.errors import DataError
+from thresher.data.report import Report
+from thresher.engine.folders import cache_folder
+
+if TYPE_CHECKING:
+    from thresher.data.cachefile import BatchReader, BatchWriter, Note
+    from thresher.data.sources.text import TextSource
+
+_AHEAD = 4
+_STALE = 24 * 3600.0
+
+
+class CacheWarning(UserWarning):
+    """The cache could not be written or read; training goes on without it."""
+
+
+class CacheEntry(NamedTuple):
+    """A file of the cache."""
+
+    path: Path
+    bytes: int
+    modified: float
+    """seconds since 1970"""
+
+
+def data_cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
+    """The folder given, or ``data`` in the cache folder."""
+    return cache_folder() / "data" if folder is None else Path(folder)
+
+
+def cache_entries(folder: str | os.PathLike[str] | None = None) -> list[CacheEntry]:
+    """All finished and unfinished cache files, the latest first."""
+    entries = []
+    for pattern in ("*.arrow", "*.partial", "*.narrow"):
+        for path in data_cache_folder(folder).glob(pattern):
+            try:
+                status = path.stat()
+            except OSError:
+                continue
+            entries.append(CacheEntry(path, status.st_size, status.st_mtime))
+    return sorted(entries, key=lambda entry: -entry.modified)
+
+
+def clear_cache(folder: str | os.PathLike[str] | None = None) -> tuple[int, int]:
+    """Remove every cache file: ``(files, bytes)`` removed. Files in use elsewhere may stay."""
+    files = size = 0
+    for entry in cache_entries(folder):
+        if _remove(entry.path):
+            files, size = files + 1, size + entry.bytes
+    _remove(data_cache_folder(folder) / "contents.json")
+    return files, size
+
+
+def _remove(path: Path) -> bool:
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def _file_name(source: TextSource, fingerprint: str) -> str:
+    from thresher.data.cachefile import VERSION
+
+    size = sum(int(part.partition(".")[2], 16) for part in fingerprint.split("-"))
+    words = f"{VERSION}\n{source.identity}\n{fingerprint}"
+    return f"{size:x}-{hashlib.sha256(words.encode()).hexdigest()[:32]}.arrow"
+
+
+def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None) -> CacheSource | None:
+    """The cache of what `source` yields, if there is a good one.
+
+    The data are read for their hash only where a cache of the same size exists and they are not
+    known already. A damaged cache is removed.
+    """
+    place = data_cache_folder(folder)
+    size = "*" if source.total_bytes is None else f"{source.total_bytes:x}"
+    if not any(place.glob(f"{size}-*.arrow")) or not (source.rereadable or source.finished):
+        return None
+    path = place / _file_name(source, source.fingerprint())
+    if not path.exists():
+        return None
+    from thresher.data.cachefile import DamagedCacheError
+
+    try:
+        cached = CacheSource(path, source)
+    except DamagedCacheError as error:
+        _discarded(path, error)
+        return None
+    # lines rejected in an earlier process are not in the cache: they must be read to be written out
+    unwritten = source.on_error.path is not None and not source.finished
+    return None if unwritten and cached.whole.skipped else cached
+
+
+def _discarded(path: Path, error: Exception) -> None:
+    warnings.warn(f"a damaged cache is removed: {error}", CacheWarning, stacklevel=3)
+    _remove(path)
+
+
+class CacheWriter:
+    """Writes a cache beside training: `write` each chunk a source yields, then `commit`.
+
+    Make it before the pass begins. A thread of its own does the work. When the disk is full or
+    anything else goes wrong, a `CacheWarning` is given once and the cache is given up; training
+    is not disturbed.
+    """
+
+    def __init__(self, source: TextSource, folder: str | os.PathLike[str] | None = None) -> None:
+        self._source = source
+        source.keep_hash = True
+        self._folder = data_cache_folder(folder)
+        self._path = self._folder / f"{os.getpid()}-{secrets.token_hex(8)}.partial"
+        self._jobs: queue.Queue[tuple[Chunk, Note] | None] = queue.Queue(_AHEAD)
+        self._error: Exception | None = None
+        self._warned = False
+        self._shown = 0
+        self._writer: BatchWriter | None = None
+        self._thread = threading.Thread(target=self._work, name="thresher-cache", daemon=True)
+        self._thread.start()
+
+    def write(self, chunk: Chunk) -> None:
+        """Take the chunk that the source has just yielded."""
+        if self._error is not None:
+            self._warn()
+            return
+        place, after = (list(spot) if spot else None for spot in (chunk.place, chunk.after))
+        note = {"place": place, "after": after, "position": self._source.position_bytes}
+        self._jobs.put((chunk, {**note, **self._news()}))
+
+    def _news(self) -> Note:
+        """Counts so far, and the bad lines since the last chunk."""
+        report = self._source.report.as_dict()
+        bad = report.pop("first_bad")
+        news, self._shown = bad[self._shown :], len(bad)
+        return {"counts": report, "bad": news}
+
+    def _work(self) -> None:
+        from thresher.data.cachefile import BatchWriter
+
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for entry in cache_entries(self._folder):
+                if entry.path.suffix != ".arrow" and time.time() - entry.modified > _STALE:
+                    _remove(entry.path)
+            self._writer = BatchWriter(self._path)
+        except Exception as error:  # noqa: BLE001 whatever it is, it must not reach training
+            self._error = error
+        while (job := self._jobs.get()) is not None:
+            if self._error is None and self._writer is not None:
+                try:
+                    self._writer.write(*job)
+                except Exception as error:  # noqa: BLE001 likewise
+                    self._error = error
+
+    def commit(self) -> CacheSource | None:
+        """Finish the file and give it its name, at the end of a whole pass; None if it failed."""
+        self._stop()
+        if self._error is None and self._writer is not None:
+            try:
+                self._shown = 0  # the last note has all of the bad lines kept
+                self._writer.finish({"end": True, "place": None, "after": None, **self._news()})
+                path = self._folder / _file_name(self._source, self._source.fingerprint())
+                os.replace(self._path, path)
+                return CacheSource(path, self._source)
+            except Exception as error:  # noqa: BLE001 likewise
+                self._error = error
+        self._give_up()
+        self._warn()
+        return None
+
+    def abandon(self) -> None:
+        """Stop and remove what was written; does nothing after `commit`."""
+        self._stop()
+        self._give_up()
+
+    def _stop(self) -> None:
+        if self._thread.is_alive():
+            self._jobs.put(None)
+            self._thread.join()
+
+    def _give_up(self) -> None:
+        if self._writer is not None:
+            self._writer.abandon()
+            self._writer = None
+
+    def _warn(self) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"no cache is written: {self._error}", CacheWarning, stacklevel=3)
+
+
+class CacheSource:
+    """A finished cache as a `Source`: the chunks, places and report of the source it was written from.
+
+    A chunk found damaged ends the use of the cache: it is removed, and the pass goes on from the
+    same place with the text, if that can still be read.
+    """
+
+    def __init__(self, path: Path, origin: TextSource, threads: int | None = None) -> None:
+        from thresher.data.cachefile import BatchReader
+        from thresher.data.sources.parsed import Arenas
+        from thresher.data.sources.reader import default_threads
+
+        self.path = path
+        self._reader: BatchReader | None = BatchReader(path)
+        self._origin = origin
+        self._threads = threads or default_threads()
+        self._arenas = Arenas(self._threads + 4)
+        self.names = origin.names
+        self.total_bytes = origin.total_bytes
+        self.position_bytes = 0
+        self.report = Report()
+        self.rereadable = True
+        self.identity = origin.identity
+        self.whole = _report(self._reader.last, Report())
+        """the counts of a whole pass"""
+
+    def fingerprint(self) -> str:
+        """That of the data the cache was made of."""
+        return self._origin.fingerprint()
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """One pass, or what follows `start` (with `report` as it was there)."""
+        from thresher.data.cachefile import DamagedCacheError
+
+        if start is None:
+            self.report = Report()
+        place = start
+        if self._reader is not None:
+            try:
+                for chunk, note in self._read(self._reader, start):
+                    self.report = _report(note, self.report)
+                    self.position_bytes = note["position"]
+                    place = chunk.after
+                    yield chunk
+                self.report = _report(self._reader.last, Report())
+                return
+            except DamagedCacheError as error:
+                self._reader = None
+                _discarded(self.path, error)
+        yield from self._text(place)
+
+    def _read(self, reader: BatchReader, start: Place | None) -> Iterator[tuple[Chunk, Note]]:
+        first = 0 if start is None else _position(reader, start)
+        waiting: deque[Future[tuple[Chunk, Note]]] = deque()
+        with ThreadPoolExecutor(self._threads, "thresher-cache") as pool:
+            try:
+                for k in range(first, reader.count):
+                    waiting.append(pool.submit(reader.chunk, k, self._arenas))
+                    if len(waiting) > self._threads + 1:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _text(self, place: Place | None) -> Iterator[Chunk]:
+        if not self._origin.rereadable:
+            raise DataError(f"{self.path}: the cache is damaged and standard input is gone")
+        self._origin.report = self.report
+        for chunk in self._origin.chunks(place):
+            self.report, self.position_bytes = self._origin.report, self._origin.position_bytes
+            yield chunk
+        self.report = self._origin.report
+
+
+def _position(reader: BatchReader, start: Place) -> int:
+    """Index of the first chunk that does not begin before `start`."""
+    lo, hi = 0, reader.count
+    while lo < hi:
+        middle = (lo + hi) // 2
+        if tuple(reader.note(middle)["place"]) < start:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+def _report(note: Note, before: Report) -> Report:
+    """The report behind the chunk of `note`, given the one before it."""
+    report = Report.from_dict({**note["counts"], "first_bad": note["bad"]})
+    report.first_bad = [*before.first_bad, *report.first_bad]
+    return report

@@ -1,0 +1,203 @@
+"""One cache file: chunks as record batches of an Arrow IPC file.
+
+A batch has the columns `features` (large_list<struct<key, value>>: the list offsets are the
+chunk's `indptr`, the two children its `keys` and `values`), `label` and `weight`, and JSON beside
+it: place, counts so far, and a hash of all its numbers. A last batch without rows carries the final
+report; without it the file is not whole. Keys are uint32 as long as all of them fit.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk, Place
+from thresher.data.hash64 import Hash64
+from thresher.data.sources.parsed import Arenas
+
+VERSION = 1
+"""Of the layout; files of another version are not found."""
+
+Note = dict[str, Any]
+"""What is kept beside a batch."""
+
+_NOTE = b"thresher"
+_LARGEST_NARROW = 2**32 - 1
+_WINDOW = 16 << 20
+"""Bytes behind the current chunk that stay mapped."""
+
+
+class DamagedCacheError(Exception):
+    """A cache file that is not what was written."""
+
+
+def schema(key_type: Any) -> Any:
+    """Of a file with keys of `key_type`."""
+    feature = pa.struct([pa.field("key", key_type, False), pa.field("value", pa.float32(), False)])
+    return pa.schema(
+        [
+            pa.field("features", pa.large_list(pa.field("item", feature, False)), False),
+            pa.field("label", pa.float32(), False),
+            pa.field("weight", pa.float32(), False),
+        ],
+        metadata={"thresher-cache": str(VERSION)},
+    )
+
+
+def _hash(arrays: list[NDArray[Any]]) -> str:
+    total = Hash64()
+    for array in arrays:
+        total.update(array)
+    return f"{total.digest():016x}"
+
+
+def _arrays(batch: Any) -> list[NDArray[Any]]:
+    """indptr, keys, values, labels, weights of a batch, as views of its memory."""
+    lists = batch.column(0)
+    pairs = lists.values
+    columns = [lists.offsets, pairs.field(0), pairs.field(1), batch.column(1), batch.column(2)]
+    return [column.to_numpy(zero_copy_only=True) for column in columns]
+
+
+class BatchWriter:
+    """Writes chunks to `path`; any method raises `OSError` when the disk is full or failing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._key_type = pa.uint32()
+        self._open(path)
+
+    def _open(self, path: Path) -> None:
+        self._sink = open_sink(path)
+        self._writer = pa.ipc.new_file(self._sink, schema(self._key_type))
+
+    def write(self, chunk: Chunk, note: Note) -> None:
+        """Append one chunk and what is to be known about it."""
+        keys: NDArray[Any] = chunk.keys
+        if self._key_type == pa.uint32():
+            if chunk.nnz and int(keys.max()) > _LARGEST_NARROW:
+                self._widen()
+            else:
+                keys = keys.astype(np.uint32)
+        self._append([chunk.indptr, keys, chunk.values, chunk.labels, chunk.weights], note)
+
+    def _append(self, arrays: list[NDArray[Any]], note: Note) -> None:
+        indptr, keys, values, labels, weights = arrays
+        form = schema(self._key_type)
+        feature = form.field(0).type.value_field.type
+        pairs = pa.StructArray.from_arrays([pa.array(keys), pa.array(values)], fields=list(feature))
+        lists = pa.LargeListArray.from_arrays(pa.array(indptr), pairs, type=form.field(0).type)
+        batch = pa.record_batch([lists, pa.array(labels), pa.array(weights)], schema=form)
+        known = {**note, "hash": _hash(arrays)}
+        self._writer.write_batch(batch, custom_metadata={_NOTE: json.dumps(known).encode()})
+
+    def _widen(self) -> None:
+        """Write what there is once more with 64-bit keys: the first wide key has come late."""
+        self._close()
+        narrow = self._path.with_suffix(".narrow")
+        os.replace(self._path, narrow)
+        self._key_type = pa.uint64()
+        self._open(self._path)
+        try:
+            old = pa.ipc.open_file(pa.memory_map(str(narrow)))
+            for k in range(old.num_record_batches):
+                batch, extra = old.get_batch_with_custom_metadata(k)
+                indptr, keys, *others = _arrays(batch)
+                self._append([indptr, keys.astype(np.uint64), *others], json.loads(extra[_NOTE]))
+        finally:
+            narrow.unlink(missing_ok=True)
+
+    def finish(self, note: Note) -> None:
+        """Append the last batch and make sure all of it is on the disk."""
+        nothing = np.zeros(0, np.float32)
+        keys = np.zeros(0, np.uint32 if self._key_type == pa.uint32() else np.uint64)
+        self._append([np.zeros(1, np.int64), keys, nothing, nothing, nothing], note)
+        self._close()
+        with open(self._path, "rb") as file:
+            os.fsync(file.fileno())
+
+    def _close(self) -> None:
+        self._writer.close()
+        self._sink.close()
+
+    def abandon(self) -> None:
+        """Close, and remove the file."""
+        try:
+            self._close()
+        except (OSError, pa.ArrowException):
+            self._sink.close()
+        self._path.unlink(missing_ok=True)
+
+
+def open_sink(path: Path) -> Any:
+    """The file to write to."""
+    return pa.OSFile(str(path), "w")
+
+
+class BatchReader:
+    """Reads a cache file by memory map. `DamagedCacheError` wherever it is not what was written."""
+
+    def __init__(self, path: Path) -> None:
+        self._dropped = 0
+        try:
+            with open(path, "rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            buffer = pa.py_buffer(self._map)
+            self._base: int = buffer.address
+            self._file = pa.ipc.open_file(buffer)
+            self.count = self._file.num_record_batches - 1
+            self.last: Note = self._batch(self.count)[1]
+        except (OSError, pa.ArrowException, ValueError, KeyError, IndexError) as error:
+            raise DamagedCacheError(f"{path}: {error}") from error
+        if self.last.get("end") is not True:
+            raise DamagedCacheError(f"{path}: not finished")
+
+    def _batch(self, k: int) -> tuple[Any, Note]:
+        batch, extra = self._file.get_batch_with_custom_metadata(k)
+        note = json.loads(extra[_NOTE])
+        if not isinstance(note, dict):
+            raise ValueError("no note beside the batch")
+        return batch, note
+
+    def note(self, k: int) -> Note:
+        """What is known about chunk `k`."""
+        try:
+            return self._batch(k)[1]
+        except (OSError, pa.ArrowException, ValueError, KeyError) as error:
+            raise DamagedCacheError(str(error)) from error
+
+    def chunk(self, k: int, arenas: Arenas) -> tuple[Chunk, Note]:
+        """Chunk `k`, checked against its hash: views of the map, or wide keys in an arena."""
+        try:
+            batch, note = self._batch(k)
+            arrays = _arrays(batch)
+        except (OSError, pa.ArrowException, ValueError, KeyError) as error:
+            raise DamagedCacheError(str(error)) from error
+        if _hash(arrays) != note.get("hash"):
+            raise DamagedCacheError(f"chunk {k} has changed")
+        indptr, keys, values, labels, weights = arrays
+        self._drop_behind(labels.__array_interface__["data"][0] - self._base)
+        if keys.dtype != np.uint64:
+            wide = arenas.columns(0, len(keys)).keys
+            wide[:] = keys
+            keys = wide
+        place, after = (Place(*note[name]) if note[name] else None for name in ("place", "after"))
+        return Chunk(indptr, keys, values, labels, weights, None, place, after), note
+
+    def _drop_behind(self, offset: int) -> None:
+        """Let go of pages well before `offset`, so that a pass does not count as so much memory.
+
+        They stay in the system's cache, and a view of them that is still in use brings them back.
+        """
+        if not 0 <= offset - self._dropped <= 2 * _WINDOW:
+            end = max(offset - _WINDOW, 0) // mmap.PAGESIZE * mmap.PAGESIZE
+            begin, self._dropped = self._dropped, end
+            if begin < end and hasattr(mmap, "MADV_DONTNEED"):
+                self._map.madvise(mmap.MADV_DONTNEED, begin, end - begin)

@@ -1,0 +1,220 @@
+"""Chunk: some examples, as rows of a compressed sparse matrix with 64-bit keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thresher.data.errors import DataError
+
+_T = TypeVar("_T", bound=np.generic)
+
+
+class Place(NamedTuple):
+    """A line start in a source: file index, offset in uncompressed bytes, lines before it there."""
+
+    file: int
+    offset: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """n examples with nnz stored numbers in all.
+
+    A key stands once in a row, keys ascend within it. Values, labels and weights are finite, and
+    weights (importances) not negative. The arrays may share memory with others: do not write.
+    """
+
+    indptr: NDArray[np.int64]
+    """(n + 1,) row i is ``keys[indptr[i]:indptr[i + 1]]``; starts at 0"""
+    keys: NDArray[np.uint64]
+    """(nnz,) which feature"""
+    values: NDArray[np.float32]
+    """(nnz,) its value"""
+    labels: NDArray[np.float32]
+    """(n,)"""
+    weights: NDArray[np.float32]
+    """(n,) importance; 1 unless given"""
+    tags: tuple[str, ...] | None = None
+    """names of the n examples, where the source has them"""
+    place: Place | None = None
+    """where this chunk begins in its source"""
+    after: Place | None = None
+    """where the next one begins: a pass started there goes on behind this chunk"""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def nnz(self) -> int:
+        """Stored numbers in all rows."""
+        return len(self.keys)
+
+    def rows(self, lo: int, hi: int) -> Chunk:
+        """Rows ``lo <= i < hi`` (clipped like a slice); all but `indptr` are views."""
+        lo, hi, _ = slice(lo, hi).indices(len(self))
+        hi = max(lo, hi)
+        first, last = int(self.indptr[lo]), int(self.indptr[hi])
+        whole = lo == 0 and hi == len(self)
+        return Chunk(
+            self.indptr[: hi + 1] if lo == 0 else self.indptr[lo : hi + 1] - first,
+            self.keys[first:last],
+            self.values[first:last],
+            self.labels[lo:hi],
+            self.weights[lo:hi],
+            None if self.tags is None else self.tags[lo:hi],
+            self.place if lo == 0 else None,
+            self.after if whole else None,
+        )
+
+    def take(self, chosen: NDArray[np.bool_]) -> Chunk:
+        """The rows where `chosen` (n,) holds, copied, without a place."""
+        lengths = np.diff(self.indptr)
+        inside = np.repeat(chosen, lengths)
+        tags = self.tags
+        return Chunk(
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[chosen])]),
+            self.keys[inside],
+            self.values[inside],
+            self.labels[chosen],
+            self.weights[chosen],
+            None if tags is None else tuple(t for t, c in zip(tags, chosen, strict=True) if c),
+        )
+
+    def at(self, place: Place | None, after: Place | None = None) -> Chunk:
+        """The same examples, said to lie elsewhere."""
+        return replace(self, place=place, after=after)
+
+    @classmethod
+    def of_rows(
+        cls, rows: Iterable[tuple[float, Mapping[int, float]]], weights: ArrayLike | None = None
+    ) -> Chunk:
+        """A chunk of ``(label, {key: value})`` pairs; errors as `from_csr`."""
+        listed = list(rows)
+        lengths = [len(features) for _, features in listed]
+        try:
+            keys = np.array([key for _, row in listed for key in row], dtype=np.uint64)
+        except (OverflowError, TypeError, ValueError) as error:
+            raise DataError(f"feature keys are whole numbers from 0 to 2**64 - 1: {error}") from error
+        values = [value for _, row in listed for value in row.values()]
+        labels = [label for label, _ in listed]
+        return cls.from_csr(np.cumsum([0, *lengths]), keys, values, labels, weights)
+
+    @classmethod
+    def from_csr(
+        cls,
+        indptr: ArrayLike,
+        indices: ArrayLike,
+        data: ArrayLike,
+        labels: ArrayLike,
+        weights: ArrayLike | None = None,
+    ) -> Chunk:
+        """A chunk of checked copies of CSR arrays (or the arrays themselves where they already fit).
+
+        Shapes (n + 1,), (nnz,), (nnz,), (n,), (n,). Repeated keys of a row are merged, values added
+        in order; keys are sorted. `DataError` where shapes disagree, a key is negative or no
+        whole number, or a number is not finite in float32.
+        """
+        starts = _starts(indptr)
+        keys = _keys(indices)
+        values, targets = _floats(data, "value"), _floats(labels, "label")
+        importance = np.ones(len(targets), np.float32) if weights is None else _floats(weights, "weight")
+        if len(starts) != len(targets) + 1 or len(importance) != len(targets):
+            raise DataError(
+                f"{len(starts) - 1} rows, {len(targets)} labels, {len(importance)} weights: must be as many"
+            )
+        if len(keys) != len(values) or starts[-1] != len(keys):
+            raise DataError(f"row ends at {starts[-1]}, {len(keys)} keys, {len(values)} values: must agree")
+        if (importance < 0).any():
+            raise DataError(f"example {int(np.argmax(importance < 0)) + 1}: a negative importance weight")
+        return cls(*_merged(starts, keys, values), targets, importance)
+
+
+def _starts(indptr: ArrayLike) -> NDArray[np.int64]:
+    starts = np.asarray(indptr)
+    if starts.ndim != 1 or len(starts) == 0 or starts.dtype.kind not in "iu":
+        raise DataError("indptr must be one row of whole numbers with at least one entry")
+    starts = np.ascontiguousarray(starts, np.int64)
+    if starts[0] != 0 or (np.diff(starts) < 0).any():
+        raise DataError("indptr must start at 0 and never fall")
+    return starts
+
+
+def _keys(indices: ArrayLike) -> NDArray[np.uint64]:
+    keys = np.asarray(indices)
+    if keys.size == 0:
+        return np.zeros(0, np.uint64)
+    if keys.ndim != 1 or keys.dtype.kind not in "iu":
+        raise DataError("feature keys must be one row of whole numbers from 0 to 2**64 - 1")
+    if keys.dtype.kind == "i" and (keys < 0).any():
+        raise DataError(f"feature keys must not be negative, found {keys[keys < 0][0]}")
+    return np.ascontiguousarray(keys, np.uint64)
+
+
+def _floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
+    try:
+        given = np.asarray(numbers)
+        with np.errstate(over="ignore"):
+            narrow = np.ascontiguousarray(given, np.float32)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"a {what} is no number: {error}") from error
+    if given.ndim != 1:
+        raise DataError(f"{what}s must be one row of numbers, found shape {given.shape}")
+    wrong = np.flatnonzero(~np.isfinite(narrow))
+    if len(wrong):
+        raise DataError(f"{what} {wrong[0] + 1} is not finite in float32: {given[wrong[0]]}")
+    return narrow
+
+
+def _merged(
+    starts: NDArray[np.int64], keys: NDArray[np.uint64], values: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32]]:
+    """Rows with ascending keys and repeats added up (in order of appearance)."""
+    row_start = np.zeros(len(keys) + 1, bool)
+    row_start[starts[:-1]] = True
+    row_start = row_start[:-1]
+    if (row_start[1:] | (keys[1:] > keys[:-1])).all():
+        return starts, keys, values
+    row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    order = np.lexsort((keys, row))
+    row, keys, values = row[order], keys[order], values[order]
+    fresh = np.ones(len(keys), bool)
+    fresh[1:] = (keys[1:] != keys[:-1]) | (row[1:] != row[:-1])
+    sums = np.zeros(int(fresh.sum()), np.float32)
+    with np.errstate(over="ignore"):
+        np.add.at(sums, np.cumsum(fresh) - 1, values)
+    if not np.isfinite(sums).all():
+        raise DataError("the values of a repeated key add up to more than float32 holds")
+    lengths = np.bincount(row[fresh], minlength=len(starts) - 1)
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), keys[fresh], sums
+
+
+def concat(chunks: Sequence[Chunk]) -> Chunk:
+    """All rows of `chunks` in order, in arrays of their own. Tags are kept if every chunk has them."""
+    if not chunks:
+        return Chunk.from_csr([0], [], [], [])
+    bases = np.cumsum([0, *(chunk.nnz for chunk in chunks)])
+    indptr = [
+        np.zeros(1, np.int64),
+        *(c.indptr[1:] + base for c, base in zip(chunks, bases[:-1], strict=True)),
+    ]
+    tags = tuple(tag for chunk in chunks for tag in chunk.tags or ())
+    return Chunk(
+        np.concatenate(indptr),
+        _joined([chunk.keys for chunk in chunks]),
+        _joined([chunk.values for chunk in chunks]),
+        _joined([chunk.labels for chunk in chunks]),
+        _joined([chunk.weights for chunk in chunks]),
+        tags if all(chunk.tags is not None for chunk in chunks) else None,
+        chunks[0].place,
+        chunks[-1].after,
+    )
+
+
+def _joined(arrays: list[NDArray[_T]]) -> NDArray[_T]:
+    return np.concatenate(arrays)

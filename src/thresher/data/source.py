@@ -1,0 +1,73 @@
+"""Source: anything that yields Chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from thresher.data.chunk import Chunk, Place
+from thresher.data.errors import DataError
+from thresher.data.labels import check_labels
+from thresher.data.report import Report
+
+
+class Source(Protocol):
+    """What training reads from, pass after pass."""
+
+    names: list[str]
+    """its files, for messages"""
+    total_bytes: int | None
+    """length of all files as they are stored; None where that is not known"""
+    position_bytes: int
+    """how much of `total_bytes` was read for what has been yielded"""
+    report: Report
+    """what became of the lines yielded so far in this pass; set it before `chunks(start)` to go on"""
+    rereadable: bool
+    """whether there can be a second pass"""
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """One pass, from the beginning or from a chunk's `place` or `after` on."""
+        ...
+
+    def fingerprint(self) -> str:
+        """A name of the content: equal for equal content."""
+        ...
+
+
+class MemorySource:
+    """Chunks in memory, as a source. A `Place` counts chunks as bytes and rows as lines."""
+
+    def __init__(self, chunks: Chunk | Iterable[Chunk], domain: str = "real") -> None:
+        self._chunks = [chunks] if isinstance(chunks, Chunk) else list(chunks)
+        if not any(len(chunk) for chunk in self._chunks):
+            raise DataError("no examples")
+        for chunk in self._chunks:
+            check_labels(chunk.labels, domain)
+        self.names = ["memory"]
+        self.total_bytes: int | None = sum(12 * c.nnz + 16 * len(c) for c in self._chunks)
+        self.position_bytes = 0
+        self.report = Report()
+        self.rereadable = True
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """The chunks, each with its place."""
+        first = start.offset if start else 0
+        if start is None:
+            self.report = Report()
+        rows = sum(len(chunk) for chunk in self._chunks[:first])
+        self.position_bytes = sum(12 * c.nnz + 16 * len(c) for c in self._chunks[:first])
+        for k, chunk in enumerate(self._chunks[first:], first):
+            place, rows = Place(0, k, rows), rows + len(chunk)
+            self.report.add(len(chunk), len(chunk), 0, 0, 0, [])
+            self.position_bytes += 12 * chunk.nnz + 16 * len(chunk)
+            yield chunk.at(place, Place(0, k + 1, rows))
+
+    def fingerprint(self) -> str:
+        """Hash of all numbers."""
+        from thresher.data.hash64 import Hash64
+
+        total = Hash64()
+        for chunk in self._chunks:
+            for array in (chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.weights):
+                total.update(array.tobytes())
+        return f"{total.digest():016x}"

@@ -1,0 +1,44 @@
+"""Where Chunks come from: one module per format, and `open_source`, which finds it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from thresher.data.sources.streams import expand
+
+if TYPE_CHECKING:
+    from thresher.data.sources.text import TextSource
+
+
+def open_source(
+    data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    domain: str = "binary",
+    on_error: str = "fail",
+    threads: int | None = None,
+    block_bytes: int | None = None,
+) -> TextSource:
+    """The examples in files of svmlight text as a source of Chunks.
+
+    `data` is a path, a glob or ``-`` for standard input, or several of them in order; gzip, bz2,
+    xz and zstd are found by content. `domain` says which labels there may be: ``binary`` (-1, 0
+    or 1), ``real`` or ``nonnegative``. A bad line ends the pass (`on_error` ``fail``), is counted
+    and passed over (``skip``), or also written to a file (``quarantine=FILE``). `threads` read
+    and parse; None means one for each processor, at most four. `block_bytes` of text make a chunk.
+
+    Raises `DataError` at once for files that are missing, directories, unreadable or empty.
+    """
+    from thresher.data.sources.blocks import BLOCK_BYTES
+    from thresher.data.sources.svmlight import SvmlightParser
+    from thresher.data.sources.text import TextSource
+
+    return TextSource(
+        expand(data),
+        ("svmlight", SvmlightParser),
+        domain=domain,
+        on_error=on_error,
+        threads=threads,
+        block_bytes=block_bytes or BLOCK_BYTES,
+    )

@@ -1,0 +1,258 @@
+"""Files and standard input as streams of uncompressed bytes, compression found by content."""
+
+from __future__ import annotations
+
+import bz2
+import glob
+import io
+import lzma
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from thresher.data.errors import DataError
+
+STDIN = "-"
+_PIECE = 1 << 18
+_HEAD = 16
+
+_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bz2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
+
+
+def compression_of(head: bytes) -> str | None:
+    """The compression that a file beginning with `head` is in; None for none known."""
+    for magic, name in _MAGIC.items():
+        if head.startswith(magic):
+            return name
+    skippable = len(head) >= 4 and 0x50 <= head[0] <= 0x5F and head[1:4] == b"\x2a\x4d\x18"
+    return "zstd" if skippable else None
+
+
+def expand(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    """The files that `data` names: paths, globs (sorted) and ``-``, in order.
+
+    Raises `DataError`, before anything is read, for a glob without a match, a missing, unreadable
+    or empty file, a directory, ``-`` given twice, and nothing at all.
+    """
+    given = [data] if isinstance(data, (str, os.PathLike)) else list(data)
+    names: list[str] = []
+    for item in given:
+        name = os.fspath(item)
+        if name == STDIN or os.path.exists(name) or not glob.has_magic(name):
+            names.append(name)
+            continue
+        found = sorted(glob.glob(name, recursive=True))
+        if not found:
+            raise DataError(f"{name}: no file matches")
+        names += found
+    if not names:
+        raise DataError("no data given")
+    if names.count(STDIN) > 1:
+        raise DataError("standard input (-) can be read only once")
+    for name in names:
+        if name != STDIN:
+            _check_file(name)
+    return names
+
+
+def passes_by(name: str) -> bool:
+    """Whether it can be read only once: standard input, a pipe."""
+    return name == STDIN or not stat.S_ISREG(os.stat(name).st_mode)
+
+
+def _check_file(name: str) -> None:
+    try:
+        status = os.stat(name)
+        if stat.S_ISDIR(status.st_mode):
+            raise DataError(f"{name}: a directory; name its files, for example {os.path.join(name, '*')}")
+        if not stat.S_ISREG(status.st_mode):
+            return  # a pipe: opening it would take it from whoever writes to it
+        with open(name, "rb"):
+            pass
+    except OSError as error:
+        raise DataError(f"{name}: {error.strerror or error}") from error
+    if status.st_size == 0:
+        raise DataError(f"{name}: an empty file, no examples")
+
+
+class RawFile(io.RawIOBase):
+    """The bytes of a file or of standard input as they are, counted, and shown to `watch` if given."""
+
+    def __init__(self, name: str, watch: Callable[[memoryview], None] | None = None) -> None:
+        super().__init__()
+        self.position = 0
+        self._watch = watch
+        self._file: Any = sys.stdin.buffer if name == STDIN else open(name, "rb", buffering=0)  # noqa: SIM115
+        self._owned = name != STDIN
+        self.head = self._start()
+        self._kept = self.head
+
+    def _start(self) -> bytes:
+        head = b""
+        while len(head) < _HEAD:
+            more = self._file.read(_HEAD - len(head))
+            if not more:
+                break
+            head += more
+        return head
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` as far as one system call does; 0 at the end."""
+        view = memoryview(buffer).cast("B")
+        count = min(len(self._kept), len(view))
+        if count:
+            view[:count] = self._kept[:count]
+            self._kept = self._kept[count:]
+        else:
+            count = self._file.readinto(view) or 0
+        if self._watch is not None:
+            self._watch(view[:count])
+        self.position += count
+        return count
+
+    def skip_to(self, offset: int) -> None:
+        """Go on at byte `offset` of the file."""
+        if self._owned and self._file.seekable():
+            self._file.seek(offset)
+            self._kept, self._watch, self.position = b"", None, offset
+        else:
+            _discard(self, offset)
+
+    def close(self) -> None:
+        """Give the file back; standard input stays open."""
+        if self._owned:
+            self._file.close()
+        super().close()
+
+
+class Stream(Protocol):
+    """Uncompressed bytes: `readinto` gives at least one byte, or 0 at the end."""
+
+    def readinto(self, buffer: memoryview) -> int:
+        """Fill the beginning of `buffer`; how many bytes."""
+        ...
+
+    def skip_to(self, offset: int) -> None:
+        """Go on at an offset in the uncompressed bytes; only before the first read."""
+        ...
+
+    def close(self) -> None:
+        """Give the file back."""
+        ...
+
+
+def _discard(stream: Any, count: int) -> None:
+    waste = memoryview(bytearray(_PIECE))
+    while count > 0:
+        got = stream.readinto(waste[: min(count, _PIECE)])
+        if got == 0:
+            raise EOFError("it is shorter than it was")
+        count -= got
+
+
+class _Inflated:
+    """A stream out of a decoder that gives at most n bytes a call: gzip, bz2 or xz, any number of members."""
+
+    def __init__(self, raw: RawFile, kind: str) -> None:
+        self._raw = raw
+        self._kind = kind
+        self._decoder: Any = _decoder(kind)
+        self._input = b""
+
+    def readinto(self, buffer: memoryview) -> int:
+        while True:
+            if self._decoder.eof and not self._next_member():
+                return 0
+            if not self._input and getattr(self._decoder, "needs_input", True):
+                self._input = self._raw.read(_PIECE)
+                ended = not self._input
+            else:
+                ended = False
+            output = self._decoder.decompress(self._input, len(buffer))
+            self._input = getattr(self._decoder, "unconsumed_tail", b"")
+            if output:
+                buffer[: len(output)] = output
+                return len(output)
+            if ended and not self._decoder.eof:
+                raise EOFError("it ends too early")
+
+    def _next_member(self) -> bool:
+        """Set up for what follows the end of a member: another one, or padding of zeros and the end."""
+        rest = self._decoder.unused_data.lstrip(b"\0")
+        while len(rest) < _HEAD:
+            more = self._raw.read(_PIECE)
+            if not more:
+                break
+            rest = (rest + more).lstrip(b"\0")
+        if not rest:
+            return False
+        if compression_of(rest) != self._kind:
+            raise ValueError("other bytes follow the compressed ones")
+        self._decoder, self._input = _decoder(self._kind), rest
+        return True
+
+    def skip_to(self, offset: int) -> None:
+        _discard(self, offset)
+
+    def close(self) -> None:
+        self._raw.close()
+
+
+def _decoder(kind: str) -> Any:
+    if kind == "gzip":
+        return zlib.decompressobj(wbits=31)
+    return bz2.BZ2Decompressor() if kind == "bz2" else lzma.LZMADecompressor(lzma.FORMAT_XZ)
+
+
+class _Arrow:
+    """A zstd stream, by way of pyarrow, which is imported only here."""
+
+    def __init__(self, raw: RawFile) -> None:
+        import pyarrow as pa
+
+        self._raw = raw
+        self._stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
+
+    def readinto(self, buffer: memoryview) -> int:
+        return int(self._stream.readinto(buffer))
+
+    def skip_to(self, offset: int) -> None:
+        _discard(self, offset)
+
+    def close(self) -> None:
+        self._stream.close()
+        self._raw.close()
+
+
+def open_stream(raw: RawFile) -> Stream:
+    """The uncompressed bytes of `raw`."""
+    kind = compression_of(raw.head)
+    if kind is None:
+        return raw
+    return _Arrow(raw) if kind == "zstd" else _Inflated(raw, kind)
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Turn what goes wrong in reading into a `DataError` that names the file."""
+    shown = "standard input" if name == STDIN else name
+    try:
+        yield
+    except (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise DataError(f"{shown}: cannot be read, damaged or cut off: {reason}") from error

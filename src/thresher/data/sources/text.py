@@ -1,0 +1,202 @@
+"""TextSource: files of lines, in any format that parses blocks, as a Source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from thresher.data.chunk import Chunk, Place
+from thresher.data.content import Content, ContentTable, hash_file, stamp
+from thresher.data.errors import DataError
+from thresher.data.labels import domain_code
+from thresher.data.report import Report
+from thresher.data.sources.blocks import BLOCK_BYTES, Block, BlockReader
+from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser
+from thresher.data.sources.reader import Pipeline, default_threads
+from thresher.data.sources.streams import STDIN, passes_by
+
+Format = Callable[[str, str, Arenas], Parser]
+"""A format: makes a parser from domain, on_error and arenas."""
+
+
+class OnError:
+    """``fail``, ``skip`` or ``quarantine=FILE`` taken apart; `DataError` for anything else."""
+
+    def __init__(self, spec: str, names: Sequence[str]) -> None:
+        self.kind, _, path = spec.partition("=")
+        self.path = Path(path) if self.kind == QUARANTINE and path else None
+        if spec not in (FAIL, SKIP) and self.path is None:
+            raise DataError(f"on_error is fail, skip or quarantine=FILE, not '{spec}'")
+        if self.path is not None and self.path.exists():
+            files = [name for name in names if name != STDIN]
+            if any(os.path.samefile(name, self.path) for name in files):
+                raise DataError(f"{self.path}: the quarantine file is one of the data files")
+
+
+class _Quarantine:
+    """The file of rejected lines, written as their chunks are yielded."""
+
+    def __init__(self, path: Path, keep: int | None) -> None:
+        """Begin anew, or go on behind the first `keep` bytes of what an interrupted pass left."""
+        self._path = path
+        try:
+            resumed = keep is not None and path.exists()
+            self._file: BinaryIO = open(path, "r+b" if resumed else "wb")  # noqa: SIM115
+            if resumed:
+                self._file.seek(self._file.truncate(keep))
+        except OSError as error:
+            raise DataError(f"{path}: cannot write the quarantine file: {error.strerror}") from error
+
+    def write(self, rejected: bytes) -> None:
+        try:
+            self._file.write(rejected)
+            self._file.flush()
+        except OSError as error:
+            raise DataError(f"{self._path}: cannot write the quarantine file: {error.strerror}") from error
+
+    def close(self) -> None:
+        with suppress(OSError):  # all is flushed, unless a write has failed and said so
+            self._file.close()
+
+
+class TextSource:
+    """Files of lines as a `Source`; made by `open_source`."""
+
+    def __init__(
+        self,
+        names: list[str],
+        form: tuple[str, Format],
+        *,
+        domain: str,
+        on_error: str,
+        threads: int | None,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        if block_bytes < 1 or (threads is not None and threads < 1):
+            raise DataError("threads and block_bytes must be at least 1")
+        domain_code(domain)
+        self.names = names
+        self.on_error = OnError(on_error, names)
+        self.rereadable = not any(passes_by(name) for name in names)
+        self.total_bytes = sum(os.path.getsize(name) for name in names) if self.rereadable else None
+        self.position_bytes = 0
+        self.report = Report()
+        self.keep_hash = False
+        """whether to hash the files while they are read, so that `fingerprint` need not read again"""
+        self.identity = f"{form[0]} domain={domain} on_error={self.on_error.kind} block={block_bytes}"
+        """all but the content that decides what the chunks are"""
+        self._format, self._domain = form[1], domain
+        self._threads = threads or default_threads()
+        self._block_bytes = block_bytes
+        self._arenas = Arenas(self._threads + 4)
+        self._begun = False
+        self.finished = False
+        """whether a whole pass has been made"""
+        self._contents: dict[int, Content] = {}
+
+    def _parser(self) -> Parser:
+        return self._format(self._domain, self.on_error.kind, self._arenas)
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """One pass over all files, or over what follows `start` (with `report` as it was there).
+
+        Raises `DataError` at the turn of the chunk with the first bad line under ``fail``, where a
+        file cannot be read, and at the end if there was no example.
+        """
+        if self._begun and not self.rereadable:
+            raise DataError("standard input or a pipe can be read only once")
+        self._begun = True
+        if start is None:
+            self.report = Report()
+        quarantine = None
+        if self.on_error.path is not None:
+            kept = None if start is None else self.report.quarantined_bytes
+            quarantine = _Quarantine(self.on_error.path, kept)
+        watches = _Watches(self.names) if self.keep_hash and start is None else None
+        blocks = BlockReader(self.names, self._block_bytes, start, watches.watch if watches else None)
+        pipeline = Pipeline(blocks, self._parser, self._threads, self._block_bytes)
+        try:
+            yield from self._placed(pipeline, start or Place(0, 0, 0), quarantine)
+            if watches is not None:
+                self._contents = watches.contents()
+            self.finished = self.finished or start is None
+        finally:
+            pipeline.close(patient=self.rereadable)
+            if quarantine is not None:
+                quarantine.close()
+        if self.report.examples == 0:
+            raise DataError(self._nothing())
+
+    def _placed(self, pipeline: Pipeline, start: Place, quarantine: _Quarantine | None) -> Iterator[Chunk]:
+        file, line = start.file, start.line
+        for block, parsed in pipeline:
+            if block.file != file:
+                file, line = block.file, 0
+            self._count(block, parsed, line)
+            if quarantine is not None and parsed.rejected:
+                quarantine.write(parsed.rejected)
+                self.report.quarantined_bytes += len(parsed.rejected)
+            place, line = Place(file, block.offset, line), line + parsed.tally.lines
+            if len(parsed.chunk):
+                yield parsed.chunk.at(place, Place(file, block.end, line))
+
+    def _count(self, block: Block, parsed: Parsed, line: int) -> None:
+        name = self.names[block.file]
+        bad = [one._replace(file=name, line=one.line + line) for one in parsed.bad]
+        if bad and self.on_error.kind == FAIL:
+            raise DataError(str(bad[0]))
+        self.report.add(*parsed.tally, bad)
+        self.position_bytes = block.raw_position
+
+    def _nothing(self) -> str:
+        where = self.names[0] if len(self.names) == 1 else f"{len(self.names)} files"
+        counts = f"{self.report.blank} lines blank or comment, {self.report.skipped} bad"
+        first = f"; first: {self.report.first_bad[0]}" if self.report.first_bad else ""
+        return f"{where}: no examples ({counts}){first}"
+
+    def fingerprint(self) -> str:
+        """A name of the content of all files, in order; reads them where it is not known yet.
+
+        Standard input or a pipe has one once it is read to its end with `keep_hash`; `DataError` before.
+        """
+        table = ContentTable()
+        contents, fresh = [], {}
+        for k, name in enumerate(self.names):
+            found = self._contents.get(k)
+            if found is None and passes_by(name):
+                raise DataError("standard input or a pipe has no fingerprint before it has been read")
+            found = found or table.look_up(name)
+            if found is None:
+                before = stamp(name)
+                found = hash_file(name)
+                fresh[name] = (before, found)
+            self._contents[k] = found
+            contents.append(found)
+        if fresh:
+            table.remember(fresh)
+        return "-".join(f"{content.hash:016x}.{content.size:x}" for content in contents)
+
+
+class _Watches:
+    """Hashes of the files of a pass, made while they are read."""
+
+    def __init__(self, names: list[str]) -> None:
+        from thresher.data.hash64 import Hash64
+
+        self._names = names
+        self._stamps = [None if passes_by(name) else stamp(name) for name in names]
+        self._totals = [Hash64() for _ in names]
+
+    def watch(self, file: int) -> Callable[[memoryview], None]:
+        """What is to see every byte of a file in order."""
+        return self._totals[file].update
+
+    def contents(self) -> dict[int, Content]:
+        """All hashes, at the end of the pass; remembers them for other processes."""
+        found = {k: Content(total.digest(), total.size) for k, total in enumerate(self._totals)}
+        named = {self._names[k]: (self._stamps[k], content) for k, content in found.items()}
+        ContentTable().remember({name: both for name, both in named.items() if both[0] is not None})
+        return found

@@ -1,0 +1,172 @@
+"""Eight and sixty-four bytes of text at a time, for compiled code.
+
+Numba has no unaligned loads of its own and does not make byte masks out of loops, so these few
+intrinsics say both in LLVM's terms, which each processor turns into its own vector instructions.
+All of them read past `at` without a check: a text buffer carries 64 spare bytes behind its end.
+Little-endian machines only, which is every machine Numba supports today.
+"""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, register_jitable
+
+WINDOW = 64
+"""Bytes that `marks` looks at."""
+
+_BYTE, _WORD, _FLOAT = ir.IntType(8), ir.IntType(64), ir.FloatType()
+
+
+def _pointer(builder: Any, address: Any, at: Any, target: Any) -> Any:
+    return builder.inttoptr(builder.add(address, at), target.as_pointer())
+
+
+def _splat(value: int) -> Any:
+    return ir.Constant(ir.VectorType(_BYTE, WINDOW), [value] * WINDOW)
+
+
+@intrinsic
+def address(typing_context, array):
+    """Address (int64) of the first byte of a contiguous array, which the caller keeps alive.
+
+    The small functions of a hot loop take addresses: handing an array on costs two atomic operations
+    on its count of references at every call, and every access a check for negative positions.
+    """
+
+    def codegen(context, builder, signature, args):
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0]).data
+        return builder.ptrtoint(data, _WORD)
+
+    return types.int64(array), codegen
+
+
+@intrinsic
+def byte(typing_context, text, at):
+    """The byte of `text` at position `at`, as an int64."""
+
+    def codegen(context, builder, signature, args):
+        pointer = _pointer(builder, args[0], args[1], _BYTE)
+        return builder.zext(builder.load(pointer, typ=_BYTE), _WORD)
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def load_word(typing_context, text, at):
+    """The eight bytes of `text` (see `address`) from position `at` on, as a uint64."""
+
+    def codegen(context, builder, signature, args):
+        pointer = _pointer(builder, args[0], args[1], _WORD)
+        return builder.load(pointer, align=1, typ=_WORD)
+
+    return types.uint64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def load_float(typing_context, floats, index):
+    """Entry `index` of the float32s at address `floats`."""
+
+    def codegen(context, builder, signature, args):
+        at = builder.shl(args[1], ir.Constant(_WORD, 2))
+        return builder.load(_pointer(builder, args[0], at, _FLOAT), align=4, typ=_FLOAT)
+
+    return types.float32(types.int64, types.int64), codegen
+
+
+@intrinsic
+def store_word(typing_context, words, index, word):
+    """Write entry `index` of the uint64s at address `words`."""
+
+    def codegen(context, builder, signature, args):
+        at = builder.shl(args[1], ir.Constant(_WORD, 3))
+        builder.store(args[2], _pointer(builder, args[0], at, _WORD), align=8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.uint64), codegen
+
+
+@intrinsic
+def store_float(typing_context, floats, index, number):
+    """Write entry `index` of the float32s at address `floats`."""
+
+    def codegen(context, builder, signature, args):
+        at = builder.shl(args[1], ir.Constant(_WORD, 2))
+        builder.store(args[2], _pointer(builder, args[0], at, _FLOAT), align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.float32), codegen
+
+
+def _mask(builder: Any, flags: Any) -> Any:
+    return builder.bitcast(flags, _WORD)
+
+
+@intrinsic
+def marks(typing_context, text, at):
+    """What the 64 bytes from position `at` on are, bit i for byte ``at + i``: two uint64 masks.
+
+    The bytes that are neither a digit nor a minus sign, and the minus signs that do not follow a
+    colon.
+    """
+
+    def codegen(context, builder, signature, args):
+        vector = ir.VectorType(_BYTE, WINDOW)
+        given = builder.load(_pointer(builder, args[0], args[1], vector), align=1, typ=vector)
+        beyond = builder.icmp_unsigned(">", builder.sub(given, _splat(48)), _splat(9))
+        minus = builder.icmp_unsigned("==", given, _splat(45))
+        colons = _mask(builder, builder.icmp_unsigned("==", given, _splat(58)))
+        minuses = _mask(builder, minus)
+        others = builder.and_(_mask(builder, beyond), builder.not_(minuses))
+        odd = builder.and_(minuses, builder.not_(builder.shl(colons, ir.Constant(_WORD, 1))))
+        return context.make_tuple(builder, signature.return_type, [others, odd])
+
+    return types.UniTuple(types.uint64, 2)(types.int64, types.int64), codegen
+
+
+@intrinsic
+def lowest_bit(typing_context, mask):
+    """Index (int64) of the lowest set bit of a uint64; 64 if there is none."""
+
+    def codegen(context, builder, signature, args):
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def bits_of(typing_context, number):
+    """The bits of a float64 as a uint64."""
+
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], _WORD)
+
+    return types.uint64(types.float64), codegen
+
+
+_PAIRS = np.uint64(0x000000FF000000FF)
+_UPPER = np.uint64(0x000F424000000064)  # 1e6 << 32 | 1e2
+_LOWER = np.uint64(0x0000271000000001)  # 1e4 << 32 | 1
+_ZEROS = np.uint64(0x3030303030303030)
+
+
+@register_jitable
+def short_number(text, at, digits):
+    """The number written by the 1 to 8 `digits` at position `at`, as a uint64.
+
+    The digits are moved to the top of a word, zeros before them, then added up in pairs, fours
+    and eights.
+    """
+    word = load_word(text, at) ^ _ZEROS
+    word = word << np.uint64(64 - 8 * digits)
+    word = word * np.uint64(10) + (word >> np.uint64(8))
+    upper = (word & _PAIRS) * _UPPER
+    lower = ((word >> np.uint64(16)) & _PAIRS) * _LOWER
+    return (upper + lower) >> np.uint64(32)

@@ -1,0 +1,1 @@
+"""How parts become machine code: the verbs, the kernels, the stores."""

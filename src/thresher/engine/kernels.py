@@ -1,0 +1,183 @@
+"""The only hot loops: learn, predict, settle, sweep. No loss or rule is named in them.
+
+`S` is the table of state, one row a coordinate, columns `SLOTS` (w first). `clock` holds the scalars
+that all coordinates share. `B` and `bclock` are the same for the intercept, one row, whose rule is
+`free`. A row of zeros is an unborn coordinate. A rule comes twice: as it is, for what changes the
+clock, and `narrow`, its numbers in the dtype of `S`, for what is done to each coordinate.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.engine.jit import (
+    gain,
+    gauge,
+    idle,
+    kernel,
+    link,
+    renorm,
+    scalar,
+    shown,
+    snapshot,
+    step,
+    tick,
+    value_slope,
+    weight,
+)
+
+LOSS_SUM, WEIGHT_SUM, LAST_MARGIN = range(3)  # columns of `tally`
+
+
+@scalar
+def count(tally, importance, value, margin):
+    """Note the loss of an example."""
+    tally[LOSS_SUM] += importance * value
+    tally[WEIGHT_SUM] += importance
+    tally[LAST_MARGIN] = margin
+
+
+@scalar
+def end_example(rule, free, S, clock, bclock):
+    """Move the clocks on, and fold a common scale that leaves its range into all rows."""
+    tick(rule, clock)
+    tick(free, bclock)
+    factor = renorm(rule, clock)
+    if factor != 1.0:
+        for j in range(S.shape[0]):
+            for k in range(S.shape[1]):
+                S[j, k] *= factor
+
+
+# fmt: off
+@kernel
+def learn(
+    loss, rule, narrow, free, free_narrow, S, clock, B, bclock,
+    indptr, rows, values, labels, weights, lo, hi, longest, seen, tally,
+):
+    # fmt: on
+    """Predict, then learn, examples lo..hi-1; returns the first example not learned from.
+
+    That is `hi`, or the first example whose loss is not finite, or with a row beyond `seen`: it has
+    changed nothing. `seen` notes every row met, unless it is empty.
+    A row's settled weights are held between the two visits to it, so that they are rounded to the
+    state's dtype once an example; `longest` is the length of the longest row. All arithmetic of
+    weights is done in that dtype, the clock's in float64. `tally` sums weighted loss and weight.
+    """
+    scratch = np.empty(longest, S.dtype)
+    marking, marks = seen.size > 0, np.uint64(seen.size)
+    now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
+    for i in range(lo, hi):
+        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])  # unsigned: no wrap-around test
+        margin = S.dtype.type(0)
+        size = S.dtype.type(0)
+        for p in range(begin, end):
+            if marking:
+                if rows[p] >= marks:
+                    return i
+                seen[rows[p]] = 1
+            w = weight(narrow, S, rows[p], now)
+            x = S.dtype.type(values[p])
+            scratch[p - begin] = w
+            margin += w * x
+            size += gauge(narrow, S, rows[p], x, now)
+        b = S.dtype.type(0)
+        if B.shape[0] > 0:
+            b = weight(free_narrow, B, 0, bnow)
+        value, slope = value_slope(loss, float(margin + b), float(labels[i]))
+        if not math.isfinite(value):
+            return i
+        importance = float(weights[i])
+        count(tally, importance, value, margin + b)
+        slope = S.dtype.type(gain(rule, margin, value, slope * importance, size, clock))
+        if slope != 0:
+            now = snapshot(rule, clock, S)
+            for p in range(begin, end):
+                step(narrow, S, rows[p], scratch[p - begin], values[p], slope, now)
+            if B.shape[0] > 0:
+                step(free_narrow, B, 0, b, S.dtype.type(1), slope, bnow)
+        end_example(rule, free, S, clock, bclock)
+        now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
+    return hi
+
+
+@kernel
+def settle(narrow, S, clock, out):
+    """Write every row's weight as it is read to `out`; changes no state."""
+    now = snapshot(narrow, clock, S)
+    for j in range(out.size):
+        out[j] = shown(narrow, weight(narrow, S, j, now))
+
+
+@kernel
+def predict(narrow, S, clock, bias, indptr, rows, values, out):
+    """Margins of rows under the weights as they are read; changes no state.
+
+    Each weight is rounded to the dtype of `bias` (the state's), as it is in a saved model.
+    """
+    now = snapshot(narrow, clock, S)
+    rounded = bias.copy()
+    for i in range(out.size):
+        margin = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            rounded[0] = shown(narrow, weight(narrow, S, rows[p], now))
+            margin += float(rounded[0] * values[p])
+        out[i] = margin + bias[0]
+
+
+class Settled(NamedTuple):
+    """The rule of weights that are given and learn no more."""
+
+    unused: float = 0.0
+    SLOTS = ("w",)
+    CLOCK = ("t",)
+
+    def weight(self, S, j, now):
+        """The given weight."""
+        return S[j, 0]
+
+    def shown(self, w):
+        """As it is."""
+        return w
+
+
+SETTLED: Any = Settled()
+
+
+@kernel
+def score(loss, margins, labels, weights, out):
+    """Weighted loss of each margin to `out`."""
+    for i in range(out.size):
+        out[i] = float(weights[i]) * value_slope(loss, margins[i], float(labels[i]))[0]
+
+
+@kernel
+def respond(loss, margins, out):
+    """The link of each margin to `out`."""
+    for i in range(out.size):
+        out[i] = link(loss, margins[i])
+
+
+@kernel
+def sweep(narrow, S, clock, keys, first, count):
+    """Close up the rows first..count-1 over those that are idle; returns the new count.
+
+    Rows keep their order; the rows left behind are zeros again.
+    """
+    now = snapshot(narrow, clock, S)
+    kept = first
+    for j in range(first, count):
+        if idle(narrow, S, j, weight(narrow, S, j, now)):
+            continue
+        if kept != j:
+            keys[kept] = keys[j]
+            for k in range(S.shape[1]):
+                S[kept, k] = S[j, k]
+        kept += 1
+    for j in range(kept, count):
+        for k in range(S.shape[1]):
+            S[j, k] = 0.0
+    return kept

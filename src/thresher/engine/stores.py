@@ -1,0 +1,328 @@
+"""Stores: from the keys of a Chunk to rows of the state table, resolved before the hot loop.
+
+All three give the same models bit for bit (law 4), as long as a hashed one meets no collision.
+A store is resolved up to the first example that does not fit; the model learns what was resolved,
+then makes room. So when rows are freed depends on the stream alone, never on how it is cut.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.engine.tables import (
+    REGISTERS,
+    empty_index,
+    estimate,
+    find,
+    find_or_add,
+    hash_and_merge,
+    mix,
+    reindex,
+)
+
+U32 = NDArray[np.uint32]
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+F32 = NDArray[np.float32]
+State = NDArray[Any]
+
+_FIRST_LIMIT = 1 << 12
+_ALWAYS_KEPT = 1 << 17  # rows below which nothing is swept: the table just doubles
+
+
+class Resolved(NamedTuple):
+    """Rows of examples lo..hi-1 in the layout of the chunk (or of a merged copy of it)."""
+
+    hi: int
+    indptr: I64
+    rows: U32 | U64
+    values: F32
+
+
+class GrowingStore:
+    """Open addressing on 64-bit keys; memory follows the live weights (the default).
+
+    Rows are born in the order their keys come, so frequent ones lie together. Before a large table
+    outgrows its limit the model sweeps idle rows away; the new limit is half as large again as
+    what is left, at a load of one half or less. A small one just doubles.
+    """
+
+    NAME: ClassVar[str] = "growing"
+
+    def __init__(self, columns: int, dtype: Any) -> None:
+        self.S: State = np.zeros((_FIRST_LIMIT, columns), dtype)
+        self._known = np.zeros(_FIRST_LIMIT, np.uint64)
+        self._slots = empty_index(_FIRST_LIMIT)
+        self._registers = np.zeros(REGISTERS, np.uint8)
+        self._born = 0
+        self._freed = 0
+        self.seen = np.zeros(0, np.uint8)  # keys are counted when their rows are born
+        self.count = 1  # the null row
+
+    @property
+    def spec(self) -> str:
+        """How `make_store` is told to make this store."""
+        return self.NAME
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of state, keys and index."""
+        return self.S.nbytes + self._known.nbytes + self._slots.nbytes
+
+    @property
+    def features_seen(self) -> int:
+        """Distinct keys ever met: exact until a row is freed, then a HyperLogLog estimate (0.8 %)."""
+        return self._born if not self._freed else max(self._born - self._freed, estimate(self._registers))
+
+    def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
+        """Rows of as many of the examples lo..hi-1 as fit, new keys added."""
+        before = self.count
+        stop, self.count = find_or_add(
+            self._slots,
+            self._known,
+            self._registers,
+            self.count,
+            self.S.shape[0],
+            keys,
+            indptr,
+            lo,
+            hi,
+            rows,
+        )
+        self._born += self.count - before
+        return Resolved(stop, indptr, rows, values)
+
+    def extend(self, keys: U64) -> bool:
+        """Every resolved key has a row."""
+        return False
+
+    def make_room(self, needed: int, sweep: Any) -> None:
+        """Free idle rows by `sweep(S, keys, first, count) -> count`, then fit `needed` more rows."""
+        kept = self.count
+        if kept + needed > _ALWAYS_KEPT:
+            kept = sweep(self.S, self._known, 1, kept)
+            self._freed += self.count - kept
+            self.count = kept
+        limit = max(min(2 * kept, _ALWAYS_KEPT), kept + kept // 2, kept + needed)
+        if limit > np.iinfo(np.uint32).max:
+            raise MemoryError("more than 2^32 live features")
+        if limit != self.S.shape[0]:
+            self._slots = np.empty(0, np.uint32)  # free it before the new arrays are made
+            self.S = _resized(self.S, limit)
+            self._known = _resized(self._known, limit)
+            self._slots = empty_index(limit)
+        else:
+            self._slots[:] = 0
+        reindex(self._slots, self._known, kept)
+
+    def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
+        """Rows to read from; nothing is added."""
+        rows = np.empty(keys.size, np.uint32)
+        find(self._slots, self._known, keys, rows)
+        return Resolved(indptr.size - 1, indptr, rows, values)
+
+    def features(self) -> U64:
+        """Key of each row of S in use; the null row comes first."""
+        return self._known[: self.count]
+
+    def fill(self, keys: U64, column: NDArray[Any]) -> None:
+        """Make a store of one column that holds these values."""
+        null = np.zeros(1, np.uint64)
+        state = np.concatenate([np.zeros(1, column.dtype), column])[:, np.newaxis]
+        counts = np.array([len(keys), 0, len(keys) + 1])
+        known = np.concatenate([null, keys])
+        self.restore({"S": state, "keys": known, "registers": self._registers, "counts": counts})
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """All that `restore` needs."""
+        counts = np.array([self._born, self._freed, self.S.shape[0]], np.int64)
+        return {
+            "S": self.S[: self.count],
+            "keys": self._known[: self.count],
+            "registers": self._registers,
+            "counts": counts,
+        }
+
+    def restore(self, tensors: dict[str, NDArray[Any]]) -> None:
+        """The store as it was when `tensors` were taken."""
+        self._born, self._freed, limit = (int(v) for v in tensors["counts"])
+        self.count = len(tensors["keys"])
+        self.S = _resized(tensors["S"], limit)
+        self._known = _resized(tensors["keys"], limit)
+        self._registers = tensors["registers"].copy()
+        self._slots = empty_index(limit)
+        reindex(self._slots, self._known, self.count)
+
+
+class DirectStore:
+    """The key is the row: for ids that are small and dense. Grows to the largest id met."""
+
+    NAME: ClassVar[str] = "direct"
+    LARGEST: ClassVar[int] = 1 << 31
+
+    def __init__(self, columns: int, dtype: Any) -> None:
+        self.S: State = np.zeros((_FIRST_LIMIT, columns), dtype)
+        self.seen = np.zeros(_FIRST_LIMIT - 1, np.uint8)  # the last row of S is the null row
+
+    @property
+    def spec(self) -> str:
+        """How `make_store` is told to make this store."""
+        return self.NAME
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of state and marks."""
+        return self.S.nbytes + self.seen.nbytes
+
+    @property
+    def features_seen(self) -> int:
+        """Distinct keys ever met."""
+        return int(np.count_nonzero(self.seen))
+
+    def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
+        """Keys are rows; those without one are found when they are learned from."""
+        return Resolved(hi, indptr, keys, values)
+
+    def extend(self, keys: U64) -> bool:
+        """Grow until every key has a row; False if they all had."""
+        largest = int(keys.max(initial=0))
+        if largest < self.seen.size:
+            return False
+        if largest >= self.LARGEST:
+            raise OverflowError(
+                f"feature id {largest} is too large for the direct store; use --store growing"
+            )
+        size = max(2 * self.S.shape[0], largest + 2)
+        self.S = _resized(self.S, size)
+        self.seen = _resized(self.seen, size - 1)
+        return True
+
+    def make_room(self, needed: int, sweep: Any) -> None:
+        """Never called: every example fits."""
+        raise AssertionError("the direct store is never full")
+
+    def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
+        """Rows to read from; ids beyond the table read the null row."""
+        rows = np.minimum(keys, np.uint64(self.S.shape[0] - 1))
+        return Resolved(indptr.size - 1, indptr, rows, values)
+
+    def features(self) -> U64:
+        """Key of each row of S but the null row."""
+        return np.arange(self.seen.size, dtype=np.uint64)
+
+    def fill(self, keys: U64, column: NDArray[Any]) -> None:
+        """Make a store of one column that holds these values."""
+        size = int(keys.max(initial=0)) + 1
+        state, seen = np.zeros((size, 1), column.dtype), np.zeros(size, np.uint8)
+        state[keys, 0], seen[keys] = column, 1
+        self.restore({"S": state, "seen": seen})
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """All that `restore` needs."""
+        return {"S": self.S[:-1], "seen": self.seen}
+
+    def restore(self, tensors: dict[str, NDArray[Any]]) -> None:
+        """The store as it was when `tensors` were taken."""
+        self.S = _resized(tensors["S"], len(tensors["S"]) + 1)
+        self.seen = tensors["seen"].copy()
+
+
+class HashedStore:
+    """2^bits rows for good; keys that meet share a row, and are reported under its number."""
+
+    NAME: ClassVar[str] = "hashed"
+
+    def __init__(self, columns: int, dtype: Any, bits: int = 20, seed: int = 0) -> None:
+        if not 1 <= bits <= 31:
+            raise ValueError(f"hashed store: bits must lie in 1..31, not {bits}")
+        if not 0 <= seed < 1 << 64:
+            raise ValueError(f"hashed store: the seed must lie in 0..2^64 - 1, not {seed}")
+        self.bits, self.seed = bits, seed
+        self.S: State = np.zeros((1 << bits, columns), dtype)
+        self.seen = np.zeros(1 << bits, np.uint8)
+        self._last = np.zeros(1 << bits, np.int64)
+
+    @property
+    def spec(self) -> str:
+        """How `make_store` is told to make this store."""
+        return f"{self.NAME}:{self.bits},{self.seed}"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of state and marks."""
+        return self.S.nbytes + self.seen.nbytes + self._last.nbytes
+
+    @property
+    def features_seen(self) -> int:
+        """Distinct rows ever met: keys that share one are counted once."""
+        return int(np.count_nonzero(self.seen))
+
+    def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
+        """Rows of the examples lo..hi-1."""
+        return self._merged(keys, indptr, values, lo, hi, rows)
+
+    def _merged(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
+        merged, ends = np.empty(keys.size, np.float32), np.empty(indptr.size, np.int64)
+        shift, seed = np.uint64(64 - self.bits), np.uint64(mix(np.uint64(self.seed)))
+        hash_and_merge(shift, seed, keys, indptr, values, lo, hi, self._last, rows, ends, merged)
+        return Resolved(hi, ends, rows, merged)
+
+    def extend(self, keys: U64) -> bool:
+        """Every key has a row."""
+        return False
+
+    def make_room(self, needed: int, sweep: Any) -> None:
+        """Never called: every example fits."""
+        raise AssertionError("the hashed store is never full")
+
+    def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
+        """Rows to read from."""
+        rows = np.empty(keys.size, np.uint32)
+        return self._merged(keys, indptr, values, 0, indptr.size - 1, rows)
+
+    def features(self) -> U64:
+        """Number of each row of S."""
+        return np.arange(self.S.shape[0], dtype=np.uint64)
+
+    def fill(self, keys: U64, column: NDArray[Any]) -> None:
+        """Make a store of one column that holds these values."""
+        self.S[keys, 0] = column
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """All that `restore` needs."""
+        return {"S": self.S, "seen": self.seen}
+
+    def restore(self, tensors: dict[str, NDArray[Any]]) -> None:
+        """The store as it was when `tensors` were taken."""
+        self.S, self.seen = tensors["S"].copy(), tensors["seen"].copy()
+
+
+Store = GrowingStore | DirectStore | HashedStore
+
+
+def make_store(spec: str, columns: int, dtype: Any, seed: int = 0) -> Store:
+    """A store from ``growing``, ``direct``, ``hashed`` or ``hashed:BITS``."""
+    name, _, rest = spec.partition(":")
+    if name == GrowingStore.NAME and not rest:
+        return GrowingStore(columns, dtype)
+    if name == DirectStore.NAME and not rest:
+        return DirectStore(columns, dtype)
+    numbers = rest.split(",") if rest else []
+    if name == HashedStore.NAME and len(numbers) <= 2 and all(n.isdigit() for n in numbers):
+        return HashedStore(columns, dtype, *(int(n) for n in numbers or ["20"]), **_seed(numbers, seed))
+    raise ValueError(f"no store is called {spec!r}; known: growing, direct, hashed:BITS")
+
+
+def _seed(numbers: list[str], seed: int) -> dict[str, int]:
+    return {} if len(numbers) == 2 else {"seed": seed}
+
+
+def _resized(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """A copy with `size` rows: cut, or filled up with zeros."""
+    out = np.zeros((size, *array.shape[1:]), array.dtype)
+    kept = min(size, len(array))
+    out[:kept] = array[:kept]
+    return out

@@ -1,0 +1,127 @@
+"""The loops of the stores: keys to rows by open addressing, by hashing, or as they are; counting keys.
+
+`slots` is the index of a growing store: the row whose key is `known[row]` stands at the first free
+place at or behind its key's home, 0 marks a free place. `registers` are those of a HyperLogLog counter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.engine.jit import kernel, scalar
+
+REGISTERS = 1 << 14
+NEAR = np.uint64(1 << 17)
+"""Keys below this are their own place in the index: small ids need no hash and no comparison."""
+
+
+@scalar
+def mix(key):
+    """64 bits in, 64 well-spread bits out (an xor-shift and Fibonacci's multiplier)."""
+    return (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+
+
+def empty_index(limit: int) -> NDArray[np.uint32]:
+    """Room for `limit` rows at a load of one half at most."""
+    return np.zeros(int(NEAR) + 2 * limit, np.uint32)
+
+
+@scalar
+def place(slots, known, key):
+    """Where in the index `key` stands, or would stand: at its own number if that is small."""
+    if key < NEAR:
+        return key
+    size = np.uint64(slots.size) - NEAR
+    h = NEAR + (((mix(key) >> np.uint64(32)) * size) >> np.uint64(32))
+    row = slots[h]
+    while row != 0 and known[row] != key:
+        h += np.uint64(1)
+        if h == np.uint64(slots.size):
+            h = NEAR
+        row = slots[h]
+    return h
+
+
+@kernel
+def find_or_add(slots, known, registers, count, limit, keys, indptr, lo, hi, rows):
+    """Rows of the keys of examples lo..hi-1, adding the unknown ones.
+
+    Returns (first example that would not fit below `limit` rows, number of rows in use).
+    """
+    for i in range(lo, hi):
+        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        if count + np.int64(end - begin) > limit:
+            return i, count
+        for p in range(begin, end):
+            h = place(slots, known, keys[p])
+            row = slots[h]
+            if row == 0:
+                row = np.uint32(count)
+                slots[h] = row
+                known[row] = keys[p]
+                count += 1
+                note(registers, mix(keys[p]))
+            rows[p] = row
+    return hi, count
+
+
+@scalar
+def note(registers, mixed):
+    """One HyperLogLog observation (Flajolet et al. 2007) of a key never met before."""
+    spread = mixed ^ (mixed >> np.uint64(29))
+    spread = spread * np.uint64(0xBF58476D1CE4E5B9)
+    spread = spread ^ (spread >> np.uint64(32))
+    which = spread & np.uint64(16383)
+    rest = spread >> np.uint64(14)
+    rank = np.uint8(1)
+    while rank < 50 and rest & np.uint64(1) == 0:
+        rest = rest >> np.uint64(1)
+        rank += np.uint8(1)
+    if rank > registers[which]:
+        registers[which] = rank
+
+
+@kernel
+def find(slots, known, keys, rows):
+    """Rows of keys; those of unknown keys are the null row."""
+    for p in range(np.uint64(keys.size)):
+        rows[p] = slots[place(slots, known, keys[p])]
+
+
+@kernel
+def reindex(slots, known, count):
+    """Enter the rows 1..count-1 into an empty index."""
+    for row in range(1, count):
+        slots[place(slots, known, known[row])] = row
+
+
+@kernel
+def hash_and_merge(shift, seed, keys, indptr, values, lo, hi, last, rows, ends, merged):
+    """Keys to 2^bits rows; keys of one example that meet are merged, their values summed.
+
+    `last` holds, for each row, one more than the output position it was last written to.
+    """
+    out = indptr[lo]
+    ends[lo] = out
+    for i in range(lo, hi):
+        first = out
+        for p in range(indptr[i], indptr[i + 1]):
+            row = np.uint32((mix(keys[p] ^ seed)) >> shift)
+            place = last[row] - 1
+            if first <= place < out and rows[place] == row:
+                merged[place] += values[p]
+                continue
+            rows[out] = row
+            merged[out] = values[p]
+            last[row] = out + 1
+            out += 1
+        ends[i + 1] = out
+
+
+def estimate(registers: NDArray[np.uint8]) -> int:
+    """HyperLogLog: harmonic mean of the registers, linear counting while many are empty."""
+    m = registers.size
+    raw = 0.7213 / (1 + 1.079 / m) * m * m / float(np.sum(np.exp2(-registers.astype(np.float64))))
+    empty = int(np.count_nonzero(registers == 0))
+    return round(m * np.log(m / empty)) if raw <= 2.5 * m and empty else round(raw)

@@ -1,0 +1,77 @@
+"""The three calls most people need: train, load, evaluate."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from thresher.data import Chunk, MemorySource, open_source
+from thresher.learning import metrics, modelfile
+from thresher.learning.model import Model, Readout
+from thresher.learning.passes import Passes
+from thresher.learning.training import Plan, Trainer
+
+Data = str | os.PathLike[str] | Chunk | Iterable[Any]
+
+
+def as_source(data: Data, domain: str, **options: Any) -> Any:
+    """Paths, globs and ``-`` by `open_source`; a Chunk or Chunks as they are; a source unchanged."""
+    if hasattr(data, "chunks"):
+        return data
+    if isinstance(data, Chunk):
+        return MemorySource(data, domain)
+    if isinstance(data, str | os.PathLike):
+        return open_source(data, domain=domain, **options)
+    items = list(data)
+    if items and isinstance(items[0], Chunk):
+        return MemorySource(items, domain)
+    return open_source(items, domain=domain, **options)
+
+
+def train(
+    data: Data,
+    rule: Any = "ftrl",
+    loss: Any = "logistic",
+    *,
+    rate: Any = None,
+    passes: int = 1,
+    store: str = "growing",
+    intercept: bool = True,
+    dtype: str = "float32",
+    seed: int = 0,
+    holdout: Data | None = None,
+    holdout_every: int = 0,
+    patience: int = 0,
+    on_error: str = "fail",
+    threads: int | None = None,
+    cache: bool = True,
+) -> Model:
+    """Train a model on `data`, one pass or more.
+
+    `data` is a path, a glob, ``-``, a list of them, a Chunk, or Chunks. `holdout` is data to
+    evaluate on after each pass; `holdout_every` holds out every N-th example instead; `patience`
+    stops after so many passes that were no better, and the model is then that of the best. Later
+    passes read a binary `cache` of the first, and so does the next run over the same content. The
+    other arguments are those of `Model` and `open_source`. Raises `SpecError`, `DataError`, `DivergedError`.
+    """
+    model = Model(rule, loss, rate=rate, store=store, intercept=intercept, dtype=dtype, seed=seed)
+    domain = model.loss.DOMAIN
+    source = as_source(data, domain, on_error=on_error, threads=threads)
+    held = None if holdout is None else as_source(holdout, domain, threads=threads)
+    plan = Plan(passes=passes, holdout_every=holdout_every, patience=patience)
+    passes_of = Passes(source, passes, cached=cache and hasattr(source, "identity"))
+    Trainer(model, passes_of.first, plan, reread=passes_of.later, holdout=held).run()
+    return model
+
+
+def load(path: str | Path) -> Readout:
+    """The weights of a saved model, ready to predict."""
+    return modelfile.load_readout(path)[0]
+
+
+def evaluate(model: Model | Readout | str | Path, data: Data, **options: Any) -> dict[str, Any]:
+    """``examples loss error auc`` (regression: ``examples loss rmse``) of a model on data."""
+    ready = load(model) if isinstance(model, str | Path) else model
+    return metrics.evaluate(ready, as_source(data, ready.loss.DOMAIN, **options)).figures()

@@ -1,0 +1,75 @@
+"""Held-out examples: a source of their own, or every N-th example of the stream, never learned from."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.data.source import MemorySource
+from thresher.learning.model import Model
+
+Figures = dict[str, float | int | None]
+
+
+class Best(NamedTuple):
+    """The pass with the least hold-out loss so far."""
+
+    number: int
+    figures: Figures
+    state: dict[str, NDArray[Any]]
+
+
+class Holdout:
+    """What is evaluated after each pass, and the best pass so far."""
+
+    def __init__(self, every: int = 0, given: Any = None) -> None:
+        self.every, self._given = every, given
+        self._kept: list[Chunk] = []
+        self.incomplete = bool(every)
+        """every N-th example is still to be collected"""
+        self.figures: Figures | None = None
+        self.best: Best | None = None
+        self.passes_since = 0
+
+    def split(self, chunk: Chunk, offered: int) -> Chunk:
+        """The rows to learn from, given how many rows of this pass came before `chunk`."""
+        if not self.every:
+            return chunk
+        held = np.arange(offered + 1, offered + 1 + len(chunk)) % self.every == 0
+        if self.incomplete and held.any():
+            self._kept.append(chunk.take(held))
+        return chunk.take(~held)
+
+    @property
+    def given(self) -> Any:
+        """The source of its own; None without one."""
+        return self._given
+
+    def source(self) -> Any:
+        """What to evaluate on; None without any."""
+        if self._given is not None:
+            return self._given
+        return MemorySource(self._kept) if self._kept else None
+
+    def settle(self, model: Model, number: int, figures: Figures | None, patience: int) -> bool:
+        """Note the figures of a pass; True when patience (0: endless) is at its end."""
+        self.figures = figures
+        if not patience or figures is None:
+            return False
+        if self.best is None or float(figures["loss"] or 0.0) < float(self.best.figures["loss"] or 0.0):
+            state = {name: array.copy() for name, array in model.state().items()}
+            self.best, self.passes_since = Best(number, figures, state), 0
+            return False
+        self.passes_since += 1
+        return self.passes_since >= patience
+
+    def take_best(self, model: Model) -> int | None:
+        """Put `model` back to where the best pass left it; its number where that is not the last."""
+        if self.best is None or not self.passes_since:
+            return None
+        model.restore(self.best.state)
+        self.figures = self.best.figures
+        return self.best.number

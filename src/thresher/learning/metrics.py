@@ -1,0 +1,100 @@
+"""What a model is worth on examples it does not learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.learning.model import losses_of
+
+F64 = NDArray[np.float64]
+
+
+@dataclass
+class Evaluation:
+    """Sums over examples seen so far; every figure is weighted by importance.
+
+    Margins, labels and weights of a classification are kept for the AUC: 24 bytes an example.
+    """
+
+    loss: Any
+    examples: int = 0
+    _loss: float = 0.0
+    _weight: float = 0.0
+    _wrong: float = 0.0
+    _squares: float = 0.0
+    _kept: list[tuple[F64, F64, F64]] = field(default_factory=list)
+
+    def add(self, chunk: Chunk, margins: F64, responses: F64) -> None:
+        """Count the rows of `chunk`; `responses` are the predicted labels (classes or means)."""
+        labels, weights = chunk.labels.astype(np.float64), chunk.weights.astype(np.float64)
+        self.examples += len(chunk)
+        self._loss += float(losses_of(self.loss, margins, chunk).sum())
+        self._weight += float(weights.sum())
+        if self.classifies:
+            self._wrong += float(weights[(margins > 0) != (labels > 0)].sum())
+            self._kept.append((margins, labels, weights))
+        else:
+            self._squares += float(weights @ (responses - labels) ** 2)
+
+    @property
+    def classifies(self) -> bool:
+        """Whether labels are two classes."""
+        return bool(self.loss.DOMAIN == "binary")
+
+    @property
+    def average_loss(self) -> float:
+        """Mean loss; NaN of nothing."""
+        return self._mean(self._loss)
+
+    def figures(self) -> dict[str, float | int | None]:
+        """``examples loss error auc`` for classes, ``examples loss rmse`` for numbers."""
+        shared: dict[str, float | int | None] = {"examples": self.examples, "loss": self.average_loss}
+        if not self.classifies:
+            return {**shared, "rmse": float(np.sqrt(self._mean(self._squares)))}
+        margins, labels, weights = (
+            (np.concatenate(column) for column in zip(*self._kept, strict=True))
+            if self._kept
+            else (np.empty(0),) * 3
+        )
+        return {**shared, "error": self._mean(self._wrong), "auc": auc(margins, labels > 0, weights)}
+
+    def _mean(self, total: float) -> float:
+        return total / self._weight if self._weight else float("nan")
+
+
+def auc(margins: F64, positive: NDArray[np.bool_], weights: F64) -> float | None:
+    """Area under the ROC curve: the chance that a positive example has the larger margin, ties half.
+
+    Arrays ``(n,)``; None where one class is missing.
+    """
+    order = np.argsort(margins, kind="stable")
+    sorted_margins, is_positive, w = margins[order], positive[order], weights[order]
+    starts = np.flatnonzero(np.r_[True, np.diff(sorted_margins) != 0]) if len(order) else np.empty(0, int)
+    up = np.add.reduceat(np.where(is_positive, w, 0.0), starts) if len(order) else np.zeros(0)
+    down = np.add.reduceat(np.where(is_positive, 0.0, w), starts) if len(order) else np.zeros(0)
+    pairs = up.sum() * down.sum()
+    if not pairs:
+        return None
+    below = np.cumsum(down) - down
+    return float(up @ (below + 0.5 * down) / pairs)
+
+
+def evaluate(model: Any, source: Any) -> Evaluation:
+    """Predict every example of `source` with a Model or a Readout."""
+    return score(model, source.chunks())
+
+
+def score(model: Any, chunks: Iterable[Chunk]) -> Evaluation:
+    """Predict every row of `chunks` with a Model or a Readout."""
+    result = Evaluation(model.loss)
+    for chunk in chunks:
+        margins = model.predict(chunk, "margin")
+        responses = margins if result.classifies else model.predict(chunk, "label")
+        result.add(chunk, margins, responses)
+    return result

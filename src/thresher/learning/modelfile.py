@@ -1,0 +1,179 @@
+"""The model on disk: safetensors with a JSON header. No code runs when one is loaded.
+
+A file under its own name is always whole. The CRC-32 of every tensor and of
+the header itself stand in the header, so damage is told from data.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import parts
+from thresher._version import __version__
+from thresher.learning.model import Model, Readout
+from thresher.learning.wholefile import whole_file
+
+FORMAT = 1
+Tensors = dict[str, NDArray[Any]]
+Header = dict[str, Any]
+
+
+class ModelFileError(ValueError):
+    """A file that is no model this version can read. One line."""
+
+
+def header_of(model: Model) -> Header:
+    """Parts, parameters and counts."""
+    rate = getattr(model.rule, "rate", None)
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "rule": parts.spec_of(model.rule),
+        "rate": None if rate is None else parts.spec_of(rate),
+        "loss": parts.spec_of(model.loss),
+        "store": model.store,
+        "seed": model.seed,
+        "dtype": str(model.dtype),
+        "has_intercept": bool(len(model.state()["B"])),
+        "intercept": model.intercept,
+        "examples": model.examples,
+        "progressive_loss": model.tally.average if model.tally.weight else None,
+        "nonzero": model.nonzero,
+        "features_seen": model.features_seen,
+        "lowest_label": model.lowest_label,
+    }
+
+
+def save(model: Model, path: str | Path, *, state: bool = True) -> None:
+    """Write `model`: settled non-zero weights, header and, with `state`, all that resuming needs.
+
+    Raises OSError when the disk refuses; the file that stood there before is then untouched.
+    """
+    write(path, header_of(model), tensors_of(model, state=state))
+
+
+def tensors_of(model: Model, *, state: bool = True) -> Tensors:
+    """Weights, and the state under ``state.*``."""
+    keys, weights = model.weights()
+    bias = np.array([model.intercept], model.dtype)
+    tensors: Tensors = {"weights.keys": keys, "weights.values": weights, "weights.intercept": bias}
+    if state:
+        tensors |= {f"state.{name}": array for name, array in model.state().items()}
+    return tensors
+
+
+def write(path: str | Path, header: Header, tensors: Tensors) -> None:
+    """Write a whole file or none. Raises OSError."""
+    from safetensors.numpy import save as serialise
+
+    whole = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    sums = {name: _checksum(array) for name, array in whole.items()}
+    sums["header"] = _header_sum({**header, "crc32": sums})
+    # one entry only: safetensors would write several in any order
+    data = serialise(whole, {"thresher": json.dumps({**header, "crc32": sums}, sort_keys=True)})
+    with whole_file(path, "wb") as file:
+        file.write(data)
+
+
+def _header_sum(header: Header) -> int:
+    """CRC-32 of the header but for this sum itself."""
+    tensors = {name: value for name, value in header["crc32"].items() if name != "header"}
+    return zlib.crc32(json.dumps({**header, "crc32": tensors}, sort_keys=True).encode())
+
+
+def _checksum(array: NDArray[Any]) -> int:
+    kind = zlib.crc32(f"{array.dtype.str} {array.shape}".encode())
+    return zlib.crc32(array.reshape(-1).view(np.uint8).data, kind)
+
+
+def read(path: str | Path) -> tuple[Header, Tensors]:
+    """Header and tensors; `ModelFileError` with one line when there is no whole model of ours."""
+    from safetensors import SafetensorError, safe_open
+
+    name = str(path)
+    try:
+        with open(path, "rb"):  # says more plainly than safetensors why it cannot be read
+            pass
+        with safe_open(name, "np") as file:
+            metadata = file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  (no mapping)
+    except OSError as error:
+        reason = "a directory, not a model" if Path(path).is_dir() else error.strerror or str(error)
+        raise ModelFileError(f"{name}: {reason}") from error
+    except (SafetensorError, ValueError, TypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise ModelFileError(f"{name}: damaged, cut short, or not a model ({reason})") from error
+    if "thresher" not in metadata:
+        raise ModelFileError(f"{name}: a safetensors file, but not a thresher model")
+    return _checked(name, metadata["thresher"], tensors), tensors
+
+
+def _checked(name: str, text: str, tensors: Tensors) -> Header:
+    try:
+        header: Header = json.loads(text)
+        whole = header["crc32"]["header"] == _header_sum(header)
+    except (json.JSONDecodeError, KeyError, TypeError):
+        whole = False
+    if not whole:
+        raise ModelFileError(f"{name}: damaged: the header does not match its checksum")
+    if header["format"] != FORMAT:
+        raise ModelFileError(
+            f"{name}: model format {header['format']}, written by thresher {header['version']};"
+            f" this version ({__version__}) reads format {FORMAT}"
+        )
+    sums = header["crc32"]
+    for key in sorted({*sums, *tensors} - {"header"}):
+        if key not in tensors or _checksum(tensors[key]) != sums.get(key):
+            raise ModelFileError(f"{name}: damaged: {key} does not match its checksum")
+    return header
+
+
+def load_readout(path: str | Path) -> tuple[Readout, Header]:
+    """What prediction needs, and the header."""
+    header, tensors = read(path)
+    readout = Readout(
+        _part(path, "loss", header["loss"]),
+        header["store"],
+        tensors["weights.keys"],
+        tensors["weights.values"],
+        tensors["weights.intercept"],
+        header["lowest_label"],
+    )
+    return readout, header
+
+
+def load(path: str | Path) -> tuple[Model, Header]:
+    """The model as it was, ready to learn on, and the header."""
+    header, tensors = read(path)
+    return revive(path, header, tensors), header
+
+
+def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
+    """The model that header and tensors describe."""
+    state = {name.removeprefix("state."): a for name, a in tensors.items() if name.startswith("state.")}
+    if not state:
+        raise ModelFileError(f"{path}: holds weights only, nothing to go on learning from")
+    nested = {} if header["rate"] is None else {"rate": _part(path, "rate", header["rate"])}
+    model = Model(
+        parts.make("rule", _part(path, "rule", header["rule"]), **nested),
+        _part(path, "loss", header["loss"]),
+        store=header["store"],
+        intercept=header["has_intercept"],
+        dtype=header["dtype"],
+        seed=header["seed"],
+    )
+    model.restore(state)
+    return model
+
+
+def _part(path: str | Path, kind: str, spec: str) -> Any:
+    try:
+        return parts.make(kind, spec)
+    except parts.SpecError as error:
+        raise ModelFileError(f"{path}: {error} (import the module that defines it first)") from error

@@ -1,0 +1,233 @@
+"""The training loop: passes over a source, the progressive table, hold-out, checkpoints, stopping."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thresher.data.chunk import Chunk
+from thresher.data.report import Report
+from thresher.learning import checkpoint
+from thresher.learning.holdout import Holdout
+from thresher.learning.metrics import score
+from thresher.learning.model import Model, Output, Tally, respond
+from thresher.learning.progress import PassEnd, Row, Silent, Watcher
+from thresher.learning.stopping import Interrupted, Stopper
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to train, apart from the model and the data."""
+
+    passes: int = 1
+    report_every: int = 0
+    """examples between lines of the table; 0: lines at 1, 2, 4, 8, ..."""
+    holdout_every: int = 0
+    """hold out every N-th example of the stream; 0: none"""
+    patience: int = 0
+    """stop after so many passes without a better hold-out loss, and take the best; 0: never"""
+    checkpoint: Path | None = None
+    checkpoint_every: int = 0
+    """examples between checkpoints; 0: only when stopped"""
+
+
+@dataclass
+class Outcome:
+    """What training came to; the counts are those of the model, which may be that of an earlier pass."""
+
+    examples: int
+    passes: int
+    progressive_loss: float
+    nonzero: int
+    features_seen: int
+    learned: int
+    """examples learned in this run, which a resumed one shares with the runs before"""
+    seconds: float
+    holdout: dict[str, float | int | None] | None
+    reports: list[Report] = field(default_factory=list)
+    """what became of the lines of the data, and of a hold-out source"""
+    table: list[Row] = field(default_factory=list)
+
+    @property
+    def examples_per_second(self) -> float:
+        """Over the whole time of this run."""
+        return self.learned / self.seconds if self.seconds else 0.0
+
+    @property
+    def skipped(self) -> int:
+        """Bad lines of the data passed over, in one pass."""
+        return self.reports[0].skipped
+
+
+class Trainer:
+    """Trains `model` on `source`, pass after pass.
+
+    `reread` gives the source of the passes after the first (a cache of it, or itself). `holdout` is
+    a source of its own, evaluated after every pass. Raises `Interrupted` when `stopper` was asked to
+    stop, after leaving a checkpoint; `DataError` for a bad line; `DivergedError`.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        source: Any,
+        plan: Plan,
+        *,
+        reread: Callable[[], Any] | None = None,
+        holdout: Any = None,
+        watcher: Watcher | None = None,
+        stopper: Stopper | None = None,
+    ) -> None:
+        self.model, self.source, self.plan = model, source, plan
+        self.reread = reread or (lambda: source)
+        self.holdout = Holdout(plan.holdout_every, holdout)
+        self.watcher: Watcher = watcher or Silent()
+        self.stopper = stopper or Stopper()
+        self.table: list[Row] = []
+        self.position = checkpoint.Position()
+        self.reported = Tally(0.0, 0.0)
+        self.label = float("nan")
+        """of the last example learned from"""
+        self._report = Report()
+        self._begun = 0.0
+        self._examples_before = 0
+
+    def run(self) -> Outcome:
+        """All passes that are left."""
+        self._begun = time.perf_counter()
+        self._examples_before = self.model.examples
+        while self.position.number <= self.plan.passes:
+            self._pass()
+            if self._over():
+                break
+            self.position = self.position.next_pass()
+        self._tell()
+        return self._outcome()
+
+    def _pass(self) -> None:
+        source = self.source if self.position.number == 1 else self.reread()
+        resumed = self.position.place
+        start = None if self.holdout.incomplete else resumed
+        again = None if start else resumed
+        source.report = Report.from_dict(self.position.report) if start else Report()
+        offered = self.position.offered if start else 0
+        with closing(source.chunks(start)) as chunks:
+            for chunk in self._heeding(chunks):
+                kept = self.holdout.split(chunk, offered)
+                offered += len(chunk)
+                if again and chunk.place and chunk.place < again:
+                    continue  # learned before the checkpoint; read again for what it holds out
+                self._learn(kept)
+                self.position = self.position.behind(chunk, offered, source.report)
+                self.watcher.advance(self.model.examples, self._share(source))
+        self._report = source.report
+        self.holdout.incomplete = False
+
+    def _heeding(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+        """The same chunks, until asked to stop."""
+        while (chunk := self.stopper.wait(chunks, self.interrupt)) is not None:
+            yield chunk
+
+    def _learn(self, chunk: Chunk) -> None:
+        """Learn the rows of `chunk` behind `position.learned`, stopping where something is due."""
+        lo = self.position.learned
+        while lo < len(chunk):
+            hi = min(len(chunk), lo + self._until_due())
+            self.model.learn(chunk, lo, hi)
+            self.position = self.position.learned_to(hi)
+            self.label = float(chunk.labels[hi - 1])
+            self._tend()
+            lo = hi
+
+    def _until_due(self) -> int:
+        """Examples until the next line of the table or checkpoint."""
+        done, every = self.model.examples, self.plan.report_every
+        due = every - done % every if every else (1 << done.bit_length()) - done if done else 1
+        if self.plan.checkpoint_every:
+            due = min(due, self.plan.checkpoint_every - done % self.plan.checkpoint_every)
+        return due
+
+    def _tend(self) -> None:
+        done, every = self.model.examples, self.plan.report_every
+        if done % every == 0 if every else done & (done - 1) == 0:
+            self._tell()
+        if self.stopper.asked:
+            self.interrupt()
+        if self.plan.checkpoint_every and done % self.plan.checkpoint_every == 0:
+            self.save_checkpoint()
+
+    def _tell(self) -> None:
+        """A line of the table, unless there was nothing since the last."""
+        model, tally = self.model, self.model.tally
+        if self.table and self.table[-1].examples == model.examples:
+            return
+        margin = np.array([model.last_margin])
+        shown: Output = "probability" if model.loss.PROBABILITY else "margin"
+        seconds = time.perf_counter() - self._begun
+        row = Row(
+            model.examples,
+            Tally(tally.loss - self.reported.loss, tally.weight - self.reported.weight).average,
+            tally.average,
+            self.label,
+            float(respond(model.loss, margin, shown, model.lowest_label)[0]),
+            model.nonzero,
+            model.features_seen,
+            (model.examples - self._examples_before) / seconds if seconds else 0.0,
+        )
+        self.reported = tally
+        self.table.append(row)
+        self.watcher.row(row)
+
+    def _over(self) -> bool:
+        """End the pass: evaluate on what was held out; whether patience is at its end."""
+        held = self.holdout.source()
+        figures = None
+        if held is not None:
+            with closing(held.chunks()) as chunks:
+                figures = score(self.model, self._heeding(chunks)).figures()
+        number = self.position.number
+        self.watcher.passed(PassEnd(number, self.model.examples, figures))
+        return self.holdout.settle(self.model, number, figures, self.plan.patience)
+
+    def _share(self, source: Any) -> float | None:
+        """Share of all passes' bytes read; None where the size is unknown."""
+        if not source.total_bytes:
+            return None
+        within = source.position_bytes / source.total_bytes
+        return float((self.position.number - 1 + within) / self.plan.passes)
+
+    def save_checkpoint(self) -> None:
+        """Write model, position and table to the plan's checkpoint."""
+        if self.plan.checkpoint is not None:
+            checkpoint.save(self, self.plan.checkpoint)
+
+    def interrupt(self) -> None:
+        """Leave a checkpoint and raise `Interrupted`."""
+        self.save_checkpoint()
+        raise Interrupted(self.plan.checkpoint, self.model.examples)
+
+    def _outcome(self) -> Outcome:
+        passes = min(self.position.number, self.plan.passes)
+        learned = self.model.examples - self._examples_before
+        best = self.holdout.take_best(self.model)
+        if best is not None:
+            self.watcher.say(f"kept the model of pass {best}, the best of {passes} on the hold-out")
+        given = self.holdout.given
+        return Outcome(
+            examples=self.model.examples,
+            passes=best or passes,
+            progressive_loss=self.model.tally.average,
+            nonzero=self.model.nonzero,
+            features_seen=self.model.features_seen,
+            learned=learned,
+            seconds=time.perf_counter() - self._begun,
+            holdout=self.holdout.figures,
+            reports=[self._report] if given is None else [self._report, given.report],
+            table=self.table,
+        )

@@ -1,0 +1,26 @@
+"""What is learned by: losses, rates and rules. Importing this registers them all.
+
+`make("rule", "ftrl:alpha=0.5")` makes a part; `REGISTRY` lists the classes by kind and name.
+"""
+
+import pkgutil
+from importlib import import_module
+
+from thresher.engine.registry import REGISTRY, SpecError, lookup, make, parameters, part_name, spec_of
+from thresher.parts import losses, rates, rules
+
+for _module in pkgutil.iter_modules(rules.__path__):
+    import_module(f"{rules.__name__}.{_module.name}")
+
+__all__ = [
+    "REGISTRY",
+    "SpecError",
+    "lookup",
+    "losses",
+    "make",
+    "parameters",
+    "part_name",
+    "rates",
+    "rules",
+    "spec_of",
+]

@@ -1,0 +1,182 @@
+"""Losses: value and slope (derivative in the margin) of one example, and the link of its margin.
+
+`DOMAIN` names the labels a loss takes: ``binary`` (+1 against -1 or 0), ``real``, ``nonnegative``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from thresher.engine.registry import part
+
+
+@part("loss")
+class Logistic(NamedTuple):
+    """log(1 + exp(-y p)), y = +1 or -1, times `positive` for positive examples; link 1 / (1 + exp(-p)).
+
+    >>> round(Logistic().value_slope(0.0, 1.0)[0], 4)
+    0.6931
+    """
+
+    positive: float = 1.0
+    DOMAIN = "binary"
+    PROBABILITY = True
+    LIMITS = {"positive": "> 0"}
+
+    def value_slope(self, margin, y):
+        """Loss and slope; no exponential overflows."""
+        sign = 1.0 if y > 0 else -1.0
+        cost = self.positive if y > 0 else 1.0
+        z = margin * sign
+        e = math.exp(-abs(z))
+        if z > 0:
+            return cost * math.log(1.0 + e), -cost * sign * e / (1.0 + e)
+        return cost * (math.log(1.0 + e) - z), -cost * sign / (1.0 + e)
+
+    def link(self, margin):
+        """Probability of the positive class."""
+        e = math.exp(-abs(margin))
+        return 1.0 / (1.0 + e) if margin > 0 else e / (1.0 + e)
+
+
+@part("loss")
+class Hinge(NamedTuple):
+    """max(0, threshold - y p), y = +1 or -1 (threshold = 0: the perceptron's).
+
+    >>> Hinge().value_slope(0.25, -1.0)
+    (1.25, 1.0)
+    """
+
+    threshold: float = 1.0
+    DOMAIN = "binary"
+
+    def value_slope(self, margin, y):
+        """Loss and slope."""
+        sign = 1.0 if y > 0 else -1.0
+        gap = self.threshold - sign * margin
+        if gap > 0:
+            return gap, -sign
+        return 0.0, 0.0
+
+
+@part("loss")
+class SquaredHinge(NamedTuple):
+    """max(0, threshold - y p)^2, y = +1 or -1.
+
+    >>> SquaredHinge().value_slope(0.5, 1.0)
+    (0.25, -1.0)
+    """
+
+    threshold: float = 1.0
+    DOMAIN = "binary"
+
+    def value_slope(self, margin, y):
+        """Loss and slope."""
+        sign = 1.0 if y > 0 else -1.0
+        gap = self.threshold - sign * margin
+        if gap > 0:
+            return gap * gap, -2.0 * sign * gap
+        return 0.0, 0.0
+
+
+@part("loss")
+class Squared(NamedTuple):
+    """scale (p - y)^2 (scale = 0.5: the half that some texts prefer).
+
+    >>> Squared().value_slope(3.0, 1.0)
+    (4.0, 4.0)
+    """
+
+    scale: float = 1.0
+    LIMITS = {"scale": "> 0"}
+
+    def value_slope(self, margin, y):
+        """Loss and slope."""
+        error = margin - y
+        return self.scale * error * error, 2.0 * self.scale * error
+
+
+@part("loss")
+class Absolute(NamedTuple):
+    """scale |p - y|: its minimiser is the median.
+
+    >>> Absolute().value_slope(3.0, 1.0)
+    (2.0, 1.0)
+    """
+
+    scale: float = 1.0
+    LIMITS = {"scale": "> 0"}
+
+    def value_slope(self, margin, y):
+        """Loss and slope; slope 0 at the kink."""
+        error = margin - y
+        if error > 0:
+            return self.scale * error, self.scale
+        if error < 0:
+            return -self.scale * error, -self.scale
+        return 0.0, 0.0
+
+
+@part("loss")
+class Quantile(NamedTuple):
+    """tau (y - p) where p < y, (1 - tau)(p - y) elsewhere: its minimiser is the tau-quantile.
+
+    >>> Quantile(0.9).value_slope(1.0, 3.0)
+    (1.8, -0.9)
+    """
+
+    tau: float = 0.5
+    LIMITS = {"tau": "in (0, 1)"}
+
+    def value_slope(self, margin, y):
+        """Loss and slope; slope 0 at the kink."""
+        error = margin - y
+        if error < 0:
+            return -self.tau * error, -self.tau
+        if error > 0:
+            return (1.0 - self.tau) * error, 1.0 - self.tau
+        return 0.0, 0.0
+
+
+@part("loss")
+class Huber(NamedTuple):
+    """(p - y)^2 / 2 where |p - y| <= delta, delta (|p - y| - delta / 2) elsewhere (Huber 1964).
+
+    >>> Huber(1.0).value_slope(3.0, 1.0)
+    (1.5, 1.0)
+    """
+
+    delta: float = 1.0
+    LIMITS = {"delta": "> 0"}
+
+    def value_slope(self, margin, y):
+        """Loss and slope."""
+        error = margin - y
+        if abs(error) <= self.delta:
+            return 0.5 * error * error, error
+        return self.delta * (abs(error) - 0.5 * self.delta), math.copysign(self.delta, error)
+
+
+@part("loss")
+class Poisson(NamedTuple):
+    """exp(p + offset) - y (p + offset) for counts y >= 0, log link; log(y!) is left out.
+
+    `offset` is the logarithm of an exposure that all examples share.
+
+    >>> Poisson().value_slope(0.0, 2.0)
+    (1.0, -1.0)
+    """
+
+    offset: float = 0.0
+    DOMAIN = "nonnegative"
+    LIMITS = {"offset": "any number"}
+
+    def value_slope(self, margin, y):
+        """Loss and slope."""
+        mean = math.exp(margin + self.offset)
+        return mean - y * (margin + self.offset), mean - y
+
+    def link(self, margin):
+        """The expected count."""
+        return math.exp(margin + self.offset)

@@ -1,0 +1,66 @@
+"""Subgradient of the L1 norm, clipped at zero."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.engine.jit import at
+from thresher.engine.registry import part
+from thresher.parts.prox import soft
+from thresher.parts.rates import InverseSqrt
+from thresher.parts.rules.sgd import Sgd
+
+
+@part("rule")
+class ClippedSubgradient(NamedTuple):
+    """w' = w - eta (g + l1 sign(w)); where w != 0 and w' has the other sign: 0.
+
+    A step that would cross zero stops there, whether the penalty or the gradient takes it across.
+
+    Owed by a coordinate untouched since step tau: l1 (U_t - U_tau), U_t the sum of the step sizes,
+    stopping at zero.
+
+    Reference: Daume, A Course in Machine Learning (2012), ch. 12, eq. (12.8) by its words;
+    Carpenter (2008).
+
+    >>> ClippedSubgradient(l1=0.1).clock0()  # t, eta_t, sum of eta l1 without and with t
+    array([1.  , 0.5 , 0.  , 0.05])
+    """
+
+    rate: Any = InverseSqrt()
+    l1: float = 1e-6
+    SLOTS = ("w", "paid")
+    CLOCK = ("t", "eta", "owed", "owed_next")
+    PENALTIES = ("l1",)
+
+    def intercept(self):
+        """Plain gradient steps: nothing stops them at zero."""
+        return Sgd(self.rate)
+
+    def clock0(self):
+        """T, eta_t, sum of eta l1 before this example and with it."""
+        return np.array([1.0, self.rate.at(1.0), 0.0, self.rate.at(1.0) * self.l1])
+
+    def weight(self, S, j, now):
+        """Settled weight of row j."""
+        return soft(S[j, 0], now[2] - S[j, 1])
+
+    def step(self, S, j, w, x, slope, now):
+        """Gradient and penalty of this example together, not across zero."""
+        moved = w - now[1] * (slope * x + math.copysign(self.l1, w) * (w != 0))
+        S[j, 0] = moved * (w * moved >= 0)
+        S[j, 1] = now[3]
+
+    def tick(self, clock):
+        """One more penalty to owe."""
+        clock[2] = clock[3]
+        clock[0] += 1.0
+        clock[1] = at(self.rate, clock[0])
+        clock[3] += clock[1] * self.l1
+
+    def idle(self, S, j, w):
+        """What has reached zero stays there until its next gradient."""
+        return w == 0.0

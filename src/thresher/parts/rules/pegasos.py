@@ -1,0 +1,91 @@
+"""Pegasos."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from thresher.engine.registry import part
+from thresher.parts.rates import Inverse
+from thresher.parts.rules.sgd import Sgd
+
+_SMALL, _LIFT = 2.0**-40, 2.0**40
+
+
+@part("rule")
+class Pegasos(NamedTuple):
+    """w' = (1 - 1/t) w - eta_t g with eta_t = 1 / (l2 t); then, if `project`, onto a ball.
+
+    That is, w' is scaled by min(1, (1 / sqrt(l2)) / ||w'||).
+    `skip_correct` leaves w alone when the loss is zero, t still counting (Reid 2009).
+
+    Owed by an untouched coordinate: a scale that all share. Rows hold v = w / scale; the norm of w
+    is kept up from margin and |x|^2. When the scale falls under 2^-40, rows are multiplied by 2^-40.
+
+    Reference: Shalev-Shwartz, Singer and Srebro (ICML 2007), Figure 1.
+
+    >>> Pegasos(l2=0.5).clock0()  # t, scale, |w|^2, eta_t / scale
+    array([1., 1., 0., 2.])
+    """
+
+    l2: float = 1e-4
+    project: bool = True
+    skip_correct: bool = False
+    SLOTS = ("v",)
+    CLOCK = ("t", "scale", "norm2", "eta")
+    LIMITS = {"l2": "> 0"}
+
+    def intercept(self):
+        """The same gradient steps, neither shrunk nor projected."""
+        return Sgd(Inverse(1.0 / self.l2))
+
+    def clock0(self):
+        """T, scale, |w|^2, eta_t / scale."""
+        return np.array([1.0, 1.0, 0.0, 1.0 / self.l2])
+
+    def weight(self, S, j, now):
+        """Settled weight of row j."""
+        return S[j, 0] * now[1]
+
+    def gauge(self, S, j, x, now):
+        """|x|^2, for the norm."""
+        return x * x
+
+    def gain(self, margin, value, slope, size, clock):
+        """Shrink all weights and foresee the norm after the step.
+
+        At t = 1 all weights are zero, and so would the factor be.
+        """
+        shrink = 1.0 - 1.0 / clock[0]
+        if self.skip_correct and value == 0.0:
+            shrink = 1.0
+        eta = 1.0 / (self.l2 * clock[0])
+        clock[2] = shrink * shrink * clock[2] - eta * slope * (2.0 * shrink * margin - eta * slope * size)
+        if clock[0] > 1.0:
+            clock[1] *= shrink
+        clock[3] = eta / clock[1]
+        return slope
+
+    def step(self, S, j, w, x, slope, now):
+        """The gradient step, in units of the scale."""
+        S[j, 0] -= now[3] * slope * x
+
+    def tick(self, clock):
+        """Onto the ball of radius 1 / sqrt(l2)."""
+        if self.project and self.l2 * clock[2] > 1.0:
+            clock[1] /= math.sqrt(self.l2 * clock[2])
+            clock[2] = 1.0 / self.l2
+        clock[0] += 1.0
+
+    def renorm(self, clock):
+        """Keep the scale in range."""
+        if clock[1] >= _SMALL:
+            return 1.0
+        clock[1] *= _LIFT
+        return _SMALL
+
+    def idle(self, S, j, w):
+        """A zero weight is all there is."""
+        return w == 0.0

@@ -1,0 +1,59 @@
+"""Regularised dual averaging with L1."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from thresher.engine.registry import part
+from thresher.parts.prox import soft
+
+
+@part("rule")
+class Rda(NamedTuple):
+    """w_{t+1} = -(sqrt(t) / gamma) soft(mean gradient, l1 + gamma rho / sqrt(t)).
+
+    rho > 0 is the enhanced method. With G the sum of gradients that is
+    -soft(G, l1 t + gamma rho sqrt(t)) / (gamma sqrt(t)).
+
+    Owed by an untouched coordinate: nothing, since w is a closed form in its own G and in t. A sum
+    of gradients is needed for good, so only coordinates that never had a gradient are freed.
+
+    Reference: Xiao, Dual Averaging Methods (JMLR 2010), eq. (10), Algorithm 2 and eq. (24).
+
+    >>> Rda().clock0()  # gradients so far, threshold, scale
+    array([0., 0., 0.])
+    """
+
+    gamma: float = 10.0
+    l1: float = 1e-5
+    rho: float = 0.0
+    SLOTS = ("gradients",)
+    CLOCK = ("t", "threshold", "scale")
+    PENALTIES = ("l1", "rho")
+    LIMITS = {"gamma": "> 0"}
+
+    def clock0(self):
+        """Gradients so far, threshold on their sum, 1 / (gamma sqrt(t))."""
+        return np.zeros(3)
+
+    def weight(self, S, j, now):
+        """Weight of row j after the gradients so far."""
+        return -soft(S[j, 0], now[1]) * now[2]
+
+    def step(self, S, j, w, x, slope, now):
+        """Add the gradient."""
+        S[j, 0] += slope * x
+
+    def tick(self, clock):
+        """Threshold and scale of the next example."""
+        clock[0] += 1.0
+        root = math.sqrt(clock[0])
+        clock[1] = self.l1 * clock[0] + self.gamma * self.rho * root
+        clock[2] = 1.0 / (self.gamma * root)
+
+    def idle(self, S, j, w):
+        """No gradient yet."""
+        return S[j, 0] == 0.0

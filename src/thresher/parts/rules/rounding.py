@@ -1,0 +1,61 @@
+"""Simple coefficient rounding."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.engine.jit import at
+from thresher.engine.registry import part
+from thresher.parts.rates import InverseSqrt
+
+
+@part("rule")
+class Rounding(NamedTuple):
+    """w' = w - eta g; when t is a multiple of K = `every`: 0 where |w'| < theta.
+
+    (The paper's T0 prints the inequality the wrong way round; its words are followed.)
+
+    Owed by an untouched coordinate: one rounding, if a multiple of K has gone by. The count of
+    multiples is compared for equality, so the state is float64, exact to 2^53 roundings.
+
+    Reference: Langford, Li and Zhang (JMLR 2009), section 3.1.
+
+    >>> Rounding(theta=0.1).clock0()  # t, eta_t, roundings so far
+    array([1. , 0.5, 0. ])
+    """
+
+    rate: Any = InverseSqrt()
+    theta: float = 1e-3
+    every: float = 1.0
+    SLOTS = ("w", "rounded")
+    CLOCK = ("t", "eta", "roundings")
+    PENALTIES = ("theta",)
+    LIMITS = {"every": "a whole number >= 1"}
+    DTYPE = "float64"
+
+    def clock0(self):
+        """T, eta_t, roundings so far."""
+        return np.array([1.0, self.rate.at(1.0), 0.0])
+
+    def weight(self, S, j, now):
+        """Settled weight of row j."""
+        w = S[j, 0]
+        return 0.0 if S[j, 1] != now[2] and abs(w) < self.theta else w
+
+    def step(self, S, j, w, x, slope, now):
+        """The gradient step."""
+        S[j, 0] = w - now[1] * slope * x
+        S[j, 1] = now[2]
+
+    def tick(self, clock):
+        """Every K-th example is a rounding."""
+        if clock[0] % self.every == 0.0:
+            clock[2] += 1.0
+        clock[0] += 1.0
+        clock[1] = at(self.rate, clock[0])
+
+    def idle(self, S, j, w):
+        """A zero weight is all there is."""
+        return w == 0.0

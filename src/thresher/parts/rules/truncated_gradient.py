@@ -1,0 +1,64 @@
+"""Truncated gradient."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.engine.jit import at
+from thresher.engine.registry import part
+from thresher.parts.prox import truncate
+from thresher.parts.rates import InverseSqrt
+
+
+@part("rule")
+class TruncatedGradient(NamedTuple):
+    """w' = w - eta g; when t is a multiple of K = `every`: T1(w', eta K gravity, theta).
+
+    T1(v, a, theta) moves v towards zero by a, not past it, where |v| <= theta, and leaves it alone
+    elsewhere. ``theta=gravity`` is the paper's second setting.
+
+    Owed by a coordinate untouched since step tau: the sum of eta_s K gravity over the multiples s
+    of K in (tau, t], at once, because shrinking never lifts |w| over theta.
+
+    Reference: Langford, Li and Zhang, Sparse Online Learning via Truncated Gradient (JMLR 2009),
+    section 3.3; lazy form in section 4.
+
+    >>> TruncatedGradient(gravity=1e-3, every=10).clock0()  # t, eta_t, gravity so far
+    array([1. , 0.5, 0. ])
+    """
+
+    rate: Any = InverseSqrt()
+    gravity: float = 1e-6
+    theta: float = math.inf
+    every: float = 1.0
+    SLOTS = ("w", "paid")
+    CLOCK = ("t", "eta", "owed")
+    PENALTIES = ("gravity",)
+    LIMITS = {"every": "a whole number >= 1"}
+
+    def clock0(self):
+        """T, eta_t, sum of eta K gravity so far."""
+        return np.array([1.0, self.rate.at(1.0), 0.0])
+
+    def weight(self, S, j, now):
+        """Settled weight of row j."""
+        return truncate(S[j, 0], now[2] - S[j, 1], self.theta)
+
+    def step(self, S, j, w, x, slope, now):
+        """The gradient step; this example's truncation is owed."""
+        S[j, 0] = w - now[1] * slope * x
+        S[j, 1] = now[2]
+
+    def tick(self, clock):
+        """Every K-th example adds to the debt of all."""
+        if self.every == 1.0 or clock[0] % self.every == 0.0:
+            clock[2] += clock[1] * self.every * self.gravity
+        clock[0] += 1.0
+        clock[1] = at(self.rate, clock[0])
+
+    def idle(self, S, j, w):
+        """What has reached zero stays there until its next gradient."""
+        return w == 0.0

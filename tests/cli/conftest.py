@@ -1,0 +1,58 @@
+"""The command line in this process, in a folder of its own."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.commands import SAMPLE, own_cache
+from thresher.cli.main import status_of
+
+
+class Ran(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+
+Thresher = Callable[..., Ran]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, with 400 rows of RCV1 in ``train.svm`` and 200 others in ``test.svm``."""
+    rows = gzip.decompress(SAMPLE.read_bytes()).splitlines(keepends=True)
+    (tmp_path / "train.svm").write_bytes(b"".join(rows[:400]))
+    (tmp_path / "test.svm").write_bytes(b"".join(rows[400:600]))
+    monkeypatch.setenv("THRESHER_CACHE_DIR", str(own_cache(tmp_path)))
+    monkeypatch.setattr("thresher.engine.jit.FRESH", False)  # or the first run would say that it compiles
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def thresher(folder: Path, capfd: pytest.CaptureFixture[str]) -> Thresher:
+    """Runs ``thresher ARGUMENTS``, given as one string or several."""
+
+    def run(*arguments: object) -> Ran:
+        words = str(arguments[0]).split() if len(arguments) == 1 else [str(a) for a in arguments]
+        capfd.readouterr()
+        status = status_of(words)
+        return Ran(status, *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def model(thresher: Thresher) -> Path:
+    """A model of ``train.svm``."""
+    assert thresher("train train.svm -m model -q").status == 0
+    return Path("model")

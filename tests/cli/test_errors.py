@@ -1,0 +1,155 @@
+"""Every error a user can cause: one line on standard error, the right exit status, no traceback."""
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Thresher
+
+USAGE = {
+    "train train.svm": "--model",
+    "train -m m": "Missing argument 'DATA...'",
+    "train train.svm -m m --rule ftr": "did you mean ftrl?",
+    "train train.svm -m m --rule ftrl:alpha=x": "alpha must be a number, not 'x'",
+    "train train.svm -m m --rule ftrl:alpha=-1": "alpha must be > 0, not -1",
+    "train train.svm -m m --rule ftrl:alpha=nan": "alpha must be > 0",
+    "train train.svm -m m --rule ftrl:a=1": "it has alpha, beta, l1, l2",
+    "train train.svm -m m --rule ftrl --rate constant": "rule ftrl has no rate",
+    "train train.svm -m m --rule sgd --rate foo": "known: constant, inverse",
+    "train train.svm -m m --loss hing": "did you mean hinge?",
+    "train train.svm -m m --store foo": "known: growing, direct, hashed:BITS",
+    "train train.svm -m m --store hashed:99": "bits must lie in 1..31, not 99",
+    "train train.svm -m m --dtype float16": "float32 or float64, not 'float16'",
+    "train train.svm -m m --passes 0": "'--passes'",
+    "train train.svm -m m --passes x": "'--passes'",
+    "train train.svm -m m --report-every 0": "'--report-every'",
+    "train train.svm -m m --threads 0": "'--threads'",
+    "train train.svm -m m --holdout every-1th": "N must be at least 2",
+    "train train.svm -m m --early-stop 2": "--early-stop needs --holdout",
+    "train train.svm -m m --on-error ignore": "fail, skip or quarantine=FILE, not 'ignore'",
+    "train train.svm -m m --on-error quarantine=": "fail, skip or quarantine=FILE",
+    "train train.svm -m m --foo": "--foo",
+    "train train.svm -m train.svm": "train.svm: named twice",
+    "train ./*.svm -m train.svm": "train.svm: named twice",
+    "train train.svm -m m --curve m": "m: named twice",
+    "train train.svm -m m --on-error quarantine=m": "m: named twice",
+    "train train.svm -m test.svm --holdout test.svm": "test.svm: named twice",
+    "train - -m m --holdout -": "both the data and the hold-out",
+    "predict": "Missing argument 'MODEL'",
+    "predict model": "Missing argument 'DATA...'",
+    "predict model test.svm --output foo": "'foo' is not one of",
+    "predict model test.svm -o test.svm": "test.svm: named twice",
+    "predict model test.svm -o model": "model: named twice",
+    "weights model --top 0": "'--top'",
+    "harvest": "No such command 'harvest'",
+}
+FAILURES = {
+    "train none.svm -m m": "none.svm: No such file",
+    "train none*.svm -m m": "none*.svm: no file matches",
+    "train . -m m": "a directory",
+    "train empty -m m": "empty: an empty file",
+    "train blank -m m": "no examples",
+    "train binary -m m": "binary: a binary file",
+    "train cut.gz -m m": "cut.gz: cannot be read, damaged or cut off",
+    "train damaged.gz -m m": "damaged.gz",
+    "train bad.svm -m m": "bad.svm:2:5: expected a finite number",
+    "train label.svm -m m": "label.svm:1:1: expected a label -1, 0 or 1",
+    "train label.svm -m m --loss poisson": "label.svm:2:1: expected a label that is not negative",
+    "train train.svm -m none/m": "no such directory",
+    "train train.svm -m .": "a directory",
+    "train train.svm -m m --curve none/c": "no such directory",
+    "train train.svm -m m --holdout none.svm": "none.svm: No such file",
+    "train train.svm -m m --on-error quarantine=none/q": "no such directory",
+    "train train.svm -m m --resume": "m.checkpoint: no such file, so there is no training to go on with",
+    "train train.svm -m m --rule sgd --loss squared --rate constant:1e30": "is not finite: try a smaller",
+    "predict none test.svm": "none: No such file",
+    "predict train.svm test.svm": "train.svm: damaged, cut short, or not a model",
+    "predict empty test.svm": "empty: damaged, cut short, or not a model",
+    "predict . test.svm": "a directory, not a model",
+    "predict model none.svm": "none.svm: No such file",
+    "predict model test.svm -o none/p": "no such directory",
+    "evaluate short test.svm": "short: damaged, cut short, or not a model",
+    "evaluate model bad.svm": "bad.svm:2:5: expected a finite number",
+    "weights none": "none: No such file",
+}
+
+
+@pytest.fixture
+def bad_files(folder: Path, model: Path) -> None:
+    text = (folder / "train.svm").read_bytes()
+    packed = gzip.compress(text)
+    damaged = bytearray(packed)
+    damaged[len(packed) // 2] ^= 0xFF
+    contents = {
+        "empty": b"",
+        "blank": b"\n# nothing\n\n",
+        "binary": bytes(range(256)) * 20,
+        "cut.gz": packed[: len(packed) // 2],
+        "damaged.gz": bytes(damaged),
+        "bad.svm": b"1 1:2\n1 7:nan\n",
+        "label.svm": b"7 1:1\n-3 1:1\n",
+        "short": model.read_bytes()[:-9],
+    }
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+
+
+@pytest.mark.usefixtures("bad_files")
+@pytest.mark.parametrize(("command", "text"), USAGE.items())
+def test_wrong_usage(thresher: Thresher, command: str, text: str) -> None:
+    check_error(thresher, command, text, 2)
+
+
+@pytest.mark.usefixtures("bad_files")
+@pytest.mark.parametrize(("command", "text"), FAILURES.items())
+def test_failure(thresher: Thresher, command: str, text: str) -> None:
+    check_error(thresher, command, text, 1)
+
+
+def check_error(thresher: Thresher, command: str, text: str, status: int) -> None:
+    before = {p.name: p.read_bytes() for p in Path().iterdir() if p.is_file()}
+    ran = thresher(f"{command} -q" if command.startswith("train") else command)
+    assert (ran.status, ran.out) == (status, "")
+    (line,) = ran.err.splitlines()
+    assert line.startswith("thresher: ")
+    assert text in line
+    assert {p.name: p.read_bytes() for p in Path().iterdir() if p.is_file()} == before
+
+
+def test_help_without_arguments(thresher: Thresher) -> None:
+    ran = thresher("")
+    assert ran.status == 0
+    for command in ("train", "predict", "evaluate", "weights", "cache", "rules", "losses", "rates"):
+        assert f"\n  {command} " in ran.out
+    assert "..." not in ran.out.split("Commands:")[1]  # no summary is cut
+
+
+@pytest.mark.parametrize(
+    "command", ["train", "predict", "evaluate", "weights", "cache", "rules", "losses", "rates"]
+)
+def test_help_of_every_command(thresher: Thresher, command: str) -> None:
+    ran = thresher(f"{command} --help")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.startswith(f"Usage: thresher {command} ")
+    assert "<" not in ran.out.split("Options:")[1]  # every value has a name of ours
+
+
+def test_what_cannot_be_written_to_is_told_before_training(thresher: Thresher, folder: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write anywhere")
+    (folder / "closed").mkdir(mode=0o500)
+    ran = thresher("train train.svm -m closed/m")
+    assert ran.status == 1
+    (line,) = ran.err.splitlines()
+    assert line.endswith("closed: not writable")
+
+
+def test_an_error_of_our_own_is_not_hidden(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(data: object) -> list[str]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("thresher.data.sources.expand", broken)
+    with pytest.raises(ZeroDivisionError):
+        thresher("train train.svm -m m")

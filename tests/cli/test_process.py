@@ -1,0 +1,203 @@
+"""What only a process of its own can show: imports, signals, closed pipes, full disks, terminals."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Thresher
+from tests.commands import SAMPLE, environment, run, start
+
+HEAVY = ("numba", "numpy", "pyarrow", "scipy", "sklearn")
+FULL = Path("/dev/full")
+full_disk = pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
+
+
+def imported(code: str, folder: Path) -> set[str]:
+    """Which of HEAVY are loaded after `code`, scipy being installed or not."""
+    probe = f"""
+import sys
+try:
+    {code}
+except SystemExit:
+    pass
+print(*(name for name in {HEAVY} if sys.modules.get(name)), file=sys.stderr)
+"""
+    command = [sys.executable, "-c", probe]
+    ran = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, check=True)
+    return set(ran.stderr.decode().splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import thresher",
+        "sys.argv = ['thresher', '--help']; import thresher.__main__",
+        "sys.argv = ['thresher', 'train', '--help']; import thresher.__main__",
+    ],
+)
+def test_help_imports_nothing_heavy(code: str, tmp_path: Path) -> None:
+    assert imported(code, tmp_path) == set()
+
+
+def test_training_imports_neither_scipy_nor_sklearn(folder: Path) -> None:
+    code = "sys.argv = 'thresher train train.svm -m m -q'.split(); import thresher.__main__"
+    assert not {"scipy", "sklearn"} & imported(code, folder)
+    assert (folder / "m").exists()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_input_is_waited_for(how: signal.Signals, folder: Path) -> None:
+    process = start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(b"1 1:1\n" * 500_000 + b"1 1")  # a block, some of the next, and no more
+    process.stdin.flush()
+    wait_for(process, b" 131,072 ")
+    process.send_signal(how)
+    assert process.wait(20) == 130
+    assert process.stderr is not None
+    *_, last = process.stderr.read().decode().splitlines()
+    assert last.startswith("thresher: stopped after ")
+    assert last.endswith(" examples; checkpoint in m.checkpoint, go on with --resume")
+    process.stdin.close()
+    assert sorted(p.name for p in folder.iterdir()) == ["cache", "m.checkpoint", "test.svm", "train.svm"]
+
+
+def wait_for(process: subprocess.Popen[bytes], text: bytes) -> None:
+    assert process.stderr is not None
+    while text not in process.stderr.readline():
+        assert process.poll() is None
+
+
+def test_what_came_by_standard_input_can_be_gone_on_with(folder: Path, thresher: Thresher) -> None:
+    text = b"".join(b"%d %d:1 %d:0.5\n" % (k % 3 == 0, k % 50, k % 7 + 60) for k in range(300_000))
+    (folder / "all.svm").write_bytes(text)
+    assert thresher("train all.svm -m whole -q").status == 0
+    process = start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(text[:-500_000])
+    process.stdin.flush()
+    wait_for(process, b" 131,072 ")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 130
+    process.communicate()
+    with open(folder / "all.svm", "rb") as stdin:
+        status, _, err = run("train", "-", "-m", "m", "--resume", "-q", folder=folder, stdin=stdin)
+    assert (status, err) == (0, "")
+    assert (folder / "m").read_bytes() == (folder / "whole").read_bytes()
+
+
+def test_an_interrupted_prediction_leaves_nothing(folder: Path, model: Path) -> None:
+    process = start("predict", model, "-", "-o", "file", folder=folder, stdin=subprocess.PIPE)
+    while not list(folder.glob(".file.*")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 130
+    assert process.stderr is not None
+    assert process.stderr.read() == b"thresher: interrupted\n"
+    process.communicate()
+    assert not list(folder.glob("*file*")) + list(folder.glob(".file*"))
+
+
+def test_a_reader_who_has_enough(folder: Path, model: Path) -> None:
+    process = start("weights", model, folder=folder)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(20) == 1
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+@full_disk
+@pytest.mark.parametrize(
+    "command",
+    [
+        "weights model",
+        "predict model test.svm",
+        "evaluate model test.svm",
+        "train train.svm -m m -q",
+        "rules",
+        "--help",
+    ],
+)
+def test_a_full_disk_behind_standard_output(command: str, folder: Path, model: Path) -> None:
+    with open(FULL, "wb") as out:
+        status, _, err = run(*command.split(), folder=folder, stdout=out)
+    assert (status, err) == (1, "thresher: the disk is full\n")
+
+
+@full_disk
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("train train.svm -m /dev/full -q", "/dev/full"),
+        ("train train.svm -m m -q --curve /dev/full", "/dev/full"),
+        ("predict model test.svm -o /dev/full", "/dev/full"),
+        ("train bad.svm -m m -q --on-error quarantine=/dev/full", "/dev/full"),
+    ],
+)
+def test_a_full_disk_behind_a_file(
+    command: str, shown: str, folder: Path, model: Path, thresher: Thresher
+) -> None:
+    (folder / "bad.svm").write_bytes(b"oops\n" + (folder / "train.svm").read_bytes())
+    ran = thresher(command)
+    assert ran.status == 1
+    (line,) = ran.err.splitlines()
+    assert line.startswith(f"thresher: {shown}: ")
+    assert not FULL.is_file()
+
+
+def test_a_full_disk_at_a_checkpoint(
+    folder: Path, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    names = sorted(p.name for p in folder.iterdir())
+    monkeypatch.setattr(os, "fsync", full)
+    for command, shown in (("--checkpoint-every 100", "m.checkpoint"), ("", "m")):
+        ran = thresher(f"train train.svm -m m -q {command}")
+        assert ran == (1, "", f"thresher: {shown}: the disk is full\n")
+        assert sorted(p.name for p in folder.iterdir()) == names
+
+
+def on_a_terminal(*arguments: str, folder: Path) -> tuple[int, str]:
+    """Exit status and everything a terminal is sent."""
+    ours, theirs = pty.openpty()
+    process = start(*arguments, folder=folder, stdout=theirs, stderr=theirs, TERM="xterm", COLUMNS="100")
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            more = os.read(ours, 1 << 16)
+        except OSError:  # the other end is closed
+            break
+        if not more:
+            break
+        seen += more
+    os.close(ours)
+    return process.wait(20), seen.decode()
+
+
+def test_a_terminal_gets_a_bar_that_goes_away(folder: Path) -> None:
+    status, seen = on_a_terminal("train", str(SAMPLE), "-m", "m", "--passes", "4", folder=folder)
+    assert status == 0
+    bar, _, result = seen.rpartition("\x1b[2K")  # the bar's line is wiped before the result
+    assert "examples \x1b" in bar
+    assert "%" in bar
+    assert "0:00:0" in bar  # time left
+    assert "     1,024 " in bar  # the table stands above it
+    assert result.startswith("examples               8,000")
+
+
+def test_a_pipe_gets_no_bar(folder: Path) -> None:
+    _, out, err = run("train", str(SAMPLE), "-m", "m", folder=folder)
+    assert "\x1b" not in out + err
+    assert "\r" not in out + err

@@ -1,0 +1,109 @@
+"""``thresher predict``, ``evaluate``, ``weights``, ``cache`` and the lists of parts."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import Thresher
+from tests.commands import run
+from thresher import load, open_source, train
+from thresher.parts import REGISTRY
+
+
+def predicted(text: str) -> list[float]:
+    return [float(line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("output", ["margin", "probability", "label"])
+def test_another_process_predicts_what_the_model_does(folder: Path, output: str, thresher: Thresher) -> None:
+    """Law 8."""
+    model = train("train.svm", rule="truncated-gradient:gravity=1e-4", loss="logistic")
+    expected = np.concatenate([model.predict(c, output) for c in open_source("test.svm").chunks()])  # type: ignore[arg-type]
+    thresher("train train.svm -m model -q --rule truncated-gradient:gravity=1e-4")
+    status, out, err = run("predict", "model", "test.svm", "--output", output, folder=folder)
+    assert (status, err) == (0, "")
+    assert out == "".join(f"{value:.9g}\n" for value in expected.tolist())
+    assert thresher(f"predict model test.svm --output {output} -o file").out == ""
+    assert Path("file").read_text() == out
+
+
+def test_predict_needs_no_true_labels(thresher: Thresher, model: Path) -> None:
+    Path("other.svm").write_text(Path("test.svm").read_text().replace("-1 ", "17.5 "))
+    assert thresher("predict", model, "other.svm").out == thresher("predict", model, "test.svm").out != ""
+
+
+def test_probabilities_only_where_there_are_any(thresher: Thresher) -> None:
+    thresher("train train.svm -m hinge -q --loss hinge")
+    ran = thresher("predict hinge test.svm --output probability")
+    assert (ran.status, ran.out) == (2, "")
+    assert "gives no probabilities" in ran.err
+
+
+def test_a_bad_line_leaves_no_predictions_behind(thresher: Thresher, model: Path) -> None:
+    Path("bad.svm").write_text("1 1:1\n1 oops\n")
+    Path("file").write_text("before")
+    names = sorted(p.name for p in Path().iterdir())
+    assert thresher("predict", model, "bad.svm", "-o", "file").status == 1
+    assert Path("file").read_text() == "before"
+    assert sorted(p.name for p in Path().iterdir()) == names
+
+
+def test_evaluate(thresher: Thresher, model: Path) -> None:
+    figures = thresher("evaluate model test.svm --json").json
+    assert list(figures) == ["examples", "loss", "error", "auc", "nonzero"]
+    margins = np.array(predicted(thresher("predict model test.svm").out))
+    labels = np.array([float(line.split()[0]) for line in Path("test.svm").read_text().splitlines()])
+    assert figures["error"] == pytest.approx(np.mean((margins > 0) != (labels > 0)))
+    assert figures["loss"] == pytest.approx(np.mean(np.log1p(np.exp(-labels * margins))))
+    assert figures["nonzero"] == len(load(model).keys)
+    people = thresher("evaluate model test.svm").out.splitlines()
+    assert [line.split()[0] for line in people] == list(figures)
+
+
+def test_evaluate_of_one_class_has_no_auc(thresher: Thresher, model: Path) -> None:
+    Path("one.svm").write_text("1 1:1\n1 2:1\n")
+    assert thresher("evaluate", model, "one.svm", "--json").json["auc"] is None
+    assert thresher("evaluate", model, "one.svm").out.splitlines()[3].split() == ["auc", "-"]
+
+
+def test_weights(thresher: Thresher, model: Path) -> None:
+    rows = [line.split("\t") for line in thresher("weights", model).out.splitlines()]
+    readout = load(model)
+    assert rows.pop() == ["intercept", "", str(readout.bias[0])]
+    assert {int(key): np.float32(weight) for key, _, weight in rows} == dict(
+        zip(readout.keys.tolist(), readout.weights, strict=True)
+    )
+    sizes = [abs(float(weight)) for _, _, weight in rows]
+    assert sizes == sorted(sizes, reverse=True)
+    top = [line.split("\t") for line in thresher("weights model --top 3").out.splitlines()]
+    assert top[:-1] == rows[:3]
+
+
+def test_weights_of_nothing(thresher: Thresher) -> None:
+    thresher("train train.svm -m none -q --no-intercept --rule ftrl:l1=1e9")
+    assert thresher("weights none").out == ""
+
+
+@pytest.mark.parametrize(("command", "kind"), [("rules", "rule"), ("losses", "loss"), ("rates", "rate")])
+def test_parts_are_listed_with_specs_that_hold(thresher: Thresher, command: str, kind: str) -> None:
+    from thresher.parts import make, part_name
+
+    specs = [line for line in thresher(command).out.splitlines() if line and not line.startswith(" ")]
+    assert [part_name(type(make(kind, spec))) for spec in specs] == sorted(REGISTRY[kind])
+
+
+def test_the_cache_is_made_shown_and_removed(thresher: Thresher, folder: Path) -> None:
+    assert thresher("cache").out.startswith("data: 0 files")
+    thresher("train train.svm -m m --passes 2 -q")
+    assert list((folder / "cache" / "data").glob("*.arrow"))
+    assert not thresher("cache").out.startswith("data: 0 files")
+    (folder / "cache" / "code").unlink()
+    assert thresher("cache --clear").out.startswith("removed data: ")
+    assert thresher("cache").out.startswith("data: 0 files")
+
+
+def test_version(thresher: Thresher) -> None:
+    import thresher as package
+
+    assert thresher("--version").out == f"thresher {package.__version__}\n"

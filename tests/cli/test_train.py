@@ -1,0 +1,200 @@
+"""``thresher train``: its figures, its table, its options."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Thresher
+from thresher import load, train
+from thresher.learning import modelfile
+from thresher.parts import REGISTRY
+
+KEYS = ["examples", "passes", "progressive_loss", "nonzero", "features_seen"]
+KEYS += ["seconds", "examples_per_second", "skipped", "model"]
+
+
+def test_json_has_these_keys_and_agrees_with_python(thresher: Thresher) -> None:
+    figures = thresher("train train.svm -m m --json").json
+    assert list(figures) == KEYS
+    model = train("train.svm")
+    assert figures["examples"] == model.examples == 400
+    assert figures["passes"] == 1
+    assert figures["progressive_loss"] == model.tally.average
+    assert figures["nonzero"] == model.nonzero == len(load("m").keys)
+    assert figures["features_seen"] == model.features_seen
+    assert figures["skipped"] == 0
+    assert figures["model"] == "m"
+
+
+def test_figures_for_people(thresher: Thresher) -> None:
+    lines = thresher("train train.svm -m m -q").out.splitlines()
+    assert lines[0] == "examples               400"
+    assert [line[:22].strip().replace(" ", "_") for line in lines] == KEYS
+
+
+@pytest.mark.parametrize("rule", REGISTRY["rule"])
+def test_every_rule_and_rate(thresher: Thresher, rule: str) -> None:
+    rates = list(REGISTRY["rate"]) if "rate" in REGISTRY["rule"][rule]._fields else [None]  # type: ignore[attr-defined]
+    for rate in rates:
+        words = ["train", "train.svm", "-m", "m", "--rule", rule, "-q", "--json"]
+        ran = thresher(*words, *(["--rate", rate] if rate else []))
+        assert ran.status == 0, ran.err
+        header, _ = modelfile.read("m")
+        assert header["rule"].startswith(f"{rule}:")
+        assert (header["rate"] or "").partition(":")[0] == (rate or "")
+
+
+@pytest.mark.parametrize("loss", REGISTRY["loss"])
+def test_every_loss(thresher: Thresher, loss: str) -> None:
+    assert thresher(f"train counts.svm -m m --loss {loss} -q").status == 1  # no such file yet
+    Path("counts.svm").write_text("".join(f"{k % 2} {k % 5}:1 7:0.5\n" for k in range(60)))
+    figures = thresher(f"train counts.svm -m m --loss {loss} -q --json").json
+    assert figures["examples"] == 60
+    evaluated = thresher("evaluate m counts.svm --json").json
+    binary = REGISTRY["loss"][loss].DOMAIN == "binary"  # type: ignore[attr-defined]
+    assert list(evaluated) == ["examples", "loss", *(["error", "auc"] if binary else ["rmse"]), "nonzero"]
+
+
+def test_the_table_doubles(thresher: Thresher) -> None:
+    rows = [line.split() for line in thresher("train train.svm -m m").err.splitlines()]
+    assert " ".join(rows[0]) == "examples since last average label prediction non-zero rows/s"
+    assert [row[0] for row in rows[1:]] == [*(str(2**k) for k in range(9)), "400"]
+    losses = [(int(row[0]), float(row[1]), float(row[2])) for row in rows[1:]]
+    total = before = 0.0
+    for examples, since, average in losses:
+        total, before = total + since * (examples - before), examples
+        assert average == pytest.approx(total / examples, abs=2e-6)
+
+
+def test_report_every_and_the_curve(thresher: Thresher) -> None:
+    err = thresher("train train.svm -m m --report-every 150 --curve curve.tsv").err
+    assert [line.split()[0] for line in err.splitlines()[1:]] == ["150", "300", "400"]
+    lines = [line.split("\t") for line in Path("curve.tsv").read_text().splitlines()]
+    assert lines[0][:3] == ["examples", "loss_since", "average"]
+    assert [line[0] for line in lines[1:]] == ["150", "300", "400"]
+
+
+def test_every_nth_is_held_out(thresher: Thresher, folder: Path) -> None:
+    rows = (folder / "train.svm").read_bytes().splitlines(keepends=True)
+    Path("held.svm").write_bytes(b"".join(rows[9::10]))
+    Path("rest.svm").write_bytes(b"".join(row for k, row in enumerate(rows, 1) if k % 10))
+    one = thresher("train train.svm -m one --holdout every-10th --json --passes 2").json
+    two = thresher("train rest.svm -m two --holdout held.svm --json --passes 2").json
+    assert list(one) == [*KEYS, "holdout_examples", "holdout_loss", "holdout_error", "holdout_auc"]
+    assert one["holdout_examples"] == 40
+    assert one["examples"] == 720
+    assert {k: v for k, v in one.items() if "holdout" in k} == {
+        k: v for k, v in two.items() if "holdout" in k
+    }
+    assert Path("one").read_bytes() == Path("two").read_bytes()
+    evaluated = thresher("evaluate one held.svm --json").json
+    assert one["holdout_loss"] == pytest.approx(evaluated["loss"])
+
+
+OVERFIT = "--rule sgd --loss hinge --rate constant:9 --holdout test.svm --json"
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["--passes 9 --early-stop 2", "--passes 6 --early-stop 9"],
+    ids=["patience ends", "the passes end before patience does"],
+)
+def test_early_stop_keeps_the_best_pass(thresher: Thresher, options: str) -> None:
+    ran = thresher(f"train train.svm -m best {OVERFIT} {options}")
+    losses = [
+        float(line.split("loss ")[1].split(",")[0]) for line in ran.err.splitlines() if "held-out" in line
+    ]
+    best = 1 + losses.index(min(losses))
+    assert best < len(losses) == 6
+    assert f"kept the model of pass {best}, the best of 6" in ran.err
+    alone = thresher(f"train train.svm -m alone {OVERFIT} --passes {best}").json
+    assert Path("best").read_bytes() == Path("alone").read_bytes()
+    speed = {"seconds", "examples_per_second", "model"}
+    assert {k: v for k, v in ran.json.items() if k not in speed} == {
+        k: v for k, v in alone.items() if k not in speed
+    }
+
+
+def test_a_zero_and_a_minus_one_are_the_same_class(thresher: Thresher, folder: Path) -> None:
+    text = (folder / "train.svm").read_text()
+    Path("zero.svm").write_text(
+        "".join("0" + t[2:] if t.startswith("-1") else t for t in text.splitlines(True))
+    )
+    one = thresher("train train.svm -m one --json -q").json
+    two = thresher("train zero.svm -m two --json -q").json
+    assert one["progressive_loss"] == two["progressive_loss"]
+    labels = {thresher(f"predict {m} test.svm --output label").out for m in ("one", "two")}
+    assert {frozenset(out.split()) for out in labels} == {frozenset({"-1", "1"}), frozenset({"0", "1"})}
+
+
+def test_several_files_are_one_stream(thresher: Thresher, folder: Path) -> None:
+    rows = (folder / "train.svm").read_bytes().splitlines(keepends=True)
+    Path("part-1.svm").write_bytes(b"".join(rows[:123]))
+    Path("part-2.svm").write_bytes(gzip.compress(b"".join(rows[123:])))
+    for name, data in {
+        "whole": "train.svm",
+        "globbed": "part-*.svm",
+        "listed": "part-1.svm part-2.svm",
+    }.items():
+        assert thresher(f"train {data} -m {name} -q").status == 0
+    assert Path("whole").read_bytes() == Path("globbed").read_bytes() == Path("listed").read_bytes()
+
+
+def test_weights_only_predicts_the_same(thresher: Thresher, model: Path) -> None:
+    assert thresher("train train.svm -m light -q --weights-only").status == 0
+    assert Path("light").stat().st_size < model.stat().st_size
+    assert thresher("predict light test.svm").out == thresher("predict model test.svm").out
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        ("--rule rda", "--rule ftrl:"),
+        ("--rule ftrl:l1=2", "--rule ftrl:"),
+        ("--loss squared-hinge", "--loss hinge:"),
+        ("--store hashed:10", "--store growing"),
+        ("--dtype float64", "--dtype float32"),
+        ("--no-intercept", "--intercept True"),
+        ("--seed 5", "--seed 0"),
+    ],
+)
+def test_resume_refuses_other_options(thresher: Thresher, stopped: str, option: str, name: str) -> None:
+    ran = thresher(f"{stopped} --resume {option}")
+    assert ran.status == 2
+    assert f"the checkpoint was made with {name}" in ran.err
+    assert Path("m.checkpoint").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "text"), [("data", "other data"), ("holdout", "another --holdout (none)")]
+)
+def test_resume_refuses_other_data(thresher: Thresher, stopped: str, change: str, text: str) -> None:
+    command = (
+        stopped.replace("train.svm", "test.svm") if change == "data" else f"{stopped} --holdout every-3rd"
+    )
+    ran = thresher(f"{command} --resume")
+    assert ran.status == 1
+    assert text in ran.err
+
+
+def test_resume_with_the_same_options_said_again(thresher: Thresher, stopped: str) -> None:
+    same = "--rule ftrl:l1=1 --loss hinge --store growing --dtype float32 --intercept --seed 0"
+    figures = thresher(f"{stopped} --resume {same} --json").json
+    assert figures["examples"] == 400
+    assert not Path("m.checkpoint").exists()
+
+
+def test_a_checkpoint_not_used_is_told_of(thresher: Thresher, stopped: str) -> None:
+    assert "m.checkpoint is left from an earlier run" in thresher(f"{stopped} -q").err
+
+
+@pytest.fixture
+def stopped(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A command that has left a checkpoint behind."""
+    command = "train train.svm -m m --loss hinge"
+    with monkeypatch.context() as patch:
+        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        assert thresher(f"{command} --checkpoint-every 150").status == 1
+    assert Path("m.checkpoint").exists()
+    return command

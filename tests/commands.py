@@ -1,0 +1,63 @@
+"""The command line in processes of its own, for what only a process can show: signals, imports, exit."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import thresher
+from thresher.engine.folders import cache_folder
+
+HERE = Path(thresher.__file__).parent.parent
+SAMPLE = Path(__file__).parent.parent / "examples" / "data" / "rcv1_train2000.dat.gz"
+
+
+def own_cache(folder: Path) -> Path:
+    """A cache folder with no parsed data, and the compiled code there is."""
+    cache = folder / "cache"
+    if not cache.exists():
+        cache.mkdir(parents=True)
+        code = cache_folder() / "code"
+        code.mkdir(parents=True, exist_ok=True)
+        (cache / "code").symlink_to(code.resolve())
+    return cache
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """Variables for a process that works in `folder`."""
+    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    ours = {"PYTHONPATH": os.pathsep.join(paths), "THRESHER_CACHE_DIR": str(own_cache(folder))}
+    return {**os.environ, **ours, **more}
+
+
+def _heed_signals() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell may have told its background jobs to ignore it
+
+
+def start(
+    *arguments: object,
+    folder: Path,
+    stdin: Any = subprocess.DEVNULL,
+    stdout: Any = subprocess.PIPE,
+    stderr: Any = subprocess.PIPE,
+    **variables: str,
+) -> subprocess.Popen[bytes]:
+    """``thresher ARGUMENTS`` begun in `folder`."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "thresher", *map(str, arguments)],
+        cwd=folder,
+        env=environment(folder, **variables),
+        preexec_fn=_heed_signals,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+    )
+
+
+def run(*arguments: object, folder: Path, **options: Any) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of ``thresher ARGUMENTS``."""
+    with start(*arguments, folder=folder, **options) as process:
+        out, err = process.communicate(timeout=120)
+    return process.returncode, (out or b"").decode(), (err or b"").decode()

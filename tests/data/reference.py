@@ -1,0 +1,157 @@
+"""A slow svmlight parser that is easy to believe, and helpers to compare with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data import Chunk, concat, open_source
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_TOO_LARGE = Fraction(2**128 - 2**103)
+
+
+class BadLineError(Exception):
+    """The line is no example."""
+
+
+class Row(NamedTuple):
+    label: np.float32
+    weight: np.float32
+    features: dict[int, np.float32]
+    merged: bool
+
+
+def float32_of(text: str) -> np.float32:
+    """The nearest float32, found among the neighbours of a first guess by exact fractions."""
+    if not _NUMBER.fullmatch(text):
+        raise BadLineError(text)
+    exact = Fraction(text.lstrip("+-"))
+    if exact >= _TOO_LARGE:
+        raise BadLineError(text)
+    guess = np.float32(min(float(exact), 3.4028234663852886e38))
+    with np.errstate(all="ignore"):
+        near = [guess, np.nextafter(guess, np.float32(np.inf)), np.nextafter(guess, np.float32(-np.inf))]
+    near = [one for one in near if np.isfinite(one) and one >= 0]
+    least = min(abs(Fraction(float(one)) - exact) for one in near)
+    closest = [one for one in near if abs(Fraction(float(one)) - exact) == least]
+    even: np.float32 = min(closest, key=lambda one: int(one.view(np.uint32)) & 1)
+    return -even if text[0] == "-" else even
+
+
+def _label(text: str, domain: str) -> np.float32:
+    label = float32_of(text)
+    if domain == "binary" and label not in (-1, 0, 1):
+        raise BadLineError(text)
+    if domain == "nonnegative" and label < 0:
+        raise BadLineError(text)
+    return label
+
+
+def _whole(text: str) -> int:
+    if not re.fullmatch("[0-9]+", text):
+        raise BadLineError(text)
+    return int(text)
+
+
+def parse_line(line: bytes, domain: str) -> Row | None:
+    """The example on a line without its newline, or None; raises `BadLineError`."""
+    text = line.removesuffix(b"\r").partition(b"#")[0].decode("latin-1")
+    tokens = [token for token in re.split("[ \t]+", text) if token]
+    if not tokens:
+        return None
+    label_text, colon, weight_text = tokens.pop(0).partition(":")
+    label = _label(label_text, domain)
+    weight = float32_of(weight_text) if colon else np.float32(1)
+    if weight < 0:
+        raise BadLineError(weight_text)
+    if tokens and tokens[0].startswith("qid:"):
+        _whole(tokens.pop(0)[4:])
+    features: dict[int, np.float32] = {}
+    keys = []
+    for token in tokens:
+        key_text, colon, value_text = token.partition(":")
+        key, value = _whole(key_text), float32_of(value_text)
+        if key >= 2**64:
+            raise BadLineError(token)
+        with np.errstate(over="ignore"):
+            features[key] = features[key] + value if key in features else value
+        keys.append(key)
+    if not all(np.isfinite(value) for value in features.values()):
+        raise BadLineError(text)
+    return Row(label, weight, dict(sorted(features.items())), keys != sorted(set(keys)))
+
+
+def parse_text(text: bytes, domain: str) -> tuple[list[Row], list[bytes], int]:
+    """``(examples, bad lines, blank lines)`` of a file."""
+    lines = text.split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    rows, bad, blank = list[Row](), list[bytes](), 0
+    for line in lines:
+        try:
+            row = parse_line(line, domain)
+        except BadLineError:
+            bad.append(line)
+            continue
+        if row is None:
+            blank += 1
+        else:
+            rows.append(row)
+    return rows, bad, blank
+
+
+def rows_of(chunk: Chunk) -> list[tuple[bytes, bytes, list[int], bytes]]:
+    """Every row of a chunk, to the last bit."""
+    spans = zip(chunk.indptr[:-1], chunk.indptr[1:], strict=True)
+    return [
+        (
+            chunk.labels[i].tobytes(),
+            chunk.weights[i].tobytes(),
+            chunk.keys[a:b].tolist(),
+            chunk.values[a:b].tobytes(),
+        )
+        for i, (a, b) in enumerate(spans)
+    ]
+
+
+def bits(rows: Iterable[Row]) -> list[tuple[bytes, bytes, list[int], bytes]]:
+    """The same of rows of this parser."""
+    return [
+        (
+            row.label.tobytes(),
+            row.weight.tobytes(),
+            list(row.features),
+            np.array(list(row.features.values()), np.float32).tobytes(),
+        )
+        for row in rows
+    ]
+
+
+def written(folder: Path, text: bytes, name: str = "data.svm") -> str:
+    path = folder / name
+    path.write_bytes(text)
+    return str(path)
+
+
+def read_all(data: object, **options: object) -> Chunk:
+    """All of a source in one chunk."""
+    source = open_source(data, **options)  # type: ignore[arg-type]
+    return concat(list(source.chunks()))
+
+
+def same(a: Chunk, b: Chunk) -> bool:
+    """Whether two chunks are equal bit for bit, place and all."""
+    pairs: zip[tuple[NDArray[Any], NDArray[Any]]] = zip(
+        (a.indptr, a.keys, a.values, a.labels, a.weights),
+        (b.indptr, b.keys, b.values, b.labels, b.weights),
+        strict=True,
+    )
+    arrays = all(x.dtype == y.dtype and x.tobytes() == y.tobytes() for x, y in pairs)
+    return arrays and (a.tags, a.place, a.after) == (b.tags, b.place, b.after)

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import io
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.data.reference import same, written
+from tests.data.test_sources import some_text
+from thresher.data import (
+    CacheWriter,
+    Chunk,
+    DataError,
+    Report,
+    cache_entries,
+    clear_cache,
+    open_cache,
+    open_source,
+)
+from thresher.data import cachefile as cachefile_module
+from thresher.data.cache import CacheSource, CacheWarning
+from thresher.data.content import ContentTable, hash_file
+from thresher.data.sources.text import TextSource
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    return tmp_path / "cache"
+
+
+def source_of(path: object, on_error: str = "skip") -> TextSource:
+    return open_source(path, on_error=on_error, block_bytes=700, threads=2)  # type: ignore[arg-type]
+
+
+def filled(source: TextSource, folder: Path) -> tuple[CacheSource | None, list[Chunk]]:
+    writer, chunks = CacheWriter(source, folder), []
+    for chunk in source.chunks():
+        writer.write(chunk)
+        chunks.append(chunk)
+    return writer.commit(), chunks
+
+
+def read_once(source: TextSource, folder: Path) -> tuple[CacheSource | None, list[Chunk]]:
+    found = open_cache(source, folder)
+    return found, list((found or source).chunks())
+
+
+def equal(a: list[Chunk], b: list[Chunk]) -> bool:
+    return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("wide", [None, 0, 200])
+def test_the_cache_gives_back_what_was_written(tmp_path: Path, folder: Path, wide: int | None) -> None:
+    lines = some_text(400).split(b"\n")
+    if wide is not None:
+        lines[wide] = b"1 5:1 18446744073709551615:2"
+    source = source_of(written(tmp_path, b"\n".join([*lines, b"# the end"])))
+    cached, chunks = filled(source, folder)
+    assert cached is not None
+    for _ in range(2):
+        again, reports = [], []
+        for chunk in cached.chunks():
+            again.append(chunk)
+            reports.append(cached.report.as_dict())
+        assert equal(again, chunks)
+        assert cached.report.as_dict() == source.report.as_dict()
+    key_type = pa.ipc.open_file(str(cached.path)).schema.field(0).type.value_field.type.field(0).type
+    assert key_type == (pa.uint32() if wide is None else pa.uint64())
+    middle = len(chunks) // 2
+    cached.report = Report.from_dict(reports[middle])
+    assert equal(list(cached.chunks(chunks[middle].after)), chunks[middle + 1 :])
+    assert cached.report.as_dict() == source.report.as_dict()
+    assert [path.suffix for path in folder.iterdir()] == [".arrow"]
+
+
+def test_it_is_found_by_content_and_options(tmp_path: Path, folder: Path) -> None:
+    text = some_text(100)
+    source = source_of(written(tmp_path, text, "a"))
+    assert open_cache(source, folder) is None
+    cached, chunks = filled(source, folder)
+    assert cached is not None
+    found = open_cache(source_of(written(tmp_path, text, "renamed")), folder)
+    assert found is not None
+    assert equal(list(found.chunks()), chunks)
+    other = written(tmp_path, text.replace(b"1", b"2", 1), "other")
+    assert open_cache(source_of(other), folder) is None
+    real = open_source(str(tmp_path / "a"), domain="real", on_error="skip", block_bytes=700)
+    assert open_cache(real, folder) is None
+    assert open_cache(source_of(str(tmp_path / "a"), "fail"), folder) is None
+    assert open_cache(source_of([str(tmp_path / "a"), str(tmp_path / "a")]), folder) is None
+    assert source.fingerprint() == source_of(str(tmp_path / "renamed")).fingerprint()
+    assert source.fingerprint() != source_of(other).fingerprint()
+
+
+def test_entries_can_be_listed_and_cleared(tmp_path: Path) -> None:
+    source = source_of(written(tmp_path, some_text(50)))
+    writer = CacheWriter(source)
+    for chunk in source.chunks():
+        writer.write(chunk)
+    cached = writer.commit()
+    assert cached is not None
+    entries = cache_entries()
+    assert [entry.path for entry in entries] == [cached.path]
+    assert cached.path.is_relative_to(tmp_path / "home")
+    assert clear_cache() == (1, entries[0].bytes)
+    assert cache_entries() == []
+    assert clear_cache() == (0, 0)
+
+
+@pytest.mark.parametrize("harm", ["flip", "cut", "text", "empty"])
+def test_a_damaged_cache_is_removed_and_the_text_read(tmp_path: Path, folder: Path, harm: str) -> None:
+    path = written(tmp_path, some_text(400))
+    cached, chunks = filled(source_of(path), folder)
+    assert cached is not None
+    content = bytearray(cached.path.read_bytes())
+    if harm == "flip":
+        batches = pa.ipc.open_file(pa.BufferReader(bytes(content)))
+        values = batches.get_batch(len(chunks) // 2).column(0).values.field(1).to_numpy().tobytes()
+        content[content.index(values) + 1] ^= 4
+    elif harm == "cut":
+        del content[len(content) // 2 :]
+    elif harm == "text":
+        content[:] = b"not arrow at all" * 1000
+    else:
+        content.clear()
+    os.replace(written(tmp_path, bytes(content), "damaged"), cached.path)
+    source = source_of(path)
+    with pytest.warns(CacheWarning, match="damaged"):
+        found, got = read_once(source, folder)
+    assert (found is not None) == (harm == "flip")
+    assert equal(got, chunks)
+    assert (found or source).report.as_dict() == cached.whole.as_dict()
+    assert cache_entries(folder) == []
+    assert equal(list((found or source).chunks()), chunks)
+
+
+def test_a_full_disk_does_no_harm(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cachefile_module, "open_sink", lambda path: pa.OSFile("/dev/full", "w"))
+    with pytest.warns(CacheWarning, match="no cache is written") as caught:
+        cached, chunks = filled(source_of(written(tmp_path, some_text(400))), folder)
+    assert cached is None
+    assert len(caught) == 1
+    assert len(chunks) > 10
+    assert cache_entries(folder) == []
+
+
+def test_a_folder_that_cannot_be_made_does_no_harm(tmp_path: Path) -> None:
+    written(tmp_path, b"a file", "file")
+    with pytest.warns(CacheWarning, match="no cache is written"):
+        cached, _ = filled(source_of(written(tmp_path, some_text(400))), tmp_path / "file" / "folder")
+    assert cached is None
+
+
+def test_an_abandoned_cache_leaves_nothing(tmp_path: Path, folder: Path) -> None:
+    source = source_of(written(tmp_path, some_text(100)))
+    writer = CacheWriter(source, folder)
+    writer.write(next(source.chunks()))
+    writer.abandon()
+    assert list(folder.iterdir()) == []
+
+
+def test_standard_input_can_be_cached(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = some_text(200)
+    fake = io.TextIOWrapper(io.BufferedReader(io.BytesIO(text)))
+    monkeypatch.setattr(sys, "stdin", fake)
+    source = source_of("-")
+    with pytest.raises(DataError, match="no fingerprint"):
+        source.fingerprint()
+    cached, chunks = filled(source, folder)
+    assert cached is not None
+    assert equal(list(cached.chunks()), chunks)
+
+
+def test_rejected_lines_of_an_earlier_process_are_written_again(tmp_path: Path, folder: Path) -> None:
+    path, rejects = written(tmp_path, some_text(200)), tmp_path / "rejects"
+    source = source_of(path, f"quarantine={rejects}")
+    cached, _ = filled(source, folder)
+    assert cached is not None
+    assert cached.whole.skipped > 0
+    assert open_cache(source, folder) is not None
+    assert open_cache(source_of(path, f"quarantine={rejects}"), folder) is None
+
+
+def test_a_hash_is_remembered_until_the_file_changes(tmp_path: Path) -> None:
+    path, table = written(tmp_path, b"1 1:1\n"), ContentTable(tmp_path / "table")
+    first = hash_file(path)
+    os.utime(path, ns=(10**18, 10**18))
+    from thresher.data.content import stamp
+
+    table.remember({path: (stamp(path), first)})
+    assert table.look_up(path) == first
+    Path(path).write_bytes(b"1 1:2\n")
+    assert stamp(path) is None  # too fresh to be told from a change within the same tick
+    assert table.look_up(path) is None
+    os.utime(path, ns=(10**18 + 1, 10**18 + 1))
+    assert table.look_up(path) is None
+    assert hash_file(path) != first
+
+
+def test_no_warning_without_a_reason(tmp_path: Path, folder: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cached, _ = filled(source_of(written(tmp_path, some_text(100))), folder)
+        assert cached is not None
+        clear_cache(folder)

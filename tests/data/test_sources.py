@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import subprocess
+import sys
+import threading
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.data.reference import bits, parse_text, read_all, rows_of, same, written
+from thresher.data import Chunk, DataError, MemorySource, Place, Report, concat, open_source
+from thresher.data.sources import blocks as blocks_module
+
+quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def two_members(text: bytes) -> bytes:
+    half = len(text) // 2
+    return gzip.compress(text[:half]) + gzip.compress(text[half:]) + b"\0" * 512
+
+
+def zstd(text: bytes) -> bytes:
+    return bytes(pa.compress(text, codec="zstd", asbytes=True))
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "plain": bytes,
+    "gzip": gzip.compress,
+    "gzip, two members": two_members,
+    "bz2": bz2.compress,
+    "bz2, two": lambda text: bz2.compress(text[:700]) + bz2.compress(text[700:]),
+    "xz": lzma.compress,
+    "xz, two": lambda text: lzma.compress(text[:9]) + lzma.compress(text[9:]),
+    "zstd": zstd,
+    "zstd, two frames": lambda text: zstd(text[:1000]) + zstd(text[1000:]),
+}
+
+
+def some_text(lines: int, seed: int = 0) -> bytes:
+    random = np.random.default_rng(seed)
+    rows = []
+    for k in range(lines):
+        if k % 17 == 5:
+            rows.append(random.choice(["# a comment", "", "broken line", "1 5:x", "3 1:1"]))
+        else:
+            ids = random.integers(0, 10**6, random.integers(0, 9))
+            rows.append(" ".join([str(random.choice([-1, 1])), *(f"{i}:{random.normal():.6g}" for i in ids)]))
+    return "\n".join(rows).encode()
+
+
+def listed(path: object, start: Place | None = None, **options: object) -> list[Chunk]:
+    return list(open_source(path, on_error="skip", **options).chunks(start))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("packer", PACKERS)
+def test_threads_and_compression_change_nothing(tmp_path: Path, packer: str) -> None:
+    text = some_text(400)
+    plain = listed(written(tmp_path, text, "plain"), block_bytes=1000, threads=1)
+    packed = written(tmp_path, PACKERS[packer](text), "packed.txt")
+    assert len(plain) > 10
+    for threads in (1, 2, 5):
+        chunks = listed(packed, block_bytes=1000, threads=threads)
+        assert len(chunks) == len(plain)
+        assert all(same(a, b) for a, b in zip(chunks, plain, strict=True))
+
+
+@quick
+@given(block=st.integers(1, 3000), threads=st.integers(1, 4), seed=st.integers(0, 3))
+def test_any_block_size_gives_the_same_rows(tmp_path: Path, block: int, threads: int, seed: int) -> None:
+    text = some_text(60, seed)
+    path = written(tmp_path, text)
+    source = open_source(path, on_error="skip", block_bytes=block, threads=threads)
+    rows, bad, blank = parse_text(text, "binary")
+    assert rows_of(concat(list(source.chunks()))) == bits(rows)
+    assert source.report.skipped == len(bad)
+    assert source.report.blank == blank
+    assert [one.line for one in source.report.first_bad] == [
+        k + 1 for k, line in enumerate(text.split(b"\n")) if line in bad
+    ][:10]
+
+
+def test_any_chunk_can_be_gone_on_from(tmp_path: Path) -> None:
+    text = some_text(300)
+    names = [
+        written(tmp_path, text, "a"),
+        written(tmp_path, gzip.compress(text), "b.gz"),
+        written(tmp_path, text, "c"),
+    ]
+    source = open_source(names, on_error=f"quarantine={tmp_path / 'bad'}", block_bytes=900, threads=2)
+    chunks, reports = [], []
+    for chunk in source.chunks():
+        chunks.append(chunk)
+        reports.append(source.report.as_dict())
+    whole, rejected = source.report.as_dict(), (tmp_path / "bad").read_bytes()
+    for k in range(0, len(chunks), 3):
+        source = open_source(names, on_error=f"quarantine={tmp_path / 'bad'}", block_bytes=900, threads=2)
+        source.report = Report.from_dict(reports[k])
+        rest = list(source.chunks(chunks[k].after))
+        assert len(rest) == len(chunks) - k - 1
+        assert all(same(a, b) for a, b in zip(rest, chunks[k + 1 :], strict=True))
+        assert source.report.as_dict() == whole
+        assert (tmp_path / "bad").read_bytes() == rejected
+        again = listed(names, chunks[k].place, block_bytes=900)
+        assert same(again[0], chunks[k])
+
+
+def test_position_ends_at_the_size(tmp_path: Path) -> None:
+    names = [written(tmp_path, gzip.compress(some_text(300)), "a"), written(tmp_path, some_text(300), "b")]
+    source = open_source(names, on_error="skip", block_bytes=500)
+    seen = [source.position_bytes for _ in source.chunks()]
+    assert seen == sorted(seen)
+    assert seen[-1] == source.total_bytes == sum(os.path.getsize(name) for name in names)
+    assert source.rereadable
+
+
+def test_a_second_pass_is_the_first_again(tmp_path: Path) -> None:
+    source = open_source(
+        written(tmp_path, some_text(300)), on_error=f"quarantine={tmp_path / 'q'}", block_bytes=700
+    )
+    first = [chunk.at(chunk.place, chunk.after) for chunk in source.chunks()]
+    report, rejected = source.report.as_dict(), (tmp_path / "q").read_bytes()
+    assert all(same(a, b) for a, b in zip(first, source.chunks(), strict=True))
+    assert source.report.as_dict() == report
+    assert (tmp_path / "q").read_bytes() == rejected
+
+
+def test_chunks_stay_as_they_were_while_others_are_made(tmp_path: Path) -> None:
+    path = written(tmp_path, some_text(2000))
+    source = open_source(path, on_error="skip", block_bytes=800, threads=2)
+    kept, copies = [], []
+    for k, chunk in enumerate(source.chunks()):
+        if k % 3 == 0:
+            kept.append(chunk.rows(1, len(chunk)))
+            copies.append(rows_of(chunk)[1:])
+    assert [rows_of(chunk) for chunk in kept] == copies
+
+
+def test_memory_is_bounded(tmp_path: Path) -> None:
+    line = b"1 " + b" ".join(b"%d:0.5" % k for k in range(1, 200)) + b"\n"
+    path = written(tmp_path, line * 10_000)
+    source = open_source(path, block_bytes=1 << 16, threads=2)
+    rows = 0
+    tracemalloc.start()
+    try:
+        for chunk in source.chunks():
+            rows += len(chunk)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20  # the text has 15 MB, its chunks 24
+    finally:
+        tracemalloc.stop()
+    assert rows == 10_000
+
+
+def test_stopping_early_leaves_no_thread(tmp_path: Path) -> None:
+    path = written(tmp_path, some_text(3000))
+    before = threading.active_count()
+    for _ in range(5):
+        chunks = open_source(path, on_error="skip", block_bytes=500, threads=3).chunks()
+        next(chunks)
+        chunks.close()  # type: ignore[attr-defined]
+    assert threading.active_count() == before
+
+
+def test_chunks_before_a_bad_line_come_first(tmp_path: Path) -> None:
+    path = written(tmp_path, b"1 1:1\n" * 500 + b"1 1:oops\n" + b"1 1:1\n" * 500)
+    source = open_source(path, block_bytes=600, threads=3)
+    chunks: list[Chunk] = []
+    with pytest.raises(DataError, match=r":501:5: expected a number after ':', found 'oops'"):
+        chunks.extend(source.chunks())
+    assert sum(len(chunk) for chunk in chunks) == 500
+    assert source.report.lines == 500
+    assert threading.active_count() == 1
+
+
+@pytest.mark.parametrize("kind", ["gzip", "bz2", "xz", "zstd"])
+@pytest.mark.parametrize("harm", ["cut", "changed", "followed"])
+def test_damaged_compression_is_an_error(tmp_path: Path, kind: str, harm: str) -> None:
+    packed = PACKERS[kind](some_text(3000))
+    if harm == "cut":
+        packed = packed[: len(packed) * 2 // 3]
+    elif harm == "changed":
+        middle = len(packed) // 2
+        packed = (
+            packed[:middle]
+            + bytes(byte ^ 0xFF for byte in packed[middle : middle + 40])
+            + packed[middle + 40 :]
+        )
+    else:
+        packed += b"something else that is no member of it"
+    path = written(tmp_path, packed, "data.packed")
+    with pytest.raises(DataError, match=r"data\.packed") as caught:
+        listed(path, block_bytes=1000)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_be_read_is_said_before_reading(tmp_path: Path) -> None:
+    good = written(tmp_path, b"1 1:1\n")
+    written(tmp_path, b"", "empty")
+    cases = {
+        str(tmp_path / "missing"): "No such file",
+        str(tmp_path / "no*match"): "no file matches",
+        str(tmp_path): "a directory",
+        str(tmp_path / "empty"): "an empty file",
+    }
+    for name, reason in cases.items():
+        with pytest.raises(DataError, match=reason):
+            open_source([good, name])
+    with pytest.raises(DataError, match="no data"):
+        open_source([])
+    with pytest.raises(DataError, match="only once"):
+        open_source(["-", "-"])
+    with pytest.raises(DataError, match="no label domain"):
+        list(open_source(good, domain="colour").chunks())
+    with pytest.raises(DataError, match="on_error"):
+        open_source(good, on_error="quarantine=")
+    with pytest.raises(DataError, match="one of the data files"):
+        open_source(good, on_error=f"quarantine={good}")
+    with pytest.raises(DataError, match="cannot write"):
+        list(open_source(good, on_error=f"quarantine={tmp_path / 'no' / 'folder'}").chunks())
+
+
+def test_empty_inside_and_binary(tmp_path: Path) -> None:
+    cases = {
+        "packed": (gzip.compress(b""), "empty"),
+        "picture": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a binary file"),
+        "comments": (b"# nothing\n\n# more\n", "no examples"),
+        "newline": (b"\n", "no examples"),
+    }
+    for name, (content, reason) in cases.items():
+        with pytest.raises(DataError, match=f"{name}.*{reason}"):
+            listed(written(tmp_path, content, name))
+    with pytest.raises(
+        DataError, match=r"no examples \(1 lines blank or comment, 2 bad\); first: .*all:1:1:"
+    ):
+        listed(written(tmp_path, b"x\n\ny", "all"))
+
+
+def test_globs_are_sorted_and_literal_names_win(tmp_path: Path) -> None:
+    for k in (3, 1, 2):
+        written(tmp_path, b"1 %d:1\n" % k, f"part{k}.svm")
+    written(tmp_path, b"1 9:1\n", "odd[1].svm")
+    assert read_all(str(tmp_path / "part*.svm")).keys.tolist() == [1, 2, 3]
+    assert read_all(tmp_path / "odd[1].svm").keys.tolist() == [9]
+
+
+def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = some_text(500)
+    for content in (text, gzip.compress(text)):
+        fake = io.TextIOWrapper(io.BufferedReader(io.BytesIO(content)))
+        monkeypatch.setattr(sys, "stdin", fake)
+        source = open_source("-", on_error="skip", block_bytes=1000)
+        assert source.total_bytes is None
+        assert not source.rereadable
+        expected = listed(written(tmp_path, text), block_bytes=1000)
+        assert all(same(a, b) for a, b in zip(source.chunks(), expected, strict=True))
+        with pytest.raises(DataError, match="only once"):
+            next(source.chunks())
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    text, pipe = some_text(500), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    source = open_source(pipe, on_error="skip", block_bytes=1000)
+    assert (source.rereadable, source.total_bytes) == (False, None)
+    feeder = threading.Thread(target=pipe.write_bytes, args=(text,))
+    feeder.start()
+    expected = listed(written(tmp_path, text), block_bytes=1000)
+    assert all(same(a, b) for a, b in zip(source.chunks(), expected, strict=True))
+    feeder.join()
+    with pytest.raises(DataError, match="only once"):
+        next(source.chunks())
+
+
+def test_lines_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks_module.BlockReader.__init__, "__kwdefaults__", None)
+    defaults = blocks_module.BlockReader.__init__.__defaults__
+    assert defaults is not None
+    monkeypatch.setattr(blocks_module.BlockReader.__init__, "__defaults__", (*defaults[:-1], 1000))
+    long = b"1 " + b"1:1 " * 400
+    for tail in (b"\n", b""):
+        text = b"1 1:1\n" + long + b"\nx\n" + b"-1 2:2\n" * 30 + long + tail
+        path = written(tmp_path, text)
+        for block in (10, 64, 999):
+            source = open_source(path, on_error=f"quarantine={tmp_path / 'q'}", block_bytes=block, threads=2)
+            assert len(concat(list(source.chunks()))) == 31
+            assert source.report.lines == 34
+            assert [bad.line for bad in source.report.first_bad] == [2, 3, 34]
+            assert (tmp_path / "q").read_bytes() == long + b"\nx\n" + long + tail
+        with pytest.raises(DataError, match=r":2:.* expected a line of at most 64 MB, found a longer one"):
+            list(open_source(path, block_bytes=64).chunks())
+
+
+def test_a_full_disk_under_quarantine_is_an_error(tmp_path: Path) -> None:
+    path = written(tmp_path, b"1 1:1\nx\n")
+    with pytest.raises(DataError, match="quarantine file"):
+        list(open_source(path, on_error="quarantine=/dev/full").chunks())
+
+
+def test_memory_source() -> None:
+    chunks = [Chunk.of_rows([(1, {1: 2.0})]), Chunk.of_rows([(-1, {3: 1.0}), (1, {})])]
+    source = MemorySource(chunks, domain="binary")
+    got = list(source.chunks())
+    assert [rows_of(chunk) for chunk in got] == [rows_of(chunk) for chunk in chunks]
+    assert source.report.examples == source.report.lines == 3
+    assert source.position_bytes == source.total_bytes
+    assert same(next(source.chunks(got[0].after)), got[1])
+    assert source.fingerprint() == MemorySource(chunks).fingerprint() != MemorySource(chunks[1]).fingerprint()
+    with pytest.raises(DataError, match="example 1: expected a label -1, 0 or 1, found 5"):
+        MemorySource(Chunk.of_rows([(5, {})]), domain="binary")
+    with pytest.raises(DataError, match="no examples"):
+        MemorySource([])
+
+
+def test_report_survives_json() -> None:
+    import json
+
+    source = Report(lines=3, examples=1, skipped=2)
+    from thresher.data import BadLine
+
+    source.first_bad = [BadLine("f", 1, 2, "a", "b", b"\xff\0")]
+    assert Report.from_dict(json.loads(json.dumps(source.as_dict()))) == source
+
+
+def test_imports_stay_light() -> None:
+    code = (
+        "import sys, thresher.data as d; d.Chunk, d.DataError, d.open_source, d.MemorySource, d.clear_cache\n"
+        "heavy = {'pyarrow', 'numba', 'scipy', 'sklearn'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "d.open_source(sys.argv[0]) if 0 else None\n"
+        "import thresher.data.sources.svmlight, thresher.data.sources.text\n"
+        "assert 'pyarrow' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.data.reference import bits, parse_text, read_all, rows_of, same, written
+from thresher.data import DataError, concat, open_source
+
+quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+digits = st.text("0123456789", min_size=0, max_size=22)
+numbers = st.one_of(
+    st.integers(-(10**9), 10**9).map(str),
+    st.floats(width=32, allow_nan=False, allow_infinity=False).map(repr),
+    st.floats(-1e30, 1e30).map(repr),
+    st.decimals(-100, 100, places=5).map(lambda x: format(x, "f")),
+    st.builds(
+        lambda sign, a, b, e: f"{sign}{a}.{b}{e}",
+        st.sampled_from(["", "+", "-"]),
+        digits,
+        digits,
+        st.sampled_from(["", "e0", "E-3", "e+7", "e-44", "e38", "E-60", "e007"]),
+    ),
+    st.sampled_from(["0", "-0", "1e-50", "3.4028235e38", "3.4028236e38", "1e39", "1e-45", "16777217", "."]),
+)
+keys = st.one_of(
+    st.integers(0, 20),
+    st.integers(0, 10**7),
+    st.integers(0, 2**64 - 1),
+    st.sampled_from([2**64 - 1, 2**64, 10**19, 99999999, 10**8]),
+).map(str)
+features = st.builds(lambda key, value: f"{key}:{value}", keys, numbers)
+blanks = st.sampled_from([" ", " ", " ", "  ", "\t", " \t "])
+odd = """x|1:|:|nan|1:inf|-1:1|1:2:3|1:1x|qid:7|3-4:1|5:1-2|5:--1|5:-|5:-.5|5:+1|+5:1|5:1e-3|5:-1.-5|5:1.|5:.5
+5:1.5.5|5.5:1|12345678:1|123456789:1|5:12345678|5:123456789|5:0.123456789012345678|5:9.1234567890123456789|-|5:1e+|
+\r|1:1\r|é|7:1,5"""
+noise = st.sampled_from(odd.replace("|\n", "|").replace("\n", "|").split("|"))
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> str:
+    """A line that is good more often than not."""
+    kind = draw(st.integers(0, 9))
+    if kind == 0:
+        return draw(st.sampled_from(["", "  ", "# only words 1:2", "\t", " # ", "\r"]))
+    label = draw(st.sampled_from(["1", "-1", "+1", "0", "1.0", "-1e0", "1:0.5", "-1:2", "2", "1:-1", "a"]))
+    parts = [label] + ([draw(st.sampled_from(["qid:12", "qid:0", "qid:x"]))] if kind == 1 else [])
+    tokens = draw(
+        st.lists(st.one_of(features, features, features, noise) if kind < 4 else features, max_size=6)
+    )
+    text = "".join(part + draw(blanks) for part in parts + tokens)
+    text = text.rstrip(" \t") if draw(st.booleans()) else text
+    return text + draw(st.sampled_from(["", "", "# 9:9", " #", "\r"]))
+
+
+texts = st.tuples(st.lists(lines(), min_size=1, max_size=30), st.booleans()).map(
+    lambda both: ("\n".join(both[0]) + ("\n" if both[1] else "")).encode()
+)
+
+
+@quick
+@given(text=texts, domain=st.sampled_from(["binary", "real", "nonnegative"]))
+def test_it_reads_what_a_simple_parser_reads(tmp_path: Path, text: bytes, domain: str) -> None:
+    rows, bad, blank = parse_text(text, domain)
+    if not text:
+        return
+    path, rejects = written(tmp_path, text), tmp_path / "rejects"
+    source = open_source(path, domain=domain, on_error=f"quarantine={rejects}", block_bytes=64, threads=2)
+    if rows:
+        chunk = concat(list(source.chunks()))
+        assert rows_of(chunk) == bits(rows)
+    else:
+        with pytest.raises(DataError, match="no examples"):
+            list(source.chunks())
+    report = source.report
+    assert (report.examples, report.skipped, report.blank) == (len(rows), len(bad), blank)
+    assert report.lines == len(rows) + len(bad) + blank
+    assert report.merged == sum(row.merged for row in rows)
+    assert rejects.read_bytes() == b"".join(line + b"\n" for line in bad)
+    assert [one.raw for one in report.first_bad] == bad[:10]
+
+
+def midpoint(number: float) -> Decimal:
+    """Exactly between a float32 and the next one."""
+    low = np.float32(number)
+    return (Decimal(float(low)) + Decimal(float(np.nextafter(low, np.float32(np.inf))))) / 2
+
+
+@quick
+@given(
+    number=st.floats(0, 2.0**127, width=32),
+    nudge=st.sampled_from(["0", "1e-30", "-1e-30", "1e-12", "-1e-12"]),
+)
+def test_numbers_between_two_float32s_go_to_the_right_one(tmp_path: Path, number: float, nudge: str) -> None:
+    import decimal
+
+    with decimal.localcontext() as context:
+        context.prec = 200
+        exact = format(midpoint(number) * (1 + Decimal(nudge)), "f" if number > 1e-20 else "e")
+    text = f"{exact}:{exact} 3:{exact} 4:-{exact}\n".encode()
+    chunk = read_all(written(tmp_path, text), domain="real")
+    assert rows_of(chunk) == bits(parse_text(text, "real")[0])
+
+
+def test_a_long_row_out_of_order_is_sorted_and_added_up(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    ids, values = random.integers(0, 3000, 5000), random.normal(size=5000)
+    pairs = " ".join(f"{key}:{value!r}" for key, value in zip(ids.tolist(), values.tolist(), strict=True))
+    text = f"1 {pairs}\n-1 1:1 2:2\n".encode()
+    chunk = read_all(written(tmp_path, text))
+    assert rows_of(chunk) == bits(parse_text(text, "binary")[0])
+
+
+BAD = [
+    # line, domain, column, expected, found
+    ("x 1:1", "binary", 1, "a number as label", "'x'"),
+    ("  yes", "binary", 3, "a number as label", "'yes'"),
+    ("nan 1:1", "real", 1, "a finite number as label", "'nan'"),
+    ("1e99 1:1", "real", 1, "a finite label (float32)", "'1e99'"),
+    ("2 1:1", "binary", 1, "a label -1, 0 or 1", "'2'"),
+    ("-0.5 1:1", "nonnegative", 1, "a label that is not negative", "'-0.5'"),
+    ("1x 1:1", "binary", 2, "a space or ':' after the label", "'x'"),
+    ("1: 1:1", "binary", 3, "a number as importance weight after ':'", "a blank"),
+    ("1:-2 1:1", "binary", 3, "an importance weight that is finite and not negative", "'-2'"),
+    ("1:1e39 1:1", "binary", 3, "an importance weight that is finite and not negative", "'1e39'"),
+    ("1:2:3", "binary", 4, "a space after the number", "':3'"),
+    ("1 qid:a 1:1", "binary", 7, "a whole number after 'qid:'", "'a'"),
+    ("1 -3:1", "binary", 3, "a feature id (a whole number from 0 on)", "'-3:1'"),
+    ("1 word:1", "binary", 3, "a feature id (a whole number from 0 on)", "'word:1'"),
+    ("1 2:1 18446744073709551616:1", "binary", 7, "a feature id below 2^64", "'18446744073709551616:1'"),
+    ("1 2:1 7", "binary", 8, "':' after the feature id", "the end of the line"),
+    ("1 2:1 7 8:1", "binary", 8, "':' after the feature id", "a blank"),
+    ("1 2:1 7.5:1", "binary", 8, "':' after the feature id", "'.5:1'"),
+    ("1 12:x", "binary", 6, "a number after ':'", "'x'"),
+    ("1 12:", "binary", 6, "a number after ':'", "the end of the line"),
+    ("1 12: 5", "binary", 6, "a number after ':'", "a blank"),
+    ("1 12:nan", "binary", 6, "a finite number after ':'", "'nan'"),
+    ("1 12:-Infinity", "binary", 6, "a finite number after ':'", "'-Infinity'"),
+    ("1 12:1e", "binary", 6, "a number after ':'", "'1e'"),
+    ("1 12:.", "binary", 6, "a number after ':'", "'.'"),
+    ("1 12:3.5e38", "binary", 6, "a value that is finite in float32", "'3.5e38'"),
+    ("1 12:1.5x", "binary", 9, "a space after the number", "'x'"),
+    ("1 12:1,5", "binary", 7, "a space after the number", "',5'"),
+    ("1 3:1\r 4:1", "binary", 6, "a space after the number", "a blank"),
+    ("1 3:3e38 3:3e38", "binary", 1, "values of a repeated id with a sum finite in float32", "'1'"),
+    ("1 5:\x07" + "y" * 60, "binary", 5, "a number after ':'", "'\\x07" + "y" * 39 + "...'"),
+]
+
+
+@pytest.mark.parametrize(("line", "domain", "column", "expected", "found"), BAD)
+def test_a_bad_line_is_named_to_the_column(
+    tmp_path: Path, line: str, domain: str, column: int, expected: str, found: str
+) -> None:
+    text = f"1 1:1\n# comment\n\n{line}\n1 1:1\n".encode()
+    path = written(tmp_path, text, "train.svm")
+    message = f"{path}:4:{column}: expected {expected}, found {found}"
+    with pytest.raises(DataError) as caught:
+        list(open_source(path, domain=domain).chunks())
+    assert str(caught.value) == message
+    source = open_source(path, domain=domain, on_error="skip")
+    assert [len(chunk) for chunk in source.chunks()] == [2]
+    assert [str(bad) for bad in source.report.first_bad] == [message]
+    assert source.report.first_bad[0].raw == line.encode()
+    assert (source.report.lines, source.report.blank, source.report.skipped) == (5, 2, 1)
+
+
+def test_windows_and_unix_lines_are_the_same(tmp_path: Path) -> None:
+    text = b"1 1:0.5 2:1\n-1:2 # c\n\n0 3:1e2\n"
+    unix = read_all(written(tmp_path, text, "a"))
+    dos = read_all(written(tmp_path, text.replace(b"\n", b"\r\n"), "b"))
+    assert same(unix.at(None), dos.at(None))
+    assert rows_of(unix) == bits(parse_text(text, "binary")[0])
+
+
+def test_a_line_that_needs_exact_numbers_next_to_bad_lines(tmp_path: Path) -> None:
+    tie = "1:8388608.5 2:8388609.5 2:0.500000029802322387695312500000000000000001"
+    text = f"x\n1 {tie}\nx\n1 {tie} x\n-1 {tie}\n".encode()
+    path = written(tmp_path, text)
+    source = open_source(path, on_error="skip")
+    chunk = concat(list(source.chunks()))
+    assert rows_of(chunk) == bits(parse_text(text, "binary")[0])
+    assert [bad.line for bad in source.report.first_bad] == [1, 3, 4]

@@ -1,0 +1,112 @@
+"""The model file: what comes back is what went in, and damage is told from data."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load as parse
+from safetensors.numpy import save as serialise
+
+from thresher import Chunk
+from thresher.learning import modelfile
+from thresher.learning.model import Model
+from thresher.learning.modelfile import ModelFileError
+
+
+def small_model() -> Model:
+    model = Model("ftrl:l1=0.01", "logistic")
+    model.learn(Chunk.of_rows([(1.0, {3: 1.0, 2**63: 0.5}), (-1.0, {3: 0.25, 9: 2.0})] * 4))
+    return model
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    modelfile.save(small_model(), tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_saving_twice_gives_the_same_bytes(path: Path, tmp_path: Path) -> None:
+    for _ in range(5):
+        modelfile.save(small_model(), tmp_path / "again")
+        assert (tmp_path / "again").read_bytes() == path.read_bytes()
+
+
+def test_the_file_is_plain_safetensors_with_a_json_header(path: Path) -> None:
+    raw = path.read_bytes()
+    tensors = parse(raw)
+    assert {"weights.keys", "weights.values", "weights.intercept"} <= set(tensors)
+    assert np.all(tensors["weights.values"] != 0)
+    length = int.from_bytes(raw[:8], "little")
+    header = json.loads(json.loads(raw[8 : 8 + length])["__metadata__"]["thresher"])
+    assert header["rule"] == "ftrl:alpha=0.5,beta=1.0,l1=0.01,l2=0.0"
+    assert header["nonzero"] == len(tensors["weights.keys"])
+
+
+def test_a_changed_byte_is_found(path: Path) -> None:
+    """A changed byte may mean the same (a blank in the header), but never other numbers."""
+    raw = path.read_bytes()
+    header, tensors = modelfile.read(path)
+    for at in range(0, len(raw), 11):
+        damaged = bytearray(raw)
+        damaged[at] ^= 1 << (at % 8)
+        path.write_bytes(damaged)
+        try:
+            other, found = modelfile.read(path)
+        except ModelFileError:
+            continue
+        assert other == header
+        assert all(np.array_equal(found[name], tensors[name]) for name in tensors)
+
+
+def test_every_truncation_is_found(path: Path) -> None:
+    raw = path.read_bytes()
+    for length in range(0, len(raw), 7):
+        path.write_bytes(raw[:length])
+        with pytest.raises(ModelFileError, match="damaged, cut short, or not a model"):
+            modelfile.read(path)
+    path.write_bytes(raw + b"\0")
+    with pytest.raises(ModelFileError):
+        modelfile.read(path)
+
+
+def rewritten(path: Path, **changes: Any) -> None:
+    header, tensors = modelfile.read(path)
+    header.pop("crc32")
+    modelfile.write(path, {**header, **changes}, tensors)
+
+
+def test_another_format_is_named(path: Path) -> None:
+    rewritten(path, format=99, version="7.0")
+    with pytest.raises(
+        ModelFileError, match=r"model format 99, written by thresher 7\.0; this version .* reads format 1"
+    ):
+        modelfile.load_readout(path)
+
+
+def test_an_unknown_part_is_named(path: Path) -> None:
+    rewritten(path, rule="homemade:a=1.0")
+    with pytest.raises(ModelFileError, match=r"'homemade'.*import the module that defines it"):
+        modelfile.load(path)
+
+
+def test_other_files_are_told(tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(serialise({"a": np.zeros(2)}))
+    with pytest.raises(ModelFileError, match="not a thresher model"):
+        modelfile.read(tmp_path / "other")
+    with pytest.raises(ModelFileError, match="a directory, not a model"):
+        modelfile.read(tmp_path)
+    with pytest.raises(ModelFileError, match="No such file"):
+        modelfile.read(tmp_path / "none")
+
+
+def test_weights_only_cannot_go_on(tmp_path: Path) -> None:
+    model = small_model()
+    modelfile.save(model, tmp_path / "model", state=False)
+    readout, _ = modelfile.load_readout(tmp_path / "model")
+    keys, weights = model.weights()
+    assert readout.keys.tolist() == keys.tolist()
+    assert readout.weights.tolist() == weights.tolist()
+    with pytest.raises(ModelFileError, match="weights only"):
+        modelfile.load(tmp_path / "model")

@@ -1,0 +1,102 @@
+"""Law 3: stopping changes nothing. Training killed again and again ends in the file of one never stopped."""
+
+import bz2
+import gzip
+import random
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.commands import SAMPLE, run, start
+
+ROWS = gzip.decompress(SAMPLE.read_bytes()).splitlines(keepends=True)
+
+
+def one_file(folder: Path) -> list[str]:
+    (folder / "train.svm.gz").write_bytes(gzip.compress(b"".join(ROWS[300:]), 1))
+    (folder / "test.svm").write_bytes(b"".join(ROWS[:300]))
+    return ["train.svm.gz"]
+
+
+def three_files(folder: Path) -> list[str]:
+    """Plain, gzip and bz2, with bad lines among the good ones."""
+    rows = [b"\xff no label %d\n" % k if k % 11 == 3 else row for k, row in enumerate(ROWS)]
+    (folder / "a.svm").write_bytes(b"".join(rows[:700]))
+    (folder / "b.svm").write_bytes(gzip.compress(b"".join(rows[700:1500]), 1))
+    (folder / "c.svm").write_bytes(bz2.compress(b"".join(rows[1500:]), 1))
+    return ["a.svm", "b.svm", "c.svm"]
+
+
+OVERFIT = "--rule sgd --loss hinge --rate constant:9"  # the first pass is the best on the hold-out
+CASES: dict[str, tuple[Callable[[Path], list[str]], str]] = {
+    "one pass": (one_file, ""),
+    "every-7th, three passes": (one_file, "--passes 3 --holdout every-7th"),
+    "early stop on every-3rd, no cache": (
+        one_file,
+        f"--passes 6 --holdout every-3rd --early-stop 2 --no-cache {OVERFIT}",
+    ),
+    "early stop on a file": (one_file, f"--passes 3 --holdout test.svm --early-stop 1 {OVERFIT}"),
+    "quarantine, three files": (three_files, "--on-error quarantine=bad.txt"),
+    "quarantine, three files, two passes": (three_files, "--passes 2 --on-error quarantine=bad.txt"),
+    "hashed, float64": (one_file, "--store hashed:12 --dtype float64 --no-intercept --seed 7"),
+}
+SEED = 20260101
+
+
+def table(curve: Path) -> list[list[str]]:
+    """The progressive table without its last column, which is a speed."""
+    return [line.split("\t")[:-1] for line in curve.read_text().splitlines()]
+
+
+def train(folder: Path, data: list[str], options: str, stops: Sequence[signal.Signals] = ()) -> int:
+    """Train in `folder`, stopped by these signals at random moments; how often that was in the middle."""
+    folder.mkdir()
+    chance, stopped = random.Random(SEED), 0
+    checkpoint = folder / "model.checkpoint"
+    command = ["train", *data, "-m", "model", "--curve", "curve", *options.split(), "--checkpoint-every", 20]
+    for how in stops:
+        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
+        process = start(*command, *(["--resume"] if before else []), folder=folder)
+        while process.poll() is None and (not checkpoint.exists() or checkpoint.stat().st_mtime_ns == before):
+            time.sleep(0.005)
+        time.sleep(chance.uniform(0, 0.2))
+        process.send_signal(how)
+        _, err = process.communicate(timeout=60)
+        if process.returncode == 0:  # it was quicker
+            return stopped
+        assert process.returncode == (-how if how == signal.SIGKILL else 130), err
+        assert not (folder / "model").exists()
+        stopped += 1
+    status, _, told = run(*command, *(["--resume"] if checkpoint.exists() else []), folder=folder)
+    assert status == 0, told
+    assert not checkpoint.exists()
+    return stopped
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_killed_training_ends_in_the_same_file(case: str, tmp_path: Path) -> None:
+    make, options = CASES[case]
+    data = [str(tmp_path / name) for name in make(tmp_path)]
+    options = options.replace("test.svm", str(tmp_path / "test.svm"))
+    train(tmp_path / "whole", data, options)
+    assert train(tmp_path / "killed", data, options, [signal.SIGKILL] * 2) > 0
+    same_outcome(tmp_path / "whole", tmp_path / "killed")
+
+
+def test_interrupted_training_ends_in_the_same_file(tmp_path: Path) -> None:
+    data = [str(tmp_path / name) for name in three_files(tmp_path)]
+    options = "--passes 2 --holdout every-5th --on-error quarantine=bad.txt --rule rda"
+    train(tmp_path / "whole", data, options)
+    assert train(tmp_path / "stopped", data, options, [signal.SIGINT, signal.SIGTERM]) == 2
+    same_outcome(tmp_path / "whole", tmp_path / "stopped")
+
+
+def same_outcome(whole: Path, stopped: Path) -> None:
+    assert (stopped / "model").read_bytes() == (whole / "model").read_bytes()
+    assert table(stopped / "curve") == table(whole / "curve")
+    assert sorted(p.name for p in stopped.iterdir()) == sorted(p.name for p in whole.iterdir())
+    if (whole / "bad.txt").exists():
+        assert (stopped / "bad.txt").read_bytes() == (whole / "bad.txt").read_bytes() != b""

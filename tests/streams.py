@@ -1,0 +1,150 @@
+"""Streams of examples, settings of every rule, and fingerprints of models: what the laws are tested on.
+
+The registry says which rules, losses and rates there are. A new rule is tested with its penalties at
+`NOTICEABLE`, together and one at a time, and with each of its flags turned; `SETTINGS` adds what only
+its author can know to matter.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import parts
+from thresher.data.chunk import Chunk
+from thresher.learning.model import Model
+
+Vector = NDArray[np.float64]
+
+NOTICEABLE = 0.02
+RATE = "power:0.2,10,0.5"
+RULES = sorted(parts.REGISTRY["rule"])
+LOSSES = sorted(parts.REGISTRY["loss"])
+RATES = {
+    "constant": "constant:0.1",
+    "inverse": "inverse:0.5",
+    "inverse-sqrt": "inverse-sqrt:0.3",
+    "power": RATE,
+}
+
+SETTINGS: dict[str, list[str]] = {
+    "truncated-gradient": [
+        "gravity=0.05,theta=0.1",
+        "gravity=0.02,every=3",
+        "gravity=0.03,theta=gravity,every=2",
+        "gravity=0.02,theta=0.15,every=7",
+    ],
+    "rounding": ["theta=0.05,every=4", "theta=0.2,every=3"],
+    "subgradient": ["l1=0.1", "l1=0.05,theta=0.04"],
+    "clipped-subgradient": ["l1=0.2"],
+    "fobos": ["l1=0.1", "l1=0.05,l2=0.5"],
+    "rda": ["gamma=2,l1=0.05", "gamma=2,l1=0.01,rho=0.02"],
+    "ftrl": ["alpha=0.2,beta=0,l1=0,l2=0", "alpha=0.2,l1=0.3,l2=0.5", "alpha=0.1,beta=0,l1=0.1"],
+    "pegasos": ["l2=1,project=false", "l2=1,skip_correct=true", "l2=2,project=false,skip_correct=true"],
+}
+# What a rule needs beside its penalties so that a short stream of any loss does not blow it up.
+CALM = {"pegasos": {"l2": 1.0}, "ftrl": {"alpha": 0.2}}
+
+
+def settings_of(name: str) -> list[str]:
+    """SPECs under which the rule `name` is tested."""
+    cls: Any = parts.lookup("rule", name)
+    calm = CALM.get(name, {})
+    flags = [f for f, default in parts.parameters(cls).items() if isinstance(default, bool)]
+    every = dict.fromkeys(cls.PENALTIES, NOTICEABLE)
+    choices: list[dict[str, Any]] = [every]
+    choices += [{**dict.fromkeys(every, 0.0), p: NOTICEABLE} for p in every if len(every) > 1]
+    choices += [{**every, flag: not cls._field_defaults[flag]} for flag in flags]
+    written = [",".join(f"{k}={v}" for k, v in {**calm, **choice}.items()) for choice in choices]
+    return [f"{name}:{text}" for text in dict.fromkeys([*written, *SETTINGS.get(name, [])])]
+
+
+def has_rate(spec: str) -> bool:
+    return "rate" in parts.lookup("rule", spec.partition(":")[0])._fields
+
+
+def model_of(spec: str, loss: str = "logistic", *, rate: str = RATE, **options: Any) -> Model:
+    options.setdefault("dtype", "float64")
+    options.setdefault("store", "growing")
+    return Model(spec, loss, rate=rate if has_rate(spec) else None, **options)
+
+
+class Stream(NamedTuple):
+    chunk: Chunk
+    X: Vector
+    y: Vector
+    importance: Vector
+
+
+def stream_of(
+    X: Vector, stored: NDArray[np.bool_], y: Vector, importance: Vector, keys: Any = None
+) -> Stream:
+    """The examples as a chunk and as float64 arrays of the same numbers; what is not `stored` is zero."""
+    row, column = np.nonzero(stored)
+    names = np.arange(X.shape[1], dtype=np.uint64) if keys is None else keys
+    indptr = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+    chunk = Chunk.from_csr(indptr, names[column], X[row, column], y, importance)
+    exact = np.zeros(X.shape)
+    exact[row, column] = X.astype(np.float32)[row, column]
+    return Stream(chunk, exact, chunk.labels.astype(np.float64), chunk.weights.astype(np.float64))
+
+
+def stream(
+    seed: int = 0,
+    rows: int = 120,
+    features: int = 12,
+    domain: str = "binary",
+    *,
+    density: float = 0.3,
+    scale: float = 1.0,
+    weighted: bool = True,
+    keys: Any = None,
+) -> Stream:
+    """Random examples of a noisy linear model. Some rows are empty, some stored values and importances zero.
+
+    Features are met at very different frequencies, so that some owe many steps. No two numbers tie: at
+    a tie a rule may turn either way, and an oracle that adds in another order may turn the other.
+    """
+    rng = np.random.default_rng(seed)
+    chances = np.minimum(1.0, density * 3.0 / np.arange(1, features + 1) ** 0.7)
+    stored = rng.random((rows, features)) < chances
+    stored[rng.random(rows) < 0.05] = False
+    X = np.where(stored & (rng.random(stored.shape) < 0.95), scale * rng.uniform(-1, 1, stored.shape), 0.0)
+    score = X @ rng.normal(size=features) / scale + 0.3 * rng.normal(size=rows)
+    importance = rng.choice([0.0, 0.25, 1.0, 1.0, 1.7], rows) if weighted else np.ones(rows)
+    return stream_of(X, stored, labels_of(domain, score, rng), importance, keys)
+
+
+def labels_of(domain: str, score: Vector, rng: np.random.Generator) -> Vector:
+    if domain == "binary":
+        return np.where(score > 0, 1.0, -1.0)
+    if domain == "nonnegative":
+        return rng.poisson(np.exp(np.minimum(0.5 * score, 1.0))).astype(np.float64)
+    return score
+
+
+def domain_of(loss: str) -> str:
+    return str(parts.lookup("loss", loss).DOMAIN)
+
+
+def read_weights(model: Model, features: int) -> Vector:
+    """All weights of a model whose keys are 0..features-1, zeros included."""
+    out = np.zeros(features)
+    keys, weights = model.weights()
+    out[keys.astype(np.int64)] = weights
+    return out
+
+
+def fingerprint(model: Model) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
+    """Every bit that learning goes on from."""
+    return {
+        name: (str(array.dtype), array.shape, np.ascontiguousarray(array).tobytes())
+        for name, array in model.state().items()
+    }
+
+
+def cut(chunk: Chunk, places: list[int]) -> Iterator[Chunk]:
+    for lo, hi in pairwise([0, *sorted(places), len(chunk)]):
+        yield chunk.rows(lo, hi)

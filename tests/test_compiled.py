@@ -1,0 +1,234 @@
+"""Compiled code: the same numbers as plain Python; compiled once, never again, and never stale."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.streams import LOSSES, RULES, Stream, domain_of, model_of, settings_of, stream
+from thresher.engine import kernels
+from thresher.engine.jit import Kernel
+from thresher.learning.model import Model
+
+ROOT = Path(__file__).parent.parent
+
+# Pure Python
+
+
+class Plain(Model):
+    """A model whose kernels are not compiled."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._learn, self._settle = kernels.learn.function, kernels.settle.function
+
+
+def both(compiled: Model, data: Stream) -> tuple[Model, Model]:
+    plain = Plain(compiled.rule, compiled.loss, store="direct", dtype=str(compiled.dtype))
+    for model in (compiled, plain):
+        model.learn(data.chunk)
+    return compiled, plain
+
+
+def near(compiled: Model, plain: Model, tolerance: float) -> None:
+    ours, theirs = compiled.state(), plain.state()
+    for name in ("S", "B", "clock", "bclock", "tally"):
+        scale = max(1.0, float(np.abs(ours[name]).max(initial=0.0)))
+        assert np.abs(ours[name] - theirs[name]).max(initial=0.0) <= tolerance * scale, name
+    assert compiled.weights()[0].tolist() == plain.weights()[0].tolist()
+
+
+@pytest.mark.parametrize("spec", [spec for name in RULES for spec in settings_of(name)])
+def test_compiled_rules_are_plain_rules(spec: str) -> None:
+    data = stream(61, 40, 8)
+    near(*both(model_of(spec, store="direct"), data), 1e-13)
+    near(*both(model_of(spec, store="direct", dtype="float32"), data), 1e-5)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_compiled_losses_are_plain_losses(loss: str) -> None:
+    data = stream(62, 60, 8, domain_of(loss))
+    near(*both(model_of("sgd", loss, store="direct"), data), 1e-13)
+    margins = np.linspace(-4, 4, 20)
+    part, out = model_of("sgd", loss).loss, np.empty(20)
+    kernels.respond.for_parts(part)(part, margins, out)
+    assert out == pytest.approx([part.link(float(margin)) for margin in margins], rel=1e-14)
+
+
+# The cache, in processes of their own
+
+WORK = """
+import json
+import numba
+from thresher.data.chunk import Chunk
+from thresher.engine import jit, kernels
+from thresher.learning.model import Model, losses_of
+
+model = Model({rule!r}, "logistic", store="direct")
+chunk = Chunk.of_rows([(1.0, {{1: 1.0, 2: 0.5}}), (-1.0, {{2: 1.0}})] * 20)
+model.learn(chunk)
+margins = model.predict(chunk)
+model.readout().predict(chunk, "probability")
+losses_of(model.loss, margins, chunk)
+stats = {{}}
+for name in ("learn", "predict", "settle", "score", "respond"):
+    compiled = getattr(kernels, name)._compiled.values()
+    hits = sum(sum(one.stats.cache_hits.values()) for one in compiled)
+    misses = sum(sum(one.stats.cache_misses.values()) for one in compiled)
+    signatures = sum(len(one.signatures) for one in compiled)
+    stats[name] = [hits, misses, signatures]
+print(json.dumps([stats, model.weights()[1].tolist(), model.tally.loss]))
+"""
+
+
+def run(code: str, cache: Path, *places: Path) -> Any:
+    """What `code` prints as JSON, run in a new process that finds modules in `places`."""
+    return _run(["-c", code], cache, *places)
+
+
+def run_file(script: Path, cache: Path) -> Any:
+    return _run([str(script)], cache)
+
+
+def _run(arguments: list[str], cache: Path, *places: Path) -> Any:
+    path = os.pathsep.join(str(place) for place in (ROOT / "src", *places))
+    # no bytecode: an edit within one second of the file's last must be seen
+    own = {"PYTHONPATH": path, "THRESHER_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, *arguments], env={**os.environ, **own}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
+    code = WORK.format(rule="fobos:l1=1e-3")
+    first, *learned = run(code, tmp_path)
+    assert first["learn"][0] == 0
+    assert first["learn"][1] == 1
+    second, *again = run(code, tmp_path)
+    assert learned == again
+    for name, (hits, misses, signatures) in second.items():
+        assert misses == 0, f"{name} is compiled again"
+        assert hits == signatures > 0, name
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are made unwritable otherwise")
+def test_without_a_writable_cache_all_works_as_before(tmp_path: Path) -> None:
+    code = WORK.format(rule="fobos:l1=1e-3")
+    (tmp_path / "file").write_text("a file where the folder should be")
+    _, *learned = run(code, tmp_path / "cache")
+    _, *without = run(code, tmp_path / "file")
+    assert without == learned
+
+
+# A user's own rule, whose code lies in four files: its own, one it imports a function of, one behind a third.
+
+OWN = """
+from typing import NamedTuple
+import numpy as np
+from thresher.engine.jit import scalar
+from thresher.engine.registry import part
+from second import scaled
+import third
+
+@scalar
+def tripled(eta):
+    return 3.0 * eta
+
+@part("rule")
+class Own(NamedTuple):
+    eta: float = 0.5
+    SLOTS = ("w",)
+    CLOCK = ("t",)
+
+    def clock0(self):
+        return np.ones(1)
+
+    def weight(self, S, j, now):
+        return S[j, 0]
+
+    def step(self, S, j, w, x, slope, now):
+        S[j, 0] = w - third.fourth.scaled(scaled(tripled(self.eta))) * slope * x
+"""
+HELPER = """
+from thresher.engine.jit import scalar
+
+@scalar
+def scaled(eta):
+    return 3.0 * eta
+"""
+ONE_STEP = """
+import json
+from thresher.data.chunk import Chunk
+from thresher.engine import kernels
+from thresher.learning.model import Model
+
+model = Model("own", "logistic", store="direct", intercept=False)
+model.learn(Chunk.of_rows([(1.0, {1: 1.0, 2: 0.5})]))
+stats = [one.stats for one in kernels.learn._compiled.values()]
+hits, misses = (sum(sum(getattr(s, k).values()) for s in stats) for k in ("cache_hits", "cache_misses"))
+print(json.dumps([hits, misses, model.state()["S"][1:3, 0].tolist()]))
+"""
+FILES = {"own.py": OWN, "second.py": HELPER, "third.py": "import fourth", "fourth.py": HELPER}
+
+
+def write_own(folder: Path, edited: tuple[str, ...] = ()) -> None:
+    """The files, with the constant 3 made 5 in the edited ones."""
+    for name, text in FILES.items():
+        (folder / name).write_text(text.replace("3.0", "5.0") if name in edited else text)
+
+
+def after_one_step(edits: int) -> list[float]:
+    """Weights after the first example: slope -1/2, step size 0.5 times the constants, values 1 and 0.5."""
+    factor = 0.5 * 3.0 ** (3 - edits) * 5.0**edits
+    return [0.5 * factor, 0.25 * factor]
+
+
+def test_an_edited_rule_is_never_served_stale(tmp_path: Path) -> None:
+    def learn(*edited: str) -> tuple[int, int]:
+        write_own(tmp_path, edited)
+        hits, misses, weights = run("import own" + ONE_STEP, tmp_path / "cache", tmp_path)
+        assert weights == pytest.approx(after_one_step(len(edited)))
+        return hits, misses
+
+    compiled, found = (0, 1), (1, 0)
+    assert learn() == compiled
+    assert learn() == found, "compiled again though nothing changed"
+    assert learn("own.py") == compiled
+    assert learn("own.py", "second.py") == compiled
+    assert learn("own.py", "second.py", "fourth.py") == compiled
+    assert learn() == found, "what was compiled before the edits is still good"
+
+
+def test_a_rule_of_a_script_is_cached_and_never_stale(tmp_path: Path) -> None:
+    def learn(*edited: str) -> tuple[int, int]:
+        write_own(tmp_path, edited)
+        script = tmp_path / "script.py"
+        script.write_text((tmp_path / "own.py").read_text() + ONE_STEP)
+        hits, misses, weights = run_file(script, tmp_path / "cache")
+        assert weights == pytest.approx(after_one_step(len(edited)))
+        return hits, misses
+
+    assert learn() == (0, 1)
+    assert learn() == (1, 0), "the second process compiles again"
+    assert learn("own.py", "fourth.py") == (0, 1)
+
+
+def test_every_kernel_has_its_function_in_plain_python() -> None:
+    found = [value for value in vars(kernels).values() if isinstance(value, Kernel)]
+    assert {kernel.__name__ for kernel in found} >= {
+        "learn",
+        "predict",
+        "settle",
+        "score",
+        "respond",
+        "sweep",
+    }
+    for kernel in found:
+        assert kernel.function.__code__ is kernel.compiled.py_func.__code__

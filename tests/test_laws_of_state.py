@@ -1,0 +1,310 @@
+"""Laws 2, 3, 4, 6 and 8, for every rule of the registry: what changes no bit of a model.
+
+How its stream is cut, where its rows are kept, that it is stopped, looked at, saved, or read elsewhere.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.streams import (
+    RULES,
+    Stream,
+    cut,
+    fingerprint,
+    has_rate,
+    model_of,
+    settings_of,
+    stream,
+)
+from thresher.data.chunk import Chunk
+from thresher.engine import stores, tables
+from thresher.learning import model as model_module
+from thresher.learning import modelfile
+from thresher.learning.model import Model
+
+SPECS = [spec for name in RULES for spec in settings_of(name)]
+STORES = ["growing", "direct", "hashed:10"]
+ROOT = Path(__file__).parent.parent
+SURROUNDINGS = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+ROWS, FEATURES = 150, 40
+KEYS = np.sort(np.random.default_rng(0).integers(0, 2**64, FEATURES, np.uint64))
+
+
+@pytest.fixture(scope="module")
+def dense() -> Stream:
+    return stream(seed=11, rows=ROWS, features=FEATURES, density=0.1)
+
+
+@pytest.fixture(scope="module")
+def wide() -> Stream:
+    """Keys of 64 bits, most of them rare."""
+    return stream(seed=12, rows=ROWS, features=FEATURES, density=0.1, keys=KEYS)
+
+
+@pytest.fixture
+def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A growing store sweeps from its ninth row on, and examples are resolved a few numbers at a time."""
+    make_small(monkeypatch)
+
+
+def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "_FIRST_LIMIT", 8)
+    monkeypatch.setattr(stores, "_ALWAYS_KEPT", 8)
+    monkeypatch.setattr(model_module, "_PIECE", 5)
+
+
+def learned(spec: str, chunk: Chunk, **options: Any) -> Model:
+    model = model_of(spec, **options)
+    model.learn(chunk)
+    return model
+
+
+# Law 2
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("spec", SPECS)
+def test_cutting_changes_nothing(spec: str, store: str, dense: Stream, small_tables: None) -> None:
+    whole = learned(spec, dense.chunk, store=store)
+    ones, ranges = model_of(spec, store=store), model_of(spec, store=store)
+    for i in range(ROWS):
+        ones.learn(dense.chunk.rows(i, i + 1))
+    for lo, hi in ((0, 1), (1, 1), (1, 50), (50, 51), (51, ROWS)):
+        ranges.learn(dense.chunk, lo, hi)
+    assert fingerprint(ones) == fingerprint(whole)
+    assert fingerprint(ranges) == fingerprint(whole)
+    assert ones.examples == whole.examples == ROWS
+
+
+@pytest.mark.parametrize("name", RULES)
+@given(st.data())
+def test_no_cut_changes_anything(name: str, data: st.DataObject) -> None:
+    spec, store = data.draw(st.sampled_from(settings_of(name))), data.draw(st.sampled_from(STORES))
+    dtype = data.draw(st.sampled_from(["float32", "float64"]))
+    examples = stream(seed=13, rows=40, features=20).chunk
+    places = data.draw(st.lists(st.integers(0, 40), max_size=8))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        make_small(monkeypatch)
+        whole, pieces = (model_of(spec, store=store, dtype=dtype) for _ in range(2))
+        whole.learn(examples)
+        for piece in cut(examples, places):
+            pieces.learn(piece)
+    assert fingerprint(pieces) == fingerprint(whole)
+
+
+def test_pieces_are_no_cut_either(dense: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = learned("fobos:l1=0.1", dense.chunk)
+    monkeypatch.setattr(model_module, "_PIECE", 3)
+    assert fingerprint(learned("fobos:l1=0.1", dense.chunk)) == fingerprint(whole)
+
+
+# Law 3
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("spec", SPECS)
+def test_stopping_changes_nothing(
+    spec: str, store: str, wide: Stream, dense: Stream, tmp_path: Path, small_tables: None
+) -> None:
+    data = dense if store == "direct" else wide
+    through = model_of(spec, store=store, seed=3)
+    by_file = model_of(spec, store=store, seed=3)
+    in_memory = model_of(spec, store=store, seed=3)
+    place = tmp_path / "model"
+    for lo, hi in ((0, 60), (60, 61), (61, ROWS)):
+        through.learn(data.chunk, lo, hi)
+        by_file.learn(data.chunk, lo, hi)
+        modelfile.save(by_file, place)
+        by_file, _ = modelfile.load(place)
+        in_memory.learn(data.chunk, lo, hi)
+        taken = {name: array.copy() for name, array in in_memory.state().items()}
+        in_memory = model_of(spec, store=store, seed=3)
+        in_memory.restore(taken)
+    for number, model in enumerate((through, by_file, in_memory)):
+        modelfile.save(model, tmp_path / str(number))
+    files = [(tmp_path / str(number)).read_bytes() for number in range(3)]
+    assert files[1] == files[0]
+    assert files[2] == files[0]
+
+
+def test_a_restored_model_owns_its_state(dense: Stream) -> None:
+    """What is learned after `restore` must not reach back into the arrays restored from."""
+    for store in STORES:
+        first = learned("fobos:l1=0.05", dense.chunk, store=store)
+        before = fingerprint(first)
+        second = model_of("fobos:l1=0.05", store=store)
+        second.restore(first.state())
+        second.learn(dense.chunk)
+        assert fingerprint(first) == before
+
+
+# Law 4
+
+
+def comparable(model: Model, names: Any) -> tuple[bytes, ...]:
+    """Settled weights in the order of 0..FEATURES-1, whose keys `names` tells, and what all rows share."""
+    keys, weights = model.weights()
+    by_key = dict(zip(keys.tolist(), weights, strict=True))
+    row = np.array([by_key.pop(int(names(j)), 0) for j in range(FEATURES)], model.dtype)
+    assert not by_key, "weights under keys that were never met"
+    own = model.state()
+    return tuple(a.tobytes() for a in (row, own["clock"], own["bclock"], own["B"], own["tally"]))
+
+
+def hashed_name(key: Any, bits: int, seed: int) -> int:
+    return int(tables.mix(np.uint64(key) ^ np.uint64(tables.mix(np.uint64(seed)))) >> np.uint64(64 - bits))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_store_changes_nothing(
+    spec: str, dtype: str, dense: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    direct = learned(spec, dense.chunk, store="direct", dtype=dtype)
+    expected = comparable(direct, lambda j: j)
+    bits, seed = 20, 5
+    assert len({hashed_name(j, bits, seed) for j in range(FEATURES)}) == FEATURES, (
+        "a collision: take another seed"
+    )
+    hashed = learned(spec, dense.chunk, store=f"hashed:{bits}", dtype=dtype, seed=seed)
+    assert comparable(hashed, lambda j: hashed_name(j, bits, seed)) == expected
+    growing = learned(spec, dense.chunk, store="growing", dtype=dtype)
+    assert comparable(growing, lambda j: j) == expected
+    assert growing.features_seen == direct.features_seen == hashed.features_seen
+    make_small(monkeypatch)
+    swept = learned(spec, dense.chunk, store="growing", dtype=dtype)
+    assert comparable(swept, lambda j: j) == expected
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_keys_of_64_bits_are_kept_as_they_are(name: str, dense: Stream, small_tables: None) -> None:
+    chunk = dense.chunk
+    renamed = Chunk(chunk.indptr, KEYS[chunk.keys], chunk.values, chunk.labels, chunk.weights)
+    few, many = (learned(settings_of(name)[0], c, store="growing") for c in (chunk, renamed))
+    assert comparable(many, lambda j: KEYS[j]) == comparable(few, lambda j: j)
+
+
+def deaths_and_births(spec: str, chunk: Chunk) -> tuple[int, int]:
+    """Rows freed, and rows born again, of a growing store that must sweep."""
+    model = model_of(spec, store="growing", rate="constant:0.2")
+    model.learn(chunk)
+    born, freed, _ = model.state()["counts"]
+    return int(freed), int(born) - len(np.unique(chunk.keys))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "truncated-gradient:gravity=0.2",
+        "truncated-gradient:gravity=0.1,theta=0.3,every=3",
+        "rounding:theta=0.3,every=2",
+        "clipped-subgradient:l1=0.2",
+        "fobos:l1=0.2",
+        "fobos:l1=0.2,l2=0.1",
+    ],
+)
+def test_rules_that_truncate_free_their_rows(spec: str, dense: Stream, small_tables: None) -> None:
+    freed, reborn = deaths_and_births(spec, dense.chunk)
+    assert freed > FEATURES
+    assert reborn > 0
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_idle_rows_are_as_good_as_new(name: str, dense: Stream) -> None:
+    """What `idle` frees must read as zero now, and step like a row of zeros."""
+    for spec in settings_of(name):
+        model = learned(spec, dense.chunk)
+        S, rule = model.state()["S"].copy(), model.rule
+        now = tuple(model.state()["clock"])
+        for j in range(len(S)):
+            w = rule.weight(S, j, now)
+            if not rule.idle(S, j, w):
+                continue
+            fresh = np.zeros((1, S.shape[1]))
+            assert w == rule.weight(fresh, 0, now) == 0.0
+            rule.step(S, j, w, 0.5, -0.3, now)
+            rule.step(fresh, 0, 0.0, 0.5, -0.3, now)
+            assert S[j].tobytes() == fresh[0].tobytes()
+
+
+# Law 6
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("spec", SPECS)
+def test_looking_changes_nothing(
+    spec: str, store: str, dense: Stream, tmp_path: Path, small_tables: None
+) -> None:
+    alone, watched = model_of(spec, store=store), model_of(spec, store=store)
+    alone.learn(dense.chunk)
+    for lo in range(0, ROWS, 30):
+        watched.learn(dense.chunk, lo, lo + 30)
+        before = fingerprint(watched)
+        watched.predict(dense.chunk)
+        watched.weights()
+        watched.readout().predict(dense.chunk)
+        modelfile.save(watched, tmp_path / "model")
+        assert watched.nonzero <= watched.features_seen
+        assert watched.intercept == watched.readout().intercept
+        assert fingerprint(watched) == before
+    assert fingerprint(watched) == fingerprint(alone)
+
+
+# Law 8
+
+READER = """
+import sys
+import numpy as np
+from tests.test_laws_of_state import saved_models, stream
+from thresher.learning import modelfile
+
+chunk = stream(seed=14, rows=60, features=40).chunk
+for path in saved_models(sys.argv[1]):
+    np.save(path.with_suffix(".npy"), modelfile.load_readout(path)[0].predict(chunk))
+"""
+
+
+def saved_models(folder: str | Path) -> list[Path]:
+    return sorted(Path(folder).glob("*.model"))
+
+
+@pytest.fixture(scope="module")
+def read_elsewhere(tmp_path_factory: pytest.TempPathFactory, dense: Stream) -> Path:
+    """A folder with a model of every setting and store, and what another process predicts with each."""
+    folder = tmp_path_factory.mktemp("models")
+    for number, spec in enumerate(SPECS):
+        for store in STORES:
+            model = learned(spec, dense.chunk, store=store, dtype="float32")
+            modelfile.save(model, folder / f"{number}-{store.partition(':')[0]}.model", state=False)
+    subprocess.run([sys.executable, "-c", READER, str(folder)], check=True, env=SURROUNDINGS, cwd=folder)
+    return folder
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("number", range(len(SPECS)), ids=SPECS)
+def test_what_is_saved_is_what_predicts(number: int, store: str, read_elsewhere: Path, dense: Stream) -> None:
+    path = read_elsewhere / f"{number}-{store.partition(':')[0]}.model"
+    model = learned(SPECS[number], dense.chunk, store=store, dtype="float32")
+    margins = model.predict(stream(seed=14, rows=60, features=40).chunk)
+    assert np.load(path.with_suffix(".npy")).tobytes() == margins.tobytes()
+    header, tensors = modelfile.read(path)
+    assert np.count_nonzero(tensors["weights.values"]) == len(tensors["weights.values"]) == header["nonzero"]
+    assert header["nonzero"] == model.nonzero
+    assert (np.diff(tensors["weights.keys"].astype(object)) > 0).all()
+
+
+@pytest.mark.parametrize("spec", [spec for spec in SPECS if not has_rate(spec) or "0.2" in spec])
+def test_a_prediction_is_the_sum_over_the_weights_that_are_read(spec: str, dense: Stream) -> None:
+    model = learned(spec, dense.chunk)
+    keys, weights = model.weights()
+    row = np.zeros(FEATURES)
+    row[keys.astype(int)] = weights
+    assert np.allclose(model.predict(dense.chunk), dense.X @ row + model.intercept, rtol=0, atol=1e-12)

@@ -1,0 +1,198 @@
+"""What may import what, how long things may be, what may not be written: read from the source with `ast`."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.oracles import ORACLES
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "thresher"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+WRITTEN = [
+    *SOURCES,
+    *(p for d in ("tests", "benchmarks", "examples") for p in sorted((ROOT / d).rglob("*.py"))),
+]
+RULES = [p for p in SOURCES if p.parent == PACKAGE / "parts" / "rules" and p.stem != "__init__"]
+
+# folder -> what its modules may import of the package: a name ending in .* stands for all that is under it
+ARROWS = {
+    "engine": ("engine.*",),
+    "parts": ("engine.jit", "engine.registry", "parts.*"),
+    "data": ("engine.jit", "engine.folders", "data.*"),
+    # of parts only the registry, never one of them
+    "learning": ("engine.*", "data.*", "learning.*", "parts", "_version"),
+    "cli": ("engine.folders", "engine.jit", "learning.*", "data.*", "parts", "cli.*", "_version"),
+    "__init__": ("*",),
+    "__main__": ("cli.*",),
+    "_version": (),
+}
+# folder -> the only packages outside the standard library that its modules may import
+OUTSIDE = {
+    "engine": {"numba", "numpy", "llvmlite"},
+    "parts": {"numba", "numpy"},
+    "__init__": set[str](),
+    "__main__": set[str](),
+}
+# `thresher --help` and `import thresher` must be quick: what they import is imported on use
+HEAVY = {"llvmlite", "matplotlib", "numba", "numpy", "pyarrow", "safetensors", "scipy", "sklearn"}
+LAZY = {"cli", "__init__", "__main__"}
+RUNS_CODE_ON_LOADING = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
+
+
+class Import(NamedTuple):
+    name: str
+    line: int
+    eager: bool
+    """Done when the module is imported, not when a function runs or for a type checker only."""
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def show(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def folder(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def is_module(name: str) -> bool:
+    place = ROOT.joinpath("src", *name.split("."))
+    return place.is_dir() or place.with_suffix(".py").exists()
+
+
+def imports(path: Path) -> Iterator[Import]:
+    package = path.relative_to(ROOT / "src").with_suffix("").parts[:-1]
+
+    def visit(node: ast.AST, eager: bool) -> Iterator[Import]:
+        in_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        eager = eager and not in_function and not for_types
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, node.lineno, eager) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) + 1 - node.level] if node.level else ()
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names:
+                whole = f"{module}.{alias.name}"
+                yield Import(whole if is_module(whole) else module, node.lineno, eager)
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, eager)
+
+    return visit(parse(path), True)
+
+
+def allowed(name: str, patterns: tuple[str, ...]) -> bool:
+    for pattern in patterns:
+        stem = pattern.removesuffix("*").removesuffix(".")
+        if name == stem or (pattern.endswith("*") and (not stem or name.startswith(stem + "."))):
+            return True
+    return False
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def docstring_lines(node: ast.AST) -> int:
+    body = getattr(node, "body", None)
+    first = body[0] if isinstance(body, list) and body else None
+    if (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    ):
+        return (first.end_lineno or first.lineno) - first.lineno + 1
+    return 0
+
+
+sources = pytest.mark.parametrize("path", SOURCES, ids=show)
+written = pytest.mark.parametrize("path", WRITTEN, ids=show)
+rules = pytest.mark.parametrize("path", RULES, ids=show)
+
+
+@sources
+def test_imports_follow_the_arrows(path: Path) -> None:
+    arrows = ARROWS[folder(path)]  # a new wing says first what it may import
+    for found in imports(path):
+        if found.name.split(".")[0] == "thresher":
+            inner = found.name.removeprefix("thresher").removeprefix(".")
+            assert allowed(inner, arrows), f"line {found.line}: {folder(path)} may not import {found.name}"
+
+
+@sources
+def test_imports_from_outside(path: Path) -> None:
+    only = OUTSIDE.get(folder(path))
+    for found in imports(path):
+        top = found.name.split(".")[0]
+        if top == "thresher" or top in sys.stdlib_module_names:
+            continue
+        assert top != "sklearn" or folder(path) == "sklearn", (
+            f"line {found.line}: only sklearn.py imports {top}"
+        )
+        if only is not None:
+            assert top in only, f"line {found.line}: {folder(path)} may not import {top}"
+
+
+@sources
+def test_the_command_line_imports_on_use(path: Path) -> None:
+    if folder(path) not in LAZY:
+        return
+    for found in imports(path):
+        parts = found.name.split(".")
+        heavy = parts[0] in HEAVY or (
+            parts[0] == "thresher" and parts[1:2] not in ([], ["cli"], ["_version"])
+        )
+        assert not (found.eager and heavy), f"line {found.line}: import {found.name} inside a function"
+
+
+@written
+def test_functions_and_modules_stay_short(path: Path) -> None:
+    total = len(path.read_text(encoding="utf-8").splitlines())
+    assert total <= 400, f"{total} lines; 400 at most"
+    for node in functions(parse(path)):
+        lines = (node.end_lineno or node.lineno) - node.lineno + 1 - docstring_lines(node)
+        assert lines <= 40, f"{node.name}: {lines} lines, docstring not counted; 40 at most"
+
+
+@rules
+def test_a_rule_is_one_short_file_with_an_oracle(path: Path) -> None:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    lines -= sum(docstring_lines(node) for node in ast.walk(parse(path)))
+    assert lines <= 80, f"{lines} lines, docstrings not counted; 80 at most"
+    assert path.stem.replace("_", "-") in ORACLES, "a rule needs its line in tests/oracles.py"
+
+
+@sources
+def test_no_part_is_told_apart_by_name(path: Path) -> None:
+    if path.name == "registry.py":
+        return
+    kebab = {rule.stem.replace("_", "-") for rule in RULES}
+    names = kebab | {rule.stem.replace("_", " ").title().replace(" ", "") for rule in RULES}
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.Compare | ast.MatchValue):
+            named = names.intersection(c.value for c in ast.walk(node) if isinstance(c, ast.Constant))
+            assert not named, f"line {node.lineno}: compares with {named}; ask the part itself"
+
+
+@written
+def test_nothing_is_swallowed_or_run_from_data(path: Path) -> None:
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.ExceptHandler):
+            assert node.type is not None, f"line {node.lineno}: a bare except"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in {"eval", "exec"}, f"line {node.lineno}: {node.func.id}"
+        if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+            assert ast.unparse(node.value) == "False", f"line {node.lineno}: allow_pickle"
+    if path in SOURCES:
+        loaders = [found for found in imports(path) if found.name.split(".")[0] in RUNS_CODE_ON_LOADING]
+        assert not loaders, f"line {loaders[0].line}: {loaders[0].name}"

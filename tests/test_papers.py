@@ -1,0 +1,213 @@
+"""What the papers print or prove, asked of the learner itself."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.oracles import Vector, growth_constants, regret_bound_truncated
+from tests.streams import Stream, model_of, read_weights, stream, stream_of
+from thresher.data import open_source
+from thresher.data.chunk import Chunk, concat
+from thresher.learning.model import Model, losses_of
+
+RCV1 = Path(__file__).parent.parent / "examples" / "data" / "rcv1_train2000.dat.gz"
+
+# Reid, Stochastic Gradient Descent in Clojure (2009): before each 100th step, the features in w and the
+# examples whose hinge loss was positive.
+TRANSCRIPT = """
+100: 2145 64     200: 3333 123    300: 4051 175    400: 4755 229    500: 5236 276
+600: 5576 318    700: 5870 356    800: 6050 388    900: 6325 418    1000: 6578 444
+1100: 6747 471   1200: 6934 502   1300: 7109 526   1400: 7300 555   1500: 7515 592
+1600: 7655 615   1700: 7836 644   1800: 8040 672   1900: 8239 697   2000: 8425 718
+"""
+
+
+@pytest.fixture(scope="module")
+def rcv1() -> Chunk:
+    return concat(list(open_source(RCV1).chunks()))
+
+
+@pytest.mark.parametrize("store", ["growing", "direct"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_reids_transcript_line_by_line(dtype: str, store: str, rcv1: Chunk) -> None:
+    model = Model("pegasos:l2=1e-4,skip_correct=true", "hinge", intercept=False, dtype=dtype, store=store)
+    numbers = [int(text.rstrip(":")) for text in TRANSCRIPT.split()]
+    lines = list(zip(*[iter(numbers)] * 3, strict=True))
+    assert len(lines) == 20
+    written: set[int] = set()
+    wrong = 0
+    found = []
+    for i in range(len(rcv1)):
+        if (i + 1) % 100 == 0:
+            found.append((i + 1, len(written), wrong))
+        row = rcv1.rows(i, i + 1)
+        if losses_of(model.loss, model.predict(row), row)[0] > 0:
+            wrong += 1
+            written.update(row.keys.tolist())
+        model.learn(row)
+    assert found == lines
+    assert set(model.weights()[0].tolist()) <= written
+
+
+# Theorem 3.1 of Langford, Li and Zhang (JMLR 2009)
+
+PAPER_LOSSES = {"logistic": "binary", "hinge": "binary", "squared": "real"}
+
+
+def path_of(model: Model, data: Stream) -> Vector:
+    """w_1, ..., w_{T+1} as they are read between the steps."""
+    path = np.zeros((len(data.y) + 1, data.X.shape[1]))
+    for i in range(len(data.y)):
+        model.learn(data.chunk, i, i + 1)
+        path[i + 1] = read_weights(model, data.X.shape[1])
+    return path
+
+
+def holds(spec: str, loss: str, eta: float, data: Stream, comparators: list[Vector]) -> None:
+    model = model_of(spec, loss, rate=f"constant:{eta}", intercept=False)
+    path = path_of(model, data)
+    radius = float(np.sqrt((data.X**2).sum(axis=1).max(initial=0.0)))
+    growth = growth_constants(loss, radius)
+    for comparator in [*comparators, path[-1], path.mean(axis=0)]:
+        left, right = regret_bound_truncated(path, comparator, model.rule, model.loss, data.X, data.y, growth)
+        assert left <= right + 1e-12
+
+
+GRAVITIES = [
+    "truncated-gradient:gravity=0.02",
+    "truncated-gradient:gravity=0.1,theta=0.2",
+    "truncated-gradient:gravity=0.05,every=5",
+    "truncated-gradient:gravity=0.05,theta=0.3,every=3",
+    "truncated-gradient:gravity=0.1,theta=gravity",
+]
+
+
+@pytest.mark.parametrize("eta", [0.01, 0.2, 0.45])
+@pytest.mark.parametrize("loss", PAPER_LOSSES)
+@pytest.mark.parametrize("spec", GRAVITIES)
+def test_theorem_3_1_on_random_streams(spec: str, loss: str, eta: float) -> None:
+    data = stream(21, 200, 6, PAPER_LOSSES[loss], weighted=False, scale=0.6)
+    rng = np.random.default_rng(0)
+    comparators = [np.zeros(6), *(10.0**k * rng.normal(size=6) for k in (-2, -1, 0, 1))]
+    holds(spec, loss, eta, data, comparators)
+
+
+@pytest.mark.parametrize("loss", PAPER_LOSSES)
+@given(st.data())
+def test_theorem_3_1_on_any_stream(loss: str, data: st.DataObject) -> None:
+    values = st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0])
+    rows = data.draw(st.lists(st.tuples(values, values, values), min_size=1, max_size=30))
+    labels = st.sampled_from([-1.0, 1.0] if loss != "squared" else [-3.0, 0.0, 0.5, 2.0])
+    y = data.draw(st.lists(labels, min_size=len(rows), max_size=len(rows)))
+    X = np.array(rows)
+    examples = stream_of(X, X != 0, np.array(y), np.ones(len(y)))
+    comparator = np.array(data.draw(st.tuples(*[st.floats(-4, 4)] * 3)))
+    holds(
+        data.draw(st.sampled_from(GRAVITIES)), loss, data.draw(st.floats(0.01, 0.6)), examples, [comparator]
+    )
+
+
+class Spiteful:
+    """Answers each weight vector with the example that it gets most wrong."""
+
+    def __init__(self, loss: Any, choices: Vector, labels: list[float]) -> None:
+        self.loss, self.choices, self.labels = loss, choices, labels
+
+    def answer(self, w: Vector) -> tuple[Vector, float]:
+        worst = max(
+            ((x, y) for x in self.choices for y in self.labels),
+            key=lambda pair: self.loss.value_slope(float(w @ pair[0]), pair[1])[0],
+        )
+        return worst[0], worst[1]
+
+
+@pytest.mark.parametrize("eta", [0.05, 0.45])
+@pytest.mark.parametrize("loss", PAPER_LOSSES)
+@pytest.mark.parametrize("spec", GRAVITIES)
+def test_theorem_3_1_against_an_adversary(spec: str, loss: str, eta: float) -> None:
+    labels = [-1.0, 1.0] if loss != "squared" else [-2.0, 1.0]
+    model = model_of(spec, loss, rate=f"constant:{eta}", intercept=False)
+    foe = Spiteful(model.loss, np.array([[1.0, 0, 0], [0.5, 0.5, 0], [0, -0.5, 0.75], [0, 0, 1.0]]), labels)
+    met = []
+    for _ in range(150):
+        x, y = foe.answer(read_weights(model, 3))
+        met.append((x, y))
+        model.learn(Chunk.of_rows([(y, {j: v for j, v in enumerate(x) if v})]))
+    X = np.array([x for x, _ in met])
+    data = stream_of(X, X != 0, np.array([y for _, y in met]), np.ones(len(met)))
+    holds(spec, loss, eta, data, [np.zeros(3), np.ones(3), np.array([-2.0, 0.0, 1.0])])
+
+
+def test_theorem_3_1_is_close_to_an_equality_where_nothing_is_learned() -> None:
+    """The bound that the tests above hold must be the theorem's, not some number that is always larger."""
+    X, y = np.ones((1, 1)), np.array([1.0])
+    model = model_of("truncated-gradient:gravity=0", "hinge", rate="constant:0.01")
+    path = np.array([[0.0], [0.01]])
+    best = np.array([0.01])
+    left, right = regret_bound_truncated(
+        path, best, model.rule, model.loss, X, y, growth_constants("hinge", 1.0)
+    )
+    assert left == 1.0
+    assert right == pytest.approx(0.005 + 0.0001 / 0.02 + 0.99)  # = 1: the bound is tight here
+
+
+# What the papers say of one another's methods
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+def test_truncated_gradient_without_theta_is_fobos_with_l1(loss: str) -> None:
+    data = stream(31, 300, domain="real" if loss == "squared" else "binary")
+    ours, theirs = model_of("truncated-gradient:gravity=0.03", loss), model_of("fobos:l1=0.03", loss)
+    for model in (ours, theirs):
+        model.learn(data.chunk)
+    assert np.abs(read_weights(ours, 12) - read_weights(theirs, 12)).max() <= 1e-14
+    assert ours.intercept == pytest.approx(theirs.intercept, abs=1e-14)
+    assert 0 < ours.nonzero < 12
+
+
+def test_rda_without_penalty_is_dual_averaging() -> None:
+    """w_{t+1} minimises <sum of gradients, w> + gamma sqrt(t) |w|^2 / 2 (Nesterov 2009)."""
+    data, gamma = stream(32, 200, domain="real"), 3.0
+    model = model_of(f"rda:gamma={gamma},l1=0", "squared", intercept=False)
+    w, total = np.zeros(12), np.zeros(12)
+    for t in range(1, len(data.y) + 1):
+        x = data.X[t - 1]
+        total += data.importance[t - 1] * 2.0 * (w @ x - data.y[t - 1]) * x
+        w = -total / (gamma * np.sqrt(t))
+    model.learn(data.chunk)
+    assert np.abs(read_weights(model, 12) - w).max() <= 1e-12
+
+
+def test_pegasos_without_projection_is_a_running_mean() -> None:
+    """w_{t+1} = 1 / (l2 t) times the sum of y x over the margin errors so far."""
+    data, l2 = stream(33, 300, weighted=False), 0.5
+    model = model_of(f"pegasos:l2={l2},project=false", "hinge", intercept=False)
+    total = np.zeros(12)
+    for t in range(1, len(data.y) + 1):
+        x, y = data.X[t - 1], data.y[t - 1]
+        if y * (read_weights(model, 12) @ x) < 1:
+            total += y * x
+        model.learn(data.chunk, t - 1, t)
+        assert np.abs(read_weights(model, 12) - total / (l2 * t)).max() <= 1e-12
+
+
+def test_pegasos_stays_in_its_ball() -> None:
+    data = stream(34, 200, domain="real", scale=3.0)
+    model = model_of("pegasos:l2=0.25", "squared", intercept=False)
+    norms = np.sqrt((path_of(model, data) ** 2).sum(axis=1))
+    assert norms.max() <= 2.0 + 1e-9
+    assert (np.abs(norms - 2.0) < 1e-9).sum() > 3, "the projection was never needed"
+
+
+def test_rounding_with_every_one_starves_and_every_many_learns() -> None:
+    """Section 3.1: rounding at every step never lets a weight grow past theta when steps are small."""
+    data = stream(35, 400, weighted=False)
+    starved = model_of("rounding:theta=0.2,every=1", "logistic", rate="constant:0.05")
+    patient = model_of("rounding:theta=0.2,every=50", "logistic", rate="constant:0.05")
+    for model in (starved, patient):
+        model.learn(data.chunk)
+    assert starved.nonzero == 0 < patient.nonzero

@@ -1,0 +1,169 @@
+"""Losses, rates and prox operators by their definitions, and the doctests that show how they are used."""
+
+import doctest
+import importlib
+import math
+import pkgutil
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+import thresher
+from tests.streams import LOSSES, RATES
+from thresher import parts
+from thresher.data import labels
+from thresher.parts.prox import soft, truncate
+
+# Several settings of every loss; a new one is tested with its defaults.
+OTHERS = {
+    "logistic": ["positive=3"],
+    "hinge": ["threshold=0"],
+    "squared-hinge": ["threshold=0.5"],
+    "squared": ["scale=0.5"],
+    "absolute": ["scale=2"],
+    "quantile": ["tau=0.9"],
+    "huber": ["delta=0.3"],
+    "poisson": ["offset=-1"],
+}
+SPECS = [f"{name}:{text}" for name in LOSSES for text in ["", *OTHERS.get(name, [])]]
+MARGINS = st.floats(-8, 8)
+LABELS = {
+    "binary": st.sampled_from([-1.0, 0.0, 1.0]),
+    "real": st.floats(-5, 5),
+    "nonnegative": st.integers(0, 6).map(float),
+}
+
+losses = pytest.mark.parametrize("loss", [parts.make("loss", spec) for spec in SPECS], ids=SPECS)
+
+
+@losses
+@given(st.data())
+def test_the_slope_is_the_derivative(loss: Any, data: st.DataObject) -> None:
+    p, y = data.draw(MARGINS), data.draw(LABELS[loss.DOMAIN])
+    h = 1e-6
+    below, above = loss.value_slope(p - h, y), loss.value_slope(p + h, y)
+    slope = loss.value_slope(p, y)[1]
+    if abs(above[1] - below[1]) > 1e-3 * (1 + abs(slope)):  # a kink between p - h and p + h
+        assert below[1] - 1e-9 <= slope <= above[1] + 1e-9, (
+            "a subgradient lies between the slopes on both sides"
+        )
+    else:
+        assert slope == pytest.approx((above[0] - below[0]) / (2 * h), rel=1e-5, abs=1e-7)
+
+
+@losses
+@given(st.data())
+def test_losses_are_convex_and_lie_above_their_tangents(loss: Any, data: st.DataObject) -> None:
+    y = data.draw(LABELS[loss.DOMAIN])
+    p, q = data.draw(MARGINS), data.draw(MARGINS)
+    value, slope = loss.value_slope(p, y)
+    assert loss.value_slope(q, y)[0] >= value + slope * (q - p) - 1e-9 * (1 + abs(value))
+
+
+@losses
+@given(MARGINS)
+def test_both_negative_labels_are_one_and_margins_are_pushed_to_their_side(loss: Any, margin: float) -> None:
+    assert loss.DOMAIN in labels.DOMAINS
+    if loss.DOMAIN == "binary":
+        assert loss.value_slope(margin, 0.0) == loss.value_slope(margin, -1.0)
+        assert loss.value_slope(margin, 1.0)[1] <= 0 <= loss.value_slope(margin, -1.0)[1]
+        assert loss.value_slope(-2.0, 1.0)[1] < 0 < loss.value_slope(2.0, -1.0)[1]
+
+
+ESTIMATED = {"logistic": 0.75, "poisson": 2.0, "squared": 3.0, "absolute": 2.0, "quantile": 2.0, "huber": 2.0}
+
+
+@pytest.mark.parametrize("name", ESTIMATED)
+def test_the_link_of_the_best_margin_is_what_the_loss_estimates(name: str) -> None:
+    """Minimise the loss over labels in known proportions: the link must give back their share or mean."""
+    loss = parts.make("loss", name)
+    sample = {"binary": [1.0] * 3 + [-1.0], "real": [1.0, 2.0, 6.0], "nonnegative": [0.0, 1.0, 5.0]}[
+        loss.DOMAIN
+    ]
+    best = minimize_scalar(lambda p: sum(loss.value_slope(p, y)[0] for y in sample), (-1, 1), tol=1e-10).x
+    assert loss.link(best) == pytest.approx(ESTIMATED[name], abs=1e-4)
+
+
+@pytest.mark.parametrize("margin", [-1e4, -40.0, 0.0, 40.0, 1e4])
+def test_logistic_overflows_nowhere(margin: float) -> None:
+    loss = parts.make("loss", "logistic")
+    value, slope = loss.value_slope(margin, 1.0)
+    assert value == pytest.approx(np.logaddexp(0.0, -margin))
+    assert -1.0 <= slope <= 0.0
+    assert loss.link(margin) + loss.link(-margin) == pytest.approx(1.0)
+
+
+# Prox operators
+
+
+@given(st.floats(-3, 3), st.floats(0, 2))
+def test_soft_is_the_prox_of_the_absolute_value(v: float, a: float) -> None:
+    best = minimize_scalar(
+        lambda w: 0.5 * (w - v) ** 2 + a * abs(w), bounds=(-4, 4), method="bounded", options={"xatol": 1e-10}
+    ).x
+    assert soft(v, a) == pytest.approx(best, abs=1e-5)
+    assert soft(v, a) == pytest.approx(math.copysign(max(abs(v) - a, 0.0), v), abs=1e-15)
+
+
+@given(st.floats(-3, 3), st.floats(0, 2), st.floats(0, 3))
+def test_truncate_as_the_paper_writes_it(v: float, a: float, theta: float) -> None:
+    if 0 <= v <= theta:
+        expected = max(0.0, v - a)
+    elif -theta <= v < 0:
+        expected = min(0.0, v + a)
+    else:
+        expected = v
+    assert truncate(v, a, theta) == pytest.approx(expected, abs=1e-15)
+
+
+# Rates
+
+
+def test_rates_as_they_are_defined() -> None:
+    def at(spec: str, t: float) -> Any:
+        return parts.make("rate", spec).at(t)
+
+    assert at("constant:0.3", 7.0) == 0.3
+    assert at("inverse:0.3", 7.0) == pytest.approx(0.3 / 7)
+    assert at("inverse-sqrt:0.3", 7.0) == pytest.approx(0.3 / math.sqrt(7))
+    assert at("power:0.3,10,0.7", 7.0) == pytest.approx(0.3 * (10 / 16) ** 0.7)
+
+
+@pytest.mark.parametrize("name", sorted(RATES))
+def test_rates_start_at_eta0_and_never_rise(name: str) -> None:
+    rate = parts.make("rate", f"{name}:eta0=0.25")
+    steps = [rate.at(float(t)) for t in range(1, 200)]
+    assert steps[0] == 0.25
+    assert all(later <= earlier for earlier, later in pairwise(steps))
+    assert rate.steady() == (steps[0] == steps[-1])
+
+
+# Doctests
+
+
+def modules() -> list[str]:
+    found = pkgutil.walk_packages(thresher.__path__, "thresher.")
+    return ["thresher", *(module.name for module in found if not module.name.endswith("__main__"))]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_the_examples_in_docstrings_hold(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parent.parent)
+    failed, _ = doctest.testmod(importlib.import_module(name))
+    assert not failed
+
+
+@pytest.mark.parametrize("kind", sorted(parts.REGISTRY))
+def test_every_part_shows_an_example_and_every_rule_its_reference(kind: str) -> None:
+    for name, cls in parts.REGISTRY[kind].items():
+        text = cls.__doc__ or ""
+        assert ">>> " in text, f"{name} has no example"
+        if kind == "rule":
+            assert "Reference:" in text, name
+            assert "Owed by" in text, name

@@ -1,0 +1,180 @@
+"""SPECs: what they make, how they are written back, what is said about wrong ones; what `part` turns down."""
+
+import math
+from collections import namedtuple
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thresher import parts
+from thresher.engine.registry import PROTOCOL, REGISTRY, part, rebuilt
+
+KINDS = sorted(parts.REGISTRY)
+CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind])]
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "hints"),
+    [
+        ("rule", "truncated-gradeint", ["no rule is called 'truncated-gradeint'", "truncated-gradient"]),
+        ("rule", "zzz", ["'zzz'", "known:", "fobos", "pegasos"]),
+        ("rule", "", ["''", "known:"]),
+        ("loss", "logistik", ["did you mean logistic"]),
+        ("rule", "fobos:l3=1", ["fobos has no parameter 'l3'", "l1, l2"]),
+        ("rule", "fobos:rate=0.1", ["no parameter 'rate'", "l1, l2"]),
+        ("rule", "fobos:l1=1,l1=2", ["l1 is given twice"]),
+        ("rule", "fobos:1,l1=2", ["l1 is given twice"]),
+        ("rule", "fobos:l1=much", ["l1 must be a number, not 'much'"]),
+        ("rule", "fobos:l1=", ["l1 must be a number, not ''"]),
+        ("rule", "fobos:,", ["l1 must be a number, not ''"]),
+        ("rule", "fobos:l1=-1", ["l1 must be >= 0, not -1"]),
+        ("rule", "fobos:l1=nan", ["l1 must be >= 0, not nan"]),
+        ("rule", "fobos:l1=inf", ["l1 must be", "not inf"]),
+        ("rule", "ftrl:alpha=0", ["alpha must be > 0, not 0"]),
+        ("rule", "fobos:1,2,3", ["fobos takes at most 2 values: l1, l2"]),
+        ("rule", "truncated-gradient:every=1.5", ["every must be a whole number >= 1, not 1.5"]),
+        ("rule", "truncated-gradient:every=0", ["every must be a whole number >= 1"]),
+        ("rule", "truncated-gradient:every=inf", ["every must be a whole number", "not inf"]),
+        ("rule", "truncated-gradient:theta=theta", ["theta must be a number, not 'theta'"]),
+        ("rule", "truncated-gradient:theta=gravity,gravity=theta", ["gravity", "theta"]),
+        ("rule", "truncated-gradient:theta=rate", ["theta must be a number, not 'rate'"]),
+        ("rule", "pegasos:project=maybe", ["project is true or false, not 'maybe'"]),
+        ("rule", "pegasos:l2=project", ["l2 must be a number, not 'project'"]),
+        ("loss", "quantile:tau=1", ["tau must be in (0, 1), not 1"]),
+        ("loss", 7, ["expected the name of a loss or a loss, not 7"]),
+        ("rate", "constant:0", ["eta0 must be > 0"]),
+    ],
+)
+def test_a_wrong_spec_is_answered_in_one_line_that_helps(kind: str, spec: Any, hints: list[str]) -> None:
+    with pytest.raises(parts.SpecError) as caught:
+        parts.make(kind, spec)
+    message = str(caught.value)
+    assert "\n" not in message
+    for hint in hints:
+        assert hint in message
+
+
+def test_a_part_of_another_kind_is_no_part_of_this_one() -> None:
+    with pytest.raises(parts.SpecError, match="expected the name of a rule"):
+        parts.make("rule", parts.make("loss", "hinge"))
+    with pytest.raises(parts.SpecError, match="ftrl has no rate"):
+        parts.make("rule", "ftrl", rate=parts.make("rate", "constant"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "fields"),
+    [
+        ("truncated-gradient:gravity=0.25,theta=gravity", {"gravity": 0.25, "theta": 0.25}),
+        ("truncated-gradient:theta=gravity", {"gravity": 1e-6, "theta": 1e-6}),
+        (" truncated-gradient : 0.5 , inf , 10 ", {"gravity": 0.5, "theta": math.inf, "every": 10.0}),
+        ("truncated-gradient:0.5,every=3", {"gravity": 0.5, "every": 3.0}),
+        ("fobos:l1=1e-3", {"l1": 1e-3, "l2": 0.0}),
+        ("pegasos:l2=1,project=No,skip_correct=TRUE", {"project": False, "skip_correct": True}),
+        ("pegasos:1,0,1", {"l2": 1.0, "project": False, "skip_correct": True}),
+    ],
+)
+def test_what_a_spec_makes(spec: str, fields: dict[str, Any]) -> None:
+    made = parts.make("rule", spec)
+    for field, value in fields.items():
+        assert getattr(made, field) == value
+        assert type(getattr(made, field)) is type(value)
+
+
+def values_of(cls: Any, field: str, default: Any) -> st.SearchStrategy[Any]:
+    if isinstance(default, bool):
+        return st.booleans()
+    ranges = {
+        ">= 0": st.floats(0, 1e6),
+        "> 0": st.floats(1e-300, 1e6),
+        "in (0, 1)": st.floats(1e-9, 1 - 1e-9),
+        "in [0, 1]": st.floats(0, 1),
+        "a whole number >= 1": st.integers(1, 10**6).map(float),
+        "any number": st.floats(-1e6, 1e6),
+    }
+    return ranges[getattr(cls, "LIMITS", {}).get(field, ">= 0")]
+
+
+@pytest.mark.parametrize(("kind", "name"), CLASSES)
+@given(st.data())
+def test_a_part_is_written_as_the_spec_that_makes_it(kind: str, name: str, data: st.DataObject) -> None:
+    cls = parts.lookup(kind, name)
+    fields = parts.parameters(cls).items()
+    made = cls(**{field: data.draw(values_of(cls, field, default)) for field, default in fields})
+    spec = parts.spec_of(made)
+    assert parts.make(kind, spec) == made
+    assert parts.spec_of(parts.make(kind, spec)) == spec
+    assert parts.make(kind, made) is made
+
+
+@pytest.mark.parametrize(("kind", "name"), CLASSES)
+def test_whole_numbers_are_taken_as_numbers_and_limits_hold_in_python_too(kind: str, name: str) -> None:
+    cls = parts.lookup(kind, name)
+    for field, default in parts.parameters(cls).items():
+        if isinstance(default, float) and values_of(cls, field, default) is not None:
+            with pytest.raises(parts.SpecError, match=field):
+                cls(**{field: math.nan})
+            with pytest.raises(parts.SpecError, match=field):
+                rebuilt(cls(), **{field: -math.inf})
+    assert all(type(value) is not int for value in parts.make(kind, name))
+
+
+# What `part` turns down. Each class is a whole rule but for one thing.
+
+
+class _Whole(NamedTuple):
+    amount: float = 1.0
+
+    def clock0(self) -> None: ...
+
+    def weight(self, S: Any, j: Any, now: Any) -> None: ...
+
+    def step(self, S: Any, j: Any, w: Any, x: Any, slope: Any, now: Any) -> None: ...
+
+
+def broken(**changes: Any) -> Any:
+    """A copy of the whole rule with attributes changed, or left out where the change is None."""
+    own = {"SLOTS": ("w",), "CLOCK": ("t",)}
+    verbs = {verb: vars(_Whole)[verb] for verb in ("clock0", "weight", "step")}
+    Broken = namedtuple("Broken", ["amount"])
+    cls: Any = Broken
+    for name, value in {**verbs, **own, **changes}.items():
+        if value is not None:
+            setattr(cls, name, value)
+    return cls
+
+
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({"weight": None}, r"must define weight\(self, S, j, now\)"),
+        ({"step": None}, r"must define step\(self, S, j, w, x, slope, now\)"),
+        ({"clock0": None}, r"must define clock0\(self\)"),
+        ({"weight": lambda self, S, i, now: None}, r"weight takes \(self, S, j, now\), by these names"),
+        ({"tick": lambda self, time: None}, r"tick takes \(self, clock\)"),
+        ({"idle": lambda self, S, j: None}, r"idle takes \(self, S, j, w\)"),
+        ({"SLOTS": None}, r"must say SLOTS"),
+        ({"CLOCK": None}, r"must say CLOCK"),
+    ],
+)
+def test_part_says_what_a_rule_lacks(changes: dict[str, Any], hint: str) -> None:
+    with pytest.raises(TypeError, match=hint):
+        part("rule")(broken(**changes))
+    assert "broken" not in REGISTRY["rule"]
+
+
+@pytest.mark.parametrize("cls", [type("Plain", (), {}), NamedTuple("Empty", [])])
+def test_a_part_needs_fields(cls: Any) -> None:
+    with pytest.raises(TypeError, match="needs at least one field"):
+        part("rule")(cls)
+
+
+def test_a_whole_rule_is_taken_completed_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REGISTRY, "rule", dict(REGISTRY["rule"]))
+    cls = part("rule")(broken())
+    assert REGISTRY["rule"]["broken"] is cls
+    assert all(hasattr(cls, verb) for verb in PROTOCOL["rule"])
+    assert cls(2).amount == 2.0
+    with pytest.raises(parts.SpecError, match="amount must be >= 0"):
+        cls(-2)
