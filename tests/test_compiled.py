@@ -220,6 +220,20 @@ def test_a_rule_of_a_script_is_cached_and_never_stale(tmp_path: Path) -> None:
     assert learn("own.py", "fourth.py") == (0, 1)
 
 
+def test_rules_of_a_script_may_be_defined_one_after_the_other(tmp_path: Path) -> None:
+    """In the second process the first rule's code is read from the cache before the second rule exists."""
+    write_own(tmp_path)
+    script = tmp_path / "script.py"
+    rule = OWN[OWN.index('@part("rule")') :].replace("Own", "Other").replace("0.5", "0.25")
+    script.write_text(OWN + ONE_STEP + rule + ONE_STEP.replace('"own"', '"other"'))
+    expected = pytest.approx([0.5 * weight for weight in after_one_step(0)])
+    *_, weights = run_file(script, tmp_path / "cache")
+    assert weights == expected
+    hits, misses, weights = run_file(script, tmp_path / "cache")
+    assert weights == expected
+    assert (hits, misses) == (2, 0)
+
+
 def test_every_kernel_has_its_function_in_plain_python() -> None:
     found = [value for value in vars(kernels).values() if isinstance(value, Kernel)]
     assert {kernel.__name__ for kernel in found} >= {

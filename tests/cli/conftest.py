@@ -11,6 +11,8 @@ import pytest
 from tests.commands import SAMPLE, own_cache
 from thresher.cli.main import status_of
 
+ROWS = gzip.decompress(SAMPLE.read_bytes()).splitlines(keepends=True)
+
 
 class Ran(NamedTuple):
     status: int
@@ -29,9 +31,8 @@ Thresher = Callable[..., Ran]
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder, with 400 rows of RCV1 in ``train.svm`` and 200 others in ``test.svm``."""
-    rows = gzip.decompress(SAMPLE.read_bytes()).splitlines(keepends=True)
-    (tmp_path / "train.svm").write_bytes(b"".join(rows[:400]))
-    (tmp_path / "test.svm").write_bytes(b"".join(rows[400:600]))
+    (tmp_path / "train.svm").write_bytes(b"".join(ROWS[:400]))
+    (tmp_path / "test.svm").write_bytes(b"".join(ROWS[400:600]))
     monkeypatch.setenv("THRESHER_CACHE_DIR", str(own_cache(tmp_path)))
     monkeypatch.setattr("thresher.engine.jit.FRESH", False)  # or the first run would say that it compiles
     monkeypatch.chdir(tmp_path)
@@ -51,8 +52,16 @@ def thresher(folder: Path, capfd: pytest.CaptureFixture[str]) -> Thresher:
     return run
 
 
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    place = tmp_path_factory.mktemp("trained")
+    (place / "train.svm").write_bytes(b"".join(ROWS[:400]))
+    assert status_of(["train", str(place / "train.svm"), "-m", str(place / "model"), "-q", "--json"]) == 0
+    return (place / "model").read_bytes()
+
+
 @pytest.fixture
-def model(thresher: Thresher) -> Path:
+def model(folder: Path, trained: bytes) -> Path:
     """A model of ``train.svm``."""
-    assert thresher("train train.svm -m model -q").status == 0
+    (folder / "model").write_bytes(trained)
     return Path("model")

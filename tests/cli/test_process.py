@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -53,39 +54,49 @@ def test_training_imports_neither_scipy_nor_sklearn(folder: Path) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_input_is_waited_for(how: signal.Signals, folder: Path) -> None:
-    process = start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE)
-    assert process.stdin is not None
-    process.stdin.write(b"1 1:1\n" * 500_000 + b"1 1")  # a block, some of the next, and no more
-    process.stdin.flush()
-    wait_for(process, b" 131,072 ")
-    process.send_signal(how)
-    assert process.wait(20) == 130
-    assert process.stderr is not None
-    *_, last = process.stderr.read().decode().splitlines()
+    with start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE) as process:
+        feed(process, b"1 1:1\n" * 500_000 + b"1 1")  # a block, some of the next, and no more
+        process.send_signal(how)
+        assert process.wait(20) == 130
+        *_, last = rest(process).splitlines()
     assert last.startswith("thresher: stopped after ")
     assert last.endswith(" examples; checkpoint in m.checkpoint, go on with --resume")
-    process.stdin.close()
     assert sorted(p.name for p in folder.iterdir()) == ["cache", "m.checkpoint", "test.svm", "train.svm"]
 
 
-def wait_for(process: subprocess.Popen[bytes], text: bytes) -> None:
+def test_a_signal_while_a_named_pipe_is_waited_for(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    with start("train", "pipe", "-m", "m", folder=folder) as process, open(folder / "pipe", "wb") as pipe:
+        feed(process, b"1 1:1\n" * 500_000, pipe)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+    assert (folder / "m.checkpoint").exists()
+
+
+def feed(process: subprocess.Popen[bytes], text: bytes, pipe: IO[bytes] | None = None) -> None:
+    """Write `text` to the process and wait until it has learned 131,072 examples."""
+    into = pipe or process.stdin
+    assert into is not None
     assert process.stderr is not None
-    while text not in process.stderr.readline():
+    into.write(text)
+    into.flush()
+    while b" 131,072 " not in process.stderr.readline():
         assert process.poll() is None
+
+
+def rest(process: subprocess.Popen[bytes]) -> str:
+    assert process.stderr is not None
+    return process.stderr.read().decode()
 
 
 def test_what_came_by_standard_input_can_be_gone_on_with(folder: Path, thresher: Thresher) -> None:
     text = b"".join(b"%d %d:1 %d:0.5\n" % (k % 3 == 0, k % 50, k % 7 + 60) for k in range(300_000))
     (folder / "all.svm").write_bytes(text)
     assert thresher("train all.svm -m whole -q").status == 0
-    process = start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE)
-    assert process.stdin is not None
-    process.stdin.write(text[:-500_000])
-    process.stdin.flush()
-    wait_for(process, b" 131,072 ")
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 130
-    process.communicate()
+    with start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE) as process:
+        feed(process, text[:-500_000])
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 130
     with open(folder / "all.svm", "rb") as stdin:
         status, _, err = run("train", "-", "-m", "m", "--resume", "-q", folder=folder, stdin=stdin)
     assert (status, err) == (0, "")
@@ -93,26 +104,22 @@ def test_what_came_by_standard_input_can_be_gone_on_with(folder: Path, thresher:
 
 
 def test_an_interrupted_prediction_leaves_nothing(folder: Path, model: Path) -> None:
-    process = start("predict", model, "-", "-o", "file", folder=folder, stdin=subprocess.PIPE)
-    while not list(folder.glob(".file.*")):
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 130
-    assert process.stderr is not None
-    assert process.stderr.read() == b"thresher: interrupted\n"
-    process.communicate()
-    assert not list(folder.glob("*file*")) + list(folder.glob(".file*"))
+    with start("predict", model, "-", "-o", "file", folder=folder, stdin=subprocess.PIPE) as process:
+        while not list(folder.glob(".file.*")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 130
+        assert rest(process) == "thresher: interrupted\n"
+    assert not [*folder.glob("*file*"), *folder.glob(".file*")]
 
 
 def test_a_reader_who_has_enough(folder: Path, model: Path) -> None:
-    process = start("weights", model, folder=folder)
-    assert process.stdout is not None
-    process.stdout.close()
-    assert process.wait(20) == 1
-    assert process.stderr is not None
-    assert process.stderr.read() == b""
-    process.stderr.close()
+    with start("weights", model, folder=folder) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(20) == 1
+        assert rest(process) == ""
 
 
 @full_disk
@@ -171,7 +178,8 @@ def test_a_full_disk_at_a_checkpoint(
 def on_a_terminal(*arguments: str, folder: Path) -> tuple[int, str]:
     """Exit status and everything a terminal is sent."""
     ours, theirs = pty.openpty()
-    process = start(*arguments, folder=folder, stdout=theirs, stderr=theirs, TERM="xterm", COLUMNS="100")
+    xterm = {"TERM": "xterm", "COLUMNS": "100"}
+    process = start(*arguments, folder=folder, stdout=theirs, stderr=theirs, **xterm)
     os.close(theirs)
     seen = b""
     while True:

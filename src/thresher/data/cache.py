@@ -184,7 +184,7 @@ class CacheWriter:
                 self._writer.finish({"end": True, "place": None, "after": None, **self._news()})
                 path = self._folder / _file_name(self._source, self._source.fingerprint())
                 os.replace(self._path, path)
-                return CacheSource(path, self._source)
+                return CacheSource(path, self._source, trusted=True)
             except Exception as error:  # noqa: BLE001 likewise
                 self._error = error
         self._give_up()
@@ -219,13 +219,15 @@ class CacheSource:
     same place with the text, if that can still be read.
     """
 
-    def __init__(self, path: Path, origin: TextSource, threads: int | None = None) -> None:
+    def __init__(
+        self, path: Path, origin: TextSource, threads: int | None = None, *, trusted: bool = False
+    ) -> None:
         from thresher.data.cachefile import BatchReader
         from thresher.data.sources.parsed import Arenas
         from thresher.data.sources.reader import default_threads
 
         self.path = path
-        self._reader: BatchReader | None = BatchReader(path)
+        self._reader: BatchReader | None = BatchReader(path, trusted)
         self._origin = origin
         self._threads = threads or default_threads()
         self._arenas = Arenas(self._threads + 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -80,4 +81,5 @@ class ContentTable:
             aside.write_text(json.dumps(kept))
             os.replace(aside, self._path)
         except OSError:
-            aside.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                aside.unlink()

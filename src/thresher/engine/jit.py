@@ -108,8 +108,9 @@ class Kernel:
             os.path.isfile(getattr(sys.modules[c.__module__], "__file__", None) or "") for c in classes
         ):
             return self._compile(None)  # typed at a prompt: no other process could find the class
-        # a class is cached under its module's name, which differs when its file is run as a script
-        names = sorted({cls.__module__ for cls in classes})
+        # Cached code names its classes, and all that lies in one folder is read at once. A folder for each
+        # set of classes: others may not be defined yet, and a script's have another module's name.
+        names = sorted({f"{cls.__module__}.{cls.__qualname__}" for cls in classes})
         return self._compile(f"{STAMP}-{_stamp(_foreign_sources(classes), *names)}")
 
     @property

@@ -27,8 +27,6 @@ class Position:
     """pass, from 1"""
     place: Place | None = None
     """where the chunk under way is read from; None: the beginning"""
-    offered: int = 0
-    """rows of the pass before that chunk, held-out ones included"""
     learned: int = 0
     """rows of that chunk that are learned"""
     report: dict[str, Any] = field(default_factory=lambda: Report().as_dict())
@@ -38,9 +36,9 @@ class Position:
         """Behind `row` learned rows of the chunk."""
         return replace(self, learned=row)
 
-    def behind(self, chunk: Chunk, offered: int, report: Report) -> Position:
+    def behind(self, chunk: Chunk, report: Report) -> Position:
         """At the end of the chunk."""
-        return Position(self.number, chunk.after, offered, 0, report.as_dict())
+        return Position(self.number, chunk.after, 0, report.as_dict())
 
     def next_pass(self) -> Position:
         """At the beginning of the next pass."""

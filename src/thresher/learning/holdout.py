@@ -35,7 +35,7 @@ class Holdout:
         self.passes_since = 0
 
     def split(self, chunk: Chunk, offered: int) -> Chunk:
-        """The rows to learn from, given how many rows of this pass came before `chunk`."""
+        """The rows to learn from, given how many rows were read before `chunk` since the pass began."""
         if not self.every:
             return chunk
         held = np.arange(offered + 1, offered + 1 + len(chunk)) % self.every == 0

@@ -116,7 +116,7 @@ class Trainer:
         start = None if self.holdout.incomplete else resumed
         again = None if start else resumed
         source.report = Report.from_dict(self.position.report) if start else Report()
-        offered = self.position.offered if start else 0
+        offered = 0
         with closing(source.chunks(start)) as chunks:
             for chunk in self._heeding(chunks):
                 kept = self.holdout.split(chunk, offered)
@@ -124,7 +124,7 @@ class Trainer:
                 if again and chunk.place and chunk.place < again:
                     continue  # learned before the checkpoint; read again for what it holds out
                 self._learn(kept)
-                self.position = self.position.behind(chunk, offered, source.report)
+                self.position = self.position.behind(chunk, source.report)
                 self.watcher.advance(self.model.examples, self._share(source))
         self._report = source.report
         self.holdout.incomplete = False

@@ -1,0 +1,132 @@
+"""Law 3, at every checkpoint of a run: training that goes on from any of them ends in the same place."""
+
+import gzip
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands import SAMPLE, own_cache
+from thresher import Model, open_source
+from thresher.learning import checkpoint, modelfile
+from thresher.learning.modelfile import ModelFileError
+from thresher.learning.passes import Passes
+from thresher.learning.training import Outcome, Plan, Trainer
+
+ROWS = gzip.decompress(SAMPLE.read_bytes()).splitlines(keepends=True)[:300]
+BLOCK = 1 << 14  # about nine rows: many chunks, and bad lines between them
+
+
+@dataclass(frozen=True)
+class Case:
+    plan: Plan
+    model: Callable[[], Model] = Model
+    on_error: str = "fail"
+    cached: bool = False
+    held: bool = False
+
+
+def overfit() -> Model:
+    return Model("sgd", "hinge", rate="constant:9")
+
+
+CASES = {
+    "one pass": Case(Plan()),
+    "three passes": Case(Plan(passes=3), lambda: Model("truncated-gradient:gravity=1e-4", dtype="float64")),
+    "three passes, cached": Case(Plan(passes=3), cached=True),
+    "every-3rd": Case(Plan(passes=3, holdout_every=3), lambda: Model("rda")),
+    "every-3rd, cached": Case(Plan(passes=3, holdout_every=3), cached=True),
+    "early stop": Case(Plan(passes=9, holdout_every=4, patience=2), overfit),
+    "early stop on a file": Case(Plan(passes=9, patience=3), overfit, held=True),
+    "early stop, patience to spare": Case(Plan(passes=3, holdout_every=4, patience=9), overfit),
+    "skip": Case(Plan(passes=2, holdout_every=7), on_error="skip"),
+    "quarantine": Case(Plan(passes=2), on_error="quarantine=bad.txt"),
+    "quarantine, hashed": Case(Plan(), lambda: Model("ftrl", store="hashed:9"), "quarantine=bad.txt"),
+}
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("THRESHER_CACHE_DIR", str(own_cache(tmp_path)))
+    monkeypatch.chdir(tmp_path)
+    Path("a.svm").write_bytes(b"".join(ROWS[:140]))
+    Path("b.svm.gz").write_bytes(gzip.compress(b"".join(ROWS[140:240])))
+    Path("held.svm").write_bytes(b"".join(ROWS[240:]))
+    return ["a.svm", "b.svm.gz"]
+
+
+def litter(data: list[str]) -> None:
+    """Bad lines everywhere, whole blocks of them here and there."""
+    lines = Path(data[0]).read_bytes().splitlines(keepends=True)
+    spoilt = [row + b"oops %d\n" % k * (9000 if k % 50 == 49 else 1) for k, row in enumerate(lines)]
+    Path(data[0]).write_bytes(b"".join(spoilt))
+
+
+def trainer(case: Case, data: list[str], loaded: Any = None) -> Trainer:
+    source = open_source(data, on_error=case.on_error, block_bytes=BLOCK, threads=2)
+    passes = Passes(source, case.plan.passes, cached=case.cached)
+    held = open_source("held.svm", block_bytes=BLOCK) if case.held else None
+    model = loaded[0] if loaded else case.model()
+    plan = replace(case.plan, checkpoint=Path("checkpoint"), checkpoint_every=30)
+    made = Trainer(model, passes.first, plan, reread=passes.later, holdout=held)
+    if loaded:
+        checkpoint.restore(made, Path("checkpoint"), loaded[1], loaded[2])
+    return made
+
+
+def end(ready: Trainer) -> tuple[bytes, list[Any], Any, Any]:
+    """The model file, the table without speeds, the figures, what became of the lines."""
+    outcome: Outcome = ready.run()
+    modelfile.save(ready.model, "model")
+    figures = (outcome.examples, outcome.passes, outcome.progressive_loss, outcome.skipped, outcome.holdout)
+    reports = [report.as_dict() for report in outcome.reports]
+    return Path("model").read_bytes(), [row[:-1] for row in outcome.table], figures, reports
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_going_on_from_any_checkpoint_ends_in_the_same_place(
+    case: Case, data: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if case.on_error != "fail":
+        litter(data)
+    taken: list[bytes] = []
+    save = checkpoint.save
+
+    def keep(ready: Trainer, path: Path) -> None:
+        save(ready, path)
+        taken.append(path.read_bytes())
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save", keep)
+        whole = end(trainer(case, data))
+    bad = Path("bad.txt").read_bytes() if Path("bad.txt").exists() else b""
+    assert len(taken) >= 7
+    for content in taken:
+        Path("checkpoint").write_bytes(content)
+        assert end(trainer(case, data, checkpoint.load(Path("checkpoint")))) == whole
+        assert not bad or Path("bad.txt").read_bytes() == bad
+
+
+def test_the_early_stops_above_do_take_an_earlier_pass(data: list[str]) -> None:
+    for name in ("early stop", "early stop on a file", "early stop, patience to spare"):
+        ready = trainer(CASES[name], data)
+        kept = ready.run().passes
+        assert kept < ready.position.number <= CASES[name].plan.passes + 1
+
+
+def test_a_checkpoint_is_for_its_data_and_hold_out_only(data: list[str]) -> None:
+    case = CASES["early stop on a file"]
+    trainer(case, data).save_checkpoint()
+    loaded = checkpoint.load(Path("checkpoint"))
+    with pytest.raises(ModelFileError, match="other data"):
+        trainer(case, data[:1], loaded)
+    with pytest.raises(ModelFileError, match=r"another --holdout \(held.svm\)"):
+        trainer(replace(case, held=False), data, loaded)
+
+
+def test_a_model_is_no_checkpoint(tmp_path: Path) -> None:
+    modelfile.save(Model(), tmp_path / "model")
+    with pytest.raises(ModelFileError, match="a finished model, not a checkpoint"):
+        checkpoint.load(tmp_path / "model")
