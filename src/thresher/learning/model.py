@@ -15,7 +15,7 @@ from thresher.engine.stores import Store, make_store
 
 Output = Literal["margin", "probability", "label"]
 OUTPUTS: tuple[Output, ...] = ("margin", "probability", "label")
-_PIECE = 1 << 17  # non-zeros resolved at a time: their rows stay in the nearest cache
+_PIECE = 1 << 19  # non-zeros resolved at a time: fewer calls, and their rows stay in a cache
 
 
 class DivergedError(ArithmeticError):

@@ -14,7 +14,7 @@ from thresher.data.sources.streams import STDIN, RawFile, Stream, named, open_st
 
 PAD = 64
 """Spare bytes behind the text of a block, for parsers that read words."""
-BLOCK_BYTES = 2 << 20
+BLOCK_BYTES = 4 << 20
 LONGEST_LINE = 64 << 20
 _SEARCH = 1 << 14
 _PROBE = 1 << 16
