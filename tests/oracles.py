@@ -162,6 +162,47 @@ class Ftrl(Oracle):
         return np.where(top == 0, 0.0, -top / np.where(top == 0, 1.0, bottom))
 
 
+class AdagradFobos(Oracle):
+    """soft(w − ηg/a, ηλ₁/a) / (1 + ηλ₂/a), a = δ + √Σg².
+
+    Duchi, Hazan and Singer (JMLR 12, 2011), section 5.1: the composite mirror descent step
+    argmin ⟨g, v⟩ + λ₁‖v‖₁ + λ₂‖v‖²/2 + (v − w)ᵀ diag(a) (v − w)/(2η).
+    """
+
+    def __init__(self, rule: Any, mask: Vector) -> None:
+        super().__init__(rule, mask)
+        self.squares = np.zeros_like(mask)
+
+    def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
+        r = self.rule
+        self.squares[:] += g * g
+        a = r.delta + np.sqrt(self.squares)
+        scale = np.where(a > 0, r.eta / np.where(a > 0, a, 1.0), 0.0)
+        moved: Vector = _soft(w - scale * g, scale * r.l1 * self.mask)
+        out: Vector = moved / (1.0 + scale * r.l2 * self.mask)
+        return out
+
+
+class AdagradRda(Oracle):
+    """−ηt · soft(ḡ, λ₁) / (a + ηλ₂t), a = δ + √Σg²: Duchi, Hazan and Singer (JMLR 12, 2011), section 5.1.
+
+    The primal-dual step argmin t⟨ḡ, v⟩ + t(λ₁‖v‖₁ + λ₂‖v‖²/2) + vᵀ diag(a) v/(2η).
+    """
+
+    def __init__(self, rule: Any, mask: Vector) -> None:
+        super().__init__(rule, mask)
+        self.gradients = np.zeros_like(mask)
+        self.squares = np.zeros_like(mask)
+
+    def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
+        r = self.rule
+        self.gradients[:] += g
+        self.squares[:] += g * g
+        top = t * _soft(self.gradients / t, r.l1 * self.mask)
+        bottom = (r.delta + np.sqrt(self.squares)) / r.eta + r.l2 * t * self.mask
+        return np.where(top == 0, 0.0, -top / np.where(top == 0, 1.0, bottom))
+
+
 class Pegasos(Oracle):
     """(1 − 1/t)w − g/(λt), then onto the ball ‖w‖₂ ≤ 1/√λ.
 
@@ -189,6 +230,8 @@ ORACLES: dict[str, type[Oracle]] = {
     "clipped-subgradient": ClippedSubgradient,
     "fobos": Fobos,
     "rda": Rda,
+    "adagrad-fobos": AdagradFobos,
+    "adagrad-rda": AdagradRda,
     "ftrl": Ftrl,
     "pegasos": Pegasos,
 }

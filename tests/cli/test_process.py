@@ -22,7 +22,8 @@ full_disk = pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this s
 def imported(code: str, folder: Path) -> set[str]:
     """Which of HEAVY are loaded after `code`, scipy being installed or not."""
     probe = f"""
-import sys
+import os, sys
+os._exit = sys.exit  # so that there is something left to look at
 try:
     {code}
 except SystemExit:
@@ -55,7 +56,7 @@ def test_training_imports_neither_scipy_nor_sklearn(folder: Path) -> None:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_input_is_waited_for(how: signal.Signals, folder: Path) -> None:
     with start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE) as process:
-        feed(process, b"1 1:1\n" * 500_000 + b"1 1")  # a block, some of the next, and no more
+        feed(process, b"1 1:1\n" * 1_000_000 + b"1 1")  # a block, some of the next, and no more
         process.send_signal(how)
         assert process.wait(20) == 130
         *_, last = rest(process).splitlines()
@@ -67,7 +68,7 @@ def test_a_signal_while_input_is_waited_for(how: signal.Signals, folder: Path) -
 def test_a_signal_while_a_named_pipe_is_waited_for(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     with start("train", "pipe", "-m", "m", folder=folder) as process, open(folder / "pipe", "wb") as pipe:
-        feed(process, b"1 1:1\n" * 500_000, pipe)
+        feed(process, b"1 1:1\n" * 1_000_000, pipe)
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
     assert (folder / "m.checkpoint").exists()
@@ -90,7 +91,7 @@ def rest(process: subprocess.Popen[bytes]) -> str:
 
 
 def test_what_came_by_standard_input_can_be_gone_on_with(folder: Path, thresher: Thresher) -> None:
-    text = b"".join(b"%d %d:1 %d:0.5\n" % (k % 3 == 0, k % 50, k % 7 + 60) for k in range(300_000))
+    text = b"".join(b"%d %d:1 %d:0.5\n" % (k % 3 == 0, k % 50, k % 7 + 60) for k in range(600_000))
     (folder / "all.svm").write_bytes(text)
     assert thresher("train all.svm -m whole -q").status == 0
     with start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE) as process:

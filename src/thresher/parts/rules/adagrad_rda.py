@@ -1,0 +1,62 @@
+"""AdaGrad by dual averaging, with L1, L2 or both."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from thresher.engine.registry import part
+from thresher.parts.prox import soft
+
+
+@part("rule")
+class AdagradRda(NamedTuple):
+    """w_{t+1} = -eta t soft(mean gradient, l1) / (a + eta l2 t), a = delta + sqrt(sum of g^2).
+
+    With G the sum of gradients that is -eta soft(G, l1 t) / (a + eta l2 t): closed form in t, so an
+    untouched coordinate owes nothing that is not read off the clock.
+
+    Reference: Duchi, Hazan and Singer (JMLR 2011), primal-dual subgradient with a diagonal
+    matrix, section 5.1.
+
+    >>> AdagradRda(l1=0.1).clock0()  # steps, l1 t, eta l2 t
+    array([0., 0., 0.])
+    """
+
+    eta: float = 0.5
+    l1: float = 1e-5
+    l2: float = 0.0
+    delta: float = 1e-3
+    SLOTS = ("gradients", "root")
+    CLOCK = ("steps", "threshold", "pull")
+    PENALTIES = ("l1", "l2")
+    LIMITS = {"eta": "> 0"}
+
+    def clock0(self):
+        """Steps so far, threshold on the sum of gradients, eta l2 t."""
+        return np.zeros(3)
+
+    def weight(self, S, j, now):
+        """Weight of row j after the gradients so far."""
+        top = soft(S[j, 0], now[1])
+        if top == 0:
+            return top
+        return -self.eta * top / (self.delta + S[j, 1] + now[2])
+
+    def step(self, S, j, w, x, slope, now):
+        """Add the gradient, and its square to the root of squares."""
+        g = slope * x
+        S[j, 0] += g
+        S[j, 1] = math.sqrt(S[j, 1] * S[j, 1] + g * g)
+
+    def tick(self, clock):
+        """Threshold and pull of the next example."""
+        clock[0] += 1.0
+        clock[1] = self.l1 * clock[0]
+        clock[2] = self.eta * self.l2 * clock[0]
+
+    def idle(self, S, j, w):
+        """No gradient yet."""
+        return S[j, 0] == 0.0 and S[j, 1] == 0.0
