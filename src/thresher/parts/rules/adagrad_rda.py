@@ -15,8 +15,8 @@ from thresher.parts.prox import soft
 class AdagradRda(NamedTuple):
     """w_{t+1} = -eta t soft(mean gradient, l1) / (a + eta l2 t), a = delta + sqrt(sum of g^2).
 
-    With G the sum of gradients that is -eta soft(G, l1 t) / (a + eta l2 t): closed form in t, so an
-    untouched coordinate owes nothing that is not read off the clock.
+    Owed by an untouched coordinate: nothing that is not read off the clock, since with G the sum of
+    gradients w = -eta soft(G, l1 t) / (a + eta l2 t), a closed form in t.
 
     Reference: Duchi, Hazan and Singer (JMLR 2011), primal-dual subgradient with a diagonal
     matrix, section 5.1.
