@@ -58,7 +58,7 @@ def _steps(frame, loss, X, y, importance, w):
         for j in range(len(w)):
             margin += w[j] * x[j]
         value, slope = value_slope(loss, margin, y[i])
-        w = advance(frame, w, importance[i] * slope * x, i + 1, value)
+        w = advance(frame, w, importance[i] * slope * x, i + 1, importance[i] * value)
     return w
 
 

@@ -266,7 +266,10 @@ def _gauge(self, S, j, x, now):
 
 
 def gain(self, margin, value, slope, size, clock):
-    """The slope to step with, once margin (without intercept), loss and gauge of the row are known."""
+    """The slope to step with, once margin (without intercept), loss and gauge of the row are known.
+
+    `value` and `slope` are multiplied by the importance; `size` counts the intercept's gauge.
+    """
     return self.gain(margin, value, slope, size, clock)
 
 
@@ -285,6 +288,26 @@ def _tick(self, clock):
     return _method(self, "tick")
 
 
+def constrain(self, S, rows, begin, end, clock):
+    """After the steps of an example on ``rows[begin:end]``: restore what holds of all rows together."""
+    self.constrain(S, rows, begin, end, clock)
+
+
+@_verb(constrain)
+def _constrain(self, S, rows, begin, end, clock):
+    return _method(self, "constrain")
+
+
+def relocate(self, S, count, clock):
+    """Rows have moved, ``S[:count]`` are in use: rebuild whatever points to rows."""
+    self.relocate(S, count, clock)
+
+
+@_verb(relocate)
+def _relocate(self, S, count, clock):
+    return _method(self, "relocate")
+
+
 def renorm(self, clock):
     """A power of two that every row is to be multiplied by now (1 nearly always)."""
     return self.renorm(clock)
@@ -295,13 +318,13 @@ def _renorm(self, clock):
     return _method(self, "renorm")
 
 
-def shown(self, w):
-    """The weight as it is read, given the settled one."""
-    return self.shown(w)
+def shown(self, S, j, w, now):
+    """The weight of row j as it is read, given the settled one."""
+    return self.shown(S, j, w, now)
 
 
 @_verb(shown)
-def _shown(self, w):
+def _shown(self, S, j, w, now):
     return _method(self, "shown")
 
 

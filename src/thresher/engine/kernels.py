@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.jit import (
+    constrain,
     gain,
     gauge,
     idle,
     kernel,
     link,
+    relocate,
     renorm,
     scalar,
     shown,
@@ -87,18 +89,23 @@ def learn(
         b = S.dtype.type(0)
         if B.shape[0] > 0:
             b = weight(free_narrow, B, 0, bnow)
+            size += gauge(free_narrow, B, 0, S.dtype.type(1), bnow)
         value, slope = value_slope(loss, float(margin + b), float(labels[i]))
         if not math.isfinite(value):
             return i
         importance = float(weights[i])
         count(tally, importance, value, margin + b)
-        slope = S.dtype.type(gain(rule, margin, value, slope * importance, size, clock))
-        if slope != 0:
+        slope = gain(rule, margin, value * importance, slope * importance, size, clock)
+        slope = S.dtype.type(slope)
+        if slope == 0:
+            end = begin  # no row is written
+        else:
             now = snapshot(rule, clock, S)
             for p in range(begin, end):
                 step(narrow, S, rows[p], scratch[p - begin], values[p], slope, now)
             if B.shape[0] > 0:
                 step(free_narrow, B, 0, b, S.dtype.type(1), slope, bnow)
+        constrain(rule, S, rows, begin, end, clock)
         end_example(rule, free, S, clock, bclock)
         now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
     return hi
@@ -109,7 +116,7 @@ def settle(narrow, S, clock, out):
     """Write every row's weight as it is read to `out`; changes no state."""
     now = snapshot(narrow, clock, S)
     for j in range(out.size):
-        out[j] = shown(narrow, weight(narrow, S, j, now))
+        out[j] = shown(narrow, S, j, weight(narrow, S, j, now), now)
 
 
 @kernel
@@ -123,7 +130,8 @@ def predict(narrow, S, clock, bias, indptr, rows, values, out):
     for i in range(out.size):
         margin = 0.0
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            rounded[0] = shown(narrow, weight(narrow, S, rows[p], now))
+            w = weight(narrow, S, rows[p], now)
+            rounded[0] = shown(narrow, S, rows[p], w, now)
             margin += float(rounded[0] * values[p])
         out[i] = margin + bias[0]
 
@@ -139,7 +147,7 @@ class Settled(NamedTuple):
         """The given weight."""
         return S[j, 0]
 
-    def shown(self, w):
+    def shown(self, S, j, w, now):
         """As it is."""
         return w
 
@@ -180,4 +188,6 @@ def sweep(narrow, S, clock, keys, first, count):
     for j in range(kept, count):
         for k in range(S.shape[1]):
             S[j, k] = 0.0
+    if kept < count:
+        relocate(narrow, S, kept, clock)
     return kept

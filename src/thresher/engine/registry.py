@@ -33,11 +33,19 @@ def _plain_tick(self, clock):  # type: ignore[no-untyped-def]
     pass
 
 
+def _plain_constrain(self, S, rows, begin, end, clock):  # type: ignore[no-untyped-def]
+    pass
+
+
+def _plain_relocate(self, S, count, clock):  # type: ignore[no-untyped-def]
+    pass
+
+
 def _plain_renorm(self, clock):  # type: ignore[no-untyped-def]
     return 1.0
 
 
-def _plain_shown(self, w):  # type: ignore[no-untyped-def]
+def _plain_shown(self, S, j, w, now):  # type: ignore[no-untyped-def]
     return w
 
 
@@ -69,8 +77,10 @@ PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
         "tick": ("clock", _plain_tick),
         "gauge": ("S j x now", _plain_gauge),
         "gain": ("margin value slope size clock", _plain_gain),
+        "constrain": ("S rows begin end clock", _plain_constrain),
+        "relocate": ("S count clock", _plain_relocate),
         "renorm": ("clock", _plain_renorm),
-        "shown": ("w", _plain_shown),
+        "shown": ("S j w now", _plain_shown),
         "idle": ("S j w", _never),
         "intercept": ("", _without_penalties),
     },

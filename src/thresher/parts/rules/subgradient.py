@@ -77,7 +77,7 @@ class Subgradient(NamedTuple):
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
 
-    def shown(self, w):
+    def shown(self, S, j, w, now):
         """Small weights are read as zero."""
         return 0.0 if abs(w) < self.theta else w
 
