@@ -4,9 +4,9 @@ Written from the papers and independent of the package: a rule object is only as
 and its rate, a loss for `value_slope`. Every step visits every coordinate.
 
 Common to all: step t = 1, 2, ...; margin p = ⟨w_t, x_t⟩ + b_t; slope s = importance_t · dℓ/dp; gradient
-g = s·x_t; value = importance_t · ℓ; step size η = rate.at(t). The intercept b is one more coordinate, whose x is always 1. It takes the
-same step with every penalty zero: `mask` is 1 for a feature and 0 for the intercept, and each penalty is
-multiplied by it.
+g = s·x_t; value = importance_t · ℓ; step size η = rate.at(t). The intercept b is one more coordinate, whose
+x is always 1. It takes the same step with every penalty zero: `mask` is 1 for a feature and 0 for the
+intercept, and each penalty is multiplied by it.
 """
 
 from dataclasses import dataclass

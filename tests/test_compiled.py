@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.plain import not_compiled
 from tests.streams import LOSSES, RULES, Stream, domain_of, model_of, settings_of, stream
 from thresher.engine import kernels
 from thresher.engine.jit import Kernel
@@ -20,18 +21,11 @@ ROOT = Path(__file__).parent.parent
 # Pure Python
 
 
-class Plain(Model):
-    """A model whose kernels are not compiled."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._learn, self._settle = kernels.learn.function, kernels.settle.function
-
-
 def both(compiled: Model, data: Stream) -> tuple[Model, Model]:
-    plain = Plain(compiled.rule, compiled.loss, store="direct", dtype=str(compiled.dtype))
-    for model in (compiled, plain):
-        model.learn(data.chunk)
+    with not_compiled():
+        plain = Model(compiled.rule, compiled.loss, store="direct", dtype=str(compiled.dtype))
+        plain.learn(data.chunk)
+    compiled.learn(data.chunk)
     return compiled, plain
 
 
@@ -67,14 +61,14 @@ import json
 import numba
 from thresher.data.chunk import Chunk
 from thresher.engine import jit, kernels
-from thresher.learning.model import Model, losses_of
+from thresher.learning.model import Model
 
 model = Model({rule!r}, "logistic", store="direct")
 chunk = Chunk.of_rows([(1.0, {{1: 1.0, 2: 0.5}}), (-1.0, {{2: 1.0}})] * 20)
 model.learn(chunk)
 margins = model.predict(chunk)
 model.readout().predict(chunk, "probability")
-losses_of(model.loss, margins, chunk)
+model.head.losses(margins, chunk)
 stats = {{}}
 for name in ("learn", "predict", "settle", "score", "respond"):
     compiled = getattr(kernels, name)._compiled.values()

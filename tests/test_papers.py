@@ -12,7 +12,7 @@ from tests.oracles import Vector, growth_constants, regret_bound_truncated
 from tests.streams import Stream, model_of, read_weights, stream, stream_of
 from thresher.data import open_source
 from thresher.data.chunk import Chunk, concat
-from thresher.learning.model import Model, losses_of
+from thresher.learning.model import Model
 
 RCV1 = Path(__file__).parent.parent / "examples" / "data" / "rcv1_train2000.dat.gz"
 
@@ -45,7 +45,7 @@ def test_reids_transcript_line_by_line(dtype: str, store: str, rcv1: Chunk) -> N
         if (i + 1) % 100 == 0:
             found.append((i + 1, len(written), wrong))
         row = rcv1.rows(i, i + 1)
-        if losses_of(model.loss, model.predict(row), row)[0] > 0:
+        if model.head.losses(model.predict(row), row)[0] > 0:
             wrong += 1
             written.update(row.keys.tolist())
         model.learn(row)

@@ -85,6 +85,8 @@ def test_what_a_spec_makes(spec: str, fields: dict[str, Any]) -> None:
 def values_of(cls: Any, field: str, default: Any) -> st.SearchStrategy[Any]:
     if isinstance(default, bool):
         return st.booleans()
+    if isinstance(default, tuple):  # a part of the kind that the field is named after
+        return st.sampled_from([cls() for cls in REGISTRY[field].values()])
     ranges = {
         ">= 0": st.floats(0, 1e6),
         "> 0": st.floats(1e-300, 1e6),

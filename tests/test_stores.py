@@ -123,7 +123,7 @@ def test_the_direct_store_refuses_ids_that_are_too_large_and_says_what_to_do() -
 
 @given(st.lists(st.integers(0, 2**64 - 1), unique=True, max_size=60))
 def test_any_key_has_a_row_of_its_own_in_a_growing_store(keys: list[int]) -> None:
-    store = GrowingStore(1, np.float64)
+    store = GrowingStore((1,), np.float64)
     names = np.array(keys, np.uint64)
     indptr = np.array([0, len(keys)])
     rows = np.empty(len(keys), np.uint32)
@@ -180,10 +180,10 @@ def test_the_seed_of_a_hashed_store_moves_the_keys() -> None:
 @pytest.mark.parametrize("spec", ["grow", "growing:3", "hashed:x", "hashed:1,2,3", "", "direct:1"])
 def test_unknown_stores_are_answered_with_the_known(spec: str) -> None:
     with pytest.raises(ValueError, match="known: growing, direct, hashed:BITS"):
-        make_store(spec, 1, np.float32)
+        make_store(spec, (1,), np.float32)
 
 
 @pytest.mark.parametrize("bits", [0, 32, 99])
 def test_a_hashed_store_of_impossible_size(bits: int) -> None:
     with pytest.raises(ValueError, match=r"bits must lie in 1\.\.31"):
-        make_store(f"hashed:{bits}", 1, np.float32)
+        make_store(f"hashed:{bits}", (1,), np.float32)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thresher import Chunk
+from thresher.learning.head import Head
 from thresher.learning.metrics import Evaluation, auc
-from thresher.parts import make
 
 EXAMPLES = st.lists(
     st.tuples(st.integers(-3, 3), st.booleans(), st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0])),
@@ -49,7 +49,7 @@ def chunk(labels: list[float], weights: list[float]) -> Chunk:
 
 
 def test_classes_are_weighted_by_importance() -> None:
-    found = Evaluation(make("loss", "logistic"))
+    found = Evaluation(Head("logistic"))
     margins = np.array([2.0, -1.0, 0.0])
     found.add(chunk([1, 1, 0], [1, 2, 5]), margins, margins)
     figures = found.figures()
@@ -62,7 +62,7 @@ def test_classes_are_weighted_by_importance() -> None:
 
 
 def test_numbers_are_weighted_by_importance() -> None:
-    found = Evaluation(make("loss", "squared"))
+    found = Evaluation(Head("squared"))
     margins = np.array([1.0, 4.0])
     found.add(chunk([2, 2], [1, 3]), margins, margins)
     figures = found.figures()
@@ -71,7 +71,7 @@ def test_numbers_are_weighted_by_importance() -> None:
 
 
 def test_one_class_has_no_auc_and_nothing_has_no_loss() -> None:
-    found = Evaluation(make("loss", "hinge"))
+    found = Evaluation(Head("hinge"))
     assert found.figures()["auc"] is None
     assert math.isnan(found.average_loss)
     found.add(chunk([1, 1], [1, 1]), np.array([0.5, -0.5]), np.zeros(2))

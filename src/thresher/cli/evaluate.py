@@ -21,7 +21,7 @@ def command(
     from thresher.learning import metrics, modelfile
 
     readout, header = modelfile.load_readout(model)
-    source = open_source(data, domain=readout.loss.DOMAIN, on_error=on_error, threads=threads)
+    source = open_source(data, domain=readout.head.domain, on_error=on_error, threads=threads)
     options.check_outputs([options.quarantine_of(on_error)], [model, *source.names])
     figures = {**metrics.evaluate(readout, source).figures(), "nonzero": header["nonzero"]}
     tell_skipped(source.report)

@@ -42,19 +42,23 @@ def command(
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
 ) -> None:
-    """Print one prediction a row. DATA needs labels, any numbers: they are not looked at."""
+    """Print one prediction a row, tab-separated where it has many outputs.
+
+    DATA needs labels, any numbers: they are not looked at.
+    """
     from thresher.cli.output import output_file as opened
     from thresher.cli.output import tell_skipped
     from thresher.data import open_source
     from thresher.learning import modelfile
 
     readout, _ = modelfile.load_readout(model)
-    if output is Output.probability and not readout.loss.PROBABILITY:
+    if output is Output.probability and not readout.head.joint.PROBABILITY:
         raise UsageError("this model's loss gives no probabilities; use --output margin or label")
     source = open_source(data, domain="real", on_error=on_error, threads=threads)
     options.check_outputs([output_file, options.quarantine_of(on_error)], [model, *source.names])
     with opened(output_file) as file:
         for chunk in source.chunks():
-            predicted = readout.predict(chunk, output.value).tolist()
-            file.write("".join(f"{value:.9g}\n" for value in predicted))
+            predicted = readout.predict(chunk, output.value)
+            rows = predicted.reshape(len(chunk), -1).tolist()
+            file.write("".join("\t".join(f"{value:.9g}" for value in row) + "\n" for row in rows))
     tell_skipped(source.report)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,8 @@ class _Wish:
     rule: str | None
     loss: str | None
     rate: str | None
+    outputs: str | None
+    batch: int | None
     store: str | None
     dtype: str | None
     intercept: bool | None
@@ -42,16 +44,19 @@ class _Wish:
         from thresher.learning import modelfile
 
         have = modelfile.header_of(model)
-        store, dtype = self.store or model.store, self.dtype or str(model.dtype)
-        seed = model.seed if self.seed is None else self.seed
-        wanted = modelfile.header_of(
-            _made(rule=model.rule, loss=model.loss, store=store, dtype=dtype, seed=seed)
-        )
+        options = {
+            "outputs": self.outputs or model.head.outputs.spec,
+            "batch": self.batch or model.batch,
+            "store": self.store or model.store,
+            "dtype": self.dtype or str(model.dtype),
+            "seed": model.seed if self.seed is None else self.seed,
+        }
+        wanted = modelfile.header_of(_made(rule=model.rule, loss=model.loss, **options))
         wanted["has_intercept"] = have["has_intercept"] if self.intercept is None else self.intercept
         for kind in ("rule", "loss", "rate"):
             said = getattr(self, kind)
             wanted[kind] = have[kind] if said is None else parts.spec_of(parts.make(kind, said))
-        for name in ("rule", "loss", "rate", "store", "dtype", "has_intercept", "seed"):
+        for name in ("rule", "loss", "rate", *options, "has_intercept"):
             if wanted[name] != have[name]:
                 option = name.removeprefix("has_")
                 raise UsageError(
@@ -85,6 +90,8 @@ def command(
     rule: t.Rule = None,
     loss: t.Loss = None,
     rate: t.Rate = None,
+    outputs: t.Outputs = None,
+    batch: t.Batch = None,
     passes: t.Passes = 1,
     holdout: t.Holdout = None,
     early_stop: t.EarlyStop = None,
@@ -114,12 +121,10 @@ def command(
     plan = Plan(
         passes, report_every or 0, every, early_stop or 0, checkpoint, checkpoint_every=checkpoint_every or 0
     )
-    wish = _Wish(rule, loss, rate, store, dtype, intercept, seed)
-    trainer = _trainer(
-        plan, wish, _Reading(data, held, on_error, threads, cache), resume, quiet, [model, curve]
-    )
-    outcome = _run(trainer)
-    _finish(trainer, outcome, model, curve, weights_only, as_json)
+    reading = _Reading(data, held, on_error, threads, cache)
+    wish = _Wish(rule, loss, rate, outputs, batch, store, dtype, intercept, seed)
+    trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
+    _finish(trainer, _run(trainer), model, curve, weights_only, as_json)
 
 
 def _holdout(text: str | None) -> tuple[int, str | None]:
@@ -136,7 +141,6 @@ def _holdout(text: str | None) -> tuple[int, str | None]:
 def _trainer(
     plan: Plan, wish: _Wish, reading: _Reading, resume: bool, quiet: bool, outputs: list[Path | None]
 ) -> Trainer:
-    from thresher import parts
     from thresher.cli.watching import watcher
     from thresher.engine import jit
     from thresher.learning import checkpoint
@@ -150,16 +154,29 @@ def _trainer(
         wish.check_same(loaded[0])
     elif plan.checkpoint.exists():
         watching.say(f"{plan.checkpoint} is left from an earlier run and not used; --resume goes on from it")
-    loss = loaded[0].loss if loaded else parts.make("loss", wish.loss or "logistic")
-    source, held = _sources(reading, loss.DOMAIN, outputs)
+    model = loaded[0] if loaded else _with_classes(wish, reading).model()
+    source, held = _sources(reading, model.head.domain, outputs)
     passes = Passes(source, plan.passes, cached=reading.cache)
-    model = loaded[0] if loaded else wish.model()
     trainer = Trainer(model, passes.first, plan, reread=passes.later, holdout=held, watcher=watching)
     if loaded is not None:
         checkpoint.restore(trainer, plan.checkpoint, loaded[1], loaded[2])
     if jit.FRESH and not quiet:
         watching.say("compiling for this machine: some seconds, once")
     return trainer
+
+
+def _with_classes(wish: _Wish, reading: _Reading) -> _Wish:
+    """The wish with the classes found in the data, where it leaves them open."""
+    from thresher.data import open_source
+    from thresher.learning import head
+
+    if not head.leaves_classes_open(wish.loss or "logistic", wish.outputs):
+        return wish
+    if "-" in reading.data:
+        raise UsageError("standard input is read once only: say the classes, --outputs classes:LO-HI")
+    lenient = "fail" if reading.on_error == "fail" else "skip"
+    source = open_source(reading.data, domain="whole", on_error=lenient, threads=reading.threads)
+    return replace(wish, outputs=head.classes_of(source))
 
 
 def _sources(reading: _Reading, domain: str, outputs: list[Path | None]) -> tuple[Any, Any]:

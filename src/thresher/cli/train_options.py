@@ -20,6 +20,18 @@ Rate = Annotated[
     str | None,
     typer.Option(metavar=_SPEC, help="Step sizes, for rules that have them: see thresher rates."),
 ]
+Outputs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="OUTPUTS",
+        help="What is predicted: one number; classes:LO-HI, one of several, or classes, found by reading the"
+        " labels first; values:K, a number for each of K.  [default: one; classes for a loss of them]",
+    ),
+]
+Batch = Annotated[
+    int | None,
+    typer.Option(metavar="S", min=1, help="Examples whose summed gradient is one step.  [default: 1]"),
+]
 Passes = Annotated[int, typer.Option(metavar="N", min=1, help="Passes over the data.")]
 Holdout = Annotated[
     str | None,

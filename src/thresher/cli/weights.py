@@ -18,12 +18,19 @@ def command(
         int | None, typer.Option(metavar="N", min=1, help="Only the N heaviest.  [default: all]")
     ] = None,
 ) -> None:
-    """Print feature, name where known, and weight, tab-separated, largest first; the intercept last."""
+    """Print feature, name where known, and weight, tab-separated, largest first; the intercept last.
+
+    With many outputs the class (or number of the output) stands before the weight.
+    """
     from thresher.learning import modelfile
 
     readout, header = modelfile.load_readout(model)
-    keys, weights = readout.heaviest(top)
-    lines = [f"{key}\t\t{weight}\n" for key, weight in zip(keys.tolist(), map(str, weights), strict=True)]
+    many, first = readout.head.outputs.kind != "one", readout.head.outputs.low
+    rows = [(str(key), output, weight) for key, output, weight in readout.heaviest(top)]
     if header["has_intercept"]:
-        lines.append(f"intercept\t\t{readout.bias[0]!s}\n")
+        rows += [("intercept", output, weight) for output, weight in enumerate(readout.bias)]
+    lines = [
+        f"{key}\t\t" + (f"{first + output}\t" if many else "") + f"{weight!s}\n"
+        for key, output, weight in rows
+    ]
     typer.echo("".join(lines), nl=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,6 +46,8 @@ class Chunk:
     """where this chunk begins in its source"""
     after: Place | None = None
     """where the next one begins: a pass started there goes on behind this chunk"""
+    targets: NDArray[np.float32] | None = None
+    """(n, outputs) a label for each of several outputs, where the source has them; `labels` are the first"""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -70,6 +72,7 @@ class Chunk:
             None if self.tags is None else self.tags[lo:hi],
             self.place if lo == 0 else None,
             self.after if whole else None,
+            None if self.targets is None else self.targets[lo:hi],
         )
 
     def take(self, chosen: NDArray[np.bool_]) -> Chunk:
@@ -84,6 +87,7 @@ class Chunk:
             self.labels[chosen],
             self.weights[chosen],
             None if tags is None else tuple(t for t, c in zip(tags, chosen, strict=True) if c),
+            targets=None if self.targets is None else self.targets[chosen],
         )
 
     def at(self, place: Place | None, after: Place | None = None) -> Chunk:
@@ -92,9 +96,9 @@ class Chunk:
 
     @classmethod
     def of_rows(
-        cls, rows: Iterable[tuple[float, Mapping[int, float]]], weights: ArrayLike | None = None
+        cls, rows: Iterable[tuple[Any, Mapping[int, float]]], weights: ArrayLike | None = None
     ) -> Chunk:
-        """A chunk of ``(label, {key: value})`` pairs; errors as `from_csr`."""
+        """A chunk of ``(label, {key: value})`` pairs (or several labels); errors as `from_csr`."""
         listed = list(rows)
         lengths = [len(features) for _, features in listed]
         try:
@@ -116,13 +120,16 @@ class Chunk:
     ) -> Chunk:
         """A chunk of checked copies of CSR arrays (or the arrays themselves where they already fit).
 
-        Shapes (n + 1,), (nnz,), (nnz,), (n,), (n,). Repeated keys of a row are merged, values added
-        in order; keys are sorted. `DataError` where shapes disagree, a key is negative or no
-        whole number, or a number is not finite in float32.
+        Shapes (n + 1,), (nnz,), (nnz,), (n,) or for many outputs (n, outputs), (n,). Repeated keys of a row
+        are merged, values added in order; keys are sorted. `DataError` where shapes disagree, a key is
+        negative or no whole number, or a number is not finite in float32.
         """
         starts = _starts(indptr)
         keys = _keys(indices)
-        values, targets = _floats(data, "value"), _floats(labels, "label")
+        table = np.asarray(labels)
+        many = table.reshape(len(table), -1) if table.ndim == 2 else None
+        values, targets = _floats(data, "value"), _floats(labels if many is None else many[:, 0], "label")
+        each = None if many is None else _floats(many.ravel(), "label").reshape(many.shape)
         importance = np.ones(len(targets), np.float32) if weights is None else _floats(weights, "weight")
         if len(starts) != len(targets) + 1 or len(importance) != len(targets):
             raise DataError(
@@ -132,7 +139,7 @@ class Chunk:
             raise DataError(f"row ends at {starts[-1]}, {len(keys)} keys, {len(values)} values: must agree")
         if (importance < 0).any():
             raise DataError(f"example {int(np.argmax(importance < 0)) + 1}: a negative importance weight")
-        return cls(*_merged(starts, keys, values), targets, importance)
+        return cls(*_merged(starts, keys, values), targets, importance, targets=each)
 
 
 def _starts(indptr: ArrayLike) -> NDArray[np.int64]:
@@ -204,6 +211,7 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
         *(c.indptr[1:] + base for c, base in zip(chunks, bases[:-1], strict=True)),
     ]
     tags = tuple(tag for chunk in chunks for tag in chunk.tags or ())
+    targets = all(chunk.targets is not None for chunk in chunks)
     return Chunk(
         np.concatenate(indptr),
         _joined([chunk.keys for chunk in chunks]),
@@ -213,6 +221,7 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
         tags if all(chunk.tags is not None for chunk in chunks) else None,
         chunks[0].place,
         chunks[-1].after,
+        _joined([chunk.targets for chunk in chunks if chunk.targets is not None]) if targets else None,
     )
 
 

@@ -49,9 +49,8 @@ def end_example(rule, free, S, clock, bclock):
     tick(free, bclock)
     factor = renorm(rule, clock)
     if factor != 1.0:
-        for j in range(S.shape[0]):
-            for k in range(S.shape[1]):
-                S[j, k] *= factor
+        for place in np.ndindex(S.shape):
+            S[place] *= factor
 
 
 # fmt: off
@@ -74,8 +73,7 @@ def learn(
     now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
     for i in range(lo, hi):
         begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])  # unsigned: no wrap-around test
-        margin = S.dtype.type(0)
-        size = S.dtype.type(0)
+        margin, size, b = S.dtype.type(0), S.dtype.type(0), S.dtype.type(0)
         for p in range(begin, end):
             if marking:
                 if rows[p] >= marks:
@@ -86,7 +84,6 @@ def learn(
             scratch[p - begin] = w
             margin += w * x
             size += gauge(narrow, S, rows[p], x, now)
-        b = S.dtype.type(0)
         if B.shape[0] > 0:
             b = weight(free_narrow, B, 0, bnow)
             size += gauge(free_narrow, B, 0, S.dtype.type(1), bnow)
@@ -95,17 +92,14 @@ def learn(
             return i
         importance = float(weights[i])
         count(tally, importance, value, margin + b)
-        slope = gain(rule, margin, value * importance, slope * importance, size, clock)
-        slope = S.dtype.type(slope)
-        if slope == 0:
-            end = begin  # no row is written
-        else:
+        slope = S.dtype.type(gain(rule, margin, value * importance, slope * importance, size, clock))
+        if slope != 0:
             now = snapshot(rule, clock, S)
             for p in range(begin, end):
                 step(narrow, S, rows[p], scratch[p - begin], values[p], slope, now)
             if B.shape[0] > 0:
                 step(free_narrow, B, 0, b, S.dtype.type(1), slope, bnow)
-        constrain(rule, S, rows, begin, end, clock)
+        constrain(rule, S, rows, begin, end if slope != 0 else begin, clock)
         end_example(rule, free, S, clock, bclock)
         now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
     return hi
@@ -146,6 +140,9 @@ class Settled(NamedTuple):
     def weight(self, S, j, now):
         """The given weight."""
         return S[j, 0]
+
+    def couple(self, T, out, now):
+        """Nothing is owed."""
 
     def shown(self, S, j, w, now):
         """As it is."""

@@ -57,23 +57,40 @@ def _identity(self, margin):  # type: ignore[no-untyped-def]
     return margin
 
 
-def _changing(self):  # type: ignore[no-untyped-def]
+def _identities(self, margins, out):  # type: ignore[no-untyped-def]
+    out[:] = margins
+
+
+def _plain_couple(self, T, out, now):  # type: ignore[no-untyped-def]
+    pass
+
+
+def _no(self):  # type: ignore[no-untyped-def]
     return False
 
 
 def _without_penalties(self):  # type: ignore[no-untyped-def]
-    """The rule of the intercept: the same one with its penalties at zero."""
-    return rebuilt(self, **dict.fromkeys(type(self).PENALTIES, 0.0))
+    """The rule of the intercept: the same one with its penalties at zero, and no group."""
+    cls = type(self)
+    groups = {f: d for f, d in cls._field_defaults.items() if f in _IN_SPECS}
+    return rebuilt(self, **dict.fromkeys(cls.PENALTIES, 0.0), **groups)
 
 
 # kind -> verb -> (parameter names, default; None = must be written)
 PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
     "loss": {"value_slope": ("margin y", None), "link": ("margin", _identity)},
-    "rate": {"at": ("t", None), "steady": ("", _changing)},
+    "joint loss": {
+        "values_slopes": ("margins y values slopes", None),
+        "links": ("margins out", _identities),
+    },
+    "rate": {"at": ("t", None), "steady": ("", _no)},
+    "group": {"alone": ("v owed", None), "together": ("out owed", None), "grouped": ("", None)},
     "rule": {
         "clock0": ("", None),
         "weight": ("S j now", None),
         "step": ("S j w x slope now", None),
+        "couple": ("T out now", _plain_couple),
+        "grouped": ("", _no),
         "tick": ("clock", _plain_tick),
         "gauge": ("S j x now", _plain_gauge),
         "gain": ("margin value slope size clock", _plain_gain),
@@ -88,15 +105,21 @@ PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
 # What a part may say of itself beside its verbs.
 _ATTRIBUTES: dict[str, dict[str, Any]] = {
     "loss": {"DOMAIN": "real", "PROBABILITY": False},
+    "joint loss": {"DOMAIN": "classes", "PROBABILITY": False},
     "rate": {},
+    "group": {},
     "rule": {"PENALTIES": (), "DTYPE": "float32"},
 }
 _NEEDED: dict[str, dict[str, str]] = {
     "loss": {},
+    "joint loss": {},
     "rate": {},
+    "group": {},
     "rule": {"SLOTS": "the columns of its state", "CLOCK": "the scalars that all coordinates share"},
 }
 REGISTRY: dict[str, dict[str, type]] = {kind: {} for kind in PROTOCOL}
+_FAMILIES = {"loss": ("loss", "joint loss")}  # a SPEC of the first names one of all of them
+_IN_SPECS = ("group",)  # fields that are parts, of the kind of that name, and are written in the SPEC
 
 
 class SpecError(ValueError):
@@ -199,6 +222,12 @@ def part_name(cls: type) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
 
 
+def shares_a_clock(rule: Any) -> bool:
+    """Whether the clock of a rule depends on no example, so that many outputs can have one."""
+    plain = {"gauge": _plain_gauge, "gain": _plain_gain, "constrain": _plain_constrain}
+    return all(getattr(type(rule), verb) is default for verb, default in plain.items())
+
+
 def rebuilt(value: Any, **changes: Any) -> Any:
     """The same part with some fields changed, checked as a new one is."""
     return type(value)(**{**value._asdict(), **changes})
@@ -212,7 +241,7 @@ def in_dtype(value: Any, dtype: Any) -> Any:
 
 def lookup(kind: str, name: str) -> Any:
     """The class registered under a name; SpecError with near matches otherwise."""
-    known = REGISTRY[kind]
+    known = {name: cls for k in _FAMILIES.get(kind, (kind,)) for name, cls in REGISTRY[k].items()}
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
@@ -225,7 +254,7 @@ def make(kind: str, spec: Any, **nested: Any) -> Any:
 
     `nested` gives fields that are parts themselves, such as ``rate=``.
     """
-    if type(spec) in REGISTRY[kind].values():
+    if any(type(spec) in REGISTRY[k].values() for k in _FAMILIES.get(kind, (kind,))):
         return rebuilt(spec, **nested) if nested else spec
     if not isinstance(spec, str):
         raise SpecError(f"expected the name of a {kind} or a {kind}, not {spec!r}")
@@ -239,23 +268,27 @@ def make(kind: str, spec: Any, **nested: Any) -> Any:
 
 
 def parameters(cls: Any) -> dict[str, Any]:
-    """Field -> default of the fields that a SPEC can set (numbers and flags)."""
-    return {f: d for f, d in cls._field_defaults.items() if not isinstance(d, tuple)}
+    """Field -> default of the fields that a SPEC can set (numbers, flags, groups)."""
+    defaults = cls._field_defaults.items()
+    return {f: d for f, d in defaults if f in _IN_SPECS or not isinstance(d, tuple)}
 
 
 def _numbers(cls: Any) -> set[str]:
-    return {field for field, default in parameters(cls).items() if not isinstance(default, bool)}
+    return {field for field, default in parameters(cls).items() if isinstance(default, float)}
 
 
 def _read_fields(cls: Any, text: str) -> dict[str, Any]:
     known = parameters(cls)
+    in_order = [field for field in known if field not in _IN_SPECS]
     raw: dict[str, str] = {}
     for place, item in enumerate(text.split(",") if text.strip() else []):
         field, equals, value = (s.strip() for s in item.partition("="))
         if not equals:
-            if place >= len(known):
-                raise SpecError(f"{part_name(cls)} takes at most {len(known)} values: {', '.join(known)}")
-            field, value = list(known)[place], field
+            if place >= len(in_order):
+                raise SpecError(
+                    f"{part_name(cls)} takes at most {len(in_order)} values: {', '.join(in_order)}"
+                )
+            field, value = in_order[place], field
         if field not in known:
             raise SpecError(f"{part_name(cls)} has no parameter {field!r}; it has {', '.join(known)}")
         if field in raw:
@@ -266,6 +299,8 @@ def _read_fields(cls: Any, text: str) -> dict[str, Any]:
 
 def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
     text, default = raw[field], cls._field_defaults[field]
+    if field in _IN_SPECS:
+        return make(field, text)
     if text in _numbers(cls) - {field} and field in _numbers(cls):  # theta=gravity
         named = raw.get(text, cls._field_defaults[text])
         if named in _numbers(cls):
@@ -292,4 +327,6 @@ def spec_of(value: Any) -> str:
 
 
 def _written(value: Any) -> str:
+    if isinstance(value, tuple):
+        return part_name(type(value))
     return str(value).lower() if isinstance(value, bool) else repr(float(value))

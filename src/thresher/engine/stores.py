@@ -28,6 +28,7 @@ U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 F32 = NDArray[np.float32]
 State = NDArray[Any]
+Shape = tuple[int, ...]
 
 _FIRST_LIMIT = 1 << 12
 _ALWAYS_KEPT = 1 << 17  # rows below which nothing is swept: the table just doubles
@@ -52,8 +53,8 @@ class GrowingStore:
 
     NAME: ClassVar[str] = "growing"
 
-    def __init__(self, columns: int, dtype: Any) -> None:
-        self.S: State = np.zeros((_FIRST_LIMIT, columns), dtype)
+    def __init__(self, shape: Shape, dtype: Any) -> None:
+        self.S: State = np.zeros((_FIRST_LIMIT, *shape), dtype)
         self._known = np.zeros(_FIRST_LIMIT, np.uint64)
         self._slots = empty_index(_FIRST_LIMIT)
         self._registers = np.zeros(REGISTERS, np.uint8)
@@ -128,10 +129,10 @@ class GrowingStore:
         """Key of each row of S in use; the null row comes first."""
         return self._known[: self.count]
 
-    def fill(self, keys: U64, column: NDArray[Any]) -> None:
-        """Make a store of one column that holds these values."""
+    def fill(self, keys: U64, weights: NDArray[Any], unmet: NDArray[Any]) -> None:
+        """Make a store of one column that holds these weights, and `unmet` for all other features."""
         null = np.zeros(1, np.uint64)
-        state = np.concatenate([np.zeros(1, column.dtype), column])[:, np.newaxis]
+        state = np.concatenate([unmet[np.newaxis], weights])[:, np.newaxis]
         counts = np.array([len(keys), 0, len(keys) + 1])
         known = np.concatenate([null, keys])
         self.restore({"S": state, "keys": known, "registers": self._registers, "counts": counts})
@@ -163,8 +164,8 @@ class DirectStore:
     NAME: ClassVar[str] = "direct"
     LARGEST: ClassVar[int] = 1 << 31
 
-    def __init__(self, columns: int, dtype: Any) -> None:
-        self.S: State = np.zeros((_FIRST_LIMIT, columns), dtype)
+    def __init__(self, shape: Shape, dtype: Any) -> None:
+        self.S: State = np.zeros((_FIRST_LIMIT, *shape), dtype)
         self.seen = np.zeros(_FIRST_LIMIT - 1, np.uint8)  # the last row of S is the null row
 
     @property
@@ -213,12 +214,14 @@ class DirectStore:
         """Key of each row of S but the null row."""
         return np.arange(self.seen.size, dtype=np.uint64)
 
-    def fill(self, keys: U64, column: NDArray[Any]) -> None:
-        """Make a store of one column that holds these values."""
+    def fill(self, keys: U64, weights: NDArray[Any], unmet: NDArray[Any]) -> None:
+        """Make a store of one column that holds these weights, and `unmet` for all other features."""
         size = int(keys.max(initial=0)) + 1
-        state, seen = np.zeros((size, 1), column.dtype), np.zeros(size, np.uint8)
-        state[keys, 0], seen[keys] = column, 1
+        state, seen = np.empty((size, 1, *unmet.shape), weights.dtype), np.zeros(size, np.uint8)
+        state[:] = unmet
+        state[keys, 0], seen[keys] = weights, 1
         self.restore({"S": state, "seen": seen})
+        self.S[-1] = unmet
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """All that `restore` needs."""
@@ -235,13 +238,13 @@ class HashedStore:
 
     NAME: ClassVar[str] = "hashed"
 
-    def __init__(self, columns: int, dtype: Any, bits: int = 20, seed: int = 0) -> None:
+    def __init__(self, shape: Shape, dtype: Any, bits: int = 20, seed: int = 0) -> None:
         if not 1 <= bits <= 31:
             raise ValueError(f"hashed store: bits must lie in 1..31, not {bits}")
         if not 0 <= seed < 1 << 64:
             raise ValueError(f"hashed store: the seed must lie in 0..2^64 - 1, not {seed}")
         self.bits, self.seed = bits, seed
-        self.S: State = np.zeros((1 << bits, columns), dtype)
+        self.S: State = np.zeros((1 << bits, *shape), dtype)
         self.seen = np.zeros(1 << bits, np.uint8)
         self._last = np.zeros(1 << bits, np.int64)
 
@@ -287,9 +290,10 @@ class HashedStore:
         """Number of each row of S."""
         return np.arange(self.S.shape[0], dtype=np.uint64)
 
-    def fill(self, keys: U64, column: NDArray[Any]) -> None:
-        """Make a store of one column that holds these values."""
-        self.S[keys, 0] = column
+    def fill(self, keys: U64, weights: NDArray[Any], unmet: NDArray[Any]) -> None:
+        """Make a store of one column that holds these weights, and `unmet` for all other features."""
+        self.S[:] = unmet
+        self.S[keys, 0] = weights
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """All that `restore` needs."""
@@ -303,16 +307,16 @@ class HashedStore:
 Store = GrowingStore | DirectStore | HashedStore
 
 
-def make_store(spec: str, columns: int, dtype: Any, seed: int = 0) -> Store:
-    """A store from ``growing``, ``direct``, ``hashed`` or ``hashed:BITS``."""
+def make_store(spec: str, shape: Shape, dtype: Any, seed: int = 0) -> Store:
+    """A store from ``growing``, ``direct``, ``hashed`` or ``hashed:BITS``, with rows of `shape`."""
     name, _, rest = spec.partition(":")
     if name == GrowingStore.NAME and not rest:
-        return GrowingStore(columns, dtype)
+        return GrowingStore(shape, dtype)
     if name == DirectStore.NAME and not rest:
-        return DirectStore(columns, dtype)
+        return DirectStore(shape, dtype)
     numbers = rest.split(",") if rest else []
     if name == HashedStore.NAME and len(numbers) <= 2 and all(n.isdigit() for n in numbers):
-        return HashedStore(columns, dtype, *(int(n) for n in numbers or ["20"]), **_seed(numbers, seed))
+        return HashedStore(shape, dtype, *(int(n) for n in numbers or ["20"]), **_seed(numbers, seed))
     raise ValueError(f"no store is called {spec!r}; known: growing, direct, hashed:BITS")
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from thresher.data import Chunk, MemorySource, open_source
 from thresher.learning import metrics, modelfile
-from thresher.learning.model import Model, Readout
+from thresher.learning.head import classes_of, leaves_classes_open
+from thresher.learning.model import Model
 from thresher.learning.passes import Passes
+from thresher.learning.readout import Readout
 from thresher.learning.training import Plan, Trainer
 
 Data = str | os.PathLike[str] | Chunk | Iterable[Any]
@@ -36,6 +38,8 @@ def train(
     loss: Any = "logistic",
     *,
     rate: Any = None,
+    outputs: str | None = None,
+    batch: int = 1,
     passes: int = 1,
     store: str = "growing",
     intercept: bool = True,
@@ -56,8 +60,20 @@ def train(
     passes read a binary `cache` of the first, and so does the next run over the same content. The
     other arguments are those of `Model` and `open_source`. Raises `SpecError`, `DataError`, `DivergedError`.
     """
-    model = Model(rule, loss, rate=rate, store=store, intercept=intercept, dtype=dtype, seed=seed)
-    domain = model.loss.DOMAIN
+    if leaves_classes_open(loss, outputs):
+        outputs = classes_of(as_source(data, "whole", threads=threads))
+    model = Model(
+        rule,
+        loss,
+        rate=rate,
+        outputs=outputs or "one",
+        batch=batch,
+        store=store,
+        intercept=intercept,
+        dtype=dtype,
+        seed=seed,
+    )
+    domain = model.head.domain
     source = as_source(data, domain, on_error=on_error, threads=threads)
     held = None if holdout is None else as_source(holdout, domain, threads=threads)
     plan = Plan(passes=passes, holdout_every=holdout_every, patience=patience)
@@ -74,4 +90,4 @@ def load(path: str | Path) -> Readout:
 def evaluate(model: Model | Readout | str | Path, data: Data, **options: Any) -> dict[str, Any]:
     """``examples loss error auc`` (regression: ``examples loss rmse``) of a model on data."""
     ready = load(model) if isinstance(model, str | Path) else model
-    return metrics.evaluate(ready, as_source(data, ready.loss.DOMAIN, **options)).figures()
+    return metrics.evaluate(ready, as_source(data, ready.head.domain, **options)).figures()

@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.learning.model import losses_of
+from thresher.learning.head import Head
 
 F64 = NDArray[np.float64]
 
 
 @dataclass
 class Evaluation:
-    """Sums over examples seen so far; every figure is weighted by importance.
+    """Sums over examples seen so far; every figure is weighted by importance, outputs count alike.
 
-    Margins, labels and weights of a classification are kept for the AUC: 24 bytes an example.
+    Margins, labels and weights of two classes are kept for the AUC: 24 bytes an example.
     """
 
-    loss: Any
+    head: Head
     examples: int = 0
     _loss: float = 0.0
     _weight: float = 0.0
@@ -32,20 +32,20 @@ class Evaluation:
 
     def add(self, chunk: Chunk, margins: F64, responses: F64) -> None:
         """Count the rows of `chunk`; `responses` are the predicted labels (classes or means)."""
-        labels, weights = chunk.labels.astype(np.float64), chunk.weights.astype(np.float64)
+        each = self.head.outputs.kind == "values"
+        truth, weights = chunk.targets if each else chunk.labels, chunk.weights.astype(np.float64)
+        labels = np.asarray(truth, np.float64)
         self.examples += len(chunk)
-        self._loss += float(losses_of(self.loss, margins, chunk).sum())
+        self._loss += float(self.head.losses(margins, chunk).sum())
         self._weight += float(weights.sum())
-        if self.classifies:
-            self._wrong += float(weights[(margins > 0) != (labels > 0)].sum())
-            self._kept.append((margins, labels, weights))
+        if not self.head.classifies:
+            self._squares += float(weights @ _mean_of_row((responses - labels) ** 2))
+        elif self.head.outputs.kind == "classes":
+            self._wrong += float(weights[responses != labels].sum())
         else:
-            self._squares += float(weights @ (responses - labels) ** 2)
-
-    @property
-    def classifies(self) -> bool:
-        """Whether labels are two classes."""
-        return bool(self.loss.DOMAIN == "binary")
+            self._wrong += float(weights @ _mean_of_row((margins > 0) != (labels > 0)))
+            if labels.ndim == 1:
+                self._kept.append((margins, labels, weights))
 
     @property
     def average_loss(self) -> float:
@@ -53,19 +53,28 @@ class Evaluation:
         return self._mean(self._loss)
 
     def figures(self) -> dict[str, float | int | None]:
-        """``examples loss error auc`` for classes, ``examples loss rmse`` for numbers."""
+        """``examples loss error``, with ``auc`` for two classes; ``examples loss rmse`` for numbers."""
         shared: dict[str, float | int | None] = {"examples": self.examples, "loss": self.average_loss}
-        if not self.classifies:
+        if not self.head.classifies:
             return {**shared, "rmse": float(np.sqrt(self._mean(self._squares)))}
+        shared["error"] = self._mean(self._wrong)
+        if self.head.outputs.kind != "one":
+            return shared
         margins, labels, weights = (
             (np.concatenate(column) for column in zip(*self._kept, strict=True))
             if self._kept
             else (np.empty(0),) * 3
         )
-        return {**shared, "error": self._mean(self._wrong), "auc": auc(margins, labels > 0, weights)}
+        return {**shared, "auc": auc(margins, labels > 0, weights)}
 
     def _mean(self, total: float) -> float:
         return total / self._weight if self._weight else float("nan")
+
+
+def _mean_of_row(numbers: Any) -> F64:
+    """Of ``(n,)`` or ``(n, outputs)``: ``(n,)``."""
+    means: F64 = np.asarray(numbers, np.float64).reshape(len(numbers), -1).mean(axis=1)
+    return means
 
 
 def auc(margins: F64, positive: NDArray[np.bool_], weights: F64) -> float | None:
@@ -92,9 +101,8 @@ def evaluate(model: Any, source: Any) -> Evaluation:
 
 def score(model: Any, chunks: Iterable[Chunk]) -> Evaluation:
     """Predict every row of `chunks` with a Model or a Readout."""
-    result = Evaluation(model.loss)
+    result = Evaluation(model.head)
     for chunk in chunks:
         margins = model.predict(chunk, "margin")
-        responses = margins if result.classifies else model.predict(chunk, "label")
-        result.add(chunk, margins, responses)
+        result.add(chunk, margins, model.head.respond(margins, "label", model.lowest_label))
     return result

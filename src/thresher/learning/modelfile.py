@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher._version import __version__
-from thresher.learning.model import Model, Readout
+from thresher.learning.head import Head
+from thresher.learning.model import Model
+from thresher.learning.readout import Readout
 from thresher.learning.wholefile import whole_file
 
 FORMAT = 1
@@ -37,11 +39,13 @@ def header_of(model: Model) -> Header:
         "rule": parts.spec_of(model.rule),
         "rate": None if rate is None else parts.spec_of(rate),
         "loss": parts.spec_of(model.loss),
+        "outputs": model.head.outputs.spec,
+        "batch": model.batch,
         "store": model.store,
         "seed": model.seed,
         "dtype": str(model.dtype),
-        "has_intercept": bool(len(model.state()["B"])),
-        "intercept": model.intercept,
+        "has_intercept": model.has_intercept,
+        "intercept": np.asarray(model.intercept).tolist(),
         "examples": model.examples,
         "progressive_loss": model.tally.average if model.tally.weight else None,
         "nonzero": model.nonzero,
@@ -60,9 +64,13 @@ def save(model: Model, path: str | Path, *, state: bool = True) -> None:
 
 def tensors_of(model: Model, *, state: bool = True) -> Tensors:
     """Weights, and the state under ``state.*``."""
-    keys, weights = model.weights()
-    bias = np.array([model.intercept], model.dtype)
-    tensors: Tensors = {"weights.keys": keys, "weights.values": weights, "weights.intercept": bias}
+    readout = model.readout()
+    tensors: Tensors = {
+        "weights.keys": readout.keys,
+        "weights.values": readout.weights,
+        "weights.intercept": readout.bias,
+        "weights.unmet": readout.unmet,
+    }
     if state:
         tensors |= {f"state.{name}": array for name, array in model.state().items()}
     return tensors
@@ -138,12 +146,13 @@ def load_readout(path: str | Path) -> tuple[Readout, Header]:
     """What prediction needs, and the header."""
     header, tensors = read(path)
     readout = Readout(
-        _part(path, "loss", header["loss"]),
+        Head(_part(path, "loss", header["loss"]), header["outputs"]),
         header["store"],
         tensors["weights.keys"],
         tensors["weights.values"],
         tensors["weights.intercept"],
         header["lowest_label"],
+        tensors["weights.unmet"],
     )
     return readout, header
 
@@ -163,6 +172,8 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
     model = Model(
         parts.make("rule", _part(path, "rule", header["rule"]), **nested),
         _part(path, "loss", header["loss"]),
+        outputs=header["outputs"],
+        batch=header["batch"],
         store=header["store"],
         intercept=header["has_intercept"],
         dtype=header["dtype"],

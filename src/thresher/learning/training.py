@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from thresher.data.chunk import Chunk
 from thresher.data.report import Report
 from thresher.learning import checkpoint
 from thresher.learning.holdout import Holdout
 from thresher.learning.metrics import score
-from thresher.learning.model import Model, Output, Tally, respond
+from thresher.learning.model import Model, Tally
 from thresher.learning.progress import PassEnd, Row, Silent, Watcher
 from thresher.learning.stopping import Interrupted, Stopper
 
@@ -107,6 +105,7 @@ class Trainer:
             if self._over():
                 break
             self.position = self.position.next_pass()
+        self.model.finish()
         self._tell()
         return self._outcome()
 
@@ -167,15 +166,13 @@ class Trainer:
         model, tally = self.model, self.model.tally
         if self.table and self.table[-1].examples == model.examples:
             return
-        margin = np.array([model.last_margin])
-        shown: Output = "probability" if model.loss.PROBABILITY else "margin"
         seconds = time.perf_counter() - self._begun
         row = Row(
             model.examples,
             Tally(tally.loss - self.reported.loss, tally.weight - self.reported.weight).average,
             tally.average,
             self.label,
-            float(respond(model.loss, margin, shown, model.lowest_label)[0]),
+            model.last_prediction,
             model.nonzero,
             model.features_seen,
             (model.examples - self._examples_before) / seconds if seconds else 0.0,

@@ -7,7 +7,7 @@ import pkgutil
 from importlib import import_module
 
 from thresher.engine.registry import REGISTRY, SpecError, lookup, make, parameters, part_name, spec_of
-from thresher.parts import losses, rates, rules
+from thresher.parts import groups, joint, losses, rates, rules
 
 for _module in pkgutil.iter_modules(rules.__path__):
     import_module(f"{rules.__name__}.{_module.name}")
@@ -15,6 +15,8 @@ for _module in pkgutil.iter_modules(rules.__path__):
 __all__ = [
     "REGISTRY",
     "SpecError",
+    "groups",
+    "joint",
     "lookup",
     "losses",
     "make",

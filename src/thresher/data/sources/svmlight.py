@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.errors import BadLine, shown
-from thresher.data.labels import MEANING, domain_code
+from thresher.data.labels import domain_of
 from thresher.data.report import FIRST_BAD
 from thresher.data.sources import svmlight_rows as rows
 from thresher.data.sources.blocks import LINES, LONG_HEAD, LONGEST_LINE, Block
@@ -45,8 +45,8 @@ class SvmlightParser:
     """Parses blocks into chunks with labels of `domain`, doing `on_error` about bad lines."""
 
     def __init__(self, domain: str, on_error: str, arenas: Arenas) -> None:
-        self._domain = domain_code(domain)
-        self._expected = {**_EXPECTED, rows.LABEL_DOMAIN: MEANING[domain]}
+        self._domain = domain_of(domain).code()
+        self._expected = {**_EXPECTED, rows.LABEL_DOMAIN: domain_of(domain).meaning}
         self._on_error = on_error
         self._arenas = arenas
         self._bad = np.zeros((1 if on_error == FAIL else _TABLE, 4), np.int64)

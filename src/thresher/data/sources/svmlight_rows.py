@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
-from thresher.data.labels import BINARY, REAL
 from thresher.data.sources.numbers import (
     FINE,
     HARD,
@@ -111,10 +110,8 @@ def _label(text, at, domain, exact):
         return at, label, LABEL_RANGE
     if not (_ends_token(text, end) or byte(text, end) == _COLON):
         return end, label, AFTER_LABEL
-    if domain == BINARY:
-        fits = label == np.float32(0) or abs(label) == np.float32(1)
-    else:
-        fits = domain == REAL or label >= np.float32(0)
+    low, high, whole = domain
+    fits = low <= label <= high and (not whole or label == np.floor(label))
     return (end, label, EXAMPLE) if fits else (at, label, LABEL_DOMAIN)
 
 

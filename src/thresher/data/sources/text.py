@@ -11,7 +11,7 @@ from typing import BinaryIO
 from thresher.data.chunk import Chunk, Place
 from thresher.data.content import Content, ContentTable, hash_file, stamp
 from thresher.data.errors import DataError
-from thresher.data.labels import domain_code
+from thresher.data.labels import domain_of
 from thresher.data.report import Report
 from thresher.data.sources.blocks import BLOCK_BYTES, Block, BlockReader
 from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser
@@ -77,7 +77,7 @@ class TextSource:
     ) -> None:
         if block_bytes < 1 or (threads is not None and threads < 1):
             raise DataError("threads and block_bytes must be at least 1")
-        domain_code(domain)
+        domain_of(domain)
         self.names = names
         self.on_error = OnError(on_error, names)
         self.rereadable = not any(passes_by(name) for name in names)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from thresher.engine.jit import grouped, together
 from thresher.engine.registry import part
+from thresher.parts.groups import Single
 
 
 @part("rule")
 class AdagradFobos(NamedTuple):
     """w_{t+1} = soft(w_t - eta g / a, eta l1 / a) / (1 + eta l2 / a), a = delta + sqrt(sum of g^2).
+
+    With many outputs `group` = ``l2`` or ``linf`` makes l1 the strength of the mixed norm l1/l2 or l1/linf,
+    and the outputs of a feature share one a, of all their gradients. Its step is then taken when it is read.
 
     A coordinate with few or small gradients keeps a large step: rare features are learned as fast as
     frequent ones.
@@ -32,6 +37,7 @@ class AdagradFobos(NamedTuple):
     l1: float = 1e-5
     l2: float = 0.0
     delta: float = 1e-3
+    group: Any = Single()
     SLOTS = ("w", "root", "scale", "paid")
     CLOCK = ("steps",)
     PENALTIES = ("l1", "l2")
@@ -44,6 +50,8 @@ class AdagradFobos(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j; `scale` is eta / a, zero in a new row."""
+        if grouped(self.group):
+            return S[j, 0]
         w, n, scale = S[j, 0], now[0] - S[j, 3], S[j, 2]
         if w == 0.0:
             return w
@@ -54,14 +62,40 @@ class AdagradFobos(NamedTuple):
             left = abs(w) + math.expm1(-n * math.log1p(self.l2 * scale)) * (abs(w) + ratio)
         return math.copysign(max(left, 0.0), w)
 
+    def couple(self, T, out, now):
+        """The step and the penalties of a group; `scale` holds the last gradient there."""
+        if not grouped(self.group):
+            return
+        squares = 0.0
+        for k in range(out.size):
+            squares += T[k, 1] * T[k, 1]
+        if squares == 0.0:
+            return
+        n, scale = now[0] - T[0, 3], self.eta / (self.delta + math.sqrt(squares))
+        for k in range(out.size):
+            out[k] -= scale * T[k, 2]
+        rate = n * math.log1p(self.l2 * scale)
+        owed = n * self.l1 * scale
+        if self.l2 != 0.0:
+            owed = self.l1 / self.l2 * math.expm1(rate)
+        together(self.group, out, owed)
+        out *= math.exp(-rate)
+
+    def grouped(self):
+        """As the group says."""
+        return grouped(self.group)
+
     def step(self, S, j, w, x, slope, now):
         """Add the gradient to the root of squares, then step; this example's penalty is owed."""
         g = slope * x
         S[j, 1] = math.sqrt(S[j, 1] * S[j, 1] + g * g)
+        S[j, 3] = now[0]
+        if grouped(self.group):
+            S[j, 0], S[j, 2] = w, g
+            return
         a = self.delta + S[j, 1]
         S[j, 2] = self.eta / a if a > 0.0 else 0.0
         S[j, 0] = w - S[j, 2] * g
-        S[j, 3] = now[0]
 
     def tick(self, clock):
         """One more step to owe."""

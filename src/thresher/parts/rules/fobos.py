@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import at
+from thresher.engine.jit import alone, at, grouped, together
 from thresher.engine.registry import part
-from thresher.parts.prox import soft
+from thresher.parts.groups import Single
 from thresher.parts.rates import InverseSqrt
 
 _LARGE = 2.0**40
@@ -17,6 +17,9 @@ _LARGE = 2.0**40
 @part("rule")
 class Fobos(NamedTuple):
     """w_{t+1} = soft(w_t - eta g, eta l1) / (1 + eta l2).
+
+    With many outputs `group` = ``l2`` or ``linf`` makes l1 the strength of the mixed norm l1/l2 or l1/linf:
+    soft becomes the prox of eta l1 ||.|| on the weights of a feature for all outputs.
 
     Owed by an untouched coordinate: with P_t the product of the (1 + eta l2) and v = w P, a step
     takes eta l1 P_{t-1} off |v| and no more, so the debt is one difference of running sums, and
@@ -33,6 +36,7 @@ class Fobos(NamedTuple):
     rate: Any = InverseSqrt()
     l1: float = 1e-6
     l2: float = 0.0
+    group: Any = Single()
     SLOTS = ("v", "paid")
     CLOCK = ("t", "eta", "owed", "product", "inverse")
     PENALTIES = ("l1", "l2")
@@ -43,7 +47,15 @@ class Fobos(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return soft(S[j, 0], now[2] - S[j, 1]) * now[4]
+        return alone(self.group, S[j, 0], now[2] - S[j, 1]) * now[4]
+
+    def couple(self, T, out, now):
+        """The prox of a group norm; it commutes with scaling."""
+        together(self.group, out, (now[2] - T[0, 1]) * now[4])
+
+    def grouped(self):
+        """As the group says."""
+        return grouped(self.group)
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step; this example's penalty is owed."""

@@ -1,0 +1,326 @@
+"""The loops of models with many outputs, and of steps on many examples at once.
+
+`S` has three axes here: row (feature), column of the rule's state, output; so all that is known of one
+feature lies together. ``S[r].T`` is what the verbs know as a table: a row for each output. Outputs share
+a clock when the rule's clock does not depend on the examples (``clocks`` has one row), else each has its
+own. The intercepts are alike in `B` and `bclocks`. `targets` has a row for each example, as the loss
+reads it: a class, or a number for each output.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from thresher.engine.jit import (
+    constrain,
+    couple,
+    gain,
+    gauge,
+    grouped,
+    helper,
+    idle,
+    kernel,
+    links,
+    relocate,
+    scalar,
+    shown,
+    snapshot,
+    step,
+    values_slopes,
+    weight,
+)
+from thresher.engine.kernels import LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, end_example
+
+
+@scalar
+def heaviest(margins):
+    """Place of the largest margin, the first of equal ones."""
+    best = 0
+    for k in range(1, margins.size):
+        if margins[k] > margins[best]:
+            best = k
+    return best
+
+
+@scalar
+def note(tally, importance, value, margins):
+    """Note the loss of an example, and what it was predicted to be."""
+    tally[LOSS_SUM] += importance * value
+    tally[WEIGHT_SUM] += importance
+    tally[LAST_MARGIN] = margins[0] if margins.size == 1 else heaviest(margins)
+
+
+@helper
+def read_row(narrow, T, clocks, out):
+    """Settled weights of one feature for all outputs."""
+    for k in range(out.size):
+        out[k] = weight(narrow, T, k, snapshot(narrow, clocks[min(k, clocks.shape[0] - 1)], T))
+    couple(narrow, T, out, snapshot(narrow, clocks[0], T))
+
+
+@scalar
+def weigh(narrow, S, now, rows, values, begin, end, held, margins, seen):
+    """Settled weights of an example's rows to `held`, their weighted sums to `margins`; marks the rows."""
+    for k in range(margins.size):
+        margins[k] = S.dtype.type(0)
+    for p in range(begin, end):
+        if seen.size > 0:
+            seen[rows[p]] = 1
+        T, own, x = S[rows[p]].T, held[p - begin], S.dtype.type(values[p])
+        for k in range(margins.size):
+            own[k] = weight(narrow, T, k, now)
+        couple(narrow, T, own, now)
+        for k in range(margins.size):
+            margins[k] += own[k] * x
+
+
+@scalar
+def step_rows(narrow, S, now, rows, values, begin, end, held, slopes, active, count):
+    """Step the outputs ``active[:count]`` of an example's rows; all of a group, if any."""
+    if count == slopes.size or (count > 0 and grouped(narrow)):
+        for p in range(begin, end):
+            T, own = S[rows[p]].T, held[p - begin]
+            for k in range(slopes.size):
+                step(narrow, T, k, own[k], values[p], slopes[k], now)
+    elif count > 0:
+        for p in range(begin, end):
+            T, own = S[rows[p]].T, held[p - begin]
+            for a in range(count):
+                step(narrow, T, active[a], own[active[a]], values[p], slopes[active[a]], now)
+
+
+@scalar
+def find_active(slopes, importance, active):
+    """Multiply the slopes by the importance; list the outputs whose slope is not zero, and count them."""
+    count = 0
+    for k in range(slopes.size):
+        slopes[k] *= importance
+        if slopes[k] != 0:
+            active[count] = k
+            count += 1
+    return count
+
+
+# fmt: off
+@kernel
+def learn_together(
+    loss, rule, narrow, free, free_narrow, S, clocks, B, bclocks,
+    indptr, rows, values, targets, weights, lo, hi, longest, seen, tally,
+):
+    # fmt: on
+    """As `kernels.learn`, for rules whose outputs share a clock: the inner loops run over the outputs.
+
+    An output whose slope is zero takes no step, unless the rule is grouped. Every row must be in S.
+    """
+    outputs, clock, bclock = S.shape[2], clocks[0], bclocks[0]
+    held, bias = np.empty((longest, outputs), S.dtype), np.zeros(outputs, S.dtype)
+    margins, slopes = np.empty(outputs, S.dtype), np.empty(outputs, S.dtype)
+    exact, shares, active = np.empty(outputs), np.empty(outputs), np.empty(outputs, np.int64)
+    now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
+    for i in range(lo, hi):
+        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        weigh(narrow, S, now, rows, values, begin, end, held, margins, seen)
+        if B.shape[0] > 0:
+            read_row(free_narrow, B[0].T, bclocks, bias)
+        for k in range(outputs):
+            exact[k] = margins[k] + bias[k]
+        value = values_slopes(loss, exact, targets[i], shares, slopes)
+        if not math.isfinite(value):
+            return i
+        note(tally, float(weights[i]), value, exact)
+        count = find_active(slopes, S.dtype.type(weights[i]), active)
+        step_rows(narrow, S, now, rows, values, begin, end, held, slopes, active, count)
+        if B.shape[0] > 0:
+            for a in range(count):
+                k = active[a]
+                step(free_narrow, B[0].T, k, bias[k], S.dtype.type(1), slopes[k], bnow)
+        end_example(rule, free, S, clock, bclock)
+        now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
+    return hi
+
+
+@helper
+def gather(rows, values, begin, end, slopes, places, touched, count, gradients):
+    """Add ``slopes * x`` of an example to the gradients of its rows; returns how many rows there are now.
+
+    ``places[row]`` is one more than the place of a row in `touched` and `gradients`, 0 for none yet.
+    """
+    for p in range(begin, end):
+        place = places[rows[p]]
+        if place == 0:
+            touched[count] = rows[p]
+            count += 1
+            place = places[rows[p]] = count
+            gradients[place - 1] = 0.0
+        for k in range(slopes.size):
+            gradients[place - 1, k] += slopes[k] * values[p]
+    return count
+
+
+@helper
+def step_output(rule, narrow, free, free_narrow, S, clock, B, bclock, k, touched, count, held, gradients,
+                bias, pull, value):  # fmt: skip
+    """One step of output k on a summed gradient, as on an example of slope 1 that has it for features."""
+    one = S.dtype.type(1)
+    now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
+    margin, size, moving = 0.0, 0.0, pull[k] != 0.0
+    for r in range(count):
+        g = S.dtype.type(gradients[r, k])
+        moving |= gradients[r, k] != 0.0
+        margin += float(held[r, k] * g)
+        size += float(gauge(narrow, S[touched[r]].T, k, g, now))
+    if B.shape[0] > 0:
+        size += float(gauge(free_narrow, B[0].T, k, S.dtype.type(pull[k]), bnow))
+    slope = S.dtype.type(gain(rule, margin, value, 1.0 if moving else 0.0, size, clock))
+    if slope == 0 and not grouped(narrow):
+        return 0
+    now = snapshot(rule, clock, S)
+    for r in range(count):
+        step(narrow, S[touched[r]].T, k, held[r, k], S.dtype.type(gradients[r, k]), slope, now)
+    if B.shape[0] > 0 and slope != 0:
+        step(free_narrow, B[0].T, k, bias[k], S.dtype.type(pull[k]), slope * one, bnow)
+    return count
+
+
+@helper
+def finish_batch(rule, narrow, free, free_narrow, S, clocks, B, bclocks, touched, count, held, gradients,
+                 bias, pull, losses):  # fmt: skip
+    """Step every output, then move the clocks on."""
+    last = clocks.shape[0] - 1
+    for k in range(S.shape[2]):
+        c = min(k, last)
+        written = step_output(rule, narrow, free, free_narrow, S, clocks[c], B, bclocks[c], k, touched,
+                              count, held, gradients, bias, pull, losses[k])  # fmt: skip
+        constrain(rule, S[:, :, k], touched, 0, written, clocks[c])
+    for c in range(last + 1):
+        end_example(rule, free, S[:, :, c : S.shape[2] - last + c], clocks[c], bclocks[c])
+
+
+@helper
+def slopes_of(loss, margins, target, importance, shares, slopes, pull, losses, noted):
+    """Weighted slopes of an example, added to the sums of its batch; whether its loss is finite."""
+    value = values_slopes(loss, margins, target, shares, slopes)
+    note(noted, importance, value, margins)
+    for k in range(margins.size):
+        slopes[k] *= importance
+        pull[k] += slopes[k]
+        losses[k] += importance * shares[k]
+    return math.isfinite(value)
+
+
+# fmt: off
+@kernel
+def learn_batches(
+    loss, rule, narrow, free, free_narrow, S, clocks, B, bclocks,
+    indptr, rows, values, targets, weights, lo, hi, batch, places, seen, tally,
+):
+    # fmt: on
+    """Learn examples lo..hi-1, `batch` at a time: their summed gradient is one step of each output.
+
+    Returns the first example not learned from: `hi`, or the first of a batch with a loss that is not
+    finite, which has changed nothing. `places` (rows of S,) int64 is zero, and is left so.
+    """
+    outputs, most = S.shape[2], np.int64(0)
+    for first in range(lo, hi, batch):
+        most = max(most, indptr[min(first + batch, hi)] - indptr[first])
+    touched, gradients = np.empty(most, np.int64), np.empty((most, outputs))
+    held, bias = np.empty((most, outputs), S.dtype), np.zeros(outputs, S.dtype)
+    own, margins, shares = np.empty(outputs, S.dtype), np.empty(outputs), np.empty(outputs)
+    slopes, sums, noted = np.empty(outputs), np.empty((2, outputs)), np.empty(3)
+    for first in range(lo, hi, batch):
+        count, last, finite = np.int64(0), min(first + batch, hi), True
+        sums[:], noted[:] = 0.0, 0.0
+        if B.shape[0] > 0:
+            read_row(free_narrow, B[0].T, bclocks, bias)
+        for i in range(first, last):
+            begin, end = indptr[i], indptr[i + 1]
+            margins[:] = bias
+            for p in range(begin, end):
+                if seen.size > 0:
+                    seen[rows[p]] = 1
+                read_row(narrow, S[rows[p]].T, clocks, own)
+                for k in range(outputs):
+                    margins[k] += float(own[k]) * float(values[p])
+            finite &= slopes_of(loss, margins, targets[i], float(weights[i]), shares, slopes, sums[0],
+                                sums[1], noted)  # fmt: skip
+            count = gather(rows, values, begin, end, slopes, places, touched, count, gradients)
+        for r in range(count):
+            places[touched[r]] = 0
+            read_row(narrow, S[touched[r]].T, clocks, held[r])
+        if not finite:
+            return first
+        tally[:] = tally[0] + noted[0], tally[1] + noted[1], noted[2]
+        finish_batch(rule, narrow, free, free_narrow, S, clocks, B, bclocks, touched, count, held, gradients,
+                     bias, sums[0], sums[1])  # fmt: skip
+    return hi
+
+
+@helper
+def read_shown(narrow, T, clocks, out):
+    """Weights of one feature for all outputs as they are read."""
+    read_row(narrow, T, clocks, out)
+    for k in range(out.size):
+        now = snapshot(narrow, clocks[min(k, clocks.shape[0] - 1)], T)
+        out[k] = shown(narrow, T, k, out[k], now)
+
+
+@kernel
+def settle_outputs(narrow, S, clocks, out):
+    """Write the weights of every row as they are read to `out` (rows, outputs); changes no state."""
+    for j in range(out.shape[0]):
+        read_shown(narrow, S[j].T, clocks, out[j])
+
+
+@kernel
+def predict_outputs(narrow, S, clocks, bias, indptr, rows, values, out):
+    """Margins (n, outputs) under the weights as they are read; changes no state."""
+    held = np.empty(bias.size, bias.dtype)
+    for i in range(out.shape[0]):
+        out[i] = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            read_shown(narrow, S[rows[p]].T, clocks, held)
+            for k in range(held.size):
+                out[i, k] += float(held[k] * values[p])
+        for k in range(held.size):
+            out[i, k] += bias[k]
+
+
+@kernel
+def score_outputs(loss, margins, targets, weights, out):
+    """Weighted loss of each row of margins to `out`."""
+    shares, slopes = np.empty(margins.shape[1]), np.empty(margins.shape[1])
+    for i in range(out.size):
+        value = values_slopes(loss, margins[i], targets[i], shares, slopes)
+        out[i] = float(weights[i]) * value
+
+
+@kernel
+def respond_outputs(loss, margins, out):
+    """The links of each row of margins to `out`."""
+    for i in range(out.shape[0]):
+        links(loss, margins[i], out[i])
+
+
+@kernel
+def sweep_outputs(narrow, S, clocks, keys, first, count):
+    """As `kernels.sweep`: close up the rows over those that are idle for every output."""
+    held, kept = np.empty(S.shape[2], S.dtype), first
+    for j in range(first, count):
+        read_row(narrow, S[j].T, clocks, held)
+        live = False
+        for k in range(held.size):
+            live |= not idle(narrow, S[j].T, k, held[k])
+        if not live:
+            continue
+        if kept != j:
+            keys[kept] = keys[j]
+            S[kept] = S[j]
+        kept += 1
+    for j in range(kept, count):
+        S[j] = 0.0
+    if kept < count:
+        for k in range(S.shape[2]):
+            relocate(narrow, S[:, :, k], kept, clocks[min(k, clocks.shape[0] - 1)])
+    return kept

@@ -1,0 +1,156 @@
+"""The state of a rule in a store, and the compiled loops that run on it: for one output, and for many."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import parts
+from thresher.data.chunk import Chunk
+from thresher.engine import kernels, outputs
+from thresher.engine.jit import Kernel
+from thresher.engine.registry import in_dtype, shares_a_clock
+from thresher.engine.stores import Resolved, Store, make_store
+from thresher.learning.head import F64, Head, read_only
+
+Array = NDArray[Any]
+
+
+class Loop:
+    """A rule with its state: store, clocks, intercept, sums."""
+
+    settle: ClassVar[Kernel]
+    predict: ClassVar[Kernel]
+    free_rows: ClassVar[Kernel]
+
+    def __init__(
+        self, head: Head, rule: Any, dtype: Any, store: str, seed: int, inner: tuple[int, ...]
+    ) -> None:
+        self.head, self.rule, self.free, self.dtype = head, rule, rule.intercept(), dtype
+        self.inner = inner
+        """axes of the weights of a feature: none, or the outputs"""
+        self.store: Store = make_store(store, (len(rule.SLOTS), *inner), dtype, seed)
+        self.clock, self.bclock = rule.clock0(), self.free.clock0()
+        self.B: Array = np.zeros((1, len(self.free.SLOTS), *inner), dtype)
+        self.tally = np.zeros(3)
+        self._narrow, self._free_narrow = in_dtype(rule, dtype), in_dtype(self.free, dtype)
+
+    def _learn_with(self, compiled: Any, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> int:
+        done: int = compiled(
+            loss,
+            *(self.rule, self._narrow, self.free, self._free_narrow),
+            *(self.store.S, self.clock, self.B, self.bclock),
+            *(read_only(a) for a in resolved[1:]),
+            *(read_only(targets), *rest, self.store.seen, self.tally),
+        )
+        return done
+
+    def sweep(self, S: Array, keys: NDArray[np.uint64], first: int, count: int) -> int:
+        """Free the idle rows among first..count-1; how many rows are left."""
+        return int(self.free_rows.for_parts(self.rule)(self._narrow, S, self.clock, keys, first, count))
+
+    def _settled(self, narrow: Any, S: Array, clock: Array, rows: int) -> Array:
+        out: Array = np.zeros((rows, *self.inner), self.dtype)
+        self.settle.for_parts(self.rule, self.free)(narrow, S, clock, out)
+        return out
+
+    def settled(self) -> Array:
+        """Weights of all rows as they are read: (rows, *inner)."""
+        return self._settled(self._narrow, self.store.S, self.clock, len(self.store.features()))
+
+    def bias(self) -> Array:
+        """The intercepts as they are read, 0 without any: (outputs,)."""
+        if not len(self.B):
+            return np.zeros(self.head.count, self.dtype)
+        return self._settled(self._free_narrow, self.B, self.bclock, 1).reshape(-1)
+
+    def unmet(self) -> Array:
+        """The weights of a feature never met: (outputs,)."""
+        row = np.zeros((1, *self.store.S.shape[1:]), self.dtype)
+        return self._settled(self._narrow, row, self.clock, 1).reshape(-1)
+
+    def margins(self, chunk: Chunk) -> F64:
+        """Margins ``(n,)``, ``(n, outputs)`` for many, under the weights as they are read."""
+        compiled = self.predict.for_parts(self.rule)
+        found = margins(compiled, self._narrow, self.clock, self.store, self.bias(), chunk)
+        return found.reshape(len(found)) if self.head.count == 1 else found
+
+    def state(self) -> dict[str, Array]:
+        """Clocks, intercept and sums."""
+        return {"clock": self.clock, "bclock": self.bclock, "B": self.B, "tally": self.tally}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Go on from `state`."""
+        self.clock, self.bclock = state["clock"].copy(), state["bclock"].copy()
+        self.B, self.tally = state["B"].copy(), state["tally"].copy()
+
+
+class OneLoop(Loop):
+    """One output, one example a step: the fastest. `S` is (rows, columns), clocks are vectors."""
+
+    settle, predict, free_rows = kernels.settle, kernels.predict, kernels.sweep
+
+    def __init__(self, head: Head, rule: Any, dtype: Any, store: str, seed: int) -> None:
+        super().__init__(head, rule, dtype, store, seed, ())
+        self._learn = kernels.learn.for_parts(head.loss, rule, self.free)
+
+    def learn(self, resolved: Resolved, chunk: Chunk, lo: int, longest: int) -> int:
+        """Learn the examples lo..resolved.hi-1; the first that was not."""
+        limits = (read_only(chunk.weights), lo, resolved.hi, longest)
+        return self._learn_with(self._learn, self.head.loss, resolved, chunk.labels, *limits)
+
+
+class ManyLoop(Loop):
+    """Many outputs, or many examples a step. `S` is (rows, columns, outputs), clocks (1 or outputs, scalars).
+
+    Outputs share a clock where the rule's does not depend on the examples.
+    """
+
+    settle, predict = outputs.settle_outputs, outputs.predict_outputs
+    free_rows = outputs.sweep_outputs
+
+    def __init__(self, head: Head, rule: Any, dtype: Any, store: str, seed: int, batch: int) -> None:
+        super().__init__(head, rule, dtype, store, seed, (head.count,))
+        self.batch = batch
+        shared = shares_a_clock(rule) and shares_a_clock(self.free)
+        self._together = shared and batch == 1
+        own = 1 if shared else head.count
+        self.clock, self.bclock = (np.tile(clock, (own, 1)) for clock in (self.clock, self.bclock))
+        self._places = np.zeros(0, np.int64)
+        learn = outputs.learn_together if self._together else outputs.learn_batches
+        self._learn = learn.for_parts(head.joint, rule, self.free)
+
+    def learn(self, resolved: Resolved, chunk: Chunk, lo: int, longest: int) -> int:
+        """Learn lo..resolved.hi-1 in batches, of which the last may be short; the first left over."""
+        room: tuple[Any, ...] = (longest,)
+        if not self._together:
+            if len(self._places) < len(self.store.S):
+                self._places = np.zeros(len(self.store.S), np.int64)
+            room = self.batch, self._places
+        limits = (read_only(chunk.weights), lo, resolved.hi, *room)
+        return self._learn_with(self._learn, self.head.joint, resolved, self.head.targets(chunk), *limits)
+
+
+def make_loop(
+    head: Head, rule: Any, dtype: Any, intercept: bool, store: str, seed: int, batch: int
+) -> OneLoop | ManyLoop:
+    """The loop for so many outputs and examples a step. A group of one output is no group."""
+    if head.count == 1 and hasattr(rule, "group"):
+        rule = parts.make("rule", rule, group=type(rule)._field_defaults["group"])
+    if head.outputs.kind == "one" and batch == 1:
+        loop: OneLoop | ManyLoop = OneLoop(head, rule, dtype, store, seed)
+    else:
+        loop = ManyLoop(head, rule, dtype, store, seed, batch)
+    if not intercept:
+        loop.B = loop.B[:0]
+    return loop
+
+
+def margins(compiled: Any, narrow: Any, clock: Array, store: Store, bias: Array, chunk: Chunk) -> F64:
+    """Margins of the rows of `chunk`: ``(n,)``, or with a state of three axes ``(n, outputs)``."""
+    found = store.find(read_only(chunk.keys), read_only(chunk.indptr), read_only(chunk.values))
+    out = np.empty((len(chunk), *store.S.shape[2:]))
+    compiled(narrow, store.S, clock, bias, *(read_only(a) for a in found[1:]), out)
+    return out

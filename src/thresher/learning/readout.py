@@ -1,0 +1,73 @@
+"""Readout: the settled weights of a model, all that prediction needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.engine import kernels, outputs
+from thresher.engine.registry import in_dtype
+from thresher.engine.stores import make_store
+from thresher.learning.head import Head, Output
+from thresher.learning.loops import margins
+
+
+class Readout:
+    """Settled weights of a model.
+
+    `keys` ascend, ``(stored,)`` uint64; `weights` ``(stored,)``, or ``(stored, outputs)`` for many, are in
+    the dtype of the state, as are the intercepts `bias` ``(outputs,)``. Features that are not stored
+    weigh `unmet` ``(outputs,)``, which is 0 but for rules that start elsewhere.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        store: str,
+        keys: NDArray[np.uint64],
+        weights: NDArray[Any],
+        bias: NDArray[Any],
+        lowest_label: float = 0.0,
+        unmet: NDArray[Any] | None = None,
+    ) -> None:
+        self.head, self.loss, self.store = head, head.loss, store
+        self.keys, self.weights, self.bias = keys, weights, bias
+        self.lowest_label = lowest_label
+        self.unmet = np.zeros_like(bias) if unmet is None else unmet
+        inner = weights.shape[1:]
+        self._store = make_store(store, (1, *inner), weights.dtype)
+        self._store.fill(keys, weights, self.unmet.reshape(inner))
+
+    @property
+    def intercept(self) -> Any:
+        """Weight of the intercept, ``(outputs,)`` for many."""
+        return float(self.bias[0]) if self.weights.ndim == 1 else self.bias
+
+    def predict(self, chunk: Chunk, output: Output = "margin") -> NDArray[np.float64]:
+        """Predictions ``(n,)`` float64 for the rows of `chunk`, ``(n, outputs)`` for many.
+
+        ``margin`` is the weighted sum, ``probability`` the link of the loss at it (only for losses
+        that have one; ValueError otherwise), ``label`` the class as the training data wrote it
+        ``(n,)``, or for regression the predicted mean.
+        """
+        many = self.weights.ndim > 1
+        found = margins(
+            outputs.predict_outputs if many else kernels.predict,
+            in_dtype(kernels.SETTLED, self.bias.dtype),
+            np.zeros((1, 1)) if many else np.zeros(1),
+            self._store,
+            self.bias,
+            chunk,
+        )
+        return self.head.respond(found, output, self.lowest_label)
+
+    def heaviest(self, top: int | None = None) -> list[tuple[int, int, Any]]:
+        """Key, output and weight of the non-zero weights, largest magnitude first, then by key and output."""
+        table = self.weights.reshape(len(self.keys), -1)
+        rows, columns = np.nonzero(table)
+        values = table[rows, columns]
+        order = np.lexsort((columns, self.keys[rows], -np.abs(values)))[:top]
+        return list(zip(self.keys[rows[order]].tolist(), columns[order].tolist(), values[order], strict=True))

@@ -1,0 +1,109 @@
+"""What a penalty holds together: each output's weight of a feature by itself, or all of them as a group.
+
+With a group norm the penalty is the sum over the features of ||W_j|| (mixed norms l1/l2 and l1/linf): a
+feature lives or dies for all outputs at once. By the lemma of Duchi and Singer (JMLR 2009, section 6),
+steps of strengths a_1, ..., a_T without a gradient between them equal one of strength a_1 + ... + a_T.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from thresher.engine.registry import part
+from thresher.parts.prox import soft
+
+
+@part("group")
+class Single(NamedTuple):
+    """soft(v, owed): the l1 norm of all weights, each output by itself.
+
+    >>> Single().alone(0.5, 0.2)
+    0.3
+    """
+
+    unused: float = 0.0
+
+    def alone(self, v, owed):
+        """The soft threshold."""
+        return soft(v, owed)
+
+    def together(self, out, owed):
+        """Done already."""
+
+    def grouped(self):
+        """Outputs are free of each other."""
+        return False
+
+
+@part("group")
+class L2(NamedTuple):
+    """v max(0, 1 - owed / ||v||_2), v the weights of one feature for all outputs.
+
+    Reference: Duchi and Singer (JMLR 2009), section 5.3; Yuan and Lin (2006).
+
+    >>> out = np.array([3.0, 4.0])
+    >>> L2().together(out, 1.0)
+    >>> out
+    array([2.4, 3.2])
+    """
+
+    unused: float = 0.0
+
+    def alone(self, v, owed):
+        """Left to `together`."""
+        return v
+
+    def together(self, out, owed):
+        """Scale the group."""
+        squares = 0.0
+        for k in range(out.size):
+            squares += float(out[k]) * float(out[k])
+        norm = math.sqrt(squares)
+        factor = out.dtype.type(1.0 - owed / norm if norm > owed else 0.0)
+        for k in range(out.size):
+            out[k] *= factor
+
+    def grouped(self):
+        """Outputs settle together."""
+        return True
+
+
+@part("group")
+class Linf(NamedTuple):
+    """v less its projection onto the l1 ball of radius `owed`: a cap above which |v| adds up to `owed`.
+
+    Reference: Duchi and Singer (JMLR 2009), section 5.4.
+
+    >>> out = np.array([3.0, -2.5, 1.0])
+    >>> Linf().together(out, 1.5)
+    >>> out
+    array([ 2., -2.,  1.])
+    """
+
+    unused: float = 0.0
+
+    def alone(self, v, owed):
+        """Left to `together`."""
+        return v
+
+    def together(self, out, owed):
+        """Cap the group; all of it goes where its l1 norm is no more than `owed`."""
+        if owed <= 0.0:
+            return
+        sizes = np.sort(np.abs(out))
+        above, cap = 0.0, 0.0
+        for n in range(1, sizes.size + 1):
+            above += float(sizes[sizes.size - n])
+            level = (above - owed) / n
+            if n == sizes.size or level >= sizes[sizes.size - n - 1]:
+                cap = max(level, 0.0)
+                break
+        for k in range(out.size):
+            out[k] = max(-cap, min(out[k], cap))
+
+    def grouped(self):
+        """Outputs settle together."""
+        return True

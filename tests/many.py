@@ -1,0 +1,127 @@
+"""Dense recursions for many outputs and for steps on many examples: what the lazy loops must equal.
+
+Each output has an oracle of its own (tests/oracles.py), fed with its own slope of the joint loss; grouped
+rules have one for the whole matrix of weights. A step is taken on the summed gradient of a batch
+(Daumé, A Course in Machine Learning (2012), Algorithm 33).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tests.oracles import ORACLES, Vector
+from thresher.learning.head import Head
+
+
+class Trace(NamedTuple):
+    """After one pass: weights (d, outputs), intercepts (outputs,), progressive loss of each row."""
+
+    weights: Vector
+    intercepts: Vector
+    losses: Vector
+
+
+def prox_l2(v: Vector, a: float) -> Vector:
+    """Argmin ½‖w − v‖² + a‖w‖₂."""
+    norm = float(np.linalg.norm(v))
+    return v * (1 - a / norm) if norm > a else np.zeros_like(v)
+
+
+def prox_linf(v: Vector, a: float) -> Vector:
+    """Argmin ½‖w − v‖² + a‖w‖_∞: bisection on the cap c with Σ(|v| − c)₊ = a."""
+    if np.abs(v).sum() <= a:
+        return np.zeros_like(v)
+    low, high = 0.0, float(np.abs(v).max())
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.maximum(np.abs(v) - middle, 0).sum() > a else (low, middle)
+    return np.clip(v, -low, low)
+
+
+PROX = {"L2": prox_l2, "Linf": prox_linf}
+
+
+class GroupedFobos:
+    """Each feature's row: prox of ηλ₁‖·‖ of W − ηG, over 1 + ηλ₂ (Duchi and Singer 2009, section 5 and 6)."""
+
+    def __init__(self, rule: Any, shape: tuple[int, int]) -> None:
+        self.rule, self.prox = rule, PROX[type(rule.group).__name__]
+
+    def step(self, W: Vector, G: Vector, t: int) -> Vector:
+        eta = self.rule.rate.at(t)
+        moved = W - eta * G
+        pulled: Vector = np.array([self.prox(row, eta * self.rule.l1) for row in moved])
+        return pulled / (1 + float(eta * self.rule.l2))
+
+
+class GroupedAdagradFobos:
+    """The same with η/a_j for η, a_j = δ + √(sum of the squared gradients of feature j for all outputs)."""
+
+    def __init__(self, rule: Any, shape: tuple[int, int]) -> None:
+        self.rule, self.prox = rule, PROX[type(rule.group).__name__]
+        self.squares = np.zeros(shape[0])
+
+    def step(self, W: Vector, G: Vector, t: int) -> Vector:
+        self.squares += (G**2).sum(axis=1)
+        out = np.zeros_like(W)
+        for j, square in enumerate(self.squares):
+            a = self.rule.delta + np.sqrt(square)
+            scale = self.rule.eta / a if a > 0 else 0.0
+            out[j] = self.prox(W[j] - scale * G[j], scale * self.rule.l1) / (1 + scale * self.rule.l2)
+        return out
+
+
+GROUPED = {"fobos": GroupedFobos, "adagrad-fobos": GroupedAdagradFobos}
+
+
+class Apart:
+    """An oracle for each output."""
+
+    def __init__(self, name: str, rule: Any, shape: tuple[int, int], features: int) -> None:
+        mask = (np.arange(shape[0]) < features).astype(np.float64)
+        self.oracles = [ORACLES[name](rule, mask) for _ in range(shape[1])]
+
+    def step(self, W: Vector, G: Vector, t: int, values: Vector) -> Vector:
+        columns = [o.step(W[:, k], G[:, k], t, float(values[k])) for k, o in enumerate(self.oracles)]
+        return np.array(columns).T
+
+    def read(self, W: Vector) -> Vector:
+        return np.array([o.read(W[:, k]) for k, o in enumerate(self.oracles)]).T
+
+
+class Grouped:
+    """The features in groups, the intercepts apart and without penalties."""
+
+    def __init__(self, name: str, rule: Any, shape: tuple[int, int], features: int) -> None:
+        self.features = features
+        self.inner = GROUPED[name](rule, (features, shape[1]))
+        self.free = Apart(name, rule.intercept(), (shape[0] - features, shape[1]), 0)
+
+    def step(self, W: Vector, G: Vector, t: int, values: Vector) -> Vector:
+        d = self.features
+        below = self.free.step(W[d:], G[d:], t, values)
+        return np.vstack([self.inner.step(W[:d], G[:d], t), below])
+
+    def read(self, W: Vector) -> Vector:
+        return W
+
+
+def run(name: str, rule: Any, head: Head, X: Vector, targets: Vector, importance: Vector, *,
+        intercept: bool = True, batch: int = 1) -> Trace:  # fmt: skip
+    """Pass once over the rows of X, `batch` of them a step, from zero weights."""
+    rows, features = X.shape
+    X = np.hstack([X, np.ones((rows, 1))]) if intercept else X
+    shape = (X.shape[1], head.count)
+    kind = Grouped if getattr(rule, "group", None) is not None and rule.group.grouped() else Apart
+    oracle: Any = kind(name, rule, shape, features)
+    W, losses = np.zeros(shape), np.zeros(rows)
+    for t, first in enumerate(range(0, rows, batch), 1):
+        G, total = np.zeros(shape), np.zeros(head.count)
+        for i in range(first, min(first + batch, rows)):
+            values, slopes = np.zeros(head.count), np.zeros(head.count)
+            losses[i] = head.joint.values_slopes(X[i] @ W, targets[i], values, slopes)
+            G += importance[i] * np.outer(X[i], slopes)
+            total += importance[i] * values
+        W = oracle.step(W, G, t, total)
+    read = oracle.read(W)
+    return Trace(read[:features], read[features:].sum(axis=0), losses)

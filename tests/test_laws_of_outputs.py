@@ -1,0 +1,226 @@
+"""Laws 1 to 4, 6 and 8 for models with many outputs and for steps on many examples, over the registry."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import many
+from tests.plain import not_compiled
+from tests.streams import LOSSES, RULES, Vector, domain_of, has_rate, labels_of, settings_of
+from tests.test_laws_of_state import make_small
+from thresher import parts
+from thresher.data.chunk import Chunk
+from thresher.learning import modelfile
+from thresher.learning.model import Model
+
+GROUPS = [
+    f"{rule},group={group}"
+    for group in ("l2", "linf")
+    for rule in (
+        "fobos:l1=0.05",
+        "fobos:l1=0.03,l2=0.3",
+        "adagrad-fobos:eta=0.2,l1=0.05",
+        "adagrad-fobos:eta=0.2,l1=0.05,l2=0.3,delta=0.1",
+    )
+]
+SPECS = [spec for name in RULES for spec in settings_of(name)]
+FIRST = [settings_of(name)[0] for name in RULES]
+JOINT = ["softmax", "softmax:smoothing=0.1", "crammer-singer"]
+CLASSES, FEATURES = 3, 8
+
+
+class Stream:
+    """Random examples of three classes, or of three numbers each; features at very different frequencies."""
+
+    def __init__(self, domain: str, seed: int = 0, rows: int = 60) -> None:
+        rng = np.random.default_rng(seed)
+        stored = rng.random((rows, FEATURES)) < np.minimum(1.0, 1.0 / np.arange(1, FEATURES + 1) ** 0.7)
+        X = np.where(stored, rng.uniform(-1, 1, stored.shape), 0.0).astype(np.float32)
+        score = X @ rng.normal(size=(FEATURES, CLASSES)) + 0.3 * rng.normal(size=(rows, CLASSES))
+        if domain == "classes":
+            labels = score.argmax(axis=1) + 1.0
+            self.targets = labels[:, np.newaxis] - 1
+        else:
+            labels = np.array([labels_of(domain, column, rng) for column in score.T]).T.astype(np.float32)
+            self.targets = labels.astype(np.float64)
+        importance = rng.choice([0.0, 0.25, 1.0, 1.0, 1.7], rows)
+        row, column = np.nonzero(stored)
+        indptr = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+        self.chunk = Chunk.from_csr(indptr, column, X[row, column], labels, importance)
+        self.X: Vector = X.astype(np.float64)
+        self.importance = self.chunk.weights.astype(np.float64)
+
+
+def stream_for(loss: str, outputs: str, **options: Any) -> Stream:
+    return Stream("classes" if outputs.startswith("classes") else domain_of(loss), **options)
+
+
+def model_of(spec: str, loss: str, outputs: str, **options: Any) -> Model:
+    rate = "power:0.2,10,0.5" if has_rate(spec) else None
+    options.setdefault("dtype", "float64")
+    return Model(spec, loss, outputs=outputs, rate=rate, **options)
+
+
+def check(model: Model, data: Stream, tolerance: float = 1e-10) -> None:
+    name = parts.part_name(type(model.rule))
+    expected = many.run(
+        name,
+        model.rule,
+        model.head,
+        data.X,
+        data.targets,
+        data.importance,
+        intercept=model.has_intercept,
+        batch=model.batch,
+    )
+    model.learn(data.chunk)
+    model.finish()
+    found = np.zeros((FEATURES, model.head.count))
+    keys, weights = model.weights()
+    if len(keys):
+        found[keys.astype(int)] = weights.reshape(len(keys), -1)
+    scale = max(1.0, np.abs(expected.weights).max(), np.abs(expected.intercepts).max(initial=0.0))
+    assert np.abs(found - expected.weights).max() <= tolerance * scale
+    assert np.abs(np.asarray(model.intercept) - expected.intercepts).max() <= tolerance * scale
+    assert model.tally.loss == pytest.approx(data.importance @ expected.losses, rel=10 * tolerance)
+    assert np.abs(expected.weights).max() > 1e-3 or np.ptp(expected.losses) > 1e-3, "nothing learned"
+
+
+# Law 1: all settings with all losses in plain Python, every rule compiled with one loss of many outputs.
+
+
+@pytest.mark.parametrize("loss", [*JOINT, *LOSSES])
+@pytest.mark.parametrize("spec", [*SPECS, *GROUPS])
+def test_lazy_is_eager(spec: str, loss: str) -> None:
+    outputs = f"classes:{CLASSES}" if loss in JOINT else f"values:{CLASSES}"
+    with not_compiled():
+        check(model_of(spec, loss, outputs), stream_for(loss, outputs, seed=1))
+
+
+@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "bare"])
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("spec", [*FIRST, *GROUPS])
+def test_one_versus_the_rest_is_eager(spec: str, loss: str, intercept: bool) -> None:
+    outputs = f"classes:{CLASSES}"
+    with not_compiled():
+        check(model_of(spec, loss, outputs, intercept=intercept), stream_for(loss, outputs, seed=2))
+
+
+@pytest.mark.parametrize("batch", [2, 7])
+@pytest.mark.parametrize("spec", [*SPECS, *GROUPS])
+def test_a_batch_is_one_step(spec: str, batch: int) -> None:
+    with not_compiled():
+        check(model_of(spec, "softmax", "classes:3", batch=batch), stream_for("softmax", "classes", seed=3))
+        if spec not in GROUPS:
+            check(model_of(spec, "logistic", "values:1", batch=batch), _first_output(seed=4))
+
+
+def _first_output(seed: int) -> Stream:
+    data = Stream("binary", seed)
+    chunk = data.chunk
+    data.targets = data.targets[:, :1]
+    data.chunk = Chunk.from_csr(chunk.indptr, chunk.keys, chunk.values, data.targets, chunk.weights)
+    return data
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("float32", 1e-4)])
+@pytest.mark.parametrize("spec", [*FIRST, *GROUPS])
+def test_compiled_loops_are_eager(spec: str, dtype: str, tolerance: float) -> None:
+    data = stream_for("softmax", "classes", seed=5, rows=300)
+    check(model_of(spec, "softmax", "classes:3", dtype=dtype), data, tolerance)
+
+
+@pytest.mark.parametrize("spec", ["fobos:l1=0.02", "fobos:l1=0.02,group=l2", "pegasos:l2=1"])
+def test_compiled_batches_are_eager(spec: str) -> None:
+    check(model_of(spec, "softmax", "classes:3", batch=4), stream_for("softmax", "classes", seed=6))
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("spec", ["sgd", "fobos:l1=0.02", "ftrl:alpha=0.2", "pegasos:l2=1"])
+def test_one_versus_the_rest_is_so_many_binary_models(spec: str, loss: str) -> None:
+    data = stream_for(loss, "classes", seed=7)
+    joint = model_of(spec, loss, "classes:3")
+    joint.learn(data.chunk)
+    chunk = data.chunk
+    for k in range(CLASSES):
+        labels = np.where(data.targets[:, 0] == k, 1.0, -1.0)
+        single = model_of(spec, loss, "one")
+        single.learn(Chunk.from_csr(chunk.indptr, chunk.keys, chunk.values, labels, chunk.weights))
+        assert np.allclose(single.predict(chunk), joint.predict(chunk)[:, k], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("group", ["l2", "linf"])
+@given(st.lists(st.floats(-3, 3), min_size=1, max_size=6), st.lists(st.floats(0, 1), max_size=5))
+def test_steps_without_gradients_are_one_of_the_summed_strength(
+    group: str, row: list[float], strengths: list[float]
+) -> None:
+    part = parts.make("group", group)
+    once = np.array(row)
+    part.together(once, float(np.sum(strengths)))
+    often = np.array(row)
+    for strength in strengths:
+        often = {"l2": many.prox_l2, "linf": many.prox_linf}[group](often, strength)
+    assert np.allclose(once, often, rtol=0, atol=1e-9)
+
+
+# Laws 2, 3, 4, 6, 8
+
+
+def fingerprint(model: Model) -> dict[str, bytes]:
+    return {name: np.ascontiguousarray(array).tobytes() for name, array in model.state().items()}
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+@pytest.mark.parametrize("store", ["growing", "direct", "hashed:10"])
+@pytest.mark.parametrize("spec", [*FIRST, *GROUPS])
+def test_neither_cutting_nor_stopping_nor_looking_changes_anything(
+    spec: str, store: str, batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_small(monkeypatch)
+    data = stream_for("softmax", "classes", seed=8, rows=40)
+    options = {"store": store, "batch": batch, "dtype": "float32"}
+    place = tmp_path / "model"
+    with not_compiled():
+        whole, cut = (model_of(spec, "softmax", "classes:3", **options) for _ in range(2))
+        whole.learn(data.chunk)
+        for lo, hi in pairwise([0, 1, 2, 17, 18, 33, 40]):
+            cut.learn(data.chunk.rows(lo, hi))
+            cut.predict(data.chunk)
+            modelfile.save(cut, place)
+            assert cut.readout().predict(data.chunk).tobytes() == cut.predict(data.chunk).tobytes()
+            cut, _ = modelfile.load(place)
+        assert fingerprint(cut) == fingerprint(whole)
+        readout, header = modelfile.load_readout(place)
+        assert readout.predict(data.chunk).tobytes() == whole.predict(data.chunk).tobytes()
+        assert header["nonzero"] == whole.nonzero == np.count_nonzero(readout.weights)
+        assert whole.examples == 40
+
+
+@pytest.mark.parametrize("spec", [*FIRST, *GROUPS])
+def test_the_store_changes_nothing(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = stream_for("softmax", "classes", seed=9)
+    make_small(monkeypatch)
+    found = []
+    with not_compiled():
+        for store in ("growing", "direct"):
+            model = model_of(spec, "softmax", "classes:3", store=store)
+            model.learn(data.chunk)
+            keys, weights = model.weights()
+            found.append((keys.tobytes(), weights.tobytes(), model.tally, model.features_seen))
+    assert found[0] == found[1]
+
+
+def test_a_feature_dies_for_all_outputs_and_frees_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_small(monkeypatch)
+    data = stream_for("softmax", "classes", seed=10, rows=200)
+    for group in ("l2", "linf"):
+        model = model_of(f"fobos:l1=0.4,group={group}", "softmax", "classes:3")
+        model.learn(data.chunk)
+        _, freed, _ = model.state()["counts"]
+        assert freed > FEATURES
+        assert (np.count_nonzero(model.weights()[1], axis=1) == CLASSES).all() or group == "linf"
