@@ -24,6 +24,7 @@ from thresher.parts.prox import soft, truncate
 OTHERS = {
     "logistic": ["positive=3"],
     "hinge": ["threshold=0"],
+    "perceptron": ["positive=3"],
     "squared-hinge": ["threshold=0.5"],
     "squared": ["scale=0.5"],
     "absolute": ["scale=2"],
