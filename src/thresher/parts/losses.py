@@ -31,8 +31,8 @@ class Logistic(NamedTuple):
         z = margin * sign
         e = math.exp(-abs(z))
         if z > 0:
-            return cost * math.log(1.0 + e), -cost * sign * e / (1.0 + e)
-        return cost * (math.log(1.0 + e) - z), -cost * sign / (1.0 + e)
+            return cost * math.log1p(e), -cost * sign * e / (1.0 + e)
+        return cost * (math.log1p(e) - z), -cost * sign / (1.0 + e)
 
     def link(self, margin):
         """Probability of the positive class."""
