@@ -25,7 +25,7 @@ class PaI(NamedTuple):
     -0.1
     """
 
-    C: float = 0.1
+    C: float = 0.3
     SLOTS = ("w",)
     CLOCK = ("unused",)
     LIMITS = {"C": "> 0"}

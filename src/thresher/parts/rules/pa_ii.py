@@ -26,7 +26,7 @@ class PaIi(NamedTuple):
     -0.25
     """
 
-    C: float = 0.1
+    C: float = 0.3
     SLOTS = ("w",)
     CLOCK = ("unused",)
     LIMITS = {"C": "> 0"}
