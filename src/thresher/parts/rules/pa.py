@@ -21,6 +21,7 @@ class Pa(NamedTuple):
     Owed by an untouched coordinate: nothing.
 
     Known weakness: one wrong label is learned as eagerly as a right one; see `pa-i` and `pa-ii`.
+    And a loss of 0 moves nothing: with the loss `perceptron` weights of zero are never left.
 
     Reference: Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (JMLR 2006), Figure 1; `eta` is the
     relaxation of Agmon (1954).
