@@ -40,6 +40,15 @@ def _advance(self, w, g, t, value):
     return _bare(_CLASSES[self.instance_class].step)
 
 
+def look(self, x, margin, slope, importance):
+    raise NotImplementedError
+
+
+@overload(look)
+def _look(self, x, margin, slope, importance):
+    return _bare(_CLASSES[self.instance_class].look)
+
+
 @overload(oracles._soft)
 def _soft(v, a):
     return _bare(oracles._soft)
@@ -58,6 +67,7 @@ def _steps(frame, loss, X, y, importance, w):
         for j in range(len(w)):
             margin += w[j] * x[j]
         value, slope = value_slope(loss, margin, y[i])
+        look(frame, x, margin, slope, importance[i])
         w = advance(frame, w, importance[i] * slope * x, i + 1, importance[i] * value)
     return w
 

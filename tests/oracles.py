@@ -10,35 +10,19 @@ intercept, and each penalty is multiplied by it.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
-
-
-class Loss(Protocol):
-    def value_slope(self, margin: float, y: float) -> tuple[float, float]: ...
+from tests.oracle_base import Loss as Loss
+from tests.oracle_base import Oracle as Oracle
+from tests.oracle_base import Vector as Vector
+from tests.oracles_margin import MARGIN_ORACLES
 
 
 def _soft(v: Vector, a: Vector | float) -> Vector:
     """sign(v) · max(|v| − a, 0)."""
     return np.sign(v) * np.maximum(np.abs(v) - a, 0.0)
-
-
-class Oracle:
-    """One recursion; `step` maps w_t to w_{t+1}, `read` gives the weights that are reported at the end."""
-
-    def __init__(self, rule: Any, mask: Vector) -> None:
-        self.rule = rule
-        self.mask = mask
-
-    def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
-        raise NotImplementedError
-
-    def read(self, w: Vector) -> Vector:
-        return w
 
 
 class Sgd(Oracle):
@@ -234,6 +218,7 @@ ORACLES: dict[str, type[Oracle]] = {
     "adagrad-rda": AdagradRda,
     "ftrl": Ftrl,
     "pegasos": Pegasos,
+    **MARGIN_ORACLES,
 }
 
 
@@ -274,6 +259,7 @@ def run(
     for i in range(rows):
         margins[i] = w @ X[i]
         losses[i], slope = loss.value_slope(float(margins[i]), float(y[i]))
+        oracle.look(X[i], float(margins[i]), slope, float(importance[i]))
         w = oracle.step(w, importance[i] * slope * X[i], i + 1, float(importance[i] * losses[i]))
         if path is not None:
             path[i + 1] = w[:features]

@@ -44,12 +44,21 @@ SETTINGS: dict[str, list[str]] = {
     "adagrad-fobos": ["eta=0.2,l1=0.1", "eta=0.2,l1=0.05,l2=0.3,delta=0.1", "eta=0.1,l1=0,l2=0,delta=0"],
     "adagrad-rda": ["eta=0.2,l1=0.05", "eta=0.2,l1=0.02,l2=0.05,delta=0.1", "eta=0.1,l1=0.01,delta=0"],
     "ftrl": ["alpha=0.2,beta=0,l1=0,l2=0", "alpha=0.2,l1=0.3,l2=0.5", "alpha=0.1,beta=0,l1=0.1"],
+    "pa": ["eta=0.5"],
+    "pa-i": ["C=0.01", "C=3"],
+    "pa-ii": ["C=0.01", "C=3"],
+    "arow": ["r=0.1", "r=20"],
+    "cw": ["eta=0.6", "eta=0.99"],
+    "scw": ["C=0.05", "C=3,eta=0.7"],
+    "scw-ii": ["C=0.05", "C=3,eta=0.7"],
     "pegasos": ["l2=1,project=false", "l2=1,skip_correct=true", "l2=2,project=false,skip_correct=true"],
 }
 # What a rule needs beside its penalties so that a short stream of any loss does not blow it up.
 CALM = {
     "pegasos": {"l2": 1.0},
     "ftrl": {"alpha": 0.2},
+    "perceptron": {"eta": 0.1},
+    "averaged-perceptron": {"eta": 0.1},
     "adagrad-fobos": {"eta": 0.2},
     "adagrad-rda": {"eta": 0.2},
 }

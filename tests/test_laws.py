@@ -78,7 +78,8 @@ def test_every_rule_has_an_oracle_and_settings_that_name_it(name: str) -> None:
 def test_lazy_is_eager(spec: str, loss: str, intercept: bool) -> None:
     data = stream(seed=1, domain=domain_of(loss))
     expected = check(model_of(spec, loss, intercept=intercept), data, EXACT)
-    assert np.abs(expected.weights).max() > 1e-3 or np.abs(expected.margins).max() > 1e-3, "nothing learned"
+    learned = np.abs(expected.weights).max() > 1e-3 or np.abs(expected.margins).max() > 1e-3
+    assert learned or not expected.losses.any(), "nothing learned"
 
 
 @pytest.mark.parametrize("rate", sorted(RATES))

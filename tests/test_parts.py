@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
+from scipy.stats import poisson
 
 import thresher
 from tests.streams import LOSSES, RATES
@@ -24,6 +25,7 @@ from thresher.parts.prox import soft, truncate
 OTHERS = {
     "logistic": ["positive=3"],
     "hinge": ["threshold=0"],
+    "perceptron": ["positive=3"],
     "squared-hinge": ["threshold=0.5"],
     "squared": ["scale=0.5"],
     "absolute": ["scale=2"],
@@ -67,6 +69,19 @@ def test_losses_are_convex_and_lie_above_their_tangents(loss: Any, data: st.Data
 
 
 @losses
+@given(st.data())
+def test_no_loss_is_negative(loss: Any, data: st.DataObject) -> None:
+    p, y = data.draw(MARGINS), data.draw(LABELS[loss.DOMAIN])
+    assert loss.value_slope(p, y)[0] >= 0
+
+
+@given(MARGINS, st.integers(0, 6))
+def test_poissons_loss_is_likelihood_lost(margin: float, y: int) -> None:
+    lost = poisson.logpmf(y, max(y, 1e-300)) - poisson.logpmf(y, math.exp(margin - 1))
+    assert parts.make("loss", "poisson:offset=-1").value_slope(margin, float(y))[0] == pytest.approx(lost)
+
+
+@losses
 @given(MARGINS)
 def test_both_negative_labels_are_one_and_margins_are_pushed_to_their_side(loss: Any, margin: float) -> None:
     assert loss.DOMAIN in labels.DOMAINS
@@ -74,6 +89,11 @@ def test_both_negative_labels_are_one_and_margins_are_pushed_to_their_side(loss:
         assert loss.value_slope(margin, 0.0) == loss.value_slope(margin, -1.0)
         assert loss.value_slope(margin, 1.0)[1] <= 0 <= loss.value_slope(margin, -1.0)[1]
         assert loss.value_slope(-2.0, 1.0)[1] < 0 < loss.value_slope(2.0, -1.0)[1]
+
+
+def test_the_perceptrons_loss_leaves_weights_of_zero() -> None:
+    loss = parts.make("loss", "perceptron")
+    assert [loss.value_slope(0.0, y) for y in (1.0, -1.0)] == [(0.0, -1.0), (0.0, 1.0)]
 
 
 ESTIMATED = {"logistic": 0.75, "poisson": 2.0, "squared": 3.0, "absolute": 2.0, "quantile": 2.0, "huber": 2.0}

@@ -201,6 +201,20 @@ def _gauge(self, S, j, x, now):
     return _method(self, "gauge")
 
 
+def assess(self, margin, importance, value, slope, size, clock):
+    """Note in the clock what the steps of an example need to know of it as a whole.
+
+    Asked before `gain`, of the rule and of the intercept's, each with its own clock. `margin` is the
+    whole one, intercept included; `value` and `slope` are multiplied by `importance`.
+    """
+    self.assess(margin, importance, value, slope, size, clock)
+
+
+@_verb(assess)
+def _assess(self, margin, importance, value, slope, size, clock):
+    return _method(self, "assess")
+
+
 def gain(self, margin, value, slope, size, clock):
     """The slope to step with, once margin (without intercept), loss and gauge of the row are known.
 

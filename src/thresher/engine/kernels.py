@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.jit import (
+    assess,
     constrain,
     gain,
     gauge,
@@ -40,6 +41,23 @@ def count(tally, importance, value, margin):
     tally[LOSS_SUM] += importance * value
     tally[WEIGHT_SUM] += importance
     tally[LAST_MARGIN] = margin
+
+
+@scalar
+def aim(rule, free, margin, b, importance, value, slope, size, clock, bclock):
+    """The slope to step with; `margin` is without the intercept `b`."""
+    assess(rule, float(margin + b), importance, value, slope, size, clock)
+    assess(free, float(margin + b), importance, value, slope, size, bclock)
+    return gain(rule, margin, value, slope, size, clock)
+
+
+@scalar
+def move(narrow, free_narrow, S, now, B, bnow, rows, values, scratch, begin, end, b, slope):
+    """Step every coordinate of an example from its settled weight, held in `scratch` and `b`."""
+    for p in range(begin, end):
+        step(narrow, S, rows[p], scratch[p - begin], values[p], slope, now)
+    if B.shape[0] > 0:
+        step(free_narrow, B, 0, b, S.dtype.type(1), slope, bnow)
 
 
 @scalar
@@ -70,8 +88,8 @@ def learn(
     """
     scratch = np.empty(longest, S.dtype)
     marking, marks = seen.size > 0, np.uint64(seen.size)
-    now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
     for i in range(lo, hi):
+        now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
         begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])  # unsigned: no wrap-around test
         margin, size, b = S.dtype.type(0), S.dtype.type(0), S.dtype.type(0)
         for p in range(begin, end):
@@ -92,16 +110,15 @@ def learn(
             return i
         importance = float(weights[i])
         count(tally, importance, value, margin + b)
-        slope = S.dtype.type(gain(rule, margin, value * importance, slope * importance, size, clock))
-        if slope != 0:
-            now = snapshot(rule, clock, S)
-            for p in range(begin, end):
-                step(narrow, S, rows[p], scratch[p - begin], values[p], slope, now)
-            if B.shape[0] > 0:
-                step(free_narrow, B, 0, b, S.dtype.type(1), slope, bnow)
-        constrain(rule, S, rows, begin, end if slope != 0 else begin, clock)
+        value, slope = value * importance, slope * importance
+        slope = S.dtype.type(aim(rule, free, margin, b, importance, value, slope, size, clock, bclock))
+        if slope == 0:
+            end = begin  # no row is written
+        else:
+            now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
+            move(narrow, free_narrow, S, now, B, bnow, rows, values, scratch, begin, end, b, slope)
+        constrain(rule, S, rows, begin, end, clock)
         end_example(rule, free, S, clock, bclock)
-        now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
     return hi
 
 

@@ -25,6 +25,10 @@ def _plain_gauge(self, S, j, x, now):  # type: ignore[no-untyped-def]
     return 0.0
 
 
+def _plain_assess(self, margin, importance, value, slope, size, clock):  # type: ignore[no-untyped-def]
+    pass
+
+
 def _plain_gain(self, margin, value, slope, size, clock):  # type: ignore[no-untyped-def]
     return slope
 
@@ -93,6 +97,7 @@ PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
         "grouped": ("", _no),
         "tick": ("clock", _plain_tick),
         "gauge": ("S j x now", _plain_gauge),
+        "assess": ("margin importance value slope size clock", _plain_assess),
         "gain": ("margin value slope size clock", _plain_gain),
         "constrain": ("S rows begin end clock", _plain_constrain),
         "relocate": ("S count clock", _plain_relocate),
@@ -187,6 +192,7 @@ _LIMITS: dict[str, Callable[[float], bool]] = {
     "> 0": lambda v: v > 0,
     "in [0, 1]": lambda v: 0 <= v <= 1,
     "in (0, 1)": lambda v: 0 < v < 1,
+    "in (0.5, 1)": lambda v: 0.5 < v < 1,
     "a whole number >= 1": lambda v: v >= 1 and v == math.floor(v),
     "any number": lambda v: True,
 }

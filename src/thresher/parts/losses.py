@@ -31,8 +31,8 @@ class Logistic(NamedTuple):
         z = margin * sign
         e = math.exp(-abs(z))
         if z > 0:
-            return cost * math.log(1.0 + e), -cost * sign * e / (1.0 + e)
-        return cost * (math.log(1.0 + e) - z), -cost * sign / (1.0 + e)
+            return cost * math.log1p(e), -cost * sign * e / (1.0 + e)
+        return cost * (math.log1p(e) - z), -cost * sign / (1.0 + e)
 
     def link(self, margin):
         """Probability of the positive class."""
@@ -42,7 +42,7 @@ class Logistic(NamedTuple):
 
 @part("loss")
 class Hinge(NamedTuple):
-    """max(0, threshold - y p), y = +1 or -1 (threshold = 0: the perceptron's).
+    """max(0, threshold - y p), y = +1 or -1.
 
     >>> Hinge().value_slope(0.25, -1.0)
     (1.25, 1.0)
@@ -58,6 +58,30 @@ class Hinge(NamedTuple):
         if gap > 0:
             return gap, -sign
         return 0.0, 0.0
+
+
+@part("loss")
+class Perceptron(NamedTuple):
+    """max(0, -y p), y = +1 or -1, times `positive` for positive examples.
+
+    The slope at the kink p = 0 is -y: a prediction of zero is a mistake, or weights of zero would
+    never be left.
+
+    >>> Perceptron().value_slope(0.0, 1.0)
+    (0.0, -1.0)
+    """
+
+    positive: float = 1.0
+    DOMAIN = "binary"
+    LIMITS = {"positive": "> 0"}
+
+    def value_slope(self, margin, y):
+        """Loss and slope."""
+        sign = 1.0 if y > 0 else -1.0
+        cost = self.positive if y > 0 else 1.0
+        if sign * margin > 0:
+            return 0.0, 0.0
+        return cost * abs(margin), -cost * sign
 
 
 @part("loss")
@@ -160,12 +184,14 @@ class Huber(NamedTuple):
 
 @part("loss")
 class Poisson(NamedTuple):
-    """exp(p + offset) - y (p + offset) for counts y >= 0, log link; log(y!) is left out.
+    """Half the deviance: y log(y / mean) - y + mean, mean = exp(p + offset), for counts y >= 0.
 
-    `offset` is the logarithm of an exposure that all examples share.
+    The negative logarithm of the likelihood less its least value, so that no loss is negative: rules
+    that step as far as the loss is high need that. `offset` is the logarithm of an exposure that all
+    examples share.
 
-    >>> Poisson().value_slope(0.0, 2.0)
-    (1.0, -1.0)
+    >>> Poisson().value_slope(0.0, 2.0)  # 2 log(2) - 1
+    (0.3862943611198906, -1.0)
     """
 
     offset: float = 0.0
@@ -174,8 +200,12 @@ class Poisson(NamedTuple):
 
     def value_slope(self, margin, y):
         """Loss and slope."""
-        mean = math.exp(margin + self.offset)
-        return mean - y * (margin + self.offset), mean - y
+        if y == 0:
+            mean = math.exp(margin + self.offset)
+            return mean, mean
+        excess = margin + self.offset - math.log(1.0 * y)  # in float64 even where y is a float32
+        surplus = math.expm1(excess)  # mean / y - 1: no digits are lost near the best margin
+        return y * (surplus - excess), y * surplus
 
     def link(self, margin):
         """The expected count."""

@@ -60,7 +60,7 @@ class Pegasos(NamedTuple):
         """
         shrink = 1.0 - 1.0 / clock[0]
         if self.skip_correct and value == 0.0:
-            shrink = 1.0
+            shrink, slope = 1.0, 0.0
         eta = 1.0 / (self.l2 * clock[0])
         clock[2] = shrink * shrink * clock[2] - eta * slope * (2.0 * shrink * margin - eta * slope * size)
         if clock[0] > 1.0:

@@ -1,0 +1,56 @@
+"""The perceptron's average."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from thresher.engine.registry import part
+from thresher.parts.rules.perceptron import Perceptron
+
+
+@part("rule")
+class AveragedPerceptron(NamedTuple):
+    """Learns as `perceptron`, predicts with (w_1 + ... + w_T) / T, the mean of all weights so far.
+
+    w_t are the weights that example t was predicted with, so every example counts once, whether it
+    was a mistake or not. The progressive loss is that of w_t.
+
+    Owed by an untouched coordinate: nothing. The change d_s made by example s is in w_t for all
+    t > s, so the mean is w_{T+1} - (1/T) sum of s d_s, and a row holds w and that sum, in float64.
+
+    Reference: Freund and Schapire (Machine Learning 1999), the average in place of the vote;
+    the mean is that of Langford, Li and Zhang (JMLR 2009), theorem 3.2.
+
+    >>> AveragedPerceptron().clock0()  # t
+    array([1.])
+    """
+
+    eta: float = 1.0
+    SLOTS = ("w", "moments")
+    CLOCK = ("t",)
+    LIMITS = {"eta": "> 0"}
+    DTYPE = "float64"
+    weight, gain = Perceptron.weight, Perceptron.gain
+
+    def clock0(self):
+        """T."""
+        return np.ones(1)
+
+    def step(self, S, j, w, x, slope, now):
+        """The step, and its share of the sum."""
+        S[j, 0] = w - slope * x
+        S[j, 1] -= now[0] * slope * x
+
+    def shown(self, S, j, w, now):
+        """The mean of the weights that predicted."""
+        return w - S[j, 1] / (now[0] - 1.0) if now[0] > 1.0 else w
+
+    def tick(self, clock):
+        """On to the next example."""
+        clock[0] += 1.0
+
+    def idle(self, S, j, w):
+        """No change is in the mean."""
+        return w == 0.0 and S[j, 1] == 0.0

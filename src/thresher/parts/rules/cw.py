@@ -1,0 +1,62 @@
+"""Confidence-weighted learning, with a diagonal covariance."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from thresher.engine.registry import part
+from thresher.parts.confidence import multiplier, precision
+from thresher.parts.rules.arow import Arow
+
+
+@part("rule")
+class Cw(NamedTuple):
+    """w' = w + alpha y V x, then 1 / V += k x^2, so that y <w', x> = phi sqrt(x'V'x), phi = Phi^-1(eta).
+
+    V is the diagonal of variances, 1 at first. With p = <w, x> and v = x'Vx, alpha and k = alpha phi /
+    sqrt(u) are those of the smallest change in Kullback-Leibler divergence after which the example is
+    classified rightly with probability eta, u the variance x'V'x of the full matrix V'; of its inverse
+    only the diagonal is kept. No change where y p >= phi sqrt(v).
+
+    Of the loss only the sign of its slope is used, for y = -sign(slope): take one whose slope tells
+    the label at every margin, such as `logistic`. Where the slope is 0 nothing is learned; an importance
+    changes nothing, unless it is 0. With losses for regression margins are pushed past zero on the
+    label's side of the prediction: defined, but of no use. The intercept is a feature of value 1.
+
+    Owed by an untouched coordinate: nothing. A row holds w and q = 1 / V - 1, in float64, since the
+    variance of a mistaken margin is about squared.
+
+    Known weakness: that squaring. With wrong labels variances soon vanish and learning ends (below
+    x'Vx = 2^-100 it stops); `scw` and `arow` are for such data.
+
+    Reference: Crammer, Dredze and Pereira (NIPS 2008), the convex constraint on the standard
+    deviation; Dredze, Crammer and Pereira (ICML 2008).
+
+    >>> Cw(eta=0.9).clock0().round(3)  # k, alpha, phi
+    array([0.   , 0.   , 1.282])
+    """
+
+    eta: float = 0.9
+    SLOTS = ("w", "q")
+    CLOCK = ("k", "alpha", "phi")
+    LIMITS = {"eta": "in (0.5, 1)"}
+    DTYPE = "float64"
+    weight, gauge, step, idle = Arow.weight, Arow.gauge, Arow.step, Arow.idle
+
+    def clock0(self):
+        """K and alpha of the example, Phi^-1(eta)."""
+        return np.array([0.0, 0.0, NormalDist().inv_cdf(self.eta)])
+
+    def assess(self, margin, importance, value, slope, size, clock):
+        """Alpha and k."""
+        m, v = -margin * math.copysign(1.0, slope), 1.0 * size
+        clock[1] = multiplier(m, v, v, clock[2])
+        clock[0] = precision(clock[1], v, clock[2])
+
+    def gain(self, margin, value, slope, size, clock):
+        """Minus y times alpha."""
+        return math.copysign(clock[1], slope) if slope != 0.0 else 0.0

@@ -1,0 +1,61 @@
+"""Passive-aggressive."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from thresher.engine.registry import part
+
+
+@part("rule")
+class Pa(NamedTuple):
+    """w' = w - eta l / (s^2 |x|^2) s x, l the loss and s its slope: with eta = 1, s <w' - w, x> = -l.
+
+    With the hinge loss (recommended; `absolute` for regression) this is tau = l / |x|^2, the smallest
+    change after which the example has no loss. With any other loss it is so for the tangent of the
+    loss. An importance changes nothing, unless it is 0. The intercept is a feature of value 1 and
+    counts in |x|^2.
+
+    Owed by an untouched coordinate: nothing.
+
+    Known weakness: one wrong label is learned as eagerly as a right one; see `pa-i` and `pa-ii`.
+    And a loss of 0 moves nothing: with the loss `perceptron` weights of zero are never left.
+
+    Reference: Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (JMLR 2006), Figure 1; `eta` is the
+    relaxation of Agmon (1954).
+
+    >>> Pa().gain(0.5, 0.5, -1.0, 2.0, None)  # half the loss, since |x|^2 = 2
+    -0.25
+    """
+
+    eta: float = 1.0
+    SLOTS = ("w",)
+    CLOCK = ("unused",)
+    LIMITS = {"eta": "> 0"}
+
+    def clock0(self):
+        """Nothing is shared."""
+        return np.zeros(1)
+
+    def weight(self, S, j, now):
+        """Weight of row j."""
+        return S[j, 0]
+
+    def gauge(self, S, j, x, now):
+        """|x|^2."""
+        return x * x
+
+    def gain(self, margin, value, slope, size, clock):
+        """The slope times tau."""
+        area = slope * size
+        return self.eta * value / area if area != 0.0 else 0.0
+
+    def step(self, S, j, w, x, slope, now):
+        """The step."""
+        S[j, 0] = w - slope * x
+
+    def idle(self, S, j, w):
+        """A zero weight is all there is."""
+        return w == 0.0

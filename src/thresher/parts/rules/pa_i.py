@@ -1,0 +1,40 @@
+"""Passive-aggressive with a longest step."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from thresher.engine.registry import part
+from thresher.parts.rules.pa import Pa
+
+
+@part("rule")
+class PaI(NamedTuple):
+    """w' = w - min(C, f / (g^2 |x|^2)) g x, f the loss and g its slope, both times the importance.
+
+    w' minimises |w' - w|^2 / 2 + C max(0, f + g <w' - w, x>). With the hinge loss (recommended;
+    `absolute` for regression) that is tau = min(C, l / |x|^2), and an importance makes C that many
+    times as large. With other losses the tangent stands for the loss. The intercept is a feature of
+    value 1.
+
+    Owed by an untouched coordinate: nothing.
+
+    Reference: Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (JMLR 2006), section 3, PA-I.
+
+    >>> PaI(C=0.1).gain(0.5, 0.5, -1.0, 2.0, None)
+    -0.1
+    """
+
+    C: float = 0.3
+    SLOTS = ("w",)
+    CLOCK = ("unused",)
+    LIMITS = {"C": "> 0"}
+    clock0, weight, gauge, step, idle = Pa.clock0, Pa.weight, Pa.gauge, Pa.step, Pa.idle
+
+    def gain(self, margin, value, slope, size, clock):
+        """The slope times tau."""
+        area = slope * size
+        if area == 0.0:
+            return 0.0
+        whole = value / area
+        return whole if abs(whole) < self.C * abs(slope) else self.C * slope

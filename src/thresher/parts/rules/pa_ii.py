@@ -1,0 +1,39 @@
+"""Passive-aggressive with a penalty on the square of what is left of the loss."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from thresher.engine.registry import part
+from thresher.parts.rules.pa import Pa
+
+
+@part("rule")
+class PaIi(NamedTuple):
+    """w' = w - f / (|g| |x|^2 + 1 / (2C)) sign(g) x, f the loss and g its slope, times the importance.
+
+    w' minimises |w' - w|^2 / 2 + (C / |g|) max(0, f + g <w' - w, x>)^2. With the hinge loss
+    (recommended; `absolute` for regression) |g| is the importance and f that many times the hinge l:
+    tau = l / (|x|^2 + 1 / (2C)), and an importance makes C that many times as large, as in `pa-i`.
+    With other losses the tangent stands for the loss. The intercept is a feature of value 1.
+
+    Owed by an untouched coordinate: nothing.
+
+    Reference: Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (JMLR 2006), section 3, PA-II.
+
+    >>> PaIi(C=0.5).gain(0.5, 0.5, -1.0, 1.0, None)
+    -0.25
+    """
+
+    C: float = 0.3
+    SLOTS = ("w",)
+    CLOCK = ("unused",)
+    LIMITS = {"C": "> 0"}
+    clock0, weight, gauge, step, idle = Pa.clock0, Pa.weight, Pa.gauge, Pa.step, Pa.idle
+
+    def gain(self, margin, value, slope, size, clock):
+        """The slope's sign times how far to go."""
+        if slope == 0.0:
+            return 0.0
+        return math.copysign(value / (abs(slope) * size + 0.5 / self.C), slope)

@@ -1,0 +1,37 @@
+"""The perceptron."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from thresher.engine.registry import part
+from thresher.parts.rules.pa import Pa
+
+
+@part("rule")
+class Perceptron(NamedTuple):
+    """w' = w - eta s x, s the slope of the loss times the importance.
+
+    With the loss `perceptron` (recommended) that is w + eta y x on a mistake, a margin of 0 being
+    one; eta then changes no prediction. The intercept is a feature of value 1.
+
+    Owed by an untouched coordinate: nothing.
+
+    Known weakness: on data that no weights separate it never comes to rest; see
+    `averaged-perceptron`.
+
+    Reference: Rosenblatt (1958); the bound on its mistakes: Novikoff (1962).
+
+    >>> Perceptron().gain(0.0, 0.0, -1.0, 2.0, None)
+    -1.0
+    """
+
+    eta: float = 1.0
+    SLOTS = ("w",)
+    CLOCK = ("unused",)
+    LIMITS = {"eta": "> 0"}
+    clock0, weight, step, idle = Pa.clock0, Pa.weight, Pa.step, Pa.idle
+
+    def gain(self, margin, value, slope, size, clock):
+        """The slope times eta."""
+        return self.eta * slope

@@ -1,0 +1,41 @@
+"""Soft confidence-weighted learning, with a diagonal covariance."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from thresher.engine.registry import part
+from thresher.parts.confidence import multiplier, precision
+from thresher.parts.rules.cw import Cw
+
+
+@part("rule")
+class Scw(NamedTuple):
+    """The step of `cw` with alpha <= C: a wrong label moves the weights no further than that (SCW-I).
+
+    (w', V') minimises KL(N(w', V'), N(w, V)) + C max(0, phi sqrt(x'V'x) - y <w', x>); an importance c
+    makes C into c C. As in `cw`, of the matrix of inverse variances only the diagonal is kept; of
+    the loss only the sign of its slope is used, so take `logistic`; and losses for regression
+    are of no use.
+
+    Owed by an untouched coordinate: nothing. A row holds w and q = 1 / V - 1.
+
+    Reference: Wang, Zhao and Hoi (ICML 2012), SCW-I, Proposition 1.
+
+    >>> Scw(C=0.5, eta=0.9).clock0().round(3)  # k, alpha, phi
+    array([0.   , 0.   , 1.282])
+    """
+
+    C: float = 1.0
+    eta: float = 0.9
+    SLOTS = ("w", "q")
+    CLOCK = ("k", "alpha", "phi")
+    LIMITS = {"C": "> 0", "eta": "in (0.5, 1)"}
+    clock0, weight, gauge, gain, step, idle = Cw.clock0, Cw.weight, Cw.gauge, Cw.gain, Cw.step, Cw.idle
+
+    def assess(self, margin, importance, value, slope, size, clock):
+        """Alpha and k."""
+        m, v = -margin * math.copysign(1.0, slope), 1.0 * size
+        clock[1] = min(self.C * importance, multiplier(m, v, v, clock[2]))
+        clock[0] = precision(clock[1], v, clock[2])

@@ -1,0 +1,29 @@
+"""What every dense recursion is: see `tests.oracles`."""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+class Loss(Protocol):
+    def value_slope(self, margin: float, y: float) -> tuple[float, float]: ...
+
+
+class Oracle:
+    """One recursion; `step` maps w_t to w_{t+1}, `read` gives the weights that are reported at the end."""
+
+    def __init__(self, rule: Any, mask: Vector) -> None:
+        self.rule = rule
+        self.mask = mask
+
+    def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
+        raise NotImplementedError
+
+    def look(self, x: Vector, margin: float, slope: float, importance: float) -> None:
+        """Before `step`: what of the example its gradient does not tell; slope without importance."""
+
+    def read(self, w: Vector) -> Vector:
+        return w

@@ -1,0 +1,275 @@
+"""What the papers on margins prove: passive-aggressive, perceptron, AROW and confidence-weighted rules."""
+
+from collections.abc import Callable
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from tests.oracles import Vector
+from tests.streams import Stream, model_of, read_weights, stream, stream_of
+from thresher.learning.model import Model
+
+FEATURES = 6
+
+
+def separable(seed: int, rows: int = 300, noise: float = 0.0) -> tuple[Stream, Vector]:
+    """Examples, and weights u under which every hinge loss is zero, but for labels turned by `noise`."""
+    rng = np.random.default_rng(seed)
+    u = 3.0 * rng.normal(size=FEATURES)
+    X = rng.uniform(-1, 1, (4 * rows, FEATURES)) * (rng.random((4 * rows, FEATURES)) < 0.6)
+    X = X.astype(np.float32).astype(np.float64)
+    X = X[np.abs(X @ u) >= 1][:rows]
+    y = np.sign(X @ u) * np.where(rng.random(len(X)) < noise, -1, 1)
+    return stream_of(X, X != 0, y, np.ones(len(y))), u
+
+
+def margins_of(model: Model, data: Stream) -> Vector:
+    """Margin of each example times its label, before it was learned from."""
+    margins = np.zeros(len(data.y))
+    for i in range(len(data.y)):
+        model.learn(data.chunk, i, i + 1)
+        margins[i] = data.y[i] * model.last_margin
+    return margins
+
+
+def hinge(margins: Vector) -> Vector:
+    return np.maximum(0.0, 1.0 - margins)
+
+
+def bare(spec: str, loss: str) -> Model:
+    return model_of(spec, loss, intercept=False)
+
+
+# Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (JMLR 2006)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pa_theorem_2_on_separable_data(seed: int) -> None:
+    """Sum of squared hinge losses <= R^2 |u|^2."""
+    data, u = separable(seed)
+    losses = hinge(margins_of(bare("pa", "hinge"), data))
+    radius2 = (data.X**2).sum(axis=1).max()
+    assert 1 < losses @ losses <= radius2 * (u @ u)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
+def test_pa_i_theorem_4(C: float, noise: float) -> None:
+    """Mistakes <= max(R^2, 1/C) (|u|^2 + 2C sum of u's hinge losses)."""
+    data, u = separable(7, noise=noise)
+    margins = margins_of(bare(f"pa-i:C={C}", "hinge"), data)
+    left = hinge(data.y * (data.X @ u)).sum()
+    radius2 = (data.X**2).sum(axis=1).max()
+    assert 0 < (margins <= 0).sum() <= max(radius2, 1 / C) * (u @ u + 2 * C * left)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
+def test_pa_ii_theorem_5(C: float, noise: float) -> None:
+    """Sum of squared hinge losses <= (R^2 + 1/(2C)) (|u|^2 + 2C sum of u's squared ones)."""
+    data, u = separable(8, noise=noise)
+    losses = hinge(margins_of(bare(f"pa-ii:C={C}", "hinge"), data))
+    left = (hinge(data.y * (data.X @ u)) ** 2).sum()
+    radius2 = (data.X**2).sum(axis=1).max()
+    assert 1 < losses @ losses <= (radius2 + 1 / (2 * C)) * (u @ u + 2 * C * left)
+
+
+STEPS: dict[str, Callable[[Vector, float], Any]] = {
+    "pa": lambda moved, loss: 0.5 * moved @ moved + 1e7 * loss**2,  # a constraint, as good as
+    "pa-i:C=0.3": lambda moved, loss: 0.5 * moved @ moved + 0.3 * loss,
+    "pa-ii:C=0.3": lambda moved, loss: 0.5 * moved @ moved + 0.3 * loss**2,
+}
+
+
+@pytest.mark.parametrize("spec", STEPS)
+@pytest.mark.parametrize("loss", ["hinge", "absolute"])
+def test_each_pa_step_minimises_what_it_is_defined_by(spec: str, loss: str) -> None:
+    """No small change of w' lowers |w' - w|^2 / 2 plus C times the loss, or its square."""
+    data = stream(41, 60, 6, "binary" if loss == "hinge" else "real", weighted=False)
+    model, before = bare(spec, loss), np.zeros(6)
+    for i in range(len(data.y)):
+        model.learn(data.chunk, i, i + 1)
+        after, x = read_weights(model, 6), data.X[i]
+
+        def cost(w: Vector, x: Vector = x, before: Vector = before, y: float = data.y[i]) -> Any:
+            return STEPS[spec](w - before, model.loss.value_slope(float(w @ x), y)[0])
+
+        for change in (x, -x, np.eye(6)[i % 6]):
+            for size in (1e-3, -1e-3):
+                assert cost(after) <= cost(after + size * change) + 1e-9
+        before = after
+
+
+def test_an_importance_multiplies_c() -> None:
+    """PA-I and PA-II: twice the importance is twice the C; PA, a constraint, takes no notice."""
+    data = stream(42, 100, 6, weighted=False)
+    heavy = stream_of(data.X, data.X != 0, data.y, np.full(100, 2.0))
+    for once, twice in (("pa", "pa"), ("pa-i:C=0.4", "pa-i:C=0.2"), ("pa-ii:C=0.4", "pa-ii:C=0.2")):
+        ours, theirs = bare(once, "hinge"), bare(twice, "hinge")
+        ours.learn(data.chunk)
+        theirs.learn(heavy.chunk)
+        assert np.abs(read_weights(ours, 6) - read_weights(theirs, 6)).max() <= 1e-13
+
+
+# The perceptron
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_novikoffs_bound_on_mistakes(seed: int) -> None:
+    """At most (R / gamma)^2 mistakes, however often the examples come; then never another."""
+    data, u = separable(seed)
+    model = bare("perceptron", "perceptron")
+    gamma = (data.y * (data.X @ u)).min() / np.sqrt(u @ u)
+    passes = [int((margins_of(model, data) <= 0).sum()) for _ in range(60)]
+    assert 2 < sum(passes) <= (data.X**2).sum(axis=1).max() / gamma**2
+    assert passes[-1] == 0
+    assert (data.y * model.predict(data.chunk) > 0).all()
+
+
+def test_the_size_of_a_step_changes_no_prediction_of_the_perceptron() -> None:
+    data = stream(43, 200, 6, weighted=False)
+    one, four = bare("perceptron", "perceptron"), bare("perceptron:eta=4", "perceptron")
+    assert np.array_equal(4 * margins_of(one, data), margins_of(four, data))
+
+
+@pytest.mark.parametrize("store", ["growing", "direct"])
+def test_the_averaged_perceptron_reads_as_the_mean_of_the_weights_that_predicted(store: str) -> None:
+    data = stream(44, 200, 6, weighted=False)
+    plain = model_of("perceptron", "perceptron")
+    averaged = model_of("averaged-perceptron", "perceptron", store=store)
+    total, bias = np.zeros(6), 0.0
+    for i in range(200):
+        total, bias = total + read_weights(plain, 6), bias + plain.intercept
+        for model in (plain, averaged):
+            model.learn(data.chunk, i, i + 1)
+        assert averaged.last_margin == pytest.approx(plain.last_margin)
+        assert np.abs(read_weights(averaged, 6) - total / (i + 1)).max() <= 1e-12
+        assert averaged.intercept == pytest.approx(bias / (i + 1), abs=1e-12)
+    assert np.abs(read_weights(plain, 6) - total / 200).max() > 0.1
+
+
+# AROW and confidence-weighted learning
+
+
+def gaussian(model: Model) -> tuple[Vector, Vector]:
+    """Means and variances, from a direct store."""
+    S = np.zeros((FEATURES, 2))
+    S[: len(model.state()["S"])] = model.state()["S"][:FEATURES]
+    return S[:, 0], 1 / (1 + S[:, 1])
+
+
+def learned(spec: str, loss: str, data: Stream) -> Model:
+    model = model_of(spec, loss, intercept=False, store="direct")
+    model.learn(data.chunk)
+    return model
+
+
+def examples(rows: list[Vector], y: list[float], importance: float = 1.0) -> Stream:
+    X = np.array(rows).astype(np.float32).astype(np.float64)
+    return stream_of(X, np.ones(X.shape, bool), np.array(y), np.full(len(y), importance))
+
+
+FIRST = examples(
+    [np.array([0.5, -1.0, 0.3, 0.8, -0.2, 0.7]), np.array([1.0, 0.4, -0.6, 0.1, 0.9, -0.5])], [1, 1]
+)
+NEXT = examples([np.array([0.7, 0.6, 0.5, -0.9, 0.4, 0.3])], [-1], 1.5)
+
+
+def divergence(mean: Vector, variances: Vector, old: Vector, before: Vector) -> float:
+    """KL of one Gaussian from another, but for a constant."""
+    gone = (mean - old) ** 2 / before
+    whole = 0.5 * np.sum(np.log(before / variances) + variances / before + gone)
+    return float(whole)
+
+
+def test_an_arow_step_is_the_minimum_over_means_and_diagonal_covariances() -> None:
+    r, importance = 0.7, 1.5
+    model = learned(f"arow:r={r}", "hinge", FIRST)
+    old, before = gaussian(model)
+    x, y = NEXT.X[0], -1.0
+
+    def cost(z: Vector) -> float:
+        mean, variances = z[:FEATURES], np.exp(z[FEATURES:])
+        left = max(0.0, 1 - y * (mean @ x)) ** 2 + x @ (variances * x)
+        return divergence(mean, variances, old, before) + float(importance * left) / (2 * r)
+
+    best = minimize(cost, np.concatenate([old, np.log(before)]), method="BFGS", options={"gtol": 1e-9})
+    model.learn(NEXT.chunk)
+    mean, variances = gaussian(model)
+    assert np.abs(mean - best.x[:FEATURES]).max() <= 1e-6
+    assert np.abs(variances - np.exp(best.x[FEATURES:])).max() <= 1e-6
+    assert np.abs(mean - old).max() > 0.1
+
+
+def test_arow_with_the_absolute_loss_is_least_squares_where_features_do_not_overlap() -> None:
+    """One feature in each row: the mean is the ridge regression with penalty r |w|^2."""
+    rng = np.random.default_rng(3)
+    X = np.eye(FEATURES)[rng.integers(0, FEATURES, 60)] * rng.uniform(0.5, 2, (60, 1))
+    data = stream_of(X, X != 0, rng.normal(size=60), np.ones(60))
+    model = learned("arow:r=0.5", "absolute", data)
+    ridge = np.linalg.solve(data.X.T @ data.X + 0.5 * np.eye(FEATURES), data.X.T @ data.y)
+    assert np.abs(read_weights(model, FEATURES) - ridge).max() <= 1e-12
+
+
+PENALTIES: dict[str, Callable[[float], float]] = {
+    "cw:eta=0.8": lambda short: 1e3 * short,  # steeper than the multiplier: as good as a constraint
+    "scw:C=0.3,eta=0.8": lambda short: 0.3 * 1.5 * short,
+    "scw:C=50,eta=0.8": lambda short: 50 * 1.5 * short,
+    "scw-ii:C=0.3,eta=0.8": lambda short: 0.3 * 1.5 * short**2,
+}
+
+
+@pytest.mark.parametrize("spec", PENALTIES)
+def test_a_confidence_weighted_step_is_the_minimum_over_full_covariances(spec: str) -> None:
+    """The mean is the paper's; the inverse variances are the diagonal of the paper's inverse covariance."""
+    model = learned(spec, "logistic", FIRST)
+    old, before = gaussian(model)
+    x, y, phi = NEXT.X[0], -1.0, NormalDist().inv_cdf(0.8)
+    model.learn(NEXT.chunk)
+    mean, variances = gaussian(model)
+
+    def covariance(k: float) -> Vector:
+        return np.asarray(np.linalg.inv(np.diag(1 / before) + k * np.outer(x, x)), np.float64)
+
+    def cost(z: Vector) -> float:  # the optimum moves along V x and has this covariance: two numbers tell it
+        new, V = old + z[0] * y * before * x, covariance(np.exp(z[1]))
+        short = max(0.0, phi * np.sqrt(x @ V @ x) - y * (new @ x))
+        gone = (new - old) / before @ (new - old) + (V.diagonal() / before).sum()
+        return float(0.5 * (gone - np.linalg.slogdet(V)[1]) + PENALTIES[spec](short))
+
+    best = minimize(
+        cost, [0.1, 0.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-14, "maxiter": 4000}
+    )
+    assert np.abs(mean - (old + best.x[0] * y * before * x)).max() <= 1e-5
+    assert np.abs(1 / variances - 1 / before - np.exp(best.x[1]) * x * x).max() <= 1e-4
+    assert np.abs(mean - old).max() > 0.05
+
+
+@pytest.mark.parametrize("spec", ["cw:eta=0.9", "scw:C=1e6,eta=0.9"])
+def test_after_a_step_the_example_is_right_with_probability_eta(spec: str) -> None:
+    """Exactly so with one feature a row, where the diagonal is all of the matrix."""
+    rng, stepped = np.random.default_rng(5), 0
+    model = model_of(spec, "logistic", intercept=False, store="direct")
+    for _ in range(60):
+        j, x, y = int(rng.integers(FEATURES)), rng.uniform(0.5, 1), rng.choice([-1.0, 1.0], p=[0.05, 0.95])
+        old = gaussian(model)[0]
+        model.learn(examples([x * np.eye(FEATURES)[j]], [y]).chunk)
+        mean, variances = gaussian(model)
+        right = NormalDist().cdf(y * mean[j] / np.sqrt(variances[j]))
+        if mean[j] == old[j]:
+            assert right >= 0.9 - 1e-9
+        else:
+            assert right == pytest.approx(0.9)
+            stepped += 1
+    assert 6 < stepped < 60
+
+
+def test_soft_confidence_gives_way_where_confidence_does_not() -> None:
+    """One wrong label among many: CW must be right about it, SCW with a small C need not."""
+    rows = [np.array([1.0, 0, 0, 0, 0, 0])] * 21
+    data = examples(rows, [1.0] * 20 + [-1.0])
+    margins = {spec: learned(spec, "logistic", data).predict(data.chunk)[0] for spec in ("cw", "scw:C=0.1")}
+    assert margins["cw"] < 0 < margins["scw:C=0.1"]
