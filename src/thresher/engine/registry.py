@@ -172,10 +172,16 @@ _LIMITS: dict[str, Callable[[float], bool]] = {
 def _check_limit(cls: Any, field: str, value: Any) -> None:
     if not isinstance(value, float):
         return
-    limit = getattr(cls, "LIMITS", {}).get(field, ">= 0")
+    limit = limit_of(cls, field)
     endless = math.isinf(value) and not math.isinf(cls._field_defaults.get(field, 0.0) or 0.0)
     if math.isnan(value) or endless or not _LIMITS[limit](value):
         raise SpecError(f"{part_name(cls)}: {field} must be {limit}, not {value:g}")
+
+
+def limit_of(cls: Any, field: str) -> str:
+    """What a number in this field must be, in words."""
+    limit: str = getattr(cls, "LIMITS", {}).get(field, ">= 0")
+    return limit
 
 
 def _give_a_lasting_home(cls: type) -> None:
