@@ -57,6 +57,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
 }
 
 
+class ExampleError(Exception):
+    """An example that does not run."""
+
+
 def rules() -> list[Description]:
     """Those of the package; others may have been registered beside them."""
     own = {name for name, cls in REGISTRY["rule"].items() if cls.__module__.startswith("thresher.")}
@@ -135,21 +139,30 @@ def figures(rule: str) -> str:
             check=False,
         )
     if ran.returncode:
-        raise SystemExit(f"{rule}: {ran.stderr.strip()}")
+        raise ExampleError(f"{command(rule)}\n{ran.stderr.strip()}")
     return "".join(line for line in ran.stdout.splitlines(keepends=True) if not line.startswith(SPEEDS))
 
 
 def main(chosen: list[str]) -> None:
-    """Write the pages of the chosen rules, or of all, and the index; remove pages of rules that are gone."""
+    """Write the pages of the chosen rules, or of all, and the index; remove pages of rules that are gone.
+
+    Exits with the errors of the examples that failed, whose pages are left as they were.
+    """
     FOLDER.mkdir(exist_ok=True)
-    found = rules()
+    found, failed = rules(), []
     for rule in [describe("rule", name) for name in chosen] or found:
-        text = f"{page(rule)}{figures(rule.name)}```\n"
+        try:
+            text = f"{page(rule)}{figures(rule.name)}```\n"
+        except ExampleError as error:
+            failed.append(str(error))
+            continue
         (FOLDER / f"{rule.name}.md").write_text(text, encoding="utf-8")
     for path in FOLDER.glob("*.md"):
         if path.stem not in {"README", *(rule.name for rule in found)}:
             path.unlink()
     (FOLDER / "README.md").write_text(index(found), encoding="utf-8")
+    if failed:
+        sys.exit("\n".join(failed))
 
 
 if __name__ == "__main__":

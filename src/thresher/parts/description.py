@@ -38,7 +38,8 @@ class Description(NamedTuple):
     @property
     def spec(self) -> str:
         """The SPEC with every default written out."""
-        return f"{self.name}:" + ",".join(f"{p.name}={p.default}" for p in self.parameters)
+        fields = ",".join(f"{p.name}={p.default}" for p in self.parameters)
+        return f"{self.name}:{fields}" if fields else self.name
 
     @property
     def line(self) -> str:
