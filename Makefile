@@ -2,6 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 DATA ?= ../shared/data
 BENCH_ARGS ?=
+RULES ?=
 
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -9,7 +10,7 @@ BENCH_READY := $(VENV)/.ready-bench
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test check format docs bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -28,6 +29,9 @@ check: $(READY)  ## format, lint and types
 format: $(READY)  ## put the code into its one format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(READY)  ## write docs/rules: docstrings, and examples that are run (RULES='fobos rda' for some)
+	$(BIN)/python docs/rule_pages.py $(RULES)
 
 bench: $(BENCH_READY)  ## speed and memory beside other learners (BENCH_ARGS=..., DATA=folder)
 	$(BIN)/python -m benchmarks $(if $(wildcard $(DATA)),--data $(DATA)) $(BENCH_ARGS)

@@ -81,8 +81,14 @@ class Apart:
         mask = (np.arange(shape[0]) < features).astype(np.float64)
         self.oracles = [ORACLES[name](rule, mask) for _ in range(shape[1])]
 
-    def step(self, W: Vector, G: Vector, t: int, values: Vector) -> Vector:
-        columns = [o.step(W[:, k], G[:, k], t, float(values[k])) for k, o in enumerate(self.oracles)]
+    def step(self, W: Vector, X: Vector, slopes: Vector, t: int, values: Vector, importance: float) -> Vector:
+        """One step on an example for each output: features X[:, k]; the loss is times the importance."""
+        for k, oracle in enumerate(self.oracles):
+            oracle.look(X[:, k], float(X[:, k] @ W[:, k]), float(slopes[k]), importance)
+        columns = [
+            o.step(W[:, k], importance * slopes[k] * X[:, k], t, float(values[k]))
+            for k, o in enumerate(self.oracles)
+        ]
         return np.array(columns).T
 
     def read(self, W: Vector) -> Vector:
@@ -94,13 +100,13 @@ class Grouped:
 
     def __init__(self, name: str, rule: Any, shape: tuple[int, int], features: int) -> None:
         self.features = features
-        self.inner = GROUPED[name](rule, (features, shape[1]))
+        self.inner: Any = GROUPED[name](rule, (features, shape[1]))
         self.free = Apart(name, rule.intercept(), (shape[0] - features, shape[1]), 0)
 
-    def step(self, W: Vector, G: Vector, t: int, values: Vector) -> Vector:
+    def step(self, W: Vector, X: Vector, slopes: Vector, t: int, values: Vector, importance: float) -> Vector:
         d = self.features
-        below = self.free.step(W[d:], G[d:], t, values)
-        return np.vstack([self.inner.step(W[:d], G[:d], t), below])
+        below = self.free.step(W[d:], X[d:], slopes, t, values, importance)
+        return np.vstack([self.inner.step(W[:d], (X * slopes)[:d] * importance, t), below])
 
     def read(self, W: Vector) -> Vector:
         return W
@@ -112,16 +118,21 @@ def run(name: str, rule: Any, head: Head, X: Vector, targets: Vector, importance
     rows, features = X.shape
     X = np.hstack([X, np.ones((rows, 1))]) if intercept else X
     shape = (X.shape[1], head.count)
-    kind = Grouped if getattr(rule, "group", None) is not None and rule.group.grouped() else Apart
+    kind: Any = Grouped if getattr(rule, "group", None) is not None and rule.group.grouped() else Apart
     oracle: Any = kind(name, rule, shape, features)
     W, losses = np.zeros(shape), np.zeros(rows)
     for t, first in enumerate(range(0, rows, batch), 1):
-        G, total = np.zeros(shape), np.zeros(head.count)
-        for i in range(first, min(first + batch, rows)):
+        G, moved, total = np.zeros(shape), np.zeros(head.count), np.zeros(head.count)
+        last = min(first + batch, rows)
+        for i in range(first, last):
             values, slopes = np.zeros(head.count), np.zeros(head.count)
             losses[i] = head.joint.values_slopes(X[i] @ W, targets[i], values, slopes)
-            G += importance[i] * np.outer(X[i], slopes)
+            G += np.outer(X[i], slopes * importance[i])
+            moved += np.abs(slopes * importance[i])
             total += importance[i] * values
-        W = oracle.step(W, G, t, total)
+        if last - first == 1:
+            W = oracle.step(W, np.outer(X[first], np.ones(head.count)), slopes, t, total, importance[first])
+        else:
+            W = oracle.step(W, G, (moved > 0).astype(float), t, total, 1.0)
     read = oracle.read(W)
     return Trace(read[:features], read[features:].sum(axis=0), losses)

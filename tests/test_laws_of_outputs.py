@@ -37,7 +37,7 @@ CLASSES, FEATURES = 3, 8
 class Stream:
     """Random examples of three classes, or of three numbers each; features at very different frequencies."""
 
-    def __init__(self, domain: str, seed: int = 0, rows: int = 60) -> None:
+    def __init__(self, domain: str, seed: int = 0, rows: int = 40) -> None:
         rng = np.random.default_rng(seed)
         stored = rng.random((rows, FEATURES)) < np.minimum(1.0, 1.0 / np.arange(1, FEATURES + 1) ** 0.7)
         X = np.where(stored, rng.uniform(-1, 1, stored.shape), 0.0).astype(np.float32)
@@ -88,7 +88,8 @@ def check(model: Model, data: Stream, tolerance: float = 1e-10) -> None:
     assert np.abs(found - expected.weights).max() <= tolerance * scale
     assert np.abs(np.asarray(model.intercept) - expected.intercepts).max() <= tolerance * scale
     assert model.tally.loss == pytest.approx(data.importance @ expected.losses, rel=10 * tolerance)
-    assert np.abs(expected.weights).max() > 1e-3 or np.ptp(expected.losses) > 1e-3, "nothing learned"
+    learned = np.abs(expected.weights).max() > 1e-3 or np.ptp(expected.losses) > 1e-3
+    assert learned or not expected.losses.any(), "nothing learned"
 
 
 # Law 1: all settings with all losses in plain Python, every rule compiled with one loss of many outputs.

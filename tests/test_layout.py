@@ -15,7 +15,7 @@ PACKAGE = ROOT / "src" / "thresher"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 WRITTEN = [
     *SOURCES,
-    *(p for d in ("tests", "benchmarks", "examples") for p in sorted((ROOT / d).rglob("*.py"))),
+    *(p for d in ("tests", "benchmarks", "examples", "docs") for p in sorted((ROOT / d).rglob("*.py"))),
 ]
 RULES = [p for p in SOURCES if p.parent == PACKAGE / "parts" / "rules" and p.stem != "__init__"]
 

@@ -56,7 +56,9 @@ def test_the_slope_is_the_derivative(loss: Any, data: st.DataObject) -> None:
             "a subgradient lies between the slopes on both sides"
         )
     else:
-        assert slope == pytest.approx((above[0] - below[0]) / (2 * h), rel=1e-5, abs=1e-7)
+        assert slope == pytest.approx(
+            (above[0] - below[0]) / (2 * h), rel=1e-5, abs=2 * h
+        )  # a kink of the slope
 
 
 @losses

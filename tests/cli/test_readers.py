@@ -1,5 +1,7 @@
 """``thresher predict``, ``evaluate``, ``weights``, ``cache`` and the lists of parts."""
 
+import inspect
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from tests.cli.conftest import Thresher
 from tests.commands import run
 from thresher import load, open_source, train
-from thresher.parts import REGISTRY
+from thresher.parts import REGISTRY, make, part_name
 
 
 def predicted(text: str) -> list[float]:
@@ -87,10 +89,50 @@ def test_weights_of_nothing(thresher: Thresher) -> None:
 
 @pytest.mark.parametrize(("command", "kind"), [("rules", "rule"), ("losses", "loss"), ("rates", "rate")])
 def test_parts_are_listed_with_specs_that_hold(thresher: Thresher, command: str, kind: str) -> None:
-    from thresher.parts import make, part_name
-
     specs = [line for line in thresher(command).out.splitlines() if line and not line.startswith(" ")]
     assert [part_name(type(make(kind, spec))) for spec in specs] == sorted(REGISTRY[kind])
+
+
+@pytest.mark.parametrize(("command", "kind"), [("rules", "rule"), ("losses", "loss"), ("rates", "rate")])
+def test_a_part_is_told_of_in_full(thresher: Thresher, command: str, kind: str) -> None:
+    for name, cls in REGISTRY[kind].items():
+        ran = thresher(f"{command} {name}")
+        assert ran.status == 0
+        for paragraph in (inspect.getdoc(cls) or "").split("\n\n"):
+            assert (paragraph in ran.out) != paragraph.startswith(">>>")
+        *_, usage = ran.out.splitlines()
+        said = dict(pairwise(usage.removeprefix("With all defaults: ").split()))
+        assert make(kind, said[f"--{kind}"]) == cls()
+        assert ("--rate" in said) == (kind == "rate" or hasattr(cls, "rate"))
+
+
+def test_a_list_of_rules_is_short_and_a_page_tells_limits(thresher: Thresher) -> None:
+    blocks = thresher("rules").out.strip().split("\n\n")
+    assert len(blocks) == len(REGISTRY["rule"])
+    assert all(len(line) <= 100 for block in blocks for line in block.splitlines()[1:])
+    (fobos,) = (block for block in blocks if block.startswith("fobos:"))
+    assert "(1 + eta l2)." in fobos
+    assert "step sizes: --rate" in fobos
+    assert "Owed" not in fobos
+    told = thresher("rules rounding").out
+    assert "  every      1                      a whole number >= 1\n" in told
+    assert "  --rate     inverse-sqrt:eta0=0.5  see thresher rates\n" in told
+
+
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        ("rules fobo", "no rule is called 'fobo'; did you mean fobos?"),
+        ("losses hing", "no loss is called 'hing'; did you mean hinge"),
+        ("rates konstant", "no rate is called 'konstant'; did you mean constant?"),
+    ],
+)
+def test_a_wrong_name_of_a_part_is_answered_with_a_near_one(
+    thresher: Thresher, command: str, hint: str
+) -> None:
+    ran = thresher(command)
+    assert (ran.status, ran.out) == (2, "")
+    assert hint in ran.err
 
 
 def test_the_cache_is_made_shown_and_removed(thresher: Thresher, folder: Path) -> None:

@@ -157,6 +157,7 @@ def test_weights_only_predicts_the_same(thresher: Thresher, model: Path) -> None
         ("--dtype float64", "--dtype float32"),
         ("--no-intercept", "--intercept True"),
         ("--seed 5", "--seed 0"),
+        ("--order once", "--order as-is"),
     ],
 )
 def test_resume_refuses_other_options(thresher: Thresher, stopped: str, option: str, name: str) -> None:
@@ -180,9 +181,40 @@ def test_resume_refuses_other_data(thresher: Thresher, stopped: str, change: str
 
 def test_resume_with_the_same_options_said_again(thresher: Thresher, stopped: str) -> None:
     same = "--rule ftrl:l1=1 --loss hinge --store growing --dtype float32 --intercept --seed 0"
+    same += " --order as-is"
     figures = thresher(f"{stopped} --resume {same} --json").json
     assert figures["examples"] == 400
     assert not Path("m.checkpoint").exists()
+
+
+def test_a_resumed_run_keeps_its_order(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = "train train.svm -m m --order buffer:50 --seed 3 -q"
+    assert thresher(command).status == 0
+    whole = Path("m").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        assert thresher(f"{command} --checkpoint-every 150").status == 1
+    assert thresher("train train.svm -m m -q --resume").status == 0
+    assert Path("m").read_bytes() == whole
+    assert thresher("train train.svm -m m -q --order as-is --resume").status == 1  # nothing is left
+
+
+@pytest.mark.parametrize("order", ["once", "every", "buffer:30"])
+def test_order_from_the_command_line_and_from_python(thresher: Thresher, order: str) -> None:
+    seen = {}
+    for seed in (0, 7):
+        assert thresher(f"train train.svm -m m -q --order {order} --seed {seed} --passes 2").status == 0
+        seen[seed] = Path("m").read_bytes()
+        modelfile.save(train("train.svm", order=order, seed=seed, passes=2), "python")
+        assert Path("python").read_bytes() == seen[seed]
+    assert thresher("train train.svm -m m -q --passes 2").status == 0
+    assert len({*seen.values(), Path("m").read_bytes()}) == 3
+
+
+def test_an_order_that_is_none_is_wrong_usage(thresher: Thresher) -> None:
+    ran = thresher("train train.svm -m m --order buffer:none")
+    assert ran.status == 2
+    assert "order is as-is, once, every or buffer:N" in ran.err
 
 
 def test_a_checkpoint_not_used_is_told_of(thresher: Thresher, stopped: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.commands import SAMPLE, own_cache
 from thresher import Model, open_source
+from thresher.data.order import make_order
 from thresher.learning import checkpoint, modelfile
 from thresher.learning.modelfile import ModelFileError
 from thresher.learning.passes import Passes
@@ -26,6 +27,7 @@ class Case:
     on_error: str = "fail"
     cached: bool = False
     held: bool = False
+    order: str = "as-is"
 
 
 def overfit() -> Model:
@@ -44,6 +46,17 @@ CASES = {
     "skip": Case(Plan(passes=2, holdout_every=7), on_error="skip"),
     "quarantine": Case(Plan(passes=2), on_error="quarantine=bad.txt"),
     "quarantine, hashed": Case(Plan(), lambda: Model("ftrl", store="hashed:9"), "quarantine=bad.txt"),
+    "permuted once": Case(Plan(passes=3), lambda: Model("rda", seed=5), order="once"),
+    "permuted every pass, every-3rd, quarantine": Case(
+        Plan(passes=3, holdout_every=3), on_error="quarantine=bad.txt", order="every"
+    ),
+    "buffer, cached": Case(Plan(passes=3), cached=True, order="buffer:40"),
+    "buffer, every-3rd, cached, skip": Case(
+        Plan(passes=3, holdout_every=3), on_error="skip", cached=True, order="buffer:17"
+    ),
+    "buffer, early stop, quarantine": Case(
+        Plan(passes=9, holdout_every=4, patience=2), overfit, "quarantine=bad.txt", order="buffer:999"
+    ),
 }
 
 
@@ -66,11 +79,12 @@ def litter(data: list[str]) -> None:
 
 def trainer(case: Case, data: list[str], loaded: Any = None) -> Trainer:
     source = open_source(data, on_error=case.on_error, block_bytes=BLOCK, threads=2)
-    passes = Passes(source, case.plan.passes, cached=case.cached)
-    held = open_source("held.svm", block_bytes=BLOCK) if case.held else None
     model = loaded[0] if loaded else case.model()
+    order = make_order(case.order, model.seed)
+    passes = Passes(source, order.reads(case.plan.passes), cached=case.cached)
+    held = open_source("held.svm", block_bytes=BLOCK) if case.held else None
     plan = replace(case.plan, checkpoint=Path("checkpoint"), checkpoint_every=30)
-    made = Trainer(model, passes.first, plan, reread=passes.later, holdout=held)
+    made = Trainer(model, passes.first, plan, reread=passes.later, order=order, holdout=held)
     if loaded:
         checkpoint.restore(made, Path("checkpoint"), loaded[1], loaded[2])
     return made
@@ -116,7 +130,7 @@ def test_the_early_stops_above_do_take_an_earlier_pass(data: list[str]) -> None:
         assert kept < ready.position.number <= CASES[name].plan.passes + 1
 
 
-def test_a_checkpoint_is_for_its_data_and_hold_out_only(data: list[str]) -> None:
+def test_a_checkpoint_is_for_its_data_hold_out_and_order_only(data: list[str]) -> None:
     case = CASES["early stop on a file"]
     trainer(case, data).save_checkpoint()
     loaded = checkpoint.load(Path("checkpoint"))
@@ -124,6 +138,8 @@ def test_a_checkpoint_is_for_its_data_and_hold_out_only(data: list[str]) -> None
         trainer(case, data[:1], loaded)
     with pytest.raises(ModelFileError, match=r"another --holdout \(held.svm\)"):
         trainer(replace(case, held=False), data, loaded)
+    with pytest.raises(ModelFileError, match=r"another --order \(as-is\)"):
+        trainer(replace(case, order="once"), data, loaded)
 
 
 def test_a_model_is_no_checkpoint(tmp_path: Path) -> None:

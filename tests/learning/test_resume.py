@@ -35,6 +35,8 @@ CASES: dict[str, tuple[Callable[[Path], list[str]], str]] = {
     "one pass": (one_file, ""),
     "every-7th, three passes": (one_file, "--passes 3 --holdout every-7th"),
     "early stop, no cache": (one_file, f"--passes 6 --holdout test.svm --early-stop 2 --no-cache {OVERFIT}"),
+    "permuted every pass": (one_file, "--passes 3 --order every --holdout every-7th"),
+    "buffer": (three_files, "--passes 2 --order buffer:300 --on-error quarantine=bad.txt"),
     "quarantine, three files, two passes": (three_files, "--passes 2 --on-error quarantine=bad.txt"),
 }
 SEED = 20260101

@@ -2,38 +2,63 @@
 
 from __future__ import annotations
 
-import inspect
-import re
+import textwrap
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from thresher.parts import Description
+
 PLURALS = {"rule": "rules", "loss": "losses", "rate": "rates"}
+_WIDTH = 100
+_Name = Annotated[
+    str | None,
+    typer.Argument(metavar="NAME", show_default=False, help="Tell everything about this one."),
+]
 
 
-def lister(kind: str) -> Callable[[], None]:
-    """The command that lists the parts of a kind."""
+def lister(kind: str) -> Callable[[str | None], None]:
+    """The command that lists the parts of a kind, or tells of one."""
 
-    def command() -> None:
+    def command(name: _Name = None) -> None:
         from thresher import parts
 
-        for name, cls in sorted(parts.REGISTRY[kind].items()):
-            typer.echo(_described(name, cls, parts.parameters(cls)))
+        if name is not None:
+            typer.echo(_page(kind, parts.describe(kind, name)))
+            return
+        for known in sorted(parts.REGISTRY[kind]):
+            typer.echo(_block(parts.describe(kind, known)))
 
     command.__doc__ = f"List the {PLURALS[kind]}: parameters with defaults, what each does, its reference."
     return command
 
 
-def _described(name: str, cls: Any, parameters: dict[str, Any]) -> str:
-    shown = ",".join(f"{field}={_short(value)}" for field, value in parameters.items())
-    text = inspect.getdoc(cls) or ""
-    update = " ".join(text.split("\n\n")[0].split())
-    found = re.search(r"Reference: (.*?)(?:\n\n|$)", text, re.DOTALL)
-    reference = f"\n    {' '.join(found[1].split())}" if found else ""
-    rate = "\n    step sizes: --rate" if "rate" in cls._fields else ""
-    return f"{name}:{shown}\n    {update}{rate}{reference}\n"
+def _block(part: Description) -> str:
+    """What it is, in a few lines."""
+    lines = [part.line, "step sizes: --rate" if part.rate else "", part.reference]
+    return "\n".join([part.spec, *(_indented(" ".join(line.split())) for line in lines if line), ""])
 
 
-def _short(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}"
+def _page(kind: str, part: Description) -> str:
+    """All there is to say."""
+    texts = [part.name, *(text for text in (part.update, part.debt, part.notes) if text)]
+    if part.reference:
+        texts.append(f"Reference: {part.reference}")
+    rate = f" --rate {part.rate}" if part.rate else ""
+    return "\n\n".join([*texts, _parameters(part), f"With all defaults: --{kind} {part.spec}{rate}"])
+
+
+def _parameters(part: Description) -> str:
+    rows = [("parameter", "default", "must be"), *part.parameters]
+    if part.rate:
+        rows.append(("--rate", part.rate, "see thresher rates"))
+    widths = [max(len(row[k]) for row in rows) for k in (0, 1)]
+    return "\n".join(f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)
+
+
+def _indented(text: str) -> str:
+    return textwrap.fill(
+        text, _WIDTH, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
+    )

@@ -13,6 +13,7 @@ from thresher.cli.errors import UsageError
 
 if TYPE_CHECKING:
     from thresher.cli.watching import Quiet
+    from thresher.data.order import Order
     from thresher.learning.model import Model
     from thresher.learning.training import Outcome, Plan, Trainer
 
@@ -82,6 +83,16 @@ class _Reading:
     on_error: str
     threads: int | None
     cache: bool
+    order: str | None
+
+    def order_of(self, header: dict[str, Any] | None, seed: int) -> Order:
+        """The order of the rows, which for a checkpoint (its header) must be that of before."""
+        from thresher.data.order import make_order
+
+        before = header["training"]["order"] if header else None
+        if before and self.order not in (None, before):
+            raise UsageError(f"the checkpoint was made with --order {before}; leave --order out")
+        return make_order(self.order or before or "as-is", seed)
 
 
 def command(
@@ -93,6 +104,7 @@ def command(
     outputs: t.Outputs = None,
     batch: t.Batch = None,
     passes: t.Passes = 1,
+    order: t.Order = None,
     holdout: t.Holdout = None,
     early_stop: t.EarlyStop = None,
     report_every: t.ReportEvery = None,
@@ -118,10 +130,8 @@ def command(
     options.check_outputs([model, curve, options.quarantine_of(on_error)], [])
     every, held = _holdout(holdout)
     checkpoint = model.with_name(f"{model.name}.checkpoint")
-    plan = Plan(
-        passes, report_every or 0, every, early_stop or 0, checkpoint, checkpoint_every=checkpoint_every or 0
-    )
-    reading = _Reading(data, held, on_error, threads, cache)
+    plan = Plan(passes, report_every or 0, every, early_stop or 0, checkpoint, checkpoint_every or 0)
+    reading = _Reading(data, held, on_error, threads, cache, order)
     wish = _Wish(rule, loss, rate, outputs, batch, store, dtype, intercept, seed)
     trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
     _finish(trainer, _run(trainer), model, curve, weights_only, as_json)
@@ -155,9 +165,12 @@ def _trainer(
     elif plan.checkpoint.exists():
         watching.say(f"{plan.checkpoint} is left from an earlier run and not used; --resume goes on from it")
     model = loaded[0] if loaded else _with_classes(wish, reading).model()
+    order = reading.order_of(loaded[1] if loaded else None, model.seed)
     source, held = _sources(reading, model.head.domain, outputs)
-    passes = Passes(source, plan.passes, cached=reading.cache)
-    trainer = Trainer(model, passes.first, plan, reread=passes.later, holdout=held, watcher=watching)
+    passes = Passes(source, order.reads(plan.passes), cached=reading.cache)
+    trainer = Trainer(
+        model, passes.first, plan, reread=passes.later, order=order, holdout=held, watcher=watching
+    )
     if loaded is not None:
         checkpoint.restore(trainer, plan.checkpoint, loaded[1], loaded[2])
     if jit.FRESH and not quiet:

@@ -33,6 +33,28 @@ Batch = Annotated[
     typer.Option(metavar="S", min=1, help="Examples whose summed gradient is one step.  [default: 1]"),
 ]
 Passes = Annotated[int, typer.Option(metavar="N", min=1, help="Passes over the data.")]
+
+
+def _check_order(text: str | None) -> str | None:
+    from thresher.data.errors import DataError
+    from thresher.data.order import make_order
+
+    try:
+        return text if text is None else make_order(text).spec
+    except DataError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+Order = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ORDER",
+        callback=_check_order,
+        help="Order of the rows: as-is; once, one random permutation for all passes; every, a new one each"
+        " pass (both hold all rows in memory: 12 bytes a non-zero, 24 a row); or buffer:N, a shuffling buffer"
+        " of N rows for streams of any length.  [default: as-is]",
+    ),
+]
 Holdout = Annotated[
     str | None,
     typer.Option(
@@ -63,7 +85,9 @@ Intercept = Annotated[
     bool | None,
     typer.Option("--intercept/--no-intercept", help="Learn an intercept.  [default: intercept]"),
 ]
-Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed of the hashed store.  [default: 0]")]
+Seed = Annotated[
+    int | None, typer.Option(metavar="N", help="Seed of --order and of the hashed store.  [default: 0]")
+]
 CheckpointEvery = Annotated[
     int | None,
     typer.Option(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
@@ -71,3 +71,23 @@ class MemorySource:
             for array in (chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.weights):
                 total.update(array.tobytes())
         return f"{total.digest():016x}"
+
+
+class Through:
+    """A source that hands on what another yields, changed; all but its chunks are the other's."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    @property
+    def report(self) -> Report:
+        """The source's account of this pass."""
+        report: Report = self._source.report
+        return report
+
+    @report.setter
+    def report(self, report: Report) -> None:
+        self._source.report = report

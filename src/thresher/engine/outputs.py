@@ -16,7 +16,6 @@ import numpy as np
 from thresher.engine.jit import (
     constrain,
     couple,
-    gain,
     gauge,
     grouped,
     helper,
@@ -31,7 +30,11 @@ from thresher.engine.jit import (
     values_slopes,
     weight,
 )
-from thresher.engine.kernels import LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, end_example
+from thresher.engine.kernels import LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, end_example
+
+PULL, LOSS, MOVED = range(
+    3
+)  # sums over a batch: slopes (the gradient of the intercept), losses, sizes of slopes
 
 
 @scalar
@@ -161,53 +164,67 @@ def gather(rows, values, begin, end, slopes, places, touched, count, gradients):
 
 @helper
 def step_output(rule, narrow, free, free_narrow, S, clock, B, bclock, k, touched, count, held, gradients,
-                bias, pull, value):  # fmt: skip
-    """One step of output k on a summed gradient, as on an example of slope 1 that has it for features."""
-    one = S.dtype.type(1)
+                b, pull, importance, value, slope):  # fmt: skip
+    """One step of output k on an example whose features are `gradients` and whose constant is `pull`.
+
+    Returns how many rows were written: `count` or none.
+    """
     now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
-    margin, size, moving = 0.0, 0.0, pull[k] != 0.0
+    margin, size = 0.0, 0.0
     for r in range(count):
-        g = S.dtype.type(gradients[r, k])
-        moving |= gradients[r, k] != 0.0
-        margin += float(held[r, k] * g)
-        size += float(gauge(narrow, S[touched[r]].T, k, g, now))
+        x = S.dtype.type(gradients[r, k])
+        margin += float(held[r, k] * x)
+        size += float(gauge(narrow, S[touched[r]].T, k, x, now))
     if B.shape[0] > 0:
-        size += float(gauge(free_narrow, B[0].T, k, S.dtype.type(pull[k]), bnow))
-    slope = S.dtype.type(gain(rule, margin, value, 1.0 if moving else 0.0, size, clock))
+        size += float(gauge(free_narrow, B[0].T, k, S.dtype.type(pull), bnow))
+    slope = S.dtype.type(aim(rule, free, margin, b * pull, importance, value, slope, size, clock, bclock))
     if slope == 0 and not grouped(narrow):
         return 0
-    now = snapshot(rule, clock, S)
+    now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
     for r in range(count):
         step(narrow, S[touched[r]].T, k, held[r, k], S.dtype.type(gradients[r, k]), slope, now)
     if B.shape[0] > 0 and slope != 0:
-        step(free_narrow, B[0].T, k, bias[k], S.dtype.type(pull[k]), slope * one, bnow)
+        step(free_narrow, B[0].T, k, b, S.dtype.type(pull), slope, bnow)
     return count
 
 
 @helper
 def finish_batch(rule, narrow, free, free_narrow, S, clocks, B, bclocks, touched, count, held, gradients,
-                 bias, pull, losses):  # fmt: skip
+ bias, sums, slopes, importance):  # fmt: skip
     """Step every output, then move the clocks on."""
     last = clocks.shape[0] - 1
     for k in range(S.shape[2]):
         c = min(k, last)
         written = step_output(rule, narrow, free, free_narrow, S, clocks[c], B, bclocks[c], k, touched,
-                              count, held, gradients, bias, pull, losses[k])  # fmt: skip
+                              count, held, gradients, bias[k], sums[PULL, k], importance,
+                              sums[LOSS, k], slopes[k])  # fmt: skip
         constrain(rule, S[:, :, k], touched, 0, written, clocks[c])
     for c in range(last + 1):
         end_example(rule, free, S[:, :, c : S.shape[2] - last + c], clocks[c], bclocks[c])
 
 
 @helper
-def slopes_of(loss, margins, target, importance, shares, slopes, pull, losses, noted):
+def slopes_of(loss, margins, target, importance, shares, slopes, sums, noted):
     """Weighted slopes of an example, added to the sums of its batch; whether its loss is finite."""
     value = values_slopes(loss, margins, target, shares, slopes)
     note(noted, importance, value, margins)
     for k in range(margins.size):
         slopes[k] *= importance
-        pull[k] += slopes[k]
-        losses[k] += importance * shares[k]
+        sums[PULL, k] += slopes[k]
+        sums[LOSS, k] += importance * shares[k]
+        sums[MOVED, k] += abs(slopes[k])
     return math.isfinite(value)
+
+
+@helper
+def margins_of(narrow, S, clocks, rows, values, begin, end, own, margins, seen):
+    """Add the weighted sums of an example's rows to `margins`; marks the rows."""
+    for p in range(begin, end):
+        if seen.size > 0:
+            seen[rows[p]] = 1
+        read_row(narrow, S[rows[p]].T, clocks, own)
+        for k in range(margins.size):
+            margins[k] += float(own[k]) * float(values[p])
 
 
 # fmt: off
@@ -219,8 +236,10 @@ def learn_batches(
     # fmt: on
     """Learn examples lo..hi-1, `batch` at a time: their summed gradient is one step of each output.
 
-    Returns the first example not learned from: `hi`, or the first of a batch with a loss that is not
-    finite, which has changed nothing. `places` (rows of S,) int64 is zero, and is left so.
+    The step is that of one example of slope and importance 1 which has the gradient for features; a
+    batch of one is that example itself. Returns the first example not learned from: `hi`, or the first
+    of a batch with a loss that is not finite, which has changed nothing. `places` (rows of S,) int64 is
+    zero, and is left so.
     """
     outputs, most = S.shape[2], np.int64(0)
     for first in range(lo, hi, batch):
@@ -228,32 +247,32 @@ def learn_batches(
     touched, gradients = np.empty(most, np.int64), np.empty((most, outputs))
     held, bias = np.empty((most, outputs), S.dtype), np.zeros(outputs, S.dtype)
     own, margins, shares = np.empty(outputs, S.dtype), np.empty(outputs), np.empty(outputs)
-    slopes, sums, noted = np.empty(outputs), np.empty((2, outputs)), np.empty(3)
+    slopes, ones, sums, noted = np.empty(outputs), np.ones(outputs), np.empty((3, outputs)), np.empty(3)
     for first in range(lo, hi, batch):
         count, last, finite = np.int64(0), min(first + batch, hi), True
+        single, importance = last - first == 1, 1.0
         sums[:], noted[:] = 0.0, 0.0
         if B.shape[0] > 0:
             read_row(free_narrow, B[0].T, bclocks, bias)
         for i in range(first, last):
             begin, end = indptr[i], indptr[i + 1]
             margins[:] = bias
-            for p in range(begin, end):
-                if seen.size > 0:
-                    seen[rows[p]] = 1
-                read_row(narrow, S[rows[p]].T, clocks, own)
-                for k in range(outputs):
-                    margins[k] += float(own[k]) * float(values[p])
-            finite &= slopes_of(loss, margins, targets[i], float(weights[i]), shares, slopes, sums[0],
-                                sums[1], noted)  # fmt: skip
-            count = gather(rows, values, begin, end, slopes, places, touched, count, gradients)
+            margins_of(narrow, S, clocks, rows, values, begin, end, own, margins, seen)
+            finite &= slopes_of(loss, margins, targets[i], float(weights[i]), shares, slopes, sums, noted)
+            count = gather(rows, values, begin, end, ones if single else slopes, places, touched, count,
+                           gradients)  # fmt: skip
         for r in range(count):
             places[touched[r]] = 0
             read_row(narrow, S[touched[r]].T, clocks, held[r])
         if not finite:
             return first
+        if single:
+            importance, sums[PULL] = float(weights[first]), 1.0
+        else:
+            slopes[:] = sums[MOVED] > 0.0
         tally[:] = tally[0] + noted[0], tally[1] + noted[1], noted[2]
         finish_batch(rule, narrow, free, free_narrow, S, clocks, B, bclocks, touched, count, held, gradients,
-                     bias, sums[0], sums[1])  # fmt: skip
+                     bias, sums, slopes, importance)  # fmt: skip
     return hi
 
 

@@ -201,10 +201,16 @@ _LIMITS: dict[str, Callable[[float], bool]] = {
 def _check_limit(cls: Any, field: str, value: Any) -> None:
     if not isinstance(value, float):
         return
-    limit = getattr(cls, "LIMITS", {}).get(field, ">= 0")
+    limit = limit_of(cls, field)
     endless = math.isinf(value) and not math.isinf(cls._field_defaults.get(field, 0.0) or 0.0)
     if math.isnan(value) or endless or not _LIMITS[limit](value):
         raise SpecError(f"{part_name(cls)}: {field} must be {limit}, not {value:g}")
+
+
+def limit_of(cls: Any, field: str) -> str:
+    """What a number in this field must be, in words."""
+    limit: str = getattr(cls, "LIMITS", {}).get(field, ">= 0")
+    return limit
 
 
 def _give_a_lasting_home(cls: type) -> None:
@@ -230,7 +236,12 @@ def part_name(cls: type) -> str:
 
 def shares_a_clock(rule: Any) -> bool:
     """Whether the clock of a rule depends on no example, so that many outputs can have one."""
-    plain = {"gauge": _plain_gauge, "gain": _plain_gain, "constrain": _plain_constrain}
+    plain = {
+        "gauge": _plain_gauge,
+        "gain": _plain_gain,
+        "assess": _plain_assess,
+        "constrain": _plain_constrain,
+    }
     return all(getattr(type(rule), verb) is default for verb, default in plain.items())
 
 

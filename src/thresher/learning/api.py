@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.data import Chunk, MemorySource, open_source
+from thresher.data.order import make_order
 from thresher.learning import metrics, modelfile
 from thresher.learning.head import classes_of, leaves_classes_open
 from thresher.learning.model import Model
@@ -41,6 +42,7 @@ def train(
     outputs: str | None = None,
     batch: int = 1,
     passes: int = 1,
+    order: str = "as-is",
     store: str = "growing",
     intercept: bool = True,
     dtype: str = "float32",
@@ -56,29 +58,23 @@ def train(
 
     `data` is a path, a glob, ``-``, a list of them, a Chunk, or Chunks. `holdout` is data to
     evaluate on after each pass; `holdout_every` holds out every N-th example instead; `patience`
-    stops after so many passes that were no better, and the model is then that of the best. Later
+    stops after so many passes that were no better, and the model is then that of the best. `order`
+    is ``as-is``, ``once`` or ``every`` (one permutation for all passes, or one each; all rows are then
+    held in memory), or ``buffer:N``, by chance from `seed`; hold-out rows are chosen before it. Later
     passes read a binary `cache` of the first, and so does the next run over the same content. The
     other arguments are those of `Model` and `open_source`. Raises `SpecError`, `DataError`, `DivergedError`.
     """
     if leaves_classes_open(loss, outputs):
         outputs = classes_of(as_source(data, "whole", threads=threads))
-    model = Model(
-        rule,
-        loss,
-        rate=rate,
-        outputs=outputs or "one",
-        batch=batch,
-        store=store,
-        intercept=intercept,
-        dtype=dtype,
-        seed=seed,
-    )
+    kind: dict[str, Any] = {"outputs": outputs or "one", "batch": batch, "store": store, "dtype": dtype}
+    model = Model(rule, loss, rate=rate, **kind, intercept=intercept, seed=seed)
     domain = model.head.domain
     source = as_source(data, domain, on_error=on_error, threads=threads)
     held = None if holdout is None else as_source(holdout, domain, threads=threads)
     plan = Plan(passes=passes, holdout_every=holdout_every, patience=patience)
-    passes_of = Passes(source, passes, cached=cache and hasattr(source, "identity"))
-    Trainer(model, passes_of.first, plan, reread=passes_of.later, holdout=held).run()
+    shuffling = make_order(order, seed)
+    passes_of = Passes(source, shuffling.reads(passes), cached=cache and hasattr(source, "identity"))
+    Trainer(model, passes_of.first, plan, reread=passes_of.later, order=shuffling, holdout=held).run()
     return model
 
 

@@ -53,6 +53,7 @@ def save(trainer: Trainer, path: Path) -> None:
         "training": {
             "data": _identity(trainer.source),
             "holdout": _held(trainer.holdout),
+            "order": trainer.order.spec,
             "position": asdict(trainer.position),
             "label": trainer.label,
             "table": [list(row) for row in trainer.table],
@@ -84,6 +85,8 @@ def restore(trainer: Trainer, path: Path, header: modelfile.Header, tensors: mod
         raise modelfile.ModelFileError(f"{path}: made while training on other data ({saved['data'][0]})")
     if saved["holdout"] != _held(trainer.holdout):
         raise modelfile.ModelFileError(f"{path}: made with another --holdout ({_told(saved['holdout'])})")
+    if saved["order"] != trainer.order.spec:
+        raise modelfile.ModelFileError(f"{path}: made with another --order ({saved['order']})")
     position = dict(saved["position"])
     place = position.pop("place")
     trainer.position = Position(**position, place=None if place is None else Place(*place))

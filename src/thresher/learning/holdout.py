@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk
-from thresher.data.source import MemorySource
+from thresher.data.chunk import Chunk, Place
+from thresher.data.source import MemorySource, Through
 from thresher.learning.model import Model
 
 Figures = dict[str, float | int | None]
@@ -34,14 +36,16 @@ class Holdout:
         self.best: Best | None = None
         self.passes_since = 0
 
+    def rest(self, source: Any) -> Any:
+        """`source` without what is held out of it."""
+        return _Rest(source, self) if self.every else source
+
     def split(self, chunk: Chunk, offered: int) -> Chunk:
         """The rows to learn from, given how many rows were read before `chunk` since the pass began."""
-        if not self.every:
-            return chunk
         held = np.arange(offered + 1, offered + 1 + len(chunk)) % self.every == 0
         if self.incomplete and held.any():
             self._kept.append(chunk.take(held))
-        return chunk.take(~held)
+        return chunk.take(~held).at(chunk.place, chunk.after)
 
     @property
     def given(self) -> Any:
@@ -73,3 +77,22 @@ class Holdout:
         model.restore(self.best.state)
         self.figures = self.best.figures
         return self.best.number
+
+
+class _Rest(Through):
+    """A source without every N-th of its rows, which are collected when it is first read."""
+
+    def __init__(self, source: Any, holdout: Holdout) -> None:
+        super().__init__(source)
+        self._holdout = holdout
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """One pass; read from its beginning even to go on from `start`, since rows are counted from there."""
+        offered = 0
+        with closing(self._source.chunks()) as chunks:
+            for chunk in chunks:
+                rest = self._holdout.split(chunk, offered)
+                offered += len(chunk)
+                if start is None or chunk.place >= start:
+                    yield rest
+        self._holdout.incomplete = False

@@ -152,9 +152,14 @@ class Model:
         return Tally(float(tally[kernels.LOSS_SUM]), float(tally[kernels.WEIGHT_SUM]))
 
     @property
+    def last_margin(self) -> float:
+        """Of the one output, for the last example learned from, before it was."""
+        return float(self._loop.tally[kernels.LAST_MARGIN])
+
+    @property
     def last_prediction(self) -> float:
         """For the last example learned from, before it was: a class, a probability or a margin."""
-        return self.head.last_prediction(float(self._loop.tally[kernels.LAST_MARGIN]), self.lowest_label)
+        return self.head.last_prediction(self.last_margin, self.lowest_label)
 
     @property
     def examples(self) -> int:

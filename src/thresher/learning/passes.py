@@ -8,7 +8,7 @@ from typing import Any
 from thresher.data.cache import CacheWriter, open_cache
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
-from thresher.data.report import Report
+from thresher.data.source import Through
 
 
 class Passes:
@@ -30,25 +30,10 @@ class Passes:
         return self.first.cache or self.first if isinstance(self.first, Recorded) else self.first
 
 
-class Recorded:
+class Recorded(Through):
     """A source that writes its cache while it is first read from beginning to end."""
 
-    def __init__(self, source: Any) -> None:
-        self._source = source
-        self.cache: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._source, name)
-
-    @property
-    def report(self) -> Report:
-        """The source's account of this pass."""
-        report: Report = self._source.report
-        return report
-
-    @report.setter
-    def report(self, report: Report) -> None:
-        self._source.report = report
+    cache: Any = None
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """One pass; a whole one leaves a cache."""

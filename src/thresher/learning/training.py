@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.data.chunk import Chunk
+from thresher.data.order import AsIs, Order
 from thresher.data.report import Report
 from thresher.learning import checkpoint
 from thresher.learning.holdout import Holdout
@@ -66,9 +67,10 @@ class Outcome:
 class Trainer:
     """Trains `model` on `source`, pass after pass.
 
-    `reread` gives the source of the passes after the first (a cache of it, or itself). `holdout` is
-    a source of its own, evaluated after every pass. Raises `Interrupted` when `stopper` was asked to
-    stop, after leaving a checkpoint; `DataError` for a bad line; `DivergedError`.
+    `reread` gives the source of the passes after the first (a cache of it, or itself). What is held
+    out of the source is taken out before `order` shuffles the rest, so it is the same in any order.
+    `holdout` is a source of its own, evaluated after every pass. Raises `Interrupted` when `stopper`
+    was asked to stop, after leaving a checkpoint; `DataError` for a bad line; `DivergedError`.
     """
 
     def __init__(
@@ -78,12 +80,14 @@ class Trainer:
         plan: Plan,
         *,
         reread: Callable[[], Any] | None = None,
+        order: Order | None = None,
         holdout: Any = None,
         watcher: Watcher | None = None,
         stopper: Stopper | None = None,
     ) -> None:
         self.model, self.source, self.plan = model, source, plan
         self.reread = reread or (lambda: source)
+        self.order: Order = order or AsIs()
         self.holdout = Holdout(plan.holdout_every, holdout)
         self.watcher: Watcher = watcher or Silent()
         self.stopper = stopper or Stopper()
@@ -110,23 +114,16 @@ class Trainer:
         return self._outcome()
 
     def _pass(self) -> None:
-        source = self.source if self.position.number == 1 else self.reread()
-        resumed = self.position.place
-        start = None if self.holdout.incomplete else resumed
-        again = None if start else resumed
-        source.report = Report.from_dict(self.position.report) if start else Report()
-        offered = 0
-        with closing(source.chunks(start)) as chunks:
+        number = self.position.number
+        read = self.source if number == 1 else self.reread()
+        source = self.order.over(self.holdout.rest(read), number)
+        source.report = Report.from_dict(self.position.report)
+        with closing(source.chunks(self.position.place)) as chunks:
             for chunk in self._heeding(chunks):
-                kept = self.holdout.split(chunk, offered)
-                offered += len(chunk)
-                if again and chunk.place and chunk.place < again:
-                    continue  # learned before the checkpoint; read again for what it holds out
-                self._learn(kept)
+                self._learn(chunk)
                 self.position = self.position.behind(chunk, source.report)
                 self.watcher.advance(self.model.examples, self._share(source))
         self._report = source.report
-        self.holdout.incomplete = False
 
     def _heeding(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         """The same chunks, until asked to stop."""

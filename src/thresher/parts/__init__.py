@@ -8,13 +8,16 @@ from importlib import import_module
 
 from thresher.engine.registry import REGISTRY, SpecError, lookup, make, parameters, part_name, spec_of
 from thresher.parts import groups, joint, losses, rates, rules
+from thresher.parts.description import Description, describe
 
 for _module in pkgutil.iter_modules(rules.__path__):
     import_module(f"{rules.__name__}.{_module.name}")
 
 __all__ = [
     "REGISTRY",
+    "Description",
     "SpecError",
+    "describe",
     "groups",
     "joint",
     "lookup",

@@ -1,0 +1,205 @@
+"""In which order a pass offers the rows of its source: as they come, permuted, or through a shuffling buffer.
+
+Order is a matter of rows, so how the source is cut into chunks does not show in it. Seed and pass
+alone decide what is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk, Place
+from thresher.data.errors import DataError
+from thresher.data.rows import Rows
+from thresher.data.source import Through
+from thresher.engine.jit import kernel
+
+CHUNK_ROWS = 1 << 15
+"""Rows of an outgoing chunk, at most, of a permuted source."""
+
+
+class Order(Protocol):
+    """Which row comes when."""
+
+    spec: str
+    """the order as it is written on the command line"""
+
+    def reads(self, passes: int) -> int:
+        """How many times the source is read for so many passes."""
+        ...
+
+    def over(self, source: Any, number: int) -> Any:
+        """The source of pass `number` (from 1), given `source` in its own order."""
+        ...
+
+
+def make_order(spec: str, seed: int = 0) -> Order:
+    """``as-is``, ``once``, ``every`` or ``buffer:N``; `DataError` for anything else."""
+    name, _, size = spec.partition(":")
+    if name == "buffer" and size.isdecimal() and int(size) > 0:
+        return Buffered(int(size), seed)
+    if spec in ("once", "every"):
+        return Permuted(spec, seed)
+    if spec != "as-is":
+        raise DataError(f"order is as-is, once, every or buffer:N with N rows at least 1, not '{spec}'")
+    return AsIs()
+
+
+class AsIs:
+    """The rows as they come."""
+
+    spec = "as-is"
+
+    def reads(self, passes: int) -> int:
+        """Every pass reads."""
+        return passes
+
+    def over(self, source: Any, number: int) -> Any:
+        """The source itself."""
+        return source
+
+
+class Permuted:
+    """A random permutation of all rows: the same in every pass (``once``) or a new one (``every``).
+
+    The first pass asked for reads the source from beginning to end before it offers a row, and
+    all passes take the rows from memory (see `Rows` for how much).
+    """
+
+    def __init__(self, spec: str, seed: int) -> None:
+        self.spec, self._seed = spec, seed
+        self._held: _Held | None = None
+
+    def reads(self, passes: int) -> int:
+        """Once, whatever the passes."""
+        return 1
+
+    def over(self, source: Any, number: int) -> Any:
+        """The permuted rows of `source`, or of the one given first."""
+        self._held = self._held or _Held(source)
+        drawn = number if self.spec == "every" else 1
+        return _PermutedSource(self._held, _chance(self._seed, drawn))
+
+
+class Buffered:
+    """A buffer of `size` rows: once it is full, each row takes the place of a random one, which goes out.
+
+    At the end the buffer is emptied in random order. So a row comes at most `size` places too early,
+    and every pass has an order of its own. The buffer holds up to twice `size` rows in memory, and
+    three times for moments, since rows that have gone are cleared away only now and then.
+    """
+
+    def __init__(self, size: int, seed: int) -> None:
+        self.spec, self._size, self._seed = f"buffer:{size}", size, seed
+
+    def reads(self, passes: int) -> int:
+        """Every pass reads."""
+        return passes
+
+    def over(self, source: Any, number: int) -> Any:
+        """The rows of `source` as they leave the buffer."""
+        return _BufferedSource(source, self._size, _chance(self._seed, number))
+
+
+def _chance(seed: int, number: int) -> np.random.Generator:
+    return np.random.default_rng([seed % 2**64, number])
+
+
+class _Ordered(Through):
+    """A source in another order. A `Place` counts rows that have gone out."""
+
+    def _shuffled(self) -> Iterator[Chunk]:
+        """All rows in their new order."""
+        raise NotImplementedError
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """One pass; what has gone out before `start` is made again and left out."""
+        done = 0
+        for chunk in self._shuffled():
+            place, done = Place(0, done, done), done + len(chunk)
+            if start is None or place >= start:
+                yield chunk.at(place, Place(0, done, done))
+
+
+class _Held(Through):
+    """A source read into memory on first use."""
+
+    _rows: Rows | None = None
+
+    def rows(self) -> Rows:
+        """All of them."""
+        if self._rows is None:
+            rows = Rows()
+            with closing(self._source.chunks()) as chunks:
+                for chunk in chunks:
+                    rows.add(chunk)
+            rows.trim()
+            self._rows, self._whole = rows, self._source.report
+        return self._rows
+
+    def tell(self) -> None:
+        """Let the report be that of the reading, of which every pass is a repetition."""
+        self._source.report = self._whole
+
+
+class _PermutedSource(_Ordered):
+    """Rows held in memory, in random order."""
+
+    def __init__(self, held: _Held, chance: np.random.Generator) -> None:
+        super().__init__(held)
+        self._chance = chance
+        self.position_bytes = 0
+
+    def _shuffled(self) -> Iterator[Chunk]:
+        rows = self._source.rows()
+        self._source.tell()
+        order = self._chance.permutation(len(rows))
+        for first in range(0, len(order), CHUNK_ROWS):
+            piece = order[first : first + CHUNK_ROWS]
+            self.position_bytes = (self.total_bytes or 0) * (first + len(piece)) // len(order)
+            yield rows.take(piece)
+
+
+class _BufferedSource(_Ordered):
+    """Rows on their way through a shuffling buffer."""
+
+    def __init__(self, source: Any, size: int, chance: np.random.Generator) -> None:
+        super().__init__(source)
+        self._size, self._chance = size, chance
+
+    def _shuffled(self) -> Iterator[Chunk]:
+        rows, slots = Rows(), np.empty(0, np.int64)
+        with closing(self._source.chunks()) as chunks:
+            for chunk in chunks:
+                come = np.arange(len(rows), len(rows) + len(chunk))
+                rows.add(chunk)
+                filling = come[: self._size - len(slots)]
+                slots, come = np.concatenate([slots, filling]), come[len(filling) :]
+                if len(come):
+                    yield rows.take(self._exchanged(slots, come))
+                if len(rows) > 2 * self._size:
+                    rows.keep(slots)
+                    slots = np.arange(len(slots))
+        slots = self._chance.permutation(slots)
+        for first in range(0, len(slots), CHUNK_ROWS):
+            yield rows.take(slots[first : first + CHUNK_ROWS])
+
+    def _exchanged(self, slots: NDArray[np.int64], come: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Put each row of `come` into a random slot; what was there, in order."""
+        # a double for each row: drawn whole numbers might depend on how many are drawn at a time
+        drawn = (self._chance.random(len(come)) * len(slots)).astype(np.int64)
+        gone = np.empty_like(come)
+        _exchange(slots, drawn, come, gone)
+        return gone
+
+
+@kernel
+def _exchange(slots, drawn, come, gone):  # type: ignore[no-untyped-def]
+    for i in range(len(come)):
+        gone[i] = slots[drawn[i]]
+        slots[drawn[i]] = come[i]

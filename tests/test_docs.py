@@ -1,0 +1,76 @@
+"""The pages of the rules say what the docstrings say today; their examples are not run again."""
+
+import inspect
+import shlex
+
+import pytest
+
+from docs.rule_pages import EXAMPLES, FOLDER, command, index, page, rules
+from thresher.cli.main import app
+from thresher.parts import REGISTRY, describe, lookup, parameters
+
+RULES = {rule.name: rule for rule in rules()}
+every_rule = pytest.mark.parametrize("name", RULES)
+STALE = "run `make docs`"
+
+
+@every_rule
+def test_a_page_is_its_docstring_and_an_example(name: str) -> None:
+    text = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    head = page(RULES[name])
+    assert text.startswith(head), STALE
+    figures = text.removeprefix(head).removesuffix("```\n")
+    found = {line[:22].rstrip(): line[22:].strip() for line in figures.splitlines()}
+    assert list(found)[:5] == ["examples", "passes", "progressive loss", "nonzero", "features seen"]
+    assert {"holdout loss", "holdout error"} < set(found)
+    assert int(found["nonzero"].replace(",", "")) > 0
+
+
+@every_rule
+def test_a_page_tells_everything(name: str) -> None:
+    """Every word of the docstring but the doctest, and every parameter."""
+    doc, text = inspect.getdoc(lookup("rule", name)) or "", page(RULES[name])
+    assert RULES[name].debt.startswith("Owed by "), "a rule's docstring says what is owed"
+    assert RULES[name].reference, "a rule's docstring ends with its reference"
+    said = text.replace("\\", "").split()
+    for paragraph in doc.split("\n\n"):
+        if not paragraph.startswith(">>>"):
+            assert set(paragraph.removeprefix("Reference:").split()) <= set(said)
+    for field in parameters(lookup("rule", name)):
+        assert f"\n| `{field}` | `" in text
+    assert ("| `--rate` |" in text) == bool(RULES[name].rate)
+
+
+def test_the_index_is_of_today() -> None:
+    assert (FOLDER / "README.md").read_text(encoding="utf-8") == index(list(RULES.values())), STALE
+
+
+def test_there_is_a_page_for_every_rule_and_no_other() -> None:
+    assert {path.stem for path in FOLDER.glob("*.md")} == {"README", *RULES}, STALE
+    assert set(RULES) <= set(REGISTRY["rule"])
+
+
+@every_rule
+def test_an_example_is_a_command_that_holds(name: str) -> None:
+    """As far as can be told without running it."""
+    import typer.main
+
+    program, verb, *words = shlex.split(command(name))
+    assert (program, verb) == ("thresher", "train")
+    train = typer.main.get_command(app).commands["train"]  # type: ignore[attr-defined]
+    given = train.make_context("train", words).params
+    from thresher import Model
+
+    model = Model(given["rule"], given["loss"] or "logistic", rate=given["rate"])
+    assert type(model.rule) is lookup("rule", name)
+
+
+def test_a_rule_without_an_example_of_its_own_is_shown_with_its_defaults() -> None:
+    assert "none-such" not in EXAMPLES
+    assert command("none-such").endswith(" --rule none-such")
+
+
+def test_what_is_written_in_the_index_is_shown_as_it_stands() -> None:
+    rounding = describe("rule", "rounding")
+    assert "K = `every`: 0 where |w'| < theta." in rounding.line
+    assert r"K = `every`: 0 where \|w'\| \< theta. |" in index([rounding])
