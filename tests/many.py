@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.oracles import ORACLES, Vector
+from tests.oracle_base import Vector
+from tests.oracles import ORACLES
 from thresher.learning.head import Head
 
 
