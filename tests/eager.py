@@ -8,8 +8,9 @@ import numpy as np
 from numba import types
 from numba.extending import overload, overload_method
 
-from tests import oracles
-from tests.oracles import ORACLES, Vector
+from tests import oracle_base
+from tests.oracle_base import Vector
+from tests.oracles import ORACLES
 from thresher.engine.jit import kernel, value_slope
 
 _CLASSES: dict[Any, Any] = {}
@@ -49,9 +50,18 @@ def _look(self, x, margin, slope, importance):
     return _bare(_CLASSES[self.instance_class].look)
 
 
-@overload(oracles._soft)
+def meet(self, w, x):
+    raise NotImplementedError
+
+
+@overload(meet)
+def _meet(self, w, x):
+    return _bare(_CLASSES[self.instance_class].meet)
+
+
+@overload(oracle_base.soft)
 def _soft(v, a):
-    return _bare(oracles._soft)
+    return _bare(oracle_base.soft)
 
 
 def _bare(function: Any) -> Any:
@@ -63,6 +73,7 @@ def _bare(function: Any) -> Any:
 def _steps(frame, loss, X, y, importance, w):
     for i in range(len(y)):
         x = X[i % len(X)]
+        w = meet(frame, w, x)
         margin = 0.0
         for j in range(len(w)):
             margin += w[j] * x[j]

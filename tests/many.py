@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.oracles import ORACLES, Vector
+from tests.oracle_base import Vector
+from tests.oracles import ORACLES
 from thresher.learning.head import Head
 
 
@@ -83,6 +84,7 @@ class Apart:
 
     def step(self, W: Vector, X: Vector, slopes: Vector, t: int, values: Vector, importance: float) -> Vector:
         """One step on an example for each output: features X[:, k]; the loss is times the importance."""
+        W = self.meet(W, X)
         for k, oracle in enumerate(self.oracles):
             oracle.look(X[:, k], float(X[:, k] @ W[:, k]), float(slopes[k]), importance)
         columns = [
@@ -90,6 +92,10 @@ class Apart:
             for k, o in enumerate(self.oracles)
         ]
         return np.array(columns).T
+
+    def meet(self, W: Vector, X: Vector) -> Vector:
+        """The weights that an example for each output is predicted with."""
+        return np.array([o.meet(W[:, k], X[:, k]) for k, o in enumerate(self.oracles)]).T
 
     def read(self, W: Vector) -> Vector:
         return np.array([o.read(W[:, k]) for k, o in enumerate(self.oracles)]).T
@@ -107,6 +113,9 @@ class Grouped:
         d = self.features
         below = self.free.step(W[d:], X[d:], slopes, t, values, importance)
         return np.vstack([self.inner.step(W[:d], (X * slopes)[:d] * importance, t), below])
+
+    def meet(self, W: Vector, X: Vector) -> Vector:
+        return W
 
     def read(self, W: Vector) -> Vector:
         return W
@@ -126,12 +135,14 @@ def run(name: str, rule: Any, head: Head, X: Vector, targets: Vector, importance
         last = min(first + batch, rows)
         for i in range(first, last):
             values, slopes = np.zeros(head.count), np.zeros(head.count)
-            losses[i] = head.joint.values_slopes(X[i] @ W, targets[i], values, slopes)
+            own = np.outer(X[i], np.ones(head.count))
+            margins = (own * oracle.meet(W, own)).sum(axis=0)
+            losses[i] = head.joint.values_slopes(margins, targets[i], values, slopes)
             G += np.outer(X[i], slopes * importance[i])
             moved += np.abs(slopes * importance[i])
             total += importance[i] * values
         if last - first == 1:
-            W = oracle.step(W, np.outer(X[first], np.ones(head.count)), slopes, t, total, importance[first])
+            W = oracle.step(W, own, slopes, t, total, importance[first])
         else:
             W = oracle.step(W, G, (moved > 0).astype(float), t, total, 1.0)
     read = oracle.read(W)

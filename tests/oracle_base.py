@@ -1,4 +1,4 @@
-"""What every dense recursion is: see `tests.oracles`."""
+"""What every dense recursion of `tests.oracles` is: a step over all coordinates."""
 
 from typing import Any, Protocol
 
@@ -12,12 +12,23 @@ class Loss(Protocol):
     def value_slope(self, margin: float, y: float) -> tuple[float, float]: ...
 
 
+def soft(v: Vector, a: Vector | float) -> Vector:
+    """sign(v) · max(|v| − a, 0)."""
+    return np.sign(v) * np.maximum(np.abs(v) - a, 0.0)
+
+
 class Oracle:
-    """One recursion; `step` maps w_t to w_{t+1}, `read` gives the weights that are reported at the end."""
+    """One recursion; `step` maps w_t to w_{t+1}, `read` gives the weights that are reported at the end.
+
+    `meet` is what an example's features do to the weights before they predict.
+    """
 
     def __init__(self, rule: Any, mask: Vector) -> None:
         self.rule = rule
         self.mask = mask
+
+    def meet(self, w: Vector, x: Vector) -> Vector:
+        return w
 
     def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
         raise NotImplementedError

@@ -14,15 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle_base import Loss as Loss
-from tests.oracle_base import Oracle as Oracle
-from tests.oracle_base import Vector as Vector
+from tests.oracle_base import Loss, Oracle, Vector
+from tests.oracle_base import soft as _soft
 from tests.oracles_margin import MARGIN_ORACLES
-
-
-def _soft(v: Vector, a: Vector | float) -> Vector:
-    """sign(v) · max(|v| − a, 0)."""
-    return np.sign(v) * np.maximum(np.abs(v) - a, 0.0)
+from tests.oracles_projection import L1Ball
+from tests.oracles_sparse import (
+    Coin,
+    Cumulative,
+    FobosL2norm,
+    FtCumulative,
+    FtFobos,
+    L2Ball,
+    Normalized,
+    Stabilised,
+)
 
 
 class Sgd(Oracle):
@@ -93,17 +98,17 @@ class ClippedSubgradient(Oracle):
 
 
 class Fobos(Oracle):
-    """soft(w − ηg, ηλ₁) / (1 + ηλ₂), the prox of η(λ₁‖·‖₁ + λ₂‖·‖²/2).
+    """soft(w − ηg, η'λ₁) / (1 + η'λ₂), the prox of η'(λ₁‖·‖₁ + λ₂‖·‖²/2).
 
-    Duchi and Singer (JMLR 10, 2009), eq. 2, 3 and section 5. The second phase may have a step size η_{t+½} of
-    its own there; here both have η_t.
+    Duchi and Singer (JMLR 10, 2009), eq. 2, 3 and section 5; η' = η_t, or η_{t+1} with `next_rate`.
     """
 
     def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
         r = self.rule
         eta: float = r.rate.at(t)
-        pulled = _soft(w - eta * g, eta * r.l1 * self.mask)
-        stretch: float = eta * r.l2
+        second: float = r.rate.at(t + 1) if r.next_rate else eta
+        pulled = _soft(w - eta * g, second * r.l1 * self.mask)
+        stretch: float = second * r.l2
         return pulled / (1 + stretch * self.mask)
 
 
@@ -218,6 +223,15 @@ ORACLES: dict[str, type[Oracle]] = {
     "adagrad-rda": AdagradRda,
     "ftrl": Ftrl,
     "pegasos": Pegasos,
+    "ft-fobos": FtFobos,
+    "cumulative": Cumulative,
+    "ft-cumulative": FtCumulative,
+    "l2-ball": L2Ball,
+    "fobos-l2norm": FobosL2norm,
+    "normalized": Normalized,
+    "coin": Coin,
+    "stabilised": Stabilised,
+    "l1-ball": L1Ball,
     **MARGIN_ORACLES,
 }
 
@@ -257,6 +271,7 @@ def run(
     losses, margins = np.zeros(rows), np.zeros(rows)
     path = np.zeros((rows + 1, features)) if keep_path else None
     for i in range(rows):
+        w = oracle.meet(w, X[i])
         margins[i] = w @ X[i]
         losses[i], slope = loss.value_slope(float(margins[i]), float(y[i]))
         oracle.look(X[i], float(margins[i]), slope, float(importance[i]))

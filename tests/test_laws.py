@@ -187,6 +187,8 @@ def test_a_million_steps(name: str, dtype: str, tolerance: float, million: Strea
         ("fobos:l1=1e-4,l2=0.1", "constant:0.1", 1.0),  # the product grows by 2^40 every 2800 steps
         ("pegasos:l2=1e-3,skip_correct=true", RATE, 300.0),  # each step is projected by a large factor
         ("pegasos:l2=1e-3", RATE, 300.0),
+        ("l2-ball:radius=0.1", RATE, 30.0),
+        ("fobos-l2norm:l2norm=0.1", "constant:0.1", 1.0),
     ],
 )
 def test_common_scales_are_folded_many_times(spec: str, rate: str, scale: float) -> None:
@@ -196,6 +198,25 @@ def test_common_scales_are_folded_many_times(spec: str, rate: str, scale: float)
     for place in (places[0], places[1], places[len(places) // 2], places[-1]):
         for rows in (place, place + 1, place + 20):  # a wrong fold may be forgotten later
             agree(model_of(spec, rate=rate), first(data, rows), EXACT)
+
+
+def test_generations_are_counted_anew_before_float32_cannot() -> None:
+    """The rule that lets all weights die together, begun as if they had died 2^23 - 2 times."""
+    data = stream(seed=7, rows=400, features=8, density=0.2)
+    late, early = (model_of("fobos-l2norm:l2norm=0.6", dtype="float32") for _ in range(2))
+    state = {name: array.copy() for name, array in late.state().items()}
+    place = late.rule.CLOCK.index("generation")
+    state["clock"][place] = 2.0**23 - 2.0
+    late.restore(state)
+    highest, deaths = 0.0, 0
+    for i in range(len(data.y)):
+        for model in (late, early):
+            model.learn(data.chunk, i, i + 1)
+        highest = max(highest, late.state()["clock"][place])
+        deaths += early.nonzero == 0
+        assert read_weights(late, 8).tobytes() == read_weights(early, 8).tobytes()
+    assert late.state()["clock"][place] < 2.0**20 < highest <= 2.0**23
+    assert 10 < deaths < 390
 
 
 def folds(model: Model, data: Stream) -> list[int]:

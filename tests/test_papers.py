@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
-from tests.oracles import Vector, growth_constants, regret_bound_truncated
+from tests.oracle_base import Vector
+from tests.oracles import growth_constants, regret_bound_truncated
 from tests.streams import Stream, model_of, read_weights, stream, stream_of
 from thresher.data import open_source
 from thresher.data.chunk import Chunk, concat
@@ -167,6 +169,62 @@ def test_truncated_gradient_without_theta_is_fobos_with_l1(loss: str) -> None:
     assert np.abs(read_weights(ours, 12) - read_weights(theirs, 12)).max() <= 1e-14
     assert ours.intercept == pytest.approx(theirs.intercept, abs=1e-14)
     assert 0 < ours.nonzero < 12
+
+
+def test_fobos_with_the_next_rate_converges_on_a_batch() -> None:
+    """Section 3 of Duchi and Singer (2009): |Xw - y|^2 / n + l1 |w|_1, passed over again and again."""
+    data, l1, rows = stream(36, 20, 4, "real", weighted=False), 0.05, 20
+
+    def objective(halves: Vector) -> tuple[float, Vector]:
+        rest = data.X @ (halves[:4] - halves[4:]) - data.y
+        gradient = 2.0 * data.X.T @ rest / rows
+        return rest @ rest / rows + l1 * halves.sum(), np.concatenate([l1 + gradient, l1 - gradient])
+
+    options = {"ftol": 1e-15, "gtol": 1e-12}
+    found = minimize(
+        objective, np.zeros(8), jac=True, bounds=[(0, None)] * 8, method="L-BFGS-B", options=options
+    )
+    model = model_of(f"fobos:l1={l1},next_rate=true", "squared", rate="inverse:2", intercept=False)
+    gaps = []
+    for passes in (10, 90, 900):
+        for _ in range(passes):
+            model.learn(data.chunk)
+        w = read_weights(model, 4)
+        gaps.append(objective(np.concatenate([np.maximum(w, 0), np.maximum(-w, 0)]))[0] - found.fun)
+    assert gaps[0] > 3 * gaps[1] > 9 * gaps[2] > 0
+    assert gaps[2] < 2e-5
+    assert np.abs(w - (found.x[:4] - found.x[4:])).max() < 0.02
+
+
+def test_fobos_with_the_next_rate_keeps_its_batch_bound() -> None:
+    """Sum of eta_t (F(w_t) - F(v)) <= |v|^2 / 2 + sum of eta_t^2 |g_t|^2 / 2, F = loss + l1 |w|_1, every v.
+
+    What the proof of Duchi and Singer's Lemma 1 gives when the second phase's steps are eta_{t+1}, on one
+    example met again and again.
+    """
+    x, l1, rounds = np.array([0.8, -0.5, 0.2]), 0.3, 400
+    row = Chunk.of_rows([(1.0, dict(enumerate(x)))])
+    x = row.values.astype(np.float64)
+    model = model_of(f"fobos:l1={l1},next_rate=true", "absolute", rate="inverse-sqrt:0.5", intercept=False)
+    w, left, squares = np.zeros(3), [], 0.0
+    candidates = [np.zeros(3), np.array([1.25, 0.0, 0.0]), np.array([0.6, -0.6, 0.1])]
+
+    def total(v: Vector) -> float:
+        return float(abs(v @ x - 1.0) + l1 * np.abs(v).sum())
+
+    for t in range(1, rounds + 1):
+        eta = 0.5 / np.sqrt(t)
+        left.append([eta * (total(w) - total(v)) for v in candidates])
+        squares += eta * eta * float(x @ x) / 2
+        model.learn(row)
+        if t == 1:
+            assert read_weights(model, 3) == pytest.approx(
+                [np.sign(v) * max(0.5 * abs(v) - l1 * 0.5 / np.sqrt(2), 0.0) for v in x]
+            )
+        w = read_weights(model, 3)
+    for v, gap in zip(candidates, np.sum(left, axis=0), strict=True):
+        assert gap <= v @ v / 2 + squares
+    assert total(w) - total(candidates[1]) < 0.02, "l1 / 0.8 is the minimum"
 
 
 def test_rda_without_penalty_is_dual_averaging() -> None:

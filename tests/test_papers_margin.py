@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from tests.oracles import Vector
+from tests.oracle_base import Vector
 from tests.streams import Stream, model_of, read_weights, stream, stream_of
 from thresher.learning.model import Model
 

@@ -33,7 +33,7 @@ CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind
         ("rule", "fobos:l1=nan", ["l1 must be >= 0, not nan"]),
         ("rule", "fobos:l1=inf", ["l1 must be", "not inf"]),
         ("rule", "ftrl:alpha=0", ["alpha must be > 0, not 0"]),
-        ("rule", "fobos:1,2,3", ["fobos takes at most 2 values: l1, l2"]),
+        ("rule", "adagrad-rda:1,2,3,4,5", ["adagrad-rda takes at most 4 values: eta, l1, l2, delta"]),
         ("rule", "truncated-gradient:every=1.5", ["every must be a whole number >= 1, not 1.5"]),
         ("rule", "truncated-gradient:every=0", ["every must be a whole number >= 1"]),
         ("rule", "truncated-gradient:every=inf", ["every must be a whole number", "not inf"]),
@@ -90,6 +90,7 @@ def values_of(cls: Any, field: str, default: Any) -> st.SearchStrategy[Any]:
     ranges = {
         ">= 0": st.floats(0, 1e6),
         "> 0": st.floats(1e-300, 1e6),
+        ">= 1, inf included": st.floats(1, 1e6) | st.just(float("inf")),
         "in (0, 1)": st.floats(1e-9, 1 - 1e-9),
         "in (0.5, 1)": st.floats(0.5 + 1e-9, 1 - 1e-9),
         "in [0, 1]": st.floats(0, 1),

@@ -181,6 +181,16 @@ def _grouped(self):
     return _method(self, "grouped")
 
 
+def meet(self, S, j, w, x, now):
+    """The weight that an example with value `x` predicts with, given the settled one; changes nothing."""
+    return self.meet(S, j, w, x, now)
+
+
+@_verb(meet)
+def _meet(self, S, j, w, x, now):
+    return _method(self, "meet")
+
+
 def step(self, S, j, w, x, slope, now):
     """Write row j: its settled weight `w` after the gradient ``slope * x``."""
     return self.step(S, j, w, x, slope, now)

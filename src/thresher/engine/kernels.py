@@ -21,6 +21,7 @@ from thresher.engine.jit import (
     idle,
     kernel,
     link,
+    meet,
     relocate,
     renorm,
     scalar,
@@ -97,8 +98,8 @@ def learn(
                 if rows[p] >= marks:
                     return i
                 seen[rows[p]] = 1
-            w = weight(narrow, S, rows[p], now)
             x = S.dtype.type(values[p])
+            w = meet(narrow, S, rows[p], weight(narrow, S, rows[p], now), x, now)
             scratch[p - begin] = w
             margin += w * x
             size += gauge(narrow, S, rows[p], x, now)

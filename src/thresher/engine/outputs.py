@@ -22,6 +22,7 @@ from thresher.engine.jit import (
     idle,
     kernel,
     links,
+    meet,
     relocate,
     scalar,
     shown,
@@ -76,6 +77,7 @@ def weigh(narrow, S, now, rows, values, begin, end, held, margins, seen):
             own[k] = weight(narrow, T, k, now)
         couple(narrow, T, own, now)
         for k in range(margins.size):
+            own[k] = meet(narrow, T, k, own[k], x, now)
             margins[k] += own[k] * x
 
 
@@ -173,6 +175,7 @@ def step_output(rule, narrow, free, free_narrow, S, clock, B, bclock, k, touched
     margin, size = 0.0, 0.0
     for r in range(count):
         x = S.dtype.type(gradients[r, k])
+        held[r, k] = meet(narrow, S[touched[r]].T, k, held[r, k], x, now)
         margin += float(held[r, k] * x)
         size += float(gauge(narrow, S[touched[r]].T, k, x, now))
     if B.shape[0] > 0:
@@ -222,9 +225,11 @@ def margins_of(narrow, S, clocks, rows, values, begin, end, own, margins, seen):
     for p in range(begin, end):
         if seen.size > 0:
             seen[rows[p]] = 1
-        read_row(narrow, S[rows[p]].T, clocks, own)
+        T, x = S[rows[p]].T, S.dtype.type(values[p])
+        read_row(narrow, T, clocks, own)
         for k in range(margins.size):
-            margins[k] += float(own[k]) * float(values[p])
+            now = snapshot(narrow, clocks[min(k, clocks.shape[0] - 1)], T)
+            margins[k] += float(meet(narrow, T, k, own[k], x, now)) * float(x)
 
 
 # fmt: off

@@ -21,6 +21,10 @@ import numpy as np
 T = TypeVar("T", bound=type)
 
 
+def _plain_meet(self, S, j, w, x, now):  # type: ignore[no-untyped-def]
+    return w
+
+
 def _plain_gauge(self, S, j, x, now):  # type: ignore[no-untyped-def]
     return 0.0
 
@@ -92,6 +96,7 @@ PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
     "rule": {
         "clock0": ("", None),
         "weight": ("S j now", None),
+        "meet": ("S j w x now", _plain_meet),
         "step": ("S j w x slope now", None),
         "couple": ("T out now", _plain_couple),
         "grouped": ("", _no),
@@ -190,6 +195,7 @@ def _check_values_at_birth(cls: Any) -> None:
 _LIMITS: dict[str, Callable[[float], bool]] = {
     ">= 0": lambda v: v >= 0,
     "> 0": lambda v: v > 0,
+    ">= 1, inf included": lambda v: v >= 1,
     "in [0, 1]": lambda v: 0 <= v <= 1,
     "in (0, 1)": lambda v: 0 < v < 1,
     "in (0.5, 1)": lambda v: 0.5 < v < 1,
@@ -202,8 +208,8 @@ def _check_limit(cls: Any, field: str, value: Any) -> None:
     if not isinstance(value, float):
         return
     limit = limit_of(cls, field)
-    endless = math.isinf(value) and not math.isinf(cls._field_defaults.get(field, 0.0) or 0.0)
-    if math.isnan(value) or endless or not _LIMITS[limit](value):
+    bounded = "inf" not in limit and not math.isinf(cls._field_defaults.get(field, 0.0) or 0.0)
+    if math.isnan(value) or (bounded and math.isinf(value)) or not _LIMITS[limit](value):
         raise SpecError(f"{part_name(cls)}: {field} must be {limit}, not {value:g}")
 
 

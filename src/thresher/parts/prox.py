@@ -20,3 +20,26 @@ def soft(v, a):
 def truncate(v, a, theta):
     """T1(v, a, theta) of Langford, Li and Zhang: soft(v, a) where |v| <= theta, else v."""
     return soft(v, a) if theta == math.inf or abs(v) <= theta else v
+
+
+@scalar
+def receive(w, taken, due):
+    """Weight w after the rest of its penalty: `due` in all, of which `taken` (signed) was taken.
+
+    w > 0: max(0, w - (due + taken)); w < 0: min(0, w + (due - taken)). Never |taken| > due.
+    """
+    return soft(w, due + math.copysign(1, w) * taken)
+
+
+@scalar
+def norm_with(norm, entry, p):
+    """The p-norm of a vector of p-norm `norm` and one more entry."""
+    entry = abs(entry)
+    if p == 1:
+        return norm + entry
+    if p == 2:
+        return math.sqrt(norm * norm + entry * entry)
+    top = max(norm, entry)
+    if p == math.inf or top == 0:
+        return top
+    return top * ((norm / top) ** p + (entry / top) ** p) ** (1 / p)

@@ -16,7 +16,10 @@ _LARGE = 2.0**40
 
 @part("rule")
 class Fobos(NamedTuple):
-    """w_{t+1} = soft(w_t - eta g, eta l1) / (1 + eta l2).
+    """w_{t+1} = soft(w_t - eta_t g, eta l1) / (1 + eta l2).
+
+    The second phase's eta is eta_t, the choice for regret, or with `next_rate` eta_{t+1}, the choice
+    for minimising a fixed objective: each w_t is then weighted with one step size in both terms.
 
     With many outputs `group` = ``l2`` or ``linf`` makes l1 the strength of the mixed norm l1/l2 or l1/linf:
     soft becomes the prox of eta l1 ||.|| on the weights of a feature for all outputs.
@@ -26,8 +29,8 @@ class Fobos(NamedTuple):
     w = v / P. (With l2 = 0, P is 1.) When P passes 2^40, rows and sums are divided by 2^40, which
     is exact.
 
-    Reference: Duchi and Singer (JMLR 2009), eq. (2) and (3), section 5; the lazy elastic net of
-    Lipton and Elkan (2015), in other variables.
+    Reference: Duchi and Singer (JMLR 2009), eq. (2) and (3), section 5, and section 3 for the two
+    choices of the second step size; the lazy elastic net of Lipton and Elkan (2015), in other variables.
 
     >>> Fobos(l1=1e-3).clock0()  # t, eta_t, sum of eta l1 P, P, 1 / P
     array([1. , 0.5, 0. , 1. , 1. ])
@@ -37,6 +40,7 @@ class Fobos(NamedTuple):
     l1: float = 1e-6
     l2: float = 0.0
     group: Any = Single()
+    next_rate: bool = False
     SLOTS = ("v", "paid")
     CLOCK = ("t", "eta", "owed", "product", "inverse")
     PENALTIES = ("l1", "l2")
@@ -64,11 +68,14 @@ class Fobos(NamedTuple):
 
     def tick(self, clock):
         """One more penalty to owe."""
-        clock[2] += clock[1] * self.l1 * clock[3]
-        clock[3] *= 1.0 + clock[1] * self.l2
-        clock[4] = 1.0 / clock[3]
+        eta = clock[1]
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
+        if self.next_rate:
+            eta = clock[1]
+        clock[2] += eta * self.l1 * clock[3]
+        clock[3] *= 1.0 + eta * self.l2
+        clock[4] = 1.0 / clock[3]
 
     def renorm(self, clock):
         """Keep P in range."""

@@ -10,8 +10,7 @@ import numpy as np
 from thresher.engine.registry import part
 from thresher.parts.rates import Inverse
 from thresher.parts.rules.sgd import Sgd
-
-_SMALL, _LIFT = 2.0**-40, 2.0**40
+from thresher.parts.scale import fold, norm2_after
 
 
 @part("rule")
@@ -62,7 +61,7 @@ class Pegasos(NamedTuple):
         if self.skip_correct and value == 0.0:
             shrink, slope = 1.0, 0.0
         eta = 1.0 / (self.l2 * clock[0])
-        clock[2] = shrink * shrink * clock[2] - eta * slope * (2.0 * shrink * margin - eta * slope * size)
+        clock[2] = norm2_after(shrink * shrink * clock[2], shrink * margin, size, eta * slope)
         if clock[0] > 1.0:
             clock[1] *= shrink
         clock[3] = eta / clock[1]
@@ -81,10 +80,7 @@ class Pegasos(NamedTuple):
 
     def renorm(self, clock):
         """Keep the scale in range."""
-        if clock[1] >= _SMALL:
-            return 1.0
-        clock[1] *= _LIFT
-        return _SMALL
+        return fold(clock, 1)
 
     def idle(self, S, j, w):
         """A zero weight is all there is."""

@@ -1,0 +1,64 @@
+"""Coin betting: no step size to choose."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from thresher.engine.registry import part
+
+
+@part("rule")
+class Coin(NamedTuple):
+    """Each coordinate bets on the sign of its next gradient, and what it has won is its step size.
+
+    Where g != 0, with L the largest |g| and s the largest |x| so far, G = sum |g|, theta = -sum g and
+    R = max(R - g w, 0), the winnings: w = theta / (L max(G + L, alpha L)) (wealth L / s + R).
+    A coordinate begins with `wealth` L / s and bets 1 / alpha of it at most at first. Neither needs
+    tuning as a step size does: what is won grows exponentially.
+
+    The paper's wealth is L: all weights begin at one size. Divided by s it is the paper's rule for the
+    feature x / s as long as s stands still, and to multiply a feature by a constant changes nothing.
+
+    Owed by an untouched coordinate: nothing. R, G and theta are sums, so the state is float64.
+
+    Reference: Orabona and Tommasi, Training Deep Networks without Learning Rates Through Coin Betting
+    (NIPS 2017), Algorithm 2, from w_1 = 0. The bet theta / G goes back to the estimator of Krichevsky
+    and Trofimov: Orabona and Pal, Coin Betting and Parameter-Free Online Learning (NIPS 2016).
+
+    >>> Coin().SLOTS
+    ('w', 'theta', 'won', 'sum', 'largest', 'scale')
+    """
+
+    wealth: float = 1.0
+    alpha: float = 100.0
+    SLOTS = ("w", "theta", "won", "sum", "largest", "scale")
+    CLOCK = ("unused",)
+    LIMITS = {"wealth": "> 0", "alpha": "> 0"}
+    DTYPE = "float64"
+
+    def clock0(self):
+        """Nothing is shared."""
+        return np.zeros(1)
+
+    def weight(self, S, j, now):
+        """Weight of row j."""
+        return S[j, 0]
+
+    def step(self, S, j, w, x, slope, now):
+        """Settle the bet, then bet anew."""
+        g = slope * x
+        if g == 0.0:
+            return
+        S[j, 1] -= g
+        S[j, 2] = max(S[j, 2] - g * w, 0.0)
+        S[j, 3] += abs(g)
+        S[j, 4] = max(S[j, 4], abs(g))
+        S[j, 5] = max(S[j, 5], abs(x))
+        held = self.wealth * S[j, 4] / S[j, 5] + S[j, 2]
+        S[j, 0] = S[j, 1] / S[j, 4] * held / max(S[j, 3] + S[j, 4], self.alpha * S[j, 4])
+
+    def idle(self, S, j, w):
+        """No gradient yet."""
+        return w == 0.0 and S[j, 4] == 0.0

@@ -1,0 +1,91 @@
+"""Forward-backward splitting with the Euclidean norm, not squared."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.engine.jit import at
+from thresher.engine.registry import part
+from thresher.parts.rates import InverseSqrt
+from thresher.parts.rules.sgd import Sgd
+from thresher.parts.scale import LIFT, SMALL, norm2_after
+
+_GENERATIONS = 2.0**23
+
+
+@part("rule")
+class FobosL2norm(NamedTuple):
+    """w' = w - eta g; w_{t+1} = max(0, 1 - eta l2norm / |w'|_2) w': all weights live or die together.
+
+    Owed by an untouched coordinate: a scale that all share, as in `pegasos`. When all weights die
+    the scale cannot be zero, so a new generation begins, and a row of an older one reads as zero.
+    The norm is kept up from margin and |x|^2, and is exactly zero again at each such death. A scale
+    under 2^-40 is folded into the rows, and so is a generation that float32 could not count.
+
+    Reference: Duchi and Singer (JMLR 2009), section 5, regularisation by the l2 norm.
+
+    >>> FobosL2norm().clock0()  # t, eta_t, scale, |w|^2, eta_t / scale, generation
+    array([1. , 0.5, 1. , 0. , 0.5, 1. ])
+    """
+
+    rate: Any = InverseSqrt()
+    l2norm: float = 1e-4
+    SLOTS = ("v", "generation")
+    CLOCK = ("t", "eta", "scale", "norm2", "stretched", "generation")
+    PENALTIES = ("l2norm",)
+
+    def intercept(self):
+        """The same gradient steps, never shrunk."""
+        return Sgd(self.rate)
+
+    def clock0(self):
+        """T, eta_t, scale, |w|^2, eta_t / scale, generation."""
+        eta = self.rate.at(1.0)
+        return np.array([1.0, eta, 1.0, 0.0, eta, 1.0])
+
+    def weight(self, S, j, now):
+        """Settled weight of row j."""
+        return S[j, 0] * now[2] * (S[j, 1] == now[5])
+
+    def gauge(self, S, j, x, now):
+        """|x|^2, for the norm."""
+        return x * x
+
+    def gain(self, margin, value, slope, size, clock):
+        """Foresee the norm after the step."""
+        clock[3] = norm2_after(clock[3], margin, size, clock[1] * slope)
+        clock[4] = clock[1] / clock[2]
+        return slope
+
+    def step(self, S, j, w, x, slope, now):
+        """The gradient step, in units of the scale."""
+        S[j, 0] = S[j, 0] * (S[j, 1] == now[5]) - now[4] * slope * x
+        S[j, 1] = now[5]
+
+    def constrain(self, S, rows, begin, end, clock):
+        """Shrink all weights, or let them die."""
+        pull, norm = clock[1] * self.l2norm, math.sqrt(clock[3])
+        if norm > pull:
+            clock[2] *= 1.0 - pull / norm
+            clock[3] = (norm - pull) * (norm - pull)
+        elif pull > 0.0:
+            clock[2], clock[3], clock[5] = 1.0, 0.0, clock[5] + 1.0
+        if clock[2] < SMALL or clock[5] > _GENERATIONS:
+            for j in range(S.shape[0]):
+                alive = S[j, 1] == clock[5]
+                S[j, 0] = S[j, 0] * SMALL if alive else 0.0
+                S[j, 1] = 1.0 if alive else 0.0
+            clock[2] = min(clock[2] * LIFT, 1.0)
+            clock[5] = 1.0
+
+    def tick(self, clock):
+        """On to the next step size."""
+        clock[0] += 1.0
+        clock[1] = at(self.rate, clock[0])
+
+    def idle(self, S, j, w):
+        """A zero weight is all there is."""
+        return w == 0.0

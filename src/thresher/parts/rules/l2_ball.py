@@ -1,0 +1,79 @@
+"""Gradient steps projected onto a Euclidean ball."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.engine.jit import at
+from thresher.engine.registry import part
+from thresher.parts.rates import InverseSqrt
+from thresher.parts.rules.sgd import Sgd
+from thresher.parts.scale import fold, norm2_after
+
+
+@part("rule")
+class L2Ball(NamedTuple):
+    """w' = w - eta g; then onto the ball: w' min(1, radius / |w'|_2).
+
+    Bounds the weights without pulling at them, but makes no zeros.
+
+    Owed by an untouched coordinate: a scale that all share. Rows hold v = w / scale; the norm of w
+    is kept up from margin and |x|^2. When the scale falls under 2^-40, rows are multiplied by 2^-40.
+
+    Reference: Zinkevich (ICML 2003), Algorithm 1, greedy projection.
+
+    >>> L2Ball(radius=2).clock0()  # t, scale, |w|^2, eta_t / scale, eta_t
+    array([1. , 1. , 0. , 0.5, 0.5])
+    """
+
+    rate: Any = InverseSqrt()
+    radius: float = 10.0
+    SLOTS = ("v",)
+    CLOCK = ("t", "scale", "norm2", "stretched", "eta")
+    LIMITS = {"radius": "> 0"}
+
+    def intercept(self):
+        """The same gradient steps, not projected."""
+        return Sgd(self.rate)
+
+    def clock0(self):
+        """T, scale, |w|^2, eta_t / scale, eta_t."""
+        eta = self.rate.at(1.0)
+        return np.array([1.0, 1.0, 0.0, eta, eta])
+
+    def weight(self, S, j, now):
+        """Settled weight of row j."""
+        return S[j, 0] * now[1]
+
+    def gauge(self, S, j, x, now):
+        """|x|^2, for the norm."""
+        return x * x
+
+    def gain(self, margin, value, slope, size, clock):
+        """Foresee the norm after the step."""
+        clock[2] = norm2_after(clock[2], margin, size, clock[4] * slope)
+        clock[3] = clock[4] / clock[1]
+        return slope
+
+    def step(self, S, j, w, x, slope, now):
+        """The gradient step, in units of the scale."""
+        S[j, 0] -= now[3] * slope * x
+
+    def tick(self, clock):
+        """Onto the ball."""
+        if clock[2] > self.radius * self.radius:
+            clock[1] *= self.radius / math.sqrt(clock[2])
+            clock[2] = self.radius * self.radius
+        clock[0] += 1.0
+        clock[4] = at(self.rate, clock[0])
+
+    def renorm(self, clock):
+        """Keep the scale in range."""
+        return fold(clock, 1)
+
+    def idle(self, S, j, w):
+        """A zero weight is all there is."""
+        return w == 0.0

@@ -1,0 +1,95 @@
+"""Updates that do not depend on the scale of a feature."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from thresher.engine.registry import part
+from thresher.parts.rates import Constant
+from thresher.parts.rules.adagrad_fobos import AdagradFobos
+from thresher.parts.rules.sgd import Sgd
+
+
+@part("rule")
+class Normalized(NamedTuple):
+    """Each feature is measured against s, the largest |x| met; to multiply it by a constant changes nothing.
+
+    Before the example predicts: where |x| > s, w *= (s / |x|)^2 and s = |x|. Then N += sum of (x / s)^2
+    and w -= eta (t / N) g / s^2. With `adaptive`, w *= s / |x| at a new s, and
+    w -= eta sqrt(t / N) g / (s sqrt(sum of g^2)).
+
+    An example without a gradient (slope or features zero) changes nothing; t counts the others. The
+    intercept is learned apart, as a feature that comes alone: s = 1 and t / N = 1. Predictions for rows
+    that are not learned from take the weights as they are. Weights are as large as features are
+    small, so the state is float64.
+
+    Owed by an untouched coordinate: nothing.
+
+    Reference: Ross, Mineiro and Langford, Normalized Online Learning (UAI 2013), Algorithm 1 (NG) and
+    Algorithm 2 (NAG, `adaptive`).
+
+    >>> Normalized().clock0()  # examples with a gradient, N, eta times t / N or its root
+    array([0., 0., 0.])
+    """
+
+    eta: float = 0.5
+    adaptive: bool = True
+    SLOTS = ("w", "largest", "inverse", "root")
+    CLOCK = ("t", "sum", "factor")
+    LIMITS = {"eta": "> 0"}
+    DTYPE = "float64"
+
+    def intercept(self):
+        """The same for a feature that is always 1."""
+        return AdagradFobos(self.eta, 0.0, 0.0, 0.0) if self.adaptive else Sgd(Constant(self.eta))
+
+    def clock0(self):
+        """Examples with a gradient, N, eta times t / N or its root."""
+        return np.zeros(3)
+
+    def weight(self, S, j, now):
+        """Weight of row j."""
+        return S[j, 0]
+
+    def meet(self, S, j, w, x, now):
+        """The weight at the scale that x makes."""
+        if abs(x) <= S[j, 1]:
+            return w
+        ratio = S[j, 1] / abs(x)
+        return w * ratio if self.adaptive else w * ratio * ratio
+
+    def gauge(self, S, j, x, now):
+        """(x / s)^2, for N."""
+        ratio = x * S[j, 2]
+        return ratio * ratio if abs(x) <= S[j, 1] else 1.0
+
+    def gain(self, margin, value, slope, size, clock):
+        """Count the example, if it has a gradient."""
+        if slope != 0.0 and size > 0.0:
+            clock[0] += 1.0
+            clock[1] += size
+            ratio = clock[0] / clock[1]
+            clock[2] = self.eta * (math.sqrt(ratio) if self.adaptive else ratio)
+        return slope
+
+    def step(self, S, j, w, x, slope, now):
+        """The gradient step at the feature's scale."""
+        g = slope * x
+        if g == 0.0:
+            return
+        if abs(x) > S[j, 1]:
+            S[j, 1] = abs(x)
+            S[j, 2] = 1.0 / S[j, 1]
+        move = now[2] * g * S[j, 2]
+        if self.adaptive:
+            S[j, 3] = math.sqrt(S[j, 3] * S[j, 3] + g * g)
+            S[j, 0] = w - move / S[j, 3] if S[j, 3] > 0.0 else w
+        else:
+            S[j, 0] = w - move * S[j, 2]
+
+    def idle(self, S, j, w):
+        """No gradient yet: the scale is needed for good."""
+        return w == 0.0 and S[j, 1] == 0.0

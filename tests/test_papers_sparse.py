@@ -1,0 +1,223 @@
+"""What papers say of penalties that know how often a feature comes, and of learning without tuned scales."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tests.oracle_base import Vector
+from tests.streams import Stream, model_of, read_weights, stream, stream_of
+from thresher.data.chunk import Chunk
+from thresher.engine.kernels import LAST_MARGIN
+from thresher.learning.model import Model
+
+
+@pytest.mark.parametrize("p", ["1", "2", "3", "inf"])
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_frequency_aware_with_h_constant_is_fobos(loss: str, p: str) -> None:
+    """Under a cap that every first gradient exceeds, h is the cap: a penalty of l1 cap, `fobos`'s."""
+    data = stream(41, 300, 8, domain="real" if loss == "squared" else "binary")
+    cap = 2.0**-40
+    ours = model_of(f"ft-fobos:l1={0.1 / cap!r},p={p},cap={cap!r}", loss)
+    theirs = model_of("fobos:l1=0.1", loss)
+    for model in (ours, theirs):
+        model.learn(data.chunk)
+    assert np.abs(read_weights(ours, 8) - read_weights(theirs, 8)).max() <= 1e-12
+    assert 0 < ours.nonzero < 8
+
+
+def test_what_a_cumulative_penalty_takes() -> None:
+    """Section 3.2 of Tsuruoka, Tsujii and Ananiadou (2009), one step of slope -1 or 1 at a time.
+
+    A weight that keeps its sign has had u in full. One that is pushed to and fro wavers less and less,
+    and is zero once u is larger than a push, while a penalty step by step lets it waver for ever.
+    """
+    steady = [Chunk.of_rows([(100.0, {0: 1.0})])] * 101
+    wavering = [Chunk.of_rows([(sign * 100.0, {0: 1.0})]) for sign in (1, -1) * 50] + steady[:1]
+
+    def end(spec: str, chunks: list[Chunk]) -> float:
+        model = model_of(spec, "absolute", rate="constant:0.1", intercept=False)
+        for chunk in chunks:
+            model.learn(chunk)
+        return float(read_weights(model, 1)[0])
+
+    assert end("cumulative:l1=0.2", steady) == pytest.approx(0.1 * 101 * (1 - 0.2))
+    assert end("cumulative:l1=0.2", wavering) == 0.0
+    assert end("fobos:l1=0.2", wavering) == pytest.approx(0.08)
+    assert end("cumulative:l1=0", wavering) == pytest.approx(0.1)
+
+
+def test_stabilised_is_truncated_gradient_where_every_row_has_every_feature() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.1, 1.0, (203, 5)) * rng.choice([-1.0, 1.0], (203, 5))
+    data = stream_of(X, X != 0, np.where(X @ [1, -1, 0.2, 0, 0] > 0, 1.0, -1.0), np.ones(203))
+    ours, theirs = (
+        model_of("stabilised:gravity=0.2,every=7"),
+        model_of("truncated-gradient:gravity=0.2,every=7"),
+    )
+    for model in (ours, theirs):
+        model.learn(data.chunk)
+    assert np.abs(read_weights(ours, 5) - read_weights(theirs, 5)).max() <= 1e-13
+    assert 0 < ours.nonzero < 5
+
+
+# Singer's tutorial (MLSS 2012), slide 60: features that are always there and say nothing, features that are
+# nearly never there and say all.
+
+GARBAGE, RARE = 20, 10
+
+
+@pytest.fixture(scope="module")
+def slide60() -> Stream:
+    rows, rng = 10_000, np.random.default_rng(0)
+    y = rng.choice([-1.0, 1.0], rows)
+    chances = np.repeat([0.5, 0.001], [GARBAGE, RARE])
+    stored = rng.random((rows, GARBAGE + RARE)) < chances
+    signs = np.where(np.arange(RARE) % 2, 1.0, -1.0)
+    X = np.hstack([np.ones((rows, GARBAGE)), y[:, None] * signs])
+    assert 5 < stored[:, GARBAGE:].sum(axis=0).max() < 20
+    return stream_of(X, stored, y, np.ones(rows))
+
+
+def kept(spec: str, data: Stream) -> tuple[int, int, int]:
+    """Garbage and rare features with a weight, and the rare ones among the RARE heaviest."""
+    model = model_of(spec, rate="inverse-sqrt:0.5", intercept=False)
+    model.learn(data.chunk)
+    w = read_weights(model, GARBAGE + RARE)
+    heaviest = np.argsort(-np.abs(w), kind="stable")[:RARE]
+    rare = int(np.count_nonzero(w[GARBAGE:]))
+    return (
+        int(np.count_nonzero(w[:GARBAGE])),
+        rare,
+        int(np.count_nonzero((w != 0)[heaviest] & (heaviest >= GARBAGE))),
+    )
+
+
+def test_fobos_loses_the_rare_features_first(slide60: Stream) -> None:
+    found = [kept(f"fobos:l1={l1:g}", slide60) for l1 in 10.0 ** np.linspace(-6, -0.5, 23)]
+    assert all(rare == 0 for garbage, rare, _ in found if garbage < GARBAGE)
+    assert all(heavy <= RARE // 2 for _, _, heavy in found)
+    assert {garbage for garbage, _, _ in found} & set(range(1, GARBAGE)), "no l1 that parts them was tried"
+
+
+@pytest.mark.parametrize(
+    ("spec", "most_garbage", "least_rare"),
+    [
+        ("ft-fobos:p=1,l1=0.02", 10, 8),
+        ("ft-cumulative:l1=0.01", 0, 10),
+        ("stabilised:every=100,gravity=0.2", 0, 10),
+        ("adagrad-rda:eta=0.5,l1=2e-4", 18, 9),
+    ],
+)
+def test_rules_that_know_frequency_keep_the_rare_features(
+    spec: str, most_garbage: int, least_rare: int, slide60: Stream
+) -> None:
+    garbage, rare, _ = kept(spec, slide60)
+    assert garbage <= most_garbage
+    assert rare >= least_rare
+
+
+@pytest.mark.parametrize("spec", ["adagrad-fobos:eta=0.5,l1=1e-4", "adagrad-rda:eta=0.5,l1=1e-4"])
+def test_adagrad_gives_the_rare_features_the_heaviest_weights(spec: str, slide60: Stream) -> None:
+    """With as many weights as there are rare features, `fobos` keeps at most half of them, AdaGrad all."""
+    assert kept(spec, slide60)[2] == RARE
+
+
+# Regret. The labels are so far off that the absolute loss is linear: slope 1 or -1 by the toss of a coin,
+# from which no learner can have an expected regret below a multiple of sqrt(T) against the best |u| <= 1.
+
+FAR, TIMES, READS = 1000.0, [1_000, 10_000, 100_000, 1_000_000], 100
+L1 = 1e-4
+
+
+def tosses(signs: Vector) -> Chunk:
+    n = len(signs)
+    return Chunk.from_csr(np.arange(n + 1), np.zeros(n, np.uint64), np.ones(n), FAR * signs, np.ones(n))
+
+
+def regrets(spec: str, rate: str, signs: Vector, strength: Vector) -> Vector:
+    """Regret of loss + l1 strength_t |w| at TIMES; |w_t| is read at READS places between two of them."""
+    model, chunk = model_of(spec, "absolute", rate=rate, intercept=False), tosses(signs)
+    out, penalty = [], 0.0
+    for before, time in pairwise([0, *TIMES]):
+        for lo, hi in pairwise(np.linspace(before, time, READS + 1).astype(int)):
+            model.learn(chunk, lo, hi)
+            weights = model.weights()[1]
+            penalty += L1 * strength[lo:hi].sum() * float(np.abs(weights).sum())
+        pull = abs(signs[:time].sum()) - L1 * strength[:time].sum()
+        out.append(model.tally.loss - FAR * time + penalty + max(pull, 0.0))
+    return np.array(out)
+
+
+def exponent(values: Vector) -> float:
+    """Slope of log regret in log T."""
+    return float(np.polyfit(np.log(TIMES), np.log(values), 1)[0])
+
+
+@pytest.mark.parametrize(
+    "spec", [f"fobos:l1={L1}", f"rda:gamma=2,l1={L1}", f"ft-fobos:l1={L1}", f"adagrad-fobos:eta=0.5,l1={L1}"]
+)
+def test_regret_grows_as_the_root_of_time(spec: str) -> None:
+    t = np.arange(1, TIMES[-1] + 1)
+    aware = 0.5 * np.sqrt(np.cumsum(1 / t))  # h of eta_s = 1 / (2 sqrt(s)) and |g| = 1
+    strength = aware if spec.startswith("ft-") else np.ones(len(t))
+    rng = np.random.default_rng(1)
+    runs = [regrets(spec, "inverse-sqrt:0.5", rng.choice([-1.0, 1.0], len(t)), strength) for _ in range(12)]
+    mean = np.mean(runs, axis=0)
+    assert (mean > 0.2 * np.sqrt(TIMES)).all()
+    assert (mean < 4 * np.sqrt(TIMES)).all()
+    assert 0.4 < exponent(mean) < 0.6
+
+
+def test_regret_by_turns_tells_a_falling_rate_from_a_constant_one() -> None:
+    """Slopes 1, -1, 1, -1, ...: each pair costs one step, so the regret is half the sum of the step sizes."""
+    signs = np.where(np.arange(TIMES[-1]) % 2, 1.0, -1.0)
+    falling, constant = (
+        regrets("fobos:l1=0", rate, signs, np.zeros(len(signs)))
+        for rate in ("inverse-sqrt:0.5", "constant:0.5")
+    )
+    assert exponent(falling) == pytest.approx(0.5, abs=0.01)
+    assert exponent(constant) == pytest.approx(1.0, abs=0.01)
+
+
+# Features of unlike scales
+
+
+def unscaled(seed: int) -> Stream:
+    """A noisy linear model over 8 features of standard deviations 1e-3 to 1e4."""
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(6000, 8))
+    y = np.where(Z @ rng.normal(size=8) + 0.3 * rng.normal(size=6000) > 0, 1.0, -1.0)
+    return stream_of(Z * 10.0 ** np.linspace(-3, 4, 8), np.ones(Z.shape, bool), y, np.ones(6000))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_no_scale_and_no_step_size_to_choose(seed: int) -> None:
+    data = unscaled(seed)
+    held_out = data.chunk.rows(4000, 6000)
+
+    def error(spec: str) -> float:
+        model = Model(spec, "logistic")
+        model.learn(data.chunk, 0, 4000)
+        return float(np.mean((model.predict(held_out) > 0) != (held_out.labels > 0)))
+
+    assert error("sgd") > 0.3
+    for spec in ("normalized", "normalized:adaptive=false", "coin"):
+        assert error(spec) < 0.08
+
+
+@pytest.mark.parametrize("spec", ["normalized", "normalized:adaptive=false", "coin"])
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_multiplying_a_feature_changes_no_prediction(spec: str, loss: str) -> None:
+    """Ross, Mineiro and Langford, section 3: the predictions are those of the same features at any scale."""
+    data = stream(43, 300, 8)
+    powers = 2.0 ** np.array([0, 30, -30, 5, -7, 12, 1, -60])
+    other = stream_of(data.X * powers, data.X != 0, data.y, data.importance)
+    ours, theirs = (model_of(spec, loss) for _ in range(2))
+    for i in range(300):
+        ours.learn(data.chunk, i, i + 1)
+        theirs.learn(other.chunk, i, i + 1)
+        margins = [model.state()["tally"][LAST_MARGIN] for model in (ours, theirs)]
+        assert margins[1] == pytest.approx(margins[0], rel=1e-9, abs=1e-12)
+    assert np.allclose(read_weights(theirs, 8) * powers, read_weights(ours, 8), rtol=1e-9, atol=0)
+    assert np.abs(read_weights(ours, 8)).max() > 0.1
