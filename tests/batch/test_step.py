@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,8 +17,13 @@ WEIGHT = st.one_of(st.just(0.0), st.floats(-5, 5))
 PENALTY = st.one_of(st.just(0.0), st.floats(1e-4, 1e3))
 
 
+@numba.njit(error_model="numpy")
+def compiled(up, down, w, a, reach, l1, l2):  # type: ignore[no-untyped-def]
+    return best_step(up, down, w, a, reach, l1, l2)
+
+
 def step(up: float, down: float, w: float, a: float, l1: float, l2: float) -> float:
-    return float(best_step(up, down, w, a, LEAP / a if a else math.inf, l1, l2))
+    return float(compiled(up, down, w, a, LEAP / a if a else math.inf, l1, l2))
 
 
 def bound(d: float, up: float, down: float, w: float, a: float, l1: float, l2: float) -> float:
