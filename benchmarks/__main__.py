@@ -7,7 +7,19 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks import accuracy, growing, learning, parsing, passes, processes, real, report, rules, startup
+from benchmarks import (
+    accuracy,
+    boosting,
+    growing,
+    learning,
+    parsing,
+    passes,
+    processes,
+    real,
+    report,
+    rules,
+    startup,
+)
 from benchmarks.report import Reach
 from benchmarks.setting import Setting
 
@@ -19,6 +31,7 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
     "startup": startup.run,
     "growing": growing.run,
     "rules": rules.run,
+    "boosting": boosting.run,
     "accuracy": accuracy.run,
     "real": real.run,
 }

@@ -1,6 +1,5 @@
 """Dense oracles of the rules that project, by sorting or bisection over all coordinates."""
 
-from typing import Any
 
 import numpy as np
 

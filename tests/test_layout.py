@@ -26,7 +26,12 @@ ARROWS = {
     "data": ("engine.jit", "engine.folders", "data.*"),
     # of parts only the registry, never one of them
     "learning": ("engine.*", "data.*", "learning.*", "parts", "_version"),
-    "cli": ("engine.folders", "engine.jit", "learning.*", "data.*", "parts", "cli.*", "_version"),
+    # solvers know neither the online loop nor its rules; what they find is read out as any model is
+    "batch": (
+        *("engine.jit", "engine.registry", "data.*", "parts", "batch.*", "_version"),
+        *("learning.api", "learning.head", "learning.modelfile", "learning.readout"),
+    ),
+    "cli": ("engine.folders", "engine.jit", "learning.*", "batch.*", "data.*", "parts", "cli.*", "_version"),
     "__init__": ("*",),
     "__main__": ("cli.*",),
     "_version": (),

@@ -24,6 +24,7 @@ from thresher.parts.prox import soft, truncate
 # Several settings of every loss; a new one is tested with its defaults.
 OTHERS = {
     "logistic": ["positive=3"],
+    "exponential": ["positive=0.3"],
     "hinge": ["threshold=0"],
     "perceptron": ["positive=3"],
     "squared-hinge": ["threshold=0.5"],
@@ -98,7 +99,19 @@ def test_the_perceptrons_loss_leaves_weights_of_zero() -> None:
     assert [loss.value_slope(0.0, y) for y in (1.0, -1.0)] == [(0.0, -1.0), (0.0, 1.0)]
 
 
-ESTIMATED = {"logistic": 0.75, "poisson": 2.0, "squared": 3.0, "absolute": 2.0, "quantile": 2.0, "huber": 2.0}
+@losses
+@given(MARGINS, st.floats(-6, 6), st.sampled_from([-1.0, 1.0]))
+def test_losses_that_can_be_boosted_lie_below_an_exponential(
+    loss: Any, margin: float, move: float, y: float
+) -> None:
+    if loss.BOOSTABLE:
+        value, slope = loss.value_slope(margin, y)
+        bound = value - y * slope * math.expm1(-move)
+        assert loss.value_slope(margin + y * move, y)[0] <= bound + 1e-12 * (1 + abs(value) + abs(bound))
+
+
+ESTIMATED = {"logistic": 0.75, "exponential": 0.75, "poisson": 2.0}
+ESTIMATED |= {"squared": 3.0, "absolute": 2.0, "quantile": 2.0, "huber": 2.0}
 
 
 @pytest.mark.parametrize("name", ESTIMATED)

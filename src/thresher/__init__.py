@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from thresher._version import __version__
 
 if TYPE_CHECKING:
+    from thresher.batch.api import boost
     from thresher.data import Chunk, open_source
     from thresher.engine.registry import part
     from thresher.learning.api import evaluate, load, train
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "Chunk": "thresher.data",
     "Model": "thresher.learning.model",
+    "boost": "thresher.batch.api",
     "evaluate": "thresher.learning.api",
     "load": "thresher.learning.api",
     "open_source": "thresher.data",
     "part": "thresher.engine.registry",
     "train": "thresher.learning.api",
 }
-__all__ = ["Chunk", "Model", "__version__", "evaluate", "load", "open_source", "part", "train"]
+__all__ = ["Chunk", "Model", "__version__", "boost", "evaluate", "load", "open_source", "part", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -37,6 +37,20 @@ USAGE = {
     "train train.svm -m m --on-error quarantine=m": "m: named twice",
     "train train.svm -m test.svm --holdout test.svm": "test.svm: named twice",
     "train - -m m --holdout -": "both the data and the hold-out",
+    "boost train.svm": "--model",
+    "boost -m m": "Missing argument 'DATA...'",
+    "boost train.svm -m m --l1 -1": "l1 must be >= 0, not -1",
+    "boost train.svm -m m --l2 nan": "l2 must be >= 0, not nan",
+    "boost train.svm -m m --l1 much": "'--l1'",
+    "boost train.svm -m m --tolerance inf": "tolerance must be >= 0",
+    "boost train.svm -m m --order zigzag": "known: cyclic, random, parallel",
+    "boost train.svm -m m --loss hinge": "hinge cannot be boosted; exponential and logistic can",
+    "boost train.svm -m m --loss expo": "did you mean exponential?",
+    "boost train.svm -m m --rounds 0": "'--rounds'",
+    "boost train.svm -m m --threads 0": "'--threads'",
+    "boost train.svm -m train.svm": "train.svm: named twice",
+    "boost train.svm -m m --on-error quarantine=m": "m: named twice",
+    "boost train.svm -m m --on-error ignore": "fail, skip or quarantine=FILE",
     "predict": "Missing argument 'MODEL'",
     "predict model": "Missing argument 'DATA...'",
     "predict model test.svm --output foo": "'foo' is not one of",
@@ -64,6 +78,12 @@ FAILURES = {
     "train train.svm -m m --on-error quarantine=none/q": "no such directory",
     "train train.svm -m m --resume": "m.checkpoint: no such file, so there is no training to go on with",
     "train train.svm -m m --rule sgd --loss squared --rate constant:1e30": "is not finite: try a smaller",
+    "boost none.svm -m m": "none.svm: No such file",
+    "boost empty -m m": "empty: an empty file",
+    "boost blank -m m": "no examples",
+    "boost bad.svm -m m": "bad.svm:2:5: expected a finite number",
+    "boost label.svm -m m": "label.svm:1:1: expected a label -1, 0 or 1",
+    "boost train.svm -m none/m": "no such directory",
     "predict none test.svm": "none: No such file",
     "predict train.svm test.svm": "train.svm: damaged, cut short, or not a model",
     "predict empty test.svm": "empty: damaged, cut short, or not a model",
@@ -110,7 +130,7 @@ def test_failure(thresher: Thresher, command: str, text: str) -> None:
 
 def check_error(thresher: Thresher, command: str, text: str, status: int) -> None:
     before = {p.name: p.read_bytes() for p in Path().iterdir() if p.is_file()}
-    ran = thresher(f"{command} -q" if command.startswith("train") else command)
+    ran = thresher(f"{command} -q" if command.startswith(("train", "boost")) else command)
     assert (ran.status, ran.out) == (status, "")
     (line,) = ran.err.splitlines()
     assert line.startswith("thresher: ")
@@ -121,13 +141,13 @@ def check_error(thresher: Thresher, command: str, text: str, status: int) -> Non
 def test_help_without_arguments(thresher: Thresher) -> None:
     ran = thresher("")
     assert ran.status == 0
-    for command in ("train", "predict", "evaluate", "weights", "cache", "rules", "losses", "rates"):
+    for command in ("train", "boost", "predict", "evaluate", "weights", "cache", "rules", "losses", "rates"):
         assert f"\n  {command} " in ran.out
     assert "..." not in ran.out.split("Commands:")[1]  # no summary is cut
 
 
 @pytest.mark.parametrize(
-    "command", ["train", "predict", "evaluate", "weights", "cache", "rules", "losses", "rates"]
+    "command", ["train", "boost", "predict", "evaluate", "weights", "cache", "rules", "losses", "rates"]
 )
 def test_help_of_every_command(thresher: Thresher, command: str) -> None:
     ran = thresher(f"{command} --help")

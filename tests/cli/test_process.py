@@ -41,6 +41,7 @@ print(*(name for name in {HEAVY} if sys.modules.get(name)), file=sys.stderr)
         "import thresher",
         "sys.argv = ['thresher', '--help']; import thresher.__main__",
         "sys.argv = ['thresher', 'train', '--help']; import thresher.__main__",
+        "sys.argv = ['thresher', 'boost', '--help']; import thresher.__main__",
     ],
 )
 def test_help_imports_nothing_heavy(code: str, tmp_path: Path) -> None:

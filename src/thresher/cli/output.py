@@ -25,9 +25,11 @@ def show_figures(figures: Mapping[str, Any], as_json: bool) -> None:
 
 
 def shown(value: Any) -> str:
-    """A figure for people: thousands apart, six digits, - for what is not known."""
+    """A figure for people: thousands apart, six digits, yes or no, - for what is not known."""
     if value is None:
         return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

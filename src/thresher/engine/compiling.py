@@ -19,7 +19,7 @@ from numba.extending import overload
 
 from thresher.engine.folders import cache_folder
 
-_HOT = ("engine", "parts", "data")  # the wings that hold compiled code
+_HOT = ("engine", "parts", "data", "batch")  # the wings that hold compiled code
 OPTIONS: Any = {"error_model": "numpy"}
 _config: Any = numba.config  # its settings are made at run time
 

@@ -114,8 +114,8 @@ PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
 }
 # What a part may say of itself beside its verbs.
 _ATTRIBUTES: dict[str, dict[str, Any]] = {
-    "loss": {"DOMAIN": "real", "PROBABILITY": False},
-    "joint loss": {"DOMAIN": "classes", "PROBABILITY": False},
+    "loss": {"DOMAIN": "real", "PROBABILITY": False, "BOOSTABLE": False},
+    "joint loss": {"DOMAIN": "classes", "PROBABILITY": False, "BOOSTABLE": False},
     "rate": {},
     "group": {},
     "rule": {"PENALTIES": (), "DTYPE": "float32"},

@@ -64,16 +64,20 @@ def save(model: Model, path: str | Path, *, state: bool = True) -> None:
 
 def tensors_of(model: Model, *, state: bool = True) -> Tensors:
     """Weights, and the state under ``state.*``."""
-    readout = model.readout()
-    tensors: Tensors = {
+    tensors = weights_of(model.readout())
+    if state:
+        tensors |= {f"state.{name}": array for name, array in model.state().items()}
+    return tensors
+
+
+def weights_of(readout: Readout) -> Tensors:
+    """What every model file holds."""
+    return {
         "weights.keys": readout.keys,
         "weights.values": readout.weights,
         "weights.intercept": readout.bias,
         "weights.unmet": readout.unmet,
     }
-    if state:
-        tensors |= {f"state.{name}": array for name, array in model.state().items()}
-    return tensors
 
 
 def write(path: str | Path, header: Header, tensors: Tensors) -> None:
@@ -165,6 +169,8 @@ def load(path: str | Path) -> tuple[Model, Header]:
 
 def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
     """The model that header and tensors describe."""
+    if header["rule"] is None:
+        raise ModelFileError(f"{path}: made by a batch solver: weights only, nothing to go on learning from")
     state = {name.removeprefix("state."): a for name, a in tensors.items() if name.startswith("state.")}
     if not state:
         raise ModelFileError(f"{path}: holds weights only, nothing to go on learning from")

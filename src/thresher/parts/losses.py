@@ -1,6 +1,8 @@
 """Losses: value and slope (derivative in the margin) of one example, and the link of its margin.
 
 `DOMAIN` names the labels a loss takes: ``binary`` (+1 against -1 or 0), ``real``, ``nonnegative``.
+`BOOSTABLE`: with z = y p and q = -d loss / dz, loss(z + d) <= loss(z) + q (exp(-d) - 1) for every d,
+which is what the batch solver's steps rest on.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ class Logistic(NamedTuple):
     positive: float = 1.0
     DOMAIN = "binary"
     PROBABILITY = True
+    BOOSTABLE = True
     LIMITS = {"positive": "> 0"}
 
     def value_slope(self, margin, y):
@@ -37,6 +40,36 @@ class Logistic(NamedTuple):
     def link(self, margin):
         """Probability of the positive class."""
         e = math.exp(-abs(margin))
+        return 1.0 / (1.0 + e) if margin > 0 else e / (1.0 + e)
+
+
+@part("loss")
+class Exponential(NamedTuple):
+    """exp(-y p), y = +1 or -1, times `positive` for positive examples; link 1 / (1 + exp(-2p)).
+
+    AdaBoost's loss. One example far on the wrong side outweighs all others: keep step sizes small and
+    features bounded.
+
+    >>> Exponential().value_slope(0.0, 1.0)
+    (1.0, -1.0)
+    """
+
+    positive: float = 1.0
+    DOMAIN = "binary"
+    PROBABILITY = True
+    BOOSTABLE = True
+    LIMITS = {"positive": "> 0"}
+
+    def value_slope(self, margin, y):
+        """Loss and slope."""
+        sign = 1.0 if y > 0 else -1.0
+        cost = self.positive if y > 0 else 1.0
+        value = cost * math.exp(-sign * margin)
+        return value, -sign * value
+
+    def link(self, margin):
+        """Probability of the positive class (Collins, Schapire and Singer 2002)."""
+        e = math.exp(-2.0 * abs(margin))
         return 1.0 / (1.0 + e) if margin > 0 else e / (1.0 + e)
 
 

@@ -55,9 +55,7 @@ class L1Ball(NamedTuple):
 
     def constrain(self, S, rows, begin, end, clock):
         """Raise the threshold until the live weights fit."""
-        norm, live = ordered.absorb(
-            S, rows, begin, end, clock[2], clock[3], int(clock[4]), self.radius
-        )
+        norm, live = ordered.absorb(S, rows, begin, end, clock[2], clock[3], int(clock[4]), self.radius)
         if norm > self.radius:
             theta, live = ordered.lower(S, clock[2], norm, live, self.radius)
             clock[2] += theta

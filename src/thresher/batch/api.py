@@ -1,0 +1,139 @@
+"""``thresher.boost``: from data to a model by the batch solver."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thresher import parts
+from thresher._version import __version__
+from thresher.batch.csc import Columns, columns_of
+from thresher.batch.solve import Plan, Round, Solver, loss_of
+from thresher.learning import modelfile
+from thresher.learning.api import Data, as_source
+from thresher.learning.head import Head
+from thresher.learning.readout import Readout
+
+STORE = "growing"
+
+
+@dataclass(frozen=True)
+class Solution:
+    """How the solver ended."""
+
+    plan: Plan
+    examples: int
+    features_seen: int
+    rounds: int
+    sweeps: int
+    objective: float
+    certificate: float
+    endless: str | None
+    """why there is no minimum, where that can be seen"""
+    seconds: float
+    """reading included"""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the certificate is within the tolerance."""
+        return self.certificate <= self.plan.tolerance
+
+
+class Boosted(Readout):
+    """The weights found, float64, ready to predict; `solution` says how good they are."""
+
+    def __init__(self, columns: Columns, loss: Any, w: Any, solution: Solution) -> None:
+        (alive,) = np.nonzero(w[: columns.features])
+        bias = w[columns.features :] if columns.intercept else np.zeros(1)
+        super().__init__(Head(loss), STORE, columns.keys[alive], w[alive], bias, columns.lowest_label)
+        self.solution = solution
+        self.has_intercept = columns.intercept
+
+    def save(self, path: str | Path) -> None:
+        """Write a model file, of weights only; OSError when the disk refuses."""
+        plan, solution = self.solution.plan, self.solution
+        solver = {
+            **{name: getattr(plan, name) for name in ("order", "l1", "l2", "tolerance", "seed")},
+            **{name: getattr(solution, name) for name in ("rounds", "sweeps", "objective", "certificate")},
+        }
+        header = {
+            "format": modelfile.FORMAT,
+            "version": __version__,
+            "rule": None,
+            "rate": None,
+            "solver": solver,
+            "loss": parts.spec_of(self.loss),
+            "outputs": self.head.outputs.spec,
+            "batch": None,
+            "store": self.store,
+            "seed": plan.seed,
+            "dtype": str(self.weights.dtype),
+            "has_intercept": self.has_intercept,
+            "intercept": self.intercept,
+            "examples": solution.examples,
+            "progressive_loss": None,
+            "nonzero": len(self.keys),
+            "features_seen": solution.features_seen,
+            "lowest_label": self.lowest_label,
+        }
+        modelfile.write(path, header, modelfile.weights_of(self))
+
+
+def boost(
+    data: Data,
+    loss: Any = "exponential",
+    *,
+    l1: float = 1.0,
+    l2: float = 0.0,
+    order: str = "random",
+    intercept: bool = True,
+    tolerance: float = 1e-4,
+    rounds: int = 1000,
+    seed: int = 0,
+    on_error: str = "fail",
+    threads: int | None = None,
+    tell: Callable[[Round], None] = lambda _: None,
+) -> Boosted:
+    """Minimise sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2 by coordinate descent.
+
+    A sum over examples, each times its importance c_i, not a mean; b is never penalised. `loss` is
+    ``exponential`` (AdaBoost's) or ``logistic``; `order` is ``random`` (one feature after the other,
+    by `seed`), ``cyclic`` or ``parallel`` (all at once). Solving stops when the largest violation of the
+    conditions of optimality is `tolerance` times the l1 that would leave no feature, or after `rounds`
+    looks at all features. The result does not depend on `threads`. `data` and `on_error` are those of
+    `train`; `tell` hears of every round. Raises ValueError, `SpecError` and `DataError`.
+
+    >>> model = boost("examples/data/rcv1_train2000.dat.gz", l1=10.0)
+    >>> model.solution.converged, len(model.keys) < 50
+    (True, True)
+    """
+    from thresher.data.sources.reader import default_threads
+
+    begun = time.perf_counter()
+    part = loss_of(loss)
+    plan = Plan(l1, l2, order, tolerance, rounds, seed, threads or default_threads())
+    source = as_source(data, part.DOMAIN, on_error=on_error, threads=threads)
+    return solved(columns_of(source, intercept), part, plan, begun, tell)
+
+
+def solved(columns: Columns, loss: Any, plan: Plan, begun: float, tell: Callable[[Round], None]) -> Boosted:
+    """The model of these columns; `begun` is when work on them began, by `time.perf_counter`."""
+    solver = Solver(columns, loss, plan)
+    last = solver.run(tell)
+    solution = Solution(
+        plan,
+        len(columns.labels),
+        columns.features,
+        last.number,
+        last.sweeps,
+        last.objective,
+        last.certificate,
+        solver.endless(),
+        time.perf_counter() - begun,
+    )
+    return Boosted(columns, loss, solver.w, solution)

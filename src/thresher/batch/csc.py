@@ -1,0 +1,104 @@
+"""Columns: all examples of a source in memory, feature by feature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk, concat
+from thresher.engine.jit import kernel
+
+_SPARSE = 4
+"""Keys up to so many times the stored numbers are looked up in an array instead of sorted."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """n examples with d features, and an intercept as column d if there is one.
+
+    Values are signed by the label, y x, so that a positive one speaks for its feature. Rows ascend
+    within a column.
+    """
+
+    keys: NDArray[np.uint64]
+    """(d,) ascending"""
+    starts: NDArray[np.int64]
+    """column j is ``rows[starts[j]:starts[j + 1]]``"""
+    rows: NDArray[np.int32]
+    """(nnz,) example"""
+    values: NDArray[np.float32]
+    """(nnz,) y x"""
+    labels: NDArray[np.float64]
+    """(n,) +1 or -1"""
+    weights: NDArray[np.float64]
+    """(n,) importance"""
+    lowest_label: float
+    """what the data call the negative class, 0 or -1"""
+
+    @property
+    def features(self) -> int:
+        """How many, d."""
+        return len(self.keys)
+
+    @property
+    def intercept(self) -> bool:
+        """Whether there is a column of the intercept."""
+        return len(self.starts) == self.features + 2
+
+
+def columns_of(source: Any, intercept: bool) -> Columns:
+    """Read a whole pass of `source`, of labels +1 against -1 or 0.
+
+    Takes 24 bytes a stored number at the peak and 8 afterwards. Raises what the source raises, and
+    OverflowError beyond 2**31 - 1 examples.
+    """
+    whole = concat([concat([chunk]) for chunk in source.chunks()])
+    if len(whole) > np.iinfo(np.int32).max:
+        raise OverflowError(f"{len(whole):,} examples: the batch solver takes at most 2**31 - 1")
+    keys, column = _numbered(whole.keys)
+    labels = np.where(whole.labels > 0, 1.0, -1.0)
+    counts = np.bincount(column, minlength=len(keys))
+    if intercept:
+        counts = np.append(counts, len(whole))
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    rows, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
+    _transpose(whole.indptr, column, whole.values, labels, intercept, starts[:-1].copy(), rows, values)
+    lowest = min(0.0, float(whole.labels.min(initial=0.0)))
+    return Columns(keys, starts, rows, values, labels, _importance(whole), lowest)
+
+
+def _importance(chunk: Chunk) -> NDArray[np.float64]:
+    return chunk.weights.astype(np.float64)
+
+
+def _numbered(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """The different keys, ascending, and for each of `keys` its number among them."""
+    top = int(keys.max(initial=0))
+    if top >= _SPARSE * (len(keys) + 1024):
+        different, number = np.unique(keys, return_inverse=True)
+        return different, number.astype(np.int32)
+    met = np.zeros(top + 1, np.bool_)
+    met[keys] = True
+    place = np.cumsum(met, dtype=np.int32)[keys]
+    place -= 1
+    return np.flatnonzero(met).astype(np.uint64), place
+
+
+@kernel
+def _transpose(
+    indptr: Any, column: Any, given: Any, labels: Any, intercept: Any, free: Any, rows: Any, values: Any
+) -> None:
+    """Put every number behind the last of its column; `free` is where that is."""
+    for i in range(labels.size):
+        for p in range(indptr[i], indptr[i + 1]):
+            place = free[column[p]]
+            free[column[p]] = place + 1
+            rows[place] = i
+            values[place] = labels[i] * given[p]
+        if intercept:
+            place = free[free.size - 1] + i
+            rows[place] = i
+            values[place] = labels[i]

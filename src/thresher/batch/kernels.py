@@ -1,0 +1,240 @@
+"""The step of one coordinate, and the loops over columns.
+
+Of example i: c its importance, z = y (w.x + b), q = -c d loss / dz. Of column j, over its examples:
+up = sum of q |x| where y x > 0, down = sum of q |x| where y x < 0, so that the loss falls at the rate
+up - down as w_j grows. Moving w_j by d changes the loss by at most
+
+    B(d) = up (exp(-a d) - 1) / a + down (exp(a d) - 1) / a
+
+with ``a = max_i |x_ij|`` when j moves alone, since exp(-t x) is convex in x and so lies below its chord
+over [-a, a]; with equality for the exponential loss and x in {-a, 0, a}. When all j in a set A move at
+once, the sum of their bounds holds with ``a_j = max over the examples of j of sum_{k in A} |x_ik|``:
+the changes of a row are then a mean of its coordinates' moves (Jensen), and (exp(a t) - 1) / a grows with a.
+
+References: Collins, Schapire and Singer, Logistic regression, AdaBoost and Bregman distances, Machine
+Learning 48 (2002), the sequential and the parallel update; Duchi and Singer, Boosting with structural
+sparsity, ICML 2009, for the penalties; Singer, Efficient algorithms for learning sparse models from
+high dimensional data, MLSS 2012.
+"""
+
+import math
+
+import numpy as np
+
+from thresher.engine.jit import kernel, scalar, value_slope
+
+LEAP = 10.0
+"""No step changes an exponent by more: where nothing is penalised the best may lie at infinity."""
+_NEWTON = 100
+_SAFE, _LEAST_EASE = 1.1, 1e-3
+_ROUNDING, _TINY = 1e-13, 1e-16
+"""Below this share of the loss, what a step changes is no measure of curvature."""
+
+
+@scalar
+def violation(fall, w, l1, l2):
+    """Distance of 0 from the subgradients of the objective in one weight; `fall` = up - down."""
+    if w > 0:
+        return abs(fall - l1 - l2 * w)
+    if w < 0:
+        return abs(fall + l1 - l2 * w)
+    return max(0.0, abs(fall) - l1)
+
+
+@scalar
+def best_step(up, down, w, a, reach, l1, l2):
+    """The d that minimises B(d) + l1 |w + d| + l2 (w + d)^2 / 2 among |d| <= reach.
+
+    With v = w + d, and the derivative without the l1 term where v = 0,
+    ``pull = down exp(-a w) - up exp(a w)``: |pull| <= l1 puts v at exactly 0; pull < -l1 means v > 0 and
+    pull > l1 means v < 0, whatever the sign of w. On the side s of zero without l2, e = exp(a d) solves
+    ``down e^2 + s l1 e - up = 0``; with l2 there is no closed form.
+    """
+    if a == 0.0 or (up + down == 0.0 and l1 + l2 == 0.0):
+        return 0.0
+    zero = min(max(-w, -reach), reach)
+    side = 1.0 if w > 0 else -1.0
+    if zero == -w:
+        e = math.exp(a * zero)
+        pull = down * e - up / e
+        if abs(pull) <= l1:
+            return zero
+        side = 1.0 if pull < 0 else -1.0
+    if l2 > 0:
+        lo = zero if zero == -w and side > 0 else -reach
+        hi = zero if zero == -w and side < 0 else reach
+        return _newton(up, down, w, a, side * l1, l2, lo, hi)
+    if l1 == 0:
+        d = 0.5 * math.log(up / down) / a
+    else:
+        spread = l1 + math.sqrt(l1 * l1 + 4.0 * up * down)
+        d = math.log(2.0 * up / spread if side > 0 else spread / (2.0 * down)) / a
+    return min(max(d, -reach), reach)
+
+
+@scalar
+def _newton(up, down, w, a, force, l2, lo, hi):
+    """Where ``down exp(a d) - up exp(-a d) + force + l2 (w + d)`` is 0 in [lo, hi], or the end next to it.
+
+    Newton's steps from 0; one that leaves what is known to hold the root is replaced by a halving.
+    """
+    least = 1e-16 * (hi - lo)
+    d = min(max(0.0, lo), hi)
+    for _ in range(_NEWTON):
+        e = math.exp(a * d)
+        slope = down * e - up / e + force + l2 * (w + d)
+        if slope < 0:
+            lo = d
+        else:
+            hi = d
+        after = d - slope / (a * (down * e + up / e) + l2)
+        if not lo < after < hi:
+            after = 0.5 * (lo + hi)
+        if abs(after - d) <= least:
+            return after
+        d = after
+    return d
+
+
+@scalar
+def masses(begin, end, rows, values, q):
+    """``(up, down)`` of the column in begin..end-1."""
+    up, down = 0.0, 0.0
+    for p in range(np.uint64(begin), np.uint64(end)):
+        x, mass = float(values[p]), q[rows[p]]
+        up += mass * max(x, 0.0)
+        down += mass * max(-x, 0.0)
+    return up, down
+
+
+@scalar
+def bound(up, down, d, a):
+    """The most that the loss can change by, B(d)."""
+    return (up * math.expm1(-a * d) + down * math.expm1(a * d)) / a
+
+
+@scalar
+def shift(loss, begin, end, d, rows, values, labels, importance, z, q, value):
+    """Move the weight of the column in begin..end-1 by d: the change of its examples' loss, and the loss."""
+    change, size = 0.0, 0.0
+    for p in range(np.uint64(begin), np.uint64(end)):
+        i = rows[p]
+        z[i] += d * values[p]
+        after, slope = value_slope(loss, z[i] * labels[i], labels[i])
+        after *= importance[i]
+        change += after - value[i]
+        size += after
+        q[i] = -importance[i] * labels[i] * slope
+        value[i] = after
+    return change, size
+
+
+@kernel
+def look(chosen, lo, hi, starts, rows, values, penalties, penalised, w, q, up, down, gap):
+    """`up`, `down` and violation `gap` of the columns chosen[lo:hi]; those from `penalised` on are free."""
+    l1, l2 = penalties
+    for k in range(lo, hi):
+        j = chosen[k]
+        up[j], down[j] = masses(starts[j], starts[j + 1], rows, values, q)
+        held = 1.0 if j < penalised else 0.0
+        gap[j] = violation(up[j] - down[j], w[j], held * l1, held * l2)
+
+
+@kernel
+def sweep(
+    loss, chosen, starts, rows, values, widths, ease, penalties, penalised, labels, importance, w, z, q, value
+):
+    """One column after the other, each to the minimum of its bound; returns the largest violation met.
+
+    The bound of column j is taken `ease[j]` times as wide as proved. What the loss did shows how wide it
+    need have been: the ratio of its curvature to the bound's, both as they come out over the whole step,
+    is what the next visit takes. A step that left the bound is made anew at once; at 1 it always holds.
+    """
+    l1, l2 = penalties
+    worst = 0.0
+    for k in range(chosen.size):
+        j = chosen[k]
+        up, down = masses(starts[j], starts[j + 1], rows, values, q)
+        held = 1.0 if j < penalised else 0.0
+        worst = max(worst, violation(up - down, w[j], held * l1, held * l2))
+        d, change, within = 0.0, 0.0, False
+        while not within:
+            a = ease[j] * widths[j]
+            goal = best_step(up, down, w[j], a, LEAP / widths[j], held * l1, held * l2)
+            if goal == d:
+                break
+            more, size = shift(
+                loss, starts[j], starts[j + 1], goal - d, rows, values, labels, importance, z, q, value
+            )
+            d, change = goal, change + more
+            bend, bent = bound(up, down, d, a) + (up - down) * d, change + (up - down) * d
+            if max(bend, abs(bent)) <= _ROUNDING * size:
+                break
+            ratio = bent / max(bend, _TINY * size)
+            within = ratio <= 1.0 or ease[j] == 1.0
+            ease[j] = min(1.0, max(_LEAST_EASE, _SAFE * ratio * ease[j]))
+        w[j] += d
+    return worst
+
+
+@kernel
+def widen(chosen, lo, hi, starts, rows, values, out):
+    """Add |x| of the columns chosen[lo:hi] to their rows of `out`."""
+    for k in range(lo, hi):
+        for p in range(starts[chosen[k]], starts[chosen[k] + 1]):
+            out[rows[p]] += abs(values[p])
+
+
+@kernel
+def widest(chosen, lo, hi, starts, rows, values, sums, widths):
+    """Largest row sum among the examples of each column chosen[lo:hi], stored zeros left out."""
+    for k in range(lo, hi):
+        j = chosen[k]
+        widths[j] = 0.0
+        for p in range(starts[j], starts[j + 1]):
+            if values[p] != 0:
+                widths[j] = max(widths[j], sums[rows[p]])
+
+
+@kernel
+def move(chosen, lo, hi, starts, rows, values, widths, ease, penalties, penalised, w, up, down, out):
+    """The steps of the columns chosen[lo:hi] for `up` and `down` as given; adds d y x to rows of `out`.
+
+    `ease` times the widths are taken for the widths. Returns the sum of the bounds.
+    """
+    l1, l2 = penalties
+    total = 0.0
+    for k in range(lo, hi):
+        j = chosen[k]
+        held, a = 1.0 if j < penalised else 0.0, ease * widths[j]
+        d = best_step(up[j], down[j], w[j], a, LEAP / widths[j], held * l1, held * l2)
+        if d == 0.0:
+            continue
+        total += bound(up[j], down[j], d, a)
+        w[j] += d
+        for p in range(starts[j], starts[j + 1]):
+            out[rows[p]] += d * values[p]
+    return total
+
+
+@kernel
+def gather(parts, lo, hi, out):
+    """Add up the rows lo..hi-1 of all `parts` (in order) into `out`, and put them back to zero."""
+    for i in range(lo, hi):
+        total = 0.0
+        for k in range(parts.shape[0]):
+            total += parts[k, i]
+            parts[k, i] = 0.0
+        out[i] += total
+
+
+@kernel
+def weigh(loss, lo, hi, labels, importance, z, q, value):
+    """The q of examples lo..hi-1, and their loss times importance to `value`; returns its sum."""
+    total = 0.0
+    for i in range(lo, hi):
+        each, slope = value_slope(loss, z[i] * labels[i], labels[i])
+        q[i] = -importance[i] * labels[i] * slope
+        value[i] = importance[i] * each
+        total += value[i]
+    return total

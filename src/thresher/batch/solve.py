@@ -1,0 +1,328 @@
+"""The rounds: a certificate over all columns, then sweeps over those that matter, until it is small."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import parts
+from thresher.batch import kernels
+from thresher.batch.csc import Columns
+
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+
+BLOCKS = 16
+"""Into so many pieces work is cut, however many threads there are: sums are then the same."""
+SWEEPS = 20
+"""At most so many between two certificates."""
+_EASE = 0.1
+"""Sweeps end when the largest violation met is this share of the certificate before them."""
+_ADVANCE, _RETREAT = 0.9, 1.5
+"""How the parallel update's widths change after a step that was within its bound, and one that was not."""
+_NOISE = 1e-6
+"""The certificate's unit is at least this share of a column's mass, where all gradients vanish at first."""
+
+
+class Round(NamedTuple):
+    """What is known at the start of a round; round 0 is the model without features."""
+
+    number: int
+    sweeps: int
+    """over chosen columns, so far"""
+    objective: float
+    certificate: float
+    nonzero: int
+    """weights that are not zero, the intercept not counted"""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is minimised, and how.
+
+    Raises ValueError for numbers that make no sense and names that are not known.
+    """
+
+    l1: float = 1.0
+    l2: float = 0.0
+    order: str = "random"
+    tolerance: float = 1e-4
+    rounds: int = 1000
+    seed: int = 0
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("l1", "l2", "tolerance"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be >= 0, not {getattr(self, name):g}")
+        for name, least in (("rounds", 1), ("threads", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
+        if self.order not in ORDERS:
+            raise ValueError(f"no order is called {self.order!r}; known: {', '.join(ORDERS)}")
+
+
+def loss_of(spec: Any) -> Any:
+    """The loss of a SPEC; ValueError unless the solver's bound holds for it."""
+    loss = parts.make("loss", spec)
+    if not loss.BOOSTABLE:
+        able = [name for name in sorted(parts.REGISTRY["loss"]) if parts.lookup("loss", name).BOOSTABLE]
+        raise ValueError(
+            f"the loss {parts.part_name(type(loss))} cannot be boosted; {' and '.join(able)} can"
+        )
+    return loss
+
+
+class Solver:
+    """Minimises sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2 over w and, if there, b.
+
+    `w` holds the weights and, behind them, the intercept. `z`, `q`, `value` (n,) are y times the margin,
+    mass, and loss times importance of each example; `up`, `down`, `gap` the masses and the violation of
+    each column when it was last looked at; `ease` the share of its proved width that it now takes.
+    """
+
+    def __init__(self, columns: Columns, loss: Any, plan: Plan) -> None:
+        self.columns, self.loss, self.plan = columns, loss, plan
+        self.penalties = (float(plan.l1), float(plan.l2))
+        count, examples = len(columns.starts) - 1, len(columns.labels)
+        self.w, self.up, self.down, self.gap = (np.zeros(count) for _ in range(4))
+        self.z, self.q, self.value = (np.zeros(examples) for _ in range(3))
+        self.all = np.arange(count)
+        self.widths = np.maximum.reduceat(np.abs(columns.values), columns.starts[:-1]).astype(np.float64)
+        self.ease = np.ones(count)
+        self.unit, self.one_sided = 1.0, 0
+        self._pool: ThreadPoolExecutor | None = None
+        self._order = ORDERS[plan.order](self)
+
+    def run(self, tell: Callable[[Round], None] = lambda _: None) -> Round:
+        """Solve; `tell` hears of every round. Returns the last one, which describes `w` as it is left."""
+        with ThreadPoolExecutor(self.plan.threads) as pool:
+            self._pool = pool if self.plan.threads > 1 else None
+            return self._rounds(tell)
+
+    def _rounds(self, tell: Callable[[Round], None]) -> Round:
+        begun, sweeps = time.perf_counter(), 0
+        self._start()
+        for number in range(self.plan.rounds + 1):
+            self.look(self.all)
+            row = Round(
+                number,
+                sweeps,
+                self.objective(),
+                self.certificate,
+                int(np.count_nonzero(self.w[: self.columns.features])),
+                time.perf_counter() - begun,
+            )
+            tell(row)
+            if row.certificate <= self.plan.tolerance:
+                break
+            if number < self.plan.rounds:
+                sweeps += self._sweeps()
+        return row
+
+    def _start(self) -> None:
+        """Fit the intercept alone, and take the unit of the certificate there."""
+        self.weigh()
+        self.look(self.all)
+        sided = (self.up > 0) != (self.down > 0)
+        self.one_sided = int(np.count_nonzero(sided[: self.columns.features]))
+        if self.columns.intercept and not sided[-1]:
+            for _ in range(SWEEPS):
+                if self.sweep(self.all[-1:]) <= _NOISE * self.q.sum():
+                    break
+            self.look(self.all)
+        pulls, sums = np.abs(self.up - self.down), self.up + self.down
+        pulls = pulls[: self.columns.features]
+        self.unit = float(max(pulls.max(initial=0.0), _NOISE * sums.max(initial=0.0))) or 1.0
+
+    def _sweeps(self) -> int:
+        """Sweeps over the columns that weigh something or should; how many there were."""
+        chosen = np.flatnonzero((self.w != 0) | (self.gap > 0))
+        self._order.choose(chosen)
+        enough = _EASE * self.certificate * self.unit
+        for done in range(1, SWEEPS + 1):
+            if self._order.sweep() <= enough:
+                return done
+        return SWEEPS
+
+    @property
+    def certificate(self) -> float:
+        """Largest violation of the conditions of optimality when all were last looked at, in units.
+
+        The unit is the largest gradient of a feature where all weights are zero and the intercept is
+        fitted: the l1 from which on no feature would be used.
+        """
+        return float(self.gap.max(initial=0.0)) / self.unit
+
+    def objective(self) -> float:
+        """Loss and penalties."""
+        (l1, l2), w = self.penalties, self.w[: self.columns.features]
+        return self.weigh() + l1 * float(np.abs(w).sum()) + 0.5 * l2 * float(np.square(w).sum())
+
+    def endless(self) -> str | None:
+        """Why the objective has no minimum at all, where that can be seen; None otherwise."""
+        alike, free = (
+            len(np.unique(self.columns.labels[self.columns.weights > 0])) < 2,
+            not any(self.penalties),
+        )
+        if alike and (self.columns.intercept or free):
+            return "all examples are of one class"
+        if free and (self.z > 0)[self.columns.weights > 0].all():
+            return "every example is on its side and nothing is penalised"
+        if free and self.one_sided:
+            return f"{self.one_sided:,} features speak for one class only and nothing is penalised"
+        return None
+
+    def look(self, chosen: I64) -> None:
+        """Masses and violation of the chosen columns as things are."""
+        c, w = self.columns, self.w
+
+        def work(block: int, lo: int, hi: int) -> None:
+            masses = self.up, self.down, self.gap
+            kernels.look(
+                chosen, lo, hi, c.starts, c.rows, c.values, self.penalties, c.features, w, self.q, *masses
+            )
+
+        self.spread(work, self.cuts(chosen))
+
+    def sweep(self, chosen: I64) -> float:
+        """One column after the other; the largest violation met."""
+        c = self.columns
+        compiled = kernels.sweep.for_parts(self.loss)
+        held = self.widths, self.ease, self.penalties, c.features
+        examples = c.labels, c.weights, self.w, self.z, self.q, self.value
+        return float(compiled(self.loss, chosen, c.starts, c.rows, c.values, *held, *examples))
+
+    def weigh(self) -> float:
+        """The mass of every example as things are; returns the sum of losses."""
+        c, compiled = self.columns, kernels.weigh.for_parts(self.loss)
+
+        def work(block: int, lo: int, hi: int) -> float:
+            return float(compiled(self.loss, lo, hi, c.labels, c.weights, self.z, self.q, self.value))
+
+        return float(sum(self.spread(work, self.row_cuts())))
+
+    def spread(self, work: Callable[[int, int, int], Any], cuts: I64) -> list[Any]:
+        """What ``work(block, lo, hi)`` between the cuts returns, in order; a thread takes every so many."""
+        spans = list(zip(range(BLOCKS), cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+        if self._pool is None:
+            return [work(*span) for span in spans]
+        strands = self.plan.threads
+        done = self._pool.map(lambda first: [work(*span) for span in spans[first::strands]], range(strands))
+        results: list[Any] = [None] * BLOCKS
+        for first, found in enumerate(done):
+            results[first::strands] = found
+        return results
+
+    def row_cuts(self) -> I64:
+        """The examples in `BLOCKS` pieces."""
+        return np.linspace(0, len(self.z), BLOCKS + 1).astype(np.int64)
+
+    def cuts(self, chosen: I64) -> I64:
+        """The chosen columns in `BLOCKS` pieces of about as many numbers."""
+        ends = np.cumsum(self.columns.starts[chosen + 1] - self.columns.starts[chosen])
+        wanted = np.linspace(0, ends[-1] if len(ends) else 0, BLOCKS + 1)
+        cuts = np.searchsorted(ends, wanted[1:-1])
+        return np.concatenate([[0], cuts, [len(chosen)]]).astype(np.int64)
+
+
+class Cyclic:
+    """One column after the other, as their keys ascend."""
+
+    def __init__(self, solver: Solver) -> None:
+        self.solver = solver
+        self.chosen: I64 = np.empty(0, np.int64)
+
+    def choose(self, chosen: I64) -> None:
+        """Sweep over these from now on."""
+        self.chosen = chosen
+
+    def sweep(self) -> float:
+        """Every chosen column once; the largest violation met."""
+        return self.solver.sweep(self.chosen)
+
+
+class Random(Cyclic):
+    """One column after the other, in a new random order each time."""
+
+    def __init__(self, solver: Solver) -> None:
+        super().__init__(solver)
+        self._rng = np.random.default_rng(solver.plan.seed)
+
+    def sweep(self) -> float:
+        """Every chosen column once; the largest violation met."""
+        return self.solver.sweep(self._rng.permutation(self.chosen))
+
+
+class Parallel:
+    """All chosen columns at once, each with a step that allows for what the others do meanwhile.
+
+    The bound's widths hold for the worst row. `ease` < 1 narrows them, for longer steps: as long as
+    the loss stays below what the narrower bound says, it is made smaller still; a step that leaves
+    the bound is taken back and made anew with a larger one. At 1 the bound always holds.
+    """
+
+    def __init__(self, solver: Solver) -> None:
+        self.solver = solver
+        self.ease = 1.0
+        self._parts = np.zeros((BLOCKS, len(solver.z)))
+        self._widths = np.zeros(len(solver.w))
+        self._before = np.zeros_like(solver.w), np.zeros_like(solver.z)
+        self._chosen: I64 = np.empty(0, np.int64)
+        self._cuts = solver.cuts(self._chosen)
+
+    def choose(self, chosen: I64) -> None:
+        """Move these from now on: what a row may move in all is the sum of |x| over these."""
+        self._chosen, self._cuts = chosen, self.solver.cuts(chosen)
+        c, sums = self.solver.columns, np.zeros(len(self.solver.z))
+
+        def widen(block: int, lo: int, hi: int) -> None:
+            kernels.widen(chosen, lo, hi, c.starts, c.rows, c.values, self._parts[block])
+
+        def widest(block: int, lo: int, hi: int) -> None:
+            kernels.widest(chosen, lo, hi, c.starts, c.rows, c.values, sums, self._widths)
+
+        self.solver.spread(widen, self._cuts)
+        self._gather(sums)
+        self.solver.spread(widest, self._cuts)
+
+    def sweep(self) -> float:
+        """All chosen columns by one step; the largest violation before it."""
+        s = self.solver
+        loss = s.weigh()
+        s.look(self._chosen)
+        for kept, array in zip(self._before, (s.w, s.z), strict=True):
+            kept[:] = array
+        while not self._step(loss):
+            self.ease = min(1.0, self.ease * _RETREAT)
+            s.w[:], s.z[:] = self._before
+        self.ease *= _ADVANCE
+        return float(s.gap[self._chosen].max(initial=0.0))
+
+    def _step(self, loss: float) -> bool:
+        """Move; whether the bound held (as it must where it is as wide as proved)."""
+        s, c, chosen = self.solver, self.solver.columns, self._chosen
+
+        def move(block: int, lo: int, hi: int) -> float:
+            held = self._widths, self.ease, s.penalties, c.features
+            out = s.w, s.up, s.down, self._parts[block]
+            return float(kernels.move(chosen, lo, hi, c.starts, c.rows, c.values, *held, *out))
+
+        bound = sum(s.spread(move, self._cuts))
+        self._gather(s.z)
+        return s.weigh() <= loss + bound or self.ease == 1.0
+
+    def _gather(self, out: F64) -> None:
+        cuts = self.solver.row_cuts()
+        self.solver.spread(lambda block, lo, hi: kernels.gather(self._parts, lo, hi, out), cuts)
+
+
+ORDERS: dict[str, Any] = {"cyclic": Cyclic, "random": Random, "parallel": Parallel}

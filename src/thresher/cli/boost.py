@@ -1,0 +1,131 @@
+"""``thresher boost``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from thresher.cli import boost_options as o
+from thresher.cli import options
+from thresher.cli import train_options as t
+from thresher.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from thresher.batch.api import Boosted
+    from thresher.batch.solve import Plan, Round
+
+NAME = "boost"
+SHORT = "Solve for the best sparse model of data in memory."
+
+_HEAD = f"{'round':>6} {'sweeps':>7} {'objective':>16} {'certificate':>12} {'non-zero':>10} {'seconds':>8}"
+
+
+def command(
+    data: options.Data,
+    model: t.ModelFile,
+    l1: o.L1 = 1.0,
+    l2: o.L2 = 0.0,
+    loss: o.Loss = "exponential",
+    order: o.Order = "random",
+    tolerance: o.Tolerance = 1e-4,
+    rounds: o.Rounds = 1000,
+    intercept: o.Intercept = True,
+    seed: o.Seed = 0,
+    on_error: options.OnError = "fail",
+    threads: o.Threads = None,
+    quiet: t.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Minimise the sum of losses + L1 |w|_1 + L2 |w|^2 / 2 to a certificate of optimality, data in memory."""
+    from thresher.batch.solve import Plan
+    from thresher.data.sources.reader import default_threads
+
+    begun = time.perf_counter()
+    try:
+        plan = Plan(l1, l2, order, tolerance, rounds, seed, threads or default_threads())
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    options.check_outputs([model, options.quarantine_of(on_error)], [])
+    found, report = _solved(data, loss, plan, intercept, (on_error, threads), model, begun, quiet)
+    found.save(model)
+    _finish(found, report, model, as_json)
+
+
+def _solved(
+    data: list[str],
+    loss: str,
+    plan: Plan,
+    intercept: bool,
+    reading: tuple[str, int | None],
+    model: Path,
+    begun: float,
+    quiet: bool,
+) -> tuple[Boosted, Any]:
+    """The model, and the account of what was read."""
+    from thresher.batch.api import solved
+    from thresher.batch.csc import columns_of
+    from thresher.batch.solve import loss_of
+    from thresher.cli.watching import Quiet
+    from thresher.data import open_source
+    from thresher.engine import jit
+
+    try:
+        part = loss_of(loss)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    on_error, threads = reading
+    source = open_source(data, domain=part.DOMAIN, on_error=on_error, threads=threads)
+    options.check_outputs([model, options.quarantine_of(on_error)], source.names)
+    say = Quiet().say
+    if jit.FRESH and not quiet:
+        say("compiling for this machine: some seconds, once")
+    columns = columns_of(source, intercept)
+    if not quiet:
+        say(_HEAD)
+
+    def tell(row: Round) -> None:
+        if not quiet:
+            say(_line(row))
+
+    return solved(columns, part, plan, begun, tell), source.report
+
+
+def _line(row: Round) -> str:
+    return (
+        f"{row.number:>6,} {row.sweeps:>7,} {row.objective:>16.9g} {row.certificate:>12.3e}"
+        f" {row.nonzero:>10,} {row.seconds:>8.2f}"
+    )
+
+
+def _finish(found: Boosted, report: Any, path: Path, as_json: bool) -> None:
+    from thresher.cli.output import show_figures, tell_skipped
+
+    tell_skipped(report)
+    solution = found.solution
+    if solution.endless:
+        typer.echo(
+            f"{solution.endless}: the objective has no minimum, the weights only stopped growing", err=True
+        )
+    if not solution.converged:
+        typer.echo(
+            f"stopped after {solution.rounds:,} rounds with certificate {solution.certificate:.3e},"
+            f" above the tolerance {solution.plan.tolerance:g}",
+            err=True,
+        )
+    figures: dict[str, Any] = {
+        "examples": solution.examples,
+        "rounds": solution.rounds,
+        "sweeps": solution.sweeps,
+        "objective": solution.objective,
+        "certificate": solution.certificate,
+        "converged": solution.converged,
+        "nonzero": len(found.keys),
+        "features_seen": solution.features_seen,
+        "seconds": round(solution.seconds, 3),
+        "skipped": report.skipped,
+        "model": str(path),
+    }
+    show_figures(figures, as_json)

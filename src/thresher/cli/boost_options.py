@@ -1,0 +1,38 @@
+"""The options of ``thresher boost``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+L1 = Annotated[float, typer.Option("--l1", metavar="L", help="Penalty on |w|_1.")]
+L2 = Annotated[float, typer.Option("--l2", metavar="L", help="Penalty on |w|^2 / 2.")]
+Loss = Annotated[str, typer.Option(metavar="SPEC", help="exponential (AdaBoost's) or logistic.")]
+Order = Annotated[
+    str,
+    typer.Option(
+        metavar="random|cyclic|parallel",
+        help="One feature after the other, in a new order each time or as they come, or all at once by"
+        " smaller steps.",
+    ),
+]
+Tolerance = Annotated[
+    float,
+    typer.Option(
+        metavar="T",
+        help="Stop when the largest violation of the conditions of optimality is this share of the l1"
+        " that would leave no feature.",
+    ),
+]
+Rounds = Annotated[int, typer.Option(metavar="N", min=1, help="Stop after so many looks at all features.")]
+Intercept = Annotated[
+    bool, typer.Option("--intercept/--no-intercept", help="Learn an intercept, never penalised.")
+]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the random order.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="Threads; they change no result.  [default: one a processor, at most 4]"
+    ),
+]

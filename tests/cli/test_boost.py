@@ -1,0 +1,163 @@
+"""``thresher boost``: its figures, its table, its model in other commands, errors and interruption."""
+
+import json
+import shutil
+import signal
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Thresher
+from tests.commands import start
+from thresher import boost, load
+from thresher.batch.solve import ORDERS
+from thresher.learning import modelfile
+
+KEYS = ["examples", "rounds", "sweeps", "objective", "certificate", "converged", "nonzero", "features_seen"]
+KEYS += ["seconds", "skipped", "model"]
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_json_has_these_keys_and_agrees_with_python(thresher: Thresher, order: str, loss: str) -> None:
+    options = f"--order {order} --loss {loss} --l1 0.5 --l2 0.1 --no-intercept --tolerance 1e-3 --seed 3"
+    ran = thresher(f"boost train.svm -m m --json -q {options}")
+    assert (ran.status, ran.err) == (0, "")
+    figures = ran.json
+    assert list(figures) == KEYS
+    model = boost("train.svm", loss, l1=0.5, l2=0.1, order=order, intercept=False, tolerance=1e-3, seed=3)
+    found = model.solution
+    for name in ("examples", "rounds", "sweeps", "objective", "certificate", "converged", "features_seen"):
+        assert figures[name] == getattr(found, name)
+    assert figures["examples"] == 400
+    assert figures["converged"] is True
+    assert figures["certificate"] <= 1e-3
+    assert figures["nonzero"] == len(model.keys) == len(load("m").keys) > 10
+    assert load("m").weights.tobytes() == model.weights.tobytes()
+    assert (figures["skipped"], figures["model"]) == (0, "m")
+
+
+def test_the_table_and_figures_for_people(thresher: Thresher) -> None:
+    ran = thresher("boost train.svm -m m")
+    head, *lines = ran.err.splitlines()
+    assert head.split() == ["round", "sweeps", "objective", "certificate", "non-zero", "seconds"]
+    table = [[float(cell.replace(",", "")) for cell in line.split()] for line in lines]
+    assert [row[0] for row in table] == list(range(len(table)))
+    assert all(later[2] <= earlier[2] for earlier, later in pairwise(table))
+    assert table[0][4] == 0 < table[-1][4]
+    assert table[-1][2] < 0.9 * table[0][2]
+    assert table[-1][3] <= 1e-4 < table[-2][3]
+    figures = {line[:22].strip().replace(" ", "_"): line[22:].strip() for line in ran.out.splitlines()}
+    assert list(figures) == KEYS
+    assert figures["converged"] == "yes"
+    assert thresher("boost train.svm -m m -q").err == ""
+
+
+def test_its_model_serves_the_other_commands(thresher: Thresher, folder: Path) -> None:
+    assert thresher("boost train.svm -m m -q --l1 0.5").status == 0
+    figures = thresher("evaluate m test.svm --json").json
+    assert figures["examples"] == 200
+    assert figures["error"] < 0.25
+    assert figures["nonzero"] == len(load("m").keys)
+    told = [float(line) for line in thresher("predict m test.svm --output probability").out.splitlines()]
+    margins = [float(line) for line in thresher("predict m test.svm").out.splitlines()]
+    assert [p > 0.5 for p in told] == [margin > 0 for margin in margins]
+    assert set(thresher("predict m test.svm --output label").out.split()) == {"1", "-1"}
+    *weights, intercept = thresher("weights m").out.splitlines()
+    assert len(weights) == figures["nonzero"]
+    assert intercept.startswith("intercept\t\t")
+    assert thresher("boost train.svm -m bare -q --no-intercept").status == 0
+    assert "intercept" not in thresher("weights bare").out
+    header, tensors = modelfile.read("m")
+    assert (header["rule"], header["rate"]) == (None, None)
+    assert header["solver"]["order"] == "random"
+    assert header["solver"]["l1"] == 0.5
+    assert not [name for name in tensors if name.startswith("state.")]
+
+
+def test_the_same_command_writes_the_same_bytes(thresher: Thresher, folder: Path) -> None:
+    for name, threads in (("a", 1), ("b", 2)):
+        thresher(f"boost train.svm -m {name} -q --order parallel --tolerance 1e-2 --threads {threads}")
+    assert (folder / "a").read_bytes() == (folder / "b").read_bytes()
+
+
+def test_learning_cannot_go_on_from_it(thresher: Thresher) -> None:
+    assert thresher("boost train.svm -m m -q --tolerance 0.1").status == 0
+    with pytest.raises(modelfile.ModelFileError, match="made by a batch solver: weights only"):
+        modelfile.load("m")
+    shutil.copy("m", "n.checkpoint")
+    ran = thresher("train train.svm -m n --resume")
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err == "thresher: n.checkpoint: a finished model, not a checkpoint\n"
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_what_has_no_minimum_is_said(thresher: Thresher, folder: Path, order: str) -> None:
+    (folder / "one").write_bytes(b"1 1:1\n1 2:1\n")
+    ran = thresher(f"boost one -m m -q --json --order {order}")
+    assert ran.status == 0
+    assert ran.err == (
+        "all examples are of one class: the objective has no minimum, the weights only stopped growing\n"
+    )
+    (folder / "apart").write_bytes(b"1 1:1\n-1 2:1\n")
+    ran = thresher(f"boost apart -m m -q --json --l1 0 --order {order}")
+    assert ran.status == 0
+    assert ran.err.startswith("every example is on its side and nothing is penalised: ")
+    assert all(value is not None for value in ran.json.values())
+
+
+def test_a_solver_that_ran_out_of_rounds_says_so(thresher: Thresher) -> None:
+    ran = thresher("boost train.svm -m m -q --json --rounds 1 --tolerance 1e-9")
+    assert ran.status == 0
+    assert ran.err.startswith("stopped after 1 rounds with certificate ")
+    assert ran.err.endswith("above the tolerance 1e-09\n")
+    assert ran.json["converged"] is False
+
+
+def test_bad_lines(thresher: Thresher, folder: Path) -> None:
+    (folder / "bad").write_bytes(b"1 1:1\nx 1:1\n-1 1:2\n1 1:nan\n")
+    ran = thresher("boost bad -m m -q --json --on-error quarantine=rejected")
+    assert ran.status == 0
+    assert ran.json["examples"] == ran.json["skipped"] == 2
+    assert "skipped 2 bad lines of 4" in ran.err
+    assert (folder / "rejected").read_bytes() == b"x 1:1\n1 1:nan\n"
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("order", ORDERS)
+def test_interrupted_while_solving(how: signal.Signals, order: str, folder: Path) -> None:
+    options = f"--order {order} --tolerance 0 --rounds 1000000000"
+    check_interrupted(folder, how, *f"boost train.svm -m m {options}".split())
+
+
+def test_interrupted_while_reading(folder: Path) -> None:
+    (folder / "m").write_bytes(b"an older model")
+    with start("boost", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"1 1:1\n" * 1_000_000)
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+    assert (folder / "m").read_bytes() == b"an older model"
+
+
+def check_interrupted(folder: Path, how: signal.Signals, *command: Any) -> None:
+    with start(*command, folder=folder) as process:
+        assert process.stderr is not None
+        for _ in range(3):
+            process.stderr.readline()
+        process.send_signal(how)
+        assert process.wait(20) == 130
+        assert process.stderr.read().endswith(b"thresher: interrupted\n")
+        assert process.stdout is not None
+        assert process.stdout.read() == b""
+    assert not [path.name for path in folder.iterdir() if "m" in path.name.split(".")]
+
+
+def test_json_is_one_object_on_one_line(thresher: Thresher) -> None:
+    out = thresher("boost train.svm -m m --json -q").out
+    assert out.count("\n") == 1
+    assert json.loads(out)["converged"]
