@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload, overload_method
 
-from tests import oracle_base
+from tests import oracle_base, oracles_projection
 from tests.oracle_base import Vector
 from tests.oracles import ORACLES
 from thresher.engine.jit import kernel, value_slope
@@ -64,6 +64,11 @@ def _soft(v, a):
     return _bare(oracle_base.soft)
 
 
+@overload(oracles_projection.threshold_of)
+def _threshold_of(v, total):
+    return _bare(oracles_projection.threshold_of)
+
+
 def _bare(function: Any) -> Any:
     """The function without its annotations, which Numba would compare."""
     return FunctionType(function.__code__, function.__globals__, function.__name__)
@@ -91,5 +96,5 @@ def run(
     X = np.hstack([X, np.ones((rows, 1))]) if intercept else np.ascontiguousarray(X)
     oracle = ORACLES[name](rule, (np.arange(X.shape[1]) < features).astype(np.float64))
     frame = _frame(name, oracle)
-    w = _steps.for_parts(frame, loss, rule)(frame, loss, X, y, importance, np.zeros(X.shape[1]))
+    w = _steps.for_parts(frame, loss, rule)(frame, loss, X, y, importance, oracle.begin())
     return oracle.read(w)

@@ -93,6 +93,9 @@ class Apart:
         ]
         return np.array(columns).T
 
+    def begin(self) -> Vector:
+        return np.array([o.begin() for o in self.oracles]).T
+
     def meet(self, W: Vector, X: Vector) -> Vector:
         """The weights that an example for each output is predicted with."""
         return np.array([o.meet(W[:, k], X[:, k]) for k, o in enumerate(self.oracles)]).T
@@ -105,7 +108,7 @@ class Grouped:
     """The features in groups, the intercepts apart and without penalties."""
 
     def __init__(self, name: str, rule: Any, shape: tuple[int, int], features: int) -> None:
-        self.features = features
+        self.features, self.shape = features, shape
         self.inner: Any = GROUPED[name](rule, (features, shape[1]))
         self.free = Apart(name, rule.intercept(), (shape[0] - features, shape[1]), 0)
 
@@ -113,6 +116,9 @@ class Grouped:
         d = self.features
         below = self.free.step(W[d:], X[d:], slopes, t, values, importance)
         return np.vstack([self.inner.step(W[:d], (X * slopes)[:d] * importance, t), below])
+
+    def begin(self) -> Vector:
+        return np.zeros(self.shape)
 
     def meet(self, W: Vector, X: Vector) -> Vector:
         return W
@@ -129,7 +135,7 @@ def run(name: str, rule: Any, head: Head, X: Vector, targets: Vector, importance
     shape = (X.shape[1], head.count)
     kind: Any = Grouped if getattr(rule, "group", None) is not None and rule.group.grouped() else Apart
     oracle: Any = kind(name, rule, shape, features)
-    W, losses = np.zeros(shape), np.zeros(rows)
+    W, losses = oracle.begin(), np.zeros(rows)
     for t, first in enumerate(range(0, rows, batch), 1):
         G, moved, total = np.zeros(shape), np.zeros(head.count), np.zeros(head.count)
         last = min(first + batch, rows)

@@ -30,6 +30,10 @@ class Oracle:
     def meet(self, w: Vector, x: Vector) -> Vector:
         return w
 
+    def begin(self) -> Vector:
+        """w_1."""
+        return np.zeros_like(self.mask)
+
     def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
         raise NotImplementedError
 

@@ -17,7 +17,7 @@ import numpy as np
 from tests.oracle_base import Loss, Oracle, Vector
 from tests.oracle_base import soft as _soft
 from tests.oracles_margin import MARGIN_ORACLES
-from tests.oracles_projection import L1Ball
+from tests.oracles_projection import PROJECTION_ORACLES
 from tests.oracles_sparse import (
     Coin,
     Cumulative,
@@ -231,7 +231,7 @@ ORACLES: dict[str, type[Oracle]] = {
     "normalized": Normalized,
     "coin": Coin,
     "stabilised": Stabilised,
-    "l1-ball": L1Ball,
+    **PROJECTION_ORACLES,
     **MARGIN_ORACLES,
 }
 
@@ -267,9 +267,11 @@ def run(
     X = np.hstack([X, np.ones((rows, 1))]) if intercept else X
     importance = np.ones(rows) if importance is None else importance
     oracle = ORACLES[name](rule, (np.arange(X.shape[1]) < features).astype(np.float64))
-    w = np.zeros(X.shape[1])
+    w = oracle.begin()
     losses, margins = np.zeros(rows), np.zeros(rows)
     path = np.zeros((rows + 1, features)) if keep_path else None
+    if path is not None:
+        path[0] = w[:features]
     for i in range(rows):
         w = oracle.meet(w, X[i])
         margins[i] = w @ X[i]

@@ -1,5 +1,6 @@
 """Dense oracles of the rules that project, by sorting or bisection over all coordinates."""
 
+from typing import Any
 
 import numpy as np
 
@@ -29,3 +30,43 @@ class L1Ball(Oracle):
         theta = threshold_of(sizes, self.rule.radius)
         kept: Vector = np.sign(moved) * np.maximum(np.abs(moved) - theta, 0.0)
         return np.where(self.mask > 0, kept, moved)
+
+
+class FobosLinf(Oracle):
+    """w' − proj(w'), w' = w − ηg, onto ‖·‖₁ ≤ η·linf: Duchi and Singer (JMLR 2009), section 5.4."""
+
+    def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
+        eta: float = self.rule.rate.at(t)
+        moved = w - eta * g
+        cut: float = eta * self.rule.linf
+        sizes = np.abs(moved) * self.mask
+        cap = threshold_of(sizes, cut) if np.sum(sizes) > cut else 0.0
+        kept = np.maximum(-cap, np.minimum(moved, cap))
+        return np.where((self.mask > 0) & (cut > 0), kept, moved)
+
+
+class Eg(Oracle):
+    """EG±, EG: Kivinen and Warmuth (1997), Figures 2 and 3, `features` coordinates in all."""
+
+    def __init__(self, rule: Any, mask: Vector) -> None:
+        super().__init__(rule, mask)
+        self.a = np.zeros_like(mask)
+
+    def begin(self) -> Vector:
+        share: float = 0.0 if self.rule.signed else self.rule.norm / self.rule.features
+        return share * self.mask
+
+    def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
+        r = self.rule
+        eta: float = r.rate.at(t)
+        self.a[:] -= eta * r.norm * g * self.mask
+        missing = r.features - np.sum(self.mask)
+        up, down = np.exp(self.a), np.exp(-self.a)
+        if r.signed:
+            shares = (up - down) / (np.sum((up + down) * self.mask) + 2 * missing)
+        else:
+            shares = up / (np.sum(up * self.mask) + missing)
+        return np.where(self.mask > 0, r.norm * shares, w - eta * g)
+
+
+PROJECTION_ORACLES = {"l1-ball": L1Ball, "fobos-linf": FobosLinf, "eg": Eg}

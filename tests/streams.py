@@ -59,6 +59,9 @@ SETTINGS: dict[str, list[str]] = {
     "cw": ["eta=0.6", "eta=0.99"],
     "scw": ["C=0.05", "C=3,eta=0.7"],
     "scw-ii": ["C=0.05", "C=3,eta=0.7"],
+    "fobos-linf": ["linf=0.3", "linf=0.1", "linf=1"],
+    "eg": ["norm=2,features=50", "norm=1,features=30,signed=false", "norm=20,features=1000"],
+    "l1-ball": ["radius=0.5", "radius=0.05", "radius=3"],
     "pegasos": ["l2=1,project=false", "l2=1,skip_correct=true", "l2=2,project=false,skip_correct=true"],
 }
 # What a rule needs beside its penalties so that a short stream of any loss does not blow it up.
@@ -68,6 +71,7 @@ CALM = {
     "perceptron": {"eta": 0.1},
     "averaged-perceptron": {"eta": 0.1},
     "normalized": {"eta": 0.1},
+    "eg": {"norm": 2.0, "features": 50.0},
     "coin": {"wealth": 0.1},
     "adagrad-fobos": {"eta": 0.2},
     "adagrad-rda": {"eta": 0.2},
@@ -157,9 +161,9 @@ def domain_of(loss: str) -> str:
 
 def read_weights(model: Model, features: int) -> Vector:
     """All weights of a model whose keys are 0..features-1, zeros included."""
-    out = np.zeros(features)
-    keys, weights = model.weights()
-    out[keys.astype(np.int64)] = weights
+    readout = model.readout()
+    out = np.full(features, float(readout.unmet[0]))
+    out[readout.keys.astype(np.int64)] = readout.weights
     return out
 
 

@@ -80,10 +80,10 @@ def check(model: Model, data: Stream, tolerance: float = 1e-10) -> None:
     )
     model.learn(data.chunk)
     model.finish()
-    found = np.zeros((FEATURES, model.head.count))
-    keys, weights = model.weights()
-    if len(keys):
-        found[keys.astype(int)] = weights.reshape(len(keys), -1)
+    readout = model.readout()
+    found = np.tile(readout.unmet, (FEATURES, 1))
+    if len(readout.keys):
+        found[readout.keys.astype(int)] = readout.weights.reshape(len(readout.keys), -1)
     scale = max(1.0, np.abs(expected.weights).max(), np.abs(expected.intercepts).max(initial=0.0))
     assert np.abs(found - expected.weights).max() <= tolerance * scale
     assert np.abs(np.asarray(model.intercept) - expected.intercepts).max() <= tolerance * scale

@@ -57,11 +57,12 @@ def note(tally, importance, value, margins):
 
 
 @helper
-def read_row(narrow, T, clocks, out):
+def read_row(narrow, S, row, clocks, out):
     """Settled weights of one feature for all outputs."""
     for k in range(out.size):
-        out[k] = weight(narrow, T, k, snapshot(narrow, clocks[min(k, clocks.shape[0] - 1)], T))
-    couple(narrow, T, out, snapshot(narrow, clocks[0], T))
+        now = snapshot(narrow, clocks[min(k, clocks.shape[0] - 1)], S)
+        out[k] = weight(narrow, S[:, :, k], row, now)
+    couple(narrow, S[row].T, out, snapshot(narrow, clocks[0], S))
 
 
 @scalar
@@ -128,7 +129,7 @@ def learn_together(
         begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
         weigh(narrow, S, now, rows, values, begin, end, held, margins, seen)
         if B.shape[0] > 0:
-            read_row(free_narrow, B[0].T, bclocks, bias)
+            read_row(free_narrow, B, 0, bclocks, bias)
         for k in range(outputs):
             exact[k] = margins[k] + bias[k]
         value = values_slopes(loss, exact, targets[i], shares, slopes)
@@ -171,23 +172,23 @@ def step_output(rule, narrow, free, free_narrow, S, clock, B, bclock, k, touched
 
     Returns how many rows were written: `count` or none.
     """
-    now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
+    now, bnow, own = snapshot(rule, clock, S), snapshot(free, bclock, S), S[:, :, k]
     margin, size = 0.0, 0.0
     for r in range(count):
         x = S.dtype.type(gradients[r, k])
-        held[r, k] = meet(narrow, S[touched[r]].T, k, held[r, k], x, now)
+        held[r, k] = meet(narrow, own, touched[r], held[r, k], x, now)
         margin += float(held[r, k] * x)
-        size += float(gauge(narrow, S[touched[r]].T, k, x, now))
+        size += float(gauge(narrow, own, touched[r], x, now))
     if B.shape[0] > 0:
-        size += float(gauge(free_narrow, B[0].T, k, S.dtype.type(pull), bnow))
+        size += float(gauge(free_narrow, B[:, :, k], 0, S.dtype.type(pull), bnow))
     slope = S.dtype.type(aim(rule, free, margin, b * pull, importance, value, slope, size, clock, bclock))
     if slope == 0 and not grouped(narrow):
         return 0
     now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
     for r in range(count):
-        step(narrow, S[touched[r]].T, k, held[r, k], S.dtype.type(gradients[r, k]), slope, now)
+        step(narrow, own, touched[r], held[r, k], S.dtype.type(gradients[r, k]), slope, now)
     if B.shape[0] > 0 and slope != 0:
-        step(free_narrow, B[0].T, k, b, S.dtype.type(pull), slope, bnow)
+        step(free_narrow, B[:, :, k], 0, b, S.dtype.type(pull), slope, bnow)
     return count
 
 
@@ -225,11 +226,11 @@ def margins_of(narrow, S, clocks, rows, values, begin, end, own, margins, seen):
     for p in range(begin, end):
         if seen.size > 0:
             seen[rows[p]] = 1
-        T, x = S[rows[p]].T, S.dtype.type(values[p])
-        read_row(narrow, T, clocks, own)
+        x = S.dtype.type(values[p])
+        read_row(narrow, S, rows[p], clocks, own)
         for k in range(margins.size):
-            now = snapshot(narrow, clocks[min(k, clocks.shape[0] - 1)], T)
-            margins[k] += float(meet(narrow, T, k, own[k], x, now)) * float(x)
+            now = snapshot(narrow, clocks[min(k, clocks.shape[0] - 1)], S)
+            margins[k] += float(meet(narrow, S[:, :, k], rows[p], own[k], x, now)) * float(x)
 
 
 # fmt: off
@@ -258,7 +259,7 @@ def learn_batches(
         single, importance = last - first == 1, 1.0
         sums[:], noted[:] = 0.0, 0.0
         if B.shape[0] > 0:
-            read_row(free_narrow, B[0].T, bclocks, bias)
+            read_row(free_narrow, B, 0, bclocks, bias)
         for i in range(first, last):
             begin, end = indptr[i], indptr[i + 1]
             margins[:] = bias
@@ -268,7 +269,7 @@ def learn_batches(
                            gradients)  # fmt: skip
         for r in range(count):
             places[touched[r]] = 0
-            read_row(narrow, S[touched[r]].T, clocks, held[r])
+            read_row(narrow, S, touched[r], clocks, held[r])
         if not finite:
             return first
         if single:
@@ -282,19 +283,19 @@ def learn_batches(
 
 
 @helper
-def read_shown(narrow, T, clocks, out):
+def read_shown(narrow, S, row, clocks, out):
     """Weights of one feature for all outputs as they are read."""
-    read_row(narrow, T, clocks, out)
+    read_row(narrow, S, row, clocks, out)
     for k in range(out.size):
-        now = snapshot(narrow, clocks[min(k, clocks.shape[0] - 1)], T)
-        out[k] = shown(narrow, T, k, out[k], now)
+        now = snapshot(narrow, clocks[min(k, clocks.shape[0] - 1)], S)
+        out[k] = shown(narrow, S[:, :, k], row, out[k], now)
 
 
 @kernel
 def settle_outputs(narrow, S, clocks, out):
     """Write the weights of every row as they are read to `out` (rows, outputs); changes no state."""
     for j in range(out.shape[0]):
-        read_shown(narrow, S[j].T, clocks, out[j])
+        read_shown(narrow, S, j, clocks, out[j])
 
 
 @kernel
@@ -304,7 +305,7 @@ def predict_outputs(narrow, S, clocks, bias, indptr, rows, values, out):
     for i in range(out.shape[0]):
         out[i] = 0.0
         for p in range(indptr[i], indptr[i + 1]):
-            read_shown(narrow, S[rows[p]].T, clocks, held)
+            read_shown(narrow, S, rows[p], clocks, held)
             for k in range(held.size):
                 out[i, k] += float(held[k] * values[p])
         for k in range(held.size):
@@ -332,10 +333,10 @@ def sweep_outputs(narrow, S, clocks, keys, first, count):
     """As `kernels.sweep`: close up the rows over those that are idle for every output."""
     held, kept = np.empty(S.shape[2], S.dtype), first
     for j in range(first, count):
-        read_row(narrow, S[j].T, clocks, held)
+        read_row(narrow, S, j, clocks, held)
         live = False
         for k in range(held.size):
-            live |= not idle(narrow, S[j].T, k, held[k])
+            live |= not idle(narrow, S[:, :, k], j, held[k])
         if not live:
             continue
         if kept != j:

@@ -1,0 +1,106 @@
+"""Caps on all coordinates, of which each owes the least since its last visit.
+
+Rows hold v, `seen` (the example of the last visit), and are in one of three states by `place`: below their
+caps, in a heap of `ordered` with the largest |v| first; at a cap (-1); or zero and new (0). The stack of
+caps lies in columns of the state too, the one made last on top: `time`, `cap` and `members`, how many
+weights lie at it. Caps rise from bottom to top, as the one made last takes up all higher ones, so the
+least since a visit is the first whose time is no earlier. One without members may be left out.
+"""
+
+from __future__ import annotations
+
+from thresher.engine.jit import helper, scalar
+from thresher.parts import ordered
+from thresher.parts.ordered import HEAP, KEY, PLACE, V, push, rekey, remove
+
+SEEN, TIME, CAP, MEMBERS = range(4, 8)
+COLUMNS = (*ordered.COLUMNS, "seen", "time", "cap", "members")
+_AT_A_CAP = -1.0
+
+
+@scalar
+def first_since(S, seen, caps):
+    """The place on a stack of `caps` of the first cap made at `seen` or later; `caps` for none."""
+    low, high = 0, caps
+    while low < high:
+        middle = (low + high) >> 1
+        if S[middle, TIME] < seen:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@scalar
+def settled(S, j, caps):
+    """Weight of row j under its least cap."""
+    v = S[j, V]
+    if v == 0.0:
+        return v
+    place = first_since(S, S[j, SEEN], caps)
+    if place == caps:
+        return v
+    return max(-S[place, CAP], min(v, S[place, CAP]))
+
+
+@helper
+def absorb(S, rows, begin, end, time, below, caps):
+    """Take up the rows just written, below all caps again: ``(weights in the heap, caps)``."""
+    for p in range(begin, end):
+        row = rows[p]
+        size = abs(S[row, V])
+        if S[row, PLACE] > 0:
+            if size > 0.0:
+                rekey(S, row, -size, below)
+            else:
+                remove(S, row, below)
+                below -= 1
+        else:
+            if S[row, PLACE] == _AT_A_CAP:
+                S[first_since(S, S[row, SEEN], caps), MEMBERS] -= 1.0
+            S[row, PLACE] = 0.0
+            if size > 0.0:
+                push(S, row, -size, below)
+                below += 1
+        S[row, SEEN] = time
+    return below, caps
+
+
+@helper
+def cap(S, time, below, caps, cut):
+    """Cap the largest weights where the excess adds up to `cut`: ``(weights in the heap, caps)``."""
+    total, members = 0.0, 0.0
+    while True:
+        while caps > 0 and S[caps - 1, MEMBERS] == 0.0:
+            caps -= 1
+        largest = -S[int(S[0, HEAP]), KEY] if below > 0 else -1.0
+        level = max(largest, S[caps - 1, CAP] if caps > 0 else -1.0)
+        if level < 0.0 or (members > 0.0 and total - cut >= members * level):
+            break
+        if level == largest:
+            row = int(S[0, HEAP])
+            remove(S, row, below)
+            S[row, PLACE] = _AT_A_CAP
+            total, members, below = total + level, members + 1.0, below - 1
+        else:
+            caps -= 1
+            total += level * S[caps, MEMBERS]
+            members += S[caps, MEMBERS]
+    if members == 0.0:
+        return below, caps
+    if caps == S.shape[0]:
+        caps = without_empty(S, caps)
+    S[caps, TIME], S[caps, CAP], S[caps, MEMBERS] = time, max((total - cut) / members, 0.0), members
+    return below, caps + 1
+
+
+@helper
+def without_empty(S, caps):
+    """The stack without the caps that no weight lies at; how many are left."""
+    kept = 0
+    for place in range(caps):
+        if S[place, MEMBERS] > 0.0:
+            S[kept, TIME], S[kept, CAP] = S[place, TIME], S[place, CAP]
+            S[kept, MEMBERS] = S[place, MEMBERS]
+            kept += 1
+    return kept

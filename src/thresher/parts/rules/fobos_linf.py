@@ -1,0 +1,67 @@
+"""Forward-backward splitting with the maximum norm."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.engine.jit import at
+from thresher.engine.registry import part
+from thresher.parts import capped
+from thresher.parts.rates import InverseSqrt
+from thresher.parts.rules.sgd import Sgd
+
+
+@part("rule")
+class FobosLinf(NamedTuple):
+    """w' = w - eta g; w_{t+1} = argmin ||w - w'||^2 / 2 + eta linf ||w||_inf = w' - proj(w').
+
+    proj is the projection onto the L1 ball of radius eta linf. So |w| is capped at the c where what is cut
+    off adds up to eta linf, and all is zero where ||w'||_1 is no more than that.
+
+    Owed by an untouched coordinate: the least cap since. Caps that some weight still lies at stand on a
+    stack, each with the number of those weights, the weights below their caps in a heap, the largest
+    first; an example of k coordinates costs O(k log n).
+
+    Reference: Duchi and Singer (JMLR 2009), section 5.4.
+
+    >>> FobosLinf(linf=0.1).clock0()  # t, eta_t, weights in the heap, caps on the stack
+    array([1. , 0.5, 0. , 0. ])
+    """
+
+    rate: Any = InverseSqrt()
+    linf: float = 1e-3
+    SLOTS = capped.COLUMNS
+    CLOCK = ("t", "eta", "below", "caps")
+    PENALTIES = ("linf",)
+    DTYPE = "float64"
+
+    def intercept(self):
+        """Plain gradient steps."""
+        return Sgd(self.rate)
+
+    def clock0(self):
+        """T, eta_t, weights in the heap, caps on the stack."""
+        return np.array([1.0, self.rate.at(1.0), 0.0, 0.0])
+
+    def weight(self, S, j, now):
+        """Settled weight of row j."""
+        return capped.settled(S, j, int(now[3]))
+
+    def step(self, S, j, w, x, slope, now):
+        """The gradient step."""
+        S[j, 0] = w - now[1] * slope * x
+
+    def constrain(self, S, rows, begin, end, clock):
+        """Cap the largest weights."""
+        below, caps = capped.absorb(S, rows, begin, end, clock[0], int(clock[2]), int(clock[3]))
+        cut = clock[1] * self.linf
+        if cut > 0.0:
+            below, caps = capped.cap(S, clock[0], below, caps, cut)
+        clock[2], clock[3] = below, caps
+
+    def tick(self, clock):
+        """On to the next step size."""
+        clock[0] += 1.0
+        clock[1] = at(self.rate, clock[0])
