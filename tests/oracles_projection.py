@@ -69,4 +69,25 @@ class Eg(Oracle):
         return np.where(self.mask > 0, r.norm * shares, w - eta * g)
 
 
-PROJECTION_ORACLES = {"l1-ball": L1Ball, "fobos-linf": FobosLinf, "eg": Eg}
+class Simplex(Oracle):
+    """Projection of w − ηg onto {w ≥ 0, Σw = 1}, w_1 = 1/features: Duchi et al. (ICML 2008), Figure 1."""
+
+    def __init__(self, rule: Any, mask: Vector) -> None:
+        super().__init__(rule, mask)
+        self.missing = np.full(int(rule.features - mask.sum()), 1.0 / rule.features)
+
+    def begin(self) -> Vector:
+        share: float = 1.0 / self.rule.features
+        return share * self.mask
+
+    def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
+        eta: float = self.rule.rate.at(t)
+        moved = w - eta * g
+        if not np.any(g * self.mask != 0):
+            return moved
+        theta = threshold_of(np.concatenate((moved[self.mask > 0], self.missing)), 1.0)
+        self.missing[:] = np.maximum(self.missing - theta, 0.0)
+        return np.where(self.mask > 0, np.maximum(moved - theta, 0.0), moved)
+
+
+PROJECTION_ORACLES = {"l1-ball": L1Ball, "fobos-linf": FobosLinf, "eg": Eg, "simplex": Simplex}

@@ -216,6 +216,30 @@ class Huber(NamedTuple):
 
 
 @part("loss")
+class Wealth(NamedTuple):
+    """-log p, p the growth of a mixture of assets in one period; continued by its tangent where p < floor.
+
+    Features are price relatives, weights the mixture; the label is not looked at.
+
+    >>> Wealth().value_slope(1.0, 0.0)
+    (-0.0, -1.0)
+    """
+
+    floor: float = 0.1
+    LIMITS = {"floor": "> 0"}
+
+    def value_slope(self, margin, y):
+        """Loss and slope."""
+        if margin >= self.floor:
+            return -math.log(margin), -1.0 / margin
+        return (self.floor - margin) / self.floor - math.log(self.floor), -1.0 / self.floor
+
+    def link(self, margin):
+        """The growth."""
+        return margin
+
+
+@part("loss")
 class Poisson(NamedTuple):
     """Half the deviance: y log(y / mean) - y + mean, mean = exp(p + offset), for counts y >= 0.
 

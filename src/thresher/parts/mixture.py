@@ -1,0 +1,113 @@
+"""Weights that are positive and add up to one, behind a common threshold: what `simplex` is made of.
+
+Rows are those of `ordered`, with `met`: 0 in a new row, as those never met share one weight; 2 while the
+row lies at zero or below after its step. From `THRESHOLD` on the clock holds the threshold, the sum and
+number of the live weights, the weight of the unmet, and how many are met.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from thresher.engine.jit import helper
+from thresher.parts import ordered
+from thresher.parts.ordered import HEAP, KEY, PLACE, V, push, rekey, remove
+from thresher.parts.ordered import rebuild as rebuild
+
+MET = 4
+_BELOW = 2.0
+COLUMNS = (*ordered.COLUMNS, "met")
+THRESHOLD, TOTAL, LIVE, UNMET, COUNT = range(2, 7)
+
+
+@helper
+def absorb(S, rows, begin, end, clock):
+    """Take up the rows just written; those at zero or below leave the heap."""
+    total, live = clock[TOTAL], int(clock[LIVE])
+    for p in range(begin, end):
+        row = rows[p]
+        clock[COUNT] += S[row, MET] == 0.0
+        S[row, MET] = 1.0
+        if S[row, PLACE] > 0:
+            total -= S[row, KEY] - clock[THRESHOLD]
+        if S[row, V] > clock[THRESHOLD]:
+            total += S[row, V] - clock[THRESHOLD]
+            if S[row, PLACE] > 0:
+                rekey(S, row, S[row, V], live)
+            else:
+                push(S, row, S[row, V], live)
+                live += 1
+        elif S[row, PLACE] > 0:
+            remove(S, row, live)
+            live -= 1
+        if S[row, PLACE] == 0.0:
+            S[row, MET] = _BELOW
+    clock[TOTAL], clock[LIVE] = total, live
+
+
+@helper
+def lower(S, clock, unmet):
+    """Raise the threshold until all weights, `unmet` of them alike, add up to one."""
+    threshold, total, live = clock[THRESHOLD], clock[TOTAL], int(clock[LIVE])
+    alike = unmet if clock[UNMET] > 0.0 else 0.0
+    while True:
+        theta = (total + alike * clock[UNMET] - 1.0) / (live + alike)
+        least = S[int(S[0, HEAP]), KEY] - threshold if live > 0 else 2.0
+        if alike > 0.0 and clock[UNMET] <= min(theta, least):
+            alike = 0.0
+        elif least <= theta and live + alike > 1.0:
+            row = int(S[0, HEAP])
+            remove(S, row, live)
+            S[row, V] = 0.0
+            total, live = total - least, live - 1
+        else:
+            break
+    clock[THRESHOLD] = threshold + theta
+    clock[UNMET] = clock[UNMET] - theta if alike > 0.0 else 0.0
+    clock[TOTAL], clock[LIVE] = 1.0 - alike * clock[UNMET], live
+
+
+@helper
+def clear(S, rows, begin, end):
+    """Write zeros where the rows just written died."""
+    for p in range(begin, end):
+        if S[rows[p], MET] == _BELOW:
+            S[rows[p], MET], S[rows[p], V] = 1.0, 0.0
+
+
+@helper
+def theta_of(values, alike, value):
+    """The theta of sorted `values` and of `alike` more that are all `value`; the largest count first."""
+    above, count, i = 0.0, 0.0, values.size - 1
+    while i >= 0 or alike > 0.0:
+        together = alike > 0.0 and (i < 0 or value >= values[i])
+        v, times = (value, alike) if together else (values[i], 1.0)
+        if count > 0.0 and above - 1.0 >= count * v:
+            break
+        above, count = above + times * v, count + times
+        if together:
+            alike = 0.0
+        else:
+            i -= 1
+    return (above - 1.0) / count
+
+
+@helper
+def lift(S, clock, unmet):
+    """Lower the threshold, to below zero: all coordinates are settled and written."""
+    values, count = np.empty(int(clock[COUNT])), 0
+    for row in range(S.shape[0]):
+        if S[row, MET] != 0.0:
+            lies = S[row, PLACE] > 0 or S[row, MET] == _BELOW
+            values[count] = S[row, V] - clock[THRESHOLD] if lies else 0.0
+            S[row, V], S[row, MET] = values[count], 1.0
+            count += 1
+    values.sort()  # so that the sum does not depend on the order of the rows
+    theta = theta_of(values, unmet, clock[UNMET])
+    for row in range(S.shape[0]):
+        if S[row, MET] != 0.0:
+            S[row, V] = max(0.0, S[row, V] - theta)
+            S[row, KEY], S[row, PLACE] = S[row, V], 1.0 if S[row, V] > 0.0 else 0.0
+    clock[THRESHOLD], clock[UNMET] = 0.0, max(0.0, clock[UNMET] - theta)
+    clock[TOTAL] = 1.0 - unmet * clock[UNMET]
+    clock[LIVE] = rebuild(S, S.shape[0])

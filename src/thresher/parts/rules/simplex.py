@@ -1,0 +1,76 @@
+"""Projection onto the probability simplex."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.engine.jit import at
+from thresher.engine.registry import part
+from thresher.parts import mixture
+from thresher.parts.rates import InverseSqrt
+from thresher.parts.rules.sgd import Sgd
+
+
+@part("rule")
+class Simplex(NamedTuple):
+    """w' = w - eta g; w_{t+1} = argmin ||w - w'||_2 over w >= 0 with sum 1; w_1 = 1 / features.
+
+    That is max(0, w' - theta) with the theta that makes the sum 1. There are `features` coordinates; those
+    never met share one weight. With the loss `wealth` it mixes assets: an online portfolio.
+
+    Owed by an untouched coordinate: the sum of the thetas, as in l1-ball, as long as none is negative
+    (always so where gradients are not positive). A negative one lifts every coordinate from zero, and is
+    paid at once by all of them.
+
+    Reference: Duchi, Shalev-Shwartz, Singer and Chandra (ICML 2008), Figure 1; Zinkevich (ICML 2003);
+    for portfolios Cover (1991), Helmbold et al. (1998).
+
+    >>> Simplex(features=4.0).clock0()  # t, eta_t, sum of thetas, sum and number of live weights, unmet, met
+    array([1.  , 0.5 , 0.  , 0.  , 0.  , 0.25, 0.  ])
+    """
+
+    rate: Any = InverseSqrt()
+    features: float = 10.0
+    SLOTS = mixture.COLUMNS
+    CLOCK = ("t", "eta", "threshold", "total", "live", "unmet", "met")
+    LIMITS = {"features": "a whole number >= 1"}
+    DTYPE = "float64"
+
+    def intercept(self):
+        """Plain gradient steps."""
+        return Sgd(self.rate)
+
+    def clock0(self):
+        """T, eta_t, sum of thetas, sum and number of live weights, weight of the unmet, number met."""
+        return np.array([1.0, self.rate.at(1.0), 0.0, 0.0, 0.0, 1.0 / self.features, 0.0])
+
+    def weight(self, S, j, now):
+        """Settled weight of row j."""
+        return max(0.0, S[j, 0] - now[2]) if S[j, 4] != 0.0 else now[5]
+
+    def step(self, S, j, w, x, slope, now):
+        """The gradient step."""
+        S[j, 0] = w - now[1] * slope * x + now[2]
+
+    def constrain(self, S, rows, begin, end, clock):
+        """Move the threshold until the weights add up to one."""
+        if begin == end:
+            return
+        mixture.absorb(S, rows, begin, end, clock)
+        unmet = max(0.0, self.features - clock[6])
+        if clock[3] + unmet * clock[5] >= 1.0:
+            mixture.lower(S, clock, unmet)
+            mixture.clear(S, rows, begin, end)
+        else:
+            mixture.lift(S, clock, unmet)
+
+    def relocate(self, S, count, clock):
+        """Heap the live rows again."""
+        mixture.rebuild(S, count)
+
+    def tick(self, clock):
+        """On to the next step size."""
+        clock[0] += 1.0
+        clock[1] = at(self.rate, clock[0])
