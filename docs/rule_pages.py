@@ -35,6 +35,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "averaged-perceptron": ("", MISTAKES),
     "clipped-subgradient": ("l1=1e-4", RATE),
     "cumulative": ("l1=1e-4", RATE),
+    "eg": ("norm=1000,features=47236", "--rate inverse-sqrt:0.01"),
     "fobos": ("l1=1e-4", RATE),
     "fobos-l2norm": ("l2norm=1e-3", RATE),
     "fobos-linf": ("linf=1e-3", RATE),
@@ -51,10 +52,13 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "rda": ("l1=1e-4,gamma=0.02", ""),
     "rounding": ("theta=0.3,every=400", RATE),
     "sgd": ("", RATE),
+    "simplex": ("features=5", "--no-intercept --loss wealth"),
     "stabilised": ("", RATE),
     "subgradient": ("l1=1e-4,theta=0.1", RATE),
     "truncated-gradient": ("gravity=1e-4,every=10", RATE),
 }
+# rules whose example is not on the stories
+OTHER_DATA = {"simplex": "examples/data/prices.svm"}
 
 
 class ExampleError(Exception):
@@ -71,7 +75,8 @@ def command(rule: str) -> str:
     """The example, as a user would type it; a rule not in the table is shown with its defaults."""
     values, options = EXAMPLES.get(rule, ("", ""))
     spec = f"{rule}:{values}" if values else rule
-    return f"thresher train {DATA} -m rcv1.model -q --holdout every-5th --rule {spec} {options}".rstrip()
+    data = OTHER_DATA.get(rule, DATA)
+    return f"thresher train {data} -m rcv1.model -q --holdout every-5th --rule {spec} {options}".rstrip()
 
 
 def page(rule: Description) -> str:

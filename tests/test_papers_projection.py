@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
-from tests.oracles import Vector
+from tests.oracle_base import Vector
 from thresher.data.chunk import Chunk
 from thresher.learning.model import Model
 from thresher.parts import projections

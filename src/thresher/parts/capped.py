@@ -1,7 +1,7 @@
 """Caps on all coordinates, of which each owes the least since its last visit.
 
 Rows hold v, `seen` (the example of the last visit), and are in one of three states by `place`: below their
-caps, in a heap of `ordered` with the largest |v| first; at a cap (-1); or zero and new (0). The stack of
+caps, in a heap of `ordered`, whose sizes are -|v|; at a cap (-1); or zero and new (0). The stack of
 caps lies in columns of the state too, the one made last on top: `time`, `cap` and `members`, how many
 weights lie at it. Caps rise from bottom to top, as the one made last takes up all higher ones, so the
 least since a visit is the first whose time is no earlier. One without members may be left out.
@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from thresher.engine.jit import helper, scalar
 from thresher.parts import ordered
-from thresher.parts.ordered import HEAP, KEY, PLACE, V, push, rekey, remove
+from thresher.parts.ordered import PLACE, SIZE, V, first, push, remove, resize
 
-SEEN, TIME, CAP, MEMBERS = range(4, 8)
+SEEN, TIME, CAP, MEMBERS = range(5, 9)
 COLUMNS = (*ordered.COLUMNS, "seen", "time", "cap", "members")
 _AT_A_CAP = -1.0
 
@@ -51,7 +51,7 @@ def absorb(S, rows, begin, end, time, below, caps):
         size = abs(S[row, V])
         if S[row, PLACE] > 0:
             if size > 0.0:
-                rekey(S, row, -size, below)
+                resize(S, row, -size)
             else:
                 remove(S, row, below)
                 below -= 1
@@ -73,12 +73,12 @@ def cap(S, time, below, caps, cut):
     while True:
         while caps > 0 and S[caps - 1, MEMBERS] == 0.0:
             caps -= 1
-        largest = -S[int(S[0, HEAP]), KEY] if below > 0 else -1.0
+        largest = -S[first(S, below), SIZE] if below > 0 else -1.0
         level = max(largest, S[caps - 1, CAP] if caps > 0 else -1.0)
         if level < 0.0 or (members > 0.0 and total - cut >= members * level):
             break
         if level == largest:
-            row = int(S[0, HEAP])
+            row = first(S, below)
             remove(S, row, below)
             S[row, PLACE] = _AT_A_CAP
             total, members, below = total + level, members + 1.0, below - 1

@@ -11,10 +11,10 @@ import numpy as np
 
 from thresher.engine.jit import helper
 from thresher.parts import ordered
-from thresher.parts.ordered import HEAP, KEY, PLACE, V, push, rekey, remove
+from thresher.parts.ordered import PLACE, SIZE, V, first, push, remove, resize
 from thresher.parts.ordered import rebuild as rebuild
 
-MET = 4
+MET = 5
 _BELOW = 2.0
 COLUMNS = (*ordered.COLUMNS, "met")
 THRESHOLD, TOTAL, LIVE, UNMET, COUNT = range(2, 7)
@@ -29,11 +29,11 @@ def absorb(S, rows, begin, end, clock):
         clock[COUNT] += S[row, MET] == 0.0
         S[row, MET] = 1.0
         if S[row, PLACE] > 0:
-            total -= S[row, KEY] - clock[THRESHOLD]
+            total -= S[row, SIZE] - clock[THRESHOLD]
         if S[row, V] > clock[THRESHOLD]:
             total += S[row, V] - clock[THRESHOLD]
             if S[row, PLACE] > 0:
-                rekey(S, row, S[row, V], live)
+                resize(S, row, S[row, V])
             else:
                 push(S, row, S[row, V], live)
                 live += 1
@@ -52,11 +52,11 @@ def lower(S, clock, unmet):
     alike = unmet if clock[UNMET] > 0.0 else 0.0
     while True:
         theta = (total + alike * clock[UNMET] - 1.0) / (live + alike)
-        least = S[int(S[0, HEAP]), KEY] - threshold if live > 0 else 2.0
+        row = first(S, live) if live > 0 else 0
+        least = S[row, SIZE] - threshold if live > 0 else 2.0
         if alike > 0.0 and clock[UNMET] <= min(theta, least):
             alike = 0.0
         elif least <= theta and live + alike > 1.0:
-            row = int(S[0, HEAP])
             remove(S, row, live)
             S[row, V] = 0.0
             total, live = total - least, live - 1
@@ -107,7 +107,7 @@ def lift(S, clock, unmet):
     for row in range(S.shape[0]):
         if S[row, MET] != 0.0:
             S[row, V] = max(0.0, S[row, V] - theta)
-            S[row, KEY], S[row, PLACE] = S[row, V], 1.0 if S[row, V] > 0.0 else 0.0
+            S[row, PLACE] = 1.0 if S[row, V] > 0.0 else 0.0
     clock[THRESHOLD], clock[UNMET] = 0.0, max(0.0, clock[UNMET] - theta)
     clock[TOTAL] = 1.0 - unmet * clock[UNMET]
     clock[LIVE] = rebuild(S, S.shape[0])

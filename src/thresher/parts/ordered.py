@@ -1,18 +1,20 @@
 """A common threshold over all coordinates: a heap of the live ones that lies in columns of the state.
 
-Rows hold v (the weight, moved away from zero by the threshold so far), `key` = |v| as it is counted,
-`place` (of the row in the heap, from 1; 0: not in it) and `heap` (the row that stands at this place of
-the heap: the one column that belongs to a number, not to a row). The least key stands first. A weight is
-v moved back by the threshold as it is now, zero once |v| is no larger: nothing has to be written when the
-threshold moves, and a coordinate leaves the heap when it dies.
+Rows hold v, the weight moved away from zero by the threshold so far, `size`, the |v| that is counted, and
+`place`, where in the heap they stand (from 1; 0: nowhere). A weight is v moved back by the threshold as it
+is now, zero once |v| is no larger: nothing has to be written when the threshold moves, and a coordinate
+leaves the heap when it dies.
+The columns `heap` and `key` belong to the places, not to the rows: the row that stands there, and a bound
+that its size is not below. The least key comes first; each place has four below it, which lie together.
+A size that grows leaves its key alone: keys are made true only when they come first.
 """
 
 from __future__ import annotations
 
 from thresher.engine.jit import helper, scalar
 
-V, KEY, PLACE, HEAP = range(4)
-COLUMNS = ("v", "key", "place", "heap")
+V, PLACE, HEAP, KEY, SIZE = range(5)
+COLUMNS = ("v", "place", "heap", "key", "size")
 
 
 @scalar
@@ -27,79 +29,93 @@ def raised(w, threshold):
     return w + threshold if w > 0 else w - threshold
 
 
+@scalar
+def put(S, place, row, key):
+    """Let `row` stand at `place`."""
+    S[place - 1, HEAP], S[place - 1, KEY] = row, key
+    S[row, PLACE] = place
+
+
 @helper
-def sift_up(S, place, row):
+def sift_up(S, place, row, key):
     """Put `row` at `place` or above it."""
-    key = S[row, KEY]
     while place > 1:
-        parent = place >> 1
-        other = int(S[parent - 1, HEAP])
-        if S[other, KEY] <= key:
+        parent = ((place - 2) >> 2) + 1
+        if S[parent - 1, KEY] <= key:
             break
-        S[place - 1, HEAP], S[other, PLACE] = other, place
+        put(S, place, int(S[parent - 1, HEAP]), S[parent - 1, KEY])
         place = parent
-    S[place - 1, HEAP], S[row, PLACE] = row, place
+    put(S, place, row, key)
 
 
 @helper
-def sift_down(S, place, row, count):
+def sift_down(S, place, row, key, count):
     """Put `row` at `place` or below it, in a heap of `count`."""
-    key = S[row, KEY]
-    while 2 * place <= count:
-        child = 2 * place
-        other = int(S[child - 1, HEAP])
-        if child < count:
-            second = int(S[child, HEAP])
-            if S[second, KEY] < S[other, KEY]:
-                child, other = child + 1, second
-        if S[other, KEY] >= key:
+    while True:
+        child = 4 * place - 2
+        if child > count:
             break
-        S[place - 1, HEAP], S[other, PLACE] = other, place
-        place = child
-    S[place - 1, HEAP], S[row, PLACE] = row, place
+        least, bound = child, S[child - 1, KEY]
+        for other in range(child + 1, min(child + 4, count + 1)):
+            candidate = S[other - 1, KEY]
+            less = candidate < bound  # selected without a branch: no telling which of four it is
+            least, bound = (other if less else least), (candidate if less else bound)
+        if bound >= key:
+            break
+        put(S, place, int(S[least - 1, HEAP]), S[least - 1, KEY])
+        place = least
+    put(S, place, row, key)
 
 
 @helper
 def remove(S, row, count):
     """Take `row` out of a heap of `count`."""
-    place, last = int(S[row, PLACE]), int(S[count - 1, HEAP])
+    place, last, key = int(S[row, PLACE]), int(S[count - 1, HEAP]), S[count - 1, KEY]
     S[row, PLACE] = 0.0
     if last != row:
-        if S[last, KEY] < S[row, KEY]:
-            sift_up(S, place, last)
+        if key < S[place - 1, KEY]:
+            sift_up(S, place, last, key)
         else:
-            sift_down(S, place, last, count - 1)
+            sift_down(S, place, last, key, count - 1)
 
 
 @helper
-def rekey(S, row, key, count):
-    """Give a row of the heap another key."""
-    place, before = int(S[row, PLACE]), S[row, KEY]
-    S[row, KEY] = key
-    if key < before:
-        sift_up(S, place, row)
-    else:
-        sift_down(S, place, row, count)
+def first(S, count):
+    """The row of the least size in a heap of `count` > 0."""
+    row = int(S[0, HEAP])
+    while S[0, KEY] < S[row, SIZE]:
+        sift_down(S, 1, row, S[row, SIZE], count)
+        row = int(S[0, HEAP])
+    return row
+
+
+@scalar
+def resize(S, row, size):
+    """Give a row of the heap another size."""
+    S[row, SIZE] = size
+    place = int(S[row, PLACE])
+    if size < S[place - 1, KEY]:
+        sift_up(S, place, row, size)
 
 
 @helper
-def push(S, row, key, count):
+def push(S, row, size, count):
     """Put `row` into a heap of `count`."""
-    S[row, KEY] = key
-    sift_up(S, count + 1, row)
+    S[row, SIZE] = size
+    sift_up(S, count + 1, row, size)
 
 
 @helper
 def rebuild(S, rows):
-    """Make a heap again of the rows that were in one; returns how many those are."""
+    """Make a heap again of the rows that were in one, by their |v|; returns how many those are."""
     count = 0
     for row in range(rows):
         if S[row, PLACE] > 0:
-            S[count, HEAP] = row
             count += 1
-            S[row, PLACE] = count
-    for place in range(count >> 1, 0, -1):
-        sift_down(S, place, int(S[place - 1, HEAP]), count)
+            S[row, SIZE] = abs(S[row, V])
+            put(S, count, row, S[row, SIZE])
+    for place in range((count + 2) >> 2, 0, -1):
+        sift_down(S, place, int(S[place - 1, HEAP]), S[place - 1, KEY], count)
     return count
 
 
@@ -113,10 +129,10 @@ def absorb(S, rows, begin, end, threshold, total, count, limit):
     for p in range(begin, end):
         row = rows[p]
         if S[row, PLACE] > 0:
-            key = abs(S[row, V])
-            total += key - S[row, KEY]
-            if key > threshold:
-                rekey(S, row, key, count)
+            size = abs(S[row, V])
+            total += size - S[row, SIZE]
+            if size > threshold:
+                resize(S, row, size)
             else:
                 remove(S, row, count)
                 count -= 1
@@ -138,10 +154,11 @@ def lower(S, threshold, total, count, limit):
     ordered set.
     """
     while count > 0:
-        least = S[int(S[0, HEAP]), KEY] - threshold
+        row = first(S, count)
+        least = S[row, SIZE] - threshold
         if least * count > total - limit:
             break
-        remove(S, int(S[0, HEAP]), count)
+        remove(S, row, count)
         total -= least
         count -= 1
     return ((total - limit) / count if count > 0 else 0.0), count

@@ -73,4 +73,4 @@ class L1Ball(NamedTuple):
 
     def idle(self, S, j, w):
         """Not among the living."""
-        return S[j, 2] == 0.0
+        return S[j, 1] == 0.0

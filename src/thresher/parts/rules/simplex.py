@@ -48,7 +48,7 @@ class Simplex(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return max(0.0, S[j, 0] - now[2]) if S[j, 4] != 0.0 else now[5]
+        return max(0.0, S[j, 0] - now[2]) if S[j, 5] != 0.0 else now[5]
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step."""
