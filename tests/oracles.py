@@ -248,7 +248,7 @@ class Trace:
     margins: Vector
     """(n,) margin of each row before it was learned from."""
     path: Vector | None
-    """(n + 1, d) w_1, ..., w_{n+1}, not cut by `read`; only when asked for."""
+    """(n + 1, d) w_1, ..., w_{n+1}, not cut by `read`, the intercept's last; only when asked for."""
 
 
 def run(
@@ -269,9 +269,9 @@ def run(
     oracle = ORACLES[name](rule, (np.arange(X.shape[1]) < features).astype(np.float64))
     w = oracle.begin()
     losses, margins = np.zeros(rows), np.zeros(rows)
-    path = np.zeros((rows + 1, features)) if keep_path else None
+    path = np.zeros((rows + 1, X.shape[1])) if keep_path else None
     if path is not None:
-        path[0] = w[:features]
+        path[0] = w
     for i in range(rows):
         w = oracle.meet(w, X[i])
         margins[i] = w @ X[i]
@@ -279,7 +279,7 @@ def run(
         oracle.look(X[i], float(margins[i]), slope, float(importance[i]))
         w = oracle.step(w, importance[i] * slope * X[i], i + 1, float(importance[i] * losses[i]))
         if path is not None:
-            path[i + 1] = w[:features]
+            path[i + 1] = w
     read = oracle.read(w)
     return Trace(read[:features], float(read[features]) if intercept else 0.0, losses, margins, path)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Thresher
-from thresher import load, train
+from thresher import evaluate, load, train
 from thresher.learning import modelfile
 from thresher.parts import REGISTRY
 
@@ -155,6 +155,7 @@ def test_weights_only_predicts_the_same(thresher: Thresher, model: Path) -> None
         ("--loss squared-hinge", "--loss hinge:"),
         ("--store hashed:10", "--store growing"),
         ("--dtype float64", "--dtype float32"),
+        ("--average", "--average False"),
         ("--no-intercept", "--intercept True"),
         ("--seed 5", "--seed 0"),
         ("--order once", "--order as-is"),
@@ -185,6 +186,28 @@ def test_resume_with_the_same_options_said_again(thresher: Thresher, stopped: st
     figures = thresher(f"{stopped} --resume {same} --json").json
     assert figures["examples"] == 400
     assert not Path("m.checkpoint").exists()
+
+
+def test_an_averaged_model_from_training_to_evaluation(thresher: Thresher) -> None:
+    command = "train train.svm -m m --rule fobos:l1=1e-3 --passes 2 --average -q --json"
+    figures = thresher(command).json
+    model = train("train.svm", "fobos:l1=1e-3", passes=2, average=True)
+    last = train("train.svm", "fobos:l1=1e-3", passes=2, dtype="float64")
+    assert figures["nonzero"] == model.nonzero == len(load("m").keys) > last.nonzero
+    assert figures["progressive_loss"] == model.tally.average == last.tally.average
+    assert thresher("evaluate m test.svm --json").json == evaluate(model, "test.svm")
+    assert thresher("train train.svm -m n --rule subgradient --average").status == 2
+
+
+def test_a_resumed_run_goes_on_averaging(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = "train train.svm -m m --rule fobos:l1=1e-3 --average -q"
+    assert thresher(command).status == 0
+    whole = Path("m").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        assert thresher(f"{command} --checkpoint-every 150").status == 1
+    assert thresher("train train.svm -m m -q --resume").status == 0
+    assert Path("m").read_bytes() == whole
 
 
 def test_a_resumed_run_keeps_its_order(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ class _Wish:
     rate: str | None
     outputs: str | None
     batch: int | None
+    average: bool | None
     store: str | None
     dtype: str | None
     intercept: bool | None
@@ -48,6 +49,7 @@ class _Wish:
         options = {
             "outputs": self.outputs or model.head.outputs.spec,
             "batch": self.batch or model.batch,
+            "average": model.average if self.average is None else self.average,
             "store": self.store or model.store,
             "dtype": self.dtype or str(model.dtype),
             "seed": model.seed if self.seed is None else self.seed,
@@ -103,6 +105,7 @@ def command(
     rate: t.Rate = None,
     outputs: t.Outputs = None,
     batch: t.Batch = None,
+    average: t.Average = None,
     passes: t.Passes = 1,
     order: t.Order = None,
     holdout: t.Holdout = None,
@@ -132,7 +135,7 @@ def command(
     checkpoint = model.with_name(f"{model.name}.checkpoint")
     plan = Plan(passes, report_every or 0, every, early_stop or 0, checkpoint, checkpoint_every or 0)
     reading = _Reading(data, held, on_error, threads, cache, order)
-    wish = _Wish(rule, loss, rate, outputs, batch, store, dtype, intercept, seed)
+    wish = _Wish(rule, loss, rate, outputs, batch, average, store, dtype, intercept, seed)
     trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
     _finish(trainer, _run(trainer), model, curve, weights_only, as_json)
 

@@ -32,6 +32,14 @@ Batch = Annotated[
     int | None,
     typer.Option(metavar="S", min=1, help="Examples whose summed gradient is one step.  [default: 1]"),
 ]
+Average = Annotated[
+    bool | None,
+    typer.Option(
+        "--average/--no-average",
+        help="Predict, count and save with the mean of the weights of all steps; learn with the last."
+        "  [default: no-average]",
+    ),
+]
 Passes = Annotated[int, typer.Option(metavar="N", min=1, help="Passes over the data.")]
 
 

@@ -258,6 +258,39 @@ def _constrain(self, S, rows, begin, end, clock):
     return _method(self, "constrain")
 
 
+def rewrites(self, clock):
+    """Whether `constrain` is about to write rows that the example does not touch, their weights unchanged."""
+    return self.rewrites(clock)
+
+
+@_verb(rewrites)
+def _rewrites(self, clock):
+    return _method(self, "rewrites")
+
+
+def drift(self, clock, out):
+    """Write what an untouched weight moves by, one number for each of DRIFTS, to `out`."""
+    self.drift(clock, out)
+
+
+@_verb(drift)
+def _drift(self, clock, out):
+    return _method(self, "drift")
+
+
+def area(self, S, j, n, sums, now):
+    """The weights of row j added up over n examples, over which the drifts add up to `sums`.
+
+    None of them is zero unless all are, and n = 1 is the weight itself.
+    """
+    return self.area(S, j, n, sums, now)
+
+
+@_verb(area)
+def _area(self, S, j, n, sums, now):
+    return _method(self, "area")
+
+
 def relocate(self, S, count, clock):
     """Rows have moved, ``S[:count]`` are in use: rebuild whatever points to rows."""
     self.relocate(S, count, clock)

@@ -62,14 +62,26 @@ def move(narrow, free_narrow, S, now, B, bnow, rows, values, scratch, begin, end
 
 
 @scalar
-def end_example(rule, free, S, clock, bclock):
-    """Move the clocks on, and fold a common scale that leaves its range into all rows."""
+def move_clocks(rule, free, clock, bclock):
+    """On to the next example; the factor by which every row is to be multiplied."""
     tick(rule, clock)
     tick(free, bclock)
-    factor = renorm(rule, clock)
+    return renorm(rule, clock)
+
+
+@scalar
+def multiply(S, factor):
+    """Multiply every row."""
+    for place in np.ndindex(S.shape):
+        S[place] *= factor
+
+
+@scalar
+def end_example(rule, free, S, clock, bclock):
+    """Move the clocks on, and fold a common scale that leaves its range into all rows."""
+    factor = move_clocks(rule, free, clock, bclock)
     if factor != 1.0:
-        for place in np.ndindex(S.shape):
-            S[place] *= factor
+        multiply(S, factor)
 
 
 # fmt: off
@@ -184,6 +196,25 @@ def respond(loss, margins, out):
         out[i] = link(loss, margins[i])
 
 
+@scalar
+def keep(S, keys, kept, j):
+    """Move row j up to the place `kept`."""
+    if kept != j:
+        keys[kept] = keys[j]
+        for k in range(S.shape[1]):
+            S[kept, k] = S[j, k]
+
+
+@scalar
+def give_up(narrow, S, clock, kept, count):
+    """Make the rows kept..count-1 zeros again."""
+    for j in range(kept, count):
+        for k in range(S.shape[1]):
+            S[j, k] = 0.0
+    if kept < count:
+        relocate(narrow, S, kept, clock)
+
+
 @kernel
 def sweep(narrow, S, clock, keys, first, count):
     """Close up the rows first..count-1 over those that are idle; returns the new count.
@@ -195,14 +226,7 @@ def sweep(narrow, S, clock, keys, first, count):
     for j in range(first, count):
         if idle(narrow, S, j, weight(narrow, S, j, now)):
             continue
-        if kept != j:
-            keys[kept] = keys[j]
-            for k in range(S.shape[1]):
-                S[kept, k] = S[j, k]
+        keep(S, keys, kept, j)
         kept += 1
-    for j in range(kept, count):
-        for k in range(S.shape[1]):
-            S[j, k] = 0.0
-    if kept < count:
-        relocate(narrow, S, kept, clock)
+    give_up(narrow, S, clock, kept, count)
     return kept

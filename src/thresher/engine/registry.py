@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from thresher.engine.jit import weight
+
 T = TypeVar("T", bound=type)
 
 
@@ -47,6 +49,18 @@ def _plain_constrain(self, S, rows, begin, end, clock):  # type: ignore[no-untyp
 
 def _plain_relocate(self, S, count, clock):  # type: ignore[no-untyped-def]
     pass
+
+
+def _plain_rewrites(self, clock):  # type: ignore[no-untyped-def]
+    return False
+
+
+def _plain_drift(self, clock, out):  # type: ignore[no-untyped-def]
+    pass
+
+
+def _plain_area(self, S, j, n, sums, now):  # type: ignore[no-untyped-def]
+    return n * weight(self, S, j, now)  # type: ignore[no-untyped-call]
 
 
 def _plain_renorm(self, clock):  # type: ignore[no-untyped-def]
@@ -106,6 +120,9 @@ PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
         "gain": ("margin value slope size clock", _plain_gain),
         "constrain": ("S rows begin end clock", _plain_constrain),
         "relocate": ("S count clock", _plain_relocate),
+        "rewrites": ("clock", _plain_rewrites),
+        "drift": ("clock out", _plain_drift),
+        "area": ("S j n sums now", _plain_area),
         "renorm": ("clock", _plain_renorm),
         "shown": ("S j w now", _plain_shown),
         "idle": ("S j w", _never),
@@ -118,7 +135,7 @@ _ATTRIBUTES: dict[str, dict[str, Any]] = {
     "joint loss": {"DOMAIN": "classes", "PROBABILITY": False, "BOOSTABLE": False},
     "rate": {},
     "group": {},
-    "rule": {"PENALTIES": (), "DTYPE": "float32"},
+    "rule": {"PENALTIES": (), "DTYPE": "float32", "DRIFTS": None},
 }
 _NEEDED: dict[str, dict[str, str]] = {
     "loss": {},

@@ -41,6 +41,7 @@ def train(
     rate: Any = None,
     outputs: str | None = None,
     batch: int = 1,
+    average: bool = False,
     passes: int = 1,
     order: str = "as-is",
     store: str = "growing",
@@ -66,8 +67,8 @@ def train(
     """
     if leaves_classes_open(loss, outputs):
         outputs = classes_of(as_source(data, "whole", threads=threads))
-    kind: dict[str, Any] = {"outputs": outputs or "one", "batch": batch, "store": store, "dtype": dtype}
-    model = Model(rule, loss, rate=rate, **kind, intercept=intercept, seed=seed)
+    kind: dict[str, Any] = {"outputs": outputs or "one", "batch": batch, "average": average, "store": store}
+    model = Model(rule, loss, rate=rate, **kind, intercept=intercept, dtype=dtype, seed=seed)
     domain = model.head.domain
     source = as_source(data, domain, on_error=on_error, threads=threads)
     held = None if holdout is None else as_source(holdout, domain, threads=threads)

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.engine import kernels, outputs
+from thresher.engine import averaging, kernels, outputs
 from thresher.engine.jit import Kernel
 from thresher.engine.registry import in_dtype, shares_a_clock
 from thresher.engine.stores import Resolved, Store, make_store
 from thresher.learning.head import F64, Head, read_only
 
 Array = NDArray[Any]
+_RING = 1 << 14  # examples between two visits of all rows of an averaged model
 
 
 class Loop:
@@ -24,6 +25,8 @@ class Loop:
     settle: ClassVar[Kernel]
     predict: ClassVar[Kernel]
     free_rows: ClassVar[Kernel]
+    columns: ClassVar[int] = 0
+    """of a row, behind those of its rule"""
 
     def __init__(
         self, head: Head, rule: Any, dtype: Any, store: str, seed: int, inner: tuple[int, ...]
@@ -31,9 +34,9 @@ class Loop:
         self.head, self.rule, self.free, self.dtype = head, rule, rule.intercept(), dtype
         self.inner = inner
         """axes of the weights of a feature: none, or the outputs"""
-        self.store: Store = make_store(store, (len(rule.SLOTS), *inner), dtype, seed)
+        self.store: Store = make_store(store, (len(rule.SLOTS) + self.columns, *inner), dtype, seed)
         self.clock, self.bclock = rule.clock0(), self.free.clock0()
-        self.B: Array = np.zeros((1, len(self.free.SLOTS), *inner), dtype)
+        self.B: Array = np.zeros((1, len(self.free.SLOTS) + self.columns, *inner), dtype)
         self.tally = np.zeros(3)
         self._narrow, self._free_narrow = in_dtype(rule, dtype), in_dtype(self.free, dtype)
 
@@ -47,18 +50,22 @@ class Loop:
         )
         return done
 
+    def _past(self) -> Any:
+        """What weights are read from, beside their rows."""
+        return self.clock
+
     def sweep(self, S: Array, keys: NDArray[np.uint64], first: int, count: int) -> int:
         """Free the idle rows among first..count-1; how many rows are left."""
-        return int(self.free_rows.for_parts(self.rule)(self._narrow, S, self.clock, keys, first, count))
+        return int(self.free_rows.for_parts(self.rule)(self._narrow, S, self._past(), keys, first, count))
 
-    def _settled(self, narrow: Any, S: Array, clock: Array, rows: int) -> Array:
+    def _settled(self, narrow: Any, S: Array, past: Any, rows: int) -> Array:
         out: Array = np.zeros((rows, *self.inner), self.dtype)
-        self.settle.for_parts(self.rule, self.free)(narrow, S, clock, out)
+        self.settle.for_parts(self.rule, self.free)(narrow, S, past, out)
         return out
 
     def settled(self) -> Array:
         """Weights of all rows as they are read: (rows, *inner)."""
-        return self._settled(self._narrow, self.store.S, self.clock, len(self.store.features()))
+        return self._settled(self._narrow, self.store.S, self._past(), len(self.store.features()))
 
     def bias(self) -> Array:
         """The intercepts as they are read, 0 without any: (outputs,)."""
@@ -69,12 +76,12 @@ class Loop:
     def unmet(self) -> Array:
         """The weights of a feature never met: (outputs,)."""
         row = np.zeros((1, *self.store.S.shape[1:]), self.dtype)
-        return self._settled(self._narrow, row, self.clock, 1).reshape(-1)
+        return self._settled(self._narrow, row, self._past(), 1).reshape(-1)
 
     def margins(self, chunk: Chunk) -> F64:
         """Margins ``(n,)``, ``(n, outputs)`` for many, under the weights as they are read."""
         compiled = self.predict.for_parts(self.rule)
-        found = margins(compiled, self._narrow, self.clock, self.store, self.bias(), chunk)
+        found = margins(compiled, self._narrow, self._past(), self.store, self.bias(), chunk)
         return found.reshape(len(found)) if self.head.count == 1 else found
 
     def state(self) -> dict[str, Array]:
@@ -91,15 +98,57 @@ class OneLoop(Loop):
     """One output, one example a step: the fastest. `S` is (rows, columns), clocks are vectors."""
 
     settle, predict, free_rows = kernels.settle, kernels.predict, kernels.sweep
+    learner: ClassVar[Kernel] = kernels.learn
 
     def __init__(self, head: Head, rule: Any, dtype: Any, store: str, seed: int) -> None:
         super().__init__(head, rule, dtype, store, seed, ())
-        self._learn = kernels.learn.for_parts(head.loss, rule, self.free)
+        self._learn = self.learner.for_parts(head.loss, rule, self.free)
 
     def learn(self, resolved: Resolved, chunk: Chunk, lo: int, longest: int) -> int:
         """Learn the examples lo..resolved.hi-1; the first that was not."""
-        limits = (read_only(chunk.weights), lo, resolved.hi, longest)
+        limits = (read_only(chunk.weights), lo, resolved.hi, longest, *self._rings())
         return self._learn_with(self._learn, self.head.loss, resolved, chunk.labels, *limits)
+
+    def _rings(self) -> tuple[Array, ...]:
+        """What the loop remembers beside rows and clocks."""
+        return ()
+
+
+class AveragedLoop(OneLoop):
+    """One output, one example a step; what is read is the mean of the weights. See `engine.averaging`."""
+
+    settle, predict, free_rows = averaging.settle, averaging.predict, averaging.sweep
+    learner = averaging.learn
+    columns = averaging.COLUMNS
+
+    def __init__(self, head: Head, rule: Any, dtype: Any, store: str, seed: int) -> None:
+        super().__init__(head, rule, dtype, store, seed)
+        self._ring = np.zeros((_RING + 1 if rule.DRIFTS else 1, 2, len(rule.DRIFTS)))
+        self._place = np.zeros(2, np.int64)
+
+    def _rings(self) -> tuple[Array, ...]:
+        return self._ring, self._place
+
+    def _past(self) -> Any:
+        return averaging.Past(self.clock, self._ring, self._place)
+
+    def bias(self) -> Array:
+        """The mean of the intercept, 0 without any."""
+        if not len(self.B):
+            return np.zeros(1, self.dtype)
+        sums: Array = self.B[0, -averaging.COLUMNS :][:1]
+        return sums / max(int(self._place[averaging.SEEN]), 1)
+
+    def state(self) -> dict[str, Array]:
+        """And what is in the ring."""
+        used = int(self._place[averaging.SEEN] - self._place[averaging.BASE]) if self.rule.DRIFTS else 0
+        return super().state() | {"ring": self._ring[: used + 1], "place": self._place}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Go on from `state`."""
+        super().restore(state)
+        self._ring[: len(state["ring"])] = state["ring"]
+        self._place = state["place"].copy()
 
 
 class ManyLoop(Loop):
@@ -134,13 +183,19 @@ class ManyLoop(Loop):
 
 
 def make_loop(
-    head: Head, rule: Any, dtype: Any, intercept: bool, store: str, seed: int, batch: int
+    head: Head, rule: Any, dtype: Any, intercept: bool, store: str, seed: int, batch: int, average: bool
 ) -> OneLoop | ManyLoop:
-    """The loop for so many outputs and examples a step. A group of one output is no group."""
+    """The loop for so many outputs and examples a step. A group of one output is no group.
+
+    ValueError for an average that cannot be kept.
+    """
+    if average:
+        _check_average(head, rule, batch)
     if head.count == 1 and hasattr(rule, "group"):
         rule = parts.make("rule", rule, group=type(rule)._field_defaults["group"])
     if head.outputs.kind == "one" and batch == 1:
-        loop: OneLoop | ManyLoop = OneLoop(head, rule, dtype, store, seed)
+        one = AveragedLoop if average else OneLoop
+        loop: OneLoop | ManyLoop = one(head, rule, dtype, store, seed)
     else:
         loop = ManyLoop(head, rule, dtype, store, seed, batch)
     if not intercept:
@@ -148,9 +203,22 @@ def make_loop(
     return loop
 
 
-def margins(compiled: Any, narrow: Any, clock: Array, store: Store, bias: Array, chunk: Chunk) -> F64:
+def _check_average(head: Head, rule: Any, batch: int) -> None:
+    if head.outputs.kind != "one" or batch != 1:
+        raise ValueError("averaged weights are for one output and a batch of one example")
+    if rule.DRIFTS is None:
+        able = sorted(
+            n for n, cls in parts.REGISTRY["rule"].items() if getattr(cls, "DRIFTS", None) is not None
+        )
+        raise ValueError(
+            f"{parts.part_name(type(rule))} cannot be averaged: no formula adds up its weights between two"
+            f" visits; these rules can: {', '.join(able)}"
+        )
+
+
+def margins(compiled: Any, narrow: Any, past: Any, store: Store, bias: Array, chunk: Chunk) -> F64:
     """Margins of the rows of `chunk`: ``(n,)``, or with a state of three axes ``(n, outputs)``."""
     found = store.find(read_only(chunk.keys), read_only(chunk.indptr), read_only(chunk.values))
     out = np.empty((len(chunk), *store.S.shape[2:]))
-    compiled(narrow, store.S, clock, bias, *(read_only(a) for a in found[1:]), out)
+    compiled(narrow, store.S, past, bias, *(read_only(a) for a in found[1:]), out)
     return out

@@ -47,6 +47,11 @@ class Model:
     of the state is ``float32`` or ``float64``; a rule that needs exact counts makes it ``float64``.
     `seed` enters the hash of a hashed store.
 
+    With `average` what is read (predictions, weights, what is saved) is the mean (w_1 + ... + w_T) / T of
+    the weights that the T examples so far were predicted with; learning and the progressive loss go on
+    with w_t itself. The state is then float64. (Langford, Li and Zhang (JMLR 2009), theorem 3.2 and
+    the remark on it; Polyak and Juditsky (1992).)
+
     The intercept is learned by the same rule with its penalties at zero.
 
     Raises `SpecError` (a ValueError) for a SPEC that does not hold, ValueError for other options.
@@ -65,6 +70,7 @@ class Model:
         rate: Any = None,
         outputs: str = "one",
         batch: int = 1,
+        average: bool = False,
         store: str = "growing",
         intercept: bool = True,
         dtype: str = "float32",
@@ -78,11 +84,12 @@ class Model:
         self.head = Head(loss, outputs)
         self.loss = self.head.loss
         self.rule = parts.make("rule", rule, **nested)
-        self.dtype = np.dtype(max(dtype, self.rule.DTYPE))  # the names sort as the widths do
-        self.batch, self.seed = batch, seed
+        widest = max(dtype, self.rule.DTYPE, "float64" if average else "")  # the names sort as the widths do
+        self.dtype = np.dtype(widest)
+        self.batch, self.average, self.seed = batch, average, seed
         self._learned = 0
         self.lowest_label = 0.0
-        self._loop = make_loop(self.head, self.rule, self.dtype, intercept, store, seed, batch)
+        self._loop = make_loop(self.head, self.rule, self.dtype, intercept, store, seed, batch, average)
         self._store = self._loop.store
         self._rows = np.empty(0, np.uint32)
         self._pending = concat([])

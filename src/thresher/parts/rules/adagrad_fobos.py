@@ -10,6 +10,7 @@ import numpy as np
 from thresher.engine.jit import grouped, together
 from thresher.engine.registry import part
 from thresher.parts.groups import Single
+from thresher.parts.series import decays
 
 
 @part("rule")
@@ -40,6 +41,7 @@ class AdagradFobos(NamedTuple):
     group: Any = Single()
     SLOTS = ("w", "root", "scale", "paid")
     CLOCK = ("steps",)
+    DRIFTS = ("steps",)
     PENALTIES = ("l1", "l2")
     LIMITS = {"eta": "> 0"}
     DTYPE = "float64"
@@ -100,6 +102,20 @@ class AdagradFobos(NamedTuple):
     def tick(self, clock):
         """One more step to owe."""
         clock[0] += 1.0
+
+    def drift(self, clock, out):
+        """Steps."""
+        out[0] = clock[0]
+
+    def area(self, S, j, n, sums, now):
+        """Affine in the steps, or with l2 a geometric series."""
+        w, middle, scale = S[j, 0], sums[0] / n - S[j, 3], S[j, 2]
+        if self.l2 == 0.0:
+            left = n * (abs(w) - middle * self.l1 * scale)
+        else:
+            decay = decays(middle, n, math.log1p(self.l2 * scale))
+            left = n * abs(w) + decay * (abs(w) + self.l1 / self.l2)
+        return math.copysign(max(left, 0.0), w)
 
     def idle(self, S, j, w):
         """No gradient yet: the sum of squares is needed for good."""

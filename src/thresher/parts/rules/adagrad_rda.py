@@ -9,6 +9,7 @@ import numpy as np
 
 from thresher.engine.registry import part
 from thresher.parts.prox import soft
+from thresher.parts.series import quotients
 
 
 @part("rule")
@@ -31,6 +32,7 @@ class AdagradRda(NamedTuple):
     delta: float = 1e-3
     SLOTS = ("gradients", "root")
     CLOCK = ("steps", "threshold", "pull")
+    DRIFTS = ("steps",)
     PENALTIES = ("l1", "l2")
     LIMITS = {"eta": "> 0"}
 
@@ -56,6 +58,15 @@ class AdagradRda(NamedTuple):
         clock[0] += 1.0
         clock[1] = self.l1 * clock[0]
         clock[2] = self.eta * self.l2 * clock[0]
+
+    def drift(self, clock, out):
+        """Steps."""
+        out[0] = clock[0]
+
+    def area(self, S, j, n, sums, now):
+        """Affine in the steps, or with l2 a quotient of two affine functions."""
+        top = quotients(abs(S[j, 0]), self.l1, self.delta + S[j, 1], self.eta * self.l2, sums[0] / n, n)
+        return -math.copysign(self.eta * top, S[j, 0])
 
     def idle(self, S, j, w):
         """No gradient yet."""

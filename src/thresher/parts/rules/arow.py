@@ -35,6 +35,7 @@ class Arow(NamedTuple):
     r: float = 1.0
     SLOTS = ("w", "q")
     CLOCK = ("spread",)
+    DRIFTS = ()
     LIMITS = {"r": "> 0"}
     weight = Pa.weight
 

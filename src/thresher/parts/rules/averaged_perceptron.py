@@ -30,6 +30,7 @@ class AveragedPerceptron(NamedTuple):
     eta: float = 1.0
     SLOTS = ("w", "moments")
     CLOCK = ("t",)
+    DRIFTS = ()
     LIMITS = {"eta": "> 0"}
     DTYPE = "float64"
     weight, gain = Perceptron.weight, Perceptron.gain

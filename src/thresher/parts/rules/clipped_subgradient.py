@@ -34,6 +34,7 @@ class ClippedSubgradient(NamedTuple):
     l1: float = 1e-6
     SLOTS = ("w", "paid")
     CLOCK = ("t", "eta", "owed", "owed_next")
+    DRIFTS = ("owed",)
     PENALTIES = ("l1",)
 
     def intercept(self):
@@ -60,6 +61,14 @@ class ClippedSubgradient(NamedTuple):
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
         clock[3] += clock[1] * self.l1
+
+    def drift(self, clock, out):
+        """The debt of all."""
+        out[0] = clock[2]
+
+    def area(self, S, j, n, sums, now):
+        """Affine in the debt."""
+        return n * soft(S[j, 0], sums[0] / n - S[j, 1])
 
     def idle(self, S, j, w):
         """What has reached zero stays there until its next gradient."""

@@ -35,6 +35,7 @@ class Coin(NamedTuple):
     alpha: float = 100.0
     SLOTS = ("w", "theta", "won", "sum", "largest", "scale")
     CLOCK = ("unused",)
+    DRIFTS = ()
     LIMITS = {"wealth": "> 0", "alpha": "> 0"}
     DTYPE = "float64"
 

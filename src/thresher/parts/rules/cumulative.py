@@ -36,6 +36,7 @@ class Cumulative(NamedTuple):
     l1: float = 1e-6
     SLOTS = ("w", "taken")
     CLOCK = ("t", "eta", "due", "due_next")
+    DRIFTS = ()
     PENALTIES = ("l1",)
 
     def clock0(self):

@@ -43,6 +43,7 @@ class Cw(NamedTuple):
     eta: float = 0.9
     SLOTS = ("w", "q")
     CLOCK = ("k", "alpha", "phi")
+    DRIFTS = ()
     LIMITS = {"eta": "in (0.5, 1)"}
     DTYPE = "float64"
     weight, gauge, step, idle = Arow.weight, Arow.gauge, Arow.step, Arow.idle

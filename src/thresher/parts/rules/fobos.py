@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ class Fobos(NamedTuple):
     next_rate: bool = False
     SLOTS = ("v", "paid")
     CLOCK = ("t", "eta", "owed", "product", "inverse")
+    DRIFTS = ("inverse", "owed * inverse")
     PENALTIES = ("l1", "l2")
 
     def clock0(self):
@@ -85,6 +87,14 @@ class Fobos(NamedTuple):
         clock[3] /= _LARGE
         clock[4] *= _LARGE
         return 1.0 / _LARGE
+
+    def drift(self, clock, out):
+        """1 / P, and the debt of all divided by P."""
+        out[0], out[1] = clock[4], clock[2] * clock[4]
+
+    def area(self, S, j, n, sums, now):
+        """Linear in both."""
+        return math.copysign(max((abs(S[j, 0]) + S[j, 1]) * sums[0] - sums[1], 0.0), S[j, 0])
 
     def idle(self, S, j, w):
         """What has reached zero stays there until its next gradient."""

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import at
+from thresher.engine.jit import at, rewrites
 from thresher.engine.registry import part
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.rules.sgd import Sgd
-from thresher.parts.scale import LIFT, SMALL, norm2_after
+from thresher.parts.scale import SMALL, norm2_after
 
 _GENERATIONS = 2.0**23
 
@@ -35,6 +35,7 @@ class FobosL2norm(NamedTuple):
     l2norm: float = 1e-4
     SLOTS = ("v", "generation")
     CLOCK = ("t", "eta", "scale", "norm2", "stretched", "generation")
+    DRIFTS = ("scale", "generation")
     PENALTIES = ("l2norm",)
 
     def intercept(self):
@@ -67,24 +68,36 @@ class FobosL2norm(NamedTuple):
 
     def constrain(self, S, rows, begin, end, clock):
         """Shrink all weights, or let them die."""
+        if rewrites(self, clock):
+            factor = SMALL if clock[2] < SMALL else 1.0
+            for j in range(S.shape[0]):
+                alive = S[j, 1] == clock[5]
+                S[j, 0] = S[j, 0] * factor if alive else 0.0
+                S[j, 1] = 1.0 if alive else 0.0
+            clock[2], clock[5] = clock[2] / factor, 1.0
         pull, norm = clock[1] * self.l2norm, math.sqrt(clock[3])
         if norm > pull:
             clock[2] *= 1.0 - pull / norm
             clock[3] = (norm - pull) * (norm - pull)
         elif pull > 0.0:
             clock[2], clock[3], clock[5] = 1.0, 0.0, clock[5] + 1.0
-        if clock[2] < SMALL or clock[5] > _GENERATIONS:
-            for j in range(S.shape[0]):
-                alive = S[j, 1] == clock[5]
-                S[j, 0] = S[j, 0] * SMALL if alive else 0.0
-                S[j, 1] = 1.0 if alive else 0.0
-            clock[2] = min(clock[2] * LIFT, 1.0)
-            clock[5] = 1.0
+
+    def rewrites(self, clock):
+        """When the scale or the generation is to be folded into the rows."""
+        return clock[2] < SMALL or clock[5] >= _GENERATIONS
 
     def tick(self, clock):
         """On to the next step size."""
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
+
+    def drift(self, clock, out):
+        """The scale, and when it died."""
+        out[0], out[1] = clock[2], clock[5]
+
+    def area(self, S, j, n, sums, now):
+        """Proportional to the scale, within a generation."""
+        return S[j, 0] * sums[0] * (n * S[j, 1] == sums[1])
 
     def idle(self, S, j, w):
         """A zero weight is all there is."""

@@ -37,6 +37,7 @@ class FtCumulative(NamedTuple):
     cap: float = math.inf
     SLOTS = ("w", "taken", "h")
     CLOCK = ("t", "eta", "due", "due_next")
+    DRIFTS = ()
     PENALTIES = ("l1",)
     LIMITS = {"p": ">= 1, inf included"}
     DTYPE = "float64"

@@ -37,6 +37,7 @@ class FtFobos(NamedTuple):
     cap: float = math.inf
     SLOTS = ("w", "paid", "h")
     CLOCK = ("t", "eta", "owed")
+    DRIFTS = ("owed",)
     PENALTIES = ("l1",)
     LIMITS = {"p": ">= 1, inf included"}
     DTYPE = "float64"
@@ -61,6 +62,14 @@ class FtFobos(NamedTuple):
         clock[2] += clock[1] * self.l1
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
+
+    def drift(self, clock, out):
+        """The debt of all."""
+        out[0] = clock[2]
+
+    def area(self, S, j, n, sums, now):
+        """Affine in the debt."""
+        return n * soft(S[j, 0], (sums[0] / n - S[j, 1]) * min(S[j, 2], self.cap))
 
     def idle(self, S, j, w):
         """No gradient yet: h is needed for good."""

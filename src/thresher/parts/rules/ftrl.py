@@ -32,6 +32,7 @@ class Ftrl(NamedTuple):
     l2: float = 0.0
     SLOTS = ("w", "z", "root")
     CLOCK = ("inverse",)
+    DRIFTS = ()
     PENALTIES = ("l1", "l2")
     LIMITS = {"alpha": "> 0"}
 

@@ -34,6 +34,7 @@ class L1Ball(NamedTuple):
     radius: float = 100.0
     SLOTS = ordered.COLUMNS
     CLOCK = ("t", "eta", "threshold", "norm", "live")
+    DRIFTS = ("threshold",)
     LIMITS = {"radius": "> 0"}
     DTYPE = "float64"
 
@@ -70,6 +71,14 @@ class L1Ball(NamedTuple):
         """On to the next step size."""
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
+
+    def drift(self, clock, out):
+        """The threshold."""
+        out[0] = clock[2]
+
+    def area(self, S, j, n, sums, now):
+        """Affine in the threshold."""
+        return n * ordered.beyond(S[j, 0], sums[0] / n)
 
     def idle(self, S, j, w):
         """Not among the living."""

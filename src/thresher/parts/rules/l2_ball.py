@@ -33,6 +33,7 @@ class L2Ball(NamedTuple):
     radius: float = 10.0
     SLOTS = ("v",)
     CLOCK = ("t", "scale", "norm2", "stretched", "eta")
+    DRIFTS = ("scale",)
     LIMITS = {"radius": "> 0"}
 
     def intercept(self):
@@ -73,6 +74,14 @@ class L2Ball(NamedTuple):
     def renorm(self, clock):
         """Keep the scale in range."""
         return fold(clock, 1)
+
+    def drift(self, clock, out):
+        """The scale."""
+        out[0] = clock[1]
+
+    def area(self, S, j, n, sums, now):
+        """Proportional to the scale."""
+        return S[j, 0] * sums[0]
 
     def idle(self, S, j, w):
         """A zero weight is all there is."""

@@ -39,6 +39,7 @@ class Normalized(NamedTuple):
     adaptive: bool = True
     SLOTS = ("w", "largest", "inverse", "root")
     CLOCK = ("t", "sum", "factor")
+    DRIFTS = ()
     LIMITS = {"eta": "> 0"}
     DTYPE = "float64"
 

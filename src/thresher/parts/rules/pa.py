@@ -33,6 +33,7 @@ class Pa(NamedTuple):
     eta: float = 1.0
     SLOTS = ("w",)
     CLOCK = ("unused",)
+    DRIFTS = ()
     LIMITS = {"eta": "> 0"}
 
     def clock0(self):

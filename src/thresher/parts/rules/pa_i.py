@@ -28,6 +28,7 @@ class PaI(NamedTuple):
     C: float = 0.3
     SLOTS = ("w",)
     CLOCK = ("unused",)
+    DRIFTS = ()
     LIMITS = {"C": "> 0"}
     clock0, weight, gauge, step, idle = Pa.clock0, Pa.weight, Pa.gauge, Pa.step, Pa.idle
 

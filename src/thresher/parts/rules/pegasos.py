@@ -34,6 +34,7 @@ class Pegasos(NamedTuple):
     skip_correct: bool = False
     SLOTS = ("v",)
     CLOCK = ("t", "scale", "norm2", "eta")
+    DRIFTS = ("scale",)
     LIMITS = {"l2": "> 0"}
 
     def intercept(self):
@@ -81,6 +82,14 @@ class Pegasos(NamedTuple):
     def renorm(self, clock):
         """Keep the scale in range."""
         return fold(clock, 1)
+
+    def drift(self, clock, out):
+        """The scale."""
+        out[0] = clock[1]
+
+    def area(self, S, j, n, sums, now):
+        """Proportional to the scale."""
+        return S[j, 0] * sums[0]
 
     def idle(self, S, j, w):
         """A zero weight is all there is."""

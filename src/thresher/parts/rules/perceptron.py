@@ -29,6 +29,7 @@ class Perceptron(NamedTuple):
     eta: float = 1.0
     SLOTS = ("w",)
     CLOCK = ("unused",)
+    DRIFTS = ()
     LIMITS = {"eta": "> 0"}
     clock0, weight, step, idle = Pa.clock0, Pa.weight, Pa.step, Pa.idle
 

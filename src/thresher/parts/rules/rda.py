@@ -32,6 +32,7 @@ class Rda(NamedTuple):
     rho: float = 0.0
     SLOTS = ("gradients",)
     CLOCK = ("t", "threshold", "scale")
+    DRIFTS = ("scale", "threshold * scale")
     PENALTIES = ("l1", "rho")
     LIMITS = {"gamma": "> 0"}
 
@@ -53,6 +54,14 @@ class Rda(NamedTuple):
         root = math.sqrt(clock[0])
         clock[1] = self.l1 * clock[0] + self.gamma * self.rho * root
         clock[2] = 1.0 / (self.gamma * root)
+
+    def drift(self, clock, out):
+        """The scale, and the threshold times it."""
+        out[0], out[1] = clock[2], clock[1] * clock[2]
+
+    def area(self, S, j, n, sums, now):
+        """Linear in both."""
+        return -math.copysign(max(abs(S[j, 0]) * sums[0] - sums[1], 0.0), S[j, 0])
 
     def idle(self, S, j, w):
         """No gradient yet."""

@@ -31,6 +31,7 @@ class Rounding(NamedTuple):
     every: float = 1.0
     SLOTS = ("w", "rounded")
     CLOCK = ("t", "eta", "roundings")
+    DRIFTS = ("roundings",)
     PENALTIES = ("theta",)
     LIMITS = {"every": "a whole number >= 1"}
     DTYPE = "float64"
@@ -55,6 +56,14 @@ class Rounding(NamedTuple):
             clock[2] += 1.0
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
+
+    def drift(self, clock, out):
+        """Roundings."""
+        out[0] = clock[2]
+
+    def area(self, S, j, n, sums, now):
+        """As long as it is not rounded, it stands still."""
+        return 0.0 if n * S[j, 1] != sums[0] and abs(S[j, 0]) < self.theta else n * S[j, 0]
 
     def idle(self, S, j, w):
         """A zero weight is all there is."""

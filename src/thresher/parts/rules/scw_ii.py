@@ -31,6 +31,7 @@ class ScwIi(NamedTuple):
     eta: float = 0.9
     SLOTS = ("w", "q")
     CLOCK = ("k", "alpha", "phi")
+    DRIFTS = ()
     LIMITS = {"C": "> 0", "eta": "in (0.5, 1)"}
     clock0, weight, gauge, gain, step, idle = Cw.clock0, Cw.weight, Cw.gauge, Cw.gain, Cw.step, Cw.idle
 

@@ -26,6 +26,7 @@ class Sgd(NamedTuple):
     rate: Any = InverseSqrt()
     SLOTS = ("w",)
     CLOCK = ("t", "eta")
+    DRIFTS = ()
 
     def clock0(self):
         """T, eta_t."""

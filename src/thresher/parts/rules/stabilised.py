@@ -39,6 +39,7 @@ class Stabilised(NamedTuple):
     every: float = 10.0
     SLOTS = ("w", "owed", "burst")
     CLOCK = ("t", "eta", "burst", "pull")
+    DRIFTS = ("t",)
     PENALTIES = ("gravity",)
     LIMITS = {"every": "a whole number >= 1"}
     DTYPE = "float64"
@@ -66,6 +67,16 @@ class Stabilised(NamedTuple):
             clock[3] = at(self.rate, clock[0] + self.every) * self.gravity
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
+
+    def drift(self, clock, out):
+        """Examples."""
+        out[0] = clock[0]
+
+    def area(self, S, j, n, sums, now):
+        """One weight to the end of the burst, one behind it."""
+        last = sums[0] / n + 0.5 * (n - 1.0)
+        behind = max(0.0, min(n, last - (S[j, 2] + 1.0) * self.every))
+        return (n - behind) * S[j, 0] + behind * soft(S[j, 0], S[j, 1])
 
     def idle(self, S, j, w):
         """Truncated at the end of a burst, or zero before any gradient."""

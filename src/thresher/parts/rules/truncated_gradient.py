@@ -36,6 +36,7 @@ class TruncatedGradient(NamedTuple):
     every: float = 1.0
     SLOTS = ("w", "paid")
     CLOCK = ("t", "eta", "owed")
+    DRIFTS = ("owed",)
     PENALTIES = ("gravity",)
     LIMITS = {"every": "a whole number >= 1"}
 
@@ -58,6 +59,14 @@ class TruncatedGradient(NamedTuple):
             clock[2] += clock[1] * self.every * self.gravity
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
+
+    def drift(self, clock, out):
+        """The debt of all."""
+        out[0] = clock[2]
+
+    def area(self, S, j, n, sums, now):
+        """Affine in the debt."""
+        return n * truncate(S[j, 0], sums[0] / n - S[j, 1], self.theta)
 
     def idle(self, S, j, w):
         """What has reached zero stays there until its next gradient."""

@@ -1,0 +1,258 @@
+"""The loops of averaged models: what is read is the mean of the weights that predicted, kept lazily.
+
+A row has two more columns than its rule asks for: the sum of its weights over the first `since` examples,
+and `since`. Between two visits a weight follows a few numbers that all rows share, its rule's DRIFTS, by a
+formula that can be added up (`area`), until it reaches zero and stays there. So the sums of the drifts
+over the last examples are kept, in a `ring`, and a row adds up what it missed when it is stepped or read.
+``ring[p]`` is the sums over the first p examples behind ``place[BASE]``, each as two float64 (the second
+is what rounding took from the first), so that differences are exact. When the ring is full, or all rows
+are to be rewritten, every row is brought up to date and it begins anew: where that happens depends on the
+stream alone. The state is float64.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.engine.jit import (
+    area,
+    constrain,
+    drift,
+    gauge,
+    helper,
+    idle,
+    kernel,
+    meet,
+    rewrites,
+    scalar,
+    snapshot,
+    value_slope,
+    weight,
+)
+from thresher.engine.kernels import aim, count, give_up, keep, move, move_clocks, multiply
+
+COLUMNS = 2  # behind the rule's own: the sum, since
+BASE, SEEN = range(2)  # of `place`: examples before the ring begins, examples in all
+
+
+class Past(NamedTuple):
+    """What the mean of a weight is read from, beside its row."""
+
+    clock: Any
+    ring: Any
+    place: Any
+
+
+@helper
+def between(ring, lo, hi, out):
+    """Sums of the drifts over the examples lo+1..hi of the ring."""
+    for k in range(out.size):
+        out[k] = (ring[hi, 0, k] - ring[lo, 0, k]) + (ring[hi, 1, k] - ring[lo, 1, k])
+
+
+@helper
+def enter(rule, clock, ring, place, newest):
+    """Add an example to the ring; `newest` is set to its drifts."""
+    place[SEEN] += 1
+    p = place[SEEN] - place[BASE]
+    drift(rule, clock, newest)
+    for k in range(newest.size):
+        a, b = ring[p - 1, 0, k], newest[k]
+        total = a + b
+        part = total - a
+        ring[p, 0, k] = total
+        ring[p, 1, k] = ring[p - 1, 1, k] + ((a - (total - part)) + (b - part))
+    if newest.size > 0:
+        between(ring, p - 1, p, newest)
+
+
+@helper
+def alive(narrow, S, j, now, ring, start, n, sums):
+    """How many of n examples behind `start` row j lived for, at least one and not all; their drifts to `sums`."""
+    low, high = 1, n
+    while high - low > 1:
+        middle = (low + high) >> 1
+        between(ring, start + middle - 1, start + middle, sums)
+        if area(narrow, S, j, 1.0, sums, now) == 0.0:
+            high = middle
+        else:
+            low = middle
+    between(ring, start, start + low, sums)
+    return low
+
+
+@helper
+def missed(narrow, S, now, ring, place, newest, rows, begin, end, out):
+    """Sums of the weights of ``rows[begin:end]`` over the examples that theirs do not hold, to `out`.
+
+    `newest` holds the drifts of the last example. All is in one loop: arrays handed on from inside it
+    would be counted at every row.
+    """
+    sums, width = np.empty(newest.size), newest.size
+    base, filled, since = place[BASE], place[SEEN] - place[BASE], S.shape[1] - 1
+    for p in range(begin, end):
+        j = rows[p]
+        start = max(np.int64(S[j, since]) - base, 0)
+        n, more = filled - start, 0.0
+        if n > 0:
+            more = area(narrow, S, j, 1.0 if width > 0 else float(n), newest, now)
+        if n > 1 and width > 0:
+            died = more == 0.0
+            stop = start + (1 if died else n)
+            for k in range(width):
+                high = ring[stop, 0, k] - ring[start, 0, k]
+                sums[k] = high + (ring[stop, 1, k] - ring[start, 1, k])
+            more = area(narrow, S, j, float(stop - start), sums, now)
+            if died and more != 0.0:
+                more = area(narrow, S, j, float(alive(narrow, S, j, now, ring, start, n, sums)), sums, now)
+        out[p - begin] = more
+
+
+@helper
+def begin_anew(narrow, S, now, ring, place, newest):
+    """Bring the sums of all rows up to date, and empty the ring.
+
+    A row that has missed nothing but zeros is not written: it may be unborn.
+    """
+    rows, more = np.arange(S.shape[0]), np.empty(S.shape[0])
+    missed(narrow, S, now, ring, place, newest, rows, 0, rows.size, more)
+    for j in range(rows.size):
+        if more[j] != 0.0:
+            S[j, S.shape[1] - 2] += more[j]
+            S[j, S.shape[1] - 1] = place[SEEN]
+    place[BASE] = place[SEEN]
+
+
+@helper
+def known(rows, begin, end, seen):
+    """Mark the rows of an example, unless `seen` is empty; whether it has a place for each."""
+    marks = np.uint64(seen.size)
+    if seen.size > 0:
+        for p in range(begin, end):
+            if rows[p] >= marks:
+                return False
+            seen[rows[p]] = 1
+    return True
+
+
+@scalar
+def weigh(narrow, S, now, rows, values, begin, end, scratch):
+    """Margin and gauge of an example; its settled weights to `scratch`."""
+    margin, size = 0.0, 0.0
+    for p in range(begin, end):
+        x = S.dtype.type(values[p])
+        w = meet(narrow, S, rows[p], weight(narrow, S, rows[p], now), x, now)
+        scratch[p - begin] = w
+        margin += w * x
+        size += gauge(narrow, S, rows[p], x, now)
+    return margin, size
+
+
+@helper
+def add_up(narrow, S, now, ring, place, newest, rows, begin, end, more):
+    """Bring the sums of an example's rows up to date; `more` is room for them."""
+    missed(narrow, S, now, ring, place, newest, rows, begin, end, more)
+    for p in range(begin, end):
+        S[rows[p], S.shape[1] - 2] += more[p - begin]
+        S[rows[p], S.shape[1] - 1] = place[SEEN]
+
+
+# fmt: off
+@kernel
+def learn(
+    loss, rule, narrow, free, free_narrow, S, clock, B, bclock,
+    indptr, rows, values, labels, weights, lo, hi, longest, ring, place, seen, tally,
+):
+    # fmt: on
+    """As `kernels.learn`, and add up every weight. The sum of the intercept's is always up to date."""
+    scratch, more, newest = np.empty(longest), np.empty(longest), np.zeros(ring.shape[2])
+    for i in range(lo, hi):
+        now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
+        begin, end, b = np.uint64(indptr[i]), np.uint64(indptr[i + 1]), 0.0
+        if not known(rows, begin, end, seen):
+            return i
+        margin, size = weigh(narrow, S, now, rows, values, begin, end, scratch)
+        if B.shape[0] > 0:
+            b = weight(free_narrow, B, 0, bnow)
+            size += gauge(free_narrow, B, 0, 1.0, bnow)
+        value, slope = value_slope(loss, margin + b, float(labels[i]))
+        if not math.isfinite(value):
+            return i
+        importance = float(weights[i])
+        count(tally, importance, value, margin + b)
+        enter(rule, clock, ring, place, newest)
+        if B.shape[0] > 0:
+            B[0, B.shape[1] - 2] += b
+        value, slope = value * importance, slope * importance
+        slope = S.dtype.type(aim(rule, free, margin, b, importance, value, slope, size, clock, bclock))
+        if slope == 0:
+            end = begin  # no row is written
+        else:
+            now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
+            add_up(narrow, S, now, ring, place, newest, rows, begin, end, more)
+            move(narrow, free_narrow, S, now, B, bnow, rows, values, scratch, begin, end, b, slope)
+        if rewrites(rule, clock):
+            begin_anew(narrow, S, now, ring, place, newest)
+        constrain(rule, S, rows, begin, end, clock)
+        factor = move_clocks(rule, free, clock, bclock)
+        if factor != 1.0 or place[SEEN] - place[BASE] == ring.shape[0] - 1:
+            begin_anew(narrow, S, now, ring, place, newest)
+        if factor != 1.0:
+            multiply(S[:, : S.shape[1] - COLUMNS], factor)
+    return hi
+
+
+@helper
+def means(narrow, S, past, newest, rows, begin, end, out):
+    """Means of the weights of ``rows[begin:end]`` over all examples to `out`."""
+    now, seen = snapshot(narrow, past.clock, S), max(past.place[SEEN], 1)
+    missed(narrow, S, now, past.ring, past.place, newest, rows, begin, end, out)
+    for p in range(begin, end):
+        out[p - begin] = (S[rows[p], S.shape[1] - 2] + out[p - begin]) / seen
+
+
+@helper
+def last_drifts(past):
+    """Drifts of the last example in the ring."""
+    newest, p = np.zeros(past.ring.shape[2]), past.place[SEEN] - past.place[BASE]
+    if p > 0 and newest.size > 0:
+        between(past.ring, p - 1, p, newest)
+    return newest
+
+
+@kernel
+def settle(narrow, S, past, out):
+    """Write every row's mean weight to `out`; changes no state."""
+    means(narrow, S, past, last_drifts(past), np.arange(out.size), 0, out.size, out)
+
+
+@kernel
+def predict(narrow, S, past, bias, indptr, rows, values, out):
+    """Margins of rows under the mean weights; changes no state."""
+    newest, longest = last_drifts(past), np.int64(0)
+    for i in range(out.size):
+        longest = max(longest, indptr[i + 1] - indptr[i])
+    held = np.empty(longest)
+    for i in range(out.size):
+        begin, end, margin = indptr[i], indptr[i + 1], 0.0
+        means(narrow, S, past, newest, rows, begin, end, held)
+        for p in range(begin, end):
+            margin += held[p - begin] * values[p]
+        out[i] = margin + bias[0]
+
+
+@kernel
+def sweep(narrow, S, past, keys, first, count):
+    """As `kernels.sweep`; a row whose mean is not zero is never idle."""
+    now, kept, held = snapshot(narrow, past.clock, S), first, np.empty(count)
+    means(narrow, S, past, last_drifts(past), np.arange(count), 0, count, held)
+    for j in range(first, count):
+        if held[j] == 0.0 and idle(narrow, S, j, weight(narrow, S, j, now)):
+            continue
+        keep(S, keys, kept, j)
+        kept += 1
+    give_up(narrow, S, past.clock, kept, count)
+    return kept

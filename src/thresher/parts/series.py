@@ -1,0 +1,77 @@
+"""Sums over consecutive numbers in closed form: what averaged weights of decaying rules need."""
+
+from __future__ import annotations
+
+import math
+
+from thresher.engine.jit import helper, scalar
+
+_SHORT = 0.02  # below this a few terms of a power series are exact, and above it nothing cancels
+
+
+@scalar
+def moments(n):
+    """Sums of u^2 and u^4 over n consecutive numbers u of mean 0.
+
+    >>> moments(3.0)
+    (2.0, 2.0)
+    """
+    second = n * (n * n - 1.0) / 12.0
+    return second, second * (3.0 * n * n - 7.0) / 20.0
+
+
+@helper
+def decays(middle, n, rate):
+    """Sum of exp(-rate m) - 1 over n consecutive m >= 0 of mean `middle`.
+
+    >>> round(decays(1.0, 3.0, math.log(2.0)), 12)  # 0 - 1/2 - 3/4
+    -1.25
+    """
+    half, falling = 0.5 * n * rate, math.exp(-rate * middle)
+    if half < _SHORT:
+        second, fourth = moments(n)
+        square = rate * rate
+        bulge = falling * square * (0.5 * second + square * fourth / 24.0)
+    else:
+        ends = math.exp(half - rate * middle) - math.exp(-half - rate * middle)
+        bulge = ends / (2.0 * math.sinh(0.5 * rate)) - n * falling
+    return n * math.expm1(-rate * middle) + bulge
+
+
+@helper
+def inverses(x, n):
+    """Sum of 1 / x over x, x + 1, ..., n terms: one by one while x is small, then Euler and Maclaurin's.
+
+    >>> round(inverses(1.0, 3.0), 12)
+    1.833333333333
+    """
+    total = 0.0
+    while n > 0.0 and x < 32.0:
+        total += 1.0 / x
+        x += 1.0
+        n -= 1.0
+    a = x - 0.5
+    p, q = 1.0 / (a * a), 1.0 / ((a + n) * (a + n))
+    rest = (q - p) / 24.0 - 7.0 / 960.0 * (q * q - p * p) + 31.0 / 8064.0 * (q * q * q - p * p * p)
+    return total + math.log1p(n / a) + rest if n > 0.0 else total
+
+
+@helper
+def quotients(a, b, c, d, middle, n):
+    """Sum of (a - b t) / (c + d t) over n consecutive t of mean `middle`, 0 where it is not positive there.
+
+    >>> round(quotients(3.0, 1.0, 1.0, 1.0, 1.0, 3.0), 12)  # 3/1 + 2/2 + 1/3
+    4.333333333333
+    """
+    top, bottom = a - b * middle, c + d * middle
+    if top <= 0.0:
+        return 0.0
+    ratio = d / bottom
+    if ratio * n < _SHORT:
+        second, fourth = moments(n)
+        square = ratio * ratio
+        return (
+            top * (n + square * (second + square * fourth)) + b * ratio * (second + square * fourth)
+        ) / bottom
+    first = middle - 0.5 * (n - 1.0)
+    return ((a + b * c / d) * inverses(c / d + first, n) - n * b) / d

@@ -1,0 +1,300 @@
+"""Averaged weights: the mean of the dense path for every rule, and the laws of state for averaged models."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import thresher
+from tests import oracles
+from tests.plain import not_compiled
+from tests.streams import (
+    RATE,
+    RATES,
+    RULES,
+    Stream,
+    Vector,
+    cut,
+    domain_of,
+    fingerprint,
+    has_rate,
+    model_of,
+    read_weights,
+    settings_of,
+    stream,
+    stream_of,
+)
+from tests.test_laws_of_state import FEATURES, KEYS, ROWS, STORES, comparable, hashed_name, make_small
+from thresher import parts
+from thresher.data.chunk import Chunk
+from thresher.learning import loops, modelfile
+from thresher.learning.model import Model
+from thresher.parts import series
+
+ABLE = [name for name in RULES if parts.lookup("rule", name).DRIFTS is not None]
+SPECS = [spec for name in ABLE for spec in settings_of(name)]
+DENSE = stream(seed=11, rows=ROWS, features=FEATURES, density=0.1)
+WIDE = stream(seed=12, rows=ROWS, features=FEATURES, density=0.1, keys=KEYS)
+
+
+def averaged(spec: str, loss: str = "logistic", **options: Any) -> Model:
+    return model_of(spec, loss, average=True, **options)
+
+
+@pytest.fixture
+def short_rings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every row is brought up to date every 37 examples."""
+    monkeypatch.setattr(loops, "_RING", 37)
+
+
+def check(model: Model, data: Stream) -> None:
+    """Weights and intercept are the mean of w_1, ..., w_T, to 1e-10."""
+    name = parts.part_name(type(model.rule))
+    options = {"intercept": model.has_intercept, "keep_path": True}
+    trace = oracles.run(name, model.rule, model.loss, data.X, data.y, data.importance, **options)
+    assert trace.path is not None
+    expected = trace.path[:-1].mean(axis=0)
+    model.learn(data.chunk)
+    found = np.append(read_weights(model, data.X.shape[1]), [model.intercept] * model.has_intercept)
+    assert np.abs(found - expected).max() <= 1e-10 * max(1.0, np.abs(expected).max())
+    assert np.abs(expected).max() > 1e-3 or not trace.losses.any(), "nothing learned"
+    assert np.abs(expected - trace.path[-1]).max() > 1e-6, "the mean is the last: nothing tested"
+
+
+# The mean of the path
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared", "poisson"])
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_mean_of_the_dense_path(spec: str, loss: str, short_rings: None) -> None:
+    with not_compiled():
+        check(averaged(spec, loss), stream(seed=1, domain=domain_of(loss)))
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_mean_of_the_dense_path_compiled(spec: str, short_rings: None) -> None:
+    check(averaged(spec), stream(seed=2, rows=400))
+    check(averaged(spec, intercept=False), stream(seed=3, rows=30))
+
+
+@pytest.mark.parametrize("rate", sorted(RATES))
+@pytest.mark.parametrize("spec", [spec for spec in SPECS if has_rate(spec)])
+def test_the_mean_at_every_rate_within_one_ring(spec: str, rate: str) -> None:
+    with not_compiled():
+        check(averaged(spec, rate=RATES[rate]), stream(seed=2))
+
+
+@pytest.mark.parametrize(
+    ("spec", "rate", "scale"),
+    [
+        ("fobos:l1=1e-4,l2=0.1", "constant:0.1", 1.0),
+        ("pegasos:l2=1e-3", RATE, 300.0),
+        ("l2-ball:radius=0.1", RATE, 30.0),
+        ("fobos-l2norm:l2norm=0.1", "constant:0.1", 1.0),
+    ],
+)
+def test_common_scales_are_folded_in_between(spec: str, rate: str, scale: float) -> None:
+    """The ring has room for all of the stream, so what empties it is that rows are rewritten."""
+    model = averaged(spec, rate=rate)
+    check(model, stream(seed=6, rows=15_000, features=8, scale=scale))
+    assert model.state()["place"][0] > 0
+
+
+@pytest.mark.parametrize("ring", [1 << 14, 1000])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "truncated-gradient:gravity=1e-4",
+        "fobos:l1=1e-4,l2=1e-3",
+        "adagrad-fobos:l1=1e-4,l2=1e-3",
+        "adagrad-rda:l1=1e-5,l2=1e-3",
+        "stabilised:gravity=0.05,every=999",
+        "rounding:theta=0.2,every=3000",
+    ],
+)
+def test_a_feature_met_once(spec: str, ring: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its weight stands, or dies somewhere in the 9,000 examples that pass it by."""
+    monkeypatch.setattr(loops, "_RING", ring)
+    rows = 9_000
+    X = np.zeros((rows, 3))
+    X[:, 0], X[5, 1], X[4_000, 2] = np.random.default_rng(0).uniform(-1, 1, rows), 1.0, -1.0
+    data = stream_of(X, X != 0, np.where(X[:, 0] > 0.2, 1.0, -1.0), np.ones(rows))
+    check(averaged(spec, rate="constant:0.1"), data)
+
+
+def test_the_first_example_was_predicted_with_the_start() -> None:
+    model = averaged("sgd", "squared", rate="constant:0.5")
+    example = Chunk.of_rows([(1.0, {3: 1.0})])
+    assert model.predict(example)[0] == 0.0
+    model.learn(example)
+    assert model.predict(example)[0] == 0.0
+    assert model.nonzero == 0
+    model.learn(example)
+    (weight,) = model.weights()[1]
+    assert weight == model.intercept == 0.25
+
+
+def test_the_averaged_perceptron_is_the_perceptron_averaged() -> None:
+    """In the weights that are read; their own average would be another."""
+    data = stream(seed=8, rows=300)
+    one, other = model_of("averaged-perceptron", "perceptron"), averaged("perceptron", "perceptron")
+    for model in (one, other):
+        model.learn(data.chunk)
+    assert np.allclose(read_weights(one, 12), read_weights(other, 12), rtol=0, atol=1e-12)
+    assert one.intercept == pytest.approx(other.intercept, abs=1e-12)
+    assert one.tally == other.tally
+
+
+# What cannot be averaged
+
+
+def test_a_rule_that_cannot_be_averaged_names_those_that_can() -> None:
+    assert set(RULES) - set(ABLE) == {"subgradient"}
+    with pytest.raises(
+        ValueError, match=r"^subgradient cannot be averaged: .*; these rules can: .*sgd"
+    ) as told:
+        Model("subgradient", average=True)
+    assert all(name in str(told.value) for name in ABLE)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("options", [{"batch": 2}, {"outputs": "classes:1-3"}, {"outputs": "values:2"}])
+def test_only_one_output_and_single_examples_are_averaged(options: Any) -> None:
+    with pytest.raises(ValueError, match="one output and a batch of one"):
+        Model("sgd", average=True, **options)
+
+
+# The laws of state
+
+
+def laws(test: Any) -> Any:
+    """All settings as plain Python, and one of some rules compiled, in every store."""
+    some = ["sgd", "truncated-gradient", "fobos", "fobos-l2norm", "adagrad-fobos"]
+    few = [pytest.param(settings_of(name)[0], True, id=f"{name} compiled") for name in some]
+    cases = [*few, *(pytest.param(spec, False, id=spec) for spec in SPECS)]
+    return pytest.mark.parametrize(("spec", "compiled"), cases)(test)
+
+
+def under(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_small(monkeypatch)
+    if not compiled:
+        monkeypatch.setattr("thresher.engine.jit.Kernel.for_parts", lambda self, *parts: self.function)
+
+
+@pytest.mark.parametrize("store", STORES)
+@laws
+def test_neither_cutting_nor_stopping_nor_looking_changes_anything(
+    spec: str, compiled: bool, store: str, short_rings: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    under(compiled, monkeypatch)
+    data = DENSE if store == "direct" else WIDE
+    whole, cut_up = averaged(spec, store=store, seed=3), averaged(spec, store=store, seed=3)
+    stopped, watched = averaged(spec, store=store, seed=3), averaged(spec, store=store, seed=3)
+    whole.learn(data.chunk)
+    for piece in cut(data.chunk, [1, 2, 37, 38, 73, 100]):
+        cut_up.learn(piece)
+        stopped.learn(piece)
+        modelfile.save(stopped, tmp_path / "model")
+        stopped, _ = modelfile.load(tmp_path / "model")
+        watched.learn(piece)
+        before = fingerprint(watched)
+        watched.predict(data.chunk)
+        watched.readout()
+        assert watched.nonzero == len(watched.weights()[0])
+        assert fingerprint(watched) == before
+    expected = fingerprint(whole)
+    assert fingerprint(cut_up) == fingerprint(stopped) == fingerprint(watched) == expected
+    assert stopped.average
+
+
+@laws
+def test_the_store_changes_nothing(
+    spec: str, compiled: bool, short_rings: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    with pytest.MonkeyPatch.context() as large:
+        if not compiled:
+            large.setattr("thresher.engine.jit.Kernel.for_parts", lambda self, *parts: self.function)
+        for store in ("direct", "growing", "hashed:10"):
+            model = averaged(spec, store=store, seed=7)
+            model.learn(DENSE.chunk)
+            names = (lambda j: hashed_name(j, 10, 7)) if store == "hashed:10" else int
+            found.append(comparable(model, names))
+    assert len({hashed_name(j, 10, 7) for j in range(FEATURES)}) == FEATURES
+    under(compiled, monkeypatch)
+    swept = averaged(spec)
+    swept.learn(DENSE.chunk)
+    assert found[0] == found[1] == found[2] == comparable(swept, int)
+
+
+@laws
+def test_what_is_saved_is_what_predicts(
+    spec: str, compiled: bool, short_rings: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    under(compiled, monkeypatch)
+    model = averaged(spec)
+    model.learn(WIDE.chunk)
+    modelfile.save(model, tmp_path / "model", state=False)
+    readout, header = modelfile.load_readout(tmp_path / "model")
+    assert header["average"]
+    assert readout.predict(WIDE.chunk).tobytes() == model.predict(WIDE.chunk).tobytes()
+    assert header["nonzero"] == model.nonzero == np.count_nonzero(readout.weights) == len(readout.weights)
+    assert readout.intercept == model.intercept
+
+
+def test_a_growing_store_frees_rows_that_never_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_small(monkeypatch)
+    model = averaged("truncated-gradient:gravity=0.5", rate="constant:0.2")
+    model.learn(DENSE.chunk)
+    _, freed, _ = model.state()["counts"]
+    assert freed > 0
+    plain = averaged("truncated-gradient:gravity=0.5", rate="constant:0.2", store="direct")
+    plain.learn(DENSE.chunk)
+    assert read_weights(model, FEATURES).tobytes() == read_weights(plain, FEATURES).tobytes()
+
+
+# What it is for
+
+
+def risk(w: Vector, target: Vector) -> float:
+    """Excess squared loss under independent features of variance 1."""
+    return float(np.sum((w - target) ** 2))
+
+
+def test_the_mean_is_better_than_the_last_at_a_constant_rate() -> None:
+    """Labels are noisy: the last iterate keeps moving about, the mean comes to rest."""
+    rng = np.random.default_rng(0)
+    target, X = rng.normal(size=10), rng.normal(size=(20_000, 10))
+    data = stream_of(X, X != 0, X @ target + rng.normal(size=len(X)), np.ones(len(X)))
+    last, mean = (
+        thresher.train(data.chunk, "sgd", "squared", rate="constant:0.02", intercept=False, average=average)
+        for average in (False, True)
+    )
+    assert last.tally.average == pytest.approx(mean.tally.average, rel=1e-4), "both learn with w_t"
+    assert risk(read_weights(mean, 10), target) < 0.1 * risk(read_weights(last, 10), target)
+
+
+# Series
+
+
+@given(st.floats(0, 50), st.integers(1, 300), st.floats(0, 1) | st.floats(0, 1e-3))
+def test_sums_of_decays(first: float, n: int, rate: float) -> None:
+    middle = first + 0.5 * (n - 1)
+    exact = float(np.sum(np.expm1(-rate * (first + np.arange(n)))))
+    assert series.decays(middle, float(n), rate) == pytest.approx(exact, rel=1e-11, abs=1e-14)
+
+
+@given(st.floats(0.01, 1e4), st.integers(1, 3000))
+def test_sums_of_inverses(x: float, n: int) -> None:
+    assert series.inverses(x, float(n)) == pytest.approx(float(np.sum(1 / (x + np.arange(n)))), rel=1e-12)
+
+
+@given(st.floats(0.1, 10), st.floats(0, 1e-2), st.floats(0.01, 5), st.floats(1e-9, 1), st.integers(1, 300))
+def test_sums_of_quotients(more: float, b: float, c: float, d: float, n: int) -> None:
+    t = 7.0 + np.arange(n)
+    a = b * t[-1] + more
+    exact = float(np.sum((a - b * t) / (c + d * t)))
+    assert series.quotients(a, b, c, d, float(t.mean()), float(n)) == pytest.approx(exact, rel=1e-10)
