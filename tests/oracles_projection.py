@@ -1,6 +1,5 @@
 """Dense oracles of the rules that project, by sorting or bisection over all coordinates."""
 
-
 import numpy as np
 
 from tests.oracle_base import Oracle, Vector
