@@ -169,6 +169,32 @@ def test_steps_without_gradients_are_one_of_the_summed_strength(
     assert np.allclose(once, often, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "squared-hinge"])
+@pytest.mark.parametrize("spec", [*FIRST, *GROUPS])
+def test_labels_are_so_many_values_and_so_many_binary_models(spec: str, loss: str, tmp_path: Path) -> None:
+    data = stream_for(loss, "labels", seed=11)
+    chunk, place = data.chunk, tmp_path / "model"
+    with not_compiled():
+        labels, values = (model_of(spec, loss, outputs) for outputs in ("labels:4-6", "values:3"))
+        for model in (labels, values):
+            model.learn(chunk)
+        assert fingerprint(labels) == fingerprint(values)
+        modelfile.save(labels, place)
+        readout, _ = modelfile.load_readout(place)
+        assert readout.head.outputs.spec == "labels:4-6"
+        margins = readout.predict(chunk)
+        assert margins.tobytes() == values.predict(chunk).tobytes()
+        assert np.array_equal(readout.predict(chunk, "label") > 0, margins > 0)
+        if spec in GROUPS:
+            return
+        for k in range(CLASSES):
+            single = model_of(spec, loss, "one")
+            single.learn(
+                Chunk.from_csr(chunk.indptr, chunk.keys, chunk.values, data.targets[:, k], chunk.weights)
+            )
+            assert np.allclose(single.predict(chunk), margins[:, k], rtol=0, atol=1e-12)
+
+
 # Laws 2, 3, 4, 6, 8
 
 

@@ -36,7 +36,8 @@ def command(
         Output,
         typer.Option(
             metavar="margin|probability|label",
-            help="The weighted sum, the probability of the positive class, or the class (or mean).",
+            help="The weighted sum, the probability of the positive class, or the class (or mean; for labels,"
+            " those that hold, with commas between).",
         ),
     ] = Output.margin,
     on_error: options.OnError = "fail",
@@ -54,11 +55,10 @@ def command(
     readout, _ = modelfile.load_readout(model)
     if output is Output.probability and not readout.head.joint.PROBABILITY:
         raise UsageError("this model's loss gives no probabilities; use --output margin or label")
-    source = open_source(data, domain="real", on_error=on_error, threads=threads)
+    source = open_source(data, domain=readout.head.open_domain, on_error=on_error, threads=threads)
     options.check_outputs([output_file, options.quarantine_of(on_error)], [model, *source.names])
     with opened(output_file) as file:
         for chunk in source.chunks():
             predicted = readout.predict(chunk, output.value)
-            rows = predicted.reshape(len(chunk), -1).tolist()
-            file.write("".join("\t".join(f"{value:.9g}" for value in row) + "\n" for row in rows))
+            file.write("".join(line + "\n" for line in readout.head.written(predicted, output.value)))
     tell_skipped(source.report)

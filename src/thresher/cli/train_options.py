@@ -25,7 +25,8 @@ Outputs = Annotated[
     typer.Option(
         metavar="OUTPUTS",
         help="What is predicted: one number; classes:LO-HI, one of several, or classes, found by reading the"
-        " labels first; values:K, a number for each of K.  [default: one; classes for a loss of them]",
+        " labels first; labels:LO-HI, which of several hold (lists: 3,17); values:K, a number for each of K"
+        " (lists: 0.5,-2).  [default: one; classes for a loss of them]",
     ),
 ]
 Batch = Annotated[

@@ -165,7 +165,7 @@ class CacheWriter:
             for entry in cache_entries(self._folder):
                 if entry.path.suffix != ".arrow" and time.time() - entry.modified > _STALE:
                     _remove(entry.path)
-            self._writer = BatchWriter(self._path)
+            self._writer = BatchWriter(self._path, self._source.outputs)
         except Exception as error:  # noqa: BLE001 whatever it is, it must not reach training
             self._error = error
         while (job := self._jobs.get()) is not None:

@@ -1,9 +1,10 @@
 """One cache file: chunks as record batches of an Arrow IPC file.
 
 A batch has the columns `features` (large_list<struct<key, value>>: the list offsets are the
-chunk's `indptr`, the two children its `keys` and `values`), `label` and `weight`, and JSON beside
-it: place, counts so far, and a hash of all its numbers. A last batch without rows carries the final
-report; without it the file is not whole. Keys are uint32 as long as all of them fit.
+chunk's `indptr`, the two children its `keys` and `values`), `label` and `weight`, for several outputs
+`targets` (fixed_size_list<float>[outputs]), and JSON beside it: place, counts so far, and a hash of all
+its numbers. A last batch without rows carries the final report; without it the file is not whole. Keys
+are uint32 as long as all of them fit.
 """
 
 from __future__ import annotations
@@ -38,17 +39,22 @@ class DamagedCacheError(Exception):
     """A cache file that is not what was written."""
 
 
-def schema(key_type: Any) -> Any:
-    """Of a file with keys of `key_type`."""
+def schema(key_type: Any, outputs: int = 0) -> Any:
+    """Of a file with keys of `key_type` and so many targets a row."""
     feature = pa.struct([pa.field("key", key_type, False), pa.field("value", pa.float32(), False)])
     return pa.schema(
         [
             pa.field("features", pa.large_list(pa.field("item", feature, False)), False),
             pa.field("label", pa.float32(), False),
             pa.field("weight", pa.float32(), False),
+            *([pa.field("targets", _cells(outputs), False)] if outputs else []),
         ],
         metadata={"thresher-cache": str(VERSION)},
     )
+
+
+def _cells(outputs: int) -> Any:
+    return pa.list_(pa.field("item", pa.float32(), False), outputs)
 
 
 def _hash(arrays: list[NDArray[Any]]) -> str:
@@ -59,24 +65,30 @@ def _hash(arrays: list[NDArray[Any]]) -> str:
 
 
 def _arrays(batch: Any) -> list[NDArray[Any]]:
-    """indptr, keys, values, labels, weights of a batch, as views of its memory."""
+    """indptr, keys, values, labels, weights, and targets if any, of a batch, as views of its memory."""
     lists = batch.column(0)
     pairs = lists.values
     columns = [lists.offsets, pairs.field(0), pairs.field(1), batch.column(1), batch.column(2)]
-    return [column.to_numpy(zero_copy_only=True) for column in columns]
+    arrays = [column.to_numpy(zero_copy_only=True) for column in columns]
+    if batch.num_columns > 3:
+        targets = batch.column(3)
+        cells = targets.flatten().to_numpy(zero_copy_only=True)
+        arrays.append(cells.reshape(len(targets), targets.type.list_size))
+    return arrays
 
 
 class BatchWriter:
     """Writes chunks to `path`; any method raises `OSError` when the disk is full or failing."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, outputs: int = 0) -> None:
+        """`outputs`: targets a row, 0 for chunks without any."""
+        self._path, self._outputs = path, outputs
         self._key_type = pa.uint32()
         self._open(path)
 
     def _open(self, path: Path) -> None:
         self._sink = open_sink(path)
-        self._writer = pa.ipc.new_file(self._sink, schema(self._key_type))
+        self._writer = pa.ipc.new_file(self._sink, schema(self._key_type, self._outputs))
 
     def write(self, chunk: Chunk, note: Note) -> None:
         """Append one chunk and what is to be known about it."""
@@ -86,15 +98,20 @@ class BatchWriter:
                 self._widen()
             else:
                 keys = keys.astype(np.uint32)
-        self._append([chunk.indptr, keys, chunk.values, chunk.labels, chunk.weights], note)
+        targets = [] if chunk.targets is None else [chunk.targets]
+        self._append([chunk.indptr, keys, chunk.values, chunk.labels, chunk.weights, *targets], note)
 
     def _append(self, arrays: list[NDArray[Any]], note: Note) -> None:
-        indptr, keys, values, labels, weights = arrays
-        form = schema(self._key_type)
+        indptr, keys, values, labels, weights, *targets = arrays
+        form = schema(self._key_type, self._outputs)
         feature = form.field(0).type.value_field.type
         pairs = pa.StructArray.from_arrays([pa.array(keys), pa.array(values)], fields=list(feature))
         lists = pa.LargeListArray.from_arrays(pa.array(indptr), pairs, type=form.field(0).type)
-        batch = pa.record_batch([lists, pa.array(labels), pa.array(weights)], schema=form)
+        cells = [
+            pa.FixedSizeListArray.from_arrays(pa.array(t.ravel()), type=_cells(self._outputs))
+            for t in targets
+        ]
+        batch = pa.record_batch([lists, pa.array(labels), pa.array(weights), *cells], schema=form)
         known = {**note, "hash": _hash(arrays)}
         self._writer.write_batch(batch, custom_metadata={_NOTE: json.dumps(known).encode()})
 
@@ -118,7 +135,8 @@ class BatchWriter:
         """Append the last batch and make sure all of it is on the disk."""
         nothing = np.zeros(0, np.float32)
         keys = np.zeros(0, np.uint32 if self._key_type == pa.uint32() else np.uint64)
-        self._append([np.zeros(1, np.int64), keys, nothing, nothing, nothing], note)
+        targets = [nothing] if self._outputs else []
+        self._append([np.zeros(1, np.int64), keys, nothing, nothing, nothing, *targets], note)
         self._close()
         with open(self._path, "rb") as file:
             os.fsync(file.fileno())
@@ -185,14 +203,14 @@ class BatchReader:
         if not self._checked[k] and _hash(arrays) != note.get("hash"):
             raise DamagedCacheError(f"chunk {k} has changed")
         self._checked[k] = True
-        indptr, keys, values, labels, weights = arrays
+        indptr, keys, values, labels, weights, *targets = arrays
         self._drop_behind(labels.__array_interface__["data"][0] - self._base)
         if keys.dtype != np.uint64:
             wide = arenas.columns(0, len(keys)).keys
             wide[:] = keys
             keys = wide
         place, after = (Place(*note[name]) if note[name] else None for name in ("place", "after"))
-        return Chunk(indptr, keys, values, labels, weights, None, place, after), note
+        return Chunk(indptr, keys, values, labels, weights, None, place, after, *targets), note
 
     def _drop_behind(self, offset: int) -> None:
         """Let go of pages well before `offset`, so that a pass does not count as so much memory.

@@ -35,6 +35,7 @@ class Rows:
         self._starts = np.zeros(1, np.int64)
         self._keys, self._values = np.empty(0, np.uint64), np.empty(0, np.float32)
         self._labels, self._weights = np.empty(0, np.float32), np.empty(0, np.float32)
+        self._targets: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -48,6 +49,11 @@ class Rows:
         self._starts[self._count + 1 : count + 1] = chunk.indptr[1:] + self._nnz
         self._keys[self._nnz : nnz], self._values[self._nnz : nnz] = chunk.keys, chunk.values
         self._labels[self._count : count], self._weights[self._count : count] = chunk.labels, chunk.weights
+        if chunk.targets is not None:
+            if self._targets is None:
+                self._targets = np.empty((0, chunk.targets.shape[1]), np.float32)
+            _make_room(count, self._targets)
+            self._targets[self._count : count] = chunk.targets
         self._count, self._nnz = count, nnz
 
     def keep(self, rows: NDArray[np.int64]) -> None:
@@ -55,13 +61,15 @@ class Rows:
         kept = self.take(rows)
         self._count, self._nnz = len(kept), kept.nnz
         self._starts, self._keys, self._values = kept.indptr, kept.keys, kept.values
-        self._labels, self._weights = kept.labels, kept.weights
+        self._labels, self._weights, self._targets = kept.labels, kept.weights, kept.targets
 
     def trim(self) -> None:
         """Give back the room that is left over."""
         _resize(self._nnz, self._keys, self._values)
         _resize(self._count, self._labels, self._weights)
         _resize(self._count + 1, self._starts)
+        if self._targets is not None:
+            _resize(self._count, self._targets)
 
     def take(self, rows: NDArray[np.int64]) -> Chunk:
         """Copies of these rows (n,), in this order."""
@@ -69,11 +77,12 @@ class Rows:
         np.cumsum(self._starts[rows + 1] - self._starts[rows], out=indptr[1:])
         keys, values = np.empty(indptr[-1], np.uint64), np.empty(indptr[-1], np.float32)
         _gather(self._starts, self._keys, self._values, rows, indptr, keys, values)
-        return Chunk(indptr, keys, values, self._labels[rows], self._weights[rows])
+        targets = None if self._targets is None else self._targets[rows]
+        return Chunk(indptr, keys, values, self._labels[rows], self._weights[rows], targets=targets)
 
 
 def _make_room(need: int, *arrays: NDArray[Any]) -> None:
-    """Lengthen arrays of one length to at least `need`."""
+    """Lengthen arrays of one length to at least `need` entries or rows."""
     have = len(arrays[0])
     if need > have:
         _resize(max(need, int(have * _GROWTH)), *arrays)
@@ -82,4 +91,4 @@ def _make_room(need: int, *arrays: NDArray[Any]) -> None:
 def _resize(length: int, *arrays: NDArray[Any]) -> None:
     """In place, so that old and new need not fit in memory side by side."""
     for array in arrays:
-        array.resize(length, refcheck=False)
+        array.resize((length, *array.shape[1:]), refcheck=False)

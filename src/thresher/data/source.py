@@ -42,7 +42,7 @@ class MemorySource:
         if not any(len(chunk) for chunk in self._chunks):
             raise DataError("no examples")
         for chunk in self._chunks:
-            check_labels(chunk.labels, domain)
+            check_labels(chunk.labels, domain, chunk.targets)
         self.names = ["memory"]
         self.total_bytes: int | None = sum(12 * c.nnz + 16 * len(c) for c in self._chunks)
         self.position_bytes = 0
@@ -70,6 +70,8 @@ class MemorySource:
         for chunk in self._chunks:
             for array in (chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.weights):
                 total.update(array.tobytes())
+            if chunk.targets is not None:
+                total.update(chunk.targets.tobytes())
         return f"{total.digest():016x}"
 
 

@@ -71,7 +71,7 @@ def enter(rule, clock, ring, place, newest):
 
 @helper
 def alive(narrow, S, j, now, ring, start, n, sums):
-    """How many of n examples behind `start` row j lived for, at least one and not all; their drifts to `sums`."""
+    """How many of n examples behind `start` row j lived for, one at least; their drifts to `sums`."""
     low, high = 1, n
     while high - low > 1:
         middle = (low + high) >> 1

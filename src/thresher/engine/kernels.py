@@ -33,7 +33,7 @@ from thresher.engine.jit import (
     weight,
 )
 
-LOSS_SUM, WEIGHT_SUM, LAST_MARGIN = range(3)  # columns of `tally`
+LOSS_SUM, WEIGHT_SUM, LAST_MARGIN, LAST_HEAVIEST = range(4)  # columns of `tally`
 
 
 @scalar

@@ -31,7 +31,7 @@ from thresher.engine.jit import (
     values_slopes,
     weight,
 )
-from thresher.engine.kernels import LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, end_example
+from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, end_example
 
 PULL, LOSS, MOVED = range(
     3
@@ -50,10 +50,10 @@ def heaviest(margins):
 
 @scalar
 def note(tally, importance, value, margins):
-    """Note the loss of an example, and what it was predicted to be."""
+    """Note the loss of an example, its first margin, and its heaviest output."""
     tally[LOSS_SUM] += importance * value
     tally[WEIGHT_SUM] += importance
-    tally[LAST_MARGIN] = margins[0] if margins.size == 1 else heaviest(margins)
+    tally[LAST_MARGIN], tally[LAST_HEAVIEST] = margins[0], heaviest(margins)
 
 
 @helper
@@ -253,7 +253,7 @@ def learn_batches(
     touched, gradients = np.empty(most, np.int64), np.empty((most, outputs))
     held, bias = np.empty((most, outputs), S.dtype), np.zeros(outputs, S.dtype)
     own, margins, shares = np.empty(outputs, S.dtype), np.empty(outputs), np.empty(outputs)
-    slopes, ones, sums, noted = np.empty(outputs), np.ones(outputs), np.empty((3, outputs)), np.empty(3)
+    slopes, ones, sums, noted = np.empty(outputs), np.ones(outputs), np.empty((3, outputs)), np.empty(4)
     for first in range(lo, hi, batch):
         count, last, finite = np.int64(0), min(first + batch, hi), True
         single, importance = last - first == 1, 1.0
@@ -276,7 +276,7 @@ def learn_batches(
             importance, sums[PULL] = float(weights[first]), 1.0
         else:
             slopes[:] = sums[MOVED] > 0.0
-        tally[:] = tally[0] + noted[0], tally[1] + noted[1], noted[2]
+        tally[:] = tally[0] + noted[0], tally[1] + noted[1], noted[2], noted[3]
         finish_batch(rule, narrow, free, free_narrow, S, clocks, B, bclocks, touched, count, held, gradients,
                      bias, sums, slopes, importance)  # fmt: skip
     return hi

@@ -19,36 +19,39 @@ OUTPUTS: tuple[Output, ...] = ("margin", "probability", "label")
 
 
 class Outputs(NamedTuple):
-    """What a model predicts: ``one`` number, one of ``classes`` low to high, ``values`` of high outputs."""
+    """What a model predicts.
 
-    kind: Literal["one", "classes", "values"] = "one"
+    ``one`` number; one of the ``classes`` low to high; ``labels``, which of them hold; ``values`` for each.
+    """
+
+    kind: Literal["one", "classes", "labels", "values"] = "one"
     low: int = 0
     high: int = 0
 
     @classmethod
     def of(cls, spec: str) -> Outputs:
-        """From ``one``, ``classes:LO-HI``, ``classes:K`` (1 to K) or ``values:K``; ValueError otherwise."""
+        """From ``one``, ``classes:LO-HI``, ``labels:LO-HI`` (or K: 1 to K), ``values:K``; or ValueError."""
         if spec == "one":
             return cls()
-        found = re.fullmatch(r"(classes|values):(?:(-?\d+)-)?(-?\d+)", spec)
+        found = re.fullmatch(r"(classes|labels|values):(?:(-?\d+)-)?(-?\d+)", spec)
         if not found or (found[1] == "values" and found[2]):
             raise ValueError(
-                f"no outputs are called {spec!r}; known: one, classes:LO-HI, classes:K, values:K"
+                f"no outputs are called {spec!r}; known: one, classes, classes:LO-HI, labels:LO-HI, values:K"
             )
         low, high = int(found[2] or 1), int(found[3])
         if found[1] == "values":
             if not 1 <= high <= 1 << 16:
                 raise ValueError(f"values:{high}: give at least 1 and at most {1 << 16}")
             return cls("values", 1, high)
-        domain_of(f"classes:{low}-{high}")
-        return cls("classes", low, high)
+        kind: Literal["classes", "labels"] = "classes" if found[1] == "classes" else "labels"
+        domain_of(f"{kind}:{low}-{high}")
+        return cls(kind, low, high)
 
     @property
     def spec(self) -> str:
         """What `of` makes it of again."""
-        return {"one": "one", "classes": f"classes:{self.low}-{self.high}", "values": f"values:{self.high}"}[
-            self.kind
-        ]
+        size = {"one": "", "values": f":{self.high}"}.get(self.kind, f":{self.low}-{self.high}")
+        return self.kind + size
 
     @property
     def number(self) -> int:
@@ -59,8 +62,9 @@ class Outputs(NamedTuple):
 class Head:
     """A loss over outputs.
 
-    One output takes any loss of one margin; ``values`` the same for each output; ``classes`` a joint
-    loss, or a binary one, which then tells each class from the rest. ValueError for other pairs.
+    One output takes any loss of one margin; ``values`` the same for each output; ``labels`` a binary one
+    for each class; ``classes`` a joint loss, or a binary one, which then tells each class from the rest.
+    ValueError for other pairs.
     """
 
     def __init__(self, loss: Any, spec: str | Outputs = "one") -> None:
@@ -73,7 +77,7 @@ class Head:
         name, kind = parts.part_name(type(self.loss)), self.outputs.kind
         if hasattr(self.loss, "values_slopes"):
             if kind != self.loss.DOMAIN:
-                raise ValueError(f"the loss {name} is for many outputs: say which by outputs classes:LO-HI")
+                raise ValueError(f"the loss {name} tells classes apart: it needs outputs classes:LO-HI")
             return self.loss
         if kind == "classes":
             if self.loss.DOMAIN != "binary":
@@ -81,6 +85,8 @@ class Head:
                     f"the loss {name} cannot tell classes apart; softmax, crammer-singer or logistic can"
                 )
             return parts.make("loss", "one-vs-rest", loss=self.loss)
+        if kind == "labels" and self.loss.DOMAIN != "binary":
+            raise ValueError(f"the loss {name} cannot say whether a label holds; logistic or hinge can")
         return parts.make("loss", "each", loss=self.loss)
 
     @property
@@ -91,14 +97,29 @@ class Head:
     @property
     def domain(self) -> str:
         """The domain of labels, as readers know it."""
-        if self.outputs.kind == "classes":
+        if self.outputs.kind in ("classes", "labels"):
             return self.outputs.spec
-        return str(self.loss.DOMAIN)
+        return (
+            f"{self.outputs.spec},{self.loss.DOMAIN}" if self.outputs.kind == "values" else self.loss.DOMAIN
+        )
+
+    @property
+    def open_domain(self) -> str:
+        """The domain of labels of that form which are not looked at."""
+        return self.outputs.kind if self.outputs.kind in ("labels", "values") else "real"
 
     @property
     def classifies(self) -> bool:
         """Whether labels are classes."""
         return self.outputs.kind == "classes" or bool(self.loss.DOMAIN == "binary")
+
+    def written(self, predicted: F64, output: Output) -> list[str]:
+        """A line of text for each row of what `respond` gave for `output`."""
+        rows = predicted.reshape(len(predicted), -1)
+        if output == "label" and self.outputs.kind == "labels":
+            low = self.outputs.low
+            return [",".join(str(k) for k in (np.flatnonzero(row > 0) + low).tolist()) for row in rows]
+        return ["\t".join(f"{value:.9g}" for value in row) for row in rows.tolist()]
 
     def targets(self, chunk: Chunk) -> NDArray[np.float32]:
         """What the joint loss reads: numbers of outputs ``(n, 1)`` or a number for each ``(n, outputs)``."""
@@ -142,14 +163,23 @@ class Head:
             outputs.respond_outputs.for_parts(self.joint)(self.joint, margins, out)
         return out
 
-    def last_prediction(self, noted: float, lowest_label: float) -> float:
-        """What the table shows of the last example, given what the loop noted of it."""
-        if self.outputs.kind == "classes":
-            return noted + self.outputs.low
-        if self.outputs.kind == "values":
-            return noted
+    def shown_label(self, chunk: Chunk, row: int) -> float:
+        """What the table shows of the labels of an example: the first; NaN where there is none."""
+        if self.outputs.kind != "labels":
+            return float(chunk.labels[row])
+        held = np.flatnonzero(self.targets(chunk.rows(row, row + 1))[0] > 0)
+        return float(held[0] + self.outputs.low) if len(held) else float("nan")
+
+    def last_prediction(self, first: float, heaviest: float, lowest_label: float) -> float:
+        """What the table shows of the last example, given its first margin and its heaviest output.
+
+        The heaviest class; or of the first output the probability, or else the margin.
+        """
+        if self.outputs.kind in ("classes", "labels"):
+            return heaviest + self.outputs.low
         shown: Output = "probability" if self.joint.PROBABILITY else "margin"
-        return float(self.respond(np.array([noted]), shown, lowest_label)[0])
+        margins = np.full((1, self.count), first) if self.outputs.kind == "values" else np.array([first])
+        return float(self.respond(margins, shown, lowest_label).flat[0])
 
 
 def leaves_classes_open(loss: Any, spec: str | None) -> bool:

@@ -37,7 +37,7 @@ class Loop:
         self.store: Store = make_store(store, (len(rule.SLOTS) + self.columns, *inner), dtype, seed)
         self.clock, self.bclock = rule.clock0(), self.free.clock0()
         self.B: Array = np.zeros((1, len(self.free.SLOTS) + self.columns, *inner), dtype)
-        self.tally = np.zeros(3)
+        self.tally = np.zeros(4)
         self._narrow, self._free_narrow = in_dtype(rule, dtype), in_dtype(self.free, dtype)
 
     def _learn_with(self, compiled: Any, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> int:

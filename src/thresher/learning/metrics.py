@@ -28,11 +28,14 @@ class Evaluation:
     _weight: float = 0.0
     _wrong: float = 0.0
     _squares: float = 0.0
+    _hits: float = 0.0
+    """pairs of an example and a class where both say that it holds; `_claims` counts what each says"""
+    _claims: float = 0.0
     _kept: list[tuple[F64, F64, F64]] = field(default_factory=list)
 
     def add(self, chunk: Chunk, margins: F64, responses: F64) -> None:
         """Count the rows of `chunk`; `responses` are the predicted labels (classes or means)."""
-        each = self.head.outputs.kind == "values"
+        each = self.head.outputs.kind in ("labels", "values")
         truth, weights = chunk.targets if each else chunk.labels, chunk.weights.astype(np.float64)
         labels = np.asarray(truth, np.float64)
         self.examples += len(chunk)
@@ -44,6 +47,10 @@ class Evaluation:
             self._wrong += float(weights[responses != labels].sum())
         else:
             self._wrong += float(weights @ _mean_of_row((margins > 0) != (labels > 0)))
+            both = ((margins > 0) & (labels > 0)).reshape(len(chunk), -1)
+            self._hits += float(weights @ both.sum(axis=1))
+            claims = (margins > 0).astype(int) + (labels > 0)
+            self._claims += float(weights @ claims.reshape(len(chunk), -1).sum(axis=1))
             if labels.ndim == 1:
                 self._kept.append((margins, labels, weights))
 
@@ -53,11 +60,17 @@ class Evaluation:
         return self._mean(self._loss)
 
     def figures(self) -> dict[str, float | int | None]:
-        """``examples loss error``, with ``auc`` for two classes; ``examples loss rmse`` for numbers."""
+        """``examples loss error``, with ``auc`` for two classes; ``examples loss rmse`` for numbers.
+
+        For lists of classes the error is the share of wrong pairs of example and class, and ``micro_f1`` =
+        2 hits / (pairs that hold + pairs predicted to), None where there are none of either.
+        """
         shared: dict[str, float | int | None] = {"examples": self.examples, "loss": self.average_loss}
         if not self.head.classifies:
             return {**shared, "rmse": float(np.sqrt(self._mean(self._squares)))}
         shared["error"] = self._mean(self._wrong)
+        if self.head.outputs.kind == "labels":
+            return {**shared, "micro_f1": 2 * self._hits / self._claims if self._claims else None}
         if self.head.outputs.kind != "one":
             return shared
         margins, labels, weights = (

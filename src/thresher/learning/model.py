@@ -41,11 +41,11 @@ class Model:
     """A sparse linear model that learns from a stream.
 
     `rule`, `loss` and `rate` are SPECs (``"ftrl:alpha=0.5,l1=1"``) or parts. `outputs` is ``one``,
-    ``classes:LO-HI`` (``classes:K``: 1 to K) or ``values:K``. The summed gradient of `batch` examples is
-    one step (Daume, A Course in Machine Learning (2012), Algorithm 33). `store` is ``growing`` (64-bit
-    keys, memory follows the live weights), ``direct`` (the key is the row) or ``hashed:BITS``. `dtype`
-    of the state is ``float32`` or ``float64``; a rule that needs exact counts makes it ``float64``.
-    `seed` enters the hash of a hashed store.
+    ``classes:LO-HI`` (``classes:K``: 1 to K), ``labels:LO-HI`` or ``values:K``. The summed gradient of
+    `batch` examples is one step (Daume, A Course in Machine Learning (2012), Algorithm 33). `store` is
+    ``growing`` (64-bit keys, memory follows the live weights), ``direct`` (the key is the row) or
+    ``hashed:BITS``. `dtype` of the state is ``float32`` or ``float64``; a rule that needs exact counts
+    makes it ``float64``. `seed` enters the hash of a hashed store.
 
     With `average` what is read (predictions, weights, what is saved) is the mean (w_1 + ... + w_T) / T of
     the weights that the T examples so far were predicted with; learning and the progressive loss go on
@@ -103,7 +103,8 @@ class Model:
         """
         stop = len(chunk) if hi is None else hi
         if stop > lo:
-            self.lowest_label = min(self.lowest_label, float(chunk.labels[lo:stop].min()))
+            labels = chunk.labels if chunk.targets is None else chunk.targets
+            self.lowest_label = min(self.lowest_label, float(labels[lo:stop].min()))
         if self.batch == 1:
             self._learn(chunk, lo, stop)
             return
@@ -160,13 +161,14 @@ class Model:
 
     @property
     def last_margin(self) -> float:
-        """Of the one output, for the last example learned from, before it was."""
+        """Of the first output, for the last example learned from, before it was."""
         return float(self._loop.tally[kernels.LAST_MARGIN])
 
     @property
     def last_prediction(self) -> float:
         """For the last example learned from, before it was: a class, a probability or a margin."""
-        return self.head.last_prediction(self.last_margin, self.lowest_label)
+        heaviest = float(self._loop.tally[kernels.LAST_HEAVIEST])
+        return self.head.last_prediction(self.last_margin, heaviest, self.lowest_label)
 
     @property
     def examples(self) -> int:

@@ -137,7 +137,7 @@ class Trainer:
             hi = min(len(chunk), lo + self._until_due())
             self.model.learn(chunk, lo, hi)
             self.position = self.position.learned_to(hi)
-            self.label = float(chunk.labels[hi - 1])
+            self.label = self.model.head.shown_label(chunk, hi - 1)
             self._tend()
             lo = hi
 

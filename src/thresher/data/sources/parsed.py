@@ -59,6 +59,7 @@ class Columns(NamedTuple):
     values: NDArray[np.float32]
     labels: NDArray[np.float32]
     weights: NDArray[np.float32]
+    targets: NDArray[np.float32] | None
 
     def chunk(self, rows: int, nnz: int) -> Chunk:
         """The first `rows` rows with `nnz` numbers, as views."""
@@ -68,6 +69,7 @@ class Columns(NamedTuple):
             self.values[:nnz],
             self.labels[:rows],
             self.weights[:rows],
+            targets=self.targets[:rows] if self.targets is not None and self.targets.size else None,
         )
 
 
@@ -84,18 +86,20 @@ class Arenas:
         self._keep = keep
         self._free: list[mmap.mmap] = []
 
-    def columns(self, rows: int, nnz: int) -> Columns:
-        """Uninitialised columns with room for `rows` rows and `nnz` numbers."""
-        memory = self._take(8 * (rows + 1) + 12 * nnz + 8 * rows)
+    def columns(self, rows: int, nnz: int, width: int | None = None) -> Columns:
+        """Uninitialised columns with room for `rows` rows, `nnz` numbers, and `width` targets a row."""
+        cells = rows * (width or 0)
+        memory = self._take(8 * (rows + 1) + 12 * nnz + 8 * rows + 4 * cells)
         root = np.frombuffer(memory, np.uint8)
         weakref.finalize(root, self._give, memory).atexit = False
         spans: list[tuple[int, Any]] = [(rows + 1, np.int64), (nnz, np.uint64)]
-        spans += [(nnz, np.float32), (rows, np.float32), (rows, np.float32)]
-        arrays, at = [], 0
+        spans += [(nnz, np.float32), (rows, np.float32), (rows, np.float32), (cells, np.float32)]
+        arrays, at = list[Any](), 0
         for length, kind in spans:
             size = length * np.dtype(kind).itemsize
             arrays.append(root[at : at + size].view(kind))
             at += size
+        arrays[-1] = None if width is None else arrays[-1].reshape(rows, width)
         return Columns(*arrays)
 
     def _take(self, need: int) -> mmap.mmap:

@@ -1,10 +1,13 @@
 """svmlight (libsvm) text: the Python side of its parser.
 
     label[:weight] [qid:n] id:value id:value ... # comment
+    label,label,...[:weight] [qid:n] id:value id:value ... # comment
 
 Numbers may be signed and scientific; ids count from 0 or 1 up to 2**64 - 1, in any order, and
 repeated ones are added up. Blank lines and lines of comment are no examples; a label alone is an
-example without features. ``qid`` is read past.
+example without features. ``qid`` is read past. For several outputs the labels are a list: a number for
+each output, or the classes that hold, of which there may be none: such a line begins with a blank or a
+colon and the weight.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.errors import BadLine, shown
-from thresher.data.labels import domain_of
+from thresher.data.labels import ONE, Domain, domain_of
 from thresher.data.report import FIRST_BAD
 from thresher.data.sources import svmlight_rows as rows
 from thresher.data.sources.blocks import LINES, LONG_HEAD, LONGEST_LINE, Block
@@ -26,6 +29,7 @@ _EXPECTED = {
     rows.AFTER_LABEL: "a space or ':' after the label",
     rows.WEIGHT: "a number as importance weight after ':'",
     rows.WEIGHT_SIGN: "an importance weight that is finite and not negative",
+    rows.LABEL_REPEATED: "each class once",
     rows.QID: "a whole number after 'qid:'",
     rows.KEY: "a feature id (a whole number from 0 on)",
     rows.KEY_RANGE: "a feature id below 2^64",
@@ -35,6 +39,7 @@ _EXPECTED = {
     rows.AFTER_VALUE: "a space after the number",
     rows.SUM_RANGE: "values of a repeated id with a sum finite in float32",
 }
+_OF_LABEL = (rows.LABEL, rows.LABEL_DOMAIN, rows.LABEL_RANGE, rows.LABEL_REPEATED)
 _NOT_FINITE = ("nan", "inf")
 _TABLE = 256
 _WINDOW = 1 << 12
@@ -45,8 +50,8 @@ class SvmlightParser:
     """Parses blocks into chunks with labels of `domain`, doing `on_error` about bad lines."""
 
     def __init__(self, domain: str, on_error: str, arenas: Arenas) -> None:
-        self._domain = domain_of(domain).code()
-        self._expected = {**_EXPECTED, rows.LABEL_DOMAIN: domain_of(domain).meaning}
+        self._domain = domain_of(domain)
+        self._expected = {**_EXPECTED, **_expected_of(self._domain)}
         self._on_error = on_error
         self._arenas = arenas
         self._bad = np.zeros((1 if on_error == FAIL else _TABLE, 4), np.int64)
@@ -56,7 +61,11 @@ class SvmlightParser:
         if block.kind != LINES:
             return self._too_long(block)
         text, size = block.text, block.size
-        columns = self._arenas.columns(size // 2 + 1, size // 2 + 16)
+        most = size // 2 + 1
+        if self._domain.width:
+            most = int(np.count_nonzero(text[:size] == ord("\n"))) + 2
+        columns = self._arenas.columns(most, size // 2 + 16, self._domain.width)
+        domain = self._domain.code()
         state = np.zeros(rows.COUNTERS, np.int64)
         exact, skipped, bad, rejected = _NO_ROWS, 0, list[BadLine](), list[bytes]()
         result = None
@@ -64,7 +73,7 @@ class SvmlightParser:
             if result == rows.NEEDS_EXACT:
                 at = int(state[rows.AT])
                 exact = exact_numbers(_line(text, at), at)
-            result = rows.parse_lines(text, size, columns, self._domain, state, self._bad, exact)
+            result = rows.parse_lines(text, size, columns, domain, state, self._bad, exact)
             for entry in self._bad[: state[rows.BAD]].tolist():
                 skipped += 1
                 if len(bad) < FIRST_BAD:
@@ -85,7 +94,11 @@ class SvmlightParser:
         raw = _line(text, start)
         words = raw[at - start :].split(None, 1)
         token = words[0] if words and not raw[at - start : at - start + 1].isspace() else b""
+        if outcome in _OF_LABEL and self._domain.kind != ONE:
+            token = token.partition(b",")[0] or token
         expected = self._expected[outcome]
+        if outcome == rows.AFTER_LABEL and token.startswith(b","):
+            expected = "one label (lists are for outputs labels:LO-HI and values:K)"
         if token.lstrip(b"+-")[:3].lower().decode("latin-1") in _NOT_FINITE:
             expected = expected.replace("a number", "a finite number")
         found = shown(token) if token else ("a blank" if raw[at - start :].strip() else "the end of the line")
@@ -100,6 +113,15 @@ class SvmlightParser:
         rejected = block.text[: block.size].tobytes() if self._on_error == QUARANTINE else b""
         tally = Tally(lines=1, skipped=1) if first else Tally()
         return Parsed(nothing.chunk(0, 0), tally, [bad] if first else [], rejected)
+
+
+def _expected_of(domain: Domain) -> dict[int, str]:
+    """What depends on the labels there may be."""
+    expected = {rows.LABEL_DOMAIN: domain.meaning}
+    if domain.kind != ONE:
+        expected[rows.AFTER_LABEL] = "',', ':' or a space after the label"
+        expected[rows.LABEL_COUNT] = f"{domain.outputs} labels with ',' between them"
+    return expected
 
 
 def _line(text: NDArray[np.uint8], start: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The compiled svmlight parser: lines of ``label[:weight] [qid:n] id:value ... # comment``.
+"""The compiled svmlight parser: lines of ``labels[:weight] [qid:n] id:value ... # comment``.
 
 One loop over the features carries nearly all the work. It marks what is no digit in 64 bytes at a
 time, so that the ends of all runs of digits in them are known before any is read, and reads the
@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
+from thresher.data.labels import LISTED, VALUES
 from thresher.data.sources.numbers import (
     FINE,
     HARD,
@@ -26,6 +27,7 @@ from thresher.data.sources.numbers import (
     read_number,
     scaled,
 )
+from thresher.data.sources.sorting import add_up, sort_row
 from thresher.data.sources.words import (
     WINDOW,
     address,
@@ -43,20 +45,20 @@ from thresher.engine.jit import kernel, scalar
 # What came of a line: an example, nothing, or the reason it is bad.
 EXAMPLE, BLANK, UNDECIDED = 0, 1, 2
 LABEL, LABEL_DOMAIN, LABEL_RANGE, AFTER_LABEL, WEIGHT, WEIGHT_SIGN, QID = 10, 11, 12, 13, 14, 15, 16
+LABEL_COUNT, LABEL_REPEATED = 17, 18
 KEY, KEY_RANGE, COLON, VALUE, VALUE_RANGE, AFTER_VALUE, SUM_RANGE = 20, 21, 22, 23, 24, 25, 26
 
 # What came of a call, and the counters it leaves in `state`.
 DONE, TABLE_FULL, NEEDS_EXACT = 0, 1, 2
 AT, ROWS, NNZ, LINES, BLANKS, MERGED, BAD, COUNTERS = 0, 1, 2, 3, 4, 5, 6, 7
 
-_TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _MINUS, _DOT, _COLON = 9, 10, 13, 32, 35, 45, 46, 58
+_TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _MINUS, _DOT, _COLON, _COMMA = 9, 10, 13, 32, 35, 45, 46, 58, 44
 _LARGEST_KEY = np.uint64(2**64 - 1)
 _TENTH_KEY = np.uint64((2**64 - 1) // 10)
 _TEN, _ONE = np.uint64(10), np.uint64(1)
 _NONE = np.uint64(0)
 _QID = np.uint64(int.from_bytes(b"qid:", "little"))
 _FOUR_BYTES = np.uint64(2**32 - 1)
-_RUN = 16
 
 
 @register_jitable
@@ -99,8 +101,8 @@ def _line_ends(text, at):
 
 
 @register_jitable
-def _label(text, at, domain, exact):
-    """The label at `at`: ``(end or place of the error, label, outcome)``."""
+def _label(text, at, domain, exact, listed):
+    """The label at `at`, perhaps one of a list: ``(end or place of the error, label, outcome)``."""
     end, label, status = _number(text, at, exact)
     if status == HARD:
         return at, label, UNDECIDED
@@ -108,11 +110,61 @@ def _label(text, at, domain, exact):
         return at, label, LABEL
     if status == OUT_OF_RANGE:
         return at, label, LABEL_RANGE
-    if not (_ends_token(text, end) or byte(text, end) == _COLON):
+    if not (_ends_token(text, end) or byte(text, end) == _COLON or (listed and byte(text, end) == _COMMA)):
         return end, label, AFTER_LABEL
-    low, high, whole = domain
+    low, high, whole, _ = domain
     fits = low <= label <= high and (not whole or label == np.floor(label))
     return (end, label, EXAMPLE) if fits else (at, label, LABEL_DOMAIN)
+
+
+@register_jitable
+def _enter(target, count, label, low, kind):
+    """Note label `count` of a list in `target`: its number, or its class; the outcome."""
+    if kind == VALUES:
+        if count == target.size:
+            return LABEL_COUNT
+        target[count] = label
+    else:
+        place = np.int64(label - low)
+        if target[place] > np.float32(0):
+            return LABEL_REPEATED
+        target[place] = np.float32(1)
+    return EXAMPLE
+
+
+@register_jitable
+def _list(text, at, domain, exact, target, empty):
+    """The list of labels at `at`, which may be `empty`: ``(end or place of the error, first, outcome)``.
+
+    It goes to `target` (outputs,), if that has room for any.
+    """
+    low, _, _, kind = domain
+    first, count, wanted = np.float32(0), np.int64(0), target.size
+    if kind == LISTED:
+        target[:] = np.float32(-1)
+    more = kind == VALUES or not (empty or byte(text, at) == _COLON)
+    while more:
+        end, label, outcome = _label(text, at, domain, exact, True)
+        if outcome == EXAMPLE and wanted > 0:
+            outcome = _enter(target, count, label, np.float32(low), kind)
+            end = end if outcome == EXAMPLE else at - (outcome == LABEL_COUNT)
+        if outcome != EXAMPLE:
+            return end, label, outcome
+        first = label if count == 0 else first
+        count += 1
+        more = byte(text, end) == _COMMA
+        at = end + more
+    if wanted > 0:
+        first = target[0]
+    return at, first, LABEL_COUNT if kind == VALUES and count < wanted else EXAMPLE
+
+
+@register_jitable
+def _labels(text, at, domain, exact, targets, row, empty):
+    """The label field: a number, or a list of them for ``targets[row]``. What `_label` returns."""
+    if targets is None:
+        return _label(text, at, domain, exact, False)
+    return _list(text, at, domain, exact, targets[row], empty)
 
 
 @register_jitable
@@ -131,13 +183,13 @@ def _weight(text, at, exact):
 
 
 @register_jitable
-def _head(text, at, domain, exact):
+def _head(text, at, domain, exact, targets, row):
     """All before the features: ``(at, label, weight, outcome)``."""
-    weight = np.float32(1)
+    weight, start = np.float32(1), at
     at = _skip_blanks(text, at)
     if _line_ends(text, at):
         return at, weight, weight, BLANK
-    at, label, outcome = _label(text, at, domain, exact)
+    at, label, outcome = _labels(text, at, domain, exact, targets, row, at > start)
     if outcome == EXAMPLE and byte(text, at) == _COLON:
         at, weight, outcome = _weight(text, at + 1, exact)
     if outcome != EXAMPLE:
@@ -264,54 +316,6 @@ def _features(text, at, keys, values, nnz, exact):
 
 
 @register_jitable
-def _merge_runs(keys, values, a, b, c, room):
-    """Merge the sorted runs [a, b) and [b, c), equal keys in order, by way of the places from `room` on."""
-    for k in range(b - a):
-        keys[room + k] = keys[a + k]
-        values[room + k] = values[a + k]
-    i, stop, j, k = room, room + b - a, b, a
-    while i < stop:
-        if j < c and keys[j] < keys[i]:
-            keys[k], values[k] = keys[j], values[j]
-            j += 1
-        else:
-            keys[k], values[k] = keys[i], values[i]
-            i += 1
-        k += 1
-
-
-@register_jitable
-def _sort(keys, values, start, stop):
-    """Sort the row [start, stop) by key, equal keys in order. Needs as much room behind `stop`."""
-    for lo in range(start, stop, _RUN):
-        for i in range(lo + 1, min(lo + _RUN, stop)):
-            key, value, j = keys[i], values[i], i
-            while j > lo and keys[j - 1] > key:
-                keys[j], values[j] = keys[j - 1], values[j - 1]
-                j -= 1
-            keys[j], values[j] = key, value
-    width = _RUN
-    while width < stop - start:
-        for lo in range(start, stop - width, 2 * width):
-            _merge_runs(keys, values, lo, lo + width, min(lo + 2 * width, stop), stop)
-        width *= 2
-
-
-@register_jitable
-def _add_up(keys, values, start, stop):
-    """Add the values of equal keys in the sorted row: ``(new stop, whether all sums are finite)``."""
-    last, finite = start, True
-    for k in range(start + 1, stop):
-        if keys[k] == keys[last]:
-            values[last] += values[k]
-            finite &= np.isfinite(values[last])
-        else:
-            last += 1
-            keys[last], values[last] = keys[k], values[k]
-    return last + 1, finite
-
-
-@register_jitable
 def _note(bad, state, start, at, outcome):
     """Enter a bad line in the table; whether that is full now."""
     entry = bad[state[BAD]]
@@ -321,12 +325,12 @@ def _note(bad, state, start, at, outcome):
 
 
 @register_jitable
-def _line(text, at, columns, nnz, domain, exact):
-    """One line, its features stored from `nnz` on.
+def _line(text, at, columns, nnz, domain, exact, targets, row):
+    """One line, its features stored from `nnz` on, several labels in ``targets[row]``.
 
     Returns ``(place of the line end or of the error, nnz, ascend, label, weight, outcome)``.
     """
-    at, label, weight, outcome = _head(text, at, domain, exact)
+    at, label, weight, outcome = _head(text, at, domain, exact, targets, row)
     ascend = True
     if outcome == EXAMPLE:
         keys, values = columns
@@ -339,25 +343,28 @@ def parse_lines(text_bytes, size, columns, domain, state, bad, exact):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
     `text_bytes` is uint8 with 64 spare bytes behind `size`; ``columns = (indptr, keys, values,
-    labels, weights)`` have room for every row and twice every feature; `state` (COUNTERS,) int64
-    carries on from call to call. A bad line leaves a row (its start, place of the error, outcome,
-    lines before it) in the int64 table `bad`. Returns `DONE`, `TABLE_FULL`, or `NEEDS_EXACT` when
-    the line at ``state[AT]`` holds a number that must be looked up in ``exact = (places, float32s)``.
+    labels, weights, targets)`` have room for every row and twice every feature, and for a row more of
+    targets (None for one label a line); `state` (COUNTERS,) int64 carries on from call to call. A bad
+    line leaves a row (its start, place of the error, outcome, lines before it) in the int64 table
+    `bad`. Returns `DONE`, `TABLE_FULL`, or `NEEDS_EXACT` when the line at ``state[AT]`` holds a number
+    that must be looked up in ``exact = (places, float32s)``.
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
-    indptr, keys, values, labels, weights = columns
+    indptr, keys, values, labels, weights, targets = columns
     text, features = address(text_bytes), (address(keys), address(values))
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
     indptr[row] = nnz
     while at < size and result == DONE:
         start = at
-        at, stop, ascend, label, weight, outcome = _line(text, start, features, nnz, domain, known)
+        at, stop, ascend, label, weight, outcome = _line(
+            text, start, features, nnz, domain, known, targets, row
+        )
         if outcome == UNDECIDED:
             at, result = start, NEEDS_EXACT
             break
         if outcome == EXAMPLE and not ascend:
-            _sort(keys, values, nnz, stop)
-            stop, finite = _add_up(keys, values, nnz, stop)
+            sort_row(keys, values, nnz, stop)
+            stop, finite = add_up(keys, values, nnz, stop)
             outcome = EXAMPLE if finite else SUM_RANGE
         if outcome == EXAMPLE:
             labels[row], weights[row] = label, weight

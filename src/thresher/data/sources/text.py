@@ -77,7 +77,8 @@ class TextSource:
     ) -> None:
         if block_bytes < 1 or (threads is not None and threads < 1):
             raise DataError("threads and block_bytes must be at least 1")
-        domain_of(domain)
+        self.outputs = domain_of(domain).width or 0
+        """targets of an example; 0 for one label, which is no target"""
         self.names = names
         self.on_error = OnError(on_error, names)
         self.rereadable = not any(passes_by(name) for name in names)

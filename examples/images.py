@@ -1,0 +1,157 @@
+"""Compress several images at once, with few elements of one dictionary for all of them.
+
+Each image is an output and each pixel an example: a pixel's value in every image is predicted from
+what the elements of the dictionary are there: Gaussian bumps and waves. The images are made
+from the same few elements, in amounts of their own, and noise. A mixed norm (``group=l2`` or ``linf``)
+drops an element for all images or for none; ``single`` decides for each image alone. Every step is taken
+on all pixels, at a rate for which the objective falls. The strength of each penalty is the largest with
+which the images come out as well as asked. (The example is of the kind that Singer
+shows in *Efficient Algorithms for Learning Sparse Models from High Dimensional Data*, MLSS 2012.)
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import Model
+from thresher.data import Chunk
+
+BUILD = Path(__file__).parent.parent / "build"
+SIDE, IMAGES, TRUE, NOISE = 16, 8, 10, 0.2
+WANTED = 0.12
+"""Error of a pixel: less than that of the noisy images, `NOISE`."""
+PASSES, PENALTIES = 20, [round(100 * 0.9**k, 1) for k in range(30)]
+GROUPS = ("single", "l2", "linf")
+F64 = NDArray[np.float64]
+
+
+class Scene(NamedTuple):
+    """What is learned from, and what it was made of."""
+
+    atoms: F64
+    """(pixels, elements) the dictionary"""
+    clean: F64
+    """(pixels, images) without noise"""
+    noisy: F64
+    chosen: NDArray[np.int64]
+    """elements the images are made of"""
+
+
+class Fit(NamedTuple):
+    """A model of all images."""
+
+    group: str
+    l1: float
+    elements: int
+    """that any image uses"""
+    weights: int
+    error: float
+    """root mean squared, against the images without noise"""
+    images: F64
+
+
+def bumps(across: int, width: float) -> F64:
+    """Gaussian bumps on a grid of so many across, 0 beyond three widths: (pixels, across²)."""
+    y, x = np.divmod(np.arange(SIDE * SIDE), SIDE)
+    v, u = np.divmod(np.arange(across * across), across)
+    centre = SIDE / across
+    squares = (x[:, None] - (u + 0.5) * centre) ** 2 + (y[:, None] - (v + 0.5) * centre) ** 2
+    return np.where(squares < (3 * width) ** 2, np.exp(-squares / (2 * width**2)), 0.0)
+
+
+def waves(most: int) -> F64:
+    """Cosines of up to `most` half periods each way: (pixels, most² - 1)."""
+    turn = np.cos(np.pi / SIDE * np.outer(np.arange(SIDE) + 0.5, np.arange(most)))
+    return np.asarray(np.kron(turn, turn), np.float64)[:, 1:]
+
+
+def scene(seed: int = 0) -> Scene:
+    """Images of the same elements."""
+    random = np.random.default_rng(seed)
+    atoms = np.hstack([bumps(8, 0.7), waves(8)])
+    atoms /= np.sqrt((atoms**2).mean(axis=0))
+    chosen = np.sort(random.choice(atoms.shape[1], TRUE, replace=False))
+    amounts = random.uniform(0.25, 0.55, (TRUE, IMAGES)) * random.choice([-1, 1], (TRUE, IMAGES))
+    clean = atoms[:, chosen] @ amounts
+    return Scene(atoms, clean, clean + random.normal(0, NOISE, clean.shape), chosen)
+
+
+def pixels(of: Scene, seed: int = 0) -> Chunk:
+    """The pixels in random order, each with its values in all images."""
+    order = np.random.default_rng(seed).permutation(len(of.atoms))
+    rows, columns = np.nonzero(of.atoms[order])
+    starts = np.searchsorted(rows, np.arange(len(order) + 1))
+    return Chunk.from_csr(starts, columns, of.atoms[order][rows, columns], of.noisy[order])
+
+
+def fit(of: Scene, data: Chunk, rate: str, group: str, l1: float) -> Fit:
+    """So many steps, each on all pixels."""
+    model = Model(
+        f"fobos:l1={l1!r},group={group}",
+        "squared",
+        rate=rate,
+        outputs=f"values:{IMAGES}",
+        batch=len(data),
+        intercept=False,
+        store="direct",
+    )
+    for _ in range(PASSES):
+        model.learn(data)
+    keys, weights = model.weights()
+    images = of.atoms[:, keys.astype(int)] @ weights
+    error = float(np.sqrt(((images - of.clean) ** 2).mean()))
+    return Fit(group, l1, len(keys), model.nonzero, error, images)
+
+
+def sparsest(of: Scene, group: str, wanted: float = WANTED) -> Fit:
+    """The strongest of some penalties with an error of at most `wanted`, or the weakest."""
+    data, rate = pixels(of), f"constant:{0.5 / float(np.linalg.norm(of.atoms, 2)) ** 2!r}"
+    for l1 in PENALTIES:
+        found = fit(of, data, rate, group, l1)
+        if found.error <= wanted:
+            break
+    return found
+
+
+def draw(of: Scene, fits: list[Fit], picture: Path) -> None:
+    """Some images: as they are, with noise, and as each model has them."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    import matplotlib.pyplot as plt
+
+    shown: list[tuple[str, Any]] = [("image", of.clean), ("with noise", of.noisy)]
+    shown += [(f"{found.group}: {found.elements} elements", found.images) for found in fits]
+    figure, axes = plt.subplots(3, len(shown), figsize=(2 * len(shown), 6.3), layout="constrained")
+    for column, (title, images) in enumerate(shown):
+        axes[0, column].set_title(title, fontsize=9)
+        for row in range(3):
+            image = images[:, row].reshape(SIDE, SIDE)
+            axes[row, column].imshow(image, cmap="gray", vmin=of.clean.min(), vmax=of.clean.max())
+            axes[row, column].set_axis_off()
+    picture.parent.mkdir(exist_ok=True)
+    figure.savefig(picture)
+
+
+def main() -> None:
+    """Table and picture."""
+    of = scene()
+    print(
+        f"{IMAGES} images of {SIDE} x {SIDE} pixels, made of the same {TRUE} of {of.atoms.shape[1]} elements"
+    )
+    print(f"\n{'group':8} {'l1':>8} {'elements':>9} {'weights':>8} {'rmse':>8}")
+    fits = [sparsest(of, group) for group in GROUPS]
+    for found in fits:
+        print(f"{found.group:8} {found.l1:8.1f} {found.elements:9} {found.weights:8} {found.error:8.4f}")
+    if importlib.util.find_spec("matplotlib"):
+        draw(of, fits, BUILD / "images.svg")
+        print("\nthe images, and what is left of them: build/images.svg")
+
+
+if __name__ == "__main__":
+    main()

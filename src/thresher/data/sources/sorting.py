@@ -1,0 +1,59 @@
+"""Rows whose ids are out of order or repeated, put right in place."""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import numpy as np
+from numba.extending import register_jitable
+
+_RUN = 16
+
+
+@register_jitable
+def _merge_runs(keys, values, a, b, c, room):
+    """Merge the sorted runs [a, b) and [b, c), equal keys in order, by way of the places from `room` on."""
+    for k in range(b - a):
+        keys[room + k] = keys[a + k]
+        values[room + k] = values[a + k]
+    i, stop, j, k = room, room + b - a, b, a
+    while i < stop:
+        if j < c and keys[j] < keys[i]:
+            keys[k], values[k] = keys[j], values[j]
+            j += 1
+        else:
+            keys[k], values[k] = keys[i], values[i]
+            i += 1
+        k += 1
+
+
+@register_jitable
+def sort_row(keys, values, start, stop):
+    """Sort the row [start, stop) by key, equal keys in order. Needs as much room behind `stop`."""
+    for lo in range(start, stop, _RUN):
+        for i in range(lo + 1, min(lo + _RUN, stop)):
+            key, value, j = keys[i], values[i], i
+            while j > lo and keys[j - 1] > key:
+                keys[j], values[j] = keys[j - 1], values[j - 1]
+                j -= 1
+            keys[j], values[j] = key, value
+    width = _RUN
+    while width < stop - start:
+        for lo in range(start, stop - width, 2 * width):
+            _merge_runs(keys, values, lo, lo + width, min(lo + 2 * width, stop), stop)
+        width *= 2
+
+
+@register_jitable
+def add_up(keys, values, start, stop):
+    """Add the values of equal keys in the sorted row: ``(new stop, whether all sums are finite)``."""
+    last, finite = start, True
+    for k in range(start + 1, stop):
+        if keys[k] == keys[last]:
+            values[last] += values[k]
+            finite &= np.isfinite(values[last])
+        else:
+            last += 1
+            keys[last], values[last] = keys[k], values[k]
+    return last + 1, finite

@@ -1,0 +1,252 @@
+"""Lists of labels: laws 5 and 9, the cache, orders and cuts of their targets."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.data.reference import (
+    BadLineError,
+    bits,
+    float32_of,
+    parse_line,
+    parse_text,
+    read_all,
+    rows_of,
+    same,
+    written,
+)
+from thresher.data import CacheWriter, Chunk, DataError, MemorySource, concat, open_cache, open_source
+from thresher.data.order import make_order
+from thresher.learning.holdout import Holdout
+
+quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+DOMAINS = ["values:3,real", "values:2,binary", "labels:3-8", "labels:0-1", "values", "labels"]
+
+
+def targets_of(line: bytes, domain: str) -> tuple[list[float] | None, bytes]:
+    """The targets on a line (None where the domain keeps none), and the line with one label instead."""
+    text = line.partition(b"#")[0]
+    field = text[: len(text) - len(text.lstrip(b" \t"))]
+    kind, _, size = domain.partition(":")
+    rest = text.lstrip(b" \t")
+    if not rest.strip():
+        return None, line
+    listed: list[bytes] = []
+    if not (kind == "labels" and (field or rest.startswith(b":"))):
+        token = rest.split(None, 1)[0].partition(b":")[0]
+        listed, rest = token.split(b","), rest[len(token) :]
+    else:
+        rest = rest if rest.startswith(b":") else b" " + rest
+    numbers = [float(float32_of(one.decode("latin-1"))) for one in listed]
+    if kind == "values":
+        if not size:
+            return None, b"%s" % (listed[0] + rest)
+        count, allowed = size.split(",")
+        if len(numbers) != int(count) or (allowed == "binary" and not {*numbers} <= {-1.0, 0.0, 1.0}):
+            raise BadLineError(line)
+        return numbers, listed[0] + rest
+    if not size:
+        return None, (listed[0] if listed else b"0") + rest
+    low, high = map(int, size.split("-"))
+    if not {*numbers} <= {*range(low, high + 1)} or len({*numbers}) < len(numbers):
+        raise BadLineError(line)
+    held = [1.0 if k in numbers else -1.0 for k in range(low, high + 1)]
+    return held, b"%d%s" % (int(held[0]), rest)
+
+
+def simply_read(text: bytes, domain: str) -> tuple[list[Any], list[list[float] | None], list[bytes]]:
+    """``(rows, targets, bad lines)``, line by line."""
+    rows, targets, bad = [], [], []
+    for line in text.split(b"\n"):
+        try:
+            held, single = targets_of(line.removesuffix(b"\r"), domain)
+            row = parse_line(single, "real")
+        except BadLineError:
+            bad.append(line)
+            continue
+        if row is not None:
+            rows.append(row)
+            targets.append(held)
+    return rows, targets, bad
+
+
+labels = st.one_of(
+    st.integers(-1, 9).map(str),
+    st.sampled_from(["0.5", "1e0", "+1", "nan", "x", "", "1e99", "8388608.5", "-"]),
+)
+heads = st.tuples(
+    st.sampled_from(["", "", "", " ", "\t"]),
+    st.lists(labels, max_size=4).map(",".join),
+    st.sampled_from(["", "", "", ":2", ":", ":-1"]),
+).map("".join)
+tails = st.sampled_from(
+    [" 1:1", " 2:0.5 7:1", " 3:1 3:1 # c", "", " 1:x", " qid:3 1:1", "\r", " 9:1 4,5", "# 3"]
+)
+texts = st.lists(st.tuples(heads, tails).map("".join), min_size=1, max_size=25).map(
+    lambda lines: "\n".join(lines).encode()
+)
+
+
+@quick
+@given(text=texts, domain=st.sampled_from(DOMAINS), block=st.integers(1, 200))
+def test_lists_are_read_as_a_simple_parser_reads_them(
+    tmp_path: Path, text: bytes, domain: str, block: int
+) -> None:
+    rows, targets, bad = simply_read(text, domain)
+    if not rows:
+        return
+    path, rejects = written(tmp_path, text), tmp_path / "rejects"
+    source = open_source(path, domain=domain, on_error=f"quarantine={rejects}", block_bytes=block, threads=2)
+    chunk = concat(list(source.chunks()))
+    assert rows_of(chunk) == bits(rows)
+    if ":" in domain:
+        assert chunk.targets is not None
+        assert chunk.targets.tolist() == targets
+    else:
+        assert chunk.targets is None
+    assert rejects.read_bytes() == b"".join(line + b"\n" for line in bad)
+    assert source.report.skipped == len(bad)
+    assert source.report.lines == len(rows) + len(bad) + source.report.blank
+
+
+BAD = [
+    # line, domain, column, expected, found
+    ("1,2 1:1", "values:3,real", 4, "3 labels with ',' between them", "a blank"),
+    ("1,2", "values:3,real", 4, "3 labels with ',' between them", "the end of the line"),
+    ("1,2:1 1:1", "values:3,real", 4, "3 labels with ',' between them", "':1'"),
+    ("1,2,3,4 1:1", "values:3,real", 6, "3 labels with ',' between them", "',4'"),
+    ("1,x,3 1:1", "values:3,real", 3, "a number as label", "'x'"),
+    ("1,,3 1:1", "values:3,real", 3, "a number as label", "',3'"),
+    ("1,2, 1:1", "values:3,real", 5, "a number as label", "a blank"),
+    ("1,nan,3 1:1", "values:3,real", 3, "a finite number as label", "'nan'"),
+    ("1,1e99,3 1:1", "values:3,real", 3, "a finite label (float32)", "'1e99'"),
+    ("1,2x,3 1:1", "values:3,real", 4, "',', ':' or a space after the label", "'x,3'"),
+    ("1,2,1 1:1", "values:3,binary", 3, "a label -1, 0 or 1", "'2'"),
+    ("1,1,-.5 1:1", "values:3,nonnegative", 5, "a label that is not negative", "'-.5'"),
+    ("3,9,4 1:1", "labels:3-8", 3, "a class from 3 to 8 as label", "'9'"),
+    ("3,4.5 1:1", "labels:3-8", 3, "a class from 3 to 8 as label", "'4.5'"),
+    ("2 1:1", "labels:3-8", 1, "a class from 3 to 8 as label", "'2'"),
+    ("3,5,3 1:1", "labels:3-8", 5, "each class once", "'3'"),
+    ("3,5,3,4 1:1", "labels:3-8", 5, "each class once", "'3'"),
+    (" 3,5 1:1", "labels:3-8", 3, "':' after the feature id", "',5'"),
+    (",3 1:1", "labels:3-8", 1, "a number as label", "',3'"),
+    (
+        "3,17 1:1", "real", 2,
+        "one label (lists are for outputs labels:LO-HI and values:K)", "',17'",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "domain", "column", "expected", "found"), BAD)
+def test_a_bad_list_is_named_to_the_column(
+    tmp_path: Path, line: str, domain: str, column: int, expected: str, found: str
+) -> None:
+    good = {"values": "1,1,1", "labels": "3", "real": "3"}[domain.partition(":")[0]]
+    path = written(tmp_path, f"{good} 1:1\n\n{line}\n{good} 2:1\n".encode(), "train.svm")
+    message = f"{path}:3:{column}: expected {expected}, found {found}"
+    with pytest.raises(DataError) as caught:
+        list(open_source(path, domain=domain).chunks())
+    assert str(caught.value) == message
+    source = open_source(path, domain=domain, on_error="skip")
+    assert [len(chunk) for chunk in source.chunks()] == [2]
+    assert [str(bad) for bad in source.report.first_bad] == [message]
+
+
+def some_lists(count: int, seed: int = 0, outputs: int = 5) -> bytes:
+    random = np.random.default_rng(seed)
+    lines = []
+    for k in range(count):
+        held = ",".join(str(c) for c in np.flatnonzero(random.random(outputs) < 0.3) + 1)
+        ids = np.sort(random.choice(50, random.integers(1, 5), replace=False))
+        row = " ".join([held, *(f"{i}:{random.normal():.4g}" for i in ids)])
+        lines.append("9 1:1" if k % 19 == 7 else row)
+    return "\n".join(lines).encode()
+
+
+def listed(path: object, **options: Any) -> list[Chunk]:
+    return list(open_source(path, domain="labels:1-5", on_error="skip", **options).chunks())  # type: ignore[arg-type]
+
+
+def test_threads_compression_and_blocks_change_nothing(tmp_path: Path) -> None:
+    text = some_lists(300)
+    plain = listed(written(tmp_path, text, "plain"), block_bytes=500, threads=1)
+    packed = written(tmp_path, gzip.compress(text), "packed")
+    for threads in (1, 2, 4):
+        chunks = listed(packed, block_bytes=500, threads=threads)
+        assert len(chunks) == len(plain) > 5
+        assert all(same(a, b) for a, b in zip(chunks, plain, strict=True))
+    whole = listed(packed)
+    assert len(whole) == 1
+    assert rows_of(concat(plain)) == rows_of(whole[0])
+    assert whole[0].targets is not None
+    assert 0 < (whole[0].targets > 0).sum() < whole[0].targets.size / 2
+    assert np.array_equal(np.concatenate([chunk.targets for chunk in plain]), whole[0].targets)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_the_cache_keeps_targets(tmp_path: Path, late: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    text = some_lists(300) + (b"\n1,2 18446744073709551615:2" if late else b"")
+    path, folder = written(tmp_path, text), tmp_path / "cache"
+    source = open_source(path, domain="labels:1-5", on_error="skip", block_bytes=500)
+    writer, chunks = CacheWriter(source, folder), []
+    for chunk in source.chunks():
+        writer.write(chunk)
+        chunks.append(chunk)
+    assert writer.commit() is not None
+    found = open_cache(open_source(path, domain="labels:1-5", on_error="skip", block_bytes=500), folder)
+    assert found is not None
+    assert all(same(a, b) for a, b in zip(found.chunks(), chunks, strict=True))
+    for other in ("labels:1-6", "labels:0-5", "labels"):
+        again = open_source(path, domain=other, on_error="skip", block_bytes=500)
+        assert open_cache(again, folder) is None
+
+
+@pytest.mark.parametrize("spec", ["once", "every", "buffer:7", "buffer:1000"])
+def test_orders_take_targets_along(spec: str) -> None:
+    data = Chunk.from_csr(np.arange(101), np.arange(100), np.ones(100), np.arange(300.0).reshape(100, 3))
+    source = MemorySource([data.rows(0, 30), data.rows(30, 30), data.rows(30, 100)])
+    out = concat(list(make_order(spec, 1).over(source, 1).chunks()))
+    order = out.keys.astype(int)
+    assert sorted(order.tolist()) == list(range(100)) != order.tolist()
+    assert np.array_equal(out.targets, data.targets[order])  # type: ignore[arg-type,index]
+    assert np.array_equal(out.labels, data.labels[order])
+
+
+def test_a_holdout_takes_targets_along() -> None:
+    data = Chunk.from_csr(np.arange(11), np.arange(10), np.ones(10), np.arange(20.0).reshape(10, 2))
+    holdout = Holdout(every=3)
+    (rest,) = holdout.rest(MemorySource(data)).chunks()
+    (held,) = holdout.source().chunks()
+    assert rest.targets[:, 0].tolist() == [0, 2, 6, 8, 12, 14, 18]
+    assert held.targets.tolist() == [[4, 5], [10, 11], [16, 17]]
+
+
+def test_targets_in_memory_are_checked_and_named() -> None:
+    table = np.ones((2, 3))
+    data = Chunk.from_csr([0, 1, 2], [1, 1], [1, 1], table)
+    for domain in ("values:3,binary", "labels:4-6", "values"):
+        assert MemorySource(data, domain).fingerprint()
+    table[1, 2] = 2
+    other = Chunk.from_csr([0, 1, 2], [1, 1], [1, 1], table)
+    assert MemorySource(other).fingerprint() != MemorySource(data).fingerprint()
+    for domain in ("values:3,binary", "labels:4-6"):
+        with pytest.raises(DataError, match="example 2: expected a label -1, 0 or 1, found 2"):
+            MemorySource(other, domain)
+    with pytest.raises(DataError, match="expected 4 labels for each example, found 3"):
+        MemorySource(data, "values:4,real")
+    with pytest.raises(DataError, match="expected 2 labels for each example, found 1"):
+        MemorySource(Chunk.from_csr([0, 1], [1], [1], [1]), "labels:1-2")
+
+
+def test_one_label_a_line_has_no_targets(tmp_path: Path) -> None:
+    text = b"1 1:1\n-1 2:1\n"
+    assert read_all(written(tmp_path, text)).targets is None
+    assert rows_of(read_all(written(tmp_path, text), domain="labels")) == bits(parse_text(text, "real")[0])

@@ -1,0 +1,43 @@
+"""The example of several images: at one error, groups keep far fewer elements, and the right ones."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from examples import images
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_groups_need_fewer_elements_for_the_same_error() -> None:
+    """On images that the example does not show."""
+    of = images.scene(seed=1)
+    single, grouped, capped = (images.sparsest(of, group) for group in images.GROUPS)
+    for found in (single, grouped, capped):
+        assert 0.8 * images.WANTED < found.error <= images.WANTED < images.NOISE
+    assert images.TRUE <= grouped.elements <= single.elements / 2
+    assert images.TRUE <= capped.elements <= single.elements / 2
+    assert grouped.weights == images.IMAGES * grouped.elements
+    assert grouped.weights < single.weights < images.IMAGES * single.elements
+
+
+def test_the_dictionary_is_what_the_images_are_made_of() -> None:
+    of = images.scene()
+    chunk = images.pixels(of)
+    assert len(chunk) == images.SIDE**2
+    assert np.linalg.matrix_rank(of.clean) == images.IMAGES
+    amounts = np.linalg.lstsq(of.atoms[:, of.chosen], of.clean, rcond=None)[0]
+    assert np.allclose(of.atoms[:, of.chosen] @ amounts, of.clean)
+    assert np.abs(amounts).min() > 0.2
+
+
+def test_it_runs_as_a_script() -> None:
+    done = subprocess.run(
+        [sys.executable, "examples/images.py"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert [row[0] for row in rows if row and row[0] in images.GROUPS] == list(images.GROUPS)
+    if "images.svg" in done.stdout:
+        assert "<svg" in (ROOT / "build" / "images.svg").read_text(encoding="utf-8")[:1000]
