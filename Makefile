@@ -18,8 +18,8 @@ help:  ## list the targets
 demo: $(READY)  ## train on the RCV1 sample in examples/data; leaves build/demo.svg
 	$(BIN)/python examples/demo.py
 
-test: $(READY)  ## run the tests
-	$(BIN)/python -m pytest
+test: $(READY)  ## run the tests, on all cores
+	$(BIN)/python -m pytest -n auto
 
 check: $(READY)  ## format, lint and types
 	$(BIN)/ruff format --check .

@@ -12,8 +12,36 @@ from typing import NamedTuple
 
 import numpy as np
 
+from thresher.engine.jit import helper, scalar, together
 from thresher.engine.registry import part
 from thresher.parts.prox import soft
+
+
+@scalar
+def length(v):
+    """||v||_2."""
+    squares = 0.0
+    for k in range(v.size):
+        squares += float(v[k]) * float(v[k])
+    return math.sqrt(squares)
+
+
+@helper
+def adapt(group, T, out, n, eta, delta, l1, l2):
+    """Weights of a feature whose outputs share the step size eta / a, a = delta + ||G||_2, after n penalties.
+
+    Columns of `T`: weights before the last step, roots of sums of squared gradients, the last gradient.
+    """
+    root = length(T[:, 1])
+    if root == 0.0:
+        return
+    scale = eta / (delta + root)
+    for k in range(out.size):
+        out[k] -= scale * T[k, 2]
+    rate = n * math.log1p(l2 * scale)
+    together(group, out, n * l1 * scale if l2 == 0.0 else l1 / l2 * math.expm1(rate))
+    for k in range(out.size):
+        out[k] *= math.exp(-rate)
 
 
 @part("group")
@@ -58,10 +86,7 @@ class L2(NamedTuple):
 
     def together(self, out, owed):
         """Scale the group."""
-        squares = 0.0
-        for k in range(out.size):
-            squares += float(out[k]) * float(out[k])
-        norm = math.sqrt(squares)
+        norm = length(out)
         factor = out.dtype.type(1.0 - owed / norm if norm > owed else 0.0)
         for k in range(out.size):
             out[k] *= factor

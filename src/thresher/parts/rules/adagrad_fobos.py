@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import grouped, together
+from thresher.engine.jit import grouped
 from thresher.engine.registry import part
-from thresher.parts.groups import Single
+from thresher.parts.groups import Single, adapt
 from thresher.parts.series import decays
 
 
@@ -55,8 +55,6 @@ class AdagradFobos(NamedTuple):
         if grouped(self.group):
             return S[j, 0]
         w, n, scale = S[j, 0], now[0] - S[j, 3], S[j, 2]
-        if w == 0.0:
-            return w
         if self.l2 == 0.0:
             left = abs(w) - n * self.l1 * scale
         else:
@@ -66,22 +64,8 @@ class AdagradFobos(NamedTuple):
 
     def couple(self, T, out, now):
         """The step and the penalties of a group; `scale` holds the last gradient there."""
-        if not grouped(self.group):
-            return
-        squares = 0.0
-        for k in range(out.size):
-            squares += T[k, 1] * T[k, 1]
-        if squares == 0.0:
-            return
-        n, scale = now[0] - T[0, 3], self.eta / (self.delta + math.sqrt(squares))
-        for k in range(out.size):
-            out[k] -= scale * T[k, 2]
-        rate = n * math.log1p(self.l2 * scale)
-        owed = n * self.l1 * scale
-        if self.l2 != 0.0:
-            owed = self.l1 / self.l2 * math.expm1(rate)
-        together(self.group, out, owed)
-        out *= math.exp(-rate)
+        if grouped(self.group):
+            adapt(self.group, T, out, now[0] - T[0, 3], self.eta, self.delta, self.l1, self.l2)
 
     def grouped(self):
         """As the group says."""
