@@ -30,6 +30,14 @@ def three_files(folder: Path) -> list[str]:
     return ["a.svm", "b.svm", "c.svm"]
 
 
+def lists(folder: Path) -> list[str]:
+    """Each story under none, some or all of three classes, and bad lists among them."""
+    held = [b"", b"1", b"2,3", b"1,2,3", b"3", b"4" * 9]
+    rows = [held[k % 11 % 6] + b" " + row.partition(b" ")[2] for k, row in enumerate(ROWS[:800])]
+    (folder / "train.svm").write_bytes(b"".join(rows))
+    return ["train.svm"]
+
+
 OVERFIT = "--rule sgd --loss hinge --rate constant:9"  # the first pass is the best on the hold-out
 CASES: dict[str, tuple[Callable[[Path], list[str]], str]] = {
     "one pass": (one_file, ""),
@@ -37,6 +45,10 @@ CASES: dict[str, tuple[Callable[[Path], list[str]], str]] = {
     "early stop, no cache": (one_file, f"--passes 6 --holdout test.svm --early-stop 2 --no-cache {OVERFIT}"),
     "permuted every pass": (one_file, "--passes 3 --order every --holdout every-7th"),
     "buffer": (three_files, "--passes 2 --order buffer:300 --on-error quarantine=bad.txt"),
+    "lists of classes, batches": (
+        lists,
+        "--outputs labels:1-3 --batch 7 --passes 2 --order buffer:300 --holdout every-7th --on-error skip",
+    ),
     "quarantine, three files, two passes": (three_files, "--passes 2 --on-error quarantine=bad.txt"),
 }
 SEED = 20260101

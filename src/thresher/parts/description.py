@@ -6,7 +6,7 @@ import inspect
 import re
 from typing import Any, NamedTuple
 
-from thresher.engine.registry import limit_of, lookup, parameters, spec_of
+from thresher.engine.registry import REGISTRY, limit_of, lookup, parameters, part_name, spec_of
 
 _SENTENCE = re.compile(r"(.*?\.)(?:\s+[A-Z`]|$)", re.DOTALL)
 
@@ -78,4 +78,7 @@ def _parameter(cls: Any, field: str, default: Any) -> Parameter:
         return Parameter(field, str(default).lower(), "true or false")
     if isinstance(default, str):
         return Parameter(field, default, "")
+    if isinstance(default, tuple):
+        names = sorted(REGISTRY[field])
+        return Parameter(field, part_name(type(default)), f"{', '.join(names[:-1])} or {names[-1]}")
     return Parameter(field, f"{default:g}", limit_of(cls, field))

@@ -22,7 +22,7 @@ def _share(value, slopes, values):
         total += float(slopes[k]) * float(slopes[k])
     for k in range(values.size):
         values[k] = value * float(slopes[k]) * float(slopes[k]) / total if total > 0.0 else 0.0
-    return value
+    return float(value)
 
 
 @part("joint loss")
@@ -118,7 +118,7 @@ class OneVsRest(NamedTuple):
         for k in range(margins.size):
             values[k], slopes[k] = value_slope(self.loss, margins[k], 1.0 if k == target else -1.0)
             total += values[k]
-        return total
+        return float(total)
 
     def links(self, margins, out):
         """The link of each class."""
@@ -150,7 +150,7 @@ class Each(NamedTuple):
         for k in range(margins.size):
             values[k], slopes[k] = value_slope(self.loss, margins[k], float(y[k]))
             total += values[k]
-        return total
+        return float(total)
 
     def links(self, margins, out):
         """The link of each output."""
