@@ -17,7 +17,7 @@ class Pa(Oracle):
 
     def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
         square = np.sum(g * g)
-        tau = value / square if square > 0 else 0.0
+        tau = max(value, 0.0) / square if square > 0 else 0.0
         pull: Vector = self.rule.eta * tau * g
         return w - pull
 
@@ -27,7 +27,7 @@ class PaI(Oracle):
 
     def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
         square = np.sum(g * g)
-        tau = min(self.rule.C, value / square) if square > 0 else 0.0
+        tau = min(self.rule.C, max(value, 0.0) / square) if square > 0 else 0.0
         return w - tau * g
 
 
@@ -53,7 +53,7 @@ class PaIi(Whole):
         weight = abs(self.seen[1]) * self.seen[2]
         if weight == 0:
             return w
-        tau = (value / weight) / (np.sum(self.x * self.x) + 1 / (2 * self.rule.C * weight))
+        tau = (max(value, 0.0) / weight) / (np.sum(self.x * self.x) + 1 / (2 * self.rule.C * weight))
         pull: Vector = tau * np.sign(self.seen[1]) * self.x
         return w - pull
 

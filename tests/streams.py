@@ -60,7 +60,7 @@ SETTINGS: dict[str, list[str]] = {
     "scw": ["C=0.05", "C=3,eta=0.7"],
     "scw-ii": ["C=0.05", "C=3,eta=0.7"],
     "fobos-linf": ["linf=0.3", "linf=0.1", "linf=1"],
-    "eg": ["norm=2,features=50", "norm=1,features=30,signed=false", "norm=20,features=1000"],
+    "eg": ["norm=2,features=50", "norm=1,features=30,signed=false", "norm=3,features=1000"],
     "simplex": ["features=45", "features=60"],
     "l1-ball": ["radius=0.5", "radius=0.05", "radius=3"],
     "pegasos": ["l2=1,project=false", "l2=1,skip_correct=true", "l2=2,project=false,skip_correct=true"],

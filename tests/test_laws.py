@@ -78,9 +78,7 @@ def test_every_rule_has_an_oracle_and_settings_that_name_it(name: str) -> None:
 @pytest.mark.parametrize("spec", SPECS)
 def test_lazy_is_eager(spec: str, loss: str, intercept: bool) -> None:
     data = stream(seed=1, domain=domain_of(loss))
-    with (
-        not_compiled()
-    ):  # what is compiled is the same source, and takes a second a pair
+    with not_compiled():  # what is compiled is the same source, and takes a second a pair
         expected = check(model_of(spec, loss, intercept=intercept), data, EXACT)
     learned = np.abs(expected.weights).max() > 1e-3 or np.abs(expected.margins).max() > 1e-3
     assert learned or not expected.losses.any(), "nothing learned"

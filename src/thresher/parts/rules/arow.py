@@ -53,7 +53,7 @@ class Arow(NamedTuple):
 
     def gain(self, margin, value, slope, size, clock):
         """The slope's sign times alpha."""
-        if slope == 0.0:
+        if slope == 0.0 or value <= 0.0:
             return 0.0
         return math.copysign(value / (abs(slope) * size + self.r), slope)
 

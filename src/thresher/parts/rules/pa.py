@@ -51,7 +51,7 @@ class Pa(NamedTuple):
     def gain(self, margin, value, slope, size, clock):
         """The slope times tau."""
         area = slope * size
-        return self.eta * value / area if area != 0.0 else 0.0
+        return self.eta * max(value, 0.0) / area if area != 0.0 else 0.0
 
     def step(self, S, j, w, x, slope, now):
         """The step."""

@@ -37,5 +37,5 @@ class PaI(NamedTuple):
         area = slope * size
         if area == 0.0:
             return 0.0
-        whole = value / area
+        whole = max(value, 0.0) / area
         return whole if abs(whole) < self.C * abs(slope) else self.C * slope

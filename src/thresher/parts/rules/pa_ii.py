@@ -35,6 +35,6 @@ class PaIi(NamedTuple):
 
     def gain(self, margin, value, slope, size, clock):
         """The slope's sign times how far to go."""
-        if slope == 0.0:
+        if slope == 0.0 or value <= 0.0:
             return 0.0
         return math.copysign(value / (abs(slope) * size + 0.5 / self.C), slope)
