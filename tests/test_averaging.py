@@ -153,7 +153,7 @@ def test_the_averaged_perceptron_is_the_perceptron_averaged() -> None:
 
 
 def test_a_rule_that_cannot_be_averaged_names_those_that_can() -> None:
-    assert set(RULES) - set(ABLE) == {"subgradient"}
+    assert set(RULES) - set(ABLE) == {"subgradient", "eg", "simplex", "fobos-linf"}
     with pytest.raises(
         ValueError, match=r"^subgradient cannot be averaged: .*; these rules can: .*sgd"
     ) as told:
