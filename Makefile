@@ -19,7 +19,7 @@ demo: $(READY)  ## train on the RCV1 sample in examples/data; leaves build/demo.
 	$(BIN)/python examples/demo.py
 
 test: $(READY)  ## run the tests, on all cores
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 check: $(READY)  ## format, lint and types
 	$(BIN)/ruff format --check .

@@ -1,12 +1,17 @@
 """Kernels as the plain Python they are written in: slow, but nothing has to be compiled."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import pytest
 
 from thresher.engine.jit import Kernel
+
+
+def compiled_if(wanted: bool) -> AbstractContextManager[None]:
+    """Compiled where it is wanted; the same source in plain Python elsewhere."""
+    return nullcontext() if wanted else not_compiled()
 
 
 @contextmanager

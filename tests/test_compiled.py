@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 
 def both(compiled: Model, data: Stream) -> tuple[Model, Model]:
     with not_compiled():
-        plain = Model(compiled.rule, compiled.loss, store="direct", dtype=str(compiled.dtype))
+        plain = Model(compiled.rule, compiled.loss, dtype=str(compiled.dtype))
         plain.learn(data.chunk)
     compiled.learn(data.chunk)
     return compiled, plain
@@ -40,14 +40,14 @@ def near(compiled: Model, plain: Model, tolerance: float) -> None:
 @pytest.mark.parametrize("spec", [spec for name in RULES for spec in settings_of(name)])
 def test_compiled_rules_are_plain_rules(spec: str) -> None:
     data = stream(61, 40, 8)
-    near(*both(model_of(spec, store="direct"), data), 1e-13)
-    near(*both(model_of(spec, store="direct", dtype="float32"), data), 1e-5)
+    near(*both(model_of(spec), data), 1e-13)
+    near(*both(model_of(spec, dtype="float32"), data), 1e-5)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_compiled_losses_are_plain_losses(loss: str) -> None:
     data = stream(62, 60, 8, domain_of(loss))
-    near(*both(model_of("sgd", loss, store="direct"), data), 1e-13)
+    near(*both(model_of("sgd", loss), data), 1e-13)
     margins = np.linspace(-4, 4, 20)
     part, out = model_of("sgd", loss).loss, np.empty(20)
     kernels.respond.for_parts(part)(part, margins, out)

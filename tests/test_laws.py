@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests import eager, oracles
 from tests.oracles import ORACLES, Trace
-from tests.plain import not_compiled
+from tests.plain import compiled_if, not_compiled
 from tests.streams import (
     LOSSES,
     NOTICEABLE,
@@ -87,7 +87,8 @@ def test_lazy_is_eager(spec: str, loss: str, intercept: bool) -> None:
 @pytest.mark.parametrize("rate", sorted(RATES))
 @pytest.mark.parametrize("spec", [spec for spec in SPECS if has_rate(spec)])
 def test_lazy_is_eager_at_every_rate(spec: str, rate: str) -> None:
-    check(model_of(spec, rate=RATES[rate]), stream(seed=2, rows=400), EXACT)
+    with not_compiled():
+        check(model_of(spec, rate=RATES[rate]), stream(seed=2, rows=200), EXACT)
 
 
 def test_every_rate_is_among_those_tested() -> None:
@@ -98,7 +99,8 @@ def test_every_rate_is_among_those_tested() -> None:
 @pytest.mark.parametrize("spec", SPECS)
 def test_single_precision_is_near(spec: str, loss: str) -> None:
     data = stream(seed=3, rows=400, domain=domain_of(loss), scale=0.5)
-    check(model_of(spec, loss, dtype="float32"), data, SINGLE)
+    with compiled_if(loss == "logistic"):
+        check(model_of(spec, loss, dtype="float32"), data, SINGLE)
 
 
 @st.composite

@@ -6,6 +6,7 @@ How its stream is cut, where its rows are kept, that it is stopped, looked at, s
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.plain import compiled_if, not_compiled
 from tests.streams import (
     RULES,
     Stream,
@@ -56,6 +58,13 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     make_small(monkeypatch)
 
 
+@pytest.fixture
+def one_store_compiled(store: str) -> Iterator[None]:
+    """Other stores than the growing one with kernels in plain Python: law 4 compiles for each."""
+    with compiled_if(store == "growing"):
+        yield
+
+
 def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stores, "_FIRST_LIMIT", 8)
     monkeypatch.setattr(stores, "_ALWAYS_KEPT", 8)
@@ -73,7 +82,8 @@ def learned(spec: str, chunk: Chunk, **options: Any) -> Model:
 
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("spec", SPECS)
-def test_cutting_changes_nothing(spec: str, store: str, dense: Stream, small_tables: None) -> None:
+@pytest.mark.usefixtures("small_tables", "one_store_compiled")
+def test_cutting_changes_nothing(spec: str, store: str, dense: Stream) -> None:
     whole = learned(spec, dense.chunk, store=store)
     ones, ranges = model_of(spec, store=store), model_of(spec, store=store)
     for i in range(ROWS):
@@ -92,7 +102,7 @@ def test_no_cut_changes_anything(name: str, data: st.DataObject) -> None:
     dtype = data.draw(st.sampled_from(["float32", "float64"]))
     examples = stream(seed=13, rows=40, features=20).chunk
     places = data.draw(st.lists(st.integers(0, 40), max_size=8))
-    with pytest.MonkeyPatch.context() as monkeypatch:
+    with pytest.MonkeyPatch.context() as monkeypatch, not_compiled():
         make_small(monkeypatch)
         whole, pieces = (model_of(spec, store=store, dtype=dtype) for _ in range(2))
         whole.learn(examples)
@@ -112,9 +122,8 @@ def test_pieces_are_no_cut_either(dense: Stream, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("spec", SPECS)
-def test_stopping_changes_nothing(
-    spec: str, store: str, wide: Stream, dense: Stream, tmp_path: Path, small_tables: None
-) -> None:
+@pytest.mark.usefixtures("small_tables", "one_store_compiled")
+def test_stopping_changes_nothing(spec: str, store: str, wide: Stream, dense: Stream, tmp_path: Path) -> None:
     data = dense if store == "direct" else wide
     through = model_of(spec, store=store, seed=3)
     by_file = model_of(spec, store=store, seed=3)
@@ -246,9 +255,8 @@ def test_idle_rows_are_as_good_as_new(name: str, dense: Stream) -> None:
 
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("spec", SPECS)
-def test_looking_changes_nothing(
-    spec: str, store: str, dense: Stream, tmp_path: Path, small_tables: None
-) -> None:
+@pytest.mark.usefixtures("small_tables", "one_store_compiled")
+def test_looking_changes_nothing(spec: str, store: str, dense: Stream, tmp_path: Path) -> None:
     alone, watched = model_of(spec, store=store), model_of(spec, store=store)
     alone.learn(dense.chunk)
     for lo in range(0, ROWS, 30):
@@ -294,6 +302,7 @@ def read_elsewhere(tmp_path_factory: pytest.TempPathFactory, dense: Stream) -> P
     return folder
 
 
+@pytest.mark.xdist_group("saved")  # they share one other process
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("number", range(len(SPECS)), ids=SPECS)
 def test_what_is_saved_is_what_predicts(number: int, store: str, read_elsewhere: Path, dense: Stream) -> None:
