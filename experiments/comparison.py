@@ -63,13 +63,13 @@ GRIDS: dict[str, tuple[str, ...]] = {
         for penalty in ("l1", "l2")
     ),
     learners.VW: (
-        "--ftrl --ftrl_alpha 0.003|0.01|0.03|0.1|0.3|1|3 --l1 0.01|0.1|1",
+        "--ftrl --ftrl_alpha 0.003|0.01|0.03|0.1|0.3|1|3|10 --l1 0.01|0.1|1",
         "-l 0.02|0.1|0.5|2|8 --l1 0|1e-8|1e-7|1e-6",
         "--coin",
     ),
 }
 # for the fewest errors with few weights
-ORDER = "--passes 1|3|10 --order as-is|every"
+ORDER = "--loss logistic|squared-hinge|hinge --passes 1|2|3|5|10 --order as-is|every"
 SHAPES = ("inverse-sqrt:2|4|8|16|32|64", "power:0.25|0.5|1|2|4|8,t0=20000,p=0.5")
 FINE = "1e-6|2e-6|3e-6|5e-6|7e-6|1e-5|1.5e-5|2e-5|3e-5|5e-5|7e-5|1e-4|1.5e-4|2e-4|3e-4|5e-4|1e-3"
 SPARSE: dict[str, tuple[str, ...]] = {
@@ -86,7 +86,7 @@ SPARSE: dict[str, tuple[str, ...]] = {
     "rda": (f"--rule rda:gamma=0.003|0.005|0.01|0.02|0.05|0.1|0.2,l1={FINE},rho=0|0.005|0.02 {ORDER}",),
     "fobos": tuple(f"--rule fobos:l1={FINE} --rate {rate} {ORDER}" for rate in SHAPES),
     "truncated-gradient": tuple(
-        f"--rule truncated-gradient:gravity={FINE},every=1|100|1000 --rate {rate} {ORDER}" for rate in SHAPES
+        f"--rule truncated-gradient:gravity={FINE},theta=0.3|1|3|inf,every=1|100|1000 --rate {rate} {ORDER}" for rate in SHAPES
     ),
     "ft-fobos": tuple(f"--rule ft-fobos:l1={FINE} --rate {rate} {ORDER}" for rate in SHAPES),
     "cumulative": tuple(f"--rule cumulative:l1={FINE} --rate {rate} {ORDER}" for rate in SHAPES),
@@ -95,12 +95,12 @@ SPARSE: dict[str, tuple[str, ...]] = {
         for rate in SHAPES
     ),
     learners.BOOST: ("--l1 0.3|0.5|0.7|1|1.4|2|2.8|4 --l2 0|0.01|0.03|0.1|0.3|1",),
-    learners.BATCH: ("--C 0.2|0.3|0.5|0.7|1|1.4|2|3|5|8",),
+    learners.BATCH: ("--C 0.3|0.5|0.7|1|1.4|1.7|2|2.2|2.4|2.6|2.8|3|4|5|7",),
 }
 BUDGET = (1300, 5000)
-PRICES = (0.009, 0.0045, 0.002)
+PRICES = (0.03, 0.009, 0.0045, 0.002)
 """errors, as a share, that e times as many weights must save"""
-RANKED = 20
+RANKED = 30
 
 
 def tried(name: str, split: Split, passes: int, template: str, known: Tried, place: Place) -> Figures:
