@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from benchmarks import peers
 from benchmarks.tasks import Split
-from thresher.batch.api import boost
 from thresher.data import Chunk
 from thresher.learning import api
 from thresher.learning.head import Outputs
@@ -23,7 +22,6 @@ from thresher.learning.model import DivergedError
 
 UNKNOWN = float("nan")
 BATCH, SGD, VW = "LIBLINEAR, L1 logistic", "scikit-learn, SGDClassifier", "Vowpal Wabbit"
-BOOST = "thresher boost"
 
 
 class Figures(NamedTuple):
@@ -86,15 +84,6 @@ def thresher(split: Split, command: str, passes: int) -> Figures:
     if not np.isfinite(margins).all():
         return FAILED
     return figures(split.test, outputs, margins, model.nonzero, chosen["loss"] == "logistic")
-
-
-def boosted(split: Split, command: str, passes: int) -> Figures:
-    """``thresher boost``, to its certificate whatever `passes` says."""
-    del passes
-    l1, l2 = (float(options(command)[name]) for name in ("l1", "l2"))
-    model = boost(split.train, "logistic", l1=l1, l2=l2, threads=1)
-    margins = model.predict(split.test)
-    return figures(split.test, "one", margins, int(np.count_nonzero(model.weights)), True)
 
 
 def liblinear(split: Split, command: str, passes: int) -> Figures:
@@ -185,7 +174,6 @@ PEERS: dict[str, tuple[str, Learner]] = {
     BATCH: ("sklearn", liblinear),
     SGD: ("sklearn", sgd),
     VW: ("vowpalwabbit", vw),
-    BOOST: ("thresher", boosted),
 }
 """name -> (the package it needs, how it is run); every other name is that of a rule."""
 
