@@ -61,23 +61,22 @@ def _column(
 
 
 def _frontier(error: float, budget: int, scored: list[Scored]) -> Iterator[Reach]:
-    """The best commands within a budget of weights: chosen by training rows, and by looking at test rows."""
+    """The best commands within a budget of weights: chosen by training rows, and by looking at test rows.
+
+    The first of the former is the rule, too, that training rows would choose.
+    """
     for how, suffix in (("chosen on training rows", ""), ("best found when looking at test rows", BY_TEST)):
-        found = sorted(
-            (
-                (f.error, f.nonzero, choice.name, choice.command)
-                for choice, f in scored
-                if choice.table == f"{BUDGETS}{budget}{suffix}"
-            )
-        )
+        found = [(choice, f) for choice, f in scored if choice.table == f"{BUDGETS}{budget}{suffix}"]
         if not found:
             continue
-        rows = [(name, f"{e:.2%}", f"{nonzero:,}", command) for e, nonzero, name, command in found]
+        found.sort(key=lambda pair: pair[1].error if suffix else pair[0].judged)
         report.table(
             f"RCV1-CCAT with at most {budget:,} weights, {how}",
             ("", "test error", "non-zeros", "command"),
-            rows,
+            [(choice.name, f"{f.error:.2%}", f"{f.nonzero:,}", choice.command) for choice, f in found],
         )
-        e, nonzero, name, _ = found[0]
+        best, f = found[0]
         what = f"RCV1-CCAT, test error with at most {budget:,} weights, {how}"
-        yield Reach(what, f"<= {error:.1%}", f"{e:.2%} with {nonzero:,} ({name})", e <= error)
+        yield Reach(
+            what, f"<= {error:.1%}", f"{f.error:.2%} with {f.nonzero:,} ({best.name})", f.error <= error
+        )
