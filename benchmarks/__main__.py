@@ -10,14 +10,15 @@ from pathlib import Path
 from benchmarks import (
     accuracy,
     boosting,
+    comparison,
     growing,
     learning,
     parsing,
     passes,
     processes,
-    real,
     report,
     rules,
+    softmax,
     startup,
 )
 from benchmarks.report import Reach
@@ -33,7 +34,8 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
     "rules": rules.run,
     "boosting": boosting.run,
     "accuracy": accuracy.run,
-    "real": real.run,
+    "softmax": softmax.run,
+    "comparison": comparison.run,
 }
 LOADS = Path(__file__).parent.parent / "build" / "loads"
 

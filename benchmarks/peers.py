@@ -86,14 +86,18 @@ def vw(arguments: str) -> Sample:
     return python("-c", VW_ARGUMENTS, f"--quiet {arguments}")
 
 
-def vw_scored(train: Path, test: Path, options: str, folder: Path) -> Scored:
-    """Learn from text, then test the model without what only learning needs."""
+def vw_margins(train: Path, test: Path, options: str, folder: Path) -> tuple[Any, int, Sample]:
+    """Learn from text, then test the model without what only learning needs: predictions, non-zeros."""
     model, readable, predictions = folder / "vw.model", folder / "vw.txt", folder / "vw.predictions"
     sample = vw(f"-d {train} --loss_function logistic {options} -f {model} --predict_only_model")
     vw(f"-t -d {test} -i {model} -p {predictions} --readable_model {readable}")
     weights = re.findall(r"^\d+:(\S+)", readable.read_text(encoding="utf-8"), re.MULTILINE)
-    nonzero = sum(float(weight) != 0 for weight in weights)
-    margins = np.loadtxt(predictions, ndmin=1)
+    return np.loadtxt(predictions, ndmin=1), sum(float(weight) != 0 for weight in weights), sample
+
+
+def vw_scored(train: Path, test: Path, options: str, folder: Path) -> Scored:
+    """The test error of `vw_margins`."""
+    margins, nonzero, sample = vw_margins(train, test, options, folder)
     with open(test, "rb") as file:
         labels = np.array([float(line.split(b" ", 1)[0]) for line in file])
     return Scored(float(np.mean((margins > 0) != (labels > 0))), nonzero, sample)

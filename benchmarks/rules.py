@@ -18,10 +18,38 @@ LOSSES = {
     "perceptron": "perceptron",
     "averaged-perceptron": "perceptron",
 }
+FIRST_ORDER = 2.5
+# rule -> at most so many times the time of sgd
+GOALS = {
+    "truncated-gradient": FIRST_ORDER,
+    "rounding": FIRST_ORDER,
+    "subgradient": FIRST_ORDER,
+    "clipped-subgradient": FIRST_ORDER,
+    "stabilised": FIRST_ORDER,
+    "fobos": FIRST_ORDER,
+    "fobos-l2norm": FIRST_ORDER,
+    "fobos-linf": FIRST_ORDER,
+    "ft-fobos": FIRST_ORDER,
+    "cumulative": FIRST_ORDER,
+    "ft-cumulative": FIRST_ORDER,
+    "rda": FIRST_ORDER,
+    "l2-ball": FIRST_ORDER,
+    "pegasos": FIRST_ORDER,
+    "pa": FIRST_ORDER,
+    "pa-i": FIRST_ORDER,
+    "pa-ii": FIRST_ORDER,
+    "perceptron": FIRST_ORDER,
+    "averaged-perceptron": FIRST_ORDER,
+    "adagrad-fobos": 3.0,
+    "adagrad-rda": 3.0,
+    "ftrl": 3.0,
+    "arow": 3.0,
+    "l1-ball": 15.0,
+}
 
 
 def run(setting: Setting) -> list[Reach]:
-    """Measure and print; there is no goal to judge."""
+    """Measure, print, judge."""
     whole = in_memory(setting.rcv1like.train)
     chunks = slices(whole)
     names = [BASE, *sorted(set(REGISTRY["rule"]) - {BASE})]
@@ -33,4 +61,8 @@ def run(setting: Setting) -> list[Reach]:
         BASE,
         {"ns/nnz": whole.nnz},
     )
-    return []
+    judged = []
+    for name in sorted(set(GOALS) & set(found)):
+        value, text = report.ratio(found, name, BASE)
+        judged.append(Reach(f"{name} : {BASE}", f"<= {GOALS[name]:g}", text, value <= GOALS[name]))
+    return judged

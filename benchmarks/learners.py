@@ -1,0 +1,184 @@
+"""Learners that a command describes, each trained and tested in memory on a `Split`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import peers
+from benchmarks.tasks import Split
+from thresher.data import Chunk
+from thresher.learning import api
+from thresher.learning.head import Outputs
+from thresher.learning.metrics import auc
+from thresher.learning.model import DivergedError
+
+UNKNOWN = float("nan")
+BATCH, SGD, VW = "LIBLINEAR, L1 logistic", "scikit-learn, SGDClassifier", "Vowpal Wabbit"
+
+
+class Figures(NamedTuple):
+    """On the test part of a split: error (a share), non-zero weights, AUC, mean logistic loss."""
+
+    error: float
+    nonzero: int
+    auc: float = UNKNOWN
+    loss: float = UNKNOWN
+
+    def badness(self, judge: str) -> float:
+        """What to make small."""
+        return self.error if judge == "error" else 1 - self.auc
+
+
+FAILED = Figures(1.0, 0, 0.0)
+
+
+def mean(found: Sequence[Figures]) -> Figures:
+    """Of each figure."""
+    error, nonzero, area, loss = np.mean(found, axis=0).tolist()
+    return Figures(error, round(nonzero), area, loss)
+
+
+def figures(test: Chunk, outputs: str, margins: NDArray[Any], nonzero: int, probable: bool) -> Figures:
+    """Of margins ``(n,)`` or ``(n, classes)``; the loss only where they are `probable` to be log-odds."""
+    if margins.ndim > 1:
+        classes = np.argmax(margins, axis=1) + Outputs.of(outputs).low
+        return Figures(float(np.mean(classes != test.labels)), nonzero)
+    positive = test.labels > 0
+    loss = float(np.mean(np.logaddexp(0, np.where(positive, -margins, margins)))) if probable else UNKNOWN
+    area = auc(margins, positive, np.ones(len(margins)))
+    return Figures(
+        float(np.mean((margins > 0) != positive)), nonzero, UNKNOWN if area is None else area, loss
+    )
+
+
+def options(command: str) -> dict[str, str]:
+    """``--rule sgd --rate constant:1`` by name."""
+    words = command.split()
+    return {name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2], strict=True)}
+
+
+def thresher(split: Split, command: str, passes: int) -> Figures:
+    """``thresher train`` with these options; several passes take the rows in an order each."""
+    outputs = split.task.outputs
+    loss = "logistic" if outputs == "one" else "softmax"
+    chosen: dict[str, Any] = {
+        "loss": loss,
+        "passes": passes,
+        "order": "every" if passes > 1 else "as-is",
+        **options(command),
+    }
+    chosen["passes"] = int(chosen["passes"])
+    try:
+        model = api.train(split.train, outputs=outputs, **chosen)
+    except DivergedError:
+        return FAILED
+    margins = model.predict(split.test)
+    if not np.isfinite(margins).all():
+        return FAILED
+    return figures(split.test, outputs, margins, model.nonzero, chosen["loss"] == "logistic")
+
+
+def liblinear(split: Split, command: str, passes: int) -> Figures:
+    """L1 logistic regression by scikit-learn's LIBLINEAR, to convergence; one class against the rest."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+
+    del passes
+    matrix, test = _matrices(split)
+    model: Any = LogisticRegression(
+        l1_ratio=1, solver="liblinear", C=float(options(command)["C"]), tol=1e-3, random_state=0
+    )
+    if split.task.outputs != "one":
+        model = OneVsRestClassifier(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it did not converge to `tol` in its 100 rounds
+        model.fit(matrix, split.train.labels)
+    found = model.estimators_ if split.task.outputs != "one" else [model]
+    nonzero = sum(int(np.count_nonzero(one.coef_)) for one in found)
+    return figures(split.test, split.task.outputs, model.decision_function(test), nonzero, True)
+
+
+def sgd(split: Split, command: str, passes: int) -> Figures:
+    """scikit-learn's SGDClassifier, which shuffles rows for every pass; one class against the rest."""
+    from sklearn.linear_model import SGDClassifier
+
+    matrix, test = _matrices(split)
+    chosen = options(command)
+    model = SGDClassifier(
+        loss=chosen["loss"],
+        penalty=chosen["penalty"],
+        alpha=float(chosen["alpha"]),
+        max_iter=passes,
+        tol=None,
+        random_state=0,
+    )
+    model.fit(matrix, split.train.labels)
+    nonzero, margins = int(np.count_nonzero(model.coef_)), model.decision_function(test)
+    return figures(split.test, split.task.outputs, margins, nonzero, chosen["loss"] == "log_loss")
+
+
+def vw(split: Split, command: str, passes: int) -> Figures:
+    """Vowpal Wabbit in a process of its own; one class against the rest."""
+    outputs = Outputs.of(split.task.outputs)
+    keys = int(max(split.train.keys.max(), split.test.keys.max())) + 1
+    if outputs.kind == "classes":
+        command += f" --oaa {outputs.high}"
+        keys <<= (outputs.high - 1).bit_length()  # so many weights lie side by side
+    bits = keys.bit_length()
+    command += f" -b {bits}"
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        if passes > 1:
+            command += f" --passes {passes} --holdout_off --cache_file {folder / 'cache'}"
+        train, test = folder / "train.vw", folder / "test.vw"
+        for path, text in zip((train, test), _vw_texts(split), strict=True):
+            path.write_bytes(text)
+        margins, nonzero, _ = peers.vw_margins(train, test, command, folder)
+    if outputs.kind == "classes":  # it tells the class alone
+        margins = margins[:, np.newaxis] == np.arange(outputs.low, outputs.high + 1)
+    return figures(split.test, split.task.outputs, margins, nonzero, True)
+
+
+@lru_cache(maxsize=4)
+def _matrices(split: Split) -> tuple[Any, Any]:
+    columns = int(max(split.train.keys.max(), split.test.keys.max())) + 1
+    return tuple(peers.csr(part, np.float64, columns) for part in (split.train, split.test))
+
+
+@lru_cache(maxsize=4)
+def _vw_texts(split: Split) -> tuple[bytes, ...]:
+    return tuple(_vw_text(part) for part in (split.train, split.test))
+
+
+def _vw_text(chunk: Chunk) -> bytes:
+    """The rows as Vowpal Wabbit reads them."""
+    ends = chunk.indptr.tolist()
+    pairs = [f"{k}:{v:.7g}" for k, v in zip(chunk.keys.tolist(), chunk.values.tolist(), strict=True)]
+    rows = (
+        f"{label:.0f} | {' '.join(pairs[lo:hi])}\n"
+        for label, lo, hi in zip(chunk.labels.tolist(), ends, ends[1:], strict=False)
+    )
+    return "".join(rows).encode()
+
+
+Learner = Callable[[Split, str, int], Figures]
+PEERS: dict[str, tuple[str, Learner]] = {
+    BATCH: ("sklearn", liblinear),
+    SGD: ("sklearn", sgd),
+    VW: ("vowpalwabbit", vw),
+}
+"""name -> (the package it needs, how it is run); every other name is that of a rule."""
+
+
+def learner(name: str) -> Learner | None:
+    """How `name` learns; None for a peer that is not installed."""
+    package, run = PEERS.get(name, ("thresher", thresher))
+    return run if peers.installed(package) else None
