@@ -17,7 +17,9 @@ LOSSES = {
     "arow": "hinge",
     "perceptron": "perceptron",
     "averaged-perceptron": "perceptron",
+    "simplex": "wealth",
 }
+SPECS = {"simplex": "simplex:features=50000"}
 FIRST_ORDER = 2.5
 # rule -> at most so many times the time of sgd
 GOALS = {
@@ -28,7 +30,6 @@ GOALS = {
     "stabilised": FIRST_ORDER,
     "fobos": FIRST_ORDER,
     "fobos-l2norm": FIRST_ORDER,
-    "fobos-linf": FIRST_ORDER,
     "ft-fobos": FIRST_ORDER,
     "cumulative": FIRST_ORDER,
     "ft-cumulative": FIRST_ORDER,
@@ -45,6 +46,7 @@ GOALS = {
     "ftrl": 3.0,
     "arow": 3.0,
     "l1-ball": 15.0,
+    "fobos-linf": 15.0,
 }
 
 
@@ -53,7 +55,7 @@ def run(setting: Setting) -> list[Reach]:
     whole = in_memory(setting.rcv1like.train)
     chunks = slices(whole)
     names = [BASE, *sorted(set(REGISTRY["rule"]) - {BASE})]
-    contenders = {name: one_pass(chunks, name, LOSSES.get(name, "logistic")) for name in names}
+    contenders = {name: one_pass(chunks, SPECS.get(name, name), LOSSES.get(name, "logistic")) for name in names}
     found = setting.in_turn(contenders, warm=names)
     report.times(
         "every rule in memory: direct store, float32 unless the rule asks for more, defaults, its own loss",
