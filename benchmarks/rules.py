@@ -55,7 +55,9 @@ def run(setting: Setting) -> list[Reach]:
     whole = in_memory(setting.rcv1like.train)
     chunks = slices(whole)
     names = [BASE, *sorted(set(REGISTRY["rule"]) - {BASE})]
-    contenders = {name: one_pass(chunks, SPECS.get(name, name), LOSSES.get(name, "logistic")) for name in names}
+    contenders = {
+        name: one_pass(chunks, SPECS.get(name, name), LOSSES.get(name, "logistic")) for name in names
+    }
     found = setting.in_turn(contenders, warm=names)
     report.times(
         "every rule in memory: direct store, float32 unless the rule asks for more, defaults, its own loss",

@@ -133,7 +133,7 @@ class Normalized(Oracle):
 
     def meet(self, w: Vector, x: Vector) -> Vector:
         self.before[:] = w
-        self.x[:] = np.abs(x)
+        self.x[:] = np.where(self.mask > 0, np.abs(x), 1.0)
         larger = self.x > self.s
         ratio = np.where(larger, self.s / np.where(larger, self.x, 1.0), 1.0)
         return w * ratio if self.rule.adaptive else w * ratio * ratio

@@ -122,7 +122,7 @@ def test_a_list_of_rules_is_short_and_a_page_tells_limits(thresher: Thresher) ->
 @pytest.mark.parametrize(
     ("command", "hint"),
     [
-        ("rules fobo", "no rule is called 'fobo'; did you mean fobos?"),
+        ("rules fobo", "no rule is called 'fobo'; did you mean fobos"),
         ("losses hing", "no loss is called 'hing'; did you mean hinge"),
         ("rates konstant", "no rate is called 'konstant'; did you mean constant?"),
     ],

@@ -66,7 +66,7 @@ class Readout:
 
     def heaviest(self, top: int | None = None) -> list[tuple[int, int, Any]]:
         """Key, output and weight of the non-zero weights, largest magnitude first, then by key and output."""
-        table = self.weights.reshape(len(self.keys), -1)
+        table = self.weights.reshape(len(self.keys), self.head.count)
         rows, columns = np.nonzero(table)
         values = table[rows, columns]
         order = np.lexsort((columns, self.keys[rows], -np.abs(values)))[:top]
