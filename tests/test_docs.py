@@ -22,7 +22,8 @@ def test_a_page_is_its_docstring_and_an_example(name: str) -> None:
     figures = text.removeprefix(head).removesuffix("```\n")
     found = {line[:22].rstrip(): line[22:].strip() for line in figures.splitlines()}
     assert list(found)[:5] == ["examples", "passes", "progressive loss", "nonzero", "features seen"]
-    assert "holdout loss" in found and {"holdout error", "holdout rmse"} & set(found)
+    assert "holdout loss" in found
+    assert {"holdout error", "holdout rmse"} & set(found)
     assert int(found["nonzero"].replace(",", "")) > 0
 
 
