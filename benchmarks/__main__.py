@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks import (
     accuracy,
+    ball,
     boosting,
     comparison,
     growing,
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
     "startup": startup.run,
     "growing": growing.run,
     "rules": rules.run,
+    "ball": ball.run,
     "boosting": boosting.run,
     "accuracy": accuracy.run,
     "softmax": softmax.run,

@@ -129,7 +129,18 @@ def _first_output(seed: int) -> Stream:
     return data
 
 
-@pytest.mark.parametrize("spec", [*FIRST, *GROUPS[::3]])
+# each kind of state and clock: rows that stand still or owe, a clock an output, common scales, heaps, stacks
+COMPILED = [
+    settings_of(name)[0]
+    for name in (
+        *("sgd", "ftrl", "truncated-gradient", "fobos", "rda", "adagrad-fobos", "coin", "ft-fobos"),
+        *("pa", "arow", "cw", "pegasos", "fobos-l2norm", "normalized", "averaged-perceptron"),
+        *("l1-ball", "fobos-linf", "simplex", "eg"),
+    )
+]
+
+
+@pytest.mark.parametrize("spec", [*COMPILED, *GROUPS[::3]])
 def test_compiled_loops_are_eager(spec: str) -> None:
     data = stream_for("softmax", "classes", seed=5, rows=300)
     check(model_of(spec, "softmax", "classes:3", dtype="float32"), data, 1e-4)
