@@ -200,19 +200,11 @@ def test_an_averaged_model_from_training_to_evaluation(thresher: Thresher) -> No
     assert thresher("train train.svm -m n --rule subgradient --average").status == 2
 
 
-def test_a_resumed_run_goes_on_averaging(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    command = "train train.svm -m m --rule fobos:l1=1e-3 --average -q"
-    assert thresher(command).status == 0
-    whole = Path("m").read_bytes()
-    with monkeypatch.context() as patch:
-        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
-        assert thresher(f"{command} --checkpoint-every 150").status == 1
-    assert thresher("train train.svm -m m -q --resume").status == 0
-    assert Path("m").read_bytes() == whole
-
-
-def test_a_resumed_run_keeps_its_order(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    command = "train train.svm -m m --order buffer:50 --seed 3 -q"
+@pytest.mark.parametrize("options", ["--rule fobos:l1=1e-3 --average", "--order buffer:50 --seed 3"])
+def test_a_resumed_run_keeps_its_options(
+    thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str
+) -> None:
+    command = f"train train.svm -m m {options} -q"
     assert thresher(command).status == 0
     whole = Path("m").read_bytes()
     with monkeypatch.context() as patch:

@@ -122,7 +122,7 @@ BAD = [
     ("  yes", "binary", 3, "a number as label", "'yes'"),
     ("nan 1:1", "real", 1, "a finite number as label", "'nan'"),
     ("1e99 1:1", "real", 1, "a finite label (float32)", "'1e99'"),
-    ("2 1:1", "binary", 1, "a label -1, 0 or 1", "'2'"),
+    ("2 1:1", "binary", 1, "a label -1, 0 or 1 (of more classes: outputs classes:LO-HI)", "'2'"),
     ("-0.5 1:1", "nonnegative", 1, "a label that is not negative", "'-0.5'"),
     ("1x 1:1", "binary", 2, "a space or ':' after the label", "'x'"),
     ("1: 1:1", "binary", 3, "a number as importance weight after ':'", "a blank"),

@@ -201,8 +201,7 @@ def keep(S, keys, kept, j):
     """Move row j up to the place `kept`."""
     if kept != j:
         keys[kept] = keys[j]
-        for k in range(S.shape[1]):
-            S[kept, k] = S[j, k]
+        S[kept] = S[j]
 
 
 @scalar

@@ -31,7 +31,7 @@ from thresher.engine.jit import (
     values_slopes,
     weight,
 )
-from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, end_example
+from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, end_example, keep
 
 PULL, LOSS, MOVED = range(
     3
@@ -56,12 +56,17 @@ def note(tally, importance, value, margins):
     tally[LAST_MARGIN], tally[LAST_HEAVIEST] = margins[0], heaviest(margins)
 
 
+@scalar
+def moment(narrow, S, clocks, k):
+    """The clock of output k, its own or the one that all share, as `now`."""
+    return snapshot(narrow, clocks[min(k, clocks.shape[0] - 1)], S)
+
+
 @helper
 def read_row(narrow, S, row, clocks, out):
     """Settled weights of one feature for all outputs."""
     for k in range(out.size):
-        now = snapshot(narrow, clocks[min(k, clocks.shape[0] - 1)], S)
-        out[k] = weight(narrow, S[:, :, k], row, now)
+        out[k] = weight(narrow, S[:, :, k], row, moment(narrow, S, clocks, k))
     couple(narrow, S[row].T, out, snapshot(narrow, clocks[0], S))
 
 
@@ -194,7 +199,7 @@ def step_output(rule, narrow, free, free_narrow, S, clock, B, bclock, k, touched
 
 @helper
 def finish_batch(rule, narrow, free, free_narrow, S, clocks, B, bclocks, touched, count, held, gradients,
- bias, sums, slopes, importance):  # fmt: skip
+                 bias, sums, slopes, importance):  # fmt: skip
     """Step every output, then move the clocks on."""
     last = clocks.shape[0] - 1
     for k in range(S.shape[2]):
@@ -229,7 +234,7 @@ def margins_of(narrow, S, clocks, rows, values, begin, end, own, margins, seen):
         x = S.dtype.type(values[p])
         read_row(narrow, S, rows[p], clocks, own)
         for k in range(margins.size):
-            now = snapshot(narrow, clocks[min(k, clocks.shape[0] - 1)], S)
+            now = moment(narrow, S, clocks, k)
             margins[k] += float(meet(narrow, S[:, :, k], rows[p], own[k], x, now)) * float(x)
 
 
@@ -287,8 +292,7 @@ def read_shown(narrow, S, row, clocks, out):
     """Weights of one feature for all outputs as they are read."""
     read_row(narrow, S, row, clocks, out)
     for k in range(out.size):
-        now = snapshot(narrow, clocks[min(k, clocks.shape[0] - 1)], S)
-        out[k] = shown(narrow, S[:, :, k], row, out[k], now)
+        out[k] = shown(narrow, S[:, :, k], row, out[k], moment(narrow, S, clocks, k))
 
 
 @kernel
@@ -339,9 +343,7 @@ def sweep_outputs(narrow, S, clocks, keys, first, count):
             live |= not idle(narrow, S[:, :, k], j, held[k])
         if not live:
             continue
-        if kept != j:
-            keys[kept] = keys[j]
-            S[kept] = S[j]
+        keep(S, keys, kept, j)
         kept += 1
     for j in range(kept, count):
         S[j] = 0.0

@@ -15,7 +15,6 @@ from thresher.engine import kernels, outputs
 
 F64 = NDArray[np.float64]
 Output = Literal["margin", "probability", "label"]
-OUTPUTS: tuple[Output, ...] = ("margin", "probability", "label")
 
 
 class Outputs(NamedTuple):

@@ -16,6 +16,7 @@ from thresher.engine.stores import Resolved, Store, make_store
 from thresher.learning.head import F64, Head, read_only
 
 Array = NDArray[Any]
+F32 = NDArray[np.float32]
 _RING = 1 << 14  # examples between two visits of all rows of an averaged model
 
 
@@ -104,10 +105,14 @@ class OneLoop(Loop):
         super().__init__(head, rule, dtype, store, seed, ())
         self._learn = self.learner.for_parts(head.loss, rule, self.free)
 
-    def learn(self, resolved: Resolved, chunk: Chunk, lo: int, longest: int) -> int:
+    def targets(self, chunk: Chunk) -> F32:
+        """What the loss reads of each row."""
+        return chunk.labels
+
+    def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
         """Learn the examples lo..resolved.hi-1; the first that was not."""
-        limits = (read_only(chunk.weights), lo, resolved.hi, longest, *self._rings())
-        return self._learn_with(self._learn, self.head.loss, resolved, chunk.labels, *limits)
+        limits = (read_only(weights), lo, resolved.hi, longest, *self._rings())
+        return self._learn_with(self._learn, self.head.loss, resolved, targets, *limits)
 
     def _rings(self) -> tuple[Array, ...]:
         """What the loop remembers beside rows and clocks."""
@@ -171,15 +176,19 @@ class ManyLoop(Loop):
         learn = outputs.learn_together if self._together else outputs.learn_batches
         self._learn = learn.for_parts(head.joint, rule, self.free)
 
-    def learn(self, resolved: Resolved, chunk: Chunk, lo: int, longest: int) -> int:
+    def targets(self, chunk: Chunk) -> F32:
+        """What the joint loss reads of each row."""
+        return self.head.targets(chunk)
+
+    def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
         """Learn lo..resolved.hi-1 in batches, of which the last may be short; the first left over."""
         room: tuple[Any, ...] = (longest,)
         if not self._together:
             if len(self._places) < len(self.store.S):
                 self._places = np.zeros(len(self.store.S), np.int64)
             room = self.batch, self._places
-        limits = (read_only(chunk.weights), lo, resolved.hi, *room)
-        return self._learn_with(self._learn, self.head.joint, resolved, self.head.targets(chunk), *limits)
+        limits = (read_only(weights), lo, resolved.hi, *room)
+        return self._learn_with(self._learn, self.head.joint, resolved, targets, *limits)
 
 
 def make_loop(

@@ -106,7 +106,7 @@ class Model:
             labels = chunk.labels if chunk.targets is None else chunk.targets
             self.lowest_label = min(self.lowest_label, float(labels[lo:stop].min()))
         if self.batch == 1:
-            self._learn(chunk, lo, stop)
+            self._learn(chunk.rows(lo, stop))
             return
         if len(self._pending):
             missing = min(self.batch - len(self._pending), stop - lo)
@@ -115,23 +115,27 @@ class Model:
             if len(self._pending) == self.batch:
                 self.finish()
         whole = stop - (stop - lo) % self.batch
-        self._learn(chunk, lo, whole)
+        self._learn(chunk.rows(lo, whole))
         if whole < stop:
             self._pending = concat([chunk.rows(whole, stop)])
 
     def finish(self) -> None:
         """Learn the examples of a batch that is not full as a smaller one."""
         waiting, self._pending = self._pending, concat([])
-        self._learn(waiting, 0, len(waiting))
+        self._learn(waiting)
 
-    def _learn(self, chunk: Chunk, lo: int, stop: int) -> None:
+    def _learn(self, chunk: Chunk) -> None:
         if chunk.nnz > self._rows.size:
             self._rows = np.empty(chunk.nnz, np.uint32)
-        longest = int(np.diff(chunk.indptr[lo : stop + 1]).max(initial=0))
-        while lo < stop:
-            lo = self._learn_piece(chunk, lo, stop, longest)
+        if not len(chunk):
+            return
+        targets, longest = self._loop.targets(chunk), int(np.diff(chunk.indptr).max())
+        lo = 0
+        while lo < len(chunk):
+            lo = self._learn_piece(chunk, targets, lo, longest)
 
-    def _learn_piece(self, chunk: Chunk, lo: int, stop: int, longest: int) -> int:
+    def _learn_piece(self, chunk: Chunk, targets: NDArray[np.float32], lo: int, longest: int) -> int:
+        stop = len(chunk)
         indptr, keys, values = (read_only(a) for a in (chunk.indptr, chunk.keys, chunk.values))
         hi = int(np.searchsorted(indptr, indptr[lo] + _PIECE, side="right")) - 1
         hi = min(lo + max((hi - lo) // self.batch, 1) * self.batch, stop)
@@ -141,7 +145,7 @@ class Model:
             resolved = resolved._replace(hi=lo + (fits - lo) // self.batch * self.batch)
         if self.batch > 1 or self._loop.store.S.ndim > 2:
             self._store.extend(keys[indptr[lo] : indptr[hi]])
-        done = self._loop.learn(resolved, chunk, lo, longest)
+        done = self._loop.learn(resolved, targets, chunk.weights, lo, longest)
         self._learned += done - lo
         last = min(done + self.batch, stop)
         if done < resolved.hi and not self._store.extend(keys[indptr[done] : indptr[last]]):

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from thresher.engine.jit import at
 from thresher.engine.registry import part
 from thresher.parts.prox import norm_with, receive
 from thresher.parts.rates import InverseSqrt
+from thresher.parts.rules.cumulative import Cumulative
 
 
 @part("rule")
@@ -36,19 +34,10 @@ class FtCumulative(NamedTuple):
     p: float = 2.0
     cap: float = math.inf
     SLOTS = ("w", "taken", "h")
-    CLOCK = ("t", "eta", "due", "due_next")
-    DRIFTS = ()
-    PENALTIES = ("l1",)
+    CLOCK, DRIFTS, PENALTIES = Cumulative.CLOCK, Cumulative.DRIFTS, Cumulative.PENALTIES
     LIMITS = {"p": ">= 1, inf included"}
     DTYPE = "float64"
-
-    def clock0(self):
-        """T, eta_t, u before this example and with it."""
-        return np.array([1.0, self.rate.at(1.0), 0.0, self.rate.at(1.0) * self.l1])
-
-    def weight(self, S, j, now):
-        """Weight of row j as it was left."""
-        return S[j, 0]
+    clock0, weight, tick = Cumulative.clock0, Cumulative.weight, Cumulative.tick
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step, counted in h, then all of the penalty that is due."""
@@ -59,13 +48,6 @@ class FtCumulative(NamedTuple):
         moved = w - move
         S[j, 0] = receive(moved, S[j, 1], now[3] * min(S[j, 2], self.cap))
         S[j, 1] += S[j, 0] - moved
-
-    def tick(self, clock):
-        """One more penalty for all."""
-        clock[2] = clock[3]
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
-        clock[3] += clock[1] * self.l1
 
     def shown(self, S, j, w, now):
         """The weight once it has had its whole penalty."""

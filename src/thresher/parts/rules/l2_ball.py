@@ -10,8 +10,9 @@ import numpy as np
 from thresher.engine.jit import at
 from thresher.engine.registry import part
 from thresher.parts.rates import InverseSqrt
+from thresher.parts.rules.pegasos import Pegasos
 from thresher.parts.rules.sgd import Sgd
-from thresher.parts.scale import fold, norm2_after
+from thresher.parts.scale import norm2_after
 
 
 @part("rule")
@@ -35,6 +36,8 @@ class L2Ball(NamedTuple):
     CLOCK = ("t", "scale", "norm2", "stretched", "eta")
     DRIFTS = ("scale",)
     LIMITS = {"radius": "> 0"}
+    weight, gauge, step, renorm = Pegasos.weight, Pegasos.gauge, Pegasos.step, Pegasos.renorm
+    drift, area, idle = Pegasos.drift, Pegasos.area, Pegasos.idle
 
     def intercept(self):
         """The same gradient steps, not projected."""
@@ -45,23 +48,11 @@ class L2Ball(NamedTuple):
         eta = self.rate.at(1.0)
         return np.array([1.0, 1.0, 0.0, eta, eta])
 
-    def weight(self, S, j, now):
-        """Settled weight of row j."""
-        return S[j, 0] * now[1]
-
-    def gauge(self, S, j, x, now):
-        """|x|^2, for the norm."""
-        return x * x
-
     def gain(self, margin, value, slope, size, clock):
         """Foresee the norm after the step."""
         clock[2] = norm2_after(clock[2], margin, size, clock[4] * slope)
         clock[3] = clock[4] / clock[1]
         return slope
-
-    def step(self, S, j, w, x, slope, now):
-        """The gradient step, in units of the scale."""
-        S[j, 0] -= now[3] * slope * x
 
     def tick(self, clock):
         """Onto the ball."""
@@ -70,19 +61,3 @@ class L2Ball(NamedTuple):
             clock[2] = self.radius * self.radius
         clock[0] += 1.0
         clock[4] = at(self.rate, clock[0])
-
-    def renorm(self, clock):
-        """Keep the scale in range."""
-        return fold(clock, 1)
-
-    def drift(self, clock, out):
-        """The scale."""
-        out[0] = clock[1]
-
-    def area(self, S, j, n, sums, now):
-        """Proportional to the scale."""
-        return S[j, 0] * sums[0]
-
-    def idle(self, S, j, w):
-        """A zero weight is all there is."""
-        return w == 0.0
