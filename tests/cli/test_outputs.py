@@ -132,7 +132,7 @@ WRONG = [
     ("lists", "--outputs labels:4-6", 1, "expected a class from 4 to 6 as label, found '3'"),
     ("lists", "--outputs values:2 --loss squared", 1, "expected 2 labels with ',' between them, found"),
     ("values", "--outputs labels:3-6", 1, "values.svm:1:1: expected a class from 3 to 6 as label, found"),
-    ("values", "--outputs values:4", 1, "values.svm:1:1: expected a label -1, 0 or 1 (of more classes: outputs"),
+    ("values", "--outputs values:4", 1, "values.svm:1:1: expected a label -1, 0 or 1 (of more classes:"),
     ("values", "--outputs values:5 --loss squared", 1, "expected 5 labels with ',' between them"),
     ("values", "--loss squared", 1, "expected one label (lists are for outputs labels:LO-HI"),
     ("classes", "--outputs values:4 --loss squared", 1, "classes.svm:1:2: expected 4 labels with"),
