@@ -22,6 +22,9 @@ from thresher.engine.folders import cache_folder
 _HOT = ("engine", "parts", "data", "batch")  # the wings that hold compiled code
 OPTIONS: Any = {"error_model": "numpy"}
 _config: Any = numba.config  # its settings are made at run time
+if "NUMBA_OPT" not in os.environ:
+    # Below this level reference counts go only after loops were vectorised, and keep them from being so.
+    _config.OPT = type(_config.OPT)("max")
 
 
 def _package_sources() -> list[Path]:

@@ -65,9 +65,14 @@ def moment(narrow, S, clocks, k):
 @helper
 def read_row(narrow, S, row, clocks, out):
     """Settled weights of one feature for all outputs."""
-    for k in range(out.size):
-        out[k] = weight(narrow, S[:, :, k], row, moment(narrow, S, clocks, k))
-    couple(narrow, S[row].T, out, snapshot(narrow, clocks[0], S))
+    T, now = S[row].T, snapshot(narrow, clocks[0], S)
+    if clocks.shape[0] < out.size:
+        for k in range(out.size):
+            out[k] = weight(narrow, T, k, now)
+    else:
+        for k in range(out.size):
+            out[k] = weight(narrow, S[:, :, k], row, snapshot(narrow, clocks[k], S))
+    couple(narrow, T, out, now)
 
 
 @scalar
@@ -79,12 +84,14 @@ def weigh(narrow, S, now, rows, values, begin, end, held, margins, seen):
         if seen.size > 0:
             seen[rows[p]] = 1
         T, own, x = S[rows[p]].T, held[p - begin], S.dtype.type(values[p])
+        if grouped(narrow):
+            for k in range(margins.size):
+                own[k] = weight(narrow, T, k, now)
+            couple(narrow, T, own, now)
         for k in range(margins.size):
-            own[k] = weight(narrow, T, k, now)
-        couple(narrow, T, own, now)
-        for k in range(margins.size):
-            own[k] = meet(narrow, T, k, own[k], x, now)
-            margins[k] += own[k] * x
+            w = meet(narrow, T, k, own[k] if grouped(narrow) else weight(narrow, T, k, now), x, now)
+            own[k] = w
+            margins[k] += w * x
 
 
 @scalar
@@ -92,9 +99,9 @@ def step_rows(narrow, S, now, rows, values, begin, end, held, slopes, active, co
     """Step the outputs ``active[:count]`` of an example's rows; all of a group, if any."""
     if count == slopes.size or (count > 0 and grouped(narrow)):
         for p in range(begin, end):
-            T, own = S[rows[p]].T, held[p - begin]
+            T, own, x = S[rows[p]].T, held[p - begin], S.dtype.type(values[p])
             for k in range(slopes.size):
-                step(narrow, T, k, own[k], values[p], slopes[k], now)
+                step(narrow, T, k, own[k], x, slopes[k], now)
     elif count > 0:
         for p in range(begin, end):
             T, own = S[rows[p]].T, held[p - begin]

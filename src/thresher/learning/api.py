@@ -72,7 +72,7 @@ def train(
     domain = model.head.domain
     source = as_source(data, domain, on_error=on_error, threads=threads)
     held = None if holdout is None else as_source(holdout, domain, threads=threads)
-    plan = Plan(passes=passes, holdout_every=holdout_every, patience=patience)
+    plan = Plan(passes, None, holdout_every=holdout_every, patience=patience)
     shuffling = make_order(order, seed)
     passes_of = Passes(source, shuffling.reads(passes), cached=cache and hasattr(source, "identity"))
     Trainer(model, passes_of.first, plan, reread=passes_of.later, order=shuffling, holdout=held).run()

@@ -25,8 +25,8 @@ class Plan:
     """How to train, apart from the model and the data."""
 
     passes: int = 1
-    report_every: int = 0
-    """examples between lines of the table; 0: lines at 1, 2, 4, 8, ..."""
+    report_every: int | None = 0
+    """examples between lines of the table; 0: lines at 1, 2, 4, 8, ...; None: no table"""
     holdout_every: int = 0
     """hold out every N-th example of the stream; 0: none"""
     patience: int = 0
@@ -159,9 +159,10 @@ class Trainer:
             self.save_checkpoint()
 
     def _tell(self) -> None:
-        """A line of the table, unless there was nothing since the last."""
+        """A line of the table, unless there was nothing since the last, or no table is kept."""
         model, tally = self.model, self.model.tally
-        if self.table and self.table[-1].examples == model.examples:
+        unchanged = bool(self.table) and self.table[-1].examples == model.examples
+        if unchanged or self.plan.report_every is None:
             return
         seconds = time.perf_counter() - self._begun
         row = Row(

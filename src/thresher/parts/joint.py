@@ -45,11 +45,12 @@ class Softmax(NamedTuple):
         """Loss, shares and slopes; no exponential overflows."""
         top, total, target = margins.max(), 0.0, int(y[0])
         for k in range(margins.size):
-            total += math.exp(margins[k] - top)
+            values[k] = math.exp(margins[k] - top)
+            total += values[k]
         spread = self.smoothing / margins.size
         value = math.log(total) + top - (1.0 - self.smoothing) * margins[target]
         for k in range(margins.size):
-            slopes[k] = math.exp(margins[k] - top) / total - spread
+            slopes[k] = values[k] / total - spread
             value -= spread * margins[k]
         slopes[target] -= 1.0 - self.smoothing
         return _share(value, slopes, values)
