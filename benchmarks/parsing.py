@@ -11,6 +11,7 @@ from benchmarks.measure import Sample, timed
 from benchmarks.report import Reach
 from benchmarks.setting import Setting
 from thresher.data import open_source
+from thresher.data.layout import Layout
 from thresher.data.sources.blocks import BLOCK_BYTES, BlockReader, TextBuffer
 from thresher.data.sources.parsed import Arenas
 from thresher.data.sources.svmlight import SvmlightParser
@@ -27,7 +28,7 @@ def source_pass(path: Path, threads: int) -> None:
 
 def parser_alone(path: Path) -> Sample:
     """Seconds in the parser only; reading each block before it is not counted."""
-    blocks, parser = BlockReader([str(path)]), SvmlightParser("binary", "fail", Arenas(4))
+    blocks, parser = BlockReader([str(path)]), SvmlightParser(Layout(), "binary", "fail", Arenas(4))
     buffer, wall, cpu = TextBuffer(BLOCK_BYTES), 0.0, 0.0
     while (block := blocks.fill(buffer)) is not None:
         begun = time.perf_counter(), time.process_time()

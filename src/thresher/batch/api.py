@@ -14,6 +14,7 @@ from thresher import parts
 from thresher._version import __version__
 from thresher.batch.csc import Columns, columns_of
 from thresher.batch.solve import Plan, Round, Solver, loss_of
+from thresher.data.layout import Layout
 from thresher.learning import modelfile
 from thresher.learning.api import Data, as_source
 from thresher.learning.head import Head
@@ -80,6 +81,7 @@ class Boosted(Readout):
             "nonzero": len(self.keys),
             "features_seen": solution.features_seen,
             "lowest_label": self.lowest_label,
+            "layout": modelfile.noted(self.layout),
         }
         modelfile.write(path, header, modelfile.weights_of(self))
 
@@ -97,6 +99,7 @@ def boost(
     seed: int = 0,
     on_error: str = "fail",
     threads: int | None = None,
+    layout: Layout | None = None,
     tell: Callable[[Round], None] = lambda _: None,
 ) -> Boosted:
     """Minimise sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2 by coordinate descent.
@@ -105,8 +108,8 @@ def boost(
     ``exponential`` (AdaBoost's) or ``logistic``; `order` is ``random`` (one feature after the other,
     by `seed`), ``cyclic`` or ``parallel`` (all at once). Solving stops when the largest violation of the
     conditions of optimality is `tolerance` times the l1 that would leave no feature, or after `rounds`
-    looks at all features. The result does not depend on `threads`. `data` and `on_error` are those of
-    `train`; `tell` hears of every round. Raises ValueError, `SpecError` and `DataError`.
+    looks at all features. The result does not depend on `threads`. `data`, `layout` and `on_error` are those
+    of `train`; `tell` hears of every round. Raises ValueError, `SpecError` and `DataError`.
 
     >>> model = boost("examples/data/rcv1_train2000.dat.gz", l1=10.0)
     >>> model.solution.converged, len(model.keys) < 50
@@ -117,8 +120,10 @@ def boost(
     begun = time.perf_counter()
     part = loss_of(loss)
     plan = Plan(l1, l2, order, tolerance, rounds, seed, threads or default_threads())
-    source = as_source(data, part.DOMAIN, on_error=on_error, threads=threads)
-    return solved(columns_of(source, intercept), part, plan, begun, tell)
+    source = as_source(data, part.DOMAIN, on_error=on_error, threads=threads, layout=layout)
+    found = solved(columns_of(source, intercept), part, plan, begun, tell)
+    found.layout = source.layout
+    return found
 
 
 def solved(columns: Columns, loss: Any, plan: Plan, begun: float, tell: Callable[[Round], None]) -> Boosted:

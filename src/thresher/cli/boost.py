@@ -34,6 +34,7 @@ def command(
     rounds: o.Rounds = 1000,
     intercept: o.Intercept = True,
     seed: o.Seed = 0,
+    form: options.Format = None,
     on_error: options.OnError = "fail",
     threads: o.Threads = None,
     quiet: t.Quiet = False,
@@ -49,7 +50,7 @@ def command(
     except ValueError as error:
         raise UsageError(str(error)) from error
     options.check_outputs([model, options.quarantine_of(on_error)], [])
-    found, report = _solved(data, loss, plan, intercept, (on_error, threads), model, begun, quiet)
+    found, report = _solved(data, loss, plan, intercept, (form, on_error, threads), model, begun, quiet)
     found.save(model)
     _finish(found, report, model, as_json)
 
@@ -59,7 +60,7 @@ def _solved(
     loss: str,
     plan: Plan,
     intercept: bool,
-    reading: tuple[str, int | None],
+    reading: tuple[str | None, str, int | None],
     model: Path,
     begun: float,
     quiet: bool,
@@ -76,8 +77,9 @@ def _solved(
         part = loss_of(loss)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    on_error, threads = reading
-    source = open_source(data, domain=part.DOMAIN, on_error=on_error, threads=threads)
+    form, on_error, threads = reading
+    layout = options.layout_of(form, None)
+    source = open_source(data, layout=layout, domain=part.DOMAIN, on_error=on_error, threads=threads)
     options.check_outputs([model, options.quarantine_of(on_error)], source.names)
     say = Quiet().say
     if jit.FRESH and not quiet:
@@ -90,7 +92,9 @@ def _solved(
         if not quiet:
             say(_line(row))
 
-    return solved(columns, part, plan, begun, tell), source.report
+    found = solved(columns, part, plan, begun, tell)
+    found.layout = source.layout
+    return found, source.report
 
 
 def _line(row: Round) -> str:

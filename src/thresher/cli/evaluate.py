@@ -11,6 +11,7 @@ SHORT = "Say how good a model is on labelled data."
 def command(
     model: options.Model,
     data: options.Data,
+    form: options.Format = None,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
     as_json: options.Json = False,
@@ -21,7 +22,8 @@ def command(
     from thresher.learning import metrics, modelfile
 
     readout, header = modelfile.load_readout(model)
-    source = open_source(data, domain=readout.head.domain, on_error=on_error, threads=threads)
+    layout = options.layout_of(form, readout.layout)
+    source = open_source(data, layout=layout, domain=readout.head.domain, on_error=on_error, threads=threads)
     options.check_outputs([options.quarantine_of(on_error)], [model, *source.names])
     figures = {**metrics.evaluate(readout, source).figures(), "nonzero": header["nonzero"]}
     tell_skipped(source.report)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from thresher.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from thresher.data.layout import Layout
 
 _QUARANTINE = "quarantine="
 
@@ -44,7 +48,37 @@ Threads = Annotated[
         metavar="N", min=1, help="Threads that read and parse.  [default: one a processor, at most 4]"
     ),
 ]
+
+
+def _check_format(text: str | None) -> str | None:
+    from thresher.data.errors import DataError
+    from thresher.data.sources.formats import check_format
+
+    try:
+        return text if text is None else check_format(text)
+    except DataError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        callback=_check_format,
+        help="Format of DATA: svmlight.  [default: the model's; for a new one, told by the names]",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+
+
+def layout_of(form: str | None, trained: Layout | None) -> Layout | None:
+    """How to read DATA: as the data `trained` on, in the format `form` if one is said."""
+    from thresher.data.layout import Layout
+
+    if form is None:
+        return trained
+    return replace(trained, format=form) if trained else Layout(form)
 
 
 def quarantine_of(on_error: str) -> Path | None:

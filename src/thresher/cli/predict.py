@@ -40,6 +40,7 @@ def command(
             " those that hold, with commas between).",
         ),
     ] = Output.margin,
+    form: options.Format = None,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
 ) -> None:
@@ -55,7 +56,10 @@ def command(
     readout, _ = modelfile.load_readout(model)
     if output is Output.probability and not readout.head.joint.PROBABILITY:
         raise UsageError("this model's loss gives no probabilities; use --output margin or label")
-    source = open_source(data, domain=readout.head.open_domain, on_error=on_error, threads=threads)
+    layout = options.layout_of(form, readout.layout)
+    source = open_source(
+        data, layout=layout, domain=readout.head.open_domain, on_error=on_error, threads=threads
+    )
     options.check_outputs([output_file, options.quarantine_of(on_error)], [model, *source.names])
     with opened(output_file) as file:
         for chunk in source.chunks():

@@ -13,6 +13,7 @@ from thresher.cli.errors import UsageError
 
 if TYPE_CHECKING:
     from thresher.cli.watching import Quiet
+    from thresher.data.layout import Layout
     from thresher.data.order import Order
     from thresher.learning.model import Model
     from thresher.learning.training import Outcome, Plan, Trainer
@@ -82,6 +83,7 @@ class _Reading:
 
     data: list[str]
     holdout: str | None
+    form: str | None
     on_error: str
     threads: int | None
     cache: bool
@@ -117,6 +119,7 @@ def command(
     seed: t.Seed = None,
     checkpoint_every: t.CheckpointEvery = None,
     resume: t.Resume = False,
+    form: options.Format = None,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
     cache: t.Cache = True,
@@ -128,20 +131,20 @@ def command(
     """Learn a sparse linear model from a stream, and say how well it predicted each example beforehand."""
     from thresher.learning.training import Plan
 
-    if early_stop and not holdout:
-        raise UsageError("--early-stop needs --holdout")
     options.check_outputs([model, curve, options.quarantine_of(on_error)], [])
-    every, held = _holdout(holdout)
-    checkpoint = model.with_name(f"{model.name}.checkpoint")
-    plan = Plan(passes, report_every or 0, every, early_stop or 0, checkpoint, checkpoint_every or 0)
-    reading = _Reading(data, held, on_error, threads, cache, order)
+    every, held = _holdout(holdout, early_stop)
+    spare = model.with_name(f"{model.name}.checkpoint")
+    plan = Plan(passes, report_every or 0, every, early_stop or 0, spare, checkpoint_every or 0)
+    reading = _Reading(data, held, form, on_error, threads, cache, order)
     wish = _Wish(rule, loss, rate, outputs, batch, average, store, dtype, intercept, seed)
     trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
     _finish(trainer, _run(trainer), model, curve, weights_only, as_json)
 
 
-def _holdout(text: str | None) -> tuple[int, str | None]:
+def _holdout(text: str | None, early_stop: int | None) -> tuple[int, str | None]:
     """``every-10th`` as (10, None), a file as (0, file)."""
+    if early_stop and not text:
+        raise UsageError("--early-stop needs --holdout")
     found = re.fullmatch(r"every-(\d+)(st|nd|rd|th)?", text or "")
     if found is None:
         return 0, text
@@ -169,7 +172,9 @@ def _trainer(
         watching.say(f"{plan.checkpoint} is left from an earlier run and not used; --resume goes on from it")
     model = loaded[0] if loaded else _with_classes(wish, reading).model()
     order = reading.order_of(loaded[1] if loaded else None, model.seed)
-    source, held = _sources(reading, model.head.domain, outputs)
+    layout = options.layout_of(reading.form, loaded[0].layout if loaded else None)
+    source, held = _sources(reading, layout, model.head.domain, outputs)
+    model.layout = source.layout
     passes = Passes(source, order.reads(plan.passes), cached=reading.cache)
     trainer = Trainer(
         model, passes.first, plan, reread=passes.later, order=order, holdout=held, watcher=watching
@@ -191,19 +196,28 @@ def _with_classes(wish: _Wish, reading: _Reading) -> _Wish:
     if "-" in reading.data:
         raise UsageError("standard input is read once only: say the classes, --outputs classes:LO-HI")
     lenient = "fail" if reading.on_error == "fail" else "skip"
-    source = open_source(reading.data, domain="whole", on_error=lenient, threads=reading.threads)
+    layout = options.layout_of(reading.form, None)
+    source = open_source(
+        reading.data, layout=layout, domain="whole", on_error=lenient, threads=reading.threads
+    )
     return replace(wish, outputs=head.classes_of(source))
 
 
-def _sources(reading: _Reading, domain: str, outputs: list[Path | None]) -> tuple[Any, Any]:
+def _sources(
+    reading: _Reading, layout: Layout | None, domain: str, outputs: list[Path | None]
+) -> tuple[Any, Any]:
     """The data, and the hold-out file or None."""
     from thresher.data import open_source
 
-    source = open_source(reading.data, domain=domain, on_error=reading.on_error, threads=reading.threads)
+    source = open_source(
+        reading.data, layout=layout, domain=domain, on_error=reading.on_error, threads=reading.threads
+    )
     held = None
     if reading.holdout is not None:
         lenient = "fail" if reading.on_error == "fail" else "skip"
-        held = open_source(reading.holdout, domain=domain, on_error=lenient, threads=reading.threads)
+        held = open_source(
+            reading.holdout, layout=source.layout, domain=domain, on_error=lenient, threads=reading.threads
+        )
     names = [*source.names, *(held.names if held else [])]
     if names.count("-") > 1:
         raise UsageError("standard input cannot be both the data and the hold-out")

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
 from thresher.data.labels import check_labels
+from thresher.data.layout import Layout
 from thresher.data.report import Report
 
 
@@ -24,6 +25,8 @@ class Source(Protocol):
     """what became of the lines yielded so far in this pass; set it before `chunks(start)` to go on"""
     rereadable: bool
     """whether there can be a second pass"""
+    layout: Layout | None
+    """how its bytes become features; None where there are no bytes"""
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """One pass, from the beginning or from a chunk's `place` or `after` on."""
@@ -48,6 +51,7 @@ class MemorySource:
         self.position_bytes = 0
         self.report = Report()
         self.rereadable = True
+        self.layout: Layout | None = None
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """The chunks, each with its place."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.data import Chunk, MemorySource, open_source
+from thresher.data.layout import Layout
 from thresher.data.order import make_order
 from thresher.learning import metrics, modelfile
 from thresher.learning.head import classes_of, leaves_classes_open
@@ -54,6 +55,7 @@ def train(
     on_error: str = "fail",
     threads: int | None = None,
     cache: bool = True,
+    layout: Layout | None = None,
 ) -> Model:
     """Train a model on `data`, one pass or more.
 
@@ -62,18 +64,20 @@ def train(
     stops after so many passes that were no better, and the model is then that of the best. `order`
     is ``as-is``, ``once`` or ``every`` (one permutation for all passes, or one each; all rows are then
     held in memory), or ``buffer:N``, by chance from `seed`; hold-out rows are chosen before it. Later
-    passes read a binary `cache` of the first, and so does the next run over the same content. The
+    passes read a binary `cache` of the first, and so does the next run over the same content. `layout` says
+    how files are read; by default the endings of their names do. The
     other arguments are those of `Model` and `open_source`. Raises `SpecError`, `DataError`, `DivergedError`.
     """
     if leaves_classes_open(loss, outputs):
-        outputs = classes_of(as_source(data, "whole", threads=threads))
+        outputs = classes_of(as_source(data, "whole", threads=threads, layout=layout))
     kind: dict[str, Any] = {"outputs": outputs or "one", "batch": batch, "average": average, "store": store}
     model = Model(rule, loss, rate=rate, **kind, intercept=intercept, dtype=dtype, seed=seed)
     domain = model.head.domain
-    source = as_source(data, domain, on_error=on_error, threads=threads)
-    held = None if holdout is None else as_source(holdout, domain, threads=threads)
+    source = as_source(data, domain, on_error=on_error, threads=threads, layout=layout)
+    held = None if holdout is None else as_source(holdout, domain, threads=threads, layout=source.layout)
     plan = Plan(passes, None, holdout_every=holdout_every, patience=patience)
     shuffling = make_order(order, seed)
+    model.layout = source.layout
     passes_of = Passes(source, shuffling.reads(passes), cached=cache and hasattr(source, "identity"))
     Trainer(model, passes_of.first, plan, reread=passes_of.later, order=shuffling, holdout=held).run()
     return model
@@ -87,4 +91,5 @@ def load(path: str | Path) -> Readout:
 def evaluate(model: Model | Readout | str | Path, data: Data, **options: Any) -> dict[str, Any]:
     """``examples loss error auc`` (regression: ``examples loss rmse``) of a model on data."""
     ready = load(model) if isinstance(model, str | Path) else model
+    options.setdefault("layout", ready.layout)
     return metrics.evaluate(ready, as_source(data, ready.head.domain, **options)).figures()

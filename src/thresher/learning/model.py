@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.data.chunk import Chunk, concat
+from thresher.data.layout import Layout
 from thresher.engine import kernels
 from thresher.learning.head import Head, Output, read_only
 from thresher.learning.loops import make_loop
@@ -89,6 +90,8 @@ class Model:
         self.batch, self.average, self.seed = batch, average, seed
         self._learned = 0
         self.lowest_label = 0.0
+        self.layout: Layout | None = None
+        """how the data learned from became features, where they came from files"""
         self._loop = make_loop(self.head, self.rule, self.dtype, intercept, store, seed, batch, average)
         self._store = self._loop.store
         self._rows = np.empty(0, np.uint32)

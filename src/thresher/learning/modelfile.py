@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher._version import __version__
+from thresher.data.layout import Layout
 from thresher.learning.head import Head
 from thresher.learning.model import Model
 from thresher.learning.readout import Readout
@@ -52,6 +53,7 @@ def header_of(model: Model) -> Header:
         "nonzero": model.nonzero,
         "features_seen": model.features_seen,
         "lowest_label": model.lowest_label,
+        "layout": noted(model.layout),
     }
 
 
@@ -159,6 +161,7 @@ def load_readout(path: str | Path) -> tuple[Readout, Header]:
         header["lowest_label"],
         tensors["weights.unmet"],
     )
+    readout.layout = layout_of(header)
     return readout, header
 
 
@@ -188,7 +191,19 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
         seed=header["seed"],
     )
     model.restore(state)
+    model.layout = layout_of(header)
     return model
+
+
+def noted(layout: Layout | None) -> dict[str, Any] | None:
+    """A layout as it stands in a header."""
+    return None if layout is None else layout.as_dict()
+
+
+def layout_of(header: Header) -> Layout | None:
+    """How the training data became features; None where they came as arrays. `DataError`."""
+    given = header["layout"]
+    return None if given is None else Layout.from_dict(given)
 
 
 def _part(path: str | Path, kind: str, spec: str) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
+from thresher.data.layout import Layout
 from thresher.engine import kernels, outputs
 from thresher.engine.registry import in_dtype
 from thresher.engine.stores import make_store
@@ -36,6 +37,8 @@ class Readout:
         self.head, self.loss, self.store = head, head.loss, store
         self.keys, self.weights, self.bias = keys, weights, bias
         self.lowest_label = lowest_label
+        self.layout: Layout | None = None
+        """how the training data became features, where they came from files"""
         self.unmet = np.zeros_like(bias) if unmet is None else unmet
         inner = weights.shape[1:]
         self._store = make_store(store, (1, *inner), weights.dtype)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from thresher.data.errors import BadLine, shown
 from thresher.data.labels import ONE, Domain, domain_of
+from thresher.data.layout import Layout
 from thresher.data.report import FIRST_BAD
 from thresher.data.sources import svmlight_rows as rows
 from thresher.data.sources.blocks import LINES, LONG_HEAD, LONGEST_LINE, Block
@@ -49,7 +50,7 @@ _NO_ROWS = ((np.zeros(0, np.int64)), np.zeros(0, np.float32))
 class SvmlightParser:
     """Parses blocks into chunks with labels of `domain`, doing `on_error` about bad lines."""
 
-    def __init__(self, domain: str, on_error: str, arenas: Arenas) -> None:
+    def __init__(self, layout: Layout, domain: str, on_error: str, arenas: Arenas) -> None:
         self._domain = domain_of(domain)
         self._expected = {**_EXPECTED, **_expected_of(self._domain)}
         self._on_error = on_error

@@ -12,14 +12,15 @@ from thresher.data.chunk import Chunk, Place
 from thresher.data.content import Content, ContentTable, hash_file, stamp
 from thresher.data.errors import DataError
 from thresher.data.labels import domain_of
+from thresher.data.layout import Layout
 from thresher.data.report import Report
 from thresher.data.sources.blocks import BLOCK_BYTES, Block, BlockReader
 from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser
 from thresher.data.sources.reader import Pipeline, default_threads
 from thresher.data.sources.streams import STDIN, passes_by
 
-Format = Callable[[str, str, Arenas], Parser]
-"""A format: makes a parser from domain, on_error and arenas."""
+Format = Callable[[Layout, str, str, Arenas], Parser]
+"""A format: makes a parser from layout, domain, on_error and arenas."""
 
 
 class OnError:
@@ -68,7 +69,8 @@ class TextSource:
     def __init__(
         self,
         names: list[str],
-        form: tuple[str, Format],
+        layout: Layout,
+        form: Format,
         *,
         domain: str,
         on_error: str,
@@ -87,9 +89,13 @@ class TextSource:
         self.report = Report()
         self.keep_hash = False
         """whether to hash the files while they are read, so that `fingerprint` need not read again"""
-        self.identity = f"{form[0]} domain={domain} on_error={self.on_error.kind} block={block_bytes}"
+        self.identity = (
+            f"{layout.as_dict()} domain={domain} on_error={self.on_error.kind} block={block_bytes}"
+        )
         """all but the content that decides what the chunks are"""
-        self._format, self._domain = form[1], domain
+        self.layout = layout
+        """how the bytes become features"""
+        self._format, self._domain = form, domain
         self._threads = threads or default_threads()
         self._block_bytes = block_bytes
         self._arenas = Arenas(self._threads + 4)
@@ -99,7 +105,7 @@ class TextSource:
         self._contents: dict[int, Content] = {}
 
     def _parser(self) -> Parser:
-        return self._format(self._domain, self.on_error.kind, self._arenas)
+        return self._format(self.layout, self._domain, self.on_error.kind, self._arenas)
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """One pass over all files, or over what follows `start` (with `report` as it was there).

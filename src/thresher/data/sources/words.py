@@ -22,7 +22,7 @@ from numba.extending import intrinsic, register_jitable
 WINDOW = 64
 """Bytes that `marks` looks at."""
 
-_BYTE, _WORD, _FLOAT = ir.IntType(8), ir.IntType(64), ir.FloatType()
+_BYTE, _HALF, _WORD, _FLOAT = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.FloatType()
 
 
 def _pointer(builder: Any, address: Any, at: Any, target: Any) -> Any:
@@ -66,6 +66,17 @@ def load_word(typing_context, text, at):
     def codegen(context, builder, signature, args):
         pointer = _pointer(builder, args[0], args[1], _WORD)
         return builder.load(pointer, align=1, typ=_WORD)
+
+    return types.uint64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def load_half(typing_context, text, at):
+    """The four bytes of `text` from position `at` on, as a uint64."""
+
+    def codegen(context, builder, signature, args):
+        pointer = _pointer(builder, args[0], args[1], _HALF)
+        return builder.zext(builder.load(pointer, align=1, typ=_HALF), _WORD)
 
     return types.uint64(types.int64, types.int64), codegen
 

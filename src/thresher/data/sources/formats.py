@@ -1,0 +1,47 @@
+"""The formats there are, and which one files are in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import PurePath
+from typing import Any
+
+from thresher.data.errors import DataError
+
+LINES = {"svmlight": "svmlight.SvmlightParser"}
+"""Formats of text that is parsed block by block: the class of the parser, in this folder."""
+FORMATS = tuple(LINES)
+_SUFFIXES: dict[str, str] = {}
+"""Endings of names that tell a format; all others are svmlight."""
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
+
+
+def format_of(names: Sequence[str]) -> str:
+    """The format that the endings of all `names` tell; `DataError` where they disagree."""
+    found = {name: _told_by(name) for name in names}
+    kinds = sorted(set(found.values()))
+    if len(kinds) > 1:
+        both = ", ".join(f"{next(n for n in names if found[n] == kind)} ({kind})" for kind in kinds)
+        raise DataError(f"files of several formats: {both}; read them one after the other, or say the format")
+    return kinds[0]
+
+
+def _told_by(name: str) -> str:
+    path = PurePath(name)
+    if path.suffix.lower() in _COMPRESSED:
+        path = path.with_suffix("")
+    return _SUFFIXES.get(path.suffix.lower(), "svmlight")
+
+
+def parser_of(name: str) -> Any:
+    """The parser class of a format of lines."""
+    module, _, parser = LINES[name].partition(".")
+    return getattr(import_module(f"thresher.data.sources.{module}"), parser)
+
+
+def check_format(name: str) -> str:
+    """`name`, if there is such a format; else `DataError`."""
+    if name not in FORMATS:
+        raise DataError(f"no format is called '{name}'; known: {', '.join(FORMATS)}")
+    return name
