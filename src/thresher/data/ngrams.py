@@ -1,0 +1,287 @@
+"""Text to features: word and character n-grams, hashed, counted, scaled.
+
+A text is read once: its letters, lower-cased, go to a scratch buffer where one space stands between two
+words, so every n-gram is a run of bytes there and its key is the hash of that run. Words are runs of word
+characters (letters, digits, underscore: `str.isalnum`), of `shortest` or more. Lower-casing is
+one-to-one by code point (`str.lower` where that gives one). Bytes that are no UTF-8 stand between words.
+"""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from thresher.data.errors import DataError
+from thresher.data.hashing import murmur3_64
+from thresher.data.sources.sorting import add_up, sort_hashed
+from thresher.data.sources.words import address, byte
+from thresher.engine.jit import kernel
+
+COUNT, BINARY, LOG = 0, 1, 2
+_SCALES = {"count": COUNT, "binary": BINARY, "log": LOG}
+_SPACE = 32
+_LONGEST = 64
+_LETTERS = 0x32400
+"""Beyond this code point no character is a letter or a digit."""
+
+
+class Grams(NamedTuple):
+    """What is counted in a text, and how."""
+
+    words: tuple[int, int] = (1, 1)
+    """lengths of word n-grams, from and to; (0, 0) for none"""
+    chars: tuple[int, int] = (0, 0)
+    """the same of characters, across words, one space between two"""
+    lowercase: bool = True
+    shortest: int = 2
+    """characters of a word, at least"""
+    scale: str = "count"
+    """the value of an n-gram that occurs c times: ``count`` c, ``binary`` 1, ``log`` 1 + log c"""
+    norm: bool = False
+    """divide the values of a text by their Euclidean norm"""
+
+    @property
+    def spec(self) -> str:
+        """What `grams_of` makes it of again: ``words=1-2,scale=log,norm``."""
+        said = [f"words={self.words[0]}-{self.words[1]}"]
+        if self.chars != (0, 0):
+            said.append(f"chars={self.chars[0]}-{self.chars[1]}")
+        said += [] if self.lowercase else ["case"]
+        said += [f"shortest={self.shortest}"] if self.shortest != 2 else []
+        said += [f"scale={self.scale}"] if self.scale != "count" else []
+        return ",".join([*said, *(["norm"] if self.norm else [])])
+
+    def code(self) -> tuple[Any, ...]:
+        """What compiled code needs of it."""
+        return (*self.words, *self.chars, self.lowercase, self.shortest, _SCALES[self.scale], self.norm)
+
+
+def grams_of(spec: str) -> Grams:
+    """From ``words=1-2,chars=3-5,case,shortest=1,scale=log,norm``; `DataError` for anything else.
+
+    Every piece may be left out; ``case`` keeps capitals.
+
+    >>> grams_of("words=1-2,norm").norm
+    True
+    """
+    made = Grams()
+    for piece in filter(None, spec.split(",")):
+        name, equals, value = piece.partition("=")
+        if name == "words" and equals:
+            made = made._replace(words=_span(piece, value))
+        elif name == "chars" and equals:
+            made = made._replace(chars=_span(piece, value))
+        elif name == "shortest" and re.fullmatch("[1-9][0-9]?", value):
+            made = made._replace(shortest=int(value))
+        elif name == "scale" and value in _SCALES:
+            made = made._replace(scale=value)
+        elif piece == "norm":
+            made = made._replace(norm=True)
+        elif piece == "case":
+            made = made._replace(lowercase=False)
+        else:
+            raise DataError(
+                f"text options are words=LO-HI, chars=LO-HI, case, shortest=N, scale=count|binary|log"
+                f" and norm, with commas between; not '{piece}'"
+            )
+    if made.words == made.chars == (0, 0):
+        raise DataError("text with neither words nor chars has no features")
+    return made
+
+
+def _span(piece: str, value: str) -> tuple[int, int]:
+    low, _, high = value.partition("-")
+    if not (low.isdecimal() and (high or low).isdecimal()):
+        raise DataError(f"'{piece}': give LO-HI, for example {piece.partition('=')[0]}=1-2")
+    span = int(low), int(high or low)
+    if span != (0, 0) and not 1 <= span[0] <= span[1] <= _LONGEST:
+        raise DataError(f"'{piece}': give 1 to {_LONGEST}, from low to high, or 0 for none")
+    return span
+
+
+@cache
+def letters() -> NDArray[np.int32]:
+    """Code point to its lower case, negative for capitals kept apart, 0 for what is no word character.
+
+    Entry c is ``(lower case of c) << 1 | 1`` where c is a word character.
+    """
+    table = np.zeros(_LETTERS, np.int32)
+    for code in range(_LETTERS):
+        if (letter := chr(code)).isalnum() or letter == "_":
+            lower = letter.lower()
+            table[code] = (ord(lower) if len(lower) == 1 else code) << 1 | 1
+    return table
+
+
+@register_jitable
+def _decode(text, at, end):
+    """The character at `at`: ``(code point, or -1 for no UTF-8; bytes it takes)``."""
+    first = byte(text, at)
+    if first < 0x80:
+        return first, 1
+    size = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+    if first < 0xC2 or first > 0xF4 or at + size > end:
+        return -1, 1
+    code = first & (0xFF >> (size + 1))
+    for k in range(1, size):
+        tail = byte(text, at + k)
+        if tail & 0xC0 != 0x80:
+            return -1, 1
+        code = code << 6 | (tail & 0x3F)
+    overlong = (size == 3 and code < 0x800) or (size == 4 and code < 0x10000)
+    if overlong or code > 0x10FFFF or 0xD800 <= code < 0xE000:
+        return -1, 1
+    return code, size
+
+
+@register_jitable
+def _encode(code, scratch, at):
+    """Write a code point as UTF-8 to ``scratch[at]``; the place behind it."""
+    if code < 0x80:
+        scratch[at] = code
+        return at + 1
+    if code < 0x800:
+        scratch[at] = 0xC0 | (code >> 6)
+    else:
+        if code < 0x10000:
+            scratch[at] = 0xE0 | (code >> 12)
+        else:
+            scratch[at] = 0xF0 | (code >> 18)
+            at += 1
+            scratch[at] = 0x80 | ((code >> 12) & 0x3F)
+        at += 1
+        scratch[at] = 0x80 | ((code >> 6) & 0x3F)
+    scratch[at + 1] = 0x80 | (code & 0x3F)
+    return at + 2
+
+
+@register_jitable
+def _words(text, at, end, known, lowercase, shortest, scratch, begins):
+    """The words of ``text[at:end]`` to `scratch`, a space behind each; where they begin to `begins`.
+
+    Returns how many; ``begins`` of that number is one behind the last space.
+    """
+    count = place = start = size = 0
+    begins[0] = 0
+    while at <= end:
+        entry, taken, code = 0, 1, 0
+        if at < end:
+            code, taken = _decode(text, at, end)
+            if 0 <= code < known.size:
+                entry = int(known[code])
+        if entry != 0:
+            place = _encode(entry >> 1 if lowercase else code, scratch, place)
+            size += 1
+        elif size >= shortest:
+            scratch[place] = _SPACE
+            place += 1
+            count += 1
+            begins[count] = start = place
+            size = 0
+        else:
+            place, size = start, 0
+        at += taken
+    return count
+
+
+@register_jitable
+def _characters(scratch, stop, begins):
+    """Where the characters of ``scratch[:stop]`` begin, to `begins`, and the end; how many."""
+    count = 0
+    for at in range(stop):
+        if scratch[at] & 0xC0 != 0x80:
+            begins[count] = at
+            count += 1
+    begins[count] = stop
+    return count
+
+
+@register_jitable
+def _hash_runs(scratch, begins, count, low, high, gap, seed, keys, values, nnz):
+    """Keys of all runs of `low` to `high` pieces, each with value 1, without the last `gap` bytes."""
+    if high == 0:
+        return nnz
+    text = address(scratch)
+    for first in range(count):
+        for length in range(low, min(high, count - first) + 1):
+            begin = begins[first]
+            keys[nnz] = murmur3_64(text, begin, begins[first + length] - gap - begin, seed)
+            values[nnz] = np.float32(1)
+            nnz += 1
+    return nnz
+
+
+@register_jitable
+def _scaled(values, start, stop, scale, norm):
+    squares = 0.0
+    for k in range(start, stop):
+        if scale == BINARY:
+            values[k] = np.float32(1)
+        elif scale == LOG:
+            values[k] = np.float32(1.0 + math.log(np.float64(values[k])))
+        squares += np.float64(values[k]) * np.float64(values[k])
+    if norm and squares > 0.0:
+        by = 1.0 / math.sqrt(squares)
+        for k in range(start, stop):
+            values[k] = np.float32(np.float64(values[k]) * by)
+
+
+@register_jitable
+def room_for(size, code):
+    """Most entries that a text of `size` bytes can fill, twice (sorting needs as much again)."""
+    words, chars = code[1] - code[0] + 1 if code[1] > 0 else 0, code[3] - code[2] + 1 if code[3] > 0 else 0
+    return 2 * (words * (size // (code[5] + 1) + 1) + chars * (size + 2))
+
+
+@register_jitable
+def text_features(text, at, end, code, known, seed, scratch, begins, keys, values, nnz):
+    """Enter the n-grams of ``text[at:end]`` from entry `nnz` on, ascending, each once; the new `nnz`.
+
+    `text` is an address; `code` is `Grams.code()`, `known` `letters()`; `scratch` uint8 has room for
+    twice the bytes and one more, `begins` int64 for two more, `keys` and `values` for `room_for` more.
+    """
+    word_low, word_high, char_low, char_high, lowercase, shortest, scale, norm = code
+    start = nnz
+    count = _words(text, at, end, known, lowercase, shortest, scratch, begins)
+    nnz = _hash_runs(scratch, begins, count, word_low, word_high, 1, seed, keys, values, nnz)
+    if char_high > 0:
+        count = _characters(scratch, max(begins[count] - 1, 0), begins)
+        nnz = _hash_runs(
+            scratch, begins, count, char_low, char_high, 0, seed ^ np.uint64(1), keys, values, nnz
+        )
+    sort_hashed(keys, values, start, nnz, begins)
+    if nnz > start:
+        nnz, _ = add_up(keys, values, start, nnz)
+    _scaled(values, start, nnz, scale, norm)
+    return nnz
+
+
+@kernel
+def _features_of(text_bytes, size, code, known, seed, scratch, begins, keys, values):
+    return text_features(
+        address(text_bytes), 0, size, code, known, seed, scratch, begins, keys, values, np.int64(0)
+    )
+
+
+def features_of(text: bytes, grams: Grams, seed: int = 0) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:
+    """Keys, ascending, and values of one text.
+
+    >>> features_of(b"To be or not to be", grams_of("words=1"))[1].tolist()
+    [2.0, 1.0, 1.0, 2.0]
+    """
+    code, known = grams.code(), letters()
+    given = np.frombuffer(text or b"\0", np.uint8)
+    room = room_for(len(text), code)
+    keys, values = np.zeros(room, np.uint64), np.zeros(room, np.float32)
+    scratch, begins = np.zeros(2 * len(text) + 2, np.uint8), np.zeros(2 * len(text) + 3, np.int64)
+    nnz = _features_of(given, len(text), code, known, np.uint64(seed), scratch, begins, keys, values)
+    return keys[:nnz], values[:nnz]

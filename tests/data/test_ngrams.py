@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thresher.data.errors import DataError
+from thresher.data.hashing import hash_bytes
+from thresher.data.ngrams import Grams, features_of, grams_of
+from thresher.data.sources.sorting import sort_hashed
+from thresher.engine.jit import kernel
+
+TEXT = "Über straße, İstanbul 東京 x1 _a ﬁne — it's NOT a 'test'. Not a test"
+
+
+def lowered(word: str) -> str:
+    return "".join(c.lower() if len(c.lower()) == 1 else c for c in word)
+
+
+def expected(text: str, grams: Grams, seed: int = 0) -> dict[int, float]:
+    words = [word for word in re.findall(r"\w+", text) if len(word) >= grams.shortest]
+    words = [lowered(word) for word in words] if grams.lowercase else words
+    counts: Counter[int] = Counter()
+    whole = " ".join(words)
+    for size in range(max(grams.words[0], 1), grams.words[1] + 1):
+        runs = [" ".join(words[i : i + size]) for i in range(len(words) - size + 1)]
+        counts.update(hash_bytes(run.encode(), seed) for run in runs)
+    for size in range(max(grams.chars[0], 1), grams.chars[1] + 1):
+        pieces = [whole[i : i + size] for i in range(len(whole) - size + 1)]
+        counts.update(hash_bytes(piece.encode(), seed ^ 1) for piece in pieces)
+    values = {
+        key: {"count": count, "binary": 1.0, "log": 1 + math.log(count)}[grams.scale]
+        for key, count in counts.items()
+    }
+    length = math.sqrt(sum(np.float32(v) ** 2 for v in values.values())) if grams.norm else 1.0
+    return {key: values[key] / length for key in sorted(values)}
+
+
+def check(text: str, grams: Grams, seed: int = 0) -> None:
+    keys, values = features_of(text.encode(), grams, seed)
+    wanted = expected(text, grams, seed)
+    assert keys.tolist() == list(wanted)
+    assert np.allclose(values, list(wanted.values()), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "spec", ["", "words=1-3", "words=0,chars=2-4", "words=2,chars=1", "case,shortest=1", "scale=log,norm"]
+)
+def test_texts_of_many_scripts(spec: str) -> None:
+    for text in (TEXT, TEXT * 60, "", "a", "  ", "to be or not to be"):
+        check(text, grams_of(spec))
+        check(text, grams_of(spec), 2**63 + 7)
+
+
+@settings(max_examples=150)
+@given(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0") | st.sampled_from("ab Ab_,")),
+    st.tuples(st.integers(1, 3), st.integers(0, 2)),
+    st.tuples(st.integers(1, 4), st.integers(0, 2)),
+    st.booleans(),
+    st.integers(1, 3),
+    st.sampled_from(["count", "binary", "log"]),
+    st.booleans(),
+)
+def test_any_text(
+    text: str,
+    words: tuple[int, int],
+    chars: tuple[int, int],
+    lower: bool,
+    shortest: int,
+    scale: str,
+    norm: bool,
+) -> None:
+    spans = (words[0], sum(words)), (chars[0], sum(chars))
+    check(text, Grams(*spans, lower, shortest, scale, norm))
+
+
+@settings(max_examples=150)
+@given(st.binary(max_size=40))
+def test_bytes_that_are_no_text_stand_between_words(raw: bytes) -> None:
+    text = re.sub(r"[\udc80-\udcff]", " ", raw.decode("utf-8", "surrogateescape"))
+    assert features_of(raw, grams_of(""))[0].tolist() == list(expected(text, grams_of("")))
+
+
+@given(
+    st.from_regex(
+        r"(words=[1-3]-[3-5]|chars=2|case|shortest=3|scale=(log|binary)|norm)(,(norm|case)){0,2}",
+        fullmatch=True,
+    )
+)
+def test_a_spec_says_all(spec: str) -> None:
+    assert grams_of(grams_of(spec).spec) == grams_of(spec)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["words", "words=2-1", "words=0-2", "chars=-1", "scale=tf", "shortest=0", "norm=1", "words=0", "x"],
+)
+def test_wrong_specs(spec: str) -> None:
+    with pytest.raises(DataError):
+        grams_of(spec)
+
+
+@kernel
+def _sort(keys, values, start, stop, counts):  # type: ignore[no-untyped-def]
+    sort_hashed(keys, values, start, stop, counts)  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 17, 300, 5000])
+@pytest.mark.parametrize("room", [2, 3, 64, 10_000])
+@pytest.mark.parametrize("spread", [1, 2, 1 << 63])
+def test_sorting_hashes_is_stable(size: int, room: int, spread: int) -> None:
+    rng = np.random.default_rng(size + room)
+    keys = rng.integers(0, spread, size + 3, np.uint64) * np.uint64(2 if spread > 2 else 1)
+    values = np.arange(size + 3, dtype=np.float32)
+    order = np.argsort(keys[3:], kind="stable") + 3
+    wanted = np.concatenate([keys[:3], keys[order]]), np.concatenate([values[:3], values[order]])
+    keys, values = (np.concatenate([a, np.zeros(size, a.dtype)]) for a in (keys, values))
+    _sort(keys, values, 3, 3 + size, np.zeros(room, np.int64))
+    assert (keys[: size + 3] == wanted[0]).all()
+    assert (values[: size + 3] == wanted[1]).all()
