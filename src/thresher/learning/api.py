@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from thresher.data import Chunk, MemorySource, open_source
+from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.layout import Layout
 from thresher.data.order import make_order
 from thresher.learning import metrics, modelfile
@@ -21,14 +23,25 @@ Data = str | os.PathLike[str] | Chunk | Iterable[Any]
 
 
 def as_source(data: Data, domain: str, **options: Any) -> Any:
-    """Paths, globs and ``-`` by `open_source`; a Chunk or Chunks as they are; a source unchanged."""
+    """What `data` is, as a source; one that is a source already, unchanged.
+
+    Paths, globs and ``-`` by `open_source`; a Chunk or Chunks; a tuple ``(X, y)`` or ``(X, y, weights)`` as
+    `chunk_of` takes them; an iterable of pairs of a mapping and a label, as `PairSource` does.
+    """
     if hasattr(data, "chunks"):
         return data
     if isinstance(data, Chunk):
         return MemorySource(data, domain)
     if isinstance(data, str | os.PathLike):
         return open_source(data, domain=domain, **options)
-    items = list(data)
+    if isinstance(data, tuple) and not isinstance(next(iter(data), ""), str | os.PathLike | Chunk | tuple):
+        return MemorySource(chunk_of(*data), domain)
+    rest = iter(data)
+    first = next(rest, None)
+    again = chain([first], rest) if rest is data else data
+    if isinstance(first, tuple):
+        return PairSource(again, domain)
+    items = list(again)
     if items and isinstance(items[0], Chunk):
         return MemorySource(items, domain)
     return open_source(items, domain=domain, **options)
@@ -59,9 +72,10 @@ def train(
 ) -> Model:
     """Train a model on `data`, one pass or more.
 
-    `data` is a path, a glob, ``-``, a list of them, a Chunk, or Chunks. `holdout` is data to
-    evaluate on after each pass; `holdout_every` holds out every N-th example instead; `patience`
-    stops after so many passes that were no better, and the model is then that of the best. `order`
+    `data` is a path, a glob, ``-``, a list of them, a Chunk, Chunks, ``(X, y)``, ``(X, y, weights)`` or
+    pairs of a mapping and a label: see `as_source`. `holdout` is data to evaluate on after each pass;
+    `holdout_every` holds out every N-th example instead; `patience` stops after so many passes that were
+    no better, and the model is then that of the best. `order`
     is ``as-is``, ``once`` or ``every`` (one permutation for all passes, or one each; all rows are then
     held in memory), or ``buffer:N``, by chance from `seed`; hold-out rows are chosen before it. Later
     passes read a binary `cache` of the first, and so does the next run over the same content. `layout` says

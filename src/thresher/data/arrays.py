@@ -1,0 +1,178 @@
+"""Examples in memory: sparse and dense matrices, and rows as dictionaries of named features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thresher.data.chunk import Chunk, Place
+from thresher.data.errors import DataError
+from thresher.data.hashing import hash_bytes, seed_of
+from thresher.data.labels import check_labels
+from thresher.data.report import Report
+
+_ROWS = 1 << 12
+"""Rows of a chunk of a stream of pairs."""
+_NAMES = 1 << 20
+"""Names whose keys are remembered."""
+
+
+def chunk_of(X: Any, y: ArrayLike | None = None, weights: ArrayLike | None = None, seed: int = 0) -> Chunk:
+    """The examples of a matrix or of rows of named features, as one Chunk.
+
+    `X` is ``(n, d)``: a scipy sparse matrix or array of any format and index type (explicit zeros are
+    kept), anything dense that numpy understands, or an iterable of n mappings (see `RowReader`). The key of
+    a matrix column is its index. `y` is ``(n,)`` or ``(n, outputs)``, zeros if left out; `weights` ``(n,)``
+    importances. `DataError` where shapes disagree or a number is not finite in float32.
+
+    >>> chunk_of(np.array([[0.0, 2.0], [3.0, 0.0]]), [1, -1]).keys
+    array([1, 0], dtype=uint64)
+    """
+    if isinstance(X, Iterator):
+        X = list(X)
+    if hasattr(X, "tocsr"):
+        matrix = X.tocsr()
+        if matrix.ndim != 2:
+            raise DataError(f"a matrix of examples has two axes, not {matrix.ndim}")
+        indptr, keys, values = matrix.indptr, _as_keys(matrix.indices), matrix.data
+    elif isinstance(X, Iterable) and not hasattr(X, "__array__") and _holds_mappings(X):
+        indptr, keys, values = RowReader(seed).rows(X)
+    else:
+        indptr, keys, values = _of_dense(X)
+    labels = np.zeros(len(indptr) - 1, np.float32) if y is None else y
+    return Chunk.from_csr(np.asarray(indptr, np.int64), keys, values, labels, weights)
+
+
+def _holds_mappings(X: Any) -> bool:
+    return isinstance(next(iter(X), None), Mapping)
+
+
+def _as_keys(indices: NDArray[Any]) -> NDArray[Any]:
+    """Column numbers as keys, without a copy where they are int64."""
+    negative = indices.dtype.kind == "i" and indices.size > 0 and int(indices.min()) < 0
+    return indices.view(np.uint64) if indices.dtype == np.int64 and not negative else indices
+
+
+def _of_dense(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    try:
+        table = np.asarray(X)
+        wide = table if table.dtype.kind in "fiub" else table.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the matrix of examples holds what is no number: {error}") from error
+    if wide.ndim != 2:
+        raise DataError(f"a matrix of examples has two axes, found shape {wide.shape}")
+    rows, columns = np.nonzero(wide)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(wide)))])
+    return starts, columns, wide[rows, columns]
+
+
+class RowReader:
+    """Rows as dictionaries, turned to keys and values.
+
+    A feature is ``name: number`` (a bool is 0 or 1), whose key is the hash of the name; ``name: text``,
+    a category, with value 1 and the key of that text in the namespace of the name; or ``id: number`` with a
+    whole number for a key. None is a missing value and no feature, 0 is not stored.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+        self._known: dict[Any, int] = {}
+
+    def rows(
+        self, rows: Iterable[Mapping[Any, Any]], before: int = 0
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]:
+        """CSR arrays of the rows; `DataError` that names row (`before` come first) and feature else."""
+        starts, keys, values = [0], list[int](), list[float]()
+        for number, row in enumerate(rows, before + 1):
+            for name, value in row.items():
+                if value is None:
+                    continue
+                try:
+                    key, amount = self._feature(name, value)
+                except (TypeError, ValueError) as error:
+                    raise DataError(f"row {number}, feature {name!r}: {error}") from error
+                if amount != 0.0:
+                    keys.append(key)
+                    values.append(amount)
+            starts.append(len(keys))
+        return np.array(starts, np.int64), np.array(keys, np.uint64), np.array(values, np.float64)
+
+    def _feature(self, name: Any, value: Any) -> tuple[int, float]:
+        if isinstance(value, str):
+            if not isinstance(name, str):
+                raise TypeError("a category needs a name, not a number")
+            return self._key((name, value)), 1.0
+        if isinstance(name, str):
+            return self._key(name), float(value)
+        key = int(name)
+        if key != name or not 0 <= key < 1 << 64:
+            raise ValueError("a feature is named by text or by a whole number from 0 to 2**64 - 1")
+        return key, float(value)
+
+    def _key(self, name: str | tuple[str, str]) -> int:
+        found = self._known.get(name)
+        if found is None:
+            if len(self._known) >= _NAMES:
+                self._known.clear()
+            if isinstance(name, str):
+                found = hash_bytes(name.encode(), self._seed)
+            else:
+                found = hash_bytes(name[1].encode(), seed_of(name[0], self._seed))
+            self._known[name] = found
+        return found
+
+
+class PairSource:
+    """A stream of ``(row, label)`` or ``(row, label, weight)``, rows as in `RowReader`, as a source.
+
+    An iterator is read once; anything that can be iterated over again is rereadable. Chunks are of 4,096
+    rows. A `Place` counts chunks as bytes and rows as lines.
+    """
+
+    def __init__(self, pairs: Iterable[Any], domain: str = "real", seed: int = 0) -> None:
+        self._pairs, self._domain, self._seed = pairs, domain, seed
+        self.names = ["memory"]
+        self.total_bytes: int | None = None
+        self.position_bytes = 0
+        self.report = Report()
+        self.rereadable = iter(pairs) is not pairs
+        self.layout = None
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """The rows in order; `DataError` at the first chunk with one that is no example."""
+        if start is None:
+            self.report = Report()
+        place = start or Place(0, 0, 0)
+        reader, pairs = RowReader(self._seed), iter(self._pairs)
+        waste = sum(1 for _ in islice(pairs, place.line))
+        if waste < place.line:
+            raise DataError(f"the rows end at row {waste}, before row {place.line}, where training went on")
+        while taken := list(islice(pairs, _ROWS)):
+            chunk = self._chunk(reader, taken, place.line)
+            after = Place(0, place.offset + 1, place.line + len(taken))
+            self.report.add(len(taken), len(taken), 0, 0, 0, [])
+            yield chunk.at(place, after)
+            place = after
+        if self.report.examples == 0:
+            raise DataError("no examples")
+
+    def _chunk(self, reader: RowReader, taken: list[Any], before: int) -> Chunk:
+        for number, pair in enumerate(taken, before + 1):
+            if not (isinstance(pair, tuple) and len(pair) in (2, 3) and isinstance(pair[0], Mapping)):
+                raise DataError(f"row {number}: expected (mapping, label) or (mapping, label, weight)")
+        starts, keys, values = reader.rows((pair[0] for pair in taken), before)
+        try:
+            weights = [pair[2] if len(pair) == 3 else 1.0 for pair in taken]
+            chunk = Chunk.from_csr(starts, keys, values, [pair[1] for pair in taken], weights)
+            check_labels(chunk.labels, self._domain, chunk.targets)
+        except DataError as error:
+            raise DataError(f"rows {before + 1} to {before + len(taken)}: {error}") from error
+        return chunk
+
+    def fingerprint(self) -> str:
+        """Nothing is known of the content before it is read: `DataError`."""
+        raise DataError("a stream of rows has no fingerprint")

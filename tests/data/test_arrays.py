@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tests.data.reference import rows_of, same
+from thresher import evaluate, train
+from thresher.data import Chunk, DataError, Place
+from thresher.data.arrays import PairSource, chunk_of
+from thresher.data.hashing import hash_bytes, seed_of
+from thresher.learning.api import as_source
+
+DENSE = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [-1.5, 0.0, 4.0]])
+LABELS = [1, -1, 1]
+WANTED = Chunk.of_rows([(1, {1: 2.0}), (-1, {}), (1, {0: -1.5, 2: 4.0})], weights=[1, 2, 3])
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil"])
+@pytest.mark.parametrize("kind", ["matrix", "array"])
+def test_sparse_matrices(index: type, form: str, kind: str) -> None:
+    matrix = getattr(sparse, f"{form}_{kind}")(DENSE)
+    for name in ("indices", "indptr"):
+        if form in ("csr", "csc"):
+            setattr(matrix, name, getattr(matrix, name).astype(index))
+    assert same(chunk_of(matrix, LABELS, [1, 2, 3]), WANTED)
+
+
+def test_unsorted_and_repeated_entries_are_put_right() -> None:
+    matrix = sparse.csr_array((np.array([1.0, 2.0, 4.0]), np.array([2, 0, 2]), np.array([0, 3])))
+    assert rows_of(chunk_of(matrix, [1])) == rows_of(Chunk.of_rows([(1, {0: 2.0, 2: 5.0})]))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, object])
+def test_dense_matrices(dtype: type) -> None:
+    table: Any = (DENSE * 2).astype(dtype)
+    assert same(chunk_of(table, LABELS), chunk_of(sparse.csr_array(DENSE * 2), LABELS))
+    assert same(chunk_of(table.tolist(), LABELS), chunk_of(table, LABELS))
+
+
+ROWS: list[dict[Any, Any]] = [
+    {"age": 30, "city": "Rome", "new": True, 7: 2.5},
+    {"age": 0, "city": None, "new": False},
+    {"city": "Bonn", "age": 1.5},
+]
+
+
+def test_rows_of_named_features() -> None:
+    age, new = hash_bytes(b"age"), hash_bytes(b"new")
+    rome, bonn = (hash_bytes(name, seed_of("city")) for name in (b"Rome", b"Bonn"))
+    wanted = Chunk.of_rows([(1, {age: 30, rome: 1, new: 1, 7: 2.5}), (-1, {}), (1, {bonn: 1, age: 1.5})])
+    assert same(chunk_of(ROWS, LABELS), wanted)
+    assert same(chunk_of(iter(ROWS), LABELS), wanted)
+    assert chunk_of(ROWS, LABELS, seed=1).keys.tolist() != wanted.keys.tolist()
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([{"a": 1}, {"b": [1]}], "row 2, feature 'b'"),
+        ([{-1: 1.0}], "row 1, feature -1: a feature is named"),
+        ([{1.5: 1.0}], "row 1, feature 1.5: a feature is named"),
+        ([{3: "x"}], "row 1, feature 3: a category needs a name"),
+        ([{"a": float("nan")}], "value 1 is not finite"),
+    ],
+)
+def test_wrong_rows(rows: list[dict[Any, Any]], reason: str) -> None:
+    with pytest.raises(DataError, match=reason):
+        chunk_of(rows, [1] * len(rows))
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.zeros(3), np.zeros((2, 2, 2)), np.array([["a", "b"]]), sparse.coo_array(np.zeros(3))]
+)
+def test_what_is_no_matrix(wrong: Any) -> None:
+    with pytest.raises(DataError):
+        chunk_of(wrong, [1])
+
+
+def examples(count: int) -> list[tuple[dict[Any, Any], int]]:
+    rng = np.random.default_rng(5)
+    chosen = rng.integers(0, 40, (count, 4))
+    return [({f"f{k}": 1.0 for k in row} | {"v": "odd"}, 1 if 3 in row else -1) for row in chosen.tolist()]
+
+
+def test_training_on_what_is_in_memory() -> None:
+    pairs = examples(9000)
+    chunk = chunk_of([row for row, _ in pairs], [label for _, label in pairs])
+    wanted = train(chunk)
+    matrix = sparse.csr_array((chunk.values, chunk.keys.view(np.int64) >> 1 & (2**62 - 1), chunk.indptr))
+
+    def stream() -> Iterator[tuple[dict[Any, Any], int, float]]:
+        for row, label in pairs:
+            yield row, label, 1.0
+
+    for data in (pairs, stream(), ([row for row, _ in pairs], [label for _, label in pairs])):
+        found = train(data)
+        assert all((a == b).all() for a, b in zip(found.weights(), wanted.weights(), strict=True))
+    assert train(pairs, passes=2).examples == 18_000
+    labels = [label for _, label in pairs]
+    assert evaluate(train((matrix, labels)), (matrix, labels))["error"] < 0.05
+    assert train((matrix, labels, np.zeros(9000))).tally.weight == 0
+
+
+def test_a_stream_of_pairs_is_a_source() -> None:
+    source = PairSource(examples(9000), "binary")
+    chunks = list(source.chunks())
+    assert [len(chunk) for chunk in chunks] == [4096, 4096, 808]
+    assert source.report.examples == 9000
+    (rest,) = source.chunks(chunks[1].after)
+    assert same(rest, chunks[2])
+    with pytest.raises(DataError, match="the rows end at row 9000"):
+        list(source.chunks(Place(0, 9, 9001)))
+    assert not PairSource(iter(examples(3))).rereadable
+    with pytest.raises(DataError, match="no examples"):
+        list(PairSource(iter([])).chunks())
+
+
+@pytest.mark.parametrize(
+    ("pairs", "reason"),
+    [
+        ([({"a": 1}, 1), ({"a": 1}, 7)], "rows 1 to 2: example 2: expected a label -1, 0 or 1"),
+        ([({"a": 1}, 1), ("a", 1)], "row 2: expected"),
+        ([({"a": 1},)], "row 1: expected"),
+        ([({"a": 1}, 1, -1.0)], "rows 1 to 1: example 1: a negative importance weight"),
+        ([({"a": {}}, 1)], "row 1, feature 'a'"),
+    ],
+)
+def test_wrong_pairs(pairs: list[Any], reason: str) -> None:
+    with pytest.raises(DataError, match=reason):
+        list(as_source(pairs, "binary").chunks())
