@@ -85,11 +85,11 @@ class Stabilised(NamedTuple):
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step, counted; none outside the active set once that is closed."""
-        g = slope * x
-        moves = (g != 0) & ((S[j, 2] != 0) | (now[4] == 0))
-        S[j, 0] = w - now[1] * g if moves else w
+        g, kept = slope * x, S[j, 2]
+        moves = (g != 0) & (kept + (now[4] == 0) != 0)
+        S[j, 0] = w - now[1] * g * moves
         S[j, 1] += moves
-        S[j, 2] += moves & (S[j, 2] == 0)
+        S[j, 2] = kept + (moves & (kept == 0))
 
     def constrain(self, S, rows, begin, end, clock):
         """End a burst, and perhaps a stage."""
