@@ -42,6 +42,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "ft-cumulative": ("l1=3e-4", RATE),
     "ft-fobos": ("l1=3e-4", RATE),
     "ftrl": ("alpha=10,l1=0.3", ""),
+    "informative-truncation": ("gravity=1e-3", RATE),
     "l1-ball": ("radius=200", RATE),
     "l2-ball": ("radius=30", RATE),
     "pa": ("", HINGE),
@@ -53,7 +54,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "rounding": ("theta=0.3,every=400", RATE),
     "sgd": ("", RATE),
     "simplex": ("features=5", "--no-intercept --loss wealth"),
-    "stabilised": ("", RATE),
+    "stabilised": ("every=100,rejection=0.5,purging=0.6", RATE),
     "subgradient": ("l1=1e-4,theta=0.1", RATE),
     "truncated-gradient": ("gravity=1e-4,every=10", RATE),
 }

@@ -42,6 +42,7 @@ GRIDS: dict[str, tuple[str, ...]] = {
     "ft-cumulative": (f"--rule ft-cumulative:{L1} {RATE}",),
     "ft-fobos": (f"--rule ft-fobos:{L1} {RATE}",),
     "ftrl": ("--rule ftrl:alpha=0.003|0.01|0.03|0.1|0.3|1|3|10,l1=0.003|0.01|0.03|0.1|0.3|1|3",),
+    "informative-truncation": (f"--rule informative-truncation:gravity=1e-6|1e-5|1e-4|1e-3 {RATE}",),
     "l1-ball": (f"--rule l1-ball:radius=10|30|100|300|1000|3000 {RATE}",),
     "l2-ball": (f"--rule l2-ball:radius=1|3|10|30|100|300 {RATE}",),
     "normalized": ("--rule normalized:eta=0.003|0.01|0.03|0.1|0.3|1|3",),
@@ -55,7 +56,10 @@ GRIDS: dict[str, tuple[str, ...]] = {
     "scw": (f"--rule scw:C={WIDE},eta=0.6|0.8|0.9|0.99",),
     "scw-ii": (f"--rule scw-ii:C={WIDE},eta=0.6|0.8|0.9|0.99",),
     "sgd": (f"--rule sgd {RATE}",),
-    "stabilised": (f"--rule stabilised:gravity=1e-6|1e-5|1e-4|1e-3 {RATE}",),
+    "stabilised": (
+        "--rule stabilised:rejection=0.1|0.3|0.5|0.8,annealing=-9|0|5,purging=0|0.2|0.5|0.85,"
+        f"every=300|1000|3000 {RATE}",
+    ),
     "subgradient": (f"--rule subgradient:{L1},theta=0.001|0.01 {RATE}",),
     "truncated-gradient": (f"--rule truncated-gradient:gravity={L1.removeprefix('l1=')},every=10 {RATE}",),
     learners.BATCH: ("--C 0.003|0.01|0.03|0.1|0.3|1|3|10|30",),
@@ -69,7 +73,9 @@ GRIDS: dict[str, tuple[str, ...]] = {
         "--coin",
     ),
 }
-SLOW = {("news20", name) for name in ("eg", "fobos-linf", "l1-ball")} | {("Criteo", "subgradient")}
+SLOW = {("news20", name) for name in ("eg", "fobos-linf", "l1-ball", "stabilised")} | {
+    ("Criteo", "subgradient")
+}
 """Ten passes take many seconds: what was chosen for one pass is kept for ten."""
 OMITTED = {("news20", "subgradient")}
 """Replaying its steps for 20 outputs takes minutes a pass."""

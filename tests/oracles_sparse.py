@@ -185,7 +185,7 @@ class Coin(Oracle):
         return out
 
 
-class Stabilised(Oracle):
+class InformativeTruncation(Oracle):
     """w − ηg; when K divides t: soft(w, η·gravity·k), k the steps of the last K with g ≠ 0.
 
     Ma and Zheng (JMLR 18, 2017), informative truncation, at a given gravity.
@@ -203,4 +203,54 @@ class Stabilised(Oracle):
         if t % r.every == 0:
             w = soft(w, eta * r.gravity * self.k * self.mask)
             self.k[:] = 0.0
+        return w
+
+
+class Stabilised(Oracle):
+    """w − ηg; when K divides t: soft(w, G·k), G such that β of the active set are zero; stages purge that.
+
+    k is 1, or with `informative` as in `InformativeTruncation`. Ma and Zheng (JMLR 18, 2017), and the code
+    they published. `counts`: bursts of this stage, β, p.
+    """
+
+    def __init__(self, rule: Any, mask: Vector) -> None:
+        super().__init__(rule, mask)
+        self.k, self.active, self.selected = (np.zeros_like(mask) for _ in range(3))
+        self.counts = np.array([0.0, rule.rejection, 0.0])
+
+    def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
+        r = self.rule
+        eta: float = r.rate.at(t)
+        if self.counts[2] == 0:
+            self.active[:] = np.maximum(self.active, self.mask * (g != 0))
+        w = np.where((self.active > 0) | (self.mask == 0), w - eta * g, w)
+        self.k[:] += self.active * (g != 0)
+        d = np.sum(self.active)
+        if t % r.every or d == 0:
+            return w
+        k = self.k if r.informative else self.active
+        ratio = np.where(w == 0, 0.0, np.where(k > 0, np.abs(w) / np.maximum(k, 1.0), np.inf))
+        gravity = eta * r.gravity * (1.0 if r.informative else r.every)
+        if r.rejection > 0:
+            reachable = np.sort(ratio[(self.active > 0) & (ratio < np.inf)])
+            wanted = min(int(np.floor(self.counts[1] * d + 0.5)), reachable.size)
+            gravity = reachable[wanted - 1] if wanted > 0 else 0.0
+        gone = (self.active > 0) & (ratio <= gravity)
+        w = np.where(gone, 0.0, soft(w, gravity * k))
+        self.k[:] = 0.0
+        self.selected[:] += self.active * (w != 0)
+        self.counts[0] += 1
+        if r.purging > 0 and self.counts[0] == r.stage:
+            self.active[:] *= self.selected / r.stage >= r.purging
+            w = np.where((self.active > 0) | (self.mask == 0), w, 0.0)
+            self.selected[:] = 0.0
+            self.counts[0] = 0.0
+            self.counts[2] = max(self.counts[2], d)
+            u, c = np.sum(self.active) / self.counts[2], r.annealing
+            share = u
+            if c > 0:
+                share = np.exp(-c * (1 - u)) - (1 - u) * np.exp(-c)
+            if c < 0:
+                share = np.log(1 - c * u) / np.log(1 - c)
+            self.counts[1] = r.rejection * share
         return w

@@ -84,6 +84,7 @@ COMPILED = (
     "adagrad-fobos",
     "adagrad-rda",
     "l1-ball",
+    "informative-truncation",
     "stabilised",
     "fobos-l2norm",
 )
@@ -126,7 +127,7 @@ def test_common_scales_are_folded_in_between(spec: str, rate: str, scale: float)
         "fobos:l1=1e-4,l2=1e-3",
         "adagrad-fobos:l1=1e-4,l2=1e-3",
         "adagrad-rda:l1=1e-5,l2=1e-3",
-        "stabilised:gravity=0.05,every=999",
+        "informative-truncation:gravity=0.05,every=999",
         "rounding:theta=0.2,every=3000",
     ],
 )

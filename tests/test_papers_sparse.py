@@ -10,6 +10,7 @@ from tests.streams import Stream, model_of, read_weights, stream, stream_of
 from thresher.data.chunk import Chunk
 from thresher.engine.kernels import LAST_MARGIN
 from thresher.learning.model import Model
+from thresher.parts.bursts import annealed
 
 
 @pytest.mark.parametrize("p", ["1", "2", "3", "inf"])
@@ -47,18 +48,122 @@ def test_what_a_cumulative_penalty_takes() -> None:
     assert end("cumulative:l1=0", wavering) == pytest.approx(0.1)
 
 
-def test_stabilised_is_truncated_gradient_where_every_row_has_every_feature() -> None:
+def test_informative_truncation_is_truncated_gradient_where_every_row_has_every_feature() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(0.1, 1.0, (203, 5)) * rng.choice([-1.0, 1.0], (203, 5))
     data = stream_of(X, X != 0, np.where(X @ [1, -1, 0.2, 0, 0] > 0, 1.0, -1.0), np.ones(203))
     ours, theirs = (
-        model_of("stabilised:gravity=0.2,every=7"),
+        model_of("informative-truncation:gravity=0.2,every=7"),
         model_of("truncated-gradient:gravity=0.2,every=7"),
     )
     for model in (ours, theirs):
         model.learn(data.chunk)
     assert np.abs(read_weights(ours, 5) - read_weights(theirs, 5)).max() <= 1e-13
     assert 0 < ours.nonzero < 5
+
+
+# Stabilised truncated gradient: Ma and Zheng (JMLR 2017)
+
+
+@pytest.mark.parametrize(
+    ("flag", "gravity", "other"),
+    [("true", 0.2, "informative-truncation"), ("false", 0.03, "truncated-gradient")],
+)
+def test_stabilised_without_rejection_and_purging_is_truncation(
+    flag: str, gravity: float, other: str
+) -> None:
+    data = stream(44, 7 * 60, 12)
+    ours = model_of(f"stabilised:rejection=0,purging=0,gravity={gravity},every=7,informative={flag}")
+    theirs = model_of(f"{other}:gravity={gravity},every=7")
+    for model in (ours, theirs):
+        model.learn(data.chunk)
+    assert np.abs(read_weights(ours, 12) - read_weights(theirs, 12)).max() <= 1e-13
+    assert 0 < ours.nonzero < 12
+
+
+@pytest.mark.parametrize("informative", ["true", "false"])
+@pytest.mark.parametrize("rejection", [0.07, 0.3, 0.5, 0.9])
+def test_a_burst_rejects_the_proportion_asked(rejection: float, informative: str) -> None:
+    """Every feature is in every row: all can be truncated, whatever is asked."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0.1, 1.0, (400, 40)) * rng.choice([-1.0, 1.0], (400, 40))
+    data = stream_of(X, X != 0, np.where(X @ rng.normal(size=40) > 0, 1.0, -1.0), np.ones(400))
+    model = model_of(f"stabilised:rejection={rejection},purging=0,every=20,informative={informative}")
+    for lo in range(0, 400, 20):
+        model.learn(data.chunk, lo, lo + 19)
+        assert model.nonzero == 40
+        model.learn(data.chunk, lo + 19, lo + 20)
+        assert 40 - model.nonzero == round(rejection * 40)
+
+
+SIGNALS, NOISE = 10, 190
+
+
+def noisy(seed: int) -> Stream:
+    """A linear model over 10 of 200 sparse features."""
+    rng, shape = np.random.default_rng(seed), (4000, SIGNALS + NOISE)
+    X = np.where(rng.random(shape) < 0.2, rng.uniform(0.5, 1, shape) * rng.choice([-1, 1], shape), 0.0)
+    truth = np.repeat([2.0, 0.0], [SIGNALS, NOISE]) * np.where(np.arange(shape[1]) % 2, 1, -1)
+    y = np.where(X @ truth + rng.normal(size=shape[0]) > 0, 1.0, -1.0)
+    return stream_of(X, X != 0, y, np.ones(shape[0]))
+
+
+def selected(spec: str, data: Stream) -> tuple[int, int]:
+    """Signals and noise features that have a weight at the end."""
+    model = model_of(spec, rate="inverse-sqrt:0.5")
+    model.learn(data.chunk)
+    w = read_weights(model, SIGNALS + NOISE)
+    return int(np.count_nonzero(w[:SIGNALS])), int(np.count_nonzero(w[SIGNALS:]))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_stability_selection_purges_noise(seed: int) -> None:
+    """At the same rejection rate, noise that one burst lets through the next does not: it is purged."""
+    data = noisy(seed)
+    signals, noise = selected("stabilised:rejection=0.5,purging=0,every=100", data)
+    assert (signals, noise) == (SIGNALS, 90)
+    signals, noise = selected("stabilised:rejection=0.5,purging=0.6,every=100", data)
+    assert signals == SIGNALS
+    assert noise <= 10
+
+
+def test_what_is_purged_or_late_never_comes_back() -> None:
+    """In the first stage feature 0 tells all, 1 is noise, 2 is not met; after it they are alike."""
+    rng = np.random.default_rng(2)
+    y = rng.choice([-1.0, 1.0], 400)
+    X = np.zeros((400, 3))
+    X[:, 0], X[:200, 1] = y, 0.1 * rng.choice([-1.0, 1.0], 200)
+    X[200:, 1:] = y[200:, None]
+    data = stream_of(X, X != 0, y, np.ones(400))
+    model = model_of("stabilised:rejection=0.5,purging=1,every=20")
+    model.learn(data.chunk, 0, 100)
+    assert np.flatnonzero(read_weights(model, 3)).tolist() == [0]
+    model.learn(data.chunk, 100, 400)
+    assert np.flatnonzero(read_weights(model, 3)).tolist() == [0]
+
+
+@pytest.mark.parametrize("annealing", [-9.0, 0.0, 5.0])
+def test_annealing_rejects_less_as_less_is_left(annealing: float) -> None:
+    """The rejection rate after each stage is that of what stayed, from most to none."""
+    data = noisy(3)
+    model = model_of(f"stabilised:rejection=0.8,purging=0.6,every=50,annealing={annealing}")
+    rates, left = [0.8], [SIGNALS + NOISE]
+    for lo in range(0, 4000, 250):
+        model.learn(data.chunk, lo, lo + 250)
+        rates.append(float(model.state()["clock"][model.rule.CLOCK.index("rejection")]))
+        left.append(int(np.count_nonzero(model.state()["S"][:, model.rule.SLOTS.index("kept")])))
+    assert rates == sorted(rates, reverse=True)
+    assert left == sorted(left, reverse=True)
+    assert left[-1] < 40
+    assert 0 < rates[-1] < 0.4
+    shares = [annealed(u, annealing) for u in np.linspace(0, 1, 11)]
+    assert (shares[0], shares[-1]) == pytest.approx((0, 1), abs=1e-15)
+    assert shares == sorted(shares)
+    assert (shares[5] > 0.5, shares[5] == 0.5, shares[5] < 0.5) == (
+        annealing < 0,
+        annealing == 0,
+        annealing > 0,
+    )
 
 
 # Singer's tutorial (MLSS 2012), slide 60: features that are always there and say nothing, features that are
@@ -105,7 +210,8 @@ def test_fobos_loses_the_rare_features_first(slide60: Stream) -> None:
     [
         ("ft-fobos:p=1,l1=0.02", 10, 8),
         ("ft-cumulative:l1=0.01", 0, 10),
-        ("stabilised:every=100,gravity=0.2", 0, 10),
+        ("informative-truncation:every=100,gravity=0.2", 0, 10),
+        ("stabilised:every=500,rejection=0.66,purging=0,informative=true", 0, 10),
         ("adagrad-rda:eta=0.5,l1=2e-4", 18, 9),
     ],
 )

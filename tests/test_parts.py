@@ -19,6 +19,7 @@ import thresher
 from tests.streams import LOSSES, RATES
 from thresher import parts
 from thresher.data import labels
+from thresher.parts.bursts import smallest
 from thresher.parts.prox import soft, truncate
 
 # Several settings of every loss; a new one is tested with its defaults.
@@ -203,3 +204,9 @@ def test_every_part_shows_an_example_and_every_rule_its_reference(kind: str) -> 
         if kind == "rule":
             assert "Reference:" in text, name
             assert "Owed by" in text, name
+
+
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.5, 7.0, np.inf]) | st.floats(0, 10), min_size=1), st.data())
+def test_the_smallest_but_so_many(values: list[float], data: st.DataObject) -> None:
+    rank = data.draw(st.integers(0, len(values) - 1))
+    assert smallest(np.array(values), rank) == sorted(values)[rank]

@@ -259,7 +259,7 @@ def _constrain(self, S, rows, begin, end, clock):
 
 
 def rewrites(self, clock):
-    """Whether `constrain` is about to write rows that the example does not touch, their weights unchanged."""
+    """Whether `constrain` is about to write rows that the example does not touch."""
     return self.rewrites(clock)
 
 

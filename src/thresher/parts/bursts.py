@@ -1,0 +1,108 @@
+"""What ranks all weights against one another where a burst of examples ends, and a stage of bursts.
+
+Rows hold w, `informed`, how many gradients of this burst were not zero, and `kept`: 0 outside the active set,
+in it one more than the bursts of this stage that left a weight.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from thresher.engine.jit import helper, scalar
+from thresher.parts.prox import soft
+
+W, INFORMED, KEPT = range(3)
+COLUMNS = ("w", "informed", "kept")
+
+
+@scalar
+def annealed(share, rate):
+    """From 1 at share 1 to 0 at share 0: linear at rate 0, sooner above it, later below.
+
+    >>> annealed(1.0, 5.0), annealed(0.0, 5.0), annealed(0.5, 0.0), round(annealed(0.5, -9.0), 3)
+    (1.0, 0.0, 0.5, 0.74)
+    """
+    if rate > 0.0:
+        return math.exp(rate * (share - 1.0)) - (1.0 - share) * math.exp(-rate)
+    if rate < 0.0:
+        return math.log1p(-rate * share) / math.log1p(-rate)
+    return share
+
+
+@helper
+def active(S):
+    """The rows of the active set."""
+    rows, count = np.empty(S.shape[0], np.int64), 0
+    for j in range(S.shape[0]):
+        rows[count] = j
+        count += S[j, KEPT] != 0
+    return rows[:count]
+
+
+@scalar
+def share_of(S, j, informative):
+    """How many times the gravity row j is shrunk by: as often as it was informed, or once."""
+    return float(S[j, INFORMED]) if informative else 1.0
+
+
+@scalar
+def resistance(S, j, informative):
+    """The least gravity that truncates row j to zero."""
+    w, share = abs(float(S[j, W])), share_of(S, j, informative)
+    if w == 0.0:
+        return 0.0
+    return w / share if share > 0.0 else math.inf
+
+
+@helper
+def smallest(values, rank):
+    """The `rank`-th smallest of `values`, from 0; they are put in another order (Hoare's quickselect)."""
+    lo, hi = 0, values.size - 1
+    while lo < hi:
+        pivot, i, j = values[(lo + hi) >> 1], lo, hi
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i, j = i + 1, j - 1
+        if j < rank < i:
+            break
+        lo, hi = (lo, j) if rank <= j else (i, hi)
+    return values[rank]
+
+
+@helper
+def gravity_for(S, rows, rejected, informative):
+    """The least gravity that leaves `rejected` of these rows without a weight, or as many as it can."""
+    found, count = np.empty(rows.size), 0
+    for j in rows:
+        found[count] = resistance(S, j, informative)
+        count += found[count] < math.inf
+    rejected = min(rejected, count)
+    return smallest(found[:count], rejected - 1) if rejected > 0 else 0.0
+
+
+@helper
+def truncate(S, rows, gravity, informative):
+    """End of a burst: shrink each weight by its share of the gravity."""
+    for j in rows:
+        left = soft(float(S[j, W]), gravity * share_of(S, j, informative))
+        S[j, W] = left if resistance(S, j, informative) > gravity else 0.0
+        S[j, INFORMED] = 0.0
+        S[j, KEPT] += S[j, W] != 0.0
+
+
+@helper
+def purge(S, rows, bursts, least):
+    """End of a stage: keep rows that had a weight after a share `least` of its bursts; how many those are."""
+    count = 0
+    for j in rows:
+        stays = (float(S[j, KEPT]) - 1.0) / bursts >= least
+        S[j, W], S[j, KEPT] = (S[j, W] if stays else 0.0), (1.0 if stays else 0.0)
+        count += stays
+    return count

@@ -1,0 +1,40 @@
+"""Steps that a weight has missed, made up for one by one, where no formula adds them up."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from thresher.engine.jit import at, helper
+
+_BLOCK = 64  # so many roots and quotients are computed four at a time, without a branch in between
+
+
+@helper
+def added(pulls):
+    """Sum of a block, in four sums that need not wait for each other."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for i in range(0, _BLOCK, 4):
+        a, b, c, d = a + pulls[i], b + pulls[i + 1], c + pulls[i + 2], d + pulls[i + 3]
+    return (a + b) + (c + d)
+
+
+@helper
+def replayed(rate, l1, w, s, t):
+    """Weight w after the penalties of the steps s..t-1: by blocks up to zero, from there one by one."""
+    pulls = np.empty(_BLOCK)
+    while s < t and w != 0.0:
+        count = min(_BLOCK, int(t - s))
+        for i in range(count):
+            pulls[i] = at(rate, s + i) * l1
+        whole = added(pulls) if count == _BLOCK else math.inf
+        if whole < abs(w):
+            w -= math.copysign(whole, w)
+        else:
+            for i in range(count):
+                if w == 0.0:
+                    break
+                w -= math.copysign(pulls[i], w)
+        s += count
+    return w
