@@ -63,6 +63,10 @@ def _plain_area(self, S, j, n, sums, now):  # type: ignore[no-untyped-def]
     return n * weight(self, S, j, now)  # type: ignore[no-untyped-call]
 
 
+def _plain_areas(self, T, out, n, sums, now):  # type: ignore[no-untyped-def]
+    pass
+
+
 def _plain_renorm(self, clock):  # type: ignore[no-untyped-def]
     return 1.0
 
@@ -123,6 +127,7 @@ PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
         "rewrites": ("clock", _plain_rewrites),
         "drift": ("clock out", _plain_drift),
         "area": ("S j n sums now", _plain_area),
+        "areas": ("T out n sums now", _plain_areas),
         "renorm": ("clock", _plain_renorm),
         "shown": ("S j w now", _plain_shown),
         "idle": ("S j w", _never),
