@@ -113,23 +113,20 @@ def missed_together(narrow, T, now, ring, place, sums, part, out):
 def missed_by(narrow, S, past, rows, begin, end, active, out):
     """Sums of the weights of ``rows[begin:end]`` over the steps that theirs do not hold.
 
-    To `out`: a row for each of the outputs `active`, which are all outputs of a group.
+    To `out`: a column for each of the outputs `active`, which are all outputs of a group. What lies together
+    is added up together where outputs share a clock.
     """
+    one = past_of(past, 0)
+    now, newest = snapshot(narrow, one.clock, S), last_drifts(one)
     if grouped(narrow):
-        whole = past_of(past, 0)
-        now, sums, part = (
-            snapshot(narrow, whole.clock, S),
-            np.empty(whole.ring.shape[2]),
-            np.empty(active.size),
-        )
+        sums, part = np.empty(newest.size), np.empty(active.size)
         for p in range(begin, end):
-            T = S[rows[p]].T
-            missed_together(narrow, T, now, whole.ring, whole.place, sums, part, out[:, p - begin])
+            missed_together(narrow, S[rows[p]].T, now, one.ring, one.place, sums, part, out[p - begin])
     else:
         for a in range(active.size):
             k, one = active[a], past_of(past, active[a])
             now, newest = moment(narrow, S, past.clocks, k), last_drifts(one)
-            missed(narrow, S[:, :, k], now, one.ring, one.place, newest, rows, begin, end, out[a])
+            missed(narrow, S[:, :, k], now, one.ring, one.place, newest, rows, begin, end, out[:, a])
 
 
 @helper
@@ -137,25 +134,23 @@ def bring_up(narrow, S, past, rows, begin, end, active, zeros):
     """Bring the sums of ``rows[begin:end]`` up to date, with `zeros` even where only zeros are missed."""
     if grouped(narrow):
         active = np.arange(S.shape[2])
-    more = np.empty((active.size, end - begin))
+    more, seen = np.empty((end - begin, active.size)), past.places[0, SEEN]
     missed_by(narrow, S, past, rows, begin, end, active, more)
-    for a in range(active.size):
-        k = active[a]
-        seen = past.places[min(k, past.places.shape[0] - 1), SEEN]
-        for p in range(begin, end):
-            if zeros or more[a, p - begin] != 0.0:
-                S[rows[p], S.shape[1] - 2, k] += more[a, p - begin]
-                S[rows[p], S.shape[1] - 1, k] = seen
+    for p in range(begin, end):
+        for a in range(active.size):
+            if zeros or more[p - begin, a] != 0.0:
+                S[rows[p], S.shape[1] - 2, active[a]] += more[p - begin, a]
+                S[rows[p], S.shape[1] - 1, active[a]] = seen
 
 
 @helper
 def means(narrow, S, past, rows, begin, end, out):
-    """Means over all steps of the weights of ``rows[begin:end]`` to `out`, a row for each output."""
+    """Means over all steps of the weights of ``rows[begin:end]`` to `out`, a column for each output."""
     missed_by(narrow, S, past, rows, begin, end, np.arange(S.shape[2]), out)
     steps = max(past.places[0, SEEN], 1)
-    for k in range(S.shape[2]):
-        for p in range(begin, end):
-            out[k, p - begin] = (S[rows[p], S.shape[1] - 2, k] + out[k, p - begin]) / steps
+    for p in range(begin, end):
+        for k in range(S.shape[2]):
+            out[p - begin, k] = (S[rows[p], S.shape[1] - 2, k] + out[p - begin, k]) / steps
 
 
 @kernel
@@ -164,9 +159,7 @@ def settle_means(narrow, S, past, out):
     rows = np.arange(out.shape[0])
     for begin in range(0, rows.size, _BLOCK):
         end = min(begin + _BLOCK, rows.size)
-        held = np.empty((out.shape[1], end - begin))
-        means(narrow, S, past, rows, begin, end, held)
-        out[begin:end] = held.T
+        means(narrow, S, past, rows, begin, end, out[begin:end])
 
 
 @kernel
@@ -174,12 +167,12 @@ def predict_means(narrow, S, past, bias, indptr, rows, values, out):
     """Margins (n, outputs) under the mean weights; changes no state."""
     for i in range(out.shape[0]):
         begin, end = indptr[i], indptr[i + 1]
-        held = np.empty((out.shape[1], end - begin))
+        held = np.empty((end - begin, out.shape[1]))
         means(narrow, S, past, rows, begin, end, held)
         for k in range(out.shape[1]):
             margin = 0.0
             for p in range(begin, end):
-                margin += held[k, p - begin] * values[p]
+                margin += held[p - begin, k] * values[p]
             out[i, k] = margin + bias[k]
 
 
@@ -189,10 +182,10 @@ def sweep_means(narrow, S, past, keys, first, count):
     rows, settled, kept = np.arange(count), np.empty(S.shape[2]), first
     for begin in range(first, count, _BLOCK):
         end = min(begin + _BLOCK, count)
-        held = np.empty((S.shape[2], end - begin))
+        held = np.empty((end - begin, S.shape[2]))
         means(narrow, S, past, rows, begin, end, held)
         for j in range(begin, end):
-            if held[:, j - begin].any() or lives(narrow, S, j, past.clocks, settled):
+            if held[j - begin].any() or lives(narrow, S, j, past.clocks, settled):
                 keep(S, keys, kept, j)
                 kept += 1
     give_up_outputs(narrow, S, past.clocks, kept, count)

@@ -177,6 +177,8 @@ def part(kind: str) -> Callable[[T], T]:
         for name, value in _ATTRIBUTES[kind].items():
             if not hasattr(cls, name):
                 setattr(cls, name, value)
+        if kind == "rule" and _couples_without_areas(cls):
+            raise TypeError(f"{kind} {cls.__name__} has couple and DRIFTS: it must define areas too")
         _check_values_at_birth(cls)
         _give_a_lasting_home(cls)
         REGISTRY[kind][part_name(cls)] = cls
@@ -199,6 +201,10 @@ def _check_verb(
             f"{kind} {cls.__name__}: {verb} takes ({', '.join(['self', *names])}), by these names"
         )
     method.__annotations__ = {}  # Numba would compare them with those of the verb, which has none
+
+
+def _couples_without_areas(cls: Any) -> bool:
+    return cls.DRIFTS is not None and cls.couple is not _plain_couple and cls.areas is _plain_areas
 
 
 def _check_values_at_birth(cls: Any) -> None:

@@ -58,8 +58,7 @@ class AdagradFobos(NamedTuple):
         if self.l2 == 0.0:
             left = abs(w) - n * self.l1 * scale
         else:
-            ratio = self.l1 / self.l2
-            left = abs(w) + math.expm1(-n * math.log1p(self.l2 * scale)) * (abs(w) + ratio)
+            left = abs(w) + math.expm1(-n * math.log1p(self.l2 * scale)) * (abs(w) + self.l1 / self.l2)
         return math.copysign(max(left, 0.0), w)
 
     def couple(self, T, out, now):
