@@ -15,11 +15,16 @@ from thresher.learning.head import Head
 
 
 class Trace(NamedTuple):
-    """After one pass: weights (d, outputs), intercepts (outputs,), progressive loss of each row."""
+    """After one pass: weights (d, outputs), intercepts (outputs,), progressive loss of each row.
+
+    `path` (T + 1, d + 1, outputs), (T + 1, d, outputs) without intercepts: w_1, ..., w_T, which the T steps
+    began with, and w_{T+1}.
+    """
 
     weights: Vector
     intercepts: Vector
     losses: Vector
+    path: Vector
 
 
 def prox_l2(v: Vector, a: float) -> Vector:
@@ -136,6 +141,7 @@ def run(name: str, rule: Any, head: Head, X: Vector, targets: Vector, importance
     kind: Any = Grouped if getattr(rule, "group", None) is not None and rule.group.grouped() else Apart
     oracle: Any = kind(name, rule, shape, features)
     W, losses = oracle.begin(), np.zeros(rows)
+    path = [W]
     for t, first in enumerate(range(0, rows, batch), 1):
         G, moved, total = np.zeros(shape), np.zeros(head.count), np.zeros(head.count)
         last = min(first + batch, rows)
@@ -151,5 +157,6 @@ def run(name: str, rule: Any, head: Head, X: Vector, targets: Vector, importance
             W = oracle.step(W, own, slopes, t, total, importance[first])
         else:
             W = oracle.step(W, G, (moved > 0).astype(float), t, total, 1.0)
+        path.append(W)
     read = oracle.read(W)
-    return Trace(read[:features], read[features:].sum(axis=0), losses)
+    return Trace(read[:features], read[features:].sum(axis=0), losses, np.array(path))

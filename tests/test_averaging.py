@@ -177,12 +177,6 @@ def test_a_rule_that_cannot_be_averaged_names_those_that_can() -> None:
     assert "\n" not in str(told.value)
 
 
-@pytest.mark.parametrize("options", [{"batch": 2}, {"outputs": "classes:1-3"}, {"outputs": "values:2"}])
-def test_only_one_output_and_single_examples_are_averaged(options: Any) -> None:
-    with pytest.raises(ValueError, match="one output and a batch of one"):
-        Model("sgd", average=True, **options)
-
-
 # The laws of state
 
 

@@ -1,11 +1,16 @@
 """Classes, lists of classes and lists of numbers, by the command line."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.cli.conftest import Thresher
+from thresher import evaluate, load, train
+from thresher.data.chunk import concat
+from thresher.learning import modelfile
+from thresher.learning.api import as_source
 
 FEATURES, CLASSES = 12, 4
 LISTS = "train lists.svm -m m -q --outputs labels:3-6 --rule adagrad-fobos:eta=0.5,l1=1e-3"
@@ -162,3 +167,38 @@ def test_classes_are_not_found_in_standard_input(thresher: Thresher) -> None:
     ran = thresher("train - -m m -q --loss softmax")
     assert ran.status == 2
     assert "say the classes, --outputs classes:LO-HI" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("file", "outputs", "loss", "batch"),
+    [("classes", "classes:3-6", "softmax", 1), ("lists", "labels:3-6", "logistic", 7)],
+)
+def test_averages_from_training_to_evaluation(
+    thresher: Thresher, monkeypatch: pytest.MonkeyPatch, file: str, outputs: str, loss: str, batch: int
+) -> None:
+    """Trained whole, and stopped and resumed; read by weights, predict and evaluate."""
+    rule, rate, data = "fobos:l1=1e-3", "constant:0.3", f"{file}.svm"
+    command = (
+        f"train {data} -m m --rule {rule} --rate {rate} --outputs {outputs} --loss {loss} --batch {batch}"
+    )
+    command += " --average --passes 3 -q"
+    figures = thresher(f"{command} --json").json
+    whole = Path("m").read_bytes()
+    options: Any = {"rate": rate, "outputs": outputs, "batch": batch, "passes": 3}
+    mean = train(data, rule, loss, average=True, **options)
+    last = train(data, rule, loss, dtype="float64", **options)
+    assert figures["progressive_loss"] == mean.tally.average == last.tally.average
+    assert figures["nonzero"] == mean.nonzero
+    assert not np.allclose(load("m").weights, last.readout().weights, atol=1e-3)
+    assert load("m").weights.tobytes() == mean.readout().weights.tobytes()
+    assert thresher(f"evaluate m {data} --json").json == evaluate(mean, data) | {"nonzero": mean.nonzero}
+    assert len(thresher("weights m").out.splitlines()) == mean.nonzero + CLASSES
+    lines = [line.split() for line in thresher(f"predict m {data}").out.splitlines()]
+    margins = np.array(lines, float)
+    chunk = concat(list(as_source(data, mean.head.domain).chunks()))
+    assert np.allclose(margins, mean.predict(chunk), rtol=1e-6)
+    with monkeypatch.context() as patch:
+        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        assert thresher(f"{command} --checkpoint-every 150").status == 1
+    assert thresher(f"train {data} -m m -q --resume").status == 0
+    assert Path("m").read_bytes() == whole

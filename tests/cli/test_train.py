@@ -197,10 +197,14 @@ def test_an_averaged_model_from_training_to_evaluation(thresher: Thresher) -> No
     assert figures["progressive_loss"] == model.tally.average == last.tally.average
     expected = evaluate(model, "test.svm") | {"nonzero": model.nonzero}
     assert thresher("evaluate m test.svm --json").json == expected
-    assert thresher("train train.svm -m n --rule subgradient --average").status == 2
+    ran = thresher("train train.svm -m n --rule eg --average --batch 3")
+    assert ran.status == 2
+    assert "eg cannot be averaged" in ran.err
 
 
-@pytest.mark.parametrize("options", ["--rule fobos:l1=1e-3 --average", "--order buffer:50 --seed 3"])
+@pytest.mark.parametrize(
+    "options", ["--rule fobos:l1=1e-3 --average", "--average --batch 7", "--order buffer:50 --seed 3"]
+)
 def test_a_resumed_run_keeps_its_options(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str
 ) -> None:

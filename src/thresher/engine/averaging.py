@@ -34,6 +34,7 @@ from thresher.engine.jit import (
 )
 from thresher.engine.kernels import aim, count, give_up, keep, move, move_clocks, multiply
 
+_GUESSES = 5  # steps of Newton's method towards the death of a weight
 COLUMNS = 2  # behind the rule's own: the sum, since
 BASE, SEEN = range(2)  # of `place`: examples before the ring begins, examples in all
 
@@ -46,7 +47,7 @@ class Past(NamedTuple):
     place: Any
 
 
-@helper
+@scalar
 def between(ring, lo, hi, out):
     """Sums of the drifts over the examples lo+1..hi of the ring."""
     for k in range(out.size):
@@ -69,17 +70,37 @@ def enter(rule, clock, ring, place, newest):
         between(ring, p - 1, p, newest)
 
 
-@helper
+@scalar
+def size_at(narrow, S, j, now, ring, p, sums):
+    """Magnitude of the weight of row j behind p examples of the ring."""
+    between(ring, p - 1, p, sums)
+    return abs(area(narrow, S, j, 1.0, sums, now))
+
+
+@scalar
 def alive(narrow, S, j, now, ring, start, n, sums):
-    """How many of n examples behind `start` row j lived for, one at least; their drifts to `sums`."""
-    low, high = 1, n
+    """How many of n examples behind `start` row j lived for, one at least; their drifts to `sums`.
+
+    By Newton's method from below, which is exact for a steady fall, then by bisection.
+    """
+    low, high, guesses = 1, n, _GUESSES
+    size = size_at(narrow, S, j, now, ring, start + 1, sums)
     while high - low > 1:
         middle = (low + high) >> 1
-        between(ring, start + middle - 1, start + middle, sums)
-        if area(narrow, S, j, 1.0, sums, now) == 0.0:
+        if guesses > 0:
+            guesses -= 1
+            left = size_at(narrow, S, j, now, ring, start + low + 1, sums)
+            if left == 0.0 or low + 2 == high:
+                low += left > 0.0
+                break
+            steps = left / (size - left) if left < size else 0.5 * (high - low)
+            low, size = low + 1, left
+            middle = min(low + max(int(min(steps, high)), 1), high - 1)
+        left = size_at(narrow, S, j, now, ring, start + middle, sums)
+        if left == 0.0:
             high = middle
         else:
-            low = middle
+            low, size = middle, left
     between(ring, start, start + low, sums)
     return low
 

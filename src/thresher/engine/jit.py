@@ -291,6 +291,59 @@ def _area(self, S, j, n, sums, now):
     return _method(self, "area")
 
 
+def areas(self, T, out, n, sums, now):
+    """As `area`, for all outputs of a feature that settle each other; their rows are `T`.
+
+    Exact where as many of them share the largest magnitude all along.
+    """
+    self.areas(T, out, n, sums, now)
+
+
+@_verb(areas)
+def _areas(self, T, out, n, sums, now):
+    return _method(self, "areas")
+
+
+def remember(self, rule, B, bias):
+    """A step begins: what is kept of the past takes up the weights it begins with, `bias` the intercepts'."""
+    self.remember(rule, B, bias)
+
+
+@_verb(remember)
+def _remember(self, rule, B, bias):
+    return _method(self, "remember")
+
+
+def catch_up(self, narrow, S, rows, begin, end, active):
+    """Rows ``rows[begin:end]`` are about to be stepped for the outputs `active`."""
+    self.catch_up(narrow, S, rows, begin, end, active)
+
+
+@_verb(catch_up)
+def _catch_up(self, narrow, S, rows, begin, end, active):
+    return _method(self, "catch_up")
+
+
+def start_over(self, narrow, S, c):
+    """All rows are about to be rewritten for the outputs of clock c."""
+    self.start_over(narrow, S, c)
+
+
+@_verb(start_over)
+def _start_over(self, narrow, S, c):
+    return _method(self, "start_over")
+
+
+def end_step(self, rule, narrow, free, S, clocks, bclocks):
+    """Move the clocks on, and fold common scales that leave their range into the rows."""
+    self.end_step(rule, narrow, free, S, clocks, bclocks)
+
+
+@_verb(end_step)
+def _end_step(self, rule, narrow, free, S, clocks, bclocks):
+    return _method(self, "end_step")
+
+
 def relocate(self, S, count, clock):
     """Rows have moved, ``S[:count]`` are in use: rebuild whatever points to rows."""
     self.relocate(S, count, clock)

@@ -84,6 +84,35 @@ def end_example(rule, free, S, clock, bclock):
         multiply(S, factor)
 
 
+@scalar
+def owned(S, clocks, c):
+    """The outputs of clock c, one or all."""
+    return S[:, :, c : S.shape[2] - clocks.shape[0] + 1 + c]
+
+
+class Forgotten(NamedTuple):
+    """What a model with many outputs keeps of the past whose last weights are all that is read: nothing."""
+
+    unused: float = 0.0
+
+    def remember(self, rule, B, bias):
+        """Nothing."""
+
+    def catch_up(self, narrow, S, rows, begin, end, active):
+        """Nothing."""
+
+    def start_over(self, narrow, S, c):
+        """Nothing."""
+
+    def end_step(self, rule, narrow, free, S, clocks, bclocks):
+        """Each clock."""
+        for c in range(clocks.shape[0]):
+            end_example(rule, free, owned(S, clocks, c), clocks[c], bclocks[c])
+
+
+FORGOTTEN: Any = Forgotten()
+
+
 # fmt: off
 @kernel
 def learn(

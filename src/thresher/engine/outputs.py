@@ -14,8 +14,10 @@ import math
 import numpy as np
 
 from thresher.engine.jit import (
+    catch_up,
     constrain,
     couple,
+    end_step,
     gauge,
     grouped,
     helper,
@@ -24,14 +26,17 @@ from thresher.engine.jit import (
     links,
     meet,
     relocate,
+    remember,
+    rewrites,
     scalar,
     shown,
     snapshot,
+    start_over,
     step,
     values_slopes,
     weight,
 )
-from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, end_example, keep
+from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, keep
 
 PULL, LOSS, MOVED = range(
     3
@@ -125,7 +130,7 @@ def find_active(slopes, importance, active):
 @kernel
 def learn_together(
     loss, rule, narrow, free, free_narrow, S, clocks, B, bclocks,
-    indptr, rows, values, targets, weights, lo, hi, longest, seen, tally,
+    indptr, rows, values, targets, weights, lo, hi, longest, past, seen, tally,
 ):
     # fmt: on
     """As `kernels.learn`, for rules whose outputs share a clock: the inner loops run over the outputs.
@@ -148,13 +153,15 @@ def learn_together(
         if not math.isfinite(value):
             return i
         note(tally, float(weights[i]), value, exact)
+        remember(past, rule, B, bias)
         count = find_active(slopes, S.dtype.type(weights[i]), active)
+        catch_up(past, narrow, S, rows, begin, end, active[:count])
         step_rows(narrow, S, now, rows, values, begin, end, held, slopes, active, count)
         if B.shape[0] > 0:
             for a in range(count):
                 k = active[a]
                 step(free_narrow, B[0].T, k, bias[k], S.dtype.type(1), slopes[k], bnow)
-        end_example(rule, free, S, clock, bclock)
+        end_step(past, rule, narrow, free, S, clocks, bclocks)
         now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
     return hi
 
@@ -178,14 +185,14 @@ def gather(rows, values, begin, end, slopes, places, touched, count, gradients):
 
 
 @helper
-def step_output(rule, narrow, free, free_narrow, S, clock, B, bclock, k, touched, count, held, gradients,
-                b, pull, importance, value, slope):  # fmt: skip
-    """One step of output k on an example whose features are `gradients` and whose constant is `pull`.
+def step_output(past, rule, narrow, free, free_narrow, S, clock, B, bclock, which, touched, count, held,
+                gradients, b, pull, importance, value, slope):  # fmt: skip
+    """One step of output ``which[0]`` on an example of features `gradients` and of the constant `pull`.
 
     Returns how many rows were written: `count` or none.
     """
+    k, margin, size = which[0], 0.0, 0.0
     now, bnow, own = snapshot(rule, clock, S), snapshot(free, bclock, S), S[:, :, k]
-    margin, size = 0.0, 0.0
     for r in range(count):
         x = S.dtype.type(gradients[r, k])
         held[r, k] = meet(narrow, own, touched[r], held[r, k], x, now)
@@ -197,6 +204,7 @@ def step_output(rule, narrow, free, free_narrow, S, clock, B, bclock, k, touched
     if slope == 0 and not grouped(narrow):
         return 0
     now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
+    catch_up(past, narrow, S, touched, 0, count, which)
     for r in range(count):
         step(narrow, own, touched[r], held[r, k], S.dtype.type(gradients[r, k]), slope, now)
     if B.shape[0] > 0 and slope != 0:
@@ -205,18 +213,19 @@ def step_output(rule, narrow, free, free_narrow, S, clock, B, bclock, k, touched
 
 
 @helper
-def finish_batch(rule, narrow, free, free_narrow, S, clocks, B, bclocks, touched, count, held, gradients,
-                 bias, sums, slopes, importance):  # fmt: skip
-    """Step every output, then move the clocks on."""
-    last = clocks.shape[0] - 1
-    for k in range(S.shape[2]):
-        c = min(k, last)
-        written = step_output(rule, narrow, free, free_narrow, S, clocks[c], B, bclocks[c], k, touched,
-                              count, held, gradients, bias[k], sums[PULL, k], importance,
-                              sums[LOSS, k], slopes[k])  # fmt: skip
+def finish_batch(past, rule, narrow, free, free_narrow, S, clocks, B, bclocks, every, touched, count, held,
+                 gradients, bias, sums, slopes, importance):  # fmt: skip
+    """Step every output, of which `every` is the list, then move the clocks on."""
+    remember(past, rule, B, bias)
+    for k in every:
+        c = min(k, clocks.shape[0] - 1)
+        written = step_output(past, rule, narrow, free, free_narrow, S, clocks[c], B, bclocks[c],
+                              every[k : k + 1], touched, count, held, gradients, bias[k], sums[PULL, k],
+                              importance, sums[LOSS, k], slopes[k])  # fmt: skip
+        if rewrites(rule, clocks[c]):
+            start_over(past, narrow, S, c)
         constrain(rule, S[:, :, k], touched, 0, written, clocks[c])
-    for c in range(last + 1):
-        end_example(rule, free, S[:, :, c : S.shape[2] - last + c], clocks[c], bclocks[c])
+    end_step(past, rule, narrow, free, S, clocks, bclocks)
 
 
 @helper
@@ -249,7 +258,7 @@ def margins_of(narrow, S, clocks, rows, values, begin, end, own, margins, seen):
 @kernel
 def learn_batches(
     loss, rule, narrow, free, free_narrow, S, clocks, B, bclocks,
-    indptr, rows, values, targets, weights, lo, hi, batch, places, seen, tally,
+    indptr, rows, values, targets, weights, lo, hi, batch, places, past, seen, tally,
 ):
     # fmt: on
     """Learn examples lo..hi-1, `batch` at a time: their summed gradient is one step of each output.
@@ -259,7 +268,7 @@ def learn_batches(
     of a batch with a loss that is not finite, which has changed nothing. `places` (rows of S,) int64 is
     zero, and is left so.
     """
-    outputs, most = S.shape[2], np.int64(0)
+    outputs, most, every = S.shape[2], np.int64(0), np.arange(S.shape[2])
     for first in range(lo, hi, batch):
         most = max(most, indptr[min(first + batch, hi)] - indptr[first])
     touched, gradients = np.empty(most, np.int64), np.empty((most, outputs))
@@ -289,8 +298,8 @@ def learn_batches(
         else:
             slopes[:] = sums[MOVED] > 0.0
         tally[:] = tally[0] + noted[0], tally[1] + noted[1], noted[2], noted[3]
-        finish_batch(rule, narrow, free, free_narrow, S, clocks, B, bclocks, touched, count, held, gradients,
-                     bias, sums, slopes, importance)  # fmt: skip
+        finish_batch(past, rule, narrow, free, free_narrow, S, clocks, B, bclocks, every, touched, count,
+                     held, gradients, bias, sums, slopes, importance)  # fmt: skip
     return hi
 
 
@@ -339,22 +348,34 @@ def respond_outputs(loss, margins, out):
         links(loss, margins[i], out[i])
 
 
-@kernel
-def sweep_outputs(narrow, S, clocks, keys, first, count):
-    """As `kernels.sweep`: close up the rows over those that are idle for every output."""
-    held, kept = np.empty(S.shape[2], S.dtype), first
-    for j in range(first, count):
-        read_row(narrow, S, j, clocks, held)
-        live = False
-        for k in range(held.size):
-            live |= not idle(narrow, S[:, :, k], j, held[k])
-        if not live:
-            continue
-        keep(S, keys, kept, j)
-        kept += 1
+@helper
+def lives(narrow, S, j, clocks, held):
+    """Whether row j is not idle for some output; its settled weights to `held`."""
+    read_row(narrow, S, j, clocks, held)
+    live = False
+    for k in range(held.size):
+        live |= not idle(narrow, S[:, :, k], j, held[k])
+    return live
+
+
+@helper
+def give_up_outputs(narrow, S, clocks, kept, count):
+    """As `kernels.give_up`, for every output."""
     for j in range(kept, count):
         S[j] = 0.0
     if kept < count:
         for k in range(S.shape[2]):
             relocate(narrow, S[:, :, k], kept, clocks[min(k, clocks.shape[0] - 1)])
+
+
+@kernel
+def sweep_outputs(narrow, S, clocks, keys, first, count):
+    """As `kernels.sweep`: close up the rows over those that are idle for every output."""
+    held, kept = np.empty(S.shape[2], S.dtype), first
+    for j in range(first, count):
+        if not lives(narrow, S, j, clocks, held):
+            continue
+        keep(S, keys, kept, j)
+        kept += 1
+    give_up_outputs(narrow, S, clocks, kept, count)
     return kept

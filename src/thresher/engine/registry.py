@@ -63,6 +63,10 @@ def _plain_area(self, S, j, n, sums, now):  # type: ignore[no-untyped-def]
     return n * weight(self, S, j, now)  # type: ignore[no-untyped-call]
 
 
+def _plain_areas(self, T, out, n, sums, now):  # type: ignore[no-untyped-def]
+    pass
+
+
 def _plain_renorm(self, clock):  # type: ignore[no-untyped-def]
     return 1.0
 
@@ -123,6 +127,7 @@ PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
         "rewrites": ("clock", _plain_rewrites),
         "drift": ("clock out", _plain_drift),
         "area": ("S j n sums now", _plain_area),
+        "areas": ("T out n sums now", _plain_areas),
         "renorm": ("clock", _plain_renorm),
         "shown": ("S j w now", _plain_shown),
         "idle": ("S j w", _never),
@@ -172,6 +177,8 @@ def part(kind: str) -> Callable[[T], T]:
         for name, value in _ATTRIBUTES[kind].items():
             if not hasattr(cls, name):
                 setattr(cls, name, value)
+        if kind == "rule" and _couples_without_areas(cls):
+            raise TypeError(f"{kind} {cls.__name__} has couple and DRIFTS: it must define areas too")
         _check_values_at_birth(cls)
         _give_a_lasting_home(cls)
         REGISTRY[kind][part_name(cls)] = cls
@@ -194,6 +201,10 @@ def _check_verb(
             f"{kind} {cls.__name__}: {verb} takes ({', '.join(['self', *names])}), by these names"
         )
     method.__annotations__ = {}  # Numba would compare them with those of the verb, which has none
+
+
+def _couples_without_areas(cls: Any) -> bool:
+    return cls.DRIFTS is not None and cls.couple is not _plain_couple and cls.areas is _plain_areas
 
 
 def _check_values_at_birth(cls: Any) -> None:

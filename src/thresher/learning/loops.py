@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.engine import averaging, kernels, outputs
+from thresher.engine import averaging, averaging_outputs, kernels, outputs
 from thresher.engine.jit import Kernel
 from thresher.engine.registry import in_dtype, shares_a_clock
 from thresher.engine.stores import Resolved, Store, make_store
@@ -17,7 +17,8 @@ from thresher.learning.head import F64, Head, read_only
 
 Array = NDArray[Any]
 F32 = NDArray[np.float32]
-_RING = 1 << 14  # examples between two visits of all rows of an averaged model
+_RING = 1 << 14  # steps between two visits of all rows of an averaged model
+_RINGS = 1 << 20  # the same times the number of clocks, at most
 
 
 class Loop:
@@ -119,41 +120,69 @@ class OneLoop(Loop):
         return ()
 
 
-class AveragedLoop(OneLoop):
-    """One output, one example a step; what is read is the mean of the weights. See `engine.averaging`."""
+class History:
+    """A ring and a place for each clock: `ring` (*clocks, steps, 2, drifts), `place` (*clocks, 2)."""
 
-    settle, predict, free_rows = averaging.settle, averaging.predict, averaging.sweep
-    learner = averaging.learn
-    columns = averaging.COLUMNS
+    def __init__(self, drifts: tuple[str, ...], clock: Array) -> None:
+        clocks = clock.shape[:-1]
+        steps = min(_RING, _RINGS // max(1, *clocks, 1)) if drifts else 0
+        self.ring = np.zeros((*clocks, steps + 1, 2, len(drifts)))
+        self.place = np.zeros((*clocks, 2), np.int64)
 
-    def __init__(self, head: Head, rule: Any, dtype: Any, store: str, seed: int) -> None:
-        super().__init__(head, rule, dtype, store, seed)
-        self._ring = np.zeros((_RING + 1 if rule.DRIFTS else 1, 2, len(rule.DRIFTS)))
-        self._place = np.zeros(2, np.int64)
-
-    def _rings(self) -> tuple[Array, ...]:
-        return self._ring, self._place
-
-    def _past(self) -> Any:
-        return averaging.Past(self.clock, self._ring, self._place)
-
-    def bias(self) -> Array:
-        """The mean of the intercept, 0 without any."""
-        if not len(self.B):
-            return np.zeros(1, self.dtype)
-        sums: Array = self.B[0, -averaging.COLUMNS :][:1]
-        return sums / max(int(self._place[averaging.SEEN]), 1)
+    def mean(self, B: Array) -> Array:
+        """Of each intercept: ``(outputs,)``."""
+        sums: Array = B[0, -averaging.COLUMNS].reshape(-1)
+        return sums / max(int(self.place[..., averaging.SEEN].max()), 1)
 
     def state(self) -> dict[str, Array]:
-        """And what is in the ring."""
-        used = int(self._place[averaging.SEEN] - self._place[averaging.BASE]) if self.rule.DRIFTS else 0
-        return super().state() | {"ring": self._ring[: used + 1], "place": self._place}
+        """What is in use; what lies behind it in a shorter ring is left over and written as zeros."""
+        used = self.place[..., averaging.SEEN] - self.place[..., averaging.BASE]
+        used = np.minimum(used, self.ring.shape[-3] - 1)
+        within = np.arange(used.max() + 1) <= used[..., np.newaxis]
+        kept = self.ring[..., : used.max() + 1, :, :]
+        return {"ring": np.where(within[..., np.newaxis, np.newaxis], kept, 0.0), "place": self.place}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Go on from `state`."""
+        ring = state["ring"]
+        self.ring[..., : ring.shape[-3], :, :] = ring
+        self.place = state["place"].copy()
+
+
+class Averaged(Loop):
+    """What is read is the mean of the weights that steps began with; the state is float64."""
+
+    columns = averaging.COLUMNS
+
+    def __init__(self, head: Head, rule: Any, dtype: Any, *rest: Any) -> None:
+        super().__init__(head, rule, dtype, *rest)
+        self._history = History(rule.DRIFTS, self.clock)
+
+    def bias(self) -> Array:
+        """The means of the intercepts, 0 without any: (outputs,)."""
+        return self._history.mean(self.B) if len(self.B) else super().bias()
+
+    def state(self) -> dict[str, Array]:
+        """And what is in the rings."""
+        return super().state() | self._history.state()
 
     def restore(self, state: dict[str, Array]) -> None:
         """Go on from `state`."""
         super().restore(state)
-        self._ring[: len(state["ring"])] = state["ring"]
-        self._place = state["place"].copy()
+        self._history.restore(state)
+
+
+class AveragedLoop(Averaged, OneLoop):
+    """One output, one example a step. See `engine.averaging`."""
+
+    settle, predict, free_rows = averaging.settle, averaging.predict, averaging.sweep
+    learner = averaging.learn
+
+    def _rings(self) -> tuple[Array, ...]:
+        return self._history.ring, self._history.place
+
+    def _past(self) -> Any:
+        return averaging.Past(self.clock, *self._rings())
 
 
 class ManyLoop(Loop):
@@ -187,8 +216,25 @@ class ManyLoop(Loop):
             if len(self._places) < len(self.store.S):
                 self._places = np.zeros(len(self.store.S), np.int64)
             room = self.batch, self._places
-        limits = (read_only(weights), lo, resolved.hi, *room)
+        limits = (read_only(weights), lo, resolved.hi, *room, self._kept())
         return self._learn_with(self._learn, self.head.joint, resolved, targets, *limits)
+
+    def _kept(self) -> Any:
+        """What the loop keeps of the past."""
+        return kernels.FORGOTTEN
+
+
+class AveragedManyLoop(Averaged, ManyLoop):
+    """Many outputs, or many examples a step. See `engine.averaging_outputs`."""
+
+    settle, predict = averaging_outputs.settle_means, averaging_outputs.predict_means
+    free_rows = averaging_outputs.sweep_means
+
+    def _kept(self) -> Any:
+        return self._past()
+
+    def _past(self) -> Any:
+        return averaging_outputs.Pasts(self.clock, self._history.ring, self._history.place)
 
 
 def make_loop(
@@ -199,22 +245,21 @@ def make_loop(
     ValueError for an average that cannot be kept.
     """
     if average:
-        _check_average(head, rule, batch)
+        _check_average(rule)
     if head.count == 1 and hasattr(rule, "group"):
         rule = parts.make("rule", rule, group=type(rule)._field_defaults["group"])
     if head.outputs.kind == "one" and batch == 1:
         one = AveragedLoop if average else OneLoop
         loop: OneLoop | ManyLoop = one(head, rule, dtype, store, seed)
     else:
-        loop = ManyLoop(head, rule, dtype, store, seed, batch)
+        many = AveragedManyLoop if average else ManyLoop
+        loop = many(head, rule, dtype, store, seed, batch)
     if not intercept:
         loop.B = loop.B[:0]
     return loop
 
 
-def _check_average(head: Head, rule: Any, batch: int) -> None:
-    if head.outputs.kind != "one" or batch != 1:
-        raise ValueError("averaged weights are for one output and a batch of one example")
+def _check_average(rule: Any) -> None:
     if rule.DRIFTS is None:
         able = sorted(
             n for n, cls in parts.REGISTRY["rule"].items() if getattr(cls, "DRIFTS", None) is not None

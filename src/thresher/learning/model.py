@@ -49,8 +49,8 @@ class Model:
     makes it ``float64``. `seed` enters the hash of a hashed store.
 
     With `average` what is read (predictions, weights, what is saved) is the mean (w_1 + ... + w_T) / T of
-    the weights that the T examples so far were predicted with; learning and the progressive loss go on
-    with w_t itself. The state is then float64. (Langford, Li and Zhang (JMLR 2009), theorem 3.2 and
+    the weights that the T steps so far began with, one for each batch; learning and the progressive loss
+    go on with w_t itself. The state is then float64. (Langford, Li and Zhang (JMLR 2009), theorem 3.2 and
     the remark on it; Polyak and Juditsky (1992).)
 
     The intercept is learned by the same rule with its penalties at zero.

@@ -15,6 +15,7 @@ import numpy as np
 from thresher.engine.jit import helper, scalar, together
 from thresher.engine.registry import part
 from thresher.parts.prox import soft
+from thresher.parts.series import decays
 
 
 @scalar
@@ -27,21 +28,25 @@ def length(v):
 
 
 @helper
-def adapt(group, T, out, n, eta, delta, l1, l2):
-    """Weights of a feature whose outputs share the step size eta / a, a = delta + ||G||_2, after n penalties.
+def adapt(group, T, out, n, middle, eta, delta, l1, l2):
+    """Weights of a feature whose outputs share the step size eta / a, a = delta + ||G||_2, after penalties.
 
-    Columns of `T`: weights before the last step, roots of sums of squared gradients, the last gradient.
+    Added up over n consecutive numbers of penalties, of mean `middle`: the prox commutes with scaling, and is
+    linear while the same outputs are largest. Columns of `T`: weights before the last step, roots of sums of
+    squared gradients, the last gradient.
     """
     root = length(T[:, 1])
+    for k in range(out.size):
+        out[k] = T[k, 0]
     if root == 0.0:
         return
     scale = eta / (delta + root)
     for k in range(out.size):
         out[k] -= scale * T[k, 2]
-    rate = n * math.log1p(l2 * scale)
-    together(group, out, n * l1 * scale if l2 == 0.0 else l1 / l2 * math.expm1(rate))
+    decay = 0.0 if l2 == 0.0 else decays(middle, n, math.log1p(l2 * scale))
     for k in range(out.size):
-        out[k] *= math.exp(-rate)
+        out[k] *= n + decay
+    together(group, out, n * middle * l1 * scale if l2 == 0.0 else -decay * l1 / l2)
 
 
 @part("group")

@@ -58,14 +58,13 @@ class AdagradFobos(NamedTuple):
         if self.l2 == 0.0:
             left = abs(w) - n * self.l1 * scale
         else:
-            ratio = self.l1 / self.l2
-            left = abs(w) + math.expm1(-n * math.log1p(self.l2 * scale)) * (abs(w) + ratio)
+            left = abs(w) + math.expm1(-n * math.log1p(self.l2 * scale)) * (abs(w) + self.l1 / self.l2)
         return math.copysign(max(left, 0.0), w)
 
     def couple(self, T, out, now):
         """The step and the penalties of a group; `scale` holds the last gradient there."""
         if grouped(self.group):
-            adapt(self.group, T, out, now[0] - T[0, 3], self.eta, self.delta, self.l1, self.l2)
+            adapt(self.group, T, out, 1.0, now[0] - T[0, 3], self.eta, self.delta, self.l1, self.l2)
 
     def grouped(self):
         """As the group says."""
@@ -100,6 +99,10 @@ class AdagradFobos(NamedTuple):
             decay = decays(middle, n, math.log1p(self.l2 * scale))
             left = n * abs(w) + decay * (abs(w) + self.l1 / self.l2)
         return math.copysign(max(left, 0.0), w)
+
+    def areas(self, T, out, n, sums, now):
+        """As `couple`."""
+        adapt(self.group, T, out, n, sums[0] / n - T[0, 3], self.eta, self.delta, self.l1, self.l2)
 
     def idle(self, S, j, w):
         """No gradient yet: the sum of squares is needed for good."""

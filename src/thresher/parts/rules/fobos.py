@@ -96,6 +96,12 @@ class Fobos(NamedTuple):
         """Linear in both."""
         return math.copysign(max((abs(S[j, 0]) + S[j, 1]) * sums[0] - sums[1], 0.0), S[j, 0])
 
+    def areas(self, T, out, n, sums, now):
+        """As `couple`: the prox of a group is linear too while the same outputs are largest."""
+        for k in range(out.size):
+            out[k] = T[k, 0] * sums[0]
+        together(self.group, out, sums[1] - T[0, 1] * sums[0])
+
     def idle(self, S, j, w):
         """What has reached zero stays there until its next gradient."""
         return w == 0.0

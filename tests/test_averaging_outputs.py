@@ -1,0 +1,240 @@
+"""Averaged weights of many outputs, and of batches: the mean of the dense path, and the laws of state.
+
+With batches the mean is over steps: each counts the weights that it began with once.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.plain import not_compiled
+from tests.streams import settings_of
+from tests.test_averaging import ABLE, SPECS
+from tests.test_laws_of_outputs import (
+    CLASSES,
+    FEATURES,
+    GROUPS,
+    Stream,
+    check,
+    fingerprint,
+    model_of,
+    stream_for,
+)
+from tests.test_laws_of_state import make_small
+from thresher.data.chunk import Chunk
+from thresher.learning import loops, modelfile
+from thresher.learning.model import Model
+
+FIRST = [settings_of(name)[0] for name in ABLE]
+
+
+@pytest.fixture(autouse=True)
+def short_rings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every row is brought up to date every 23 steps."""
+    monkeypatch.setattr(loops, "_RING", 23)
+
+
+@pytest.fixture
+def plainly() -> Iterator[None]:
+    with not_compiled():
+        yield
+
+
+def averaged(spec: str, loss: str, outputs: str, **options: Any) -> Model:
+    return model_of(spec, loss, outputs, average=True, **options)
+
+
+# The mean of the path
+
+
+@pytest.mark.parametrize("spec", [*SPECS, *GROUPS])
+def test_the_mean_of_the_dense_path(spec: str) -> None:
+    with not_compiled():
+        check(averaged(spec, "softmax", "classes:3"), stream_for("softmax", "classes", seed=1, rows=50))
+
+
+@pytest.mark.parametrize(("loss", "batch"), [("softmax", 3), ("crammer-singer", 1)])
+@pytest.mark.parametrize("spec", [*FIRST, *GROUPS])
+def test_the_mean_of_batches_and_where_some_outputs_step(spec: str, loss: str, batch: int) -> None:
+    with not_compiled():
+        check(averaged(spec, loss, "classes:3", batch=batch), stream_for(loss, "classes", seed=1, rows=80))
+
+
+@pytest.mark.parametrize(("outputs", "batch"), [("labels:1-3", 1), ("values:3", 2), ("one", 3)])
+@pytest.mark.parametrize("spec", FIRST)
+def test_the_mean_of_other_outputs(spec: str, outputs: str, batch: int) -> None:
+    data = stream_for("hinge", "labels", seed=2)
+    if outputs == "one":
+        chunk = data.chunk
+        data.targets = data.targets[:, :1]
+        data.chunk = Chunk.from_csr(chunk.indptr, chunk.keys, chunk.values, data.targets[:, 0], chunk.weights)
+    with not_compiled():
+        check(averaged(spec, "hinge", outputs, batch=batch, intercept=outputs != "values:3"), data)
+
+
+# each kind of state: rows that stand still, that owe, a scale for each output, a heap, a group
+@pytest.mark.parametrize(
+    ("spec", "batch"),
+    [
+        ("sgd:", 1),
+        ("fobos:l1=0.02,l2=0.3", 1),
+        ("fobos:l1=0.02,l2=0.3", 4),
+        ("pegasos:l2=1", 1),
+        ("l1-ball:radius=0.5", 4),
+        ("fobos:l1=0.05,group=linf", 1),
+    ],
+)
+def test_the_compiled_mean(spec: str, batch: int) -> None:
+    check(
+        averaged(spec, "softmax", "classes:3", batch=batch),
+        stream_for("softmax", "classes", seed=3, rows=300),
+    )
+
+
+class Sparse(Stream):
+    """The first feature is in every row, the others in one each: they stand, or die while passed by."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__("classes", seed=4, rows=rows)
+        rng = np.random.default_rng(5)
+        self.X = np.zeros((rows, FEATURES))
+        self.X[:, 0] = rng.uniform(-1, 1, rows).astype(np.float32)
+        for j in range(1, FEATURES):
+            self.X[rows // 20 * j, j] = np.float32(rng.uniform(0.5, 1))
+        row, column = np.nonzero(self.X)
+        indptr = np.concatenate([[0], np.cumsum((self.X != 0).sum(axis=1))])
+        labels = self.targets[:, 0] + 1
+        self.importance = np.ones(rows)
+        self.chunk = Chunk.from_csr(indptr, column, self.X[row, column], labels, self.importance)
+
+
+@pytest.mark.parametrize("ring", [1 << 14, 100])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        f"{rule},group={group}"
+        for group in ("single", "l2", "linf")
+        for rule in (
+            "fobos:l1=1e-3",
+            "fobos:l1=1e-3,l2=1e-2",
+            "adagrad-fobos:eta=0.2,l1=1e-3",
+            "adagrad-fobos:eta=0.2,l1=1e-3,l2=1e-2",
+        )
+    ],
+)
+def test_features_met_once(spec: str, ring: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two visits the largest outputs of a group fall together, and are joined by the next."""
+    monkeypatch.setattr(loops, "_RING", ring)
+    model = averaged(spec, "softmax", "classes:3")
+    with not_compiled():
+        check(model, Sparse(rows=1000))
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("spec", ["sgd", "fobos:l1=0.02", "ftrl:alpha=0.2", "pegasos:l2=1"])
+def test_one_versus_the_rest_is_so_many_averaged_models(spec: str, batch: int) -> None:
+    data = stream_for("hinge", "classes", seed=7)
+    chunk = data.chunk
+    with not_compiled():
+        joint = averaged(spec, "hinge", "classes:3", batch=batch)
+        joint.learn(chunk)
+        joint.finish()
+        for k in range(CLASSES):
+            labels = np.where(data.targets[:, 0] == k, 1.0, -1.0)
+            single = averaged(spec, "hinge", "one", batch=batch)
+            single.learn(Chunk.from_csr(chunk.indptr, chunk.keys, chunk.values, labels, chunk.weights))
+            single.finish()
+            assert np.allclose(single.predict(chunk), joint.predict(chunk)[:, k], rtol=0, atol=1e-12)
+
+
+@pytest.mark.usefixtures("plainly")
+def test_each_step_counts_once_whatever_its_batch() -> None:
+    """Batches of 2, 2 and 1: w_1 = 0, w_2 after two examples, w_3 after four."""
+    chunk = Chunk.of_rows([(1.0, {3: 1.0})] * 5)
+    options: dict[str, Any] = {"rate": "constant:0.1", "intercept": False, "dtype": "float64"}
+    mean, last = (
+        Model("sgd", "squared", batch=2, average=True, **options),
+        Model("sgd", "squared", batch=2, **options),
+    )
+    began = []
+    for lo, hi in pairwise([0, 2, 4, 5]):
+        began.append(last.predict(chunk)[0])
+        for model in (mean, last):
+            model.learn(chunk, lo, hi)
+    assert mean.predict(chunk)[0] == pytest.approx(np.mean(began[:2])), "one waits for another"
+    mean.finish()
+    assert mean.predict(chunk)[0] == pytest.approx(np.mean(began), abs=1e-15)
+    assert began[0] == 0.0 < began[1] < began[2]
+
+
+# The laws of state
+
+
+@pytest.mark.parametrize(
+    ("store", "batch"), [("growing", 1), ("growing", 5), ("direct", 1), ("hashed:10", 5)]
+)
+@pytest.mark.parametrize("spec", [*FIRST, *GROUPS[::3]])
+def test_neither_cutting_nor_stopping_nor_looking_changes_anything(
+    spec: str, store: str, batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_small(monkeypatch)
+    data = stream_for("softmax", "classes", seed=8, rows=60)
+    place = tmp_path / "model"
+    with not_compiled():
+        whole, cut = (averaged(spec, "softmax", "classes:3", store=store, batch=batch) for _ in range(2))
+        whole.learn(data.chunk)
+        for lo, hi in pairwise([0, 1, 2, 17, 18, 33, 60]):
+            cut.learn(data.chunk.rows(lo, hi))
+            cut.predict(data.chunk)
+            modelfile.save(cut, place)
+            assert cut.readout().predict(data.chunk).tobytes() == cut.predict(data.chunk).tobytes()
+            cut, _ = modelfile.load(place)
+        assert fingerprint(cut) == fingerprint(whole)
+        assert cut.average
+        readout, header = modelfile.load_readout(place)
+        assert readout.predict(data.chunk).tobytes() == whole.predict(data.chunk).tobytes()
+        assert header["nonzero"] == whole.nonzero == np.count_nonzero(readout.weights)
+        assert header["average"]
+
+
+@pytest.mark.parametrize("spec", [*FIRST, *GROUPS[::3]])
+def test_the_store_changes_nothing(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = stream_for("softmax", "classes", seed=9)
+    make_small(monkeypatch)
+    found = []
+    with not_compiled():
+        for store in ("growing", "direct"):
+            model = averaged(spec, "softmax", "classes:3", store=store)
+            model.learn(data.chunk)
+            keys, weights = model.weights()
+            found.append((keys.tobytes(), weights.tobytes(), model.tally, model.features_seen))
+    assert found[0] == found[1]
+
+
+@pytest.mark.usefixtures("plainly")
+def test_a_growing_store_frees_rows_that_never_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_small(monkeypatch)
+    rows = [(float(i % 3 + 1), {i: 1.0 if i % 5 == 0 else 0.0, 1: 0.5}) for i in range(2, 400)]
+    found = []
+    for store in ("growing", "direct"):
+        model = averaged("fobos:l1=0.01", "softmax", "classes:3", store=store)
+        model.learn(Chunk.of_rows(rows))
+        found.append([array.tobytes() for array in model.weights()])
+        if store == "growing":
+            _, freed, _ = model.state()["counts"]
+            assert freed > 0
+    assert found[0] == found[1]
+
+
+def test_what_rings_of_many_clocks_hold_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules with a clock for each output have a ring for each, shorter where those are many."""
+    monkeypatch.setattr(loops, "_RINGS", 12)
+    data = stream_for("softmax", "classes", seed=3, rows=80)
+    model = averaged("pegasos:l2=1", "softmax", "classes:3")
+    with not_compiled():
+        check(model, data)
+    assert model.state()["ring"].shape[:2] <= (3, 12 // 3 + 1)
