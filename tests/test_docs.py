@@ -1,5 +1,6 @@
 """The pages of the rules say what the docstrings say today; their examples are not run again."""
 
+import doctest
 import inspect
 import shlex
 
@@ -75,3 +76,9 @@ def test_what_is_written_in_the_index_is_shown_as_it_stands() -> None:
     rounding = describe("rule", "rounding")
     assert "K = `every`: 0 where |w'| < theta." in rounding.line
     assert r"K = `every`: 0 where \|w'\| \< theta. |" in index([rounding])
+
+
+def test_the_examples_on_data_in_memory_hold() -> None:
+    done = doctest.testfile(str(FOLDER.parent / "formats" / "memory.md"), module_relative=False)
+    assert done.attempted > 5
+    assert done.failed == 0
