@@ -174,9 +174,7 @@ def test_each_step_counts_once_whatever_its_batch() -> None:
 # The laws of state
 
 
-@pytest.mark.parametrize(
-    ("store", "batch"), [("growing", 1), ("growing", 5), ("direct", 1), ("hashed:10", 5)]
-)
+@pytest.mark.parametrize(("store", "batch"), [("growing", 1), ("growing", 5), ("direct", 1), ("hashed:4", 5)])
 @pytest.mark.parametrize("spec", [*FIRST, *GROUPS[::3]])
 def test_neither_cutting_nor_stopping_nor_looking_changes_anything(
     spec: str, store: str, batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

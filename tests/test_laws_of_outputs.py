@@ -138,9 +138,8 @@ def _first_output(seed: int) -> Stream:
 COMPILED = [
     settings_of(name)[0]
     for name in (
-        *("sgd", "ftrl", "truncated-gradient", "fobos", "rda", "adagrad-fobos", "coin", "ft-fobos"),
-        *("pa", "arow", "cw", "pegasos", "fobos-l2norm", "normalized", "averaged-perceptron"),
-        *("l1-ball", "fobos-linf", "simplex", "eg"),
+        *("ftrl", "fobos", "adagrad-fobos", "coin", "ft-fobos", "arow", "pegasos", "normalized"),
+        *("l1-ball", "fobos-linf", "simplex"),
     )
 ]
 
@@ -158,7 +157,7 @@ def test_single_precision_is_near(spec: str) -> None:
         check(model_of(spec, "crammer-singer", "classes:3", dtype="float32"), data, 1e-4)
 
 
-@pytest.mark.parametrize("spec", ["fobos:l1=0.02", "fobos:l1=0.02,group=l2", "pegasos:l2=1"])
+@pytest.mark.parametrize("spec", ["fobos:l1=0.02,group=l2", "pegasos:l2=1"])
 def test_compiled_batches_are_eager(spec: str) -> None:
     check(model_of(spec, "softmax", "classes:3", batch=4), stream_for("softmax", "classes", seed=6))
 
@@ -167,14 +166,15 @@ def test_compiled_batches_are_eager(spec: str) -> None:
 @pytest.mark.parametrize("spec", ["sgd", "fobos:l1=0.02", "ftrl:alpha=0.2", "pegasos:l2=1"])
 def test_one_versus_the_rest_is_so_many_binary_models(spec: str, loss: str) -> None:
     data = stream_for(loss, "classes", seed=7)
-    joint = model_of(spec, loss, "classes:3")
-    joint.learn(data.chunk)
     chunk = data.chunk
-    for k in range(CLASSES):
-        labels = np.where(data.targets[:, 0] == k, 1.0, -1.0)
-        single = model_of(spec, loss, "one")
-        single.learn(Chunk.from_csr(chunk.indptr, chunk.keys, chunk.values, labels, chunk.weights))
-        assert np.allclose(single.predict(chunk), joint.predict(chunk)[:, k], rtol=0, atol=1e-12)
+    with not_compiled():
+        joint = model_of(spec, loss, "classes:3")
+        joint.learn(chunk)
+        for k in range(CLASSES):
+            labels = np.where(data.targets[:, 0] == k, 1.0, -1.0)
+            single = model_of(spec, loss, "one")
+            single.learn(Chunk.from_csr(chunk.indptr, chunk.keys, chunk.values, labels, chunk.weights))
+            assert np.allclose(single.predict(chunk), joint.predict(chunk)[:, k], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("group", ["l2", "linf"])
@@ -225,7 +225,7 @@ def fingerprint(model: Model) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("batch", [1, 5])
-@pytest.mark.parametrize("store", ["growing", "direct", "hashed:10"])
+@pytest.mark.parametrize("store", ["growing", "direct", "hashed:4"])
 @pytest.mark.parametrize("spec", [*FIRST, *GROUPS])
 def test_neither_cutting_nor_stopping_nor_looking_changes_anything(
     spec: str, store: str, batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -34,7 +34,7 @@ from thresher.learning import modelfile
 from thresher.learning.model import Model
 
 SPECS = [spec for name in RULES for spec in settings_of(name)]
-STORES = ["growing", "direct", "hashed:10"]
+STORES = ["growing", "direct", "hashed:6"]
 ROOT = Path(__file__).parent.parent
 SURROUNDINGS = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
 ROWS, FEATURES = 150, 40
@@ -180,7 +180,7 @@ def test_the_store_changes_nothing(
 ) -> None:
     direct = learned(spec, dense.chunk, store="direct", dtype=dtype)
     expected = comparable(direct, lambda j: j)
-    bits, seed = 20, 5
+    bits, seed = 12, 5
     assert len({hashed_name(j, bits, seed) for j in range(FEATURES)}) == FEATURES, (
         "a collision: take another seed"
     )
