@@ -58,6 +58,20 @@ def test_rows_of_named_features() -> None:
     assert chunk_of(ROWS, LABELS, seed=1).keys.tolist() != wanted.keys.tolist()
 
 
+def test_texts() -> None:
+    texts = ["A fine story", "", "no story"]
+    fine, story, no = (hash_bytes(word, 3) for word in (b"fine", b"story", b"no"))
+    wanted = Chunk.of_rows([(1, {fine: 1, story: 1}), (-1, {}), (1, {no: 1, story: 1})])
+    for given in (texts, iter(texts), np.array(texts), np.array(texts, object)):
+        assert same(chunk_of(given, LABELS, seed=3), wanted)
+    assert chunk_of(texts, LABELS, text="words=1-2").nnz == 6
+    assert train((texts * 200, LABELS * 200)).nonzero == 3
+    with pytest.raises(DataError, match="example 2: expected a text, found None"):
+        chunk_of(["a", None], [1, 1])
+    with pytest.raises(DataError, match="text options are"):
+        chunk_of(texts, LABELS, text="bigrams")
+
+
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
@@ -74,7 +88,8 @@ def test_wrong_rows(rows: list[dict[Any, Any]], reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [np.zeros(3), np.zeros((2, 2, 2)), np.array([["a", "b"]]), sparse.coo_array(np.zeros(3))]
+    "wrong",
+    [np.zeros(3), np.zeros((2, 2, 2)), np.array([["a", "b"]]), np.array("a"), sparse.coo_array(np.zeros(3))],
 )
 def test_what_is_no_matrix(wrong: Any) -> None:
     with pytest.raises(DataError):

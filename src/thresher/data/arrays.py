@@ -1,4 +1,4 @@
-"""Examples in memory: sparse and dense matrices, and rows as dictionaries of named features."""
+"""Examples in memory: sparse and dense matrices, rows as dictionaries of named features, texts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
 from thresher.data.hashing import hash_bytes, seed_of
 from thresher.data.labels import check_labels
+from thresher.data.ngrams import grams_of, rows_of_texts
 from thresher.data.report import Report
 
 _ROWS = 1 << 12
@@ -21,13 +22,21 @@ _NAMES = 1 << 20
 """Names whose keys are remembered."""
 
 
-def chunk_of(X: Any, y: ArrayLike | None = None, weights: ArrayLike | None = None, seed: int = 0) -> Chunk:
-    """The examples of a matrix or of rows of named features, as one Chunk.
+def chunk_of(
+    X: Any,
+    y: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    *,
+    seed: int = 0,
+    text: str = "words=1",
+) -> Chunk:
+    """The examples of a matrix, of rows of named features, or of texts, as one Chunk.
 
     `X` is ``(n, d)``: a scipy sparse matrix or array of any format and index type (explicit zeros are
-    kept), anything dense that numpy understands, or an iterable of n mappings (see `RowReader`). The key of
-    a matrix column is its index. `y` is ``(n,)`` or ``(n, outputs)``, zeros if left out; `weights` ``(n,)``
-    importances. `DataError` where shapes disagree or a number is not finite in float32.
+    kept), anything dense that numpy understands, an iterable of n mappings (see `RowReader`), or of n
+    strings, whose n-grams `text` chooses (see `grams_of`). The key of a matrix column is its index, that
+    of an n-gram or name its hash, by `seed`. `y` is ``(n,)`` or ``(n, outputs)``, zeros if left out;
+    `weights` ``(n,)`` importances. `DataError` where shapes disagree or a number is not finite in float32.
 
     >>> chunk_of(np.array([[0.0, 2.0], [3.0, 0.0]]), [1, -1]).keys
     array([1, 0], dtype=uint64)
@@ -39,16 +48,21 @@ def chunk_of(X: Any, y: ArrayLike | None = None, weights: ArrayLike | None = Non
         if matrix.ndim != 2:
             raise DataError(f"a matrix of examples has two axes, not {matrix.ndim}")
         indptr, keys, values = matrix.indptr, _as_keys(matrix.indices), matrix.data
-    elif isinstance(X, Iterable) and not hasattr(X, "__array__") and _holds_mappings(X):
+    elif _holds(X, Mapping):
         indptr, keys, values = RowReader(seed).rows(X)
+    elif _holds(X, str):
+        indptr, keys, values = rows_of_texts(X, grams_of(text), seed)
     else:
         indptr, keys, values = _of_dense(X)
     labels = np.zeros(len(indptr) - 1, np.float32) if y is None else y
     return Chunk.from_csr(np.asarray(indptr, np.int64), keys, values, labels, weights)
 
 
-def _holds_mappings(X: Any) -> bool:
-    return isinstance(next(iter(X), None), Mapping)
+def _holds(X: Any, kind: type) -> bool:
+    """Whether X is one row of objects, the first of them of `kind`."""
+    if not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
+        return False
+    return isinstance(next(iter(X), None), kind)
 
 
 def _as_keys(indices: NDArray[Any]) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -266,22 +267,32 @@ def text_features(text, at, end, code, known, seed, scratch, begins, keys, value
 
 
 @kernel
-def _features_of(text_bytes, size, code, known, seed, scratch, begins, keys, values):
-    return text_features(
-        address(text_bytes), 0, size, code, known, seed, scratch, begins, keys, values, np.int64(0)
-    )
+def _enter_texts(text_bytes, ends, code, known, seed, scratch, begins, indptr, keys, values):
+    text, at, nnz = address(text_bytes), np.int64(0), np.int64(0)
+    for i in range(ends.size):
+        nnz = text_features(text, at, ends[i], code, known, seed, scratch, begins, keys, values, nnz)
+        at = ends[i]
+        indptr[i + 1] = nnz
 
 
-def features_of(text: bytes, grams: Grams, seed: int = 0) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:
-    """Keys, ascending, and values of one text.
+def rows_of_texts(
+    texts: Sequence[str], grams: Grams, seed: int = 0
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32]]:
+    """CSR arrays of the n-grams of texts, a row each, keys ascending.
 
-    >>> features_of(b"To be or not to be", grams_of("words=1"))[1].tolist()
+    >>> rows_of_texts(["To be or not to be", ""], grams_of("words=1"))[2].tolist()
     [2.0, 1.0, 1.0, 2.0]
     """
-    code, known = grams.code(), letters()
-    given = np.frombuffer(text or b"\0", np.uint8)
-    room = room_for(len(text), code)
-    keys, values = np.zeros(room, np.uint64), np.zeros(room, np.float32)
-    scratch, begins = np.zeros(2 * len(text) + 2, np.uint8), np.zeros(2 * len(text) + 3, np.int64)
-    nnz = _features_of(given, len(text), code, known, np.uint64(seed), scratch, begins, keys, values)
-    return keys[:nnz], values[:nnz]
+    for number, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise DataError(f"example {number}: expected a text, found {text!r:.40}")
+    raw = [text.encode("utf-8", "surrogatepass") for text in texts]
+    sizes = np.array([len(text) for text in raw], np.int64)
+    longest, code = int(sizes.max(initial=0)), grams.code()
+    room = sum(room_for(size, code) // 2 for size in sizes.tolist()) + room_for(longest, code)
+    keys, values = np.empty(room, np.uint64), np.empty(room, np.float32)
+    scratch, begins = np.empty(2 * longest + 2, np.uint8), np.empty(2 * longest + 3, np.int64)
+    indptr = np.zeros(len(raw) + 1, np.int64)
+    whole, ends = np.frombuffer(b"".join(raw) or b"\0", np.uint8), np.cumsum(sizes)
+    _enter_texts(whole, ends, code, letters(), np.uint64(seed), scratch, begins, indptr, keys, values)
+    return indptr, keys[: indptr[-1]].copy(), values[: indptr[-1]].copy()
