@@ -14,7 +14,7 @@ from thresher.data import open_source
 from thresher.data.layout import Layout
 from thresher.data.sources.blocks import BLOCK_BYTES, BlockReader, TextBuffer
 from thresher.data.sources.parsed import Arenas
-from thresher.data.sources.svmlight import SvmlightParser
+from thresher.data.sources.svmlight import svmlight_parser
 
 C_PARSER, ALONE = "C parser, text in memory", "thresher, parser alone"
 ONE, TWO = "thresher, whole source, 1 thread", "thresher, whole source, 2 threads"
@@ -28,7 +28,7 @@ def source_pass(path: Path, threads: int) -> None:
 
 def parser_alone(path: Path) -> Sample:
     """Seconds in the parser only; reading each block before it is not counted."""
-    blocks, parser = BlockReader([str(path)]), SvmlightParser(Layout(), "binary", "fail", Arenas(4))
+    blocks, parser = BlockReader([str(path)]), svmlight_parser(Layout(), "binary", "fail", Arenas(4))
     buffer, wall, cpu = TextBuffer(BLOCK_BYTES), 0.0, 0.0
     while (block := blocks.fill(buffer)) is not None:
         begun = time.perf_counter(), time.process_time()

@@ -9,10 +9,10 @@ from typing import Any
 
 from thresher.data.errors import DataError
 
-LINES = {"svmlight": "svmlight.SvmlightParser"}
-"""Formats of text that is parsed block by block: the class of the parser, in this folder."""
+LINES = {"svmlight": "svmlight.svmlight_parser", "vw": "vw.vw_parser"}
+"""Formats of text that is parsed block by block: what makes the parser, in this folder."""
 FORMATS = tuple(LINES)
-_SUFFIXES: dict[str, str] = {}
+_SUFFIXES: dict[str, str] = {".vw": "vw"}
 """Endings of names that tell a format; all others are svmlight."""
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 
@@ -35,7 +35,7 @@ def _told_by(name: str) -> str:
 
 
 def parser_of(name: str) -> Any:
-    """The parser class of a format of lines."""
+    """What makes a parser of a format of lines: called with layout, domain, on_error and arenas."""
     module, _, parser = LINES[name].partition(".")
     return getattr(import_module(f"thresher.data.sources.{module}"), parser)
 

@@ -8,7 +8,19 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
+from thresher.data.sources.words import (
+    address,
+    bit_length,
+    load_float,
+    load_word,
+    store_float,
+    store_word,
+)
+
 _RUN = 16
+BUCKETS = 1 << 12
+"""Entries of the table that `merge_row` counts in."""
+_CROWD, _ONE = np.uint64(16), np.uint64(1)
 
 
 @register_jitable
@@ -57,3 +69,75 @@ def add_up(keys, values, start, stop):
             last += 1
             keys[last], values[last] = keys[k], values[k]
     return last + 1, finite
+
+
+@register_jitable
+def _least_and_width(keys, start, stop):
+    """Something no larger than any key of the row, and how many bits (about) the keys are apart."""
+    some = load_word(keys, 8 * start) | load_word(keys, 8 * ((start + stop) >> 1))
+    if bit_length(some) >= 63:  # as good as always so of hashes of 64 bits
+        return np.uint64(0), np.int64(64)
+    low = high = load_word(keys, 8 * start)
+    for k in range(start + 1, stop):
+        key = load_word(keys, 8 * k)
+        low, high = min(low, key), max(high, key)
+    return low, bit_length(high - low)
+
+
+@register_jitable
+def _spread(keys, values, start, stop, counts):
+    """Sort the row [start, stop) of addresses `keys` and `values` by buckets of like keys.
+
+    It goes by way of the places from `stop` on, with numbers at address `counts`. Returns ``(whether it was
+    done, repeated keys)``: not done where keys crowd in few buckets.
+    """
+    size, repeats = stop - start, 0
+    low, apart = _least_and_width(keys, start, stop)
+    width = bit_length(np.uint64(size))
+    shift, buckets = np.uint64(max(apart - width, 0)), np.int64(1) << width
+    for bucket in range(buckets):
+        store_word(counts, bucket, np.uint64(0))
+    for k in range(start, stop):
+        bucket = np.int64((load_word(keys, 8 * k) - low) >> shift)
+        store_word(counts, bucket, load_word(counts, 8 * bucket) + _ONE)
+    place, crowd = np.uint64(stop), np.uint64(0)
+    for bucket in range(buckets):
+        count = load_word(counts, 8 * bucket)
+        store_word(counts, bucket, place)
+        place, crowd = place + count, max(crowd, count)
+    if crowd > _CROWD:
+        return False, repeats
+    for k in range(start, stop):
+        key = load_word(keys, 8 * k)
+        bucket = np.int64((key - low) >> shift)
+        place = load_word(counts, 8 * bucket)
+        store_word(counts, bucket, place + _ONE)
+        store_word(keys, np.int64(place), key)
+        store_float(values, np.int64(place), load_float(values, k))
+    for k in range(start, stop):
+        key, value, j = load_word(keys, 8 * (k + size)), load_float(values, k + size), k
+        while j > start and load_word(keys, 8 * (j - 1)) > key:
+            store_word(keys, j, load_word(keys, 8 * (j - 1)))
+            store_float(values, j, load_float(values, j - 1))
+            j -= 1
+        repeats += j > start and load_word(keys, 8 * (j - 1)) == key
+        store_word(keys, j, key)
+        store_float(values, j, value)
+    return True, repeats
+
+
+@register_jitable
+def merge_row(keys, values, start, stop, counts):
+    """Sort the row, in linear time where keys lie evenly, as hashes do, and add up repeated keys.
+
+    What `add_up` returns; `counts` is uint64 of `BUCKETS`. Needs as much room behind `stop`.
+    """
+    size = stop - start
+    if size > _RUN and 2 * size <= BUCKETS:
+        done, repeats = _spread(address(keys), address(values), start, stop, address(counts))
+        if done and repeats == 0:
+            return stop, True
+        if done:
+            return add_up(keys, values, start, stop)
+    sort_row(keys, values, start, stop)
+    return add_up(keys, values, start, stop)
