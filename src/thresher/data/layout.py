@@ -18,7 +18,7 @@ class Layout:
     """What must be known to read new data as the training data were read. All of it is JSON."""
 
     format: str = "svmlight"
-    """one of `formats.FORMATS`"""
+    """one of `formats.FORMATS`, or empty: told by the endings of the names"""
     seed: int = 0
     """of the hashes that names become keys by"""
     hash: str = "64"
