@@ -136,13 +136,16 @@ def command(
 
     options.check_outputs([model, curve, options.quarantine_of(on_error)], [])
     every, held = _holdout(holdout, early_stop)
-    spare = model.with_name(f"{model.name}.checkpoint")
-    plan = Plan(passes, report_every or 0, every, early_stop or 0, spare, checkpoint_every or 0)
-    keys = {"bits": bits, "hash": names}
-    reading = _Reading(data, held, form, keys, on_error, threads, cache, order)
+    plan = Plan(passes, report_every or 0, every, early_stop or 0, _spare(model), checkpoint_every or 0)
+    reading = _Reading(data, held, form, {"bits": bits, "hash": names}, on_error, threads, cache, order)
     wish = _Wish(rule, loss, rate, outputs, batch, average, store, dtype, intercept, seed)
     trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
     _finish(trainer, _run(trainer), model, curve, weights_only, as_json)
+
+
+def _spare(model: Path) -> Path:
+    """Where checkpoints of a run that makes `model` are."""
+    return model.with_name(f"{model.name}.checkpoint")
 
 
 def _holdout(text: str | None, early_stop: int | None) -> tuple[int, str | None]:

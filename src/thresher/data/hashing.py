@@ -109,6 +109,8 @@ def first_bytes(word, count):
 @register_jitable
 def roomy_murmur3_64(text, at, size, seed):
     """The same of a name with 16 spare bytes behind it, which are read but do not count."""
+    if size <= 8:
+        return word_murmur3_64(first_bytes(load_word(text, at), size), size, seed)
     h, k, rest = _wide_blocks(text, at, size, seed)
     left = at + size - rest
     high = first_bytes(load_word(text, rest + 8), left - 8) if left > 8 else np.uint64(0)

@@ -85,15 +85,53 @@ def _least_and_width(keys, start, stop):
 
 
 @register_jitable
+def _settle(keys, values, start, stop):
+    """Sort the nearly sorted row that stands behind `stop` into [start, stop); how many keys are repeated.
+
+    A key waits while the next is looked at, and the smaller goes out: neighbours change places without a
+    branch that could be foretold wrongly.
+    """
+    waiting, wait_at, largest, repeats = load_word(keys, 8 * stop), stop, np.uint64(0), 0
+    for k in range(start, stop - 1):
+        at = k + 1 + stop - start
+        key = load_word(keys, 8 * at)
+        repeats += key == waiting
+        smaller = np.int64(key < waiting)
+        flip, turn = (key ^ waiting) & np.uint64(-smaller), (at ^ wait_at) & -smaller
+        out, out_at = waiting ^ flip, wait_at ^ turn
+        waiting, wait_at = key ^ flip, at ^ turn
+        value = load_float(values, out_at)
+        store_word(keys, k, out)
+        store_float(values, k, value)
+        if out <= largest:
+            repeats += _sink(keys, values, start, k, out, value)
+        largest = max(largest, out)
+    store_word(keys, stop - 1, waiting)
+    store_float(values, stop - 1, load_float(values, wait_at))
+    return repeats
+
+
+@register_jitable
+def _sink(keys, values, start, k, key, value):
+    """Move entry `k` down to its place in the sorted row from `start` on; whether the key was there."""
+    while k > start and load_word(keys, 8 * (k - 1)) > key:
+        store_word(keys, k, load_word(keys, 8 * (k - 1)))
+        store_float(values, k, load_float(values, k - 1))
+        k -= 1
+    store_word(keys, k, key)
+    store_float(values, k, value)
+    return k > start and load_word(keys, 8 * (k - 1)) == key
+
+
+@register_jitable
 def _spread(keys, values, start, stop, counts):
     """Sort the row [start, stop) of addresses `keys` and `values` by buckets of like keys.
 
     It goes by way of the places from `stop` on, with numbers at address `counts`. Returns ``(whether it was
     done, repeated keys)``: not done where keys crowd in few buckets.
     """
-    size, repeats = stop - start, 0
     low, apart = _least_and_width(keys, start, stop)
-    width = bit_length(np.uint64(size))
+    width = bit_length(np.uint64(stop - start))
     shift, buckets = np.uint64(max(apart - width, 0)), np.int64(1) << width
     for bucket in range(buckets):
         store_word(counts, bucket, np.uint64(0))
@@ -106,7 +144,7 @@ def _spread(keys, values, start, stop, counts):
         store_word(counts, bucket, place)
         place, crowd = place + count, max(crowd, count)
     if crowd > _CROWD:
-        return False, repeats
+        return False, 0
     for k in range(start, stop):
         key = load_word(keys, 8 * k)
         bucket = np.int64((key - low) >> shift)
@@ -114,16 +152,7 @@ def _spread(keys, values, start, stop, counts):
         store_word(counts, bucket, place + _ONE)
         store_word(keys, np.int64(place), key)
         store_float(values, np.int64(place), load_float(values, k))
-    for k in range(start, stop):
-        key, value, j = load_word(keys, 8 * (k + size)), load_float(values, k + size), k
-        while j > start and load_word(keys, 8 * (j - 1)) > key:
-            store_word(keys, j, load_word(keys, 8 * (j - 1)))
-            store_float(values, j, load_float(values, j - 1))
-            j -= 1
-        repeats += j > start and load_word(keys, 8 * (j - 1)) == key
-        store_word(keys, j, key)
-        store_float(values, j, value)
-    return True, repeats
+    return True, _settle(keys, values, start, stop)
 
 
 @register_jitable

@@ -232,6 +232,8 @@ def _quick(grammar, here, begin, ends, unlike, space):
     if quick:
         if ids and size <= 8 and (unlike >> np.uint64(begin)) & ((_ONE << np.uint64(size)) - _ONE) == _NONE:
             key = (short_number(here, begin, size) + offset) & grammar.mask
+        elif size <= 8 and not grammar.vw:
+            key = word_murmur3_64(first_bytes(load_word(here, begin), size), size, seed) & grammar.mask
         else:
             quick = not (ids and size <= _ID_DIGITS and not grammar.vw) or _has_letters(unlike, begin, size)
             key = _hash(grammar, here, begin, size, seed) & grammar.mask
@@ -269,7 +271,7 @@ def _features(grammar, text, at, keys, values, nnz, exact, space, start, sorted_
             after = byte(here, end)
             if not quick or (after != _SPACE and after != _NEWLINE and after != _BAR):
                 break
-            ascend &= key >= floor and key != _LARGEST_ID  # which has no floor above it
+            ascend &= (key >= floor) & (key != _LARGEST_ID)  # which has no floor above it
             floor = key + _ONE
             store_word(keys, nnz, key)
             store_float(values, nnz, value)
@@ -282,12 +284,12 @@ def _features(grammar, text, at, keys, values, nnz, exact, space, start, sorted_
             continue  # the window may have ended: look again from here
         if byte(text, at) == _BAR or ends_line(text, at):
             return at, nnz, ascend, EXAMPLE
-        unnamed = byte(text, at) == _COLON
+        unnamed = byte(text, at) == _COLON and _begins_number(text, at + 1)
         at, key, value, outcome = _feature(grammar, text, at, exact, space, numbered)
         if outcome != EXAMPLE:
             return at, nnz, ascend, outcome
         numbered += unnamed
-        ascend &= key >= floor and key != _LARGEST_ID  # which has no floor above it
+        ascend &= (key >= floor) & (key != _LARGEST_ID)  # which has no floor above it
         floor = key + _ONE
         store_word(keys, nnz, key)
         store_float(values, nnz, value)
