@@ -13,6 +13,7 @@ from benchmarks import (
     boosting,
     comparison,
     growing,
+    hashing,
     learning,
     parsing,
     passes,
@@ -21,6 +22,7 @@ from benchmarks import (
     rules,
     softmax,
     startup,
+    vwtext,
 )
 from benchmarks.report import Reach
 from benchmarks.setting import Setting
@@ -28,6 +30,8 @@ from benchmarks.setting import Setting
 BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
     "learning": learning.run,
     "parsing": parsing.run,
+    "vw-text": vwtext.run,
+    "hashing": hashing.run,
     "process": processes.run,
     "second-pass": passes.run,
     "startup": startup.run,

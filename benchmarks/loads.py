@@ -82,16 +82,31 @@ def rcv1like(folder: Path, scale: float = 1.0) -> Rcv1Like:
     return Rcv1Like(train, test)
 
 
-def vw_text(source: Path, folder: Path | None = None) -> Path:
-    """The same rows in the format of Vowpal Wabbit, made beside them (or in `folder`) if not there yet."""
-    twin = (folder or source.parent) / f"{source.name.partition('.svm')[0]}.vw"
+def vw_text(source: Path, folder: Path | None = None, bar: bytes = b" | ") -> Path:
+    """The same rows in the format of Vowpal Wabbit, made beside them (or in `folder`) if not there yet.
+
+    `bar` goes between label and features; with a letter at its end, features are words without a value.
+    """
+    kind = "" if bar == b" | " else f".{bar.strip(b' |').replace(b' ', b'-').decode()}"
+    twin = (folder or source.parent) / f"{source.name.partition('.svm')[0]}{kind}.vw"
     if not twin.exists():
         partial = twin.with_suffix(".partial")
         opener = gzip.open if source.suffix == ".gz" else open
         with opener(source, "rb") as read, open(partial, "wb") as write:
-            write.writelines(line.replace(b" ", b" | ", 1) for line in read)
+            if bar.endswith(b" "):
+                write.writelines(line.replace(b" ", bar, 1) for line in read)
+            else:
+                write.writelines(_as_words(line, bar) for line in read)
         partial.rename(twin)
     return twin
+
+
+def _as_words(line: bytes, bar: bytes) -> bytes:
+    """The row with a word for each id, and no values."""
+    label, *features = line.split()
+    start, _, letter = bar.rpartition(b" ")
+    words = (b" " + letter + feature.partition(b":")[0] for feature in features)
+    return label + start + b"".join(words) + b"\n"
 
 
 def _head(source: Path, target: Path, rows: int) -> None:

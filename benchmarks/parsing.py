@@ -13,8 +13,8 @@ from benchmarks.setting import Setting
 from thresher.data import open_source
 from thresher.data.layout import Layout
 from thresher.data.sources.blocks import BLOCK_BYTES, BlockReader, TextBuffer
+from thresher.data.sources.formats import parser_of
 from thresher.data.sources.parsed import Arenas
-from thresher.data.sources.svmlight import SvmlightParser
 
 C_PARSER, ALONE = "C parser, text in memory", "thresher, parser alone"
 ONE, TWO = "thresher, whole source, 1 thread", "thresher, whole source, 2 threads"
@@ -26,9 +26,10 @@ def source_pass(path: Path, threads: int) -> None:
         pass
 
 
-def parser_alone(path: Path) -> Sample:
+def parser_alone(path: Path, layout: Layout) -> Sample:
     """Seconds in the parser only; reading each block before it is not counted."""
-    blocks, parser = BlockReader([str(path)]), SvmlightParser(Layout(), "binary", "fail", Arenas(4))
+    parser = parser_of(layout.format)(layout, "binary", "fail", Arenas(4))
+    blocks = BlockReader([str(path)])
     buffer, wall, cpu = TextBuffer(BLOCK_BYTES), 0.0, 0.0
     while (block := blocks.fill(buffer)) is not None:
         begun = time.perf_counter(), time.process_time()
@@ -44,7 +45,7 @@ def run(setting: Setting) -> list[Reach]:
     contenders: dict[str, Callable[[], Sample]] = {}
     if setting.compiler:
         contenders[C_PARSER] = lambda: measure.reference("parse", path, 3)
-    contenders[ALONE] = lambda: parser_alone(path)
+    contenders[ALONE] = lambda: parser_alone(path, Layout())
     contenders[ONE] = lambda: timed(lambda: source_pass(path, 1))
     contenders[TWO] = lambda: timed(lambda: source_pass(path, 2))
     found = setting.in_turn(contenders, warm=(ALONE, TWO))

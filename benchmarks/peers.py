@@ -86,6 +86,13 @@ def vw(arguments: str) -> Sample:
     return python("-c", VW_ARGUMENTS, f"--quiet {arguments}")
 
 
+def vw_here(arguments: str) -> None:
+    """A run of the package in this process."""
+    from vowpalwabbit import Workspace
+
+    Workspace(f"--quiet {arguments}").finish()
+
+
 def vw_margins(train: Path, test: Path, options: str, folder: Path) -> tuple[Any, int, Sample]:
     """Learn from text, then test the model without what only learning needs: predictions, non-zeros."""
     model, readable, predictions = folder / "vw.model", folder / "vw.txt", folder / "vw.predictions"

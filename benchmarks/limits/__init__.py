@@ -2,6 +2,7 @@
 
 `parse`   svmlight text in memory to numbers        FILE [REPS]
 `sgd`     one pass of truncated gradient in memory  TRAIN TEST ETA0 L1 [REPS]
+`hash`    lines to 64-bit hashes, in memory      FILE [REPS]
 `stream`  from the file to weights, one core        TRAIN ETA0 L1
 """
 
@@ -12,7 +13,7 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parent
 CACHE_DIR = SOURCES.parent.parent / "build" / "limits"
-PROGRAMS = ("parse", "sgd", "stream")
+PROGRAMS = ("parse", "sgd", "hash", "stream")
 
 
 def build(cache_dir: Path = CACHE_DIR) -> dict[str, Path] | None:

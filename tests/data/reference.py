@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,7 +45,7 @@ def float32_of(text: str) -> np.float32:
     return -even if text[0] == "-" else even
 
 
-def _label(text: str, domain: str) -> np.float32:
+def label_of(text: str, domain: str) -> np.float32:
     label = float32_of(text)
     if domain == "binary" and label not in (-1, 0, 1):
         raise BadLineError(text)
@@ -67,7 +67,7 @@ def parse_line(line: bytes, domain: str) -> Row | None:
     if not tokens:
         return None
     label_text, colon, weight_text = tokens.pop(0).partition(":")
-    label = _label(label_text, domain)
+    label = label_of(label_text, domain)
     weight = float32_of(weight_text) if colon else np.float32(1)
     if weight < 0:
         raise BadLineError(weight_text)
@@ -88,7 +88,9 @@ def parse_line(line: bytes, domain: str) -> Row | None:
     return Row(label, weight, dict(sorted(features.items())), keys != sorted(set(keys)))
 
 
-def parse_text(text: bytes, domain: str) -> tuple[list[Row], list[bytes], int]:
+def parse_text(
+    text: bytes, domain: str, parse: Callable[[bytes, str], Row | None] = parse_line
+) -> tuple[list[Row], list[bytes], int]:
     """``(examples, bad lines, blank lines)`` of a file."""
     lines = text.split(b"\n")
     if lines[-1] == b"":
@@ -96,7 +98,7 @@ def parse_text(text: bytes, domain: str) -> tuple[list[Row], list[bytes], int]:
     rows, bad, blank = list[Row](), list[bytes](), 0
     for line in lines:
         try:
-            row = parse_line(line, domain)
+            row = parse(line, domain)
         except BadLineError:
             bad.append(line)
             continue

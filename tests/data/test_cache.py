@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.data.forms import some_text
 from tests.data.reference import same, written
-from tests.data.test_sources import some_text
 from thresher.data import (
     CacheWriter,
     Chunk,

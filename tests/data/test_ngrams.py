@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from thresher.data.errors import DataError
 from thresher.data.hashing import hash_bytes
 from thresher.data.ngrams import Grams, grams_of, rows_of_texts
-from thresher.data.sources.sorting import sort_hashed
-from thresher.engine.jit import kernel
 
 TEXT = "Über straße, İstanbul 東京 x1 _a ﬁne — it's NOT a 'test'. Not a test"
 
@@ -109,23 +107,3 @@ def test_a_spec_says_all(spec: str) -> None:
 def test_wrong_specs(spec: str) -> None:
     with pytest.raises(DataError):
         grams_of(spec)
-
-
-@kernel
-def _sort(keys, values, start, stop, counts):  # type: ignore[no-untyped-def]
-    sort_hashed(keys, values, start, stop, counts)  # type: ignore[no-untyped-call]
-
-
-@pytest.mark.parametrize("size", [0, 1, 2, 3, 17, 300, 5000])
-@pytest.mark.parametrize("room", [2, 3, 64, 10_000])
-@pytest.mark.parametrize("spread", [1, 2, 1 << 63])
-def test_sorting_hashes_is_stable(size: int, room: int, spread: int) -> None:
-    rng = np.random.default_rng(size + room)
-    keys = rng.integers(0, spread, size + 3, np.uint64) * np.uint64(2 if spread > 2 else 1)
-    values = np.arange(size + 3, dtype=np.float32)
-    order = np.argsort(keys[3:], kind="stable") + 3
-    wanted = np.concatenate([keys[:3], keys[order]]), np.concatenate([values[:3], values[order]])
-    keys, values = (np.concatenate([a, np.zeros(size, a.dtype)]) for a in (keys, values))
-    _sort(keys, values, 3, 3 + size, np.zeros(room, np.int64))
-    assert (keys[: size + 3] == wanted[0]).all()
-    assert (values[: size + 3] == wanted[1]).all()

@@ -18,9 +18,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.data.reference import bits, parse_text, read_all, rows_of, same, written
+from tests.data.forms import FORMS, some_text
+from tests.data.reference import bits, read_all, rows_of, same, written
 from thresher.data import Chunk, DataError, MemorySource, Place, Report, concat, open_source
+from thresher.data.layout import Layout
 from thresher.data.sources import blocks as blocks_module
+from thresher.data.sources.blocks import LINES, PAD, Block
+from thresher.data.sources.formats import parser_of
+from thresher.data.sources.parsed import Arenas
 
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -47,27 +52,17 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def some_text(lines: int, seed: int = 0) -> bytes:
-    random = np.random.default_rng(seed)
-    rows = []
-    for k in range(lines):
-        if k % 17 == 5:
-            rows.append(random.choice(["# a comment", "", "broken line", "1 5:x", "3 1:1"]))
-        else:
-            ids = random.integers(0, 10**6, random.integers(0, 9))
-            rows.append(" ".join([str(random.choice([-1, 1])), *(f"{i}:{random.normal():.6g}" for i in ids)]))
-    return "\n".join(rows).encode()
-
-
 def listed(path: object, start: Place | None = None, **options: object) -> list[Chunk]:
     return list(open_source(path, on_error="skip", **options).chunks(start))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("packer", PACKERS)
-def test_threads_and_compression_change_nothing(tmp_path: Path, packer: str) -> None:
-    text = some_text(400)
-    plain = listed(written(tmp_path, text, "plain"), block_bytes=1000, threads=1)
-    packed = written(tmp_path, PACKERS[packer](text), "packed.txt")
+def test_threads_and_compression_change_nothing(tmp_path: Path, packer: str, form: str) -> None:
+    ending, some, _ = FORMS[form]
+    text = some(400, 0)
+    plain = listed(written(tmp_path, text, f"plain.{ending}"), block_bytes=1000, threads=1)
+    packed = written(tmp_path, PACKERS[packer](text), f"packed.{ending}.gz")
     assert len(plain) > 10
     for threads in (1, 2, 5):
         chunks = listed(packed, block_bytes=1000, threads=threads)
@@ -76,12 +71,20 @@ def test_threads_and_compression_change_nothing(tmp_path: Path, packer: str) -> 
 
 
 @quick
-@given(block=st.integers(1, 3000), threads=st.integers(1, 4), seed=st.integers(0, 3))
-def test_any_block_size_gives_the_same_rows(tmp_path: Path, block: int, threads: int, seed: int) -> None:
-    text = some_text(60, seed)
-    path = written(tmp_path, text)
+@given(
+    form=st.sampled_from(sorted(FORMS)),
+    block=st.integers(1, 3000),
+    threads=st.integers(1, 4),
+    seed=st.integers(0, 3),
+)
+def test_any_block_size_gives_the_same_rows(
+    tmp_path: Path, form: str, block: int, threads: int, seed: int
+) -> None:
+    ending, some, parse = FORMS[form]
+    text = some(60, seed)
+    path = written(tmp_path, text, f"data.{ending}")
     source = open_source(path, on_error="skip", block_bytes=block, threads=threads)
-    rows, bad, blank = parse_text(text, "binary")
+    rows, bad, blank = parse(text, "binary")
     assert rows_of(concat(list(source.chunks()))) == bits(rows)
     assert source.report.skipped == len(bad)
     assert source.report.blank == blank
@@ -90,12 +93,29 @@ def test_any_block_size_gives_the_same_rows(tmp_path: Path, block: int, threads:
     ][:10]
 
 
-def test_any_chunk_can_be_gone_on_from(tmp_path: Path) -> None:
-    text = some_text(300)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("filling", [b"\0", b"9", b":", b"|", b"\n", b"\xff"])
+def test_what_stands_behind_a_block_is_not_read(form: str, filling: bytes) -> None:
+    """Whatever memory lies behind the text, the chunk is that of the text alone."""
+    _, some, parse = FORMS[form]
+    parser = parser_of(form)(Layout(form), "binary", "skip", Arenas(1))
+    lines = [line + b"\n" for line in some(200, 1).split(b"\n")]
+    for text in [b"".join(lines), *lines]:
+        memory = np.frombuffer(text + filling * PAD, np.uint8)
+        parsed = parser.parse(Block(memory, len(text), LINES, 0, 0, len(text), len(text)))
+        rows, bad, blank = parse(text, "binary")
+        assert rows_of(parsed.chunk) == bits(rows)
+        assert (parsed.tally.skipped, parsed.tally.blank) == (len(bad), blank)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_any_chunk_can_be_gone_on_from(tmp_path: Path, form: str) -> None:
+    ending, some, _ = FORMS[form]
+    text = some(300, 0)
     names = [
-        written(tmp_path, text, "a"),
-        written(tmp_path, gzip.compress(text), "b.gz"),
-        written(tmp_path, text, "c"),
+        written(tmp_path, text, f"a.{ending}"),
+        written(tmp_path, gzip.compress(text), f"b.{ending}.gz"),
+        written(tmp_path, text, f"c.{ending}"),
     ]
     source = open_source(names, on_error=f"quarantine={tmp_path / 'bad'}", block_bytes=900, threads=2)
     chunks, reports = [], []

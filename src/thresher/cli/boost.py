@@ -16,6 +16,7 @@ from thresher.cli.errors import UsageError
 if TYPE_CHECKING:
     from thresher.batch.api import Boosted
     from thresher.batch.solve import Plan, Round
+    from thresher.data.layout import Layout
 
 NAME = "boost"
 SHORT = "Solve for the best sparse model of data in memory."
@@ -35,6 +36,8 @@ def command(
     intercept: o.Intercept = True,
     seed: o.Seed = 0,
     form: options.Format = None,
+    bits: options.Bits = None,
+    names: options.Hash = None,
     on_error: options.OnError = "fail",
     threads: o.Threads = None,
     quiet: t.Quiet = False,
@@ -50,7 +53,8 @@ def command(
     except ValueError as error:
         raise UsageError(str(error)) from error
     options.check_outputs([model, options.quarantine_of(on_error)], [])
-    found, report = _solved(data, loss, plan, intercept, (form, on_error, threads), model, begun, quiet)
+    layout = options.layout_of(form, None, bits=bits, hash=names)
+    found, report = _solved(data, loss, plan, intercept, (layout, on_error, threads), model, begun, quiet)
     found.save(model)
     _finish(found, report, model, as_json)
 
@@ -60,7 +64,7 @@ def _solved(
     loss: str,
     plan: Plan,
     intercept: bool,
-    reading: tuple[str | None, str, int | None],
+    reading: tuple[Layout | None, str, int | None],
     model: Path,
     begun: float,
     quiet: bool,
@@ -77,8 +81,7 @@ def _solved(
         part = loss_of(loss)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    form, on_error, threads = reading
-    layout = options.layout_of(form, None)
+    layout, on_error, threads = reading
     source = open_source(data, layout=layout, domain=part.DOMAIN, on_error=on_error, threads=threads)
     options.check_outputs([model, options.quarantine_of(on_error)], source.names)
     say = Quiet().say

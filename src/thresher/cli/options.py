@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,7 +28,7 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA...",
         show_default=False,
-        help="Files of svmlight text, globs, or - for standard input; plain, gzip, bz2, xz or zstd.",
+        help="Files of svmlight or VW text, globs, or - for standard input; plain, gzip, bz2, xz or zstd.",
     ),
 ]
 Model = Annotated[
@@ -66,19 +66,43 @@ Format = Annotated[
         "--format",
         metavar="FORMAT",
         callback=_check_format,
-        help="Format of DATA: svmlight.  [default: the model's; for a new one, told by the names]",
+        help="Format of DATA: svmlight or vw.  [default: the model's; for a new one, told by the names]",
+    ),
+]
+Bits = Annotated[
+    int | None,
+    typer.Option(metavar="B", min=1, help="Bits of the keys that names are hashed to.  [default: all 64]"),
+]
+Hash = Annotated[
+    str | None,
+    typer.Option(
+        "--hash",
+        metavar="HASH",
+        help="How names are hashed: 64, or vw (with --bits) for the indices of Vowpal Wabbit.  [default: 64]",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
 
-def layout_of(form: str | None, trained: Layout | None) -> Layout | None:
-    """How to read DATA: as the data `trained` on, in the format `form` if one is said."""
+def layout_of(form: str | None, trained: Layout | None, **said: Any) -> Layout | None:
+    """How to read DATA: as the data `trained` on, in the format `form` if one is said.
+
+    `said` are fields of the layout, None where nothing was; UsageError if they are not those of `trained`.
+    """
+    from thresher.data.errors import DataError
     from thresher.data.layout import Layout
 
-    if form is None:
+    said = {name: value for name, value in said.items() if value is not None}
+    for name, value in said.items() if trained else ():
+        if getattr(trained, name) != value:
+            have = getattr(trained, name)
+            raise UsageError(f"the model was trained with --{name} {have}; leave --{name} out")
+    if form is None and not said:
         return trained
-    return replace(trained, format=form) if trained else Layout(form)
+    try:
+        return replace(trained, format=form or trained.format) if trained else Layout(form or "", **said)
+    except DataError as error:
+        raise UsageError(str(error)) from error
 
 
 def quarantine_of(on_error: str) -> Path | None:

@@ -46,7 +46,7 @@ def command(
 ) -> None:
     """Print one prediction a row, tab-separated where it has many outputs.
 
-    DATA needs labels, any numbers: they are not looked at.
+    DATA needs labels, any numbers, but for VW text: they are not looked at.
     """
     from thresher.cli.output import output_file as opened
     from thresher.cli.output import tell_skipped

@@ -84,6 +84,7 @@ class _Reading:
     data: list[str]
     holdout: str | None
     form: str | None
+    keys: dict[str, Any]
     on_error: str
     threads: int | None
     cache: bool
@@ -120,6 +121,8 @@ def command(
     checkpoint_every: t.CheckpointEvery = None,
     resume: t.Resume = False,
     form: options.Format = None,
+    bits: options.Bits = None,
+    names: options.Hash = None,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
     cache: t.Cache = True,
@@ -133,12 +136,16 @@ def command(
 
     options.check_outputs([model, curve, options.quarantine_of(on_error)], [])
     every, held = _holdout(holdout, early_stop)
-    spare = model.with_name(f"{model.name}.checkpoint")
-    plan = Plan(passes, report_every or 0, every, early_stop or 0, spare, checkpoint_every or 0)
-    reading = _Reading(data, held, form, on_error, threads, cache, order)
+    plan = Plan(passes, report_every or 0, every, early_stop or 0, _spare(model), checkpoint_every or 0)
+    reading = _Reading(data, held, form, {"bits": bits, "hash": names}, on_error, threads, cache, order)
     wish = _Wish(rule, loss, rate, outputs, batch, average, store, dtype, intercept, seed)
     trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
     _finish(trainer, _run(trainer), model, curve, weights_only, as_json)
+
+
+def _spare(model: Path) -> Path:
+    """Where checkpoints of a run that makes `model` are."""
+    return model.with_name(f"{model.name}.checkpoint")
 
 
 def _holdout(text: str | None, early_stop: int | None) -> tuple[int, str | None]:
@@ -172,7 +179,7 @@ def _trainer(
         watching.say(f"{plan.checkpoint} is left from an earlier run and not used; --resume goes on from it")
     model = loaded[0] if loaded else _with_classes(wish, reading).model()
     order = reading.order_of(loaded[1] if loaded else None, model.seed)
-    layout = options.layout_of(reading.form, loaded[0].layout if loaded else None)
+    layout = options.layout_of(reading.form, loaded[0].layout if loaded else None, **reading.keys)
     source, held = _sources(reading, layout, model.head.domain, outputs)
     model.layout = source.layout
     passes = Passes(source, order.reads(plan.passes), cached=reading.cache)
@@ -196,7 +203,7 @@ def _with_classes(wish: _Wish, reading: _Reading) -> _Wish:
     if "-" in reading.data:
         raise UsageError("standard input is read once only: say the classes, --outputs classes:LO-HI")
     lenient = "fail" if reading.on_error == "fail" else "skip"
-    layout = options.layout_of(reading.form, None)
+    layout = options.layout_of(reading.form, None, **reading.keys)
     source = open_source(
         reading.data, layout=layout, domain="whole", on_error=lenient, threads=reading.threads
     )

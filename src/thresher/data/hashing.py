@@ -1,8 +1,9 @@
 """From names to keys: MurmurHash3, the 64-bit half that keys are, and the 32 bits of Vowpal Wabbit.
 
 Austin Appleby's MurmurHash3 (public domain, 2011): `murmur3_64` is the first half of ``x64_128``,
-`murmur3_32` is ``x86_32``. The key of a named feature is ``murmur3_64(name, seed)``, its seed that of its
-namespace or column (`seed_of`), so equal names in different namespaces are different features.
+`murmur3_32` is ``x86_32``, which Vowpal Wabbit has for names that are no numbers. The key of a named
+feature is ``murmur3_64(name, seed)``, its seed that of its namespace or column (`seed_of`), so equal names
+in different namespaces are different features.
 """
 
 # Compiled code carries no types of its own: Numba finds them.
@@ -21,7 +22,11 @@ _MIX1, _MIX2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _C, _D = np.uint64(0xCC9E2D51), np.uint64(0x1B873593)
 _E, _F = np.uint64(0x85EBCA6B), np.uint64(0xC2B2AE35)
 _ADD1, _ADD2, _ADD3 = np.uint64(0x52DCE729), np.uint64(0x38495AB5), np.uint64(0xE6546B64)
-_FIVE, _LOW = np.uint64(5), np.uint64(0xFFFFFFFF)
+_FIVE, _LOW, _ALL = np.uint64(5), np.uint64(0xFFFFFFFF), np.uint64(2**64 - 1)
+_TEN = np.uint64(10)
+
+WIDE, ROOMY, SHORT, VW = 0, 1, 2, 3
+"""Kinds of hash, as `hash_each` and `hash_bytes` know them."""
 
 
 @register_jitable
@@ -56,8 +61,8 @@ def _short(text, at, count, before):
 
 
 @register_jitable
-def murmur3_64(text, at, size, seed):
-    """Hash (uint64) of the `size` bytes at position `at` of address `text`, with a uint64 `seed`."""
+def _wide_blocks(text, at, size, seed):
+    """The whole 16 bytes of a name: ``(h, k, place of the rest)``."""
     h, k, end = seed, seed, at + size
     while end - at >= 16:
         h ^= _turn(load_word(text, at) * _A, 31) * _B
@@ -65,16 +70,51 @@ def murmur3_64(text, at, size, seed):
         k ^= _turn(load_word(text, at + 8) * _B, 33) * _A
         k = (_turn(k, 31) + h) * _FIVE + _ADD2
         at += 16
-    left, before = end - at, size - (end - at)
-    if left > 8:
-        k ^= _turn(_short(text, at + 8, left - 8, before + 8) * _B, 33) * _A
-    if left > 0:
-        h ^= _turn(_short(text, at, min(left, 8), before) * _A, 31) * _B
+    return h, k, at
+
+
+@register_jitable
+def _wide_end(h, k, low, high, size):
+    """The hash, given the rest of the name as two words (zero where it has no bytes)."""
+    k ^= _turn(high * _B, 33) * _A
+    h ^= _turn(low * _A, 31) * _B
     h ^= np.uint64(size)
     k ^= np.uint64(size)
     h += k
     k += h
     return _finish(h) + _finish(k)
+
+
+@register_jitable
+def murmur3_64(text, at, size, seed):
+    """Hash (uint64) of the `size` bytes at position `at` of address `text`, with a uint64 `seed`."""
+    h, k, rest = _wide_blocks(text, at, size, seed)
+    left, before = at + size - rest, rest - at
+    high = _short(text, rest + 8, left - 8, before + 8) if left > 8 else np.uint64(0)
+    return _wide_end(h, k, _short(text, rest, min(left, 8), before), high, size)
+
+
+@register_jitable
+def word_murmur3_64(word, size, seed):
+    """The same of the first `size` (at most 8) bytes of a word that has zeros behind them."""
+    return _wide_end(seed, seed, word, np.uint64(0), size)
+
+
+@register_jitable
+def first_bytes(word, count):
+    """The first `count` (0 to 8) bytes of a word."""
+    return word & ~(_ALL << np.uint64(8 * count)) if count < 8 else word
+
+
+@register_jitable
+def roomy_murmur3_64(text, at, size, seed):
+    """The same of a name with 16 spare bytes behind it, which are read but do not count."""
+    if size <= 8:
+        return word_murmur3_64(first_bytes(load_word(text, at), size), size, seed)
+    h, k, rest = _wide_blocks(text, at, size, seed)
+    left = at + size - rest
+    high = first_bytes(load_word(text, rest + 8), left - 8) if left > 8 else np.uint64(0)
+    return _wide_end(h, k, first_bytes(load_word(text, rest), min(left, 8)), high, size)
 
 
 @register_jitable
@@ -93,25 +133,50 @@ def murmur3_32(text, at, size, seed):
     return h ^ (h >> np.uint64(16))
 
 
+@register_jitable
+def vw_hash(text, at, size, seed):
+    """Hash (uint64) of a name as Vowpal Wabbit has it by default (``--hash strings``), with a uint64 `seed`.
+
+    The number written, plus the seed, where all bytes are digits; else `murmur3_32`. Blanks and control
+    characters around the name are no part of it.
+    """
+    while size > 0 and byte(text, at) <= 32:
+        at, size = at + 1, size - 1
+    while size > 0 and byte(text, at + size - 1) <= 32:
+        size -= 1
+    number = np.uint64(0)
+    for k in range(at, at + size):
+        digit = byte(text, k) - 48
+        if digit < 0 or digit > 9:
+            return murmur3_32(text, at, size, seed & _LOW)
+        number = number * _TEN + np.uint64(digit)
+    return number + seed
+
+
 @kernel
-def _hash_each(text, starts, sizes, seed, short, out):
+def hash_each(text, starts, sizes, seed, kind, out):
+    """Hashes (uint64) to `out` of the names at ``text[starts : starts + sizes]`` (uint8), of one kind."""
     start = address(text)
     for i in range(out.size):
-        if short:
+        if kind == ROOMY:
+            out[i] = roomy_murmur3_64(start, starts[i], sizes[i], seed)
+        elif kind == WIDE:
+            out[i] = murmur3_64(start, starts[i], sizes[i], seed)
+        elif kind == SHORT:
             out[i] = murmur3_32(start, starts[i], sizes[i], seed)
         else:
-            out[i] = murmur3_64(start, starts[i], sizes[i], seed)
+            out[i] = vw_hash(start, starts[i], sizes[i], seed)
 
 
-def hash_bytes(name: bytes, seed: int = 0, bits: int = 64) -> int:
-    """`murmur3_64` of a name, or with ``bits=32`` `murmur3_32`.
+def hash_bytes(name: bytes, seed: int = 0, kind: int = WIDE) -> int:
+    """`murmur3_64` of a name, or another `kind`: `SHORT` for `murmur3_32`, `VW` for `vw_hash`.
 
-    >>> hash_bytes(b"hello"), hash_bytes(b"hello", bits=32)
+    >>> hash_bytes(b"hello"), hash_bytes(b"hello", kind=SHORT)
     (14688674573012802306, 613153351)
     """
     out, text = np.zeros(1, np.uint64), np.frombuffer(name or b"\0", np.uint8)
     place, size = np.zeros(1, np.int64), np.full(1, len(name), np.int64)
-    _hash_each(text, place, size, np.uint64(seed), bits == 32, out)
+    hash_each(text, place, size, np.uint64(seed), kind, out)
     return int(out[0])
 
 

@@ -27,10 +27,12 @@ class Domain(NamedTuple):
     kind: int = ONE
     outputs: int = 0
     """of several; 0 where any number of labels will do, and none is kept but the first"""
+    open: bool = False
+    """whether labels are not looked at, so that an example may come without"""
 
-    def code(self) -> tuple[float, float, bool, int]:
+    def code(self) -> tuple[float, float, bool, int, bool]:
         """What compiled code needs of it."""
-        return self.low, self.high, self.whole, self.kind
+        return self.low, self.high, self.whole, self.kind, self.open
 
     @property
     def width(self) -> int | None:
@@ -44,11 +46,13 @@ DOMAINS = {
     "real": Domain(-_LARGEST, _LARGEST, False, "a finite number as label"),
     "nonnegative": Domain(0.0, _LARGEST, False, "a label that is not negative"),
     "whole": Domain(-(2.0**24), 2.0**24, True, "a whole number as label"),
-    "values": Domain(-_LARGEST, _LARGEST, False, "finite numbers as labels", VALUES),
-    "labels": Domain(-_LARGEST, _LARGEST, False, "finite numbers as labels", LISTED),
+    "open": Domain(-_LARGEST, _LARGEST, False, "a finite number as label", open=True),
+    "values": Domain(-_LARGEST, _LARGEST, False, "finite numbers as labels", VALUES, open=True),
+    "labels": Domain(-_LARGEST, _LARGEST, False, "finite numbers as labels", LISTED, open=True),
 }
-"""Domains by name. In `binary`, 0 and -1 both mean the negative class; `values` and `labels` are lists of
-any length. Others name a size: ``classes:LO-HI``, ``labels:LO-HI``, ``values:K,NAME`` (of those above).
+"""Domains by name. In `binary`, 0 and -1 both mean the negative class; `open`, and the lists of any length
+`values` and `labels`, are for labels that are not looked at. Others name a size: ``classes:LO-HI``,
+``labels:LO-HI``, ``values:K,NAME`` (of those above).
 """
 
 
@@ -57,7 +61,7 @@ def domain_of(name: str) -> Domain:
     if found := re.fullmatch(r"(classes|labels):(-?\d+)-(-?\d+)", name):
         return _classes(found[1], int(found[2]), int(found[3]))
     if (found := re.fullmatch(r"values:(\d+),(\w+)", name)) and found[2] in DOMAINS:
-        return DOMAINS[found[2]]._replace(kind=VALUES, outputs=int(found[1]))
+        return DOMAINS[found[2]]._replace(kind=VALUES, outputs=int(found[1]), open=False)
     if name not in DOMAINS:
         known = ", ".join(DOMAINS)
         raise DataError(

@@ -8,15 +8,37 @@ from typing import Any
 
 from thresher.data.errors import DataError
 
+HASHES = ("64", "vw")
+MOST_BITS = 61
+"""Vowpal Wabbit's limit too"""
+
 
 @dataclass(frozen=True)
 class Layout:
     """What must be known to read new data as the training data were read. All of it is JSON."""
 
     format: str = "svmlight"
-    """one of `formats.FORMATS`"""
+    """one of `formats.FORMATS`, or empty: told by the endings of the names"""
     seed: int = 0
     """of the hashes that names become keys by"""
+    hash: str = "64"
+    """``64``: names to 64 bits by MurmurHash3; ``vw``: to the index that Vowpal Wabbit has for them"""
+    bits: int = 0
+    """of a key, the lowest ones; 0 for all 64"""
+
+    def __post_init__(self) -> None:
+        """Raises `DataError` for what no data can be read by."""
+        if self.hash not in HASHES:
+            raise DataError(f"no hash is called '{self.hash}'; known: {', '.join(HASHES)}")
+        if not 0 <= self.bits <= MOST_BITS:
+            raise DataError(f"keys have 1 to {MOST_BITS} bits, or 0 for all 64, not {self.bits}")
+        if self.hash == "vw" and not self.bits:
+            raise DataError("the hash vw needs a number of bits (18 is Vowpal Wabbit's own default)")
+
+    @property
+    def mask(self) -> int:
+        """The bits that a key may have."""
+        return (1 << (self.bits or 64)) - 1
 
     def as_dict(self) -> dict[str, Any]:
         """What differs from the defaults, and the format."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from thresher.data.errors import DataError
 from thresher.data.hashing import murmur3_64
-from thresher.data.sources.sorting import add_up, sort_hashed
+from thresher.data.sources.sorting import merge_row
 from thresher.data.sources.words import address, byte
 from thresher.engine.jit import kernel
 
@@ -259,9 +259,8 @@ def text_features(text, at, end, code, known, seed, scratch, begins, keys, value
         nnz = _hash_runs(
             scratch, begins, count, char_low, char_high, 0, seed ^ np.uint64(1), keys, values, nnz
         )
-    sort_hashed(keys, values, start, nnz, begins)
     if nnz > start:
-        nnz, _ = add_up(keys, values, start, nnz)
+        nnz, _ = merge_row(keys, values, start, nnz, begins.view(np.uint64))
     _scaled(values, start, nnz, scale, norm)
     return nnz
 

@@ -105,7 +105,7 @@ class Head:
     @property
     def open_domain(self) -> str:
         """The domain of labels of that form which are not looked at."""
-        return self.outputs.kind if self.outputs.kind in ("labels", "values") else "real"
+        return self.outputs.kind if self.outputs.kind in ("labels", "values") else "open"
 
     @property
     def classifies(self) -> bool:

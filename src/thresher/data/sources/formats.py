@@ -8,12 +8,15 @@ from pathlib import PurePath
 from typing import Any
 
 from thresher.data.errors import DataError
+from thresher.data.layout import Layout
 
-LINES = {"svmlight": "svmlight.SvmlightParser"}
-"""Formats of text that is parsed block by block: the class of the parser, in this folder."""
+LINES = {"svmlight": "svmlight.svmlight_parser", "vw": "vw.vw_parser"}
+"""Formats of text that is parsed block by block: what makes the parser, in this folder."""
 FORMATS = tuple(LINES)
-_SUFFIXES: dict[str, str] = {}
+_SUFFIXES: dict[str, str] = {".vw": "vw"}
 """Endings of names that tell a format; all others are svmlight."""
+_NAMED = ("vw",)
+"""Formats of features with names, which are hashed."""
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 
 
@@ -35,7 +38,7 @@ def _told_by(name: str) -> str:
 
 
 def parser_of(name: str) -> Any:
-    """The parser class of a format of lines."""
+    """What makes a parser of a format of lines: called with layout, domain, on_error and arenas."""
     module, _, parser = LINES[name].partition(".")
     return getattr(import_module(f"thresher.data.sources.{module}"), parser)
 
@@ -45,3 +48,13 @@ def check_format(name: str) -> str:
     if name not in FORMATS:
         raise DataError(f"no format is called '{name}'; known: {', '.join(FORMATS)}")
     return name
+
+
+def check_layout(layout: Layout) -> Layout:
+    """`layout`, if its format can be read so; else `DataError`."""
+    form = check_format(layout.format)
+    if form not in _NAMED and (layout.bits or layout.hash != Layout.hash):
+        raise DataError(
+            f"{form}: ids stay as they are, bits and hash are for names; the store hashed:BITS has fixed size"
+        )
+    return layout

@@ -12,27 +12,33 @@ error. Both leave the same numbers.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba.extending import register_jitable
 
-from thresher.data.labels import LISTED, VALUES
-from thresher.data.sources.numbers import (
-    FINE,
-    HARD,
-    NOT_A_NUMBER,
-    OUT_OF_RANGE,
-    TENS,
-    decimal,
-    read_digits,
-    read_number,
-    scaled,
+from thresher.data.sources.line_rows import (
+    AFTER_VALUE,
+    BLANK,
+    COLON,
+    EXAMPLE,
+    KEY,
+    KEY_RANGE,
+    QID,
+    UNDECIDED,
+    VALUE,
+    VALUE_RANGE,
+    ends_token,
+    exact_number,
+    line_ends,
+    read_labels,
+    read_weight,
+    skip_blanks,
 )
-from thresher.data.sources.sorting import add_up, sort_row
+from thresher.data.sources.numbers import FINE, HARD, NOT_A_NUMBER, TENS, decimal, read_digits, scaled
 from thresher.data.sources.words import (
     WINDOW,
-    address,
     byte,
-    load_float,
     load_word,
     lowest_bit,
     marks,
@@ -40,19 +46,9 @@ from thresher.data.sources.words import (
     store_float,
     store_word,
 )
-from thresher.engine.jit import kernel, scalar
+from thresher.engine.jit import scalar
 
-# What came of a line: an example, nothing, or the reason it is bad.
-EXAMPLE, BLANK, UNDECIDED = 0, 1, 2
-LABEL, LABEL_DOMAIN, LABEL_RANGE, AFTER_LABEL, WEIGHT, WEIGHT_SIGN, QID = 10, 11, 12, 13, 14, 15, 16
-LABEL_COUNT, LABEL_REPEATED = 17, 18
-KEY, KEY_RANGE, COLON, VALUE, VALUE_RANGE, AFTER_VALUE, SUM_RANGE = 20, 21, 22, 23, 24, 25, 26
-
-# What came of a call, and the counters it leaves in `state`.
-DONE, TABLE_FULL, NEEDS_EXACT = 0, 1, 2
-AT, ROWS, NNZ, LINES, BLANKS, MERGED, BAD, COUNTERS = 0, 1, 2, 3, 4, 5, 6, 7
-
-_TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _MINUS, _DOT, _COLON, _COMMA = 9, 10, 13, 32, 35, 45, 46, 58, 44
+_NEWLINE, _SPACE, _MINUS, _DOT, _COLON = 10, 32, 45, 46, 58
 _LARGEST_KEY = np.uint64(2**64 - 1)
 _TENTH_KEY = np.uint64((2**64 - 1) // 10)
 _TEN, _ONE = np.uint64(10), np.uint64(1)
@@ -62,143 +58,22 @@ _FOUR_BYTES = np.uint64(2**32 - 1)
 
 
 @register_jitable
-def _number(text, at, exact):
-    """`read_number`, with the numbers it finds hard looked up in ``exact = (places, float32s, count)``."""
-    end, value, status = read_number(text, at)
-    if status == HARD:
-        places, numbers, count = exact
-        lo, hi = np.int64(0), count
-        while lo < hi:
-            middle = (lo + hi) >> 1
-            if np.int64(load_word(places, 8 * middle)) < at:
-                lo = middle + 1
-            else:
-                hi = middle
-        if lo < count and np.int64(load_word(places, 8 * lo)) == at:
-            value = load_float(numbers, lo)
-            status = FINE if np.isfinite(value) else OUT_OF_RANGE
-    return end, value, status
-
-
-@register_jitable
-def _ends_token(text, at):
-    code = byte(text, at)
-    return code in (_SPACE, _NEWLINE, _TAB, _HASH) or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
-
-
-@register_jitable
-def _skip_blanks(text, at):
-    while byte(text, at) == _SPACE or byte(text, at) == _TAB:
-        at += 1
-    return at
-
-
-@register_jitable
-def _line_ends(text, at):
-    """Whether nothing but a comment follows on the line."""
-    code = byte(text, at)
-    return code in (_NEWLINE, _HASH) or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
-
-
-@register_jitable
-def _label(text, at, domain, exact, listed):
-    """The label at `at`, perhaps one of a list: ``(end or place of the error, label, outcome)``."""
-    end, label, status = _number(text, at, exact)
-    if status == HARD:
-        return at, label, UNDECIDED
-    if status == NOT_A_NUMBER:
-        return at, label, LABEL
-    if status == OUT_OF_RANGE:
-        return at, label, LABEL_RANGE
-    if not (_ends_token(text, end) or byte(text, end) == _COLON or (listed and byte(text, end) == _COMMA)):
-        return end, label, AFTER_LABEL
-    low, high, whole, _ = domain
-    fits = low <= label <= high and (not whole or label == np.floor(label))
-    return (end, label, EXAMPLE) if fits else (at, label, LABEL_DOMAIN)
-
-
-@register_jitable
-def _enter(target, count, label, low, kind):
-    """Note label `count` of a list in `target`: its number, or its class; the outcome."""
-    if kind == VALUES:
-        if count == target.size:
-            return LABEL_COUNT
-        target[count] = label
-    else:
-        place = np.int64(label - low)
-        if target[place] > np.float32(0):
-            return LABEL_REPEATED
-        target[place] = np.float32(1)
-    return EXAMPLE
-
-
-@register_jitable
-def _list(text, at, domain, exact, target, empty):
-    """The list of labels at `at`, which may be `empty`: ``(end or place of the error, first, outcome)``.
-
-    It goes to `target` (outputs,), if that has room for any.
-    """
-    low, _, _, kind = domain
-    first, count, wanted = np.float32(0), np.int64(0), target.size
-    if kind == LISTED:
-        target[:] = np.float32(-1)
-    more = kind == VALUES or not (empty or byte(text, at) == _COLON)
-    while more:
-        end, label, outcome = _label(text, at, domain, exact, True)
-        if outcome == EXAMPLE and wanted > 0:
-            outcome = _enter(target, count, label, np.float32(low), kind)
-            end = end if outcome == EXAMPLE else at - (outcome == LABEL_COUNT)
-        if outcome != EXAMPLE:
-            return end, label, outcome
-        first = label if count == 0 else first
-        count += 1
-        more = byte(text, end) == _COMMA
-        at = end + more
-    if wanted > 0:
-        first = target[0]
-    return at, first, LABEL_COUNT if kind == VALUES and count < wanted else EXAMPLE
-
-
-@register_jitable
-def _labels(text, at, domain, exact, targets, row, empty):
-    """The label field: a number, or a list of them for ``targets[row]``. What `_label` returns."""
-    if targets is None:
-        return _label(text, at, domain, exact, False)
-    return _list(text, at, domain, exact, targets[row], empty)
-
-
-@register_jitable
-def _weight(text, at, exact):
-    """The importance at `at`: ``(end or place of the error, weight, outcome)``."""
-    end, weight, status = _number(text, at, exact)
-    if status == HARD:
-        return at, weight, UNDECIDED
-    if status == NOT_A_NUMBER:
-        return at, weight, WEIGHT
-    if status == OUT_OF_RANGE or weight < np.float32(0):
-        return at, weight, WEIGHT_SIGN
-    if not _ends_token(text, end):
-        return end, weight, AFTER_VALUE
-    return end, weight, EXAMPLE
-
-
-@register_jitable
 def _head(text, at, domain, exact, targets, row):
     """All before the features: ``(at, label, weight, outcome)``."""
     weight, start = np.float32(1), at
-    at = _skip_blanks(text, at)
-    if _line_ends(text, at):
+    at = skip_blanks(text, at)
+    if line_ends(text, at):
         return at, weight, weight, BLANK
-    at, label, outcome = _labels(text, at, domain, exact, targets, row, at > start)
+    at, label, outcome = read_labels(text, at, domain, exact, targets, row, at > start)
     if outcome == EXAMPLE and byte(text, at) == _COLON:
-        at, weight, outcome = _weight(text, at + 1, exact)
+        at, weight, outcome = read_weight(text, at + 1, exact)
     if outcome != EXAMPLE:
         return at, label, weight, outcome
-    at = _skip_blanks(text, at)
+    at = skip_blanks(text, at)
     if load_word(text, at) & _FOUR_BYTES == _QID:
         at += 4
         end, _, _ = read_digits(text, at, np.uint64(0))
-        if end == at or not _ends_token(text, end):
+        if end == at or not ends_token(text, end):
             return at, label, weight, QID
         at = end
     return at, label, weight, EXAMPLE
@@ -220,9 +95,9 @@ def _feature(text, at, exact):
     if byte(text, end) != _COLON:
         return end, key, value, COLON
     at = end + 1
-    end, value, status = _number(text, at, exact)
+    end, value, status = exact_number(text, at, exact)
     if status == FINE:
-        return end, key, value, EXAMPLE if _ends_token(text, end) else AFTER_VALUE
+        return end, key, value, EXAMPLE if ends_token(text, end) else AFTER_VALUE
     if status == HARD:
         return at, key, value, UNDECIDED
     return at, key, value, VALUE if status == NOT_A_NUMBER else VALUE_RANGE
@@ -301,8 +176,8 @@ def _features(text, at, keys, values, nnz, exact):
         at += begin
         if begin > 0:
             continue  # the window may have ended: look again from here
-        at = _skip_blanks(text, at)
-        if _line_ends(text, at):
+        at = skip_blanks(text, at)
+        if line_ends(text, at):
             return at, nnz, ascend, EXAMPLE
         at, key, value, outcome = _feature(text, at, exact)
         if outcome != EXAMPLE:
@@ -315,70 +190,16 @@ def _features(text, at, keys, values, nnz, exact):
         nnz += 1
 
 
-@register_jitable
-def _note(bad, state, start, at, outcome):
-    """Enter a bad line in the table; whether that is full now."""
-    entry = bad[state[BAD]]
-    entry[0], entry[1], entry[2], entry[3] = start, at, outcome, state[LINES]
-    state[BAD] += 1
-    return TABLE_FULL if state[BAD] == len(bad) else DONE
+class Svmlight(NamedTuple):
+    """The grammar."""
 
+    ordered: bool = True
 
-@register_jitable
-def _line(text, at, columns, nnz, domain, exact, targets, row):
-    """One line, its features stored from `nnz` on, several labels in ``targets[row]``.
-
-    Returns ``(place of the line end or of the error, nnz, ascend, label, weight, outcome)``.
-    """
-    at, label, weight, outcome = _head(text, at, domain, exact, targets, row)
-    ascend = True
-    if outcome == EXAMPLE:
-        keys, values = columns
-        at, nnz, ascend, outcome = _features(text, at, keys, values, nnz, exact)
-    return at, nnz, ascend, label, weight, outcome
-
-
-@kernel
-def parse_lines(text_bytes, size, columns, domain, state, bad, exact):
-    """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
-
-    `text_bytes` is uint8 with 64 spare bytes behind `size`; ``columns = (indptr, keys, values,
-    labels, weights, targets)`` have room for every row and twice every feature, and for a row more of
-    targets (None for one label a line); `state` (COUNTERS,) int64 carries on from call to call. A bad
-    line leaves a row (its start, place of the error, outcome, lines before it) in the int64 table
-    `bad`. Returns `DONE`, `TABLE_FULL`, or `NEEDS_EXACT` when the line at ``state[AT]`` holds a number
-    that must be looked up in ``exact = (places, float32s)``.
-    """
-    at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
-    indptr, keys, values, labels, weights, targets = columns
-    text, features = address(text_bytes), (address(keys), address(values))
-    known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
-    indptr[row] = nnz
-    while at < size and result == DONE:
-        start = at
-        at, stop, ascend, label, weight, outcome = _line(
-            text, start, features, nnz, domain, known, targets, row
-        )
-        if outcome == UNDECIDED:
-            at, result = start, NEEDS_EXACT
-            break
-        if outcome == EXAMPLE and not ascend:
-            sort_row(keys, values, nnz, stop)
-            stop, finite = add_up(keys, values, nnz, stop)
-            outcome = EXAMPLE if finite else SUM_RANGE
+    def read_line(self, text, at, columns, nnz, domain, exact, targets, row):
+        """See `line_rows.read_line`."""
+        at, label, weight, outcome = _head(text, at, domain, exact, targets, row)
+        ascend = True
         if outcome == EXAMPLE:
-            labels[row], weights[row] = label, weight
-            row, nnz = row + 1, stop
-            indptr[row] = nnz
-            state[MERGED] += not ascend
-        elif outcome == BLANK:
-            state[BLANKS] += 1
-        else:
-            at = start if outcome == SUM_RANGE else at
-            result = _note(bad, state, start, at, outcome)
-        state[LINES] += 1
-        while byte(text, at) != _NEWLINE:
-            at += 1
-        at += 1
-    state[AT], state[ROWS], state[NNZ] = at, row, nnz
-    return result
+            keys, values = columns
+            at, nnz, ascend, outcome = _features(text, at, keys, values, nnz, exact)
+        return at, nnz, ascend, label, weight, outcome

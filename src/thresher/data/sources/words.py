@@ -143,11 +143,45 @@ def marks(typing_context, text, at):
 
 
 @intrinsic
+def stops(typing_context, text, at):
+    """What the 64 bytes from position `at` on are, bit i for byte ``at + i``: two uint64 masks.
+
+    The bytes at which a name of VW text may end (colon, bar, blanks and all control characters), and those
+    that are no digit, minus signs behind a colon excepted.
+    """
+
+    def codegen(context, builder, signature, args):
+        vector = ir.VectorType(_BYTE, WINDOW)
+        given = builder.load(_pointer(builder, args[0], args[1], vector), align=1, typ=vector)
+        colons, bars, minuses = (builder.icmp_unsigned("==", given, _splat(ord(c))) for c in ":|-")
+        ends = builder.or_(colons, bars)
+        ends = builder.or_(ends, builder.icmp_unsigned("<=", given, _splat(32)))
+        beyond = builder.icmp_unsigned(">", builder.sub(given, _splat(48)), _splat(9))
+        signs = builder.shl(_mask(builder, colons), ir.Constant(_WORD, 1))
+        signs = builder.and_(signs, _mask(builder, minuses))
+        unlike = builder.and_(_mask(builder, beyond), builder.not_(signs))
+        return context.make_tuple(builder, signature.return_type, [_mask(builder, ends), unlike])
+
+    return types.UniTuple(types.uint64, 2)(types.int64, types.int64), codegen
+
+
+@intrinsic
 def lowest_bit(typing_context, mask):
     """Index (int64) of the lowest set bit of a uint64; 64 if there is none."""
 
     def codegen(context, builder, signature, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def bit_length(typing_context, number):
+    """How many bits (int64) a uint64 takes: 0 for 0, 64 with the highest."""
+
+    def codegen(context, builder, signature, args):
+        zeros = builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
+        return builder.sub(ir.Constant(_WORD, 64), zeros)
 
     return types.int64(types.uint64), codegen
 

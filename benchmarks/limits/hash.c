@@ -1,0 +1,64 @@
+/* hash FILE [REPS]: how fast plain C hashes the lines of a file, MurmurHash3 x64_128, its first half, on one core. */
+#include "text.h"
+
+static inline uint64_t turn(uint64_t x, int by) { return x << by | x >> (64 - by); }
+
+static inline uint64_t finish(uint64_t x) {
+    x = (x ^ x >> 33) * 0xff51afd7ed558ccdull;
+    x = (x ^ x >> 33) * 0xc4ceb9fe1a85ec53ull;
+    return x ^ x >> 33;
+}
+
+/* The first `bytes` (at most 8) bytes at p; 8 may be read, which the padding of a text allows. */
+static inline uint64_t word(const char *p, size_t bytes) {
+    uint64_t x;
+    memcpy(&x, p, 8);
+    return bytes == 0 ? 0 : bytes < 8 ? x & ((1ull << 8 * bytes) - 1) : x;
+}
+
+static uint64_t hash(const char *p, size_t size, uint64_t seed) {
+    const uint64_t a = 0x87c37b91114253d5ull, b = 0x4cf5ad432745937full;
+    uint64_t h = seed, k = seed;
+    size_t left = size;
+    for (; left >= 16; left -= 16, p += 16) {
+        h ^= turn(word(p, 8) * a, 31) * b;
+        h = (turn(h, 27) + k) * 5 + 0x52dce729;
+        k ^= turn(word(p + 8, 8) * b, 33) * a;
+        k = (turn(k, 31) + h) * 5 + 0x38495ab5;
+    }
+    if (left > 8) k ^= turn(word(p + 8, left - 8) * b, 33) * a;
+    h ^= turn(word(p, left) * a, 31) * b;
+    h ^= size;
+    k ^= size;
+    h += k;
+    k += h;
+    return finish(h) + finish(k);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) return fputs("usage: hash FILE [REPS]\n", stderr), 2;
+    int reps = argc > 2 ? atoi(argv[2]) : 5;
+    size_t size, count = 0;
+    char *text = read_file(argv[1], &size);
+    for (size_t i = 0; i < size; i++) count += text[i] == '\n';
+    int64_t *starts = allocate(count * sizeof *starts), *sizes = allocate(count * sizeof *sizes);
+    uint64_t *out = allocate(count * sizeof *out), sum = 0;
+    for (size_t i = 0, at = 0; i < count; i++) {
+        char *end = memchr(text + at, '\n', size - at);
+        starts[i] = (int64_t)at;
+        sizes[i] = end - text - (int64_t)at;
+        at = (size_t)(end - text) + 1;
+    }
+    memset(out, 0, count * sizeof *out);
+    double *took = allocate((size_t)reps * sizeof *took);
+    for (int r = 0; r < reps; r++) {
+        double start = wall();
+        for (size_t i = 0; i < count; i++) out[i] = hash(text + starts[i], (size_t)sizes[i], 7);
+        took[r] = wall() - start;
+    }
+    for (size_t i = 0; i < count; i++) sum += out[i] >> 44;
+    double t = median(took, reps);
+    printf("hash wall_s=%.5f ns_per_name=%.3f names=%zu sum=%llu\n", t, t / (double)count * 1e9, count,
+           (unsigned long long)sum);
+    return 0;
+}

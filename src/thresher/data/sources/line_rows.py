@@ -1,0 +1,223 @@
+"""What compiled parsers of lines share: numbers, labels and weights, the loop over lines, outcomes.
+
+A format is a NamedTuple, its *grammar*: its class selects the code of `read_line`, its fields are what
+that needs of the layout. `ordered` is in all of them: whether rows that are not sorted are worth a word.
+"""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import numpy as np
+from numba.extending import overload, register_jitable
+
+from thresher.data.labels import LISTED, VALUES
+from thresher.data.sources.numbers import FINE, HARD, NOT_A_NUMBER, OUT_OF_RANGE, read_number
+from thresher.data.sources.sorting import BUCKETS, merge_row
+from thresher.data.sources.words import address, byte, load_float, load_word
+from thresher.engine.jit import kernel
+
+# What came of a line: an example, nothing, or the reason it is bad.
+EXAMPLE, BLANK, UNDECIDED = 0, 1, 2
+LABEL, LABEL_DOMAIN, LABEL_RANGE, AFTER_LABEL, WEIGHT, WEIGHT_SIGN, QID = 10, 11, 12, 13, 14, 15, 16
+LABEL_COUNT, LABEL_REPEATED = 17, 18
+KEY, KEY_RANGE, COLON, VALUE, VALUE_RANGE, AFTER_VALUE, SUM_RANGE = 20, 21, 22, 23, 24, 25, 26
+
+# What came of a call, and the counters it leaves in `state`.
+DONE, TABLE_FULL, NEEDS_EXACT = 0, 1, 2
+AT, ROWS, NNZ, LINES, BLANKS, MERGED, BAD, COUNTERS = 0, 1, 2, 3, 4, 5, 6, 7
+
+_TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _COLON, _COMMA = 9, 10, 13, 32, 35, 58, 44
+
+
+def read_line(self, text, at, columns, nnz, domain, exact, targets, row):
+    """One line by grammar `self`, its features stored from `nnz` on, several labels in ``targets[row]``.
+
+    Returns ``(place of the line end or of the error, nnz, ascend, label, weight, outcome)``.
+    """
+    return self.read_line(text, at, columns, nnz, domain, exact, targets, row)
+
+
+@overload(read_line)
+def _read_line(self, text, at, columns, nnz, domain, exact, targets, row):
+    return getattr(getattr(self, "instance_class", None), "read_line", None)
+
+
+@register_jitable
+def exact_number(text, at, exact):
+    """`read_number`, with the numbers it finds hard looked up in ``exact = (places, float32s, count)``."""
+    end, value, status = read_number(text, at)
+    if status == HARD:
+        places, numbers, count = exact
+        lo, hi = np.int64(0), count
+        while lo < hi:
+            middle = (lo + hi) >> 1
+            if np.int64(load_word(places, 8 * middle)) < at:
+                lo = middle + 1
+            else:
+                hi = middle
+        if lo < count and np.int64(load_word(places, 8 * lo)) == at:
+            value = load_float(numbers, lo)
+            status = FINE if np.isfinite(value) else OUT_OF_RANGE
+    return end, value, status
+
+
+@register_jitable
+def ends_token(text, at):
+    """Whether a blank, a comment or the end of the line stands here."""
+    code = byte(text, at)
+    return code in (_SPACE, _NEWLINE, _TAB, _HASH) or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
+
+
+@register_jitable
+def skip_blanks(text, at):
+    """The place of the first byte from `at` on that is no blank."""
+    while byte(text, at) == _SPACE or byte(text, at) == _TAB:
+        at += 1
+    return at
+
+
+@register_jitable
+def line_ends(text, at):
+    """Whether nothing but a comment follows on the line."""
+    code = byte(text, at)
+    return code in (_NEWLINE, _HASH) or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
+
+
+@register_jitable
+def _label(text, at, domain, exact, listed):
+    """The label at `at`, perhaps one of a list: ``(end or place of the error, label, outcome)``."""
+    end, label, status = exact_number(text, at, exact)
+    if status == HARD:
+        return at, label, UNDECIDED
+    if status == NOT_A_NUMBER:
+        return at, label, LABEL
+    if status == OUT_OF_RANGE:
+        return at, label, LABEL_RANGE
+    if not (ends_token(text, end) or byte(text, end) == _COLON or (listed and byte(text, end) == _COMMA)):
+        return end, label, AFTER_LABEL
+    low, high, whole, _, _ = domain
+    fits = low <= label <= high and (not whole or label == np.floor(label))
+    return (end, label, EXAMPLE) if fits else (at, label, LABEL_DOMAIN)
+
+
+@register_jitable
+def _enter(target, count, label, low, kind):
+    """Note label `count` of a list in `target`: its number, or its class; the outcome."""
+    if kind == VALUES:
+        if count == target.size:
+            return LABEL_COUNT
+        target[count] = label
+    else:
+        place = np.int64(label - low)
+        if target[place] > np.float32(0):
+            return LABEL_REPEATED
+        target[place] = np.float32(1)
+    return EXAMPLE
+
+
+@register_jitable
+def _list(text, at, domain, exact, target, empty):
+    """The list of labels at `at`, which may be `empty`: ``(end or place of the error, first, outcome)``.
+
+    It goes to `target` (outputs,), if that has room for any.
+    """
+    low, _, _, kind, _ = domain
+    first, count, wanted = np.float32(0), np.int64(0), target.size
+    if kind == LISTED:
+        target[:] = np.float32(-1)
+    more = kind == VALUES or not (empty or byte(text, at) == _COLON)
+    while more:
+        end, label, outcome = _label(text, at, domain, exact, True)
+        if outcome == EXAMPLE and wanted > 0:
+            outcome = _enter(target, count, label, np.float32(low), kind)
+            end = end if outcome == EXAMPLE else at - (outcome == LABEL_COUNT)
+        if outcome != EXAMPLE:
+            return end, label, outcome
+        first = label if count == 0 else first
+        count += 1
+        more = byte(text, end) == _COMMA
+        at = end + more
+    if wanted > 0:
+        first = target[0]
+    return at, first, LABEL_COUNT if kind == VALUES and count < wanted else EXAMPLE
+
+
+@register_jitable
+def read_labels(text, at, domain, exact, targets, row, empty):
+    """The label field: a number, or a list of them for ``targets[row]``. What `_label` returns."""
+    if targets is None:
+        return _label(text, at, domain, exact, False)
+    return _list(text, at, domain, exact, targets[row], empty)
+
+
+@register_jitable
+def read_weight(text, at, exact):
+    """The importance at `at`: ``(end or place of the error, weight, outcome)``."""
+    end, weight, status = exact_number(text, at, exact)
+    if status == HARD:
+        return at, weight, UNDECIDED
+    if status == NOT_A_NUMBER:
+        return at, weight, WEIGHT
+    if status == OUT_OF_RANGE or weight < np.float32(0):
+        return at, weight, WEIGHT_SIGN
+    if not ends_token(text, end):
+        return end, weight, AFTER_VALUE
+    return end, weight, EXAMPLE
+
+
+@register_jitable
+def _note(bad, state, start, at, outcome):
+    """Enter a bad line in the table; whether that is full now."""
+    entry = bad[state[BAD]]
+    entry[0], entry[1], entry[2], entry[3] = start, at, outcome, state[LINES]
+    state[BAD] += 1
+    return TABLE_FULL if state[BAD] == len(bad) else DONE
+
+
+@kernel
+def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact):
+    """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
+
+    `text_bytes` is uint8 with 64 spare bytes behind `size`; ``columns = (indptr, keys, values,
+    labels, weights, targets)`` have room for every row and twice every feature, and for a row more of
+    targets (None for one label a line); `state` (COUNTERS,) int64 carries on from call to call. A bad
+    line leaves a row (its start, place of the error, outcome, lines before it) in the int64 table
+    `bad`. Returns `DONE`, `TABLE_FULL`, or `NEEDS_EXACT` when the line at ``state[AT]`` holds a number
+    that must be looked up in ``exact = (places, float32s)``.
+    """
+    at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
+    indptr, keys, values, labels, weights, targets = columns
+    text, features = address(text_bytes), (address(keys), address(values))
+    known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
+    counts = np.empty(BUCKETS, np.uint64)
+    indptr[row] = nnz
+    while at < size and result == DONE:
+        start = at
+        at, stop, ascend, label, weight, outcome = read_line(
+            grammar, text, start, features, nnz, domain, known, targets, row
+        )
+        if outcome == UNDECIDED:
+            at, result = start, NEEDS_EXACT
+            break
+        merged = False
+        if outcome == EXAMPLE and not ascend:
+            last, finite = merge_row(keys, values, nnz, stop, counts)
+            outcome, merged, stop = EXAMPLE if finite else SUM_RANGE, grammar.ordered or last < stop, last
+        if outcome == EXAMPLE:
+            labels[row], weights[row] = label, weight
+            row, nnz = row + 1, stop
+            indptr[row] = nnz
+            state[MERGED] += merged
+        elif outcome == BLANK:
+            state[BLANKS] += 1
+        else:
+            at = start if outcome == SUM_RANGE else at
+            result = _note(bad, state, start, at, outcome)
+        state[LINES] += 1
+        while byte(text, at) != _NEWLINE:
+            at += 1
+        at += 1
+    state[AT], state[ROWS], state[NNZ] = at, row, nnz
+    return result

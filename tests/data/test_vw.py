@@ -1,0 +1,273 @@
+"""VW text: the compiled parser against a plain one, and against what Vowpal Wabbit makes of lines."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.data.reference import bits, parse_text, read_all, rows_of, same, written
+from tests.data.test_svmlight import blanks, keys, numbers
+from tests.data.vw_reference import murmur, parse_vw_line
+from thresher import train
+from thresher.data import DataError, concat, open_source
+from thresher.data.hashing import hash_bytes, seed_of
+from thresher.data.layout import Layout
+
+ROOT = Path(__file__).parents[2]
+SAID = json.loads((Path(__file__).parent / "vw_features.json").read_text(encoding="utf-8"))
+quick = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+LAYOUTS = [
+    Layout("vw"),
+    Layout("vw", seed=7, bits=10),
+    Layout("vw", hash="vw", bits=18),
+    Layout("vw", hash="vw", bits=61, seed=3),
+]
+names = st.one_of(
+    st.text("abcxyz_-.'é", min_size=1, max_size=5),
+    st.text("ab", min_size=1, max_size=80),
+    st.sampled_from(["a", "b", "user", "\x01", "\x0112", "-5", "nan", "1.5", "007", "1e3", "\x1f7\x02"]),
+    keys,
+)
+texts = st.sampled_from(["paris", "a:b", "b|c", "-x", ".", "-", "nancy", "nan", "+INF", "infinity", "e5", ""])
+features = st.one_of(
+    names,
+    st.builds("{}:{}".format, names, numbers),
+    st.builds("{}:{}".format, names, numbers),
+    st.builds(":{}".format, numbers),
+    st.builds("{}:{}".format, st.one_of(names, st.just("")), texts),
+)
+odd = st.sampled_from(
+    ["a:", ":", "::", "a:1:2", "a:1x", "a\rb", "a:3rd", "a:--1", "a:1\r", "x:t\r", "a:1.5.5", "a:1e"]
+)
+labels = st.sampled_from(
+    ["1", "-1", "0", "+1", "1.0", "-1e0", "1 2", "1 0.5 0", "-1 1e0 -0.0", "", "", "1 ", "\t-1"]
+)
+wrong = st.sampled_from(
+    ["2", "a", "1 -1", "1 1 0.5", "1 1 0 1", "1 x", "1:2", "'t 1", "1 'a b", "nan", "1 1e39", "1#"]
+)
+tags = st.sampled_from([" ", " ", " ", " 't", " 't ", " tag", "tag", "'", "\t", "", " '|"])
+
+
+@st.composite
+def namespaces(draw: st.DrawFn, bad: bool) -> str:
+    name = draw(st.one_of(st.just(""), st.sampled_from(["f", "g", "user", "5", "été", "a" * 40]), names))
+    scale = draw(st.one_of(st.just(""), st.builds(":{}".format, numbers))) if name or bad else ""
+    token = st.one_of(features, features, features, odd) if bad else features
+    tokens = draw(st.lists(st.builds("{}{}".format, blanks, token), max_size=6))
+    return "|" + name + scale + "".join(tokens) + draw(st.sampled_from(["", "", " ", "\t"]))
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> str:
+    """A line that is good more often than not."""
+    kind = draw(st.integers(0, 9))
+    if kind == 0:
+        return draw(
+            st.sampled_from(["", "  ", "\t", "\r", "1", "1 1:1", "tag", "\ufeff", "\r1 | a", "|", "#"])
+        )
+    head = draw(st.one_of(labels, labels, wrong) if kind < 3 else labels)
+    spaces = draw(st.lists(namespaces(kind in (3, 4)), min_size=1, max_size=4))
+    mark = draw(st.sampled_from(["", "", "", "\ufeff"]))
+    return mark + head + draw(tags) + "".join(spaces) + draw(st.sampled_from(["", "", "\r"]))
+
+
+def check(tmp_path: Path, text: bytes, domain: str, layout: Layout) -> None:
+    """Whatever the plain parser makes of a text, the compiled one makes of it, and of its bad lines."""
+    rows, bad, blank = parse_text(text, domain, partial(parse_vw_line, layout=layout))
+    path, rejects = written(tmp_path, text), tmp_path / "rejects"
+    options = {"layout": layout, "domain": domain, "block_bytes": 64, "threads": 2}
+    source = open_source(path, on_error=f"quarantine={rejects}", **options)  # type: ignore[arg-type]
+    if rows:
+        assert rows_of(concat(list(source.chunks()))) == bits(rows)
+    else:
+        with pytest.raises(DataError, match="no examples"):
+            list(source.chunks())
+    report = source.report
+    assert (report.examples, report.skipped, report.blank) == (len(rows), len(bad), blank)
+    assert report.lines == len(rows) + len(bad) + blank
+    assert report.merged == sum(row.merged for row in rows)
+    assert rejects.read_bytes() == b"".join(line + b"\n" for line in bad)
+    assert [one.raw for one in report.first_bad] == bad[:10]
+
+
+@quick
+@given(
+    text=st.lists(lines(), min_size=1, max_size=20).map(lambda some: "\n".join([*some, ""]).encode()),
+    domain=st.sampled_from(["binary", "real", "open"]),
+    layout=st.sampled_from(LAYOUTS),
+)
+def test_it_reads_what_a_simple_parser_reads(
+    tmp_path: Path, text: bytes, domain: str, layout: Layout
+) -> None:
+    check(tmp_path, text, domain, layout)
+
+
+soup = st.sampled_from(
+    [b"|", b":", b" ", b"\n", b"\t", b"\r", b"1", b"-", b".", b"e", b"'", b"a", b"0", b"| ", b"1 |"]
+)
+
+
+@quick
+@given(
+    text=st.one_of(
+        st.lists(st.one_of(soup, soup, st.binary(max_size=3)), min_size=1, max_size=200).map(b"".join),
+        st.binary(min_size=1, max_size=200),
+    ),
+    layout=st.sampled_from(LAYOUTS),
+)
+def test_any_bytes_are_examples_or_reported(tmp_path: Path, text: bytes, layout: Layout) -> None:
+    check(tmp_path, b"\n" + text.replace(b"\0", b"\1"), "open", layout)
+
+
+def test_long_rows_of_names_are_sorted_and_added_up(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    rows = []
+    for size in (17, 100, 900, 2040, 2050, 5000):
+        tokens = [
+            f"w{k}:{v:.4f}"
+            for k, v in zip(random.integers(0, size, size), random.normal(size=size), strict=True)
+        ]
+        rows.append(f"1 |f {' '.join(tokens)} |g {' '.join(tokens[:5])}")
+    rows += [f"1 |f {' '.join(['same:0.1'] * 100)}", f"1 | {' '.join(map(str, range(99, -1, -1)))}"]
+    text = "\n".join(rows).encode() + b"\n"
+    for layout in LAYOUTS:
+        expected = parse_text(text, "binary", partial(parse_vw_line, layout=layout))[0]
+        assert rows_of(read_all(written(tmp_path, text), layout=layout)) == bits(expected)
+
+
+BAD = [
+    # line, domain, column, expected, found
+    ("x | a", "binary", 1, "a number as label", "'x'"),
+    ("nan | a", "real", 1, "a finite number as label", "'nan'"),
+    ("1e99 | a", "real", 1, "a finite label (float32)", "'1e99'"),
+    ("2 | a", "binary", 1, "a label -1, 0 or 1 (of more classes: outputs classes:LO-HI)", "'2'"),
+    ("1:1:0.5 | a", "real", 2, "a space after the label", "':1:0.5'"),
+    ("  |f a", "binary", 3, "a label before '|' (a word that touches '|' is a tag)", "'|f'"),
+    ("1|f a", "binary", 1, "a label before '|' (a word that touches '|' is a tag)", "'1|f'"),
+    ("1 x | a", "binary", 3, "a number as importance weight", "'x'"),
+    ("1 -2 | a", "binary", 3, "an importance weight that is finite and not negative", "'-2'"),
+    ("1 2x | a", "binary", 4, "'|' or a space after the number", "'x'"),
+    ("1 1 0.5 | a", "binary", 5, "a base of 0: no other is known", "'0.5'"),
+    ("1 1 0 1 | a", "binary", 7, "no more than label, importance, base and tag before '|'", "'1'"),
+    ("1 't 2 | a", "binary", 6, "'|' after the tag", "'2'"),
+    ("1 2:3 5:1", "binary", 4, "'|' or a space after the number", "':3'"),
+    ("1", "binary", 2, "'|' before the features", "the end of the line"),
+    ("1 |: a", "binary", 4, "a name or a space after '|'", "':'"),
+    ("1 |f: a", "binary", 6, "a number after ':'", "a blank"),
+    ("1 |f:1e39 a", "binary", 6, "a scale that is finite in float32", "'1e39'"),
+    ("1 |f:2x a", "binary", 7, "'|' or a space after the number", "'x'"),
+    ("1 |f\r a", "binary", 5, "':', '|' or a space after the namespace", "a blank"),
+    ("1 |f a\rb", "binary", 7, "':', '|' or a space after the name", "a blank"),
+    ("1 |f a b:", "binary", 10, "a number or text after ':'", "the end of the line"),
+    ("1 |f a: b", "binary", 8, "a number or text after ':'", "a blank"),
+    ("1 |f a:nan", "binary", 8, "a finite number or text after ':'", "'nan'"),
+    ("1 |f a:1e", "binary", 8, "a number or text after ':'", "'1e'"),
+    ("1 |f a:3rd", "binary", 9, "'|' or a space after the number", "'rd'"),
+    ("1 |f a:1e39", "binary", 8, "a value that is finite in float32", "'1e39'"),
+    ("1 |f:1e30 a:1e30", "binary", 13, "a value that is finite in float32", "'1e30'"),
+    ("1 |f a:3e38 a:3e38", "binary", 1, "values of a repeated feature with a sum finite in float32", "'1'"),
+    ("1 | a |g b:1:2", "binary", 13, "'|' or a space after the number", "':2'"),
+]
+
+
+@pytest.mark.parametrize(("line", "domain", "column", "expected", "found"), BAD)
+def test_a_bad_line_is_named_to_the_column(
+    tmp_path: Path, line: str, domain: str, column: int, expected: str, found: str
+) -> None:
+    text = f"1 |f a\n\n  \n{line}\n1 |f a\n".encode()
+    path = written(tmp_path, text, "train.vw")
+    message = f"{path}:4:{column}: expected {expected}, found {found}"
+    with pytest.raises(DataError) as caught:
+        list(open_source(path, domain=domain).chunks())
+    assert str(caught.value) == message
+    source = open_source(path, domain=domain, on_error="skip")
+    assert [len(chunk) for chunk in source.chunks()] == [2]
+    assert [str(bad) for bad in source.report.first_bad] == [message]
+    assert (source.report.lines, source.report.blank, source.report.skipped) == (5, 2, 1)
+
+
+def test_names_are_hashed_with_their_namespace(tmp_path: Path) -> None:
+    chunk = read_all(written(tmp_path, b"1 |user id42 7 |ad id42 | 7 city:x\n", "a.vw"))
+    user, ad = seed_of("user"), seed_of("ad")
+    assert (user, murmur(b"id42", user)) == (murmur(b"user", 0), hash_bytes(b"id42", user))
+    wanted = [hash_bytes(b"id42", user), hash_bytes(b"7", user), hash_bytes(b"id42", ad), 7]
+    wanted.append(hash_bytes(b"x", hash_bytes(b"city")))
+    assert sorted(wanted) == chunk.keys.tolist()
+
+
+def test_lists_of_labels_and_classes(tmp_path: Path) -> None:
+    path = written(tmp_path, b"3,1 2 |f a\n |f b\n2 'tag |f a\n", "a.vw")
+    assert read_all(path, domain="labels:1-3").targets.tolist() == [[1, -1, 1], [-1, -1, -1], [-1, 1, -1]]  # type: ignore[union-attr]
+    assert read_all(path, domain="labels").labels.tolist() == [3, 0, 2]
+    path = written(tmp_path, b"3 | a\n1 0.5 | b\n", "b.vw")
+    chunk = read_all(path, domain="classes:1-3")
+    assert (chunk.labels.tolist(), chunk.weights.tolist()) == ([3, 1], [1, 0.5])
+    with pytest.raises(DataError, match=r":1:1: expected a class from 1 to 2 as label, found '3'"):
+        read_all(path, domain="classes:1-2")
+    path = written(tmp_path, b"1.5,2 | a\n,|\n", "c.vw")
+    with pytest.raises(DataError, match=r":2:1: expected a label before '\|'"):
+        read_all(path, domain="values:2,real")
+    assert read_all(path, domain="values").labels.tolist() == [1.5, 0]
+
+
+def svmlight_and_vw(folder: Path) -> tuple[str, str]:
+    """The same rows in both formats."""
+    import gzip
+
+    text = gzip.decompress((ROOT / "examples/data/rcv1_train2000.dat.gz").read_bytes())
+    twin = b"".join(line.replace(b" ", b" | ", 1) for line in text.splitlines(keepends=True))
+    return written(folder, text, "a.svm"), written(folder, twin, "a.vw")
+
+
+def test_one_set_in_both_formats_is_one_model(tmp_path: Path) -> None:
+    first, second = svmlight_and_vw(tmp_path)
+    a, b = read_all(first), read_all(second)
+    assert a.nnz == 154_972
+    assert same(a.at(None), b.at(None))
+    models = [
+        train(path, rule="ftrl:alpha=1,l1=1", loss="hinge", passes=2, cache=False) for path in (first, second)
+    ]
+    weights = [model.weights() for model in models]
+    assert all(np.array_equal(x, y) for x, y in zip(*weights, strict=True))
+    assert models[0].layout == Layout("svmlight")
+    assert models[1].layout == Layout("vw")
+
+
+@pytest.mark.parametrize("bits", [18, 24])
+def test_features_are_those_of_vowpal_wabbit(tmp_path: Path, bits: int) -> None:
+    for said in SAID:
+        path = written(tmp_path, said["line"].encode() + b"\n", "one.vw")
+        chunk = read_all(path, layout=Layout("vw", hash="vw", bits=bits, seed=said["seed"]), domain="open")
+        wanted: dict[int, float] = {}
+        for key, value in said[f"features{bits}"]:
+            wanted[key] = wanted.get(key, 0.0) + value
+        found = dict(zip(chunk.keys.tolist(), chunk.values.tolist(), strict=True))
+        found = {key: value for key, value in found.items() if value != 0 or key in wanted}
+        assert found.keys() == wanted.keys(), said["line"]
+        assert list(found.values()) == pytest.approx([wanted[key] for key in found], rel=1e-6), said["line"]
+        label = said["label"] if said["label"] is not None else 0.0
+        assert (chunk.labels.tolist(), chunk.weights.tolist()) == ([label], [said["weight"]])
+
+
+def test_real_stories_are_read_as_vowpal_wabbit_has_them() -> None:
+    chunk = read_all(ROOT / "examples/data/rcv1_small100.vw.gz", layout=Layout("vw", hash="vw", bits=24))
+    assert (len(chunk), int((chunk.labels > 0).sum())) == (100, 43)
+    assert np.add.reduceat(chunk.values**2, chunk.indptr[:-1]) == pytest.approx(np.ones(100), rel=1e-5)
+
+
+def test_a_layout_that_cannot_be_is_refused() -> None:
+    for options, reason in [
+        ({"hash": "md5"}, "no hash is called 'md5'; known: 64, vw"),
+        ({"bits": 62}, "keys have 1 to 61 bits"),
+        ({"bits": -1}, "keys have 1 to 61 bits"),
+        ({"hash": "vw"}, "the hash vw needs a number of bits"),
+    ]:
+        with pytest.raises(DataError, match=reason):
+            Layout("vw", **options)  # type: ignore[arg-type]
