@@ -23,6 +23,7 @@ SHORT = "Solve for the best sparse model of data in memory."
 _HEAD = f"{'round':>6} {'sweeps':>7} {'objective':>16} {'certificate':>12} {'non-zero':>10} {'seconds':>8}"
 
 
+@options.takes_table
 def command(
     data: options.Data,
     model: t.ModelFile,
@@ -34,7 +35,7 @@ def command(
     rounds: o.Rounds = 1000,
     intercept: o.Intercept = True,
     seed: o.Seed = 0,
-    form: options.Format = None,
+    table: options.Table = options.NO_TABLE,
     on_error: options.OnError = "fail",
     threads: o.Threads = None,
     quiet: t.Quiet = False,
@@ -50,7 +51,7 @@ def command(
     except ValueError as error:
         raise UsageError(str(error)) from error
     options.check_outputs([model, options.quarantine_of(on_error)], [])
-    found, report = _solved(data, loss, plan, intercept, (form, on_error, threads), model, begun, quiet)
+    found, report = _solved(data, loss, plan, intercept, (table, on_error, threads), model, begun, quiet)
     found.save(model)
     _finish(found, report, model, as_json)
 
@@ -60,7 +61,7 @@ def _solved(
     loss: str,
     plan: Plan,
     intercept: bool,
-    reading: tuple[str | None, str, int | None],
+    reading: tuple[options.Table, str, int | None],
     model: Path,
     begun: float,
     quiet: bool,
@@ -77,8 +78,8 @@ def _solved(
         part = loss_of(loss)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    form, on_error, threads = reading
-    layout = options.layout_of(form, None)
+    table, on_error, threads = reading
+    layout = table.layout(None)
     source = open_source(data, layout=layout, domain=part.DOMAIN, on_error=on_error, threads=threads)
     options.check_outputs([model, options.quarantine_of(on_error)], source.names)
     say = Quiet().say

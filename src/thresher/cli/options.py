@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -28,7 +30,8 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA...",
         show_default=False,
-        help="Files of svmlight text, globs, or - for standard input; plain, gzip, bz2, xz or zstd.",
+        help="Files, globs, or - for standard input: svmlight, CSV, TSV or JSON lines, plain or compressed by"
+        " gzip, bz2, xz or zstd; Parquet; Arrow.",
     ),
 ]
 Model = Annotated[
@@ -66,10 +69,102 @@ Format = Annotated[
         "--format",
         metavar="FORMAT",
         callback=_check_format,
-        help="Format of DATA: svmlight.  [default: the model's; for a new one, told by the names]",
+        help="svmlight, csv, tsv, jsonl, parquet or arrow.  [default: the model's; for a new one, told by the"
+        " names: .csv, .tsv, .jsonl, .parquet, .arrow, any other is svmlight]",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+
+
+_COLUMNS = "COL,..."
+
+
+@dataclass(frozen=True)
+class Table:
+    """The options of how DATA become features; a command `takes_table`."""
+
+    form: Format = None
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Column of the label, of a table: its name, or its number from 1 on.  [default: label]",
+        ),
+    ] = None
+    weight: Annotated[str | None, typer.Option(metavar="COL", help="Column of the importance weight.")] = None
+    numeric: Annotated[
+        str | None,
+        typer.Option(
+            metavar=_COLUMNS,
+            help="Columns that are numbers; names, numbers, ranges (2-14) or patterns (I*), with commas."
+            "  [default: those that hold only numbers]",
+        ),
+    ] = None
+    categorical: Annotated[
+        str | None,
+        typer.Option(
+            metavar=_COLUMNS, help="Columns whose every value is a feature.  [default: all other columns]"
+        ),
+    ] = None
+    ignore: Annotated[str | None, typer.Option(metavar=_COLUMNS, help="Columns to leave out.")] = None
+    header: Annotated[
+        bool, typer.Option("--header/--no-header", help="Whether the first line names the columns.")
+    ] = True
+
+    def layout(self, trained: Layout | None) -> Layout | None:
+        """How to read DATA: as the data `trained` on if any, else as was said."""
+        from thresher.data.layout import COLUMN_OPTIONS, Layout
+
+        said: dict[str, Any] = {name: getattr(self, name) or "" for name in COLUMN_OPTIONS}
+        lists = ("numeric", "categorical", "ignore")
+        said |= {name: tuple(part for part in said[name].split(",") if part) for name in lists}
+        if trained is not None:
+            _check_same(Layout(trained.format, **said), trained)
+            return layout_of(self.form, trained)
+        return Layout(self.form or "", header=self.header, **said)
+
+
+NO_TABLE = Table()
+"""Nothing said of columns."""
+
+
+def _check_same(said: Layout, trained: Layout) -> None:
+    """What is said of columns beside --resume must be what the checkpoint says."""
+    from thresher.data.layout import COLUMN_OPTIONS
+    from thresher.data.table import settle
+
+    options = [name for name in COLUMN_OPTIONS if getattr(said, name)]
+    if not options:
+        return
+    kinds = dict(zip(trained.columns, trained.kinds, strict=True))
+    label = said.label or next((name for name, kind in kinds.items() if kind == "label"), "")
+    again = settle(replace(said, label=label), trained.columns, trained.kinds, "the checkpoint")
+    if again.kinds != trained.kinds:
+        raise UsageError(f"the checkpoint was made with other columns; leave --{' --'.join(options)} out")
+
+
+def takes_table(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the fields of `Table` as options of its own in place of its parameter `table`."""
+    names = [field.name for field in fields(Table)]
+    hints = get_type_hints(command, include_extras=True)
+    of_table = get_type_hints(Table, include_extras=True)
+
+    @functools.wraps(command)
+    def taking(*args: Any, **options: Any) -> None:
+        command(*args, table=Table(**{name: options.pop(name) for name in names}), **options)
+
+    parameters = list[inspect.Parameter]()
+    for given in inspect.signature(command).parameters.values():
+        if given.name != "table":
+            parameters.append(given.replace(annotation=hints[given.name]))
+            continue
+        parameters += [
+            given.replace(name=field.name, annotation=of_table[field.name], default=field.default)
+            for field in fields(Table)
+        ]
+    taking.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    taking.__annotations__ = {one.name: one.annotation for one in parameters}
+    return taking
 
 
 def layout_of(form: str | None, trained: Layout | None) -> Layout | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from thresher.data.errors import DataError
+
+COLUMN_OPTIONS = ("label", "weight", "numeric", "categorical", "ignore")
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,22 @@ class Layout:
     """one of `formats.FORMATS`"""
     seed: int = 0
     """of the hashes that names become keys by"""
+    label: str = ""
+    """of a table: which column is the label; ``label`` if none is said"""
+    weight: str = ""
+    """which column is the importance weight"""
+    numeric: tuple[str, ...] = ()
+    """columns that are numbers, whatever they look like: names, positions from 1 on, ``2-14``, ``I*``"""
+    categorical: tuple[str, ...] = ()
+    """columns whose every value is a feature"""
+    ignore: tuple[str, ...] = ()
+    """columns that are not read"""
+    header: bool = True
+    """whether the first line of a file of lines names the columns"""
+    columns: tuple[str, ...] = ()
+    """all columns, once they are settled"""
+    kinds: tuple[str, ...] = ()
+    """what each of `columns` is"""
 
     def as_dict(self) -> dict[str, Any]:
         """What differs from the defaults, and the format."""
@@ -24,6 +42,10 @@ class Layout:
         return {
             f.name: given[f.name] for f in fields(self) if f.name == "format" or given[f.name] != f.default
         }
+
+    def unlabelled(self) -> Layout:
+        """The same for data whose labels are not looked at: a table need not have them."""
+        return replace(self, kinds=tuple("absent" if kind == "label" else kind for kind in self.kinds))
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Layout:
@@ -33,3 +55,12 @@ class Layout:
             raise DataError(f"the data were read with {', '.join(unknown)}, which this version does not know")
         listed: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
         return cls(**listed)
+
+
+def check_no_columns(layout: Layout) -> None:
+    """`DataError` where something is said of columns and the format has none."""
+    for name in COLUMN_OPTIONS:
+        if getattr(layout, name):
+            raise DataError(
+                f"{layout.format} has no columns: --{name} is for csv, tsv, jsonl, parquet and arrow"
+            )

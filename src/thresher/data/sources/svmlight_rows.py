@@ -23,6 +23,7 @@ from thresher.data.sources.numbers import (
     OUT_OF_RANGE,
     TENS,
     decimal,
+    looked_up,
     read_digits,
     read_number,
     scaled,
@@ -32,7 +33,6 @@ from thresher.data.sources.words import (
     WINDOW,
     address,
     byte,
-    load_float,
     load_word,
     lowest_bit,
     marks,
@@ -66,17 +66,7 @@ def _number(text, at, exact):
     """`read_number`, with the numbers it finds hard looked up in ``exact = (places, float32s, count)``."""
     end, value, status = read_number(text, at)
     if status == HARD:
-        places, numbers, count = exact
-        lo, hi = np.int64(0), count
-        while lo < hi:
-            middle = (lo + hi) >> 1
-            if np.int64(load_word(places, 8 * middle)) < at:
-                lo = middle + 1
-            else:
-                hi = middle
-        if lo < count and np.int64(load_word(places, 8 * lo)) == at:
-            value = load_float(numbers, lo)
-            status = FINE if np.isfinite(value) else OUT_OF_RANGE
+        value, status = looked_up(at, exact)
     return end, value, status
 
 

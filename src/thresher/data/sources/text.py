@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.content import Content, ContentTable, hash_file, stamp
@@ -17,8 +17,10 @@ from thresher.data.report import Report
 from thresher.data.sources.blocks import BLOCK_BYTES, Block, BlockReader
 from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser
 from thresher.data.sources.reader import Pipeline, default_threads
-from thresher.data.sources.streams import STDIN, passes_by
+from thresher.data.sources.streams import STDIN, Passing, passes_by
 
+Watch = Callable[[int], Callable[[memoryview], None] | None]
+"""Of a file: what is to see its bytes in order."""
 Format = Callable[[Layout, str, str, Arenas], Parser]
 """A format: makes a parser from layout, domain, on_error and arenas."""
 
@@ -66,6 +68,8 @@ class _Quarantine:
 class TextSource:
     """Files of lines as a `Source`; made by `open_source`."""
 
+    _in_order = True  # bytes are read one after the other, so that they can be hashed on the way
+
     def __init__(
         self,
         names: list[str],
@@ -76,6 +80,7 @@ class TextSource:
         on_error: str,
         threads: int | None,
         block_bytes: int = BLOCK_BYTES,
+        passing: Passing | None = None,
     ) -> None:
         if block_bytes < 1 or (threads is not None and threads < 1):
             raise DataError("threads and block_bytes must be at least 1")
@@ -95,7 +100,9 @@ class TextSource:
         """all but the content that decides what the chunks are"""
         self.layout = layout
         """how the bytes become features"""
-        self._format, self._domain = form, domain
+        self._format: Any = form
+        self._domain = domain
+        self._passing = passing
         self._threads = threads or default_threads()
         self._block_bytes = block_bytes
         self._arenas = Arenas(self._threads + 4)
@@ -105,7 +112,8 @@ class TextSource:
         self._contents: dict[int, Content] = {}
 
     def _parser(self) -> Parser:
-        return self._format(self.layout, self._domain, self.on_error.kind, self._arenas)
+        parser: Parser = self._format(self.layout, self._domain, self.on_error.kind, self._arenas)
+        return parser
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """One pass over all files, or over what follows `start` (with `report` as it was there).
@@ -122,8 +130,8 @@ class TextSource:
         if self.on_error.path is not None:
             kept = None if start is None else self.report.quarantined_bytes
             quarantine = _Quarantine(self.on_error.path, kept)
-        watches = _Watches(self.names) if self.keep_hash and start is None else None
-        blocks = BlockReader(self.names, self._block_bytes, start, watches.watch if watches else None)
+        watches = _Watches(self.names) if self.keep_hash and self._in_order and start is None else None
+        blocks = self._blocks(start, watches.watch if watches else None)
         pipeline = Pipeline(blocks, self._parser, self._threads, self._block_bytes)
         try:
             yield from self._placed(pipeline, start or Place(0, 0, 0), quarantine)
@@ -136,6 +144,10 @@ class TextSource:
                 quarantine.close()
         if self.report.examples == 0:
             raise DataError(self._nothing())
+
+    def _blocks(self, start: Place | None, watch: Watch | None) -> Any:
+        """What yields the blocks of a pass."""
+        return BlockReader(self.names, self._block_bytes, start, watch, passing=self._passing)
 
     def _placed(self, pipeline: Pipeline, start: Place, quarantine: _Quarantine | None) -> Iterator[Chunk]:
         file, line = start.file, start.line
