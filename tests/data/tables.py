@@ -119,3 +119,13 @@ def write_svmlight(rows: Sequence[Cells], path: Path, kinds: Mapping[str, str]) 
         features = " ".join(f"{key}:{value!s}" for key, value in found.features.items())
         lines.append(f"{found.label!s}:{found.weight!s} {features}\n")
     path.write_text("".join(lines))
+
+
+class Streamed:
+    """A table as other libraries hand it out: by ``__arrow_c_stream__`` and nothing else."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(schema)

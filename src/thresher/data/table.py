@@ -40,7 +40,7 @@ def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: s
             found = _matching(pattern, names)
             if not found:
                 raise DataError(f"{file}: no column is called '{pattern}'; there are: {_listed(names)}")
-            _say(said, kind, found, pattern in found or len(found) == 1)
+            _say(said, kind, found, pattern in found or len(found) == 1, file)
     kinds |= said
     for kind in (LABEL, WEIGHT):
         if sum(given == kind for given in kinds.values()) > 1:
@@ -56,14 +56,14 @@ def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: s
     )
 
 
-def _say(said: dict[str, str], kind: str, names: Iterable[str], alone: bool) -> None:
+def _say(said: dict[str, str], kind: str, names: Iterable[str], alone: bool, file: str) -> None:
     """Note what was said of columns; a pattern or range leaves the label and the weight alone."""
     for name in names:
         before = said.get(name)
         if before in (LABEL, WEIGHT) and not alone:
             continue
         if before not in (None, kind):
-            raise DataError(f"column '{name}' is said to be {before} and {kind}")
+            raise DataError(f"{file}: column '{name}' is said to be {before} and {kind}")
         said[name] = kind
 
 

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from thresher.data.sources.text import TextSource
 
 
+def table_source(table: Any, **options: Any) -> TextSource:
+    """The rows of `table`, which has ``__arrow_c_stream__``, as a source: see `memory.StreamSource`."""
+    from thresher.data.sources.memory import StreamSource
+
+    return StreamSource(table, **options)
+
+
 def open_source(
     data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,

@@ -110,9 +110,10 @@ class BatchParser:
         columns = self._arenas.columns(batch.num_rows, 2 * most + 16)
         state, wrong = np.zeros(rows.COUNTERS, np.int64), list[tuple[int, int]]()
         domain = self._domain.code()
+        used = tuple(array[table[:, rows.COLUMN]] for array in kinds.compiled)
         columns.indptr[0] = 0
         while state[rows.AT] < batch.num_rows and not (wrong and self._on_error == FAIL):
-            rows.encode(batch.num_rows, columns, table, kinds.compiled, domain, state, self._bad)
+            rows.encode(batch.num_rows, columns, table, used, domain, state, self._bad)
             wrong += [(row, code) for row, code, *_ in self._bad[: state[rows.BAD]].tolist()]
             state[rows.BAD] = 0
         del held  # the buffers that `table` points to
@@ -121,30 +122,29 @@ class BatchParser:
 
     def _described(self, batch: Any, kinds: Kinds) -> tuple[list[Any], NDArray[np.int64], int]:
         """What keeps the buffers alive, the table of columns, and how many features there may be."""
-        table, held, most = np.zeros((len(kinds.codes), rows.FIELDS), np.int64), list[Any](), 0
-        for c, kind in enumerate(kinds.what):
-            if kind not in (*_NUMBERS, CATEGORICAL, LIST):
-                continue
-            array = batch.column(kinds.names[c])
+        read = [c for c, kind in enumerate(kinds.what) if kind in (*_NUMBERS, CATEGORICAL, LIST)]
+        table, held, most = np.zeros((len(read), rows.FIELDS), np.int64), list[Any](), 0
+        table[:, rows.COLUMN] = read
+        for row, c in zip(table, read, strict=True):
+            kind, array = kinds.what[c], batch.column(kinds.names[c])
             most += batch.num_rows
             if kind in _NUMBERS:
                 array = _cast(array, pa.float64())
-                _point(table[c], rows.NUMBERS, array, array.buffers()[1])
+                _point(row, rows.NUMBERS, array, array.buffers()[1])
             elif kind == LIST:
                 array = _cast(array, pa.large_list(pa.large_string()))
                 lists = array.buffers()
-                table[c, rows.LISTS], table[c, rows.LISTS_VALID] = _address(lists[1]), _address(lists[0])
-                table[c, rows.LISTS_FIRST] = array.offset
+                row[rows.LISTS], row[rows.LISTS_VALID] = _address(lists[1]), _address(lists[0])
+                row[rows.LISTS_FIRST] = array.offset
                 held.append(array)
                 array = array.values
                 most += len(array)
-                _point_text(table[c], array)
+                _point_text(row, array)
             elif pa.types.is_dictionary(array.type):
-                held.append(_point_keys(table[c], array, kinds.seeds[c]))
-                continue
+                array = _point_indices(row, array, kinds.seeds[c])
             else:
                 array = _cast(array, pa.large_string())
-                _point_text(table[c], array)
+                _point_text(row, array)
             held.append(array)
         return held, table, most
 
@@ -157,20 +157,27 @@ class BatchParser:
         return BadLine("", line, column + 1, expected, found, line_of(batch, row))
 
 
-def _point_keys(column: NDArray[np.int64], array: Any, seed: np.uint64) -> list[Any]:
-    """Describe a dictionary column by the keys of its values, or as the texts it stands for."""
-    values = _cast(array.dictionary, pa.large_string())
-    whole = values.null_count == 0 and len(values) <= len(array)
-    if not whole or pc.any(pc.equal(pc.binary_length(values), 0)).as_py():
+def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> list[Any]:
+    """Describe a dictionary column by its indices, and keys of its values where these are few."""
+    if array.dictionary.null_count:
         texts = _cast(array, pa.large_string())
         _point_text(column, texts)
         return [texts]
-    described, keys = np.zeros(rows.FIELDS, np.int64), np.empty(len(values), np.uint64)
-    _point_text(described, values)
-    rows.hash_values(described, seed, keys)
+    values = _cast(array.dictionary, pa.large_string())
     indices = _cast(array.indices, pa.int64())
-    _point(column, rows.KEYS, indices, None)
-    column[rows.DATA], column[rows.OFFSETS] = keys.ctypes.data, _address(indices.buffers()[1])
+    described = np.zeros(rows.FIELDS, np.int64)
+    _point_text(described, values)
+    few = len(values) <= len(array) and not pc.any(pc.equal(pc.binary_length(values), 0)).as_py()
+    if few:
+        keys = np.empty(len(values), np.uint64)
+        rows.hash_values(described, seed, keys)
+        _point(column, rows.KEYS, indices, None)
+        column[rows.DATA] = keys.ctypes.data
+    else:
+        keys = values
+        _point(column, rows.INDEXED, indices, values.buffers()[2])
+        column[rows.OFFSETS] = described[rows.OFFSETS] + 8 * values.offset
+    column[rows.INDICES] = _address(indices.buffers()[1])
     return [keys, indices]
 
 

@@ -1,6 +1,6 @@
 """Parquet files, Arrow IPC files and streams as sources.
 
-Chunks are batches of `BATCH` rows or fewer: they end where a row group or a record batch does. A `Place`
+Chunks are batches of at most `BATCH` rows: they end where a row group or a record batch does. A `Place`
 counts rows, as offset and as line.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -26,8 +26,8 @@ from thresher.data.sources.table_rows import Kinds, kinds_of
 from thresher.data.sources.text import TextSource, Watch
 from thresher.data.table import ABSENT, IGNORE, settle
 
-BATCH = 1 << 14
-"""Most rows of a chunk."""
+BATCH, CELLS = 1 << 16, 1 << 21
+"""Most rows of a chunk, and most cells unless one row has more."""
 _MAGIC = b"ARROW1"
 
 Rows = Iterator[tuple[int, Any, float | None]]
@@ -84,6 +84,24 @@ def read_from(name: str) -> Iterator[None]:
             raise ValueError(str(error)) from error
 
 
+def most_rows(needed: list[str]) -> int:
+    """Rows of a batch of so many columns."""
+    return max(1, min(BATCH, CELLS // max(1, len(needed))))
+
+
+def cut(batches: Iterable[tuple[Any, float | None]], needed: list[str], start: int) -> Rows:
+    """Batches of any length in pieces, from the one on that holds row `start`."""
+    first, most = 0, most_rows(needed)
+    for batch, part in batches:
+        batch, rows = batch.select(needed), batch.num_rows
+        for lo in range(0, rows, most):
+            piece = batch.slice(lo, most)
+            if first + lo + piece.num_rows > start:
+                last = lo + piece.num_rows == rows
+                yield first + lo + piece.num_rows, piece, part if last else None
+        first += rows
+
+
 class _Parquet:
     """Parquet files: row groups, of the columns that are needed."""
 
@@ -97,16 +115,21 @@ class _Parquet:
 
     @staticmethod
     def rows(name: str, needed: list[str], start: int, *_: Any) -> Rows:
-        with pq.ParquetFile(name) as file:
+        with pq.ParquetFile(name, read_dictionary=_texts_of(pq.read_schema(name), needed)) as file:
             groups, first = file.metadata, 0
             for g in range(groups.num_row_groups):
                 count = groups.row_group(g).num_rows
                 if first + count > start:
                     at = first
-                    for batch in file.iter_batches(BATCH, [g], needed):
+                    for batch in file.iter_batches(most_rows(needed), [g], needed):
                         at += batch.num_rows
                         yield at, batch, at / groups.num_rows
                 first += count
+
+
+def _texts_of(schema: Any, names: list[str]) -> list[str]:
+    """Columns whose cells are cheaper as dictionaries, which is how Parquet mostly stores them."""
+    return [name for name in names if pa.types.is_string(schema.field(name).type)]
 
 
 class _Arrow:
@@ -127,15 +150,7 @@ class _Arrow:
 
     @staticmethod
     def rows(name: str, needed: list[str], start: int, passing: Passing, watch: Any) -> Rows:
-        first = 0
-        for batch, part in _Arrow._batches(name, passing, watch):
-            batch, rows = batch.select(needed), batch.num_rows
-            for lo in range(0, rows, BATCH):
-                piece = batch.slice(lo, BATCH)
-                if first + lo + piece.num_rows > start:
-                    last = lo + piece.num_rows == rows
-                    yield first + lo + piece.num_rows, piece, part if last else None
-            first += rows
+        return cut(_Arrow._batches(name, passing, watch), needed, start)
 
     @staticmethod
     def _batches(name: str, passing: Passing, watch: Any) -> Iterator[tuple[Any, float | None]]:
@@ -172,13 +187,14 @@ class BatchReader:
     def __init__(
         self,
         names: list[str],
-        form: str,
-        needed: list[list[str]],
+        kind: Any,
+        files: list[Kinds],
         start: Place | None,
         passing: Passing,
         watch: Watch | None,
     ) -> None:
-        self._names, self._kind, self._needed = names, _KINDS[form], needed
+        """`kind` has ``rows(name, needed columns, first row, passing, watch)`` of a file."""
+        self._names, self._kind, self._files = names, kind, files
         self._start, self._passing, self._watch = start or Place(0, 0, 0), passing, watch
         self._blocks = self._all()
 
@@ -193,15 +209,13 @@ class BatchReader:
     def _all(self) -> Generator[TableBlock, None, None]:
         done = 0
         for k, name in enumerate(self._names):
-            size = 0 if passes_by(name) else os.path.getsize(name)
-            position = done
+            size = os.path.getsize(name) if os.path.isfile(name) else 0
+            position, needed = done, _needed(self._files[k])
             if k >= self._start.file:
                 start = self._start.offset if k == self._start.file else 0
                 watch = self._watch(k) if self._watch else None
                 with read_from(name):
-                    for end, batch, part in self._kind.rows(
-                        name, self._needed[k], start, self._passing, watch
-                    ):
+                    for end, batch, part in self._kind.rows(name, needed, start, self._passing, watch):
                         position = position if part is None else done + round(size * part)
                         if end - batch.num_rows >= start and batch.num_rows:
                             yield TableBlock(batch, k, end - batch.num_rows, end, position)
@@ -211,11 +225,13 @@ class BatchReader:
 class TableSource(TextSource):
     """Files that are tables, as a `Source`; made by `open_source`."""
 
-    _in_order = False
+    def _in_order(self) -> bool:
+        return self.layout.format == "arrow" and not any(_is_file(name) for name in self.names)
 
     def _blocks(self, start: Place | None, watch: Watch | None) -> BatchReader:
-        needed = [
-            [n for n, what in zip(kinds.names, kinds.what, strict=True) if what not in (IGNORE, ABSENT)]
-            for kinds in self._format.files
-        ]
-        return BatchReader(self.names, self.layout.format, needed, start, self._passing or {}, watch)
+        kind, files = _KINDS[self.layout.format], self._format.files
+        return BatchReader(self.names, kind, files, start, self._passing or {}, watch)
+
+
+def _needed(kinds: Kinds) -> list[str]:
+    return [name for name, what in zip(kinds.names, kinds.what, strict=True) if what not in (IGNORE, ABSENT)]

@@ -17,11 +17,11 @@ from thresher.data.report import Report
 from thresher.data.sources.blocks import BLOCK_BYTES, Block, BlockReader
 from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser
 from thresher.data.sources.reader import Pipeline, default_threads
-from thresher.data.sources.streams import STDIN, Passing, passes_by
+from thresher.data.sources.streams import Passing, passes_by
 
 Watch = Callable[[int], Callable[[memoryview], None] | None]
 """Of a file: what is to see its bytes in order."""
-Format = Callable[[Layout, str, str, Arenas], Parser]
+Format = Callable[[Layout, str, str, Arenas], Any]
 """A format: makes a parser from layout, domain, on_error and arenas."""
 
 
@@ -34,7 +34,7 @@ class OnError:
         if spec not in (FAIL, SKIP) and self.path is None:
             raise DataError(f"on_error is fail, skip or quarantine=FILE, not '{spec}'")
         if self.path is not None and self.path.exists():
-            files = [name for name in names if name != STDIN]
+            files = [name for name in names if os.path.exists(name)]
             if any(os.path.samefile(name, self.path) for name in files):
                 raise DataError(f"{self.path}: the quarantine file is one of the data files")
 
@@ -68,8 +68,6 @@ class _Quarantine:
 class TextSource:
     """Files of lines as a `Source`; made by `open_source`."""
 
-    _in_order = True  # bytes are read one after the other, so that they can be hashed on the way
-
     def __init__(
         self,
         names: list[str],
@@ -88,8 +86,8 @@ class TextSource:
         """targets of an example; 0 for one label, which is no target"""
         self.names = names
         self.on_error = OnError(on_error, names)
-        self.rereadable = not any(passes_by(name) for name in names)
-        self.total_bytes = sum(os.path.getsize(name) for name in names) if self.rereadable else None
+        self.rereadable = self._can_be_reread()
+        self.total_bytes = self._size() if self.rereadable else None
         self.position_bytes = 0
         self.report = Report()
         self.keep_hash = False
@@ -130,7 +128,7 @@ class TextSource:
         if self.on_error.path is not None:
             kept = None if start is None else self.report.quarantined_bytes
             quarantine = _Quarantine(self.on_error.path, kept)
-        watches = _Watches(self.names) if self.keep_hash and self._in_order and start is None else None
+        watches = _Watches(self.names) if self.keep_hash and self._in_order() and start is None else None
         blocks = self._blocks(start, watches.watch if watches else None)
         pipeline = Pipeline(blocks, self._parser, self._threads, self._block_bytes)
         try:
@@ -144,6 +142,16 @@ class TextSource:
                 quarantine.close()
         if self.report.examples == 0:
             raise DataError(self._nothing())
+
+    def _can_be_reread(self) -> bool:
+        return not any(passes_by(name) for name in self.names)
+
+    def _in_order(self) -> bool:
+        """Whether bytes are read one after the other, so that they can be hashed on the way."""
+        return True
+
+    def _size(self) -> int | None:
+        return sum(os.path.getsize(name) for name in self.names)
 
     def _blocks(self, start: Place | None, watch: Watch | None) -> Any:
         """What yields the blocks of a pass."""
