@@ -15,8 +15,8 @@ COLUMN_OPTIONS = ("label", "weight", "numeric", "categorical", "ignore")
 class Layout:
     """What must be known to read new data as the training data were read. All of it is JSON."""
 
-    format: str = "svmlight"
-    """one of `formats.FORMATS`"""
+    format: str = ""
+    """one of `formats.FORMATS`; empty: told by the names of files"""
     seed: int = 0
     """of the hashes that names become keys by"""
     label: str = ""

@@ -32,23 +32,24 @@ from thresher.data.sources.words import (
     byte,
     load_double,
     load_float,
+    load_half,
     load_word,
     store_float,
     store_word,
 )
 from thresher.engine.jit import kernel
 
-NUMBERS, TEXT, KEYS, INDEXED = 0, 1, 2, 3
-"""What the buffers of a column hold: float64s; offsets and bytes of large_string; keys that indices point to;
-texts that indices point to."""
+NUMBERS, SHORT, TEXT, KEYS, INDEXED = 0, 1, 2, 3, 4
+"""What the buffers of a column hold: float64s; 32-bit offsets and bytes; 64-bit offsets and bytes; keys that
+indices point to; texts with 64-bit offsets that indices point to."""
 
 FORM, DATA, OFFSETS, INDICES, VALID, FIRST = 0, 1, 2, 3, 4, 5
 LISTS, LISTS_VALID, LISTS_FIRST, COLUMN, FIELDS = 6, 7, 8, 9, 10
-"""A column as a row of int64: its form; addresses of its data, of int64 offsets, of int64 indices, of its
+"""A column as a row of int64: its form; addresses of its data, of offsets, of int64 indices, of its
 bits of validity (0: all are valid); the entry it begins with; for lists the offsets, validity and first of
 the lists round them; its place in the file."""
 
-TILE = 64
+TILE = 256
 """Rows for which one column is read after the other."""
 
 ROWS, NNZ, MERGED, BAD, AT, COUNTERS = 0, 1, 2, 3, 4, 5
@@ -70,6 +71,9 @@ def _key(form, data, offsets, indices, at, seed):
     """The key of entry `at` of a column of texts or of keys: ``(key, whether there is one)``."""
     if form == KEYS:
         return load_word(data, 8 * _offset(indices, at)), True
+    if form == SHORT:
+        begin, end = np.int64(load_half(offsets, 4 * at)), np.int64(load_half(offsets, 4 * at + 4))
+        return murmur3_64(data, begin, end - begin, seed), end > begin
     if form == INDEXED:
         at = _offset(indices, at)
     begin, end = _offset(offsets, at), _offset(offsets, at + 1)

@@ -142,6 +142,8 @@ class BatchParser:
                 _point_text(row, array)
             elif pa.types.is_dictionary(array.type):
                 array = _point_indices(row, array, kinds.seeds[c])
+            elif pa.types.is_string(array.type) or pa.types.is_binary(array.type):
+                _point_text(row, array, rows.SHORT)
             else:
                 array = _cast(array, pa.large_string())
                 _point_text(row, array)
@@ -209,7 +211,7 @@ def _point(column: NDArray[np.int64], form: int, array: Any, data: Any) -> None:
     column[rows.FIRST] = array.offset
 
 
-def _point_text(column: NDArray[np.int64], array: Any) -> None:
+def _point_text(column: NDArray[np.int64], array: Any, form: int = rows.TEXT) -> None:
     _, offsets, data = array.buffers()
-    _point(column, rows.TEXT, array, data)
+    _point(column, form, array, data)
     column[rows.OFFSETS] = _address(offsets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -64,9 +65,10 @@ class StreamSource(TextSource):
         unlabelled: bool = False,
     ) -> None:
         self._stream = _Stream(given)
-        layout, kinds = settled(layout or Layout("arrow"), self._stream.schema, NAME, unlabelled)
+        unnamed = replace(layout, format="") if layout else Layout("")  # files to come tell theirs
+        settled_by, kinds = settled(unnamed, self._stream.schema, NAME, unlabelled)
         super().__init__(
-            [NAME], layout, TableFormat([kinds]), domain=domain, on_error=on_error, threads=threads
+            [NAME], settled_by, TableFormat([kinds]), domain=domain, on_error=on_error, threads=threads
         )
         del self.identity  # which is for caches
 

@@ -26,7 +26,7 @@ from thresher.data.sources.table_rows import Kinds, kinds_of
 from thresher.data.sources.text import TextSource, Watch
 from thresher.data.table import ABSENT, IGNORE, settle
 
-BATCH, CELLS = 1 << 16, 1 << 21
+BATCH, CELLS = 1 << 16, 1 << 19
 """Most rows of a chunk, and most cells unless one row has more."""
 _MAGIC = b"ARROW1"
 
@@ -115,7 +115,7 @@ class _Parquet:
 
     @staticmethod
     def rows(name: str, needed: list[str], start: int, *_: Any) -> Rows:
-        with pq.ParquetFile(name, read_dictionary=_texts_of(pq.read_schema(name), needed)) as file:
+        with pq.ParquetFile(name) as file:
             groups, first = file.metadata, 0
             for g in range(groups.num_row_groups):
                 count = groups.row_group(g).num_rows
@@ -125,11 +125,6 @@ class _Parquet:
                         at += batch.num_rows
                         yield at, batch, at / groups.num_rows
                 first += count
-
-
-def _texts_of(schema: Any, names: list[str]) -> list[str]:
-    """Columns whose cells are cheaper as dictionaries, which is how Parquet mostly stores them."""
-    return [name for name in names if pa.types.is_string(schema.field(name).type)]
 
 
 class _Arrow:
