@@ -74,7 +74,7 @@ def test_a_resumed_run_reads_as_before(thresher: Thresher, stories: Path) -> Non
     from thresher.cli.errors import UsageError
 
     trained = Layout("vw", bits=20)
-    assert options.layout_of(None, trained, bits=20, hash=None) == trained
+    assert options.Table(bits=20).layout(trained) == trained
     with pytest.raises(UsageError, match="trained with --bits 20; leave --bits out"):
-        options.layout_of(None, trained, bits=18)
+        options.Table(bits=18).layout(trained)
     assert Model().layout is None

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.commands import SAMPLE, run, start
+from tests.data.tables import WRITERS
+from tests.data.test_tables import some_rows, with_bad
 
 ROWS = gzip.decompress(SAMPLE.read_bytes()).splitlines(keepends=True)
 
@@ -38,6 +40,18 @@ def lists(folder: Path) -> list[str]:
     return ["train.svm"]
 
 
+def tables(name: str) -> Callable[[Path], list[str]]:
+    """Two files in the format of `name`, with bad rows among the good ones."""
+
+    def write(folder: Path) -> list[str]:
+        for k in range(2):
+            WRITERS[name](with_bad(some_rows(900, k)), folder / f"{k}{name}")
+        return [f"{k}{name}" for k in range(2)]
+
+    return write
+
+
+COLUMNS = "--weight w --numeric x,y --categorical id --on-error quarantine=bad.txt"
 OVERFIT = "--rule sgd --loss hinge --rate constant:9"  # the first pass is the best on the hold-out
 CASES: dict[str, tuple[Callable[[Path], list[str]], str]] = {
     "one pass": (one_file, ""),
@@ -49,6 +63,10 @@ CASES: dict[str, tuple[Callable[[Path], list[str]], str]] = {
         lists,
         "--outputs labels:1-3 --batch 7 --passes 2 --order buffer:300 --holdout every-7th --on-error skip",
     ),
+    "csv": (tables("data.csv"), f"{COLUMNS} --passes 3 --no-cache"),
+    "json lines": (tables("data.jsonl"), f"{COLUMNS} --passes 3 --order buffer:300"),
+    "parquet": (tables("data.parquet"), f"{COLUMNS} --passes 3 --holdout every-7th"),
+    "arrow": (tables("data.arrows"), f"{COLUMNS} --passes 3 --no-cache"),
     "quarantine, three files, two passes": (three_files, "--passes 2 --on-error quarantine=bad.txt"),
 }
 SEED = 20260101

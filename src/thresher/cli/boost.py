@@ -16,7 +16,6 @@ from thresher.cli.errors import UsageError
 if TYPE_CHECKING:
     from thresher.batch.api import Boosted
     from thresher.batch.solve import Plan, Round
-    from thresher.data.layout import Layout
 
 NAME = "boost"
 SHORT = "Solve for the best sparse model of data in memory."
@@ -24,6 +23,7 @@ SHORT = "Solve for the best sparse model of data in memory."
 _HEAD = f"{'round':>6} {'sweeps':>7} {'objective':>16} {'certificate':>12} {'non-zero':>10} {'seconds':>8}"
 
 
+@options.takes_table
 def command(
     data: options.Data,
     model: t.ModelFile,
@@ -35,9 +35,7 @@ def command(
     rounds: o.Rounds = 1000,
     intercept: o.Intercept = True,
     seed: o.Seed = 0,
-    form: options.Format = None,
-    bits: options.Bits = None,
-    names: options.Hash = None,
+    table: options.Table = options.NO_TABLE,
     on_error: options.OnError = "fail",
     threads: o.Threads = None,
     quiet: t.Quiet = False,
@@ -53,8 +51,7 @@ def command(
     except ValueError as error:
         raise UsageError(str(error)) from error
     options.check_outputs([model, options.quarantine_of(on_error)], [])
-    layout = options.layout_of(form, None, bits=bits, hash=names)
-    found, report = _solved(data, loss, plan, intercept, (layout, on_error, threads), model, begun, quiet)
+    found, report = _solved(data, loss, plan, intercept, (table, on_error, threads), model, begun, quiet)
     found.save(model)
     _finish(found, report, model, as_json)
 
@@ -64,7 +61,7 @@ def _solved(
     loss: str,
     plan: Plan,
     intercept: bool,
-    reading: tuple[Layout | None, str, int | None],
+    reading: tuple[options.Table, str, int | None],
     model: Path,
     begun: float,
     quiet: bool,
@@ -81,7 +78,8 @@ def _solved(
         part = loss_of(loss)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    layout, on_error, threads = reading
+    table, on_error, threads = reading
+    layout = table.layout(None)
     source = open_source(data, layout=layout, domain=part.DOMAIN, on_error=on_error, threads=threads)
     options.check_outputs([model, options.quarantine_of(on_error)], source.names)
     say = Quiet().say

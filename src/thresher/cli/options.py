@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -28,7 +30,8 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA...",
         show_default=False,
-        help="Files of svmlight or VW text, globs, or - for standard input; plain, gzip, bz2, xz or zstd.",
+        help="Files, globs, or - for standard input: svmlight, VW text, CSV, TSV or JSON lines, plain or"
+        " compressed by gzip, bz2, xz or zstd; Parquet; Arrow.",
     ),
 ]
 Model = Annotated[
@@ -66,43 +69,134 @@ Format = Annotated[
         "--format",
         metavar="FORMAT",
         callback=_check_format,
-        help="Format of DATA: svmlight or vw.  [default: the model's; for a new one, told by the names]",
-    ),
-]
-Bits = Annotated[
-    int | None,
-    typer.Option(metavar="B", min=1, help="Bits of the keys that names are hashed to.  [default: all 64]"),
-]
-Hash = Annotated[
-    str | None,
-    typer.Option(
-        "--hash",
-        metavar="HASH",
-        help="How names are hashed: 64, or vw (with --bits) for the indices of Vowpal Wabbit.  [default: 64]",
+        help="svmlight, vw, csv, tsv, jsonl, parquet or arrow.  [default: the model's; for a new one, told by"
+        " the names: .vw, .csv, .tsv, .jsonl, .parquet, .arrow; any other is svmlight]",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
 
-def layout_of(form: str | None, trained: Layout | None, **said: Any) -> Layout | None:
-    """How to read DATA: as the data `trained` on, in the format `form` if one is said.
+_COLUMNS = "COL,..."
 
-    `said` are fields of the layout, None where nothing was; UsageError if they are not those of `trained`.
-    """
-    from thresher.data.errors import DataError
+
+@dataclass(frozen=True)
+class Table:
+    """The options of how DATA become features; a command `takes_table`."""
+
+    form: Format = None
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Column of the label, of a table: its name, or its number from 1 on.  [default: label]",
+        ),
+    ] = None
+    weight: Annotated[str | None, typer.Option(metavar="COL", help="Column of the importance weight.")] = None
+    numeric: Annotated[
+        str | None,
+        typer.Option(
+            metavar=_COLUMNS,
+            help="Columns that are numbers; names, numbers, ranges (2-14) or patterns (I*), with commas."
+            "  [default: those that hold only numbers]",
+        ),
+    ] = None
+    categorical: Annotated[
+        str | None,
+        typer.Option(
+            metavar=_COLUMNS, help="Columns whose every value is a feature.  [default: all other columns]"
+        ),
+    ] = None
+    ignore: Annotated[str | None, typer.Option(metavar=_COLUMNS, help="Columns to leave out.")] = None
+    bits: Annotated[
+        int | None,
+        typer.Option(
+            metavar="B", min=1, help="Bits of the keys that names are hashed to.  [default: all 64]"
+        ),
+    ] = None
+    hash: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HASH",
+            help="How names are hashed: 64, or vw (with --bits) for the indices of Vowpal Wabbit."
+            "  [default: 64]",
+        ),
+    ] = None
+    header: Annotated[
+        bool, typer.Option("--header/--no-header", help="Whether the first line names the columns.")
+    ] = True
+
+    def layout(self, trained: Layout | None) -> Layout | None:
+        """How to read DATA: as the data `trained` on if any, else as was said."""
+        from thresher.data.errors import DataError
+        from thresher.data.layout import COLUMN_OPTIONS, Layout
+
+        said: dict[str, Any] = {name: getattr(self, name) or "" for name in COLUMN_OPTIONS}
+        lists = ("numeric", "categorical", "ignore")
+        said |= {name: tuple(part for part in said[name].split(",") if part) for name in lists}
+        keys = {name: value for name in ("bits", "hash") if (value := getattr(self, name)) is not None}
+        if trained is not None:
+            for name, value in keys.items():
+                if getattr(trained, name) != value:
+                    have = getattr(trained, name)
+                    raise UsageError(f"the model was trained with --{name} {have}; leave --{name} out")
+            _check_same(Layout(trained.format, **said), trained)
+            return layout_of(self.form, trained)
+        try:
+            return Layout(self.form or "", header=self.header, **said, **keys)
+        except DataError as error:
+            raise UsageError(str(error)) from error
+
+
+NO_TABLE = Table()
+"""Nothing said of columns."""
+
+
+def _check_same(said: Layout, trained: Layout) -> None:
+    """What is said of columns beside --resume must be what the checkpoint says."""
+    from thresher.data.layout import COLUMN_OPTIONS
+    from thresher.data.table import settle
+
+    options = [name for name in COLUMN_OPTIONS if getattr(said, name)]
+    if not options:
+        return
+    kinds = dict(zip(trained.columns, trained.kinds, strict=True))
+    label = said.label or next((name for name, kind in kinds.items() if kind == "label"), "")
+    again = settle(replace(said, label=label), trained.columns, trained.kinds, "the checkpoint")
+    if again.kinds != trained.kinds:
+        raise UsageError(f"the checkpoint was made with other columns; leave --{' --'.join(options)} out")
+
+
+def takes_table(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the fields of `Table` as options of its own in place of its parameter `table`."""
+    names = [field.name for field in fields(Table)]
+    hints = get_type_hints(command, include_extras=True)
+    of_table = get_type_hints(Table, include_extras=True)
+
+    @functools.wraps(command)
+    def taking(*args: Any, **options: Any) -> None:
+        command(*args, table=Table(**{name: options.pop(name) for name in names}), **options)
+
+    parameters = list[inspect.Parameter]()
+    for given in inspect.signature(command).parameters.values():
+        if given.name != "table":
+            parameters.append(given.replace(annotation=hints[given.name]))
+            continue
+        parameters += [
+            given.replace(name=field.name, annotation=of_table[field.name], default=field.default)
+            for field in fields(Table)
+        ]
+    taking.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    taking.__annotations__ = {one.name: one.annotation for one in parameters}
+    return taking
+
+
+def layout_of(form: str | None, trained: Layout | None) -> Layout | None:
+    """How to read DATA: as the data `trained` on, in the format `form` if one is said."""
     from thresher.data.layout import Layout
 
-    said = {name: value for name, value in said.items() if value is not None}
-    for name, value in said.items() if trained else ():
-        if getattr(trained, name) != value:
-            have = getattr(trained, name)
-            raise UsageError(f"the model was trained with --{name} {have}; leave --{name} out")
-    if form is None and not said:
+    if form is None:
         return trained
-    try:
-        return replace(trained, format=form or trained.format) if trained else Layout(form or "", **said)
-    except DataError as error:
-        raise UsageError(str(error)) from error
+    return replace(trained, format=form) if trained else Layout(form)
 
 
 def quarantine_of(on_error: str) -> Path | None:

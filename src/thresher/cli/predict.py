@@ -23,30 +23,32 @@ class Output(StrEnum):
     label = "label"
 
 
+_OutputFile = Annotated[
+    Path | None,
+    typer.Option("--output-file", "-o", metavar="FILE", help="Where to write.  [default: standard output]"),
+]
+_Wanted = Annotated[
+    Output,
+    typer.Option(
+        metavar="margin|probability|label",
+        help="The weighted sum, the probability of the positive class, or the class (or mean; for labels,"
+        " those that hold, with commas between).",
+    ),
+]
+
+
 def command(
     model: options.Model,
     data: options.Data,
-    output_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--output-file", "-o", metavar="FILE", help="Where to write.  [default: standard output]"
-        ),
-    ] = None,
-    output: Annotated[
-        Output,
-        typer.Option(
-            metavar="margin|probability|label",
-            help="The weighted sum, the probability of the positive class, or the class (or mean; for labels,"
-            " those that hold, with commas between).",
-        ),
-    ] = Output.margin,
+    output_file: _OutputFile = None,
+    output: _Wanted = Output.margin,
     form: options.Format = None,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
 ) -> None:
     """Print one prediction a row, tab-separated where it has many outputs.
 
-    DATA needs labels, any numbers, but for VW text: they are not looked at.
+    Labels are not looked at. svmlight needs some, any numbers; VW text and tables need none.
     """
     from thresher.cli.output import output_file as opened
     from thresher.cli.output import tell_skipped
@@ -58,7 +60,12 @@ def command(
         raise UsageError("this model's loss gives no probabilities; use --output margin or label")
     layout = options.layout_of(form, readout.layout)
     source = open_source(
-        data, layout=layout, domain=readout.head.open_domain, on_error=on_error, threads=threads
+        data,
+        layout=layout,
+        domain=readout.head.open_domain,
+        on_error=on_error,
+        threads=threads,
+        unlabelled=True,
     )
     options.check_outputs([output_file, options.quarantine_of(on_error)], [model, *source.names])
     with opened(output_file) as file:

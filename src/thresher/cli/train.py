@@ -83,8 +83,7 @@ class _Reading:
 
     data: list[str]
     holdout: str | None
-    form: str | None
-    keys: dict[str, Any]
+    table: options.Table
     on_error: str
     threads: int | None
     cache: bool
@@ -100,6 +99,7 @@ class _Reading:
         return make_order(self.order or before or "as-is", seed)
 
 
+@options.takes_table
 def command(
     data: options.Data,
     model: t.ModelFile,
@@ -120,9 +120,7 @@ def command(
     seed: t.Seed = None,
     checkpoint_every: t.CheckpointEvery = None,
     resume: t.Resume = False,
-    form: options.Format = None,
-    bits: options.Bits = None,
-    names: options.Hash = None,
+    table: options.Table = options.NO_TABLE,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
     cache: t.Cache = True,
@@ -136,8 +134,9 @@ def command(
 
     options.check_outputs([model, curve, options.quarantine_of(on_error)], [])
     every, held = _holdout(holdout, early_stop)
-    plan = Plan(passes, report_every or 0, every, early_stop or 0, _spare(model), checkpoint_every or 0)
-    reading = _Reading(data, held, form, {"bits": bits, "hash": names}, on_error, threads, cache, order)
+    spare = model.with_name(f"{model.name}.checkpoint")
+    plan = Plan(passes, report_every or 0, every, early_stop or 0, spare, checkpoint_every or 0)
+    reading = _Reading(data, held, table, on_error, threads, cache, order)
     wish = _Wish(rule, loss, rate, outputs, batch, average, store, dtype, intercept, seed)
     trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
     _finish(trainer, _run(trainer), model, curve, weights_only, as_json)
@@ -179,7 +178,7 @@ def _trainer(
         watching.say(f"{plan.checkpoint} is left from an earlier run and not used; --resume goes on from it")
     model = loaded[0] if loaded else _with_classes(wish, reading).model()
     order = reading.order_of(loaded[1] if loaded else None, model.seed)
-    layout = options.layout_of(reading.form, loaded[0].layout if loaded else None, **reading.keys)
+    layout = reading.table.layout(loaded[0].layout if loaded else None)
     source, held = _sources(reading, layout, model.head.domain, outputs)
     model.layout = source.layout
     passes = Passes(source, order.reads(plan.passes), cached=reading.cache)
@@ -203,7 +202,7 @@ def _with_classes(wish: _Wish, reading: _Reading) -> _Wish:
     if "-" in reading.data:
         raise UsageError("standard input is read once only: say the classes, --outputs classes:LO-HI")
     lenient = "fail" if reading.on_error == "fail" else "skip"
-    layout = options.layout_of(reading.form, None, **reading.keys)
+    layout = reading.table.layout(None)
     source = open_source(
         reading.data, layout=layout, domain="whole", on_error=lenient, threads=reading.threads
     )

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from thresher.data.errors import BadLine, DataError
     from thresher.data.report import Report
     from thresher.data.source import MemorySource, Source
-    from thresher.data.sources import open_source
+    from thresher.data.sources import open_source, table_source
 
 _HOME = {
     "BadLine": "errors",
@@ -28,6 +28,7 @@ _HOME = {
     "concat": "chunk",
     "open_cache": "cache",
     "open_source": "sources",
+    "table_source": "sources",
 }
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "concat",
     "open_cache",
     "open_source",
+    "table_source",
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from thresher.data.errors import DataError
@@ -11,20 +11,37 @@ from thresher.data.errors import DataError
 HASHES = ("64", "vw")
 MOST_BITS = 61
 """Vowpal Wabbit's limit too"""
+COLUMN_OPTIONS = ("label", "weight", "numeric", "categorical", "ignore")
 
 
 @dataclass(frozen=True)
 class Layout:
     """What must be known to read new data as the training data were read. All of it is JSON."""
 
-    format: str = "svmlight"
-    """one of `formats.FORMATS`, or empty: told by the endings of the names"""
+    format: str = ""
+    """one of `formats.FORMATS`; empty: told by the names of files"""
     seed: int = 0
     """of the hashes that names become keys by"""
     hash: str = "64"
     """``64``: names to 64 bits by MurmurHash3; ``vw``: to the index that Vowpal Wabbit has for them"""
     bits: int = 0
     """of a key, the lowest ones; 0 for all 64"""
+    label: str = ""
+    """of a table: which column is the label; ``label`` if none is said"""
+    weight: str = ""
+    """which column is the importance weight"""
+    numeric: tuple[str, ...] = ()
+    """columns that are numbers, whatever they look like: names, positions from 1 on, ``2-14``, ``I*``"""
+    categorical: tuple[str, ...] = ()
+    """columns whose every value is a feature"""
+    ignore: tuple[str, ...] = ()
+    """columns that are not read"""
+    header: bool = True
+    """whether the first line of a file of lines names the columns"""
+    columns: tuple[str, ...] = ()
+    """all columns, once they are settled"""
+    kinds: tuple[str, ...] = ()
+    """what each of `columns` is"""
 
     def __post_init__(self) -> None:
         """Raises `DataError` for what no data can be read by."""
@@ -47,6 +64,10 @@ class Layout:
             f.name: given[f.name] for f in fields(self) if f.name == "format" or given[f.name] != f.default
         }
 
+    def unlabelled(self) -> Layout:
+        """The same for data whose labels are not looked at: a table need not have them."""
+        return replace(self, kinds=tuple("absent" if kind == "label" else kind for kind in self.kinds))
+
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Layout:
         """The inverse of `as_dict`; `DataError` for what this version does not know."""
@@ -55,3 +76,12 @@ class Layout:
             raise DataError(f"the data were read with {', '.join(unknown)}, which this version does not know")
         listed: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
         return cls(**listed)
+
+
+def check_no_columns(layout: Layout) -> None:
+    """`DataError` where something is said of columns and the format has none."""
+    for name in COLUMN_OPTIONS:
+        if getattr(layout, name):
+            raise DataError(
+                f"{layout.format} has no columns: --{name} is for csv, tsv, jsonl, parquet and arrow"
+            )

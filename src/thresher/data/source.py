@@ -68,15 +68,20 @@ class MemorySource:
 
     def fingerprint(self) -> str:
         """Hash of all numbers."""
-        from thresher.data.hash64 import Hash64
+        return fingerprint_of(self._chunks)
 
-        total = Hash64()
-        for chunk in self._chunks:
-            for array in (chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.weights):
-                total.update(array.tobytes())
-            if chunk.targets is not None:
-                total.update(chunk.targets.tobytes())
-        return f"{total.digest():016x}"
+
+def fingerprint_of(chunks: Iterable[Chunk]) -> str:
+    """Hash of all numbers in `chunks`."""
+    from thresher.data.hash64 import Hash64
+
+    total = Hash64()
+    for chunk in chunks:
+        for array in (chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.weights):
+            total.update(array.tobytes())
+        if chunk.targets is not None:
+            total.update(chunk.targets.tobytes())
+    return f"{total.digest():016x}"
 
 
 class Through:

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from thresher.data import Chunk, MemorySource, open_source
+from thresher.data import Chunk, MemorySource, open_source, table_source
 from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.layout import Layout
 from thresher.data.order import make_order
@@ -19,15 +19,18 @@ from thresher.learning.passes import Passes
 from thresher.learning.readout import Readout
 from thresher.learning.training import Plan, Trainer
 
-Data = str | os.PathLike[str] | Chunk | Iterable[Any]
+Data = str | os.PathLike[str] | Chunk | Iterable[Any] | Any
 
 
 def as_source(data: Data, domain: str, **options: Any) -> Any:
     """What `data` is, as a source; one that is a source already, unchanged.
 
     Paths, globs and ``-`` by `open_source`; a Chunk or Chunks; a tuple ``(X, y)`` or ``(X, y, weights)`` as
-    `chunk_of` takes them; an iterable of pairs of a mapping and a label, as `PairSource` does.
+    `chunk_of` takes them; an iterable of pairs of a mapping and a label, as `PairSource` does; and what
+    has ``__arrow_c_stream__`` (a table of pandas, polars, pyarrow, a result of DuckDB) as a table.
     """
+    if hasattr(data, "__arrow_c_stream__"):
+        return table_source(data, domain=domain, **options)
     if hasattr(data, "chunks"):
         return data
     if isinstance(data, Chunk):
@@ -72,14 +75,14 @@ def train(
 ) -> Model:
     """Train a model on `data`, one pass or more.
 
-    `data` is a path, a glob, ``-``, a list of them, a Chunk, Chunks, ``(X, y)``, ``(X, y, weights)`` or
-    pairs of a mapping and a label: see `as_source`. `holdout` is data to evaluate on after each pass;
-    `holdout_every` holds out every N-th example instead; `patience` stops after so many passes that were
-    no better, and the model is then that of the best. `order`
+    `data` is a path, a glob, ``-``, a list of them, a Chunk, Chunks, ``(X, y)``, ``(X, y, weights)``,
+    pairs of a mapping and a label, or an Arrow table: see `as_source`. `holdout` is data to evaluate on after
+    each pass; `holdout_every` holds out every N-th example instead; `patience` stops after so many passes
+    that were no better, and the model is then that of the best. `order`
     is ``as-is``, ``once`` or ``every`` (one permutation for all passes, or one each; all rows are then
     held in memory), or ``buffer:N``, by chance from `seed`; hold-out rows are chosen before it. Later
     passes read a binary `cache` of the first, and so does the next run over the same content. `layout` says
-    how files are read; by default the endings of their names do. The
+    how files and tables are read; by default the endings of names and the types of columns do. The
     other arguments are those of `Model` and `open_source`. Raises `SpecError`, `DataError`, `DivergedError`.
     """
     if leaves_classes_open(loss, outputs):

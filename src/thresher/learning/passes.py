@@ -9,6 +9,7 @@ from thresher.data.cache import CacheWriter, open_cache
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
 from thresher.data.source import Through
+from thresher.data.sources.streams import STDIN
 
 
 class Passes:
@@ -23,7 +24,8 @@ class Passes:
         found = open_cache(source) if cached else None
         self.first = found or (Recorded(source) if cached and passes > 1 else source)
         if passes > 1 and not cached and not source.rereadable:
-            raise DataError("standard input can be read once only: later passes need the cache")
+            once = "standard input" if STDIN in source.names else ", ".join(source.names)
+            raise DataError(f"{once} can be read once only: later passes need the cache")
 
     def later(self) -> Any:
         """The source of every pass after the first."""

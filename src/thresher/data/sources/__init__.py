@@ -5,14 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from thresher.data.layout import Layout
-from thresher.data.sources.formats import check_layout, format_of, parser_of
+from thresher.data.layout import Layout, check_no_columns
+from thresher.data.sources.formats import TABLES, check_layout, format_of, opener_of, parser_of, source_of
 from thresher.data.sources.streams import expand
 
 if TYPE_CHECKING:
     from thresher.data.sources.text import TextSource
+
+
+def table_source(table: Any, **options: Any) -> TextSource:
+    """The rows of `table`, which has ``__arrow_c_stream__``, as a source: see `memory.StreamSource`."""
+    from thresher.data.sources.memory import StreamSource
+
+    return StreamSource(table, **options)
 
 
 def open_source(
@@ -23,32 +30,39 @@ def open_source(
     on_error: str = "fail",
     threads: int | None = None,
     block_bytes: int | None = None,
+    unlabelled: bool = False,
 ) -> TextSource:
     """The examples in files as a source of Chunks.
 
     `data` is a path, a glob or ``-`` for standard input, or several of them in order; gzip, bz2,
     xz and zstd are found by content. `layout` says the format and how its columns and names become features;
-    without one the endings of the names tell the format, and all else is as `Layout` has it. `domain` says
+    without one, or one of format ``""``, the endings of the names tell the format. `domain` says
     which labels there may be: ``binary`` (-1, 0 or 1), ``real``, ``nonnegative`` or another of
     `data.labels`. A bad line ends
     the pass (`on_error` ``fail``), is counted and passed over (``skip``), or also written to a file
     (``quarantine=FILE``). `threads` read and parse; None means one for each processor, at most four.
-    `block_bytes` of text make a chunk.
+    `block_bytes` of text make a chunk. With `unlabelled`, the label of a table is not read, and 0.
 
     Raises `DataError` at once for files that are missing, directories, unreadable or empty.
     """
     from thresher.data.sources.blocks import BLOCK_BYTES
-    from thresher.data.sources.text import TextSource
 
     names = expand(data)
-    layout = layout or Layout("")
+    layout, passing = layout or Layout(), dict[str, Any]()
     layout = check_layout(layout if layout.format else replace(layout, format=format_of(names)))
-    return TextSource(
+    if layout.format in TABLES:
+        layout, form = opener_of(layout.format)(names, layout, passing, unlabelled)
+    else:
+        check_no_columns(layout)
+        form = parser_of(layout.format)
+    source: TextSource = source_of(layout.format)(
         names,
         layout,
-        parser_of(layout.format),
+        form,
         domain=domain,
         on_error=on_error,
         threads=threads,
         block_bytes=block_bytes or BLOCK_BYTES,
+        passing=passing,
     )
+    return source

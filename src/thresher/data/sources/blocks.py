@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError
-from thresher.data.sources.streams import STDIN, RawFile, Stream, named, open_stream
+from thresher.data.sources.streams import STDIN, Passing, RawFile, Stream, named, open_stream
 
 PAD = 64
 """Spare bytes behind the text of a block, for parsers that read words."""
@@ -69,11 +69,13 @@ class BlockReader:
         block_bytes: int = BLOCK_BYTES,
         start: Place | None = None,
         watch: Callable[[int], Callable[[memoryview], None] | None] | None = None,
+        passing: Passing | None = None,
         longest: int = LONGEST_LINE,
     ) -> None:
         self._names = names
         self._block_bytes = block_bytes
         self._watch = watch
+        self._passing = passing or {}
         self._longest = max(longest, block_bytes)
         self._file = start.file if start else 0
         self._start = start.offset if start else 0
@@ -104,7 +106,8 @@ class BlockReader:
 
     def _open(self) -> None:
         name = self._names[self._file]
-        self._raw = RawFile(name, self._watch(self._file) if self._watch and not self._start else None)
+        watch = self._watch(self._file) if self._watch and not self._start else None
+        self._raw = RawFile(name, watch, self._passing.get(name))
         self._stream = open_stream(self._raw)
         if self._start:
             self._stream.skip_to(self._start)

@@ -12,8 +12,25 @@ from thresher.data.layout import Layout
 
 LINES = {"svmlight": "svmlight.svmlight_parser", "vw": "vw.vw_parser"}
 """Formats of text that is parsed block by block: what makes the parser, in this folder."""
-FORMATS = tuple(LINES)
-_SUFFIXES: dict[str, str] = {".vw": "vw"}
+TABLES = {"csv": "delimited", "tsv": "delimited", "jsonl": "jsonl", "parquet": "tables", "arrow": "tables"}
+"""Formats with columns: the module, whose `opened` settles them."""
+BINARY = ("parquet", "arrow")
+"""Those of them that are read in batches, not in blocks of lines."""
+FORMATS = (*LINES, *TABLES)
+_SUFFIXES: dict[str, str] = {
+    ".vw": "vw",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+}
 """Endings of names that tell a format; all others are svmlight."""
 _NAMED = ("vw",)
 """Formats of features with names, which are hashed."""
@@ -41,6 +58,18 @@ def parser_of(name: str) -> Any:
     """What makes a parser of a format of lines: called with layout, domain, on_error and arenas."""
     module, _, parser = LINES[name].partition(".")
     return getattr(import_module(f"thresher.data.sources.{module}"), parser)
+
+
+def opener_of(name: str) -> Any:
+    """The function that settles the columns of files in a format, and makes their parser."""
+    return import_module(f"thresher.data.sources.{TABLES[name]}").opened
+
+
+def source_of(name: str) -> Any:
+    """The class of source for files in a format."""
+    if name in BINARY:
+        return import_module("thresher.data.sources.tables").TableSource
+    return import_module("thresher.data.sources.text").TextSource
 
 
 def check_format(name: str) -> str:

@@ -13,9 +13,9 @@ import numpy as np
 from numba.extending import overload, register_jitable
 
 from thresher.data.labels import LISTED, VALUES
-from thresher.data.sources.numbers import FINE, HARD, NOT_A_NUMBER, OUT_OF_RANGE, read_number
+from thresher.data.sources.numbers import HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
 from thresher.data.sources.sorting import BUCKETS, merge_row
-from thresher.data.sources.words import address, byte, load_float, load_word
+from thresher.data.sources.words import address, byte
 from thresher.engine.jit import kernel
 
 # What came of a line: an example, nothing, or the reason it is bad.
@@ -49,17 +49,7 @@ def exact_number(text, at, exact):
     """`read_number`, with the numbers it finds hard looked up in ``exact = (places, float32s, count)``."""
     end, value, status = read_number(text, at)
     if status == HARD:
-        places, numbers, count = exact
-        lo, hi = np.int64(0), count
-        while lo < hi:
-            middle = (lo + hi) >> 1
-            if np.int64(load_word(places, 8 * middle)) < at:
-                lo = middle + 1
-            else:
-                hi = middle
-        if lo < count and np.int64(load_word(places, 8 * lo)) == at:
-            value = load_float(numbers, lo)
-            status = FINE if np.isfinite(value) else OUT_OF_RANGE
+        value, status = looked_up(at, exact)
     return end, value, status
 
 

@@ -20,7 +20,16 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from thresher.data.sources.words import WINDOW, bits_of, byte, lowest_bit, marks, short_number
+from thresher.data.sources.words import (
+    WINDOW,
+    bits_of,
+    byte,
+    load_float,
+    load_word,
+    lowest_bit,
+    marks,
+    short_number,
+)
 
 FINE, NOT_A_NUMBER, OUT_OF_RANGE, HARD = 0, 1, 2, 3
 """What came of reading a number."""
@@ -132,7 +141,25 @@ def read_number(text, at):
     return end, -value if negative else value, status
 
 
-_NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+@register_jitable
+def looked_up(at, exact):
+    """The hard number at `at` in ``exact = (places, float32s, count)``: ``(float32, status)``."""
+    places, numbers, count = exact
+    lo, hi = np.int64(0), count
+    while lo < hi:
+        middle = (lo + hi) >> 1
+        if np.int64(load_word(places, 8 * middle)) < at:
+            lo = middle + 1
+        else:
+            hi = middle
+    if lo < count and np.int64(load_word(places, 8 * lo)) == at:
+        value = load_float(numbers, lo)
+        return value, FINE if np.isfinite(value) else OUT_OF_RANGE
+    return np.float32(0), HARD
+
+
+NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+"""What a finite number looks like."""
 _LARGEST = np.finfo(np.float32).max
 _OVERFLOW = 2.0**128 - 2.0**103  # midpoint of the largest float32 and the one that would follow
 
@@ -159,6 +186,13 @@ def nearest_float32(number: str) -> np.float32:
 
 def exact_numbers(line: bytes, start: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Positions (from `start` on) and float32s of all that looks like a number in `line`."""
-    found = list(_NUMBER.finditer(line))
+    found = list(NUMBER.finditer(line))
     places = np.array([start + match.start() for match in found], np.int64)
     return places, np.array([nearest_float32(match[0].decode()) for match in found], np.float32)
+
+
+def exact_number(line: bytes, start: int, place: int) -> np.float32:
+    """The float32 of the first number at or behind `place` in a line that begins at `start`."""
+    found = NUMBER.search(line, place - start)
+    assert found is not None
+    return nearest_float32(found[0].decode())

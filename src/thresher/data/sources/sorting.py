@@ -10,6 +10,7 @@ from numba.extending import register_jitable
 
 from thresher.data.sources.words import (
     address,
+    below,
     bit_length,
     load_float,
     load_word,
@@ -20,7 +21,10 @@ from thresher.data.sources.words import (
 _RUN = 16
 BUCKETS = 1 << 12
 """Entries of the table that `merge_row` counts in."""
+FEW = 64
+"""Rows of so many features are sorted by counting, for each key, those below it."""
 _CROWD, _ONE = np.uint64(256), np.uint64(1)
+_LARGEST_KEY = np.uint64(2**64 - 1)
 
 
 @register_jitable
@@ -169,5 +173,37 @@ def merge_row(keys, values, start, stop, counts):
             return stop, True
         if done:
             return add_up(keys, values, start, stop)
+    sort_row(keys, values, start, stop)
+    return add_up(keys, values, start, stop)
+
+
+@register_jitable
+def ascending(keys, values, start, stop, room_keys, room_values):
+    """Sort the row [start, stop) and add up equal keys: ``(new stop, whether all sums are finite)``.
+
+    Needs as much room behind `stop`, and `FEW` + 8 entries of `room_keys` and `room_values`.
+    """
+    count = stop - start
+    if count > FEW:
+        sort_row(keys, values, start, stop)
+        return add_up(keys, values, start, stop)
+    words, floats, out, out_values = address(room_keys), address(room_values), address(keys), address(values)
+    for i in range(count):
+        store_word(words, i, load_word(out, 8 * (start + i)))
+        store_float(floats, i, load_float(out_values, start + i))
+    for i in range(count, (count + 7) & ~7):
+        store_word(words, i, _LARGEST_KEY)
+    total = np.int64(0)
+    for i in range(count):
+        key, rank = load_word(words, 8 * i), np.int64(0)
+        for j in range(0, count, 8):
+            rank += below(words, j, key)
+        store_word(out, start + rank, key)
+        store_float(out_values, start + rank, load_float(floats, i))
+        total += rank
+    if 2 * total == count * (count - 1):
+        return stop, True
+    for i in range(count):
+        keys[start + i], values[start + i] = room_keys[i], room_values[i]
     sort_row(keys, values, start, stop)
     return add_up(keys, values, start, stop)

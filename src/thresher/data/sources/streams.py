@@ -84,26 +84,40 @@ def _check_file(name: str) -> None:
         raise DataError(f"{name}: an empty file, no examples")
 
 
+def _opened(name: str) -> Any:
+    return sys.stdin.buffer if name == STDIN else open(name, "rb", buffering=0)
+
+
 class RawFile(io.RawIOBase):
     """The bytes of a file or of standard input as they are, counted, and shown to `watch` if given."""
 
-    def __init__(self, name: str, watch: Callable[[memoryview], None] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        watch: Callable[[memoryview], None] | None = None,
+        begun: tuple[Any, bytes] | None = None,
+    ) -> None:
+        """`begun`: the open file and what was read of it already, for what passes by."""
         super().__init__()
         self.position = 0
         self._watch = watch
-        self._file: Any = sys.stdin.buffer if name == STDIN else open(name, "rb", buffering=0)  # noqa: SIM115
+        self._file: Any
+        self._file, self._kept = begun or (_opened(name), b"")
         self._owned = name != STDIN
-        self.head = self._start()
-        self._kept = self.head
+        self.head = self._kept = self._start(self._kept)
 
-    def _start(self) -> bytes:
-        head = b""
+    def _start(self, head: bytes) -> bytes:
         while len(head) < _HEAD:
             more = self._file.read(_HEAD - len(head))
             if not more:
                 break
             head += more
         return head
+
+    def release(self) -> Any:
+        """The open file, which stays open when this one is closed."""
+        self._owned = False
+        return self._file
 
     def readable(self) -> bool:
         """True."""
@@ -243,6 +257,28 @@ def open_stream(raw: RawFile) -> Stream:
     if kind is None:
         return raw
     return _Arrow(raw) if kind == "zstd" else _Inflated(raw, kind)
+
+
+Passing = dict[str, tuple[Any, bytes]]
+"""What can be read only once and was begun: the open file, and what was read of it."""
+
+
+def head_of(name: str, size: int, passing: Passing) -> bytes:
+    """The first `size` bytes of the uncompressed file; what passes by is kept in `passing`. `DataError`."""
+    once, seen = passes_by(name), list[bytes]()
+    with named(name):
+        raw = RawFile(name, (lambda view: seen.append(bytes(view))) if once else None)
+        stream, head = open_stream(raw), bytearray()
+        while len(head) < size:
+            piece = bytearray(size - len(head))
+            got = stream.readinto(memoryview(piece))
+            if got == 0:
+                break
+            head += piece[:got]
+        if once:
+            passing[name] = (raw.release(), b"".join(seen))
+        stream.close()
+    return bytes(head)
 
 
 @contextmanager

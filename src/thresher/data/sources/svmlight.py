@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from thresher.data.layout import Layout
 from thresher.data.sources import line_rows as rows
-from thresher.data.sources.lines import LineParser, Wording
+from thresher.data.sources.line_parser import LineParser, Wording
 from thresher.data.sources.parsed import Arenas
 from thresher.data.sources.svmlight_rows import Svmlight
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.content import Content, ContentTable, hash_file, stamp
@@ -17,9 +17,11 @@ from thresher.data.report import Report
 from thresher.data.sources.blocks import BLOCK_BYTES, Block, BlockReader
 from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser
 from thresher.data.sources.reader import Pipeline, default_threads
-from thresher.data.sources.streams import STDIN, passes_by
+from thresher.data.sources.streams import Passing, passes_by
 
-Format = Callable[[Layout, str, str, Arenas], Parser]
+Watch = Callable[[int], Callable[[memoryview], None] | None]
+"""Of a file: what is to see its bytes in order."""
+Format = Callable[[Layout, str, str, Arenas], Any]
 """A format: makes a parser from layout, domain, on_error and arenas."""
 
 
@@ -32,7 +34,7 @@ class OnError:
         if spec not in (FAIL, SKIP) and self.path is None:
             raise DataError(f"on_error is fail, skip or quarantine=FILE, not '{spec}'")
         if self.path is not None and self.path.exists():
-            files = [name for name in names if name != STDIN]
+            files = [name for name in names if os.path.exists(name)]
             if any(os.path.samefile(name, self.path) for name in files):
                 raise DataError(f"{self.path}: the quarantine file is one of the data files")
 
@@ -76,6 +78,7 @@ class TextSource:
         on_error: str,
         threads: int | None,
         block_bytes: int = BLOCK_BYTES,
+        passing: Passing | None = None,
     ) -> None:
         if block_bytes < 1 or (threads is not None and threads < 1):
             raise DataError("threads and block_bytes must be at least 1")
@@ -83,8 +86,8 @@ class TextSource:
         """targets of an example; 0 for one label, which is no target"""
         self.names = names
         self.on_error = OnError(on_error, names)
-        self.rereadable = not any(passes_by(name) for name in names)
-        self.total_bytes = sum(os.path.getsize(name) for name in names) if self.rereadable else None
+        self.rereadable = self._can_be_reread()
+        self.total_bytes = self._size() if self.rereadable else None
         self.position_bytes = 0
         self.report = Report()
         self.keep_hash = False
@@ -95,7 +98,9 @@ class TextSource:
         """all but the content that decides what the chunks are"""
         self.layout = layout
         """how the bytes become features"""
-        self._format, self._domain = form, domain
+        self._format: Any = form
+        self._domain = domain
+        self._passing = passing
         self._threads = threads or default_threads()
         self._block_bytes = block_bytes
         self._arenas = Arenas(self._threads + 4)
@@ -105,7 +110,8 @@ class TextSource:
         self._contents: dict[int, Content] = {}
 
     def _parser(self) -> Parser:
-        return self._format(self.layout, self._domain, self.on_error.kind, self._arenas)
+        parser: Parser = self._format(self.layout, self._domain, self.on_error.kind, self._arenas)
+        return parser
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """One pass over all files, or over what follows `start` (with `report` as it was there).
@@ -122,8 +128,8 @@ class TextSource:
         if self.on_error.path is not None:
             kept = None if start is None else self.report.quarantined_bytes
             quarantine = _Quarantine(self.on_error.path, kept)
-        watches = _Watches(self.names) if self.keep_hash and start is None else None
-        blocks = BlockReader(self.names, self._block_bytes, start, watches.watch if watches else None)
+        watches = _Watches(self.names) if self.keep_hash and self._in_order() and start is None else None
+        blocks = self._blocks(start, watches.watch if watches else None)
         pipeline = Pipeline(blocks, self._parser, self._threads, self._block_bytes)
         try:
             yield from self._placed(pipeline, start or Place(0, 0, 0), quarantine)
@@ -136,6 +142,20 @@ class TextSource:
                 quarantine.close()
         if self.report.examples == 0:
             raise DataError(self._nothing())
+
+    def _can_be_reread(self) -> bool:
+        return not any(passes_by(name) for name in self.names)
+
+    def _in_order(self) -> bool:
+        """Whether bytes are read one after the other, so that they can be hashed on the way."""
+        return True
+
+    def _size(self) -> int | None:
+        return sum(os.path.getsize(name) for name in self.names)
+
+    def _blocks(self, start: Place | None, watch: Watch | None) -> Any:
+        """What yields the blocks of a pass."""
+        return BlockReader(self.names, self._block_bytes, start, watch, passing=self._passing)
 
     def _placed(self, pipeline: Pipeline, start: Place, quarantine: _Quarantine | None) -> Iterator[Chunk]:
         file, line = start.file, start.line

@@ -20,7 +20,7 @@ from thresher.data.hashing import SHORT, hash_bytes
 from thresher.data.layout import Layout
 from thresher.data.sources import line_rows as rows
 from thresher.data.sources import vw_head, vw_rows
-from thresher.data.sources.lines import LineParser, Wording
+from thresher.data.sources.line_parser import LineParser, Wording
 from thresher.data.sources.parsed import Arenas
 
 _EXPECTED = {

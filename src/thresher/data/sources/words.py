@@ -93,6 +93,17 @@ def load_float(typing_context, floats, index):
 
 
 @intrinsic
+def load_double(typing_context, floats, index):
+    """Entry `index` of the float64s at address `floats`."""
+
+    def codegen(context, builder, signature, args):
+        at = builder.shl(args[1], ir.Constant(_WORD, 3))
+        return builder.load(_pointer(builder, args[0], at, ir.DoubleType()), align=8, typ=ir.DoubleType())
+
+    return types.float64(types.int64, types.int64), codegen
+
+
+@intrinsic
 def store_word(typing_context, words, index, word):
     """Write entry `index` of the uint64s at address `words`."""
 
@@ -166,6 +177,41 @@ def stops(typing_context, text, at):
 
 
 @intrinsic
+def separators(typing_context, text, at, delimiter):
+    """Which of the 64 bytes from position `at` on are the byte `delimiter` or newlines: a uint64 mask."""
+
+    def codegen(context, builder, signature, args):
+        vector = ir.VectorType(_BYTE, WINDOW)
+        given = builder.load(_pointer(builder, args[0], args[1], vector), align=1, typ=vector)
+        one = builder.insert_element(
+            ir.Constant(vector, ir.Undefined), builder.trunc(args[2], _BYTE), ir.Constant(_HALF, 0)
+        )
+        zeros = ir.Constant(ir.VectorType(_HALF, WINDOW), [0] * WINDOW)
+        every = builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
+        ends = builder.icmp_unsigned("==", given, _splat(10))
+        return _mask(builder, builder.or_(builder.icmp_unsigned("==", given, every), ends))
+
+    return types.uint64(types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def below(typing_context, words, index, word):
+    """How many (int64) of the eight uint64s from entry `index` of address `words` on are less than `word`."""
+
+    def codegen(context, builder, signature, args):
+        vector = ir.VectorType(_WORD, 8)
+        at = builder.shl(args[1], ir.Constant(_WORD, 3))
+        given = builder.load(_pointer(builder, args[0], at, vector), align=8, typ=vector)
+        one = builder.insert_element(ir.Constant(vector, ir.Undefined), args[2], ir.Constant(_HALF, 0))
+        zeros = ir.Constant(ir.VectorType(_HALF, 8), [0] * 8)
+        every = builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
+        less = builder.bitcast(builder.icmp_unsigned("<", given, every), _BYTE)
+        return builder.zext(builder.ctpop(less), _WORD)
+
+    return types.int64(types.int64, types.int64, types.uint64), codegen
+
+
+@intrinsic
 def lowest_bit(typing_context, mask):
     """Index (int64) of the lowest set bit of a uint64; 64 if there is none."""
 
@@ -200,6 +246,8 @@ _PAIRS = np.uint64(0x000000FF000000FF)
 _UPPER = np.uint64(0x000F424000000064)  # 1e6 << 32 | 1e2
 _LOWER = np.uint64(0x0000271000000001)  # 1e4 << 32 | 1
 _ZEROS = np.uint64(0x3030303030303030)
+_TOPS = np.uint64(0x8080808080808080)
+_SEVENTIES = np.uint64(0x7676767676767676)
 
 
 @register_jitable
@@ -215,3 +263,10 @@ def short_number(text, at, digits):
     upper = (word & _PAIRS) * _UPPER
     lower = ((word >> np.uint64(16)) & _PAIRS) * _LOWER
     return (upper + lower) >> np.uint64(32)
+
+
+@register_jitable
+def all_digits(text, at, count):
+    """Whether the 1 to 8 bytes at position `at` are digits."""
+    word = (load_word(text, at) ^ _ZEROS) << np.uint64(64 - 8 * count)
+    return ((word + _SEVENTIES) | word) & _TOPS == np.uint64(0)

@@ -1,0 +1,212 @@
+"""The compiled way from the columns of an Arrow record batch to rows of features."""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import numpy as np
+from numba.extending import register_jitable
+
+from thresher.data.hashing import murmur3_64
+from thresher.data.sources.sorting import FEW, ascending
+from thresher.data.sources.table_rows import (
+    CATEGORICAL,
+    EXAMPLE,
+    LABEL,
+    LABEL_NUMBER,
+    LIST,
+    NO_LABEL,
+    NO_WEIGHT,
+    NUMBER,
+    NUMBER_RANGE,
+    NUMERIC,
+    OUTCOMES,
+    SUM_RANGE,
+    WEIGHT,
+    WEIGHT_NUMBER,
+    check_label,
+)
+from thresher.data.sources.words import (
+    address,
+    byte,
+    load_double,
+    load_float,
+    load_half,
+    load_word,
+    store_float,
+    store_word,
+)
+from thresher.engine.jit import kernel
+
+NUMBERS, SHORT, TEXT, KEYS, INDEXED = 0, 1, 2, 3, 4
+"""What the buffers of a column hold: float64s; 32-bit offsets and bytes; 64-bit offsets and bytes; keys that
+indices point to; texts with 64-bit offsets that indices point to."""
+
+FORM, DATA, OFFSETS, INDICES, VALID, FIRST = 0, 1, 2, 3, 4, 5
+LISTS, LISTS_VALID, LISTS_FIRST, COLUMN, FIELDS = 6, 7, 8, 9, 10
+"""A column as a row of int64: its form; addresses of its data, of offsets, of int64 indices, of its
+bits of validity (0: all are valid); the entry it begins with; for lists the offsets, validity and first of
+the lists round them; its place in the file."""
+
+TILE = 256
+"""Rows for which one column is read after the other."""
+
+ROWS, NNZ, MERGED, BAD, AT, COUNTERS = 0, 1, 2, 3, 4, 5
+"""The counters in `state`."""
+
+
+@register_jitable
+def _is_valid(bits, at):
+    return bits == 0 or (byte(bits, at >> 3) >> (at & 7)) & 1 == 1
+
+
+@register_jitable
+def _offset(words, at):
+    return np.int64(load_word(words, 8 * at))
+
+
+@register_jitable
+def _key(form, data, offsets, indices, at, seed):
+    """The key of entry `at` of a column of texts or of keys: ``(key, whether there is one)``."""
+    if form == KEYS:
+        return load_word(data, 8 * _offset(indices, at)), True
+    if form == SHORT:
+        begin, end = np.int64(load_half(offsets, 4 * at)), np.int64(load_half(offsets, 4 * at + 4))
+        return murmur3_64(data, begin, end - begin, seed), end > begin
+    if form == INDEXED:
+        at = _offset(indices, at)
+    begin, end = _offset(offsets, at), _offset(offsets, at + 1)
+    return murmur3_64(data, begin, end - begin, seed), end > begin
+
+
+@register_jitable
+def _number(data, valid, at):
+    """Entry `at` of a column of numbers: ``(float32, whether there is one, outcome)``."""
+    if not _is_valid(valid, at):
+        return np.float32(0), False, EXAMPLE
+    wide = load_double(data, at)
+    value = np.float32(wide)
+    if np.isfinite(value):
+        return value, True, EXAMPLE
+    return value, True, NUMBER_RANGE if np.isfinite(wide) else NUMBER
+
+
+@register_jitable
+def _target(kind, data, valid, at, domain):
+    """The label or weight in entry `at`: ``(float32, outcome)``."""
+    value, there, outcome = _number(data, valid, at)
+    if kind == LABEL:
+        if not there:
+            return value, NO_LABEL
+        return value, check_label(value, domain) if outcome == EXAMPLE else LABEL_NUMBER
+    if not there:
+        return value, NO_WEIGHT
+    return value, EXAMPLE if outcome == EXAMPLE and value >= np.float32(0) else WEIGHT_NUMBER
+
+
+@register_jitable
+def _stage(c, lo, hi, table, kinds, stage, domain):
+    """Column `c` of rows [lo, hi): what of it is no list is staged, each row behind what it has."""
+    codes, names, seeds = kinds
+    keys, values, counts, wrong, labels, weights = stage
+    kind, seed, width = codes[c], seeds[c], codes.size
+    form, data, offsets, indices = table[c, FORM], table[c, DATA], table[c, OFFSETS], table[c, INDICES]
+    valid, first = table[c, VALID], table[c, FIRST]
+    staged, floats = address(keys), address(values)
+    for i in range(lo, hi):
+        at, r, outcome = first + i, i - lo, EXAMPLE
+        slot = r * width + counts[r]
+        if kind == CATEGORICAL:
+            if _is_valid(valid, at):
+                key, there = _key(form, data, offsets, indices, at, seed)
+                store_word(staged, slot, key)
+                store_float(floats, slot, np.float32(1))
+                counts[r] += there
+        elif kind == NUMERIC:
+            value, _, outcome = _number(data, valid, at)
+            store_word(staged, slot, names[c])
+            store_float(floats, slot, value)
+            counts[r] += value != np.float32(0)
+        elif kind == LABEL:
+            labels[r], outcome = _target(kind, data, valid, at, domain)
+        elif kind == WEIGHT:
+            weights[r], outcome = _target(kind, data, valid, at, domain)
+        if outcome != EXAMPLE and wrong[r] == EXAMPLE:
+            wrong[r] = outcome + OUTCOMES * table[c, COLUMN]
+
+
+@register_jitable
+def _add_list(c, i, table, seed, keys, values, nnz):
+    """The features of the list in row `i` of column `c`, stored from `nnz` on; the new `nnz`."""
+    at = i + table[c, LISTS_FIRST]
+    if _is_valid(table[c, LISTS_VALID], at):
+        lists, first = table[c, LISTS], table[c, FIRST]
+        for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
+            if _is_valid(table[c, VALID], entry):
+                key, there = _key(TEXT, table[c, DATA], table[c, OFFSETS], 0, entry, seed)
+                keys[nnz], values[nnz] = key, np.float32(1)
+                nnz += there
+    return nnz
+
+
+@register_jitable
+def _unstage(r, i, table, kinds, stage, keys, values, nnz):
+    """The features of row `i`, staged as row `r` or in lists, stored from `nnz` on; the new `nnz`."""
+    codes, _, seeds = kinds
+    staged, floats, width = address(stage[0]), address(stage[1]), codes.size
+    out, out_values = address(keys), address(values)
+    for k in range(stage[2][r]):
+        store_word(out, nnz + k, load_word(staged, 8 * (r * width + k)))
+        store_float(out_values, nnz + k, load_float(floats, r * width + k))
+    nnz += stage[2][r]
+    for c in range(width):
+        if codes[c] == LIST:
+            nnz = _add_list(c, i, table, seeds[c], keys, values, nnz)
+    return nnz
+
+
+@kernel
+def encode(count, columns, table, kinds, domain, state, bad):
+    """Rows ``state[AT] <= i < count`` of a batch whose columns are described by `table` (columns, FIELDS).
+
+    ``columns = (indptr, keys, values, labels, weights, targets)`` have room for every row and twice every
+    feature; ``kinds = (codes, keys, seeds)``. A bad row leaves its number and ``outcome + OUTCOMES * column``
+    in the int64 table `bad`. Returns when that is full or all is done; `state` carries on. Columns are read
+    one after the other for `TILE` rows at a time.
+    """
+    indptr, keys, values, labels, weights, _ = columns
+    room_keys, room_values = np.empty(FEW + 8, np.uint64), np.empty(FEW + 8, np.float32)
+    cells, floats = TILE * kinds[0].size, np.ones((2, TILE), np.float32)
+    counts, wrong = np.zeros(TILE, np.int64), np.zeros(TILE, np.int64)
+    stage = (np.empty(cells, np.uint64), np.empty(cells, np.float32), counts, wrong, floats[0], floats[1])
+    row, nnz, i = state[ROWS], state[NNZ], state[AT]
+    indptr[row] = nnz
+    while i < count and state[BAD] < len(bad):
+        lo, hi = i, min(i + TILE, count)
+        counts[:], wrong[:], floats[0] = 0, EXAMPLE, 0
+        for c in range(kinds[0].size):
+            _stage(c, lo, hi, table, kinds, stage, domain)
+        while i < hi and state[BAD] < len(bad):
+            code = wrong[i - lo]
+            if code == EXAMPLE:
+                stop = _unstage(i - lo, i, table, kinds, stage, keys, values, nnz)
+                last, finite = ascending(keys, values, nnz, stop, room_keys, room_values)
+                state[MERGED] += finite and last < stop
+                code = EXAMPLE if finite else SUM_RANGE
+            if code == EXAMPLE:
+                labels[row], weights[row] = floats[0, i - lo], floats[1, i - lo]
+                row, nnz = row + 1, last
+                indptr[row] = nnz
+            else:
+                bad[state[BAD], 0], bad[state[BAD], 1] = i, code
+                state[BAD] += 1
+            i += 1
+    state[ROWS], state[NNZ], state[AT] = row, nnz, i
+
+
+@kernel
+def hash_values(column, seed, out):
+    """The key (uint64) of every entry of a column of texts, all valid, described by `column` (FIELDS,)."""
+    for i in range(out.size):
+        out[i], _ = _key(TEXT, column[DATA], column[OFFSETS], 0, column[FIRST] + i, seed)

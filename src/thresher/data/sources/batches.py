@@ -1,0 +1,217 @@
+"""Arrow record batches to Chunks.
+
+A column of numbers is numeric; of strings, bytes, bools or dictionaries categorical; of lists of strings or
+whole numbers a list, each element a feature. Numbers said to be categorical are hashed as their decimal text.
+Null is missing: no feature, or, for label and weight, a bad row; so is the empty string.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.data.errors import BadLine, DataError, shown
+from thresher.data.layout import Layout
+from thresher.data.report import FIRST_BAD
+from thresher.data.sources import arrow_rows as rows
+from thresher.data.sources.lines import bad_table
+from thresher.data.sources.parsed import FAIL, QUARANTINE, Arenas, Parsed, Tally
+from thresher.data.sources.table_rows import OUTCOMES, SUM_RANGE, Kinds, expected_of, one_label
+from thresher.data.table import CATEGORICAL, LABEL, LIST, NUMERIC, WEIGHT
+
+_NUMBERS = (LABEL, WEIGHT, NUMERIC)
+
+
+def guess(column: Any) -> str:
+    """What a field of a schema is by its type; empty where only its user can say."""
+    kind = column.type
+    types = pa.types
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return NUMERIC
+    if types.is_boolean(kind) or types.is_dictionary(kind) or _is_text(kind) or types.is_null(kind):
+        return CATEGORICAL
+    return LIST if _is_list(kind) and (_is_text(kind.value_type) or types.is_integer(kind.value_type)) else ""
+
+
+def _is_text(kind: Any) -> bool:
+    types = pa.types
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_string_view(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+    )
+
+
+def _is_list(kind: Any) -> bool:
+    types = pa.types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def check_types(layout: Layout, schema: Any, file: str) -> None:
+    """`DataError` for a column of the settled layout whose type does not fit what it is."""
+    for name, kind in zip(layout.columns, layout.kinds, strict=True):
+        if name not in schema.names or kind not in (*_NUMBERS, CATEGORICAL, LIST):
+            continue
+        found = schema.field(name)
+        like = guess(found)
+        is_number = like == NUMERIC or pa.types.is_boolean(found.type) or pa.types.is_null(found.type)
+        fits = is_number if kind in _NUMBERS else like == LIST if kind == LIST else like != LIST
+        if not fits:
+            raise DataError(f"{file}: column '{name}' is {kind}, but its type here is {found.type}")
+
+
+class TableBlock(NamedTuple):
+    """Some rows of a file."""
+
+    batch: Any
+    file: int
+    offset: int
+    """where they begin, in the unit of the format"""
+    end: int
+    raw_position: int
+
+
+class BatchParser:
+    """Makes chunks with labels of `domain` from record batches, doing `on_error` about bad rows."""
+
+    def __init__(
+        self, files: Sequence[Kinds], layout: Layout, domain: str, on_error: str, arenas: Arenas
+    ) -> None:
+        self._files = files
+        self._domain = one_label(domain)
+        self._on_error = on_error
+        self._arenas = arenas
+        self._bad = bad_table(on_error)
+
+    def parse(self, block: TableBlock) -> Parsed:
+        """The examples of a batch, in arrays of an arena."""
+        kinds, batch = self._files[block.file], block.batch
+        chunk, merged, wrong = self.encoded(batch, kinds)
+        bad = [self.bad_row(batch, kinds, row, code, row + 1) for row, code in wrong[:FIRST_BAD]]
+        rejected = [line_of(batch, row) for row, _ in wrong] if self._on_error == QUARANTINE else []
+        tally = Tally(batch.num_rows, len(chunk), 0, len(wrong), merged)
+        return Parsed(chunk, tally, bad, b"".join(rejected))
+
+    def encoded(self, batch: Any, kinds: Kinds) -> tuple[Chunk, int, list[tuple[int, int]]]:
+        """The rows of a batch, how many had repeated keys, and those that are bad, with what is.
+
+        Under `FAIL` it ends with the first that is.
+        """
+        held, table, most = self._described(batch, kinds)
+        columns = self._arenas.columns(batch.num_rows, 2 * most + 16)
+        state, wrong = np.zeros(rows.COUNTERS, np.int64), list[tuple[int, int]]()
+        domain = self._domain.code()
+        used = tuple(array[table[:, rows.COLUMN]] for array in kinds.compiled)
+        columns.indptr[0] = 0
+        while state[rows.AT] < batch.num_rows and not (wrong and self._on_error == FAIL):
+            rows.encode(batch.num_rows, columns, table, used, domain, state, self._bad)
+            wrong += [(row, code) for row, code, *_ in self._bad[: state[rows.BAD]].tolist()]
+            state[rows.BAD] = 0
+        del held  # the buffers that `table` points to
+        chunk = columns.chunk(int(state[rows.ROWS]), int(state[rows.NNZ]))
+        return chunk, int(state[rows.MERGED]), wrong
+
+    def _described(self, batch: Any, kinds: Kinds) -> tuple[list[Any], NDArray[np.int64], int]:
+        """What keeps the buffers alive, the table of columns, and how many features there may be."""
+        read = [c for c, kind in enumerate(kinds.what) if kind in (*_NUMBERS, CATEGORICAL, LIST)]
+        table, held, most = np.zeros((len(read), rows.FIELDS), np.int64), list[Any](), 0
+        table[:, rows.COLUMN] = read
+        for row, c in zip(table, read, strict=True):
+            kind, array = kinds.what[c], batch.column(kinds.names[c])
+            most += batch.num_rows
+            if kind in _NUMBERS:
+                array = _cast(array, pa.float64())
+                _point(row, rows.NUMBERS, array, array.buffers()[1])
+            elif kind == LIST:
+                array = _cast(array, pa.large_list(pa.large_string()))
+                lists = array.buffers()
+                row[rows.LISTS], row[rows.LISTS_VALID] = _address(lists[1]), _address(lists[0])
+                row[rows.LISTS_FIRST] = array.offset
+                held.append(array)
+                array = array.values
+                most += len(array)
+                _point_text(row, array)
+            elif pa.types.is_dictionary(array.type):
+                array = _point_indices(row, array, kinds.seeds[c])
+            elif pa.types.is_string(array.type) or pa.types.is_binary(array.type):
+                _point_text(row, array, rows.SHORT)
+            else:
+                array = _cast(array, pa.large_string())
+                _point_text(row, array)
+            held.append(array)
+        return held, table, most
+
+    def bad_row(self, batch: Any, kinds: Kinds, row: int, code: int, line: int) -> BadLine:
+        """A row of a batch, told as a line."""
+        column, outcome = divmod(code, OUTCOMES)
+        name = kinds.names[column]
+        found = "no such sum" if outcome == SUM_RANGE else _shown(batch.column(name)[row])
+        expected = expected_of(outcome, name, self._domain, len(kinds.names))
+        return BadLine("", line, column + 1, expected, found, line_of(batch, row))
+
+
+def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> list[Any]:
+    """Describe a dictionary column by its indices, and keys of its values where these are few."""
+    if array.dictionary.null_count:
+        texts = _cast(array, pa.large_string())
+        _point_text(column, texts)
+        return [texts]
+    values = _cast(array.dictionary, pa.large_string())
+    indices = _cast(array.indices, pa.int64())
+    described = np.zeros(rows.FIELDS, np.int64)
+    _point_text(described, values)
+    few = len(values) <= len(array) and not pc.any(pc.equal(pc.binary_length(values), 0)).as_py()
+    if few:
+        keys = np.empty(len(values), np.uint64)
+        rows.hash_values(described, seed, keys)
+        _point(column, rows.KEYS, indices, None)
+        column[rows.DATA] = keys.ctypes.data
+    else:
+        keys = values
+        _point(column, rows.INDEXED, indices, values.buffers()[2])
+        column[rows.OFFSETS] = described[rows.OFFSETS] + 8 * values.offset
+    column[rows.INDICES] = _address(indices.buffers()[1])
+    return [keys, indices]
+
+
+def _shown(cell: Any) -> str:
+    return shown(str(cell.as_py()).encode()) if cell.is_valid else "null"
+
+
+def line_of(batch: Any, row: int) -> bytes:
+    """A row as a line of JSON."""
+    return json.dumps(batch.slice(row, 1).to_pylist()[0], default=str).encode() + b"\n"
+
+
+def _cast(array: Any, kind: Any) -> Any:
+    """The array as `kind`; bytes stay bytes, which lie in memory as strings do."""
+    if pa.types.is_large_string(kind) and (
+        pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)
+    ):
+        kind = pa.large_binary()
+    return array if array.type == kind else pc.cast(array, kind, safe=False)
+
+
+def _address(buffer: Any) -> int:
+    return 0 if buffer is None else int(buffer.address)
+
+
+def _point(column: NDArray[np.int64], form: int, array: Any, data: Any) -> None:
+    column[rows.FORM], column[rows.DATA] = form, _address(data)
+    column[rows.VALID] = _address(array.buffers()[0]) if array.null_count else 0
+    column[rows.FIRST] = array.offset
+
+
+def _point_text(column: NDArray[np.int64], array: Any, form: int = rows.TEXT) -> None:
+    _, offsets, data = array.buffers()
+    _point(column, form, array, data)
+    column[rows.OFFSETS] = _address(offsets)

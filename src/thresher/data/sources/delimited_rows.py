@@ -1,0 +1,242 @@
+"""The compiled parser of lines with cells between delimiters, quoted (CSV) or not (TSV).
+
+The ends of cells are found 64 bytes at a time; a cell that begins with a quote takes a way of its own. A
+row's features are stored as they come, then sorted by key.
+"""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import numpy as np
+from numba.extending import register_jitable
+
+from thresher.data.hashing import murmur3_64
+from thresher.data.sources.line_rows import (
+    AT,
+    BAD,
+    BLANKS,
+    DONE,
+    LINES,
+    MERGED,
+    NEEDS_EXACT,
+    NNZ,
+    ROWS,
+    TABLE_FULL,
+)
+from thresher.data.sources.numbers import FINE, HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
+from thresher.data.sources.sorting import FEW, ascending
+from thresher.data.sources.table_rows import (
+    AFTER_QUOTE,
+    BLANK,
+    CATEGORICAL,
+    EXAMPLE,
+    LABEL,
+    LABEL_NUMBER,
+    NO_LABEL,
+    NO_WEIGHT,
+    NUMBER,
+    NUMBER_RANGE,
+    NUMERIC,
+    OUTCOMES,
+    SUM_RANGE,
+    TOO_FEW,
+    TOO_MANY,
+    UNCLOSED,
+    UNDECIDED,
+    WEIGHT,
+    WEIGHT_NUMBER,
+    check_label,
+)
+from thresher.data.sources.words import (
+    address,
+    all_digits,
+    byte,
+    lowest_bit,
+    separators,
+    short_number,
+    store_float,
+    store_word,
+)
+from thresher.engine.jit import kernel
+
+PLACE, COUNTERS = 7, 8
+"""Where in `state` the place of a hard number stands, and how long `state` is; the rest as for svmlight."""
+
+_NEWLINE, _RETURN, _SPACE, _QUOTE = 10, 13, 32, 34
+_NONE, _ONE = np.uint64(0), np.uint64(1)
+
+
+@register_jitable
+def _number(cell, at, end, place, exact):
+    """The number that fills ``cell[at:end]``, blanks aside: ``(float32, status)``."""
+    while at < end and byte(cell, at) == _SPACE:
+        at += 1
+    while at < end and byte(cell, end - 1) == _SPACE:
+        end -= 1
+    if 0 < end - at <= 8 and all_digits(cell, at, end - at):
+        return np.float32(np.int64(short_number(cell, at, end - at))), FINE
+    stop, value, status = read_number(cell, at)
+    if status != NOT_A_NUMBER and stop != end:
+        return value, NOT_A_NUMBER
+    if status == HARD:
+        value, status = looked_up(place, exact)
+    return value, status
+
+
+@register_jitable
+def _target(kind, cell, at, end, place, domain, exact):
+    """The label or weight in ``cell[at:end]``: ``(float32, outcome)``."""
+    is_label = kind == LABEL
+    if at == end:
+        return np.float32(0), NO_LABEL if is_label else NO_WEIGHT
+    value, status = _number(cell, at, end, place, exact)
+    if status == HARD:
+        return value, UNDECIDED
+    if status != FINE:
+        return value, LABEL_NUMBER if is_label else WEIGHT_NUMBER
+    if is_label:
+        return value, check_label(value, domain)
+    return value, EXAMPLE if value >= np.float32(0) else WEIGHT_NUMBER
+
+
+@register_jitable
+def _quoted(text, at, room):
+    """Copy the quoted cell whose text begins at `at` to `room`: ``(place behind it, its length, closed)``."""
+    size = np.int64(0)
+    while byte(text, at) != _NEWLINE:
+        if byte(text, at) == _QUOTE:
+            if byte(text, at + 1) != _QUOTE:
+                room[size] = _NEWLINE
+                return at + 1, size, True
+            at += 1
+        room[size] = byte(text, at)
+        size += 1
+        at += 1
+    return at, size, False
+
+
+@register_jitable
+def _cell(text, at, base, mask, delimiter, room):
+    """The cell at `at`, given the separators `mask` from `base` on.
+
+    Returns ``(address of its text, begin, end there, place of the separator, base, mask, outcome)``.
+    """
+    if room.size and byte(text, at) == _QUOTE:
+        end, size, closed = _quoted(text, at + 1, room)
+        if byte(text, end) == _RETURN and byte(text, end + 1) == _NEWLINE:
+            end += 1
+        outcome = EXAMPLE if closed else UNCLOSED
+        if closed and byte(text, end) != delimiter and byte(text, end) != _NEWLINE:
+            outcome = AFTER_QUOTE
+        return address(room), np.int64(0), size, end, end, separators(text, end, delimiter), outcome
+    while mask == _NONE:
+        base += 64
+        mask = separators(text, base, delimiter)
+    end = base + lowest_bit(mask)
+    stop = end
+    if byte(text, end) == _NEWLINE and stop > at and byte(text, stop - 1) == _RETURN:
+        stop -= 1
+    return text, at, stop, end, base, mask, EXAMPLE
+
+
+@register_jitable
+def _feature(kind, cell, at, end, place, key, seed, exact):
+    """The feature in a cell that is not empty: ``(key, value, outcome)``."""
+    if kind == CATEGORICAL:
+        return murmur3_64(cell, at, end - at, seed), np.float32(1), EXAMPLE
+    value, status = _number(cell, at, end, place, exact)
+    if status == FINE:
+        return key, value, EXAMPLE
+    if status == HARD:
+        return key, value, UNDECIDED
+    return key, value, NUMBER_RANGE if status == OUT_OF_RANGE else NUMBER
+
+
+@register_jitable
+def _row(text, at, columns, delimiter, room, out, nnz, domain, exact):
+    """One line, its features stored from `nnz` on.
+
+    Returns ``(place of the line end or of the error, nnz, label, weight, outcome, column)``.
+    """
+    codes, names, seeds, count = columns
+    keys, values = out
+    label, weight = np.float32(0), np.float32(1)
+    base, mask = at, separators(text, at, delimiter)
+    for c in range(count):
+        cell, first, last, end, base, mask, outcome = _cell(text, at, base, mask, delimiter, room)
+        if outcome != EXAMPLE:
+            return at, nnz, label, weight, outcome, c
+        kind = codes[c]
+        if kind in (CATEGORICAL, NUMERIC):
+            if last > first:
+                key, value, outcome = _feature(kind, cell, first, last, at, names[c], seeds[c], exact)
+                if value != np.float32(0):
+                    store_word(keys, nnz, key)
+                    store_float(values, nnz, value)
+                    nnz += 1
+        elif kind == LABEL:
+            label, outcome = _target(kind, cell, first, last, at, domain, exact)
+        elif kind == WEIGHT:
+            weight, outcome = _target(kind, cell, first, last, at, domain, exact)
+        if outcome != EXAMPLE:
+            return at, nnz, label, weight, outcome, c
+        if (byte(text, end) == _NEWLINE) != (c == count - 1):
+            return end, nnz, label, weight, TOO_FEW if c < count - 1 else TOO_MANY, c
+        mask &= mask - _ONE
+        at = end + 1
+    return at - 1, nnz, label, weight, EXAMPLE, 0
+
+
+@register_jitable
+def _is_blank(text, at):
+    return byte(text, at) == _NEWLINE or (byte(text, at) == _RETURN and byte(text, at + 1) == _NEWLINE)
+
+
+@kernel
+def parse_delimited(text_bytes, size, columns, kinds, delimiter, room, domain, state, bad, exact):
+    """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
+
+    All is as for `line_rows.parse_lines` but for ``kinds = (codes, keys, seeds)`` of the columns, the
+    byte `delimiter`, and `room` (uint8), which is empty where quotes mean nothing, else as long as the
+    text. Bad rows are noted with ``outcome + OUTCOMES * column``; ``state[PLACE]`` is that of a hard number.
+    """
+    at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
+    indptr, keys, values, labels, weights, _ = columns
+    room_keys, room_values = np.empty(FEW + 8, np.uint64), np.empty(FEW + 8, np.float32)
+    text, features = address(text_bytes), (address(keys), address(values))
+    known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
+    described = (*kinds, np.int64(kinds[0].size))
+    indptr[row] = nnz
+    while at < size and result == DONE:
+        start = at
+        outcome, column, stop, label, weight = BLANK, 0, nnz, np.float32(0), np.float32(1)
+        if not _is_blank(text, at):
+            at, stop, label, weight, outcome, column = _row(
+                text, start, described, delimiter, room, features, nnz, domain, known
+            )
+        if outcome == UNDECIDED:
+            state[PLACE], at, result = at, start, NEEDS_EXACT
+            break
+        if outcome == EXAMPLE:
+            last, finite = ascending(keys, values, nnz, stop, room_keys, room_values)
+            state[MERGED] += finite and last < stop
+            stop, outcome = last, EXAMPLE if finite else SUM_RANGE
+        if outcome == EXAMPLE:
+            labels[row], weights[row] = label, weight
+            row, nnz = row + 1, stop
+            indptr[row] = nnz
+        elif outcome == BLANK:
+            state[BLANKS] += 1
+        else:
+            entry = bad[state[BAD]]
+            entry[0], entry[1], entry[2], entry[3] = start, at, outcome + OUTCOMES * column, state[LINES]
+            state[BAD] += 1
+            result = TABLE_FULL if state[BAD] == len(bad) else DONE
+        state[LINES] += 1
+        while byte(text, at) != _NEWLINE:
+            at += 1
+        at += 1
+    state[AT], state[ROWS], state[NNZ] = at, row, nnz
+    return result

@@ -1,0 +1,78 @@
+"""Formats of one example a line: the Python side of their parsers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.errors import BadLine, shown
+from thresher.data.labels import ONE, domain_of
+from thresher.data.sources import line_rows as rows
+from thresher.data.sources.blocks import LINES, Block
+from thresher.data.sources.lines import bad_table, gather, line_at, too_long
+from thresher.data.sources.numbers import exact_numbers
+from thresher.data.sources.parsed import Arenas, Parsed
+
+_OF_LABEL = (rows.LABEL, rows.LABEL_DOMAIN, rows.LABEL_RANGE, rows.LABEL_REPEATED)
+_NOT_FINITE = ("nan", "inf")
+
+
+class Wording(NamedTuple):
+    """How a format says what it expected."""
+
+    expected: Mapping[int, str]
+    """by the outcome of a bad line"""
+    after_listed: str
+    """what must follow a label where several are listed"""
+
+
+class LineParser:
+    """Parses blocks by a grammar into chunks with labels of `domain`, doing `on_error` about bad lines."""
+
+    def __init__(self, grammar: Any, wording: Wording, domain: str, on_error: str, arenas: Arenas) -> None:
+        self._grammar = grammar
+        self._domain = domain_of(domain)
+        self._expected = {**wording.expected, rows.LABEL_DOMAIN: self._domain.meaning}
+        if self._domain.kind != ONE:
+            self._expected[rows.AFTER_LABEL] = wording.after_listed
+            self._expected[rows.LABEL_COUNT] = f"{self._domain.outputs} labels with ',' between them"
+        self._on_error = on_error
+        self._arenas = arenas
+        self._bad = bad_table(on_error)
+
+    def parse(self, block: Block) -> Parsed:
+        """The examples of a block, in arrays of an arena."""
+        if block.kind != LINES:
+            return too_long(block, self._arenas, self._on_error)
+        text, size = block.text, block.size
+        most = size // 2 + 1
+        if self._domain.width:
+            most = int(np.count_nonzero(text[:size] == ord("\n"))) + 2
+        columns = self._arenas.columns(most, size + 16, self._domain.width)
+        domain = self._domain.code()
+        state = np.zeros(rows.COUNTERS, np.int64)
+        return gather(
+            lambda exact: rows.parse_lines(
+                self._grammar, text, size, columns, domain, state, self._bad, exact
+            ),
+            lambda _: exact_numbers(line_at(text, int(state[rows.AT])), int(state[rows.AT])),
+            lambda *entry: self._bad_line(text, *entry),
+            *(text, state, self._bad, columns, self._on_error),
+        )
+
+    def _bad_line(self, text: NDArray[np.uint8], start: int, at: int, outcome: int, line: int) -> BadLine:
+        raw = line_at(text, start)
+        words = raw[at - start :].split(None, 1)
+        token = words[0] if words and not raw[at - start : at - start + 1].isspace() else b""
+        if outcome in _OF_LABEL and self._domain.kind != ONE:
+            token = token.partition(b",")[0] or token
+        expected = self._expected[outcome]
+        if outcome == rows.AFTER_LABEL and token.startswith(b","):
+            expected = "one label (lists are for outputs labels:LO-HI and values:K)"
+        if token.lstrip(b"+-")[:3].lower().decode("latin-1") in _NOT_FINITE:
+            expected = expected.replace("a number", "a finite number")
+        found = shown(token) if token else ("a blank" if raw[at - start :].strip() else "the end of the line")
+        return BadLine("", line + 1, at - start + 1, expected, found, raw)

@@ -1,0 +1,102 @@
+"""What the compiled readers of tables share: kinds of columns, outcomes, numbers and labels of a row."""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from thresher.data import table
+from thresher.data.errors import DataError
+from thresher.data.hashing import hash_bytes, seed_of
+from thresher.data.labels import ONE, Domain, domain_of
+from thresher.data.layout import Layout
+from thresher.data.table import kinds_in
+
+SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, LIST = 0, 1, 2, 3, 4, 5
+_CODES = {
+    table.IGNORE: SKIP,
+    table.ABSENT: SKIP,
+    table.NUMERIC: NUMERIC,
+    table.CATEGORICAL: CATEGORICAL,
+    table.LABEL: LABEL,
+    table.WEIGHT: WEIGHT,
+    table.LIST: LIST,
+}
+
+# What came of a row beside an example: nothing, or the reason it is bad.
+EXAMPLE, BLANK, UNDECIDED = 0, 1, 2
+NUMBER, NUMBER_RANGE, NO_LABEL, LABEL_NUMBER, LABEL_DOMAIN = 3, 4, 5, 6, 7
+NO_WEIGHT, WEIGHT_NUMBER, TOO_FEW, TOO_MANY, UNCLOSED, AFTER_QUOTE, SUM_RANGE = 8, 9, 10, 11, 12, 13, 14
+OUTCOMES = 16
+"""A bad row is noted as ``outcome + OUTCOMES * column``."""
+
+
+class Kinds(NamedTuple):
+    """How the columns of a file are read, in their order there: (columns,) each."""
+
+    names: list[str]
+    what: list[str]
+    """what each is, in the words of `table`"""
+
+    codes: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    """of a numeric column: the hash of its name"""
+    seeds: NDArray[np.uint64]
+    """of the values of the others"""
+
+    @property
+    def compiled(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
+        """What compiled code needs of it."""
+        return self.codes, self.keys, self.seeds
+
+
+def kinds_of(layout: Layout, names: list[str], file: str) -> Kinds:
+    """How the columns of `file` are read; `DataError` where they are not those of the settled layout."""
+    kinds = kinds_in(layout, names, file)
+    return Kinds(
+        names,
+        kinds,
+        np.array([_CODES[kind] for kind in kinds], np.int64),
+        np.array([hash_bytes(name.encode(), layout.seed) for name in names], np.uint64),
+        np.array([seed_of(name, layout.seed) for name in names], np.uint64),
+    )
+
+
+def one_label(name: str) -> Domain:
+    """The domain of a name; `DataError` where it wants several labels a row."""
+    domain = domain_of(name)
+    if domain.kind != ONE:
+        raise DataError("a table has one label a row: use classes, or svmlight text for several outputs")
+    return domain
+
+
+def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
+    """What a row should have held, in words."""
+    return {
+        NUMBER: f"a finite number in column '{name}'",
+        NUMBER_RANGE: f"a number that is finite in float32 in column '{name}'",
+        NO_LABEL: f"a label in column '{name}'",
+        LABEL_NUMBER: f"a number as label in column '{name}'",
+        LABEL_DOMAIN: f"{domain.meaning} in column '{name}'",
+        NO_WEIGHT: f"an importance weight in column '{name}'",
+        WEIGHT_NUMBER: f"an importance weight that is finite and not negative in column '{name}'",
+        TOO_FEW: f"{columns} columns",
+        TOO_MANY: f"{columns} columns",
+        UNCLOSED: f"a quote that ends column '{name}' on its line",
+        AFTER_QUOTE: f"a delimiter after the quoted column '{name}'",
+        SUM_RANGE: "values of equal keys with a sum finite in float32",
+    }[outcome]
+
+
+@register_jitable
+def check_label(label, domain):
+    """The outcome of a label that is a number."""
+    low, high, whole, _, _ = domain
+    fits = low <= label <= high and (not whole or label == np.floor(label))
+    return EXAMPLE if fits else LABEL_DOMAIN

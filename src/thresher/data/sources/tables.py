@@ -1,0 +1,232 @@
+"""Parquet files, Arrow IPC files and streams as sources.
+
+Chunks are batches of at most `BATCH` rows: they end where a row group or a record batch does. A `Place`
+counts rows, as offset and as line.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from thresher.data.chunk import Place
+from thresher.data.errors import DataError
+from thresher.data.layout import Layout
+from thresher.data.sources.batches import BatchParser, TableBlock, check_types, guess
+from thresher.data.sources.parsed import Arenas
+from thresher.data.sources.streams import Passing, RawFile, named, passes_by
+from thresher.data.sources.table_rows import Kinds, kinds_of
+from thresher.data.sources.text import TextSource, Watch
+from thresher.data.table import ABSENT, IGNORE, settle
+
+BATCH, CELLS = 1 << 16, 1 << 19
+"""Most rows of a chunk, and most cells unless one row has more."""
+_MAGIC = b"ARROW1"
+
+Rows = Iterator[tuple[int, Any, float | None]]
+"""The row behind a record batch, the batch, and how much of the file was read by then (0 to 1), if known."""
+
+
+def settled(layout: Layout, schema: Any, name: str, unlabelled: bool) -> tuple[Layout, Kinds]:
+    """The layout settled by a schema if it is not yet, how its columns are read."""
+    if not layout.columns:
+        guesses = [guess(field) for field in schema]
+        layout = settle(layout, schema.names, guesses, name)
+        for field, kind in zip(schema, layout.kinds, strict=True):
+            if not kind:
+                raise DataError(
+                    f"{name}: column '{field.name}' is of {field.type}: say --categorical or --ignore"
+                )
+    used = layout.unlabelled() if unlabelled else layout
+    check_types(used, schema, name)
+    return layout, kinds_of(used, schema.names, name)
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """Makes the parsers of files that are tables."""
+
+    files: list[Kinds]
+    """how the columns of each are read"""
+
+    def __call__(self, layout: Layout, domain: str, on_error: str, arenas: Arenas) -> BatchParser:
+        """A parser for one thread."""
+        return BatchParser(self.files, layout, domain, on_error, arenas)
+
+
+def opened(
+    names: list[str], layout: Layout, passing: Passing, unlabelled: bool
+) -> tuple[Layout, TableFormat]:
+    """The settled layout of files, and what makes their parsers. `DataError`."""
+    files = list[Kinds]()
+    for name in names:
+        with read_from(name):
+            schema = _KINDS[layout.format].schema(name, passing)
+        layout, kinds = settled(layout, schema, name, unlabelled)
+        files.append(kinds)
+    return layout, TableFormat(files)
+
+
+@contextmanager
+def read_from(name: str) -> Iterator[None]:
+    """Turn what goes wrong in reading into a `DataError` that names the file."""
+    with named(name):
+        try:
+            yield
+        except pa.ArrowNotImplementedError as error:
+            raise ValueError(str(error)) from error
+
+
+def most_rows(needed: list[str]) -> int:
+    """Rows of a batch of so many columns."""
+    return max(1, min(BATCH, CELLS // max(1, len(needed))))
+
+
+def cut(batches: Iterable[tuple[Any, float | None]], needed: list[str], start: int) -> Rows:
+    """Batches of any length in pieces, from the one on that holds row `start`."""
+    first, most = 0, most_rows(needed)
+    for batch, part in batches:
+        batch, rows = batch.select(needed), batch.num_rows
+        for lo in range(0, rows, most):
+            piece = batch.slice(lo, most)
+            if first + lo + piece.num_rows > start:
+                last = lo + piece.num_rows == rows
+                yield first + lo + piece.num_rows, piece, part if last else None
+        first += rows
+
+
+class _Parquet:
+    """Parquet files: row groups, of the columns that are needed."""
+
+    @staticmethod
+    def schema(name: str, _: Passing) -> Any:
+        if passes_by(name):
+            raise DataError(
+                "a Parquet file cannot be read from standard input or a pipe: it is read from its end"
+            )
+        return pq.read_schema(name)
+
+    @staticmethod
+    def rows(name: str, needed: list[str], start: int, *_: Any) -> Rows:
+        with pq.ParquetFile(name) as file:
+            groups, first = file.metadata, 0
+            for g in range(groups.num_row_groups):
+                count = groups.row_group(g).num_rows
+                if first + count > start:
+                    at = first
+                    for batch in file.iter_batches(most_rows(needed), [g], needed):
+                        at += batch.num_rows
+                        yield at, batch, at / groups.num_rows
+                first += count
+
+
+class _Arrow:
+    """Arrow IPC files, mapped into memory, and streams."""
+
+    @staticmethod
+    def schema(name: str, passing: Passing) -> Any:
+        if _is_file(name):
+            with pa.memory_map(name) as mapped:
+                return pa.ipc.open_file(mapped).schema
+        once, seen = passes_by(name), list[bytes]()
+        raw = RawFile(name, (lambda view: seen.append(bytes(view))) if once else None)
+        schema = pa.ipc.open_stream(io.BufferedReader(raw)).schema
+        if once:
+            passing[name] = (raw.release(), b"".join(seen))
+        raw.close()
+        return schema
+
+    @staticmethod
+    def rows(name: str, needed: list[str], start: int, passing: Passing, watch: Any) -> Rows:
+        return cut(_Arrow._batches(name, passing, watch), needed, start)
+
+    @staticmethod
+    def _batches(name: str, passing: Passing, watch: Any) -> Iterator[tuple[Any, float | None]]:
+        if _is_file(name):
+            with pa.memory_map(name) as mapped:
+                reader = pa.ipc.open_file(mapped)
+                for k in range(reader.num_record_batches):
+                    yield reader.get_batch(k), (k + 1) / reader.num_record_batches
+            return
+        raw = RawFile(name, watch, passing.get(name))
+        try:
+            with pa.ipc.open_stream(io.BufferedReader(raw)) as reader:
+                size = None if passes_by(name) else os.path.getsize(name)
+                for batch in reader:
+                    yield batch, raw.position / size if size else None
+                raw.read()
+        finally:
+            raw.close()
+
+
+def _is_file(name: str) -> bool:
+    if passes_by(name):
+        return False
+    with open(name, "rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
+_KINDS: dict[str, Any] = {"parquet": _Parquet, "arrow": _Arrow}
+
+
+class BatchReader:
+    """The batches of files, one after the other. Not for use by two threads at once."""
+
+    def __init__(
+        self,
+        names: list[str],
+        kind: Any,
+        files: list[Kinds],
+        start: Place | None,
+        passing: Passing,
+        watch: Watch | None,
+    ) -> None:
+        """`kind` has ``rows(name, needed columns, first row, passing, watch)`` of a file."""
+        self._names, self._kind, self._files = names, kind, files
+        self._start, self._passing, self._watch = start or Place(0, 0, 0), passing, watch
+        self._blocks = self._all()
+
+    def fill(self, _: Any) -> TableBlock | None:
+        """The next batch; None after the last. `DataError` if a file is bad."""
+        return next(self._blocks, None)
+
+    def close(self) -> None:
+        """Give the open file back; `fill` must not be running."""
+        self._blocks.close()
+
+    def _all(self) -> Generator[TableBlock, None, None]:
+        done = 0
+        for k, name in enumerate(self._names):
+            size = os.path.getsize(name) if os.path.isfile(name) else 0
+            position, needed = done, _needed(self._files[k])
+            if k >= self._start.file:
+                start = self._start.offset if k == self._start.file else 0
+                watch = self._watch(k) if self._watch else None
+                with read_from(name):
+                    for end, batch, part in self._kind.rows(name, needed, start, self._passing, watch):
+                        position = position if part is None else done + round(size * part)
+                        if end - batch.num_rows >= start and batch.num_rows:
+                            yield TableBlock(batch, k, end - batch.num_rows, end, position)
+            done += size
+
+
+class TableSource(TextSource):
+    """Files that are tables, as a `Source`; made by `open_source`."""
+
+    def _in_order(self) -> bool:
+        return self.layout.format == "arrow" and not any(_is_file(name) for name in self.names)
+
+    def _blocks(self, start: Place | None, watch: Watch | None) -> BatchReader:
+        kind, files = _KINDS[self.layout.format], self._format.files
+        return BatchReader(self.names, kind, files, start, self._passing or {}, watch)
+
+
+def _needed(kinds: Kinds) -> list[str]:
+    return [name for name, what in zip(kinds.names, kinds.what, strict=True) if what not in (IGNORE, ABSENT)]

@@ -1,0 +1,99 @@
+"""Tables: which column is what, settled once and kept in the layout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from thresher.data.errors import DataError
+from thresher.data.layout import Layout
+
+IGNORE, NUMERIC, CATEGORICAL, LIST, LABEL, WEIGHT, ABSENT = (
+    *("ignore", "numeric", "categorical", "list", "label", "weight", "absent"),
+)
+"""What a column is. An absent one is not read and need not be there."""
+_SHOWN = 12
+
+
+def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: str) -> Layout:
+    """The layout with the kind of each of the columns `names`: as said, else as guessed.
+
+    `DataError` for names that stand twice or are said twice, and where no column is the label.
+    """
+    twice = [name for k, name in enumerate(names) if name in names[:k]]
+    if twice:
+        raise DataError(f"{file}: two columns are called '{twice[0]}'")
+    kinds = dict(zip(names, guesses, strict=True))
+    said: dict[str, str] = {}
+    if not layout.label and "label" not in kinds:
+        raise DataError(f"{file}: say which column is the label (--label COL); there are: {_listed(names)}")
+    for kind, wanted in (
+        (LABEL, [layout.label or "label"]),
+        (WEIGHT, [layout.weight] if layout.weight else []),
+        (NUMERIC, layout.numeric),
+        (CATEGORICAL, layout.categorical),
+        (IGNORE, layout.ignore),
+    ):
+        for pattern in wanted:
+            found = _matching(pattern, names)
+            if not found:
+                raise DataError(f"{file}: no column is called '{pattern}'; there are: {_listed(names)}")
+            _say(said, kind, found, pattern in found or len(found) == 1, file)
+    kinds |= said
+    for kind in (LABEL, WEIGHT):
+        if sum(given == kind for given in kinds.values()) > 1:
+            raise DataError(f"{file}: one column is the {kind}, not several")
+    return replace(
+        layout,
+        label="",
+        weight="",
+        numeric=(),
+        categorical=(),
+        columns=tuple(names),
+        kinds=tuple(kinds[name] for name in names),
+    )
+
+
+def _say(said: dict[str, str], kind: str, names: Iterable[str], alone: bool, file: str) -> None:
+    """Note what was said of columns; a pattern or range leaves the label and the weight alone."""
+    for name in names:
+        before = said.get(name)
+        if before in (LABEL, WEIGHT) and not alone:
+            continue
+        if before not in (None, kind):
+            raise DataError(f"{file}: column '{name}' is said to be {before} and {kind}")
+        said[name] = kind
+
+
+def _matching(pattern: str, names: Sequence[str]) -> list[str]:
+    """The columns that a name, a position from 1 on, a range of positions or a pattern means."""
+    if pattern in names:
+        return [pattern]
+    if found := re.fullmatch(r"(\d+)(?:-(\d+))?", pattern):
+        first, last = int(found[1]), int(found[2] or found[1])
+        return list(names[first - 1 : last]) if 1 <= first <= last <= len(names) else []
+    return [name for name in names if fnmatchcase(name, pattern)]
+
+
+def kinds_in(layout: Layout, names: Sequence[str], file: str) -> list[str]:
+    """The kind of each column of a file, which must have those of the settled `layout`; else `DataError`."""
+    known = dict(zip(layout.columns, layout.kinds, strict=True))
+    twice = [name for k, name in enumerate(names) if name in names[:k]]
+    if twice:
+        raise DataError(f"{file}: two columns are called '{twice[0]}'")
+    for name, kind in known.items():
+        if name not in names and kind not in (IGNORE, ABSENT):
+            raise DataError(
+                f"{file}: no column '{name}', {kind} in the data before; there are: {_listed(names)}"
+            )
+    for name in names:
+        if name not in known and not any(fnmatchcase(name, pattern) for pattern in layout.ignore):
+            raise DataError(f"{file}: column '{name}' was not in the data before (--ignore passes it over)")
+    return [known.get(name, IGNORE) for name in names]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

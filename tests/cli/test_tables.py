@@ -1,0 +1,71 @@
+"""Tables on the command line, as a user has them."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import Thresher
+from thresher.cli.errors import UsageError
+from thresher.cli.options import Table
+from thresher.data import DataError, open_source
+
+
+def clicks(count: int, seed: int = 0) -> bytes:
+    """A click log without header: label, 2 counts, 3 categories, some of them missing."""
+    random, lines = np.random.default_rng(seed), []
+    for _ in range(count):
+        cells = [str(int(random.random() < 0.3)), *(str(random.integers(0, 9)) for _ in range(2))]
+        cells += [f"{random.integers(0, 50) * 7919:08x}" for _ in range(3)]
+        lines.append("\t".join("" if k and random.random() < 0.2 else cell for k, cell in enumerate(cells)))
+    return "\n".join(lines).encode() + b"\n"
+
+
+def test_a_log_without_header(thresher: Thresher, folder: Path) -> None:
+    (folder / "log.txt.gz").write_bytes(gzip.compress(clicks(500)))
+    (folder / "new.txt").write_bytes(clicks(50, 1))
+    train = "train log.txt.gz --format tsv --no-header --label 1 --categorical 4-6 -m m -q --json"
+    ran = thresher(train)
+    assert ran.status == 0, ran.err
+    assert ran.json["examples"] == 500
+    assert ran.json["features_seen"] == 2 + 150
+    assert thresher("evaluate m new.txt --json").json["examples"] == 50
+    whole = thresher("predict m new.txt").out
+    assert len(whole.splitlines()) == 50
+    bare = [line.partition(b"\t")[2] for line in (folder / "new.txt").read_bytes().splitlines()]
+    (folder / "bare.txt").write_bytes(b"\n".join(bare))
+    assert thresher("predict m bare.txt").out == whole
+    ran = thresher("evaluate m bare.txt")
+    assert ran.status == 1
+    assert "bare.txt: 5 columns, where the data before had 6" in ran.err
+
+
+def test_what_is_wrong_is_said_in_a_line(thresher: Thresher, folder: Path) -> None:
+    (folder / "a.csv").write_text("y,x\n1,2\n0,3\n")
+    ran = thresher("train a.csv -m m")
+    assert (ran.status, ran.err) == (
+        1,
+        "thresher: a.csv: say which column is the label (--label COL); there are: y, x\n",
+    )
+    ran = thresher("train train.svm -m m --label y")
+    assert ran.status == 1
+    assert ran.err == "thresher: svmlight has no columns: --label is for csv, tsv, jsonl, parquet and arrow\n"
+    (folder / "b.csv").write_text("y,x\n1,2\n0,3 4\n")
+    ran = thresher("train b.csv -m m --label y --numeric x -q")
+    assert ran.err == "thresher: b.csv:3:3: expected a finite number in column 'x', found '3 4'\n"
+    ran = thresher("train b.csv -m m --label y --numeric x -q --on-error skip --json")
+    assert (ran.json["examples"], ran.json["skipped"]) == (1, 1)
+    ran = thresher("train b.csv -m m --label y --numeric x --ignore y -q")
+    assert ran.err == "thresher: b.csv: column 'y' is said to be label and ignore\n"
+
+
+def test_what_is_said_beside_resume_must_be_the_same(folder: Path) -> None:
+    (folder / "a.csv").write_text("y,x,z\n1,2,3\n0,3,4\n")
+    said = Table(label="y", categorical="x")
+    trained = open_source("a.csv", layout=said.layout(None)).layout
+    assert said.layout(trained) == Table().layout(trained) == trained
+    assert Table(label="1", numeric="z").layout(trained) == trained
+    for other in (Table(categorical="z"), Table(ignore="x"), Table(label="x"), Table(label="y", weight="z")):
+        with pytest.raises((UsageError, DataError)):
+            other.layout(trained)

@@ -1,0 +1,175 @@
+"""Tables in every format: the same chunks, whoever reads them and how; nothing lost."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.data.reference import Row, bits, read_all, rows_of, same
+from tests.data.tables import WRITERS, Bad, meaning, write_csv
+from thresher.data import Chunk, DataError, Place, Report, open_source
+from thresher.data.layout import Layout
+from thresher.data.sources import tables as tables_module
+
+quick = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+KINDS = {
+    "label": "label",
+    "w": "weight",
+    "x": "numeric",
+    "y": "numeric",
+    "city": "categorical",
+    "id": "categorical",
+}
+LAYOUT = Layout("", weight="w", numeric=("x", "y"), categorical=("id",))
+
+FORMATS = pytest.mark.parametrize("name", WRITERS)
+
+texts = st.text(
+    st.characters(codec="utf-8", exclude_characters="\n\r\t\0", exclude_categories=["Cs"]), max_size=12
+)
+numbers = st.floats(-1e6, 1e6, width=32).map(lambda x: float(str(np.float32(x))))
+cells = st.fixed_dictionaries(
+    {
+        "label": st.sampled_from([-1, 0, 1]),
+        "w": st.sampled_from([0.5, 1.0, 2.0]),
+        "x": st.none() | numbers,
+        "y": st.none() | st.integers(-(2**40), 2**40),
+        "city": st.none() | texts,
+        "id": st.none() | st.integers(-(2**62), 2**62),
+    }
+)
+
+
+def some_rows(count: int, seed: int = 0) -> list[dict[str, Any]]:
+    random = np.random.default_rng(seed)
+    return [
+        {
+            "label": int(random.choice([-1, 1])),
+            "w": float(random.choice([0.5, 1.0, 3.0])),
+            "x": None if random.random() < 0.2 else float(f"{random.normal():.5g}"),
+            "y": None if random.random() < 0.2 else int(random.integers(-4, 5)),
+            "city": str(random.choice(["Ulm", "Köln", "a b", "Bad 'X', am Y", ""])) or None,
+            "id": int(random.integers(0, 50)),
+        }
+        for _ in range(count)
+    ]
+
+
+def expected(rows: list[dict[str, Any]]) -> list[Any]:
+    found = [meaning(row, KINDS) for row in rows]
+    return bits([row for row in found if isinstance(row, Row)])
+
+
+@FORMATS
+@quick
+@given(rows=st.lists(cells, min_size=1, max_size=12))
+def test_every_format_means_the_same(tmp_path: Path, name: str, rows: list[dict[str, Any]]) -> None:
+    rows = [*some_rows(1), *({column: row[column] for column in KINDS} for row in rows)]
+    path = tmp_path / name
+    WRITERS[name](rows, path)
+    assert rows_of(read_all(path, layout=LAYOUT)) == expected(rows)
+
+
+@quick
+@given(
+    rows=st.lists(st.lists(texts, min_size=3, max_size=3), min_size=1, max_size=8), quote=st.integers(0, 2)
+)
+def test_quoted_cells(tmp_path: Path, rows: list[list[str]], quote: int) -> None:
+    table = [{"label": 1, **dict(zip("abc", row, strict=True))} for row in rows]
+    write_csv(table, tmp_path / "q.csv", quoting=[0, 1, 2][quote])
+    chunk = read_all(tmp_path / "q.csv", layout=Layout("csv", categorical=("a", "b", "c")))
+    kinds = {"label": "label", "a": "categorical", "b": "categorical", "c": "categorical"}
+    assert rows_of(chunk) == bits([row for one in table if isinstance(row := meaning(one, kinds), Row)])
+
+
+@FORMATS
+def test_threads_and_passes_change_nothing(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables_module, "BATCH", 37)
+    WRITERS[name](some_rows(700), tmp_path / name)
+
+    def listed(threads: int) -> list[Chunk]:
+        source = open_source(tmp_path / name, layout=LAYOUT, threads=threads, block_bytes=900)
+        first = [chunk.at(chunk.place, chunk.after) for chunk in source.chunks()]
+        kept = [(rows_of(chunk), chunk.place, chunk.after) for chunk in first]
+        assert [(rows_of(chunk), chunk.place, chunk.after) for chunk in source.chunks()] == kept
+        assert source.position_bytes == source.total_bytes == os.path.getsize(tmp_path / name)
+        return first
+
+    plain = listed(1)
+    assert len(plain) > 10
+    for threads in (2, 5):
+        assert all(same(a, b) for a, b in zip(plain, listed(threads), strict=True))
+    assert [row for chunk in plain for row in rows_of(chunk)] == expected(some_rows(700))
+
+
+def with_bad(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    bad: dict[int, dict[str, Any]] = {
+        3: {"label": None},
+        20: {"w": -1.0},
+        21: {"label": 7},
+        40: {"x": 1e39},
+        41: {"w": None},
+    }
+    return [row | bad.get(k, {}) for k, row in enumerate(rows)]
+
+
+@FORMATS
+def test_bad_rows_are_told_and_the_others_learned(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables_module, "BATCH", 16)
+    rows = with_bad(some_rows(60))
+    WRITERS[name](rows, tmp_path / name)
+    source = open_source(
+        tmp_path / name, layout=LAYOUT, on_error=f"quarantine={tmp_path / 'bad'}", block_bytes=500
+    )
+    found = [row for chunk in source.chunks() for row in rows_of(chunk)]
+    wrong = [(k, one.column) for k, row in enumerate(rows) if isinstance(one := meaning(row, KINDS), Bad)]
+    assert [k for k, _ in wrong] == [3, 20, 21, 40, 41]
+    assert found == expected(rows)
+    head = name.endswith((".csv", ".tsv"))
+    report = source.report
+    assert (report.lines, report.examples, report.skipped, report.blank) == (60 + head, 55, 5, int(head))
+    assert [one.line for one in report.first_bad] == [k + 1 + head for k, _ in wrong]
+    for told, (_, column) in zip(report.first_bad, wrong, strict=True):
+        assert f"in column '{column}'" in str(told)
+        assert str(tmp_path / name) in str(told)
+    assert (tmp_path / "bad").read_bytes().count(b"\n") == 5
+    assert (tmp_path / "bad").read_bytes() == b"".join(
+        one.raw.removesuffix(b"\n") + b"\n" for one in report.first_bad
+    )
+    with pytest.raises(DataError, match="a label in column 'label'"):
+        list(open_source(tmp_path / name, layout=LAYOUT).chunks())
+
+
+@FORMATS
+def test_any_chunk_can_be_gone_on_from(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables_module, "BATCH", 29)
+    names = []
+    for k in range(2):
+        WRITERS[name](with_bad(some_rows(200, k)), tmp_path / f"{k}{name}")
+        names.append(tmp_path / f"{k}{name}")
+
+    def opened() -> Any:
+        return open_source(names, layout=LAYOUT, on_error="skip", block_bytes=900, threads=2)
+
+    source = opened()
+    seen = [(chunk.at(chunk.place, chunk.after), source.report.as_dict()) for chunk in source.chunks()]
+    for k in range(0, len(seen), 3):
+        again = opened()
+        again.report = Report.from_dict(seen[k][1])
+        rest = list(again.chunks(seen[k][0].after))
+        assert len(rest) == len(seen) - k - 1
+        assert all(same(a, b[0]) for a, b in zip(rest, seen[k + 1 :], strict=True))
+        assert again.report.as_dict() == seen[-1][1]
+        assert same(next(opened().chunks(seen[k][0].place)), seen[k][0])
+    assert source.fingerprint() == opened().fingerprint()
+    assert isinstance(seen[0][0].place, Place)
