@@ -20,7 +20,8 @@ class Report:
     """Counts of what a source has yielded so far in this pass.
 
     Every line is an example, blank or skipped: ``lines = examples + blank + skipped``. `merged`
-    counts examples whose ids were repeated or out of order. `first_bad` are the first ten.
+    counts examples whose features were repeated, or whose ids were out of order. `first_bad` are the first
+    ten.
     """
 
     lines: int = 0

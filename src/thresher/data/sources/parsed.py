@@ -26,7 +26,7 @@ class Tally(NamedTuple):
     """lines with nothing on them but blanks or a comment"""
     skipped: int = 0
     merged: int = 0
-    """examples whose keys were repeated or out of order"""
+    """examples whose features were repeated, or (where order is worth a word) out of order"""
 
 
 class Parsed(NamedTuple):

@@ -1,0 +1,43 @@
+"""The commands on the pages of formats print what the pages say."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = ("svmlight", "vw")
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def session(text: str) -> list[tuple[str, str]]:
+    """Commands and what they print."""
+    steps: list[tuple[str, str]] = []
+    for line in text.splitlines(keepends=True):
+        if line.startswith("$ "):
+            steps.append((line[2:], ""))
+        elif line.startswith("> "):
+            steps[-1] = (steps[-1][0] + line[2:], "")
+        else:
+            steps[-1] = (steps[-1][0], steps[-1][1] + line)
+    return steps
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "thresher").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m thresher "$@"\n')
+    (tmp_path / "thresher").chmod(0o755)
+    known = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
+    blocks = BLOCK.findall((ROOT / f"docs/formats/{page}.md").read_text(encoding="utf-8"))
+    steps = [step for block in blocks for step in session(block)]
+    assert len(steps) > 3
+    for command, wanted in steps:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, env=os.environ | known, capture_output=True, text=True
+        )
+        heard = [line for line in done.stderr.splitlines(keepends=True) if not line.startswith("compiling")]
+        assert done.stdout + "".join(heard) == wanted, command
