@@ -84,7 +84,7 @@ def test_columns_are_guessed_said_and_missed(tmp_path: Path, name: str) -> None:
     said = Layout("", label="2", categorical=("5-6",), ignore=("l*", "?"))
     kinds = open_source(tmp_path / name, layout=said, domain="real").layout.kinds
     assert kinds == ("ignore", "label", "ignore", "ignore", "categorical", "categorical")
-    for wrong in (Layout("", label="z"), Layout("", numeric=("7",)), Layout("", ignore=("z*",))):
+    for wrong in (Layout("", label="z"), Layout("", numeric=("7",)), Layout("", ignore=("z",))):
         with pytest.raises(DataError, match=r"no column is called '.*'; there are: label, w, x, y, city, id"):
             open_source(tmp_path / name, layout=wrong)
 
@@ -168,6 +168,8 @@ def test_lists_dictionaries_bools_and_bytes(tmp_path: Path) -> None:
     assert rows_of(read_all(tmp_path / "d.jsonl")) == rows_meant(rows, **kinds)
     with pytest.raises(DataError, match="column 's' is of struct<a: int64>: say --categorical or --ignore"):
         table_source(pa.table({"label": [1], "s": [{"a": 1}]}))
+    with pytest.raises(DataError, match="column 's' is categorical, but its type here is struct<a: int64>"):
+        table_source(pa.table({"label": [1], "s": [{"a": 1}]}), layout=Layout(categorical=("s",)))
 
 
 def test_few_values_of_a_dictionary_and_many(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ IGNORE, NUMERIC, CATEGORICAL, LIST, LABEL, WEIGHT, ABSENT = (
 )
 """What a column is. An absent one is not read and need not be there."""
 _SHOWN = 12
+_WILD = re.compile(r"[*?\[]")
 
 
 def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: str) -> Layout:
@@ -38,7 +39,7 @@ def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: s
     ):
         for pattern in wanted:
             found = _matching(pattern, names)
-            if not found:
+            if not found and not (kind == IGNORE and _WILD.search(pattern)):
                 raise DataError(f"{file}: no column is called '{pattern}'; there are: {_listed(names)}")
             _say(said, kind, found, pattern in found or len(found) == 1, file)
     kinds |= said

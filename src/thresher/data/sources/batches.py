@@ -37,7 +37,10 @@ def guess(column: Any) -> str:
         return NUMERIC
     if types.is_boolean(kind) or types.is_dictionary(kind) or _is_text(kind) or types.is_null(kind):
         return CATEGORICAL
-    return LIST if _is_list(kind) and (_is_text(kind.value_type) or types.is_integer(kind.value_type)) else ""
+    if not _is_list(kind):
+        return ""
+    inner = kind.value_type
+    return LIST if _is_text(inner) or types.is_integer(inner) or types.is_null(inner) else ""
 
 
 def _is_text(kind: Any) -> bool:
@@ -64,9 +67,18 @@ def check_types(layout: Layout, schema: Any, file: str) -> None:
         found = schema.field(name)
         like = guess(found)
         is_number = like == NUMERIC or pa.types.is_boolean(found.type) or pa.types.is_null(found.type)
-        fits = is_number if kind in _NUMBERS else like == LIST if kind == LIST else like != LIST
+        fits = is_number if kind in _NUMBERS else like == LIST if kind == LIST else _is_written(found.type)
         if not fits:
             raise DataError(f"{file}: column '{name}' is {kind}, but its type here is {found.type}")
+
+
+def _is_written(kind: Any) -> bool:
+    """Whether values of a type can be written as text."""
+    try:
+        _cast(pa.array([], kind), pa.large_string())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return False
+    return True
 
 
 class TableBlock(NamedTuple):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.json as pj
+from numpy.typing import NDArray
 
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.layout import Layout
@@ -30,7 +31,7 @@ from thresher.data.sources.table_rows import Kinds
 from thresher.data.sources.tables import settled
 from thresher.data.table import ABSENT, IGNORE, LABEL, LIST, NUMERIC, WEIGHT
 
-_NEWLINE = ord("\n")
+_NEWLINE, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
 _TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), dict: pa.struct([])}
 
 
@@ -69,7 +70,7 @@ def _field(kinds: Kinds, field: Any) -> Any:
     what, kind = kinds.what[kinds.names.index(field.name)], field.type
     if what in (NUMERIC, LABEL, WEIGHT):
         kind = kind if pa.types.is_boolean(kind) else pa.float64()
-    elif pa.types.is_null(kind):
+    elif pa.types.is_null(kind) or kind == pa.list_(pa.null()):
         kind = pa.list_(pa.string()) if what == LIST else pa.string()
     return pa.field(field.name, kind)
 
@@ -136,6 +137,9 @@ class JsonlParser(BatchParser):
     def _quick(self, block: Block) -> Any:
         """The block as a record batch with a row a line; None where that cannot be had."""
         text, schema = block.text[: block.size], self._schemas[block.file]
+        rows = _whole_lines(text)
+        if not rows:
+            return None
         options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
         reading = pj.ReadOptions(use_threads=False, block_size=block.size + 1)
         try:
@@ -143,8 +147,7 @@ class JsonlParser(BatchParser):
             table = pj.read_json(pa.BufferReader(pa.py_buffer(text)), reading, options)
         except ValueError:
             return None
-        names = table.schema.names
-        if table.num_rows != np.count_nonzero(text == _NEWLINE) or not all(n in self._known for n in names):
+        if table.num_rows != rows or not all(name in self._known for name in table.schema.names):
             return None
         found = table.select(schema.names).combine_chunks().to_batches()
         return found[0] if found else None
@@ -195,6 +198,17 @@ class JsonlParser(BatchParser):
                 found = shown(json.dumps(value).encode())
                 return BadLine("", 0, 1, f"{kind} in column '{name}'", found, line)
         return {field.name: _as(read.get(field.name), field.type) for field in schema}
+
+
+def _whole_lines(text: NDArray[np.uint8]) -> int:
+    """How many lines there are, if each begins with ``{`` and ends with ``}``, else 0.
+
+    Then no object goes on in another line: what may follow a ``}`` inside of one is a comma or a bracket.
+    """
+    ends = np.flatnonzero(text == _NEWLINE)
+    first, last = text[np.append(0, ends[:-1] + 1)], text[ends - 1]
+    last = np.where(last == _RETURN, text[np.maximum(ends - 2, 0)], last)
+    return len(ends) if (first == _OPEN).all() and (last == _CLOSE).all() else 0
 
 
 def _fits(value: Any, kind: Any) -> bool:

@@ -1,0 +1,64 @@
+"""JSON lines: what a line means does not depend on those around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.data.reference import rows_of
+from thresher.data import DataError, open_source
+from thresher.data.layout import Layout
+
+HEAD = '{"label": 1, "x": 1.5, "c": "a", "k": 3, "b": true, "t": ["u"], "o": {"p": 1}}\n'
+LAYOUT = Layout("", categorical=("k",), ignore=("o", "z*"))
+VALUES = (
+    *("1", "-1", "0", "2.5", "1.0", "1e400", "-0", "123456789012345678901234567890", "9223372036854775807"),
+    *("null", "true", '"a"', '""', '"\\u00e9"', '"\\ud800"', '"\\u0000"', '"2020-01-01"', '["u", "v"]', "[]"),
+    *("[1]", "[null]", "{}", '{"p": [1]}', "nan", "NaN", "01", "1.", "'a'", '"a', "[", "[[]]", '"\\x"'),
+    *("Infinity", "1e-400", '"\t"'),
+)
+ODD = ("", "  ", "5", "{}", '{"label": 1} {"label": 1}', '{"label": 1,}', "\ufeff{}", '{"label": 0}\r')
+names = st.sampled_from(["label", "x", "c", "k", "b", "t", "o", "zz", "new"])
+fields = st.lists(st.tuples(names, st.sampled_from(VALUES)), max_size=5)
+usual = fields.map(lambda pairs: ", ".join(f'"{name}": {value}' for name, value in pairs if name != "label"))
+lines = st.one_of(
+    usual.map(lambda text: f'{{"label": 1{", " + text if text else ""}}}'),
+    fields.map(lambda pairs: "{" + ", ".join(f'"{name}": {value}' for name, value in pairs) + "}"),
+    st.sampled_from(
+        ["", "  ", "5", "{}", '{"label": 1} {"label": 1}', '{"label": 1,}', "\ufeff{}", '{"label": 0}\r']
+    ),
+)
+
+
+def read(path: Path, block: int) -> object:
+    """Rows, numbers of bad lines, blank ones; or why the file is refused."""
+    try:
+        source = open_source(path, layout=LAYOUT, on_error="skip", block_bytes=block, threads=1)
+    except DataError as error:
+        return str(error)
+    rows = [row for chunk in source.chunks() for row in rows_of(chunk)]
+    return rows, [one.line for one in source.report.first_bad], source.report.blank
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(lines, max_size=6))
+def test_a_line_means_what_it_means_alone(tmp_path: Path, body: list[str]) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_text(HEAD + "\n".join(body), encoding="utf-8", newline="")
+    assert read(path, 1 << 20) == read(path, 1)
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_bytes(b'{"label": 1, "c": "a"}\n{"label": 1, "c": "\xff"}\n{"label": 0}\n')
+    source = open_source(tmp_path / "d.jsonl", on_error="skip")
+    assert [len(chunk) for chunk in source.chunks()] == [2]
+    assert [one.line for one in source.report.first_bad] == [2]
+
+
+def test_no_line_is_an_object(tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_text("1\n[2]\n")
+    with pytest.raises(DataError, match="no line at its beginning is a JSON object"):
+        open_source(tmp_path / "d.jsonl")
