@@ -247,3 +247,20 @@ def test_standard_input_is_what_a_file_is(tmp_path: Path, name: str) -> None:
 def run_in(folder: Path, words: str, given: bytes = b"") -> None:
     command = [sys.executable, "-m", "thresher", *words.split()]
     subprocess.run(command, input=given, cwd=folder, env=environment(folder), check=True)
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.jsonl"])
+def test_a_first_line_that_is_long(tmp_path: Path, name: str) -> None:
+    rows = [{"label": 1, "a": "x" * 3_000_000, "b": "y"}, {"label": -1, "a": "z", "b": "y"}]
+    WRITERS[name](rows, tmp_path / name)
+    found = rows_of(read_all(tmp_path / name, layout=Layout("", categorical=("a",))))
+    assert found == rows_meant(rows, label="label", a="categorical", b="categorical")
+
+
+def test_a_table_of_many_columns(tmp_path: Path) -> None:
+    names = [f"c{k}" for k in range(3000)]
+    full: dict[str, Any] = {"label": 1, **{name: k % 3 for k, name in enumerate(names)}}
+    empty: dict[str, Any] = {"label": -1, **dict.fromkeys(names)}
+    WRITERS["data.csv"]([full, empty], tmp_path / "d.csv")
+    kinds = {"label": "label", **dict.fromkeys(names, "numeric")}
+    assert rows_of(read_all(tmp_path / "d.csv")) == rows_meant([full, empty], **kinds)

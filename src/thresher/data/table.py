@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -23,9 +24,7 @@ def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: s
 
     `DataError` for names that stand twice or are said twice, and where no column is the label.
     """
-    twice = [name for k, name in enumerate(names) if name in names[:k]]
-    if twice:
-        raise DataError(f"{file}: two columns are called '{twice[0]}'")
+    _check_once(names, file)
     kinds = dict(zip(names, guesses, strict=True))
     said: dict[str, str] = {}
     if not layout.label and "label" not in kinds:
@@ -57,6 +56,12 @@ def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: s
     )
 
 
+def _check_once(names: Sequence[str], file: str) -> None:
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        raise DataError(f"{file}: two columns are called '{name}'")
+
+
 def _say(said: dict[str, str], kind: str, names: Iterable[str], alone: bool, file: str) -> None:
     """Note what was said of columns; a pattern or range leaves the label and the weight alone."""
     for name in names:
@@ -80,12 +85,10 @@ def _matching(pattern: str, names: Sequence[str]) -> list[str]:
 
 def kinds_in(layout: Layout, names: Sequence[str], file: str) -> list[str]:
     """The kind of each column of a file, which must have those of the settled `layout`; else `DataError`."""
-    known = dict(zip(layout.columns, layout.kinds, strict=True))
-    twice = [name for k, name in enumerate(names) if name in names[:k]]
-    if twice:
-        raise DataError(f"{file}: two columns are called '{twice[0]}'")
+    there, known = set(names), dict(zip(layout.columns, layout.kinds, strict=True))
+    _check_once(names, file)
     for name, kind in known.items():
-        if name not in names and kind not in (IGNORE, ABSENT):
+        if name not in there and kind not in (IGNORE, ABSENT):
             raise DataError(
                 f"{file}: no column '{name}', {kind} in the data before; there are: {_listed(names)}"
             )

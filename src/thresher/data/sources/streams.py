@@ -19,6 +19,7 @@ from thresher.data.errors import DataError
 STDIN = "-"
 _PIECE = 1 << 18
 _HEAD = 16
+_LONGEST_HEAD = 64 << 20
 
 _MAGIC = {
     b"\x1f\x8b": "gzip",
@@ -264,13 +265,16 @@ Passing = dict[str, tuple[Any, bytes]]
 
 
 def head_of(name: str, size: int, passing: Passing) -> bytes:
-    """The first `size` bytes of the uncompressed file; what passes by is kept in `passing`. `DataError`."""
+    """The first `size` bytes of the uncompressed file, or more, up to a newline or `_LONGEST_HEAD`.
+
+    What passes by is kept in `passing`. `DataError` if it cannot be read.
+    """
     once, seen = passes_by(name), list[bytes]()
     with named(name):
         raw = RawFile(name, (lambda view: seen.append(bytes(view))) if once else None)
         stream, head = open_stream(raw), bytearray()
-        while len(head) < size:
-            piece = bytearray(size - len(head))
+        while len(head) < size or (len(head) < _LONGEST_HEAD and b"\n" not in head):
+            piece = bytearray(max(size - len(head), _PIECE))
             got = stream.readinto(memoryview(piece))
             if got == 0:
                 break
