@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import Thresher
+from tests.data.tables import write_jsonl
 from thresher.cli.errors import UsageError
 from thresher.cli.options import Table
 from thresher.data import DataError, open_source
@@ -69,3 +70,17 @@ def test_what_is_said_beside_resume_must_be_the_same(folder: Path) -> None:
     for other in (Table(categorical="z"), Table(ignore="x"), Table(label="x"), Table(label="y", weight="z")):
         with pytest.raises((UsageError, DataError)):
             other.layout(trained)
+
+
+def test_reviews_on_the_command_line(thresher: Thresher) -> None:
+    good, bad = ["a fine book", "fine and short"], ["a dull book", "dull and long"]
+    rows = [{"label": 1, "review": text} for text in good] + [{"label": -1, "review": text} for text in bad]
+    write_jsonl(rows * 50, Path("reviews.jsonl"))
+    ran = thresher("train reviews.jsonl -m m --text review --ngrams words=1-2 -q --json")
+    assert ran.status == 0, ran.err
+    assert thresher("evaluate m reviews.jsonl --json").json["error"] == 0.0
+    write_jsonl([{"review": "dull"}, {"review": "fine"}], Path("new.jsonl"))
+    assert thresher("predict m new.jsonl --output label").out == "-1\n1\n"
+    ran = thresher("train reviews.jsonl -m n --text review --ngrams bigrams")
+    assert ran.status == 2
+    assert "text options are words=LO-HI" in ran.err

@@ -106,6 +106,18 @@ class Table:
             metavar=_COLUMNS, help="Columns whose every value is a feature.  [default: all other columns]"
         ),
     ] = None
+    text: Annotated[
+        str | None,
+        typer.Option(metavar=_COLUMNS, help="Columns of text, whose words or other n-grams are features."),
+    ] = None
+    ngrams: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Which n-grams: words=LO-HI, chars=LO-HI, case (keep capitals), shortest=N letters a word,"
+            " scale=count|binary|log, norm; with commas.  [default: words=1]",
+        ),
+    ] = None
     ignore: Annotated[str | None, typer.Option(metavar=_COLUMNS, help="Columns to leave out.")] = None
     bits: Annotated[
         int | None,
@@ -131,9 +143,11 @@ class Table:
         from thresher.data.layout import COLUMN_OPTIONS, Layout
 
         said: dict[str, Any] = {name: getattr(self, name) or "" for name in COLUMN_OPTIONS}
-        lists = ("numeric", "categorical", "ignore")
+        lists = ("numeric", "categorical", "text", "ignore")
         said |= {name: tuple(part for part in said[name].split(",") if part) for name in lists}
-        keys = {name: value for name in ("bits", "hash") if (value := getattr(self, name)) is not None}
+        keys = {
+            name: value for name in ("bits", "hash", "ngrams") if (value := getattr(self, name)) is not None
+        }
         if trained is not None:
             for name, value in keys.items():
                 if getattr(trained, name) != value:

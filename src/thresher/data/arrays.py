@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
+from thresher.data.grams import grams_of
 from thresher.data.hashing import hash_bytes, seed_of
 from thresher.data.labels import check_labels
-from thresher.data.ngrams import grams_of, rows_of_texts
+from thresher.data.ngrams import rows_of_texts
 from thresher.data.report import Report
 
 _ROWS = 1 << 12

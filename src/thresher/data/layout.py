@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from thresher.data.errors import DataError
+from thresher.data.grams import grams_of
 
 HASHES = ("64", "vw")
 MOST_BITS = 61
 """Vowpal Wabbit's limit too"""
-COLUMN_OPTIONS = ("label", "weight", "numeric", "categorical", "ignore")
+COLUMN_OPTIONS = ("label", "weight", "numeric", "categorical", "text", "ignore")
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,10 @@ class Layout:
     """columns that are numbers, whatever they look like: names, positions from 1 on, ``2-14``, ``I*``"""
     categorical: tuple[str, ...] = ()
     """columns whose every value is a feature"""
+    text: tuple[str, ...] = ()
+    """columns of text, whose n-grams are features"""
+    ngrams: str = "words=1"
+    """which: see `grams_of`"""
     ignore: tuple[str, ...] = ()
     """columns that are not read"""
     header: bool = True
@@ -51,6 +56,7 @@ class Layout:
             raise DataError(f"keys have 1 to {MOST_BITS} bits, or 0 for all 64, not {self.bits}")
         if self.hash == "vw" and not self.bits:
             raise DataError("the hash vw needs a number of bits (18 is Vowpal Wabbit's own default)")
+        grams_of(self.ngrams)
 
     @property
     def mask(self) -> int:
@@ -80,8 +86,8 @@ class Layout:
 
 def check_no_columns(layout: Layout) -> None:
     """`DataError` where something is said of columns and the format has none."""
-    for name in COLUMN_OPTIONS:
-        if getattr(layout, name):
+    for name in (*COLUMN_OPTIONS, "ngrams"):
+        if getattr(layout, name) != getattr(Layout, name):
             raise DataError(
                 f"{layout.format} has no columns: --{name} is for csv, tsv, jsonl, parquet and arrow"
             )

@@ -12,101 +12,24 @@ one-to-one by code point (`str.lower` where that gives one). Bytes that are no U
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from thresher.data.errors import DataError
+from thresher.data.grams import BINARY, LOG, Grams
 from thresher.data.hashing import murmur3_64
 from thresher.data.sources.sorting import merge_row
 from thresher.data.sources.words import address, byte
 from thresher.engine.jit import kernel
 
-COUNT, BINARY, LOG = 0, 1, 2
-_SCALES = {"count": COUNT, "binary": BINARY, "log": LOG}
 _SPACE = 32
-_LONGEST = 64
 _LETTERS = 0x32400
 """Beyond this code point no character is a letter or a digit."""
-
-
-class Grams(NamedTuple):
-    """What is counted in a text, and how."""
-
-    words: tuple[int, int] = (1, 1)
-    """lengths of word n-grams, from and to; (0, 0) for none"""
-    chars: tuple[int, int] = (0, 0)
-    """the same of characters, across words, one space between two"""
-    lowercase: bool = True
-    shortest: int = 2
-    """characters of a word, at least"""
-    scale: str = "count"
-    """the value of an n-gram that occurs c times: ``count`` c, ``binary`` 1, ``log`` 1 + log c"""
-    norm: bool = False
-    """divide the values of a text by their Euclidean norm"""
-
-    @property
-    def spec(self) -> str:
-        """What `grams_of` makes it of again: ``words=1-2,scale=log,norm``."""
-        said = [f"words={self.words[0]}-{self.words[1]}"]
-        if self.chars != (0, 0):
-            said.append(f"chars={self.chars[0]}-{self.chars[1]}")
-        said += [] if self.lowercase else ["case"]
-        said += [f"shortest={self.shortest}"] if self.shortest != 2 else []
-        said += [f"scale={self.scale}"] if self.scale != "count" else []
-        return ",".join([*said, *(["norm"] if self.norm else [])])
-
-    def code(self) -> tuple[Any, ...]:
-        """What compiled code needs of it."""
-        return (*self.words, *self.chars, self.lowercase, self.shortest, _SCALES[self.scale], self.norm)
-
-
-def grams_of(spec: str) -> Grams:
-    """From ``words=1-2,chars=3-5,case,shortest=1,scale=log,norm``; `DataError` for anything else.
-
-    Every piece may be left out; ``case`` keeps capitals.
-
-    >>> grams_of("words=1-2,norm").norm
-    True
-    """
-    made = Grams()
-    for piece in filter(None, spec.split(",")):
-        name, equals, value = piece.partition("=")
-        if name == "words" and equals:
-            made = made._replace(words=_span(piece, value))
-        elif name == "chars" and equals:
-            made = made._replace(chars=_span(piece, value))
-        elif name == "shortest" and re.fullmatch("[1-9][0-9]?", value):
-            made = made._replace(shortest=int(value))
-        elif name == "scale" and value in _SCALES:
-            made = made._replace(scale=value)
-        elif piece == "norm":
-            made = made._replace(norm=True)
-        elif piece == "case":
-            made = made._replace(lowercase=False)
-        else:
-            raise DataError(
-                f"text options are words=LO-HI, chars=LO-HI, case, shortest=N, scale=count|binary|log"
-                f" and norm, with commas between; not '{piece}'"
-            )
-    if made.words == made.chars == (0, 0):
-        raise DataError("text with neither words nor chars has no features")
-    return made
-
-
-def _span(piece: str, value: str) -> tuple[int, int]:
-    low, _, high = value.partition("-")
-    if not (low.isdecimal() and (high or low).isdecimal()):
-        raise DataError(f"'{piece}': give LO-HI, for example {piece.partition('=')[0]}=1-2")
-    span = int(low), int(high or low)
-    if span != (0, 0) and not 1 <= span[0] <= span[1] <= _LONGEST:
-        raise DataError(f"'{piece}': give 1 to {_LONGEST}, from low to high, or 0 for none")
-    return span
 
 
 @cache
@@ -237,10 +160,10 @@ def _scaled(values, start, stop, scale, norm):
 
 
 @register_jitable
-def room_for(size, code):
+def room_for(size: int, code: tuple[Any, ...]) -> int:
     """Most entries that a text of `size` bytes can fill, twice (sorting needs as much again)."""
     words, chars = code[1] - code[0] + 1 if code[1] > 0 else 0, code[3] - code[2] + 1 if code[3] > 0 else 0
-    return 2 * (words * (size // (code[5] + 1) + 1) + chars * (size + 2))
+    return int(2 * (words * (size // (code[5] + 1) + 1) + chars * (size + 2)))
 
 
 @register_jitable
@@ -266,32 +189,48 @@ def text_features(text, at, end, code, known, seed, scratch, begins, keys, value
 
 
 @kernel
-def _enter_texts(text_bytes, ends, code, known, seed, scratch, begins, indptr, keys, values):
-    text, at, nnz = address(text_bytes), np.int64(0), np.int64(0)
-    for i in range(ends.size):
-        nnz = text_features(text, at, ends[i], code, known, seed, scratch, begins, keys, values, nnz)
-        at = ends[i]
+def _enter_texts(text, offsets, code, known, seed, scratch, begins, indptr, keys, values):
+    nnz = np.int64(0)
+    for i in range(offsets.size - 1):
+        nnz = text_features(
+            *(text, offsets[i], offsets[i + 1], code, known, seed, scratch, begins, keys, values, nnz)
+        )
         indptr[i + 1] = nnz
+
+
+def rooms_for(longest: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """`scratch` and `begins` for texts of at most so many bytes."""
+    return np.empty(2 * longest + 2, np.uint8), np.empty(2 * longest + 3, np.int64)
+
+
+def rows_of_bytes(
+    text: int, offsets: NDArray[np.int64], grams: Grams, seed: int = 0
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32]]:
+    """CSR arrays of the n-grams of texts, a row each, keys ascending.
+
+    Text i is the bytes ``offsets[i]`` to ``offsets[i + 1]`` behind address `text`.
+    """
+    sizes, code = np.diff(offsets), grams.code()
+    longest = int(sizes.max(initial=0))
+    room = sum(room_for(size, code) // 2 for size in sizes.tolist()) + room_for(longest, code)
+    keys, values = np.empty(room, np.uint64), np.empty(room, np.float32)
+    indptr = np.zeros(len(offsets), np.int64)
+    _enter_texts(text, offsets, code, letters(), np.uint64(seed), *rooms_for(longest), indptr, keys, values)
+    return indptr, keys[: indptr[-1]].copy(), values[: indptr[-1]].copy()
 
 
 def rows_of_texts(
     texts: Sequence[str], grams: Grams, seed: int = 0
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32]]:
-    """CSR arrays of the n-grams of texts, a row each, keys ascending.
+    """`rows_of_bytes` of strings; `DataError` for anything else.
 
-    >>> rows_of_texts(["To be or not to be", ""], grams_of("words=1"))[2].tolist()
+    >>> rows_of_texts(["To be or not to be", ""], Grams())[2].tolist()
     [2.0, 1.0, 1.0, 2.0]
     """
     for number, text in enumerate(texts, 1):
         if not isinstance(text, str):
             raise DataError(f"example {number}: expected a text, found {text!r:.40}")
     raw = [text.encode("utf-8", "surrogatepass") for text in texts]
-    sizes = np.array([len(text) for text in raw], np.int64)
-    longest, code = int(sizes.max(initial=0)), grams.code()
-    room = sum(room_for(size, code) // 2 for size in sizes.tolist()) + room_for(longest, code)
-    keys, values = np.empty(room, np.uint64), np.empty(room, np.float32)
-    scratch, begins = np.empty(2 * longest + 2, np.uint8), np.empty(2 * longest + 3, np.int64)
-    indptr = np.zeros(len(raw) + 1, np.int64)
-    whole, ends = np.frombuffer(b"".join(raw) or b"\0", np.uint8), np.cumsum(sizes)
-    _enter_texts(whole, ends, code, letters(), np.uint64(seed), scratch, begins, indptr, keys, values)
-    return indptr, keys[: indptr[-1]].copy(), values[: indptr[-1]].copy()
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in raw], dtype=np.int64)])
+    whole = np.frombuffer(b"".join(raw) or b"\0", np.uint8)
+    return rows_of_bytes(whole.ctypes.data, offsets, grams, seed)

@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 from thresher.data.errors import DataError
 from thresher.data.layout import Layout
 
-IGNORE, NUMERIC, CATEGORICAL, LIST, LABEL, WEIGHT, ABSENT = (
-    *("ignore", "numeric", "categorical", "list", "label", "weight", "absent"),
+IGNORE, NUMERIC, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, ABSENT = (
+    *("ignore", "numeric", "categorical", "list", "text", "label", "weight", "absent"),
 )
 """What a column is. An absent one is not read and need not be there."""
 _SHOWN = 12
@@ -34,6 +34,7 @@ def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: s
         (WEIGHT, [layout.weight] if layout.weight else []),
         (NUMERIC, layout.numeric),
         (CATEGORICAL, layout.categorical),
+        (TEXT, layout.text),
         (IGNORE, layout.ignore),
     ):
         for pattern in wanted:
@@ -42,6 +43,8 @@ def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: s
                 raise DataError(f"{file}: no column is called '{pattern}'; there are: {_listed(names)}")
             _say(said, kind, found, pattern in found or len(found) == 1, file)
     kinds |= said
+    if TEXT not in kinds.values() and layout.ngrams != Layout.ngrams:
+        raise DataError(f"{file}: n-grams are of columns of text: say which (--text COL)")
     for kind in (LABEL, WEIGHT):
         if sum(given == kind for given in kinds.values()) > 1:
             raise DataError(f"{file}: one column is the {kind}, not several")
@@ -51,6 +54,7 @@ def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: s
         weight="",
         numeric=(),
         categorical=(),
+        text=(),
         columns=tuple(names),
         kinds=tuple(kinds[name] for name in names),
     )

@@ -27,6 +27,7 @@ from thresher.data.sources.table_rows import (
     WEIGHT_NUMBER,
     check_label,
 )
+from thresher.data.sources.table_rows import TEXT as GRAMS
 from thresher.data.sources.words import (
     address,
     byte,
@@ -151,6 +152,17 @@ def _add_list(c, i, table, seed, keys, values, nnz):
 
 
 @register_jitable
+def _add_grams(c, i, table, out, out_values, nnz):
+    """The n-grams of the text in row `i` of column `c`, stored from `nnz` on; the new `nnz`."""
+    lists, keys, values = table[c, LISTS], table[c, DATA], table[c, OFFSETS]
+    for entry in range(_offset(lists, i), _offset(lists, i + 1)):
+        store_word(out, nnz, load_word(keys, 8 * entry))
+        store_float(out_values, nnz, load_float(values, entry))
+        nnz += 1
+    return nnz
+
+
+@register_jitable
 def _unstage(r, i, table, kinds, stage, keys, values, nnz):
     """The features of row `i`, staged as row `r` or in lists, stored from `nnz` on; the new `nnz`."""
     codes, _, seeds = kinds
@@ -163,6 +175,8 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz):
     for c in range(width):
         if codes[c] == LIST:
             nnz = _add_list(c, i, table, seeds[c], keys, values, nnz)
+        elif codes[c] == GRAMS:
+            nnz = _add_grams(c, i, table, out, out_values, nnz)
     return nnz
 
 

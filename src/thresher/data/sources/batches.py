@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.errors import BadLine, DataError, shown
+from thresher.data.grams import Grams
 from thresher.data.layout import Layout
+from thresher.data.ngrams import rows_of_bytes
 from thresher.data.report import FIRST_BAD
 from thresher.data.sources import arrow_rows as rows
 from thresher.data.sources.lines import bad_table
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Arenas, Parsed, Tally
 from thresher.data.sources.table_rows import OUTCOMES, SUM_RANGE, Kinds, expected_of, one_label
-from thresher.data.table import CATEGORICAL, LABEL, LIST, NUMERIC, WEIGHT
+from thresher.data.table import CATEGORICAL, LABEL, LIST, NUMERIC, TEXT, WEIGHT
 
 _NUMBERS = (LABEL, WEIGHT, NUMERIC)
 
@@ -62,7 +64,7 @@ def _is_list(kind: Any) -> bool:
 def check_types(layout: Layout, schema: Any, file: str) -> None:
     """`DataError` for a column of the settled layout whose type does not fit what it is."""
     for name, kind in zip(layout.columns, layout.kinds, strict=True):
-        if name not in schema.names or kind not in (*_NUMBERS, CATEGORICAL, LIST):
+        if name not in schema.names or kind not in (*_NUMBERS, CATEGORICAL, LIST, TEXT):
             continue
         found = schema.field(name)
         like = guess(found)
@@ -134,7 +136,7 @@ class BatchParser:
 
     def _described(self, batch: Any, kinds: Kinds) -> tuple[list[Any], NDArray[np.int64], int]:
         """What keeps the buffers alive, the table of columns, and how many features there may be."""
-        read = [c for c, kind in enumerate(kinds.what) if kind in (*_NUMBERS, CATEGORICAL, LIST)]
+        read = [c for c, kind in enumerate(kinds.what) if kind in (*_NUMBERS, CATEGORICAL, LIST, TEXT)]
         table, held, most = np.zeros((len(read), rows.FIELDS), np.int64), list[Any](), 0
         table[:, rows.COLUMN] = read
         for row, c in zip(table, read, strict=True):
@@ -143,6 +145,9 @@ class BatchParser:
             if kind in _NUMBERS:
                 array = _cast(array, pa.float64())
                 _point(row, rows.NUMBERS, array, array.buffers()[1])
+            elif kind == TEXT:
+                array = _point_grams(row, array, kinds.grams, kinds.seeds[c])
+                most += len(array[1])
             elif kind == LIST:
                 array = _cast(array, pa.large_list(pa.large_string()))
                 lists = array.buffers()
@@ -193,6 +198,19 @@ def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> li
         column[rows.OFFSETS] = described[rows.OFFSETS] + 8 * values.offset
     column[rows.INDICES] = _address(indices.buffers()[1])
     return [keys, indices]
+
+
+def _point_grams(column: NDArray[np.int64], array: Any, grams: Grams, seed: np.uint64) -> list[Any]:
+    """Describe a column of text by lists of keys and values of its n-grams; a missing text has none."""
+    texts = pc.fill_null(_cast(array, pa.large_string()), "")
+    _, offsets, data = texts.buffers()
+    places = np.zeros(1, np.int64)
+    if len(texts):
+        places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    lists, keys, values = rows_of_bytes(_address(data), places, grams, int(seed))
+    column[rows.LISTS] = lists.ctypes.data
+    column[rows.DATA], column[rows.OFFSETS] = keys.ctypes.data, values.ctypes.data
+    return [lists, keys, values]
 
 
 def _shown(cell: Any) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.layout import Layout
+from thresher.data.ngrams import letters, room_for, rooms_for
 from thresher.data.sources import delimited_rows as rows
 from thresher.data.sources.blocks import LINES, PAD, Block
 from thresher.data.sources.line_rows import AT, BLANKS
@@ -34,7 +35,7 @@ from thresher.data.sources.table_rows import (
     kinds_of,
     one_label,
 )
-from thresher.data.table import CATEGORICAL, NUMERIC, settle
+from thresher.data.table import CATEGORICAL, NUMERIC, TEXT, settle
 
 DELIMITERS = {"csv": b",", "tsv": b"\t"}
 _MARK = b"\xef\xbb\xbf"
@@ -144,7 +145,8 @@ class DelimitedParser:
             return too_long(block, self._arenas, self._on_error)
         kinds, text = self._files[block.file], block.text
         described = kinds.compiled
-        columns = self._arenas.columns(block.size // 2 + 1, block.size + 2 * len(kinds.codes) + 16)
+        grams, more = self._grams_for(block, kinds)
+        columns = self._arenas.columns(block.size // 2 + 1, block.size + 2 * len(kinds.codes) + 16 + more)
         state = np.zeros(rows.COUNTERS, np.int64)
         if block.offset == 0:
             self._skip_head(block, state)
@@ -159,6 +161,7 @@ class DelimitedParser:
                     described,
                     self._delimiter,
                     room,
+                    grams,
                     domain,
                     state,
                     self._bad,
@@ -189,6 +192,13 @@ class DelimitedParser:
         if len(self._room) < block.size + PAD:
             self._room = np.empty(block.size + PAD, np.uint8)
         return self._room
+
+    def _grams_for(self, block: Block, kinds: Kinds) -> tuple[tuple[Any, ...], int]:
+        """What texts are read with, and how many more features they may be."""
+        texts, code = TEXT in kinds.what, kinds.grams.code()
+        longest = block.size if texts else 0
+        known = letters() if texts else np.zeros(0, np.int32)
+        return (code, known, *rooms_for(longest)), room_for(block.size, code) if texts else 0
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         column, outcome = divmod(code, OUTCOMES)

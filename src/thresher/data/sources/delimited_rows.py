@@ -13,6 +13,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from thresher.data.hashing import murmur3_64
+from thresher.data.ngrams import text_features
 from thresher.data.sources.line_rows import (
     AT,
     BAD,
@@ -41,6 +42,7 @@ from thresher.data.sources.table_rows import (
     NUMERIC,
     OUTCOMES,
     SUM_RANGE,
+    TEXT,
     TOO_FEW,
     TOO_MANY,
     UNCLOSED,
@@ -155,13 +157,13 @@ def _feature(kind, cell, at, end, place, key, seed, exact):
 
 
 @register_jitable
-def _row(text, at, columns, delimiter, room, out, nnz, domain, exact):
+def _row(text, at, columns, delimiter, room, grams, out, nnz, domain, exact):
     """One line, its features stored from `nnz` on.
 
     Returns ``(place of the line end or of the error, nnz, label, weight, outcome, column)``.
     """
     codes, names, seeds, count = columns
-    keys, values = out
+    keys, values = address(out[0]), address(out[1])
     label, weight = np.float32(0), np.float32(1)
     base, mask = at, separators(text, at, delimiter)
     for c in range(count):
@@ -176,6 +178,11 @@ def _row(text, at, columns, delimiter, room, out, nnz, domain, exact):
                     store_word(keys, nnz, key)
                     store_float(values, nnz, value)
                     nnz += 1
+        elif kind == TEXT:
+            code, known, scratch, begins = grams
+            nnz = text_features(
+                cell, first, last, code, known, seeds[c], scratch, begins, out[0], out[1], nnz
+            )
         elif kind == LABEL:
             label, outcome = _target(kind, cell, first, last, at, domain, exact)
         elif kind == WEIGHT:
@@ -195,17 +202,18 @@ def _is_blank(text, at):
 
 
 @kernel
-def parse_delimited(text_bytes, size, columns, kinds, delimiter, room, domain, state, bad, exact):
+def parse_delimited(text_bytes, size, columns, kinds, delimiter, room, grams, domain, state, bad, exact):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
     All is as for `line_rows.parse_lines` but for ``kinds = (codes, keys, seeds)`` of the columns, the
-    byte `delimiter`, and `room` (uint8), which is empty where quotes mean nothing, else as long as the
-    text. Bad rows are noted with ``outcome + OUTCOMES * column``; ``state[PLACE]`` is that of a hard number.
+    byte `delimiter`, `room` (uint8), which is empty where quotes mean nothing, else as long as the text,
+    and ``grams = (code, known, scratch, begins)``, what `text_features` wants for columns of text. Bad
+    rows are noted with ``outcome + OUTCOMES * column``; ``state[PLACE]`` is that of a hard number.
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
     indptr, keys, values, labels, weights, _ = columns
     room_keys, room_values = np.empty(FEW + 8, np.uint64), np.empty(FEW + 8, np.float32)
-    text, features = address(text_bytes), (address(keys), address(values))
+    text, features = address(text_bytes), (keys, values)
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
     described = (*kinds, np.int64(kinds[0].size))
     indptr[row] = nnz
@@ -214,7 +222,7 @@ def parse_delimited(text_bytes, size, columns, kinds, delimiter, room, domain, s
         outcome, column, stop, label, weight = BLANK, 0, nnz, np.float32(0), np.float32(1)
         if not _is_blank(text, at):
             at, stop, label, weight, outcome, column = _row(
-                text, start, described, delimiter, room, features, nnz, domain, known
+                text, start, described, delimiter, room, grams, features, nnz, domain, known
             )
         if outcome == UNDECIDED:
             state[PLACE], at, result = at, start, NEEDS_EXACT

@@ -178,6 +178,14 @@ def merge_row(keys, values, start, stop, counts):
 
 
 @register_jitable
+def _rises(keys, start, stop):
+    falls = 0
+    for k in range(start + 1, stop):
+        falls += keys[k] < keys[k - 1]
+    return falls == 0
+
+
+@register_jitable
 def ascending(keys, values, start, stop, room_keys, room_values):
     """Sort the row [start, stop) and add up equal keys: ``(new stop, whether all sums are finite)``.
 
@@ -185,7 +193,8 @@ def ascending(keys, values, start, stop, room_keys, room_values):
     """
     count = stop - start
     if count > FEW:
-        sort_row(keys, values, start, stop)
+        if not _rises(keys, start, stop):
+            sort_row(keys, values, start, stop)
         return add_up(keys, values, start, stop)
     words, floats, out, out_values = address(room_keys), address(room_values), address(keys), address(values)
     for i in range(count):

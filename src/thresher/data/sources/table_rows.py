@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from thresher.data import table
 from thresher.data.errors import DataError
+from thresher.data.grams import Grams, grams_of
 from thresher.data.hashing import hash_bytes, seed_of
 from thresher.data.labels import ONE, Domain, domain_of
 from thresher.data.layout import Layout
 from thresher.data.table import kinds_in
 
-SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, LIST = 0, 1, 2, 3, 4, 5
+SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, LIST, TEXT = 0, 1, 2, 3, 4, 5, 6
 _CODES = {
     table.IGNORE: SKIP,
     table.ABSENT: SKIP,
@@ -27,6 +28,7 @@ _CODES = {
     table.LABEL: LABEL,
     table.WEIGHT: WEIGHT,
     table.LIST: LIST,
+    table.TEXT: TEXT,
 }
 
 # What came of a row beside an example: nothing, or the reason it is bad.
@@ -49,6 +51,8 @@ class Kinds(NamedTuple):
     """of a numeric column: the hash of its name"""
     seeds: NDArray[np.uint64]
     """of the values of the others"""
+    grams: Grams
+    """of columns of text"""
 
     @property
     def compiled(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
@@ -65,6 +69,7 @@ def kinds_of(layout: Layout, names: list[str], file: str) -> Kinds:
         np.array([_CODES[kind] for kind in kinds], np.int64),
         np.array([hash_bytes(name.encode(), layout.seed) for name in names], np.uint64),
         np.array([seed_of(name, layout.seed) for name in names], np.uint64),
+        grams_of(layout.ngrams),
     )
 
 

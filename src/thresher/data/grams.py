@@ -1,0 +1,86 @@
+"""Which n-grams of a text are features, and what they count."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from thresher.data.errors import DataError
+
+COUNT, BINARY, LOG = 0, 1, 2
+_SCALES = {"count": COUNT, "binary": BINARY, "log": LOG}
+_LONGEST = 64
+
+
+class Grams(NamedTuple):
+    """What is counted in a text, and how."""
+
+    words: tuple[int, int] = (1, 1)
+    """lengths of word n-grams, from and to; (0, 0) for none"""
+    chars: tuple[int, int] = (0, 0)
+    """the same of characters, across words, one space between two"""
+    lowercase: bool = True
+    shortest: int = 2
+    """characters of a word, at least"""
+    scale: str = "count"
+    """the value of an n-gram that occurs c times: ``count`` c, ``binary`` 1, ``log`` 1 + log c"""
+    norm: bool = False
+    """divide the values of a text by their Euclidean norm"""
+
+    @property
+    def spec(self) -> str:
+        """What `grams_of` makes it of again: ``words=1-2,scale=log,norm``."""
+        said = [f"words={self.words[0]}-{self.words[1]}"]
+        if self.chars != (0, 0):
+            said.append(f"chars={self.chars[0]}-{self.chars[1]}")
+        said += [] if self.lowercase else ["case"]
+        said += [f"shortest={self.shortest}"] if self.shortest != 2 else []
+        said += [f"scale={self.scale}"] if self.scale != "count" else []
+        return ",".join([*said, *(["norm"] if self.norm else [])])
+
+    def code(self) -> tuple[Any, ...]:
+        """What compiled code needs of it."""
+        return (*self.words, *self.chars, self.lowercase, self.shortest, _SCALES[self.scale], self.norm)
+
+
+def grams_of(spec: str) -> Grams:
+    """From ``words=1-2,chars=3-5,case,shortest=1,scale=log,norm``; `DataError` for anything else.
+
+    Every piece may be left out; ``case`` keeps capitals.
+
+    >>> grams_of("words=1-2,norm").norm
+    True
+    """
+    made = Grams()
+    for piece in filter(None, spec.split(",")):
+        name, equals, value = piece.partition("=")
+        if name == "words" and equals:
+            made = made._replace(words=_span(piece, value))
+        elif name == "chars" and equals:
+            made = made._replace(chars=_span(piece, value))
+        elif name == "shortest" and re.fullmatch("[1-9][0-9]?", value):
+            made = made._replace(shortest=int(value))
+        elif name == "scale" and value in _SCALES:
+            made = made._replace(scale=value)
+        elif piece == "norm":
+            made = made._replace(norm=True)
+        elif piece == "case":
+            made = made._replace(lowercase=False)
+        else:
+            raise DataError(
+                f"text options are words=LO-HI, chars=LO-HI, case, shortest=N, scale=count|binary|log"
+                f" and norm, with commas between; not '{piece}'"
+            )
+    if made.words == made.chars == (0, 0):
+        raise DataError("text with neither words nor chars has no features")
+    return made
+
+
+def _span(piece: str, value: str) -> tuple[int, int]:
+    low, _, high = value.partition("-")
+    if not (low.isdecimal() and (high or low).isdecimal()):
+        raise DataError(f"'{piece}': give LO-HI, for example {piece.partition('=')[0]}=1-2")
+    span = int(low), int(high or low)
+    if span != (0, 0) and not 1 <= span[0] <= span[1] <= _LONGEST:
+        raise DataError(f"'{piece}': give 1 to {_LONGEST}, from low to high, or 0 for none")
+    return span
