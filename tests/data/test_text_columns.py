@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,26 @@ def test_long_texts_threads_and_blocks(tmp_path: Path, name: str) -> None:
         chunks.append([row for chunk in source.chunks() for row in rows_of(chunk)])
     assert chunks[0] == chunks[1] == chunks[2]
     assert agrees(read_all(tmp_path / name, layout=layout(SPECS[0])), table(bodies), SPECS[0])
+
+
+@FORMATS
+@pytest.mark.parametrize("bits", [3, 20])
+def test_keys_of_fewer_bits(tmp_path: Path, name: str, bits: int) -> None:
+    """Colliding names add up, and nothing else changes."""
+    rows = table(["fine and short", None, "dull and long"])
+    WRITERS[name](rows, tmp_path / name)
+    whole = read_all(tmp_path / name, layout=layout(SPECS[0]))
+    short = read_all(tmp_path / name, layout=replace(layout(SPECS[0]), bits=bits))
+    assert len(whole) == len(short) == 4
+    for i in range(4):
+        one, other = whole.rows(i, i + 1), short.rows(i, i + 1)
+        folded: dict[int, float] = {}
+        for key, value in zip(one.keys.tolist(), one.values.tolist(), strict=True):
+            folded[key % 2**bits] = folded.get(key % 2**bits, 0.0) + value
+        assert other.keys.tolist() == sorted(folded)
+        assert np.allclose(other.values, [folded[key] for key in sorted(folded)])
+    with pytest.raises(DataError, match="the hash vw is for VW text"):
+        open_source(tmp_path / name, layout=Layout(bits=18, hash="vw"))
 
 
 def test_several_columns_of_text(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from thresher.data.sources.table_rows import (
     WEIGHT,
     WEIGHT_NUMBER,
     check_label,
+    mask_keys,
 )
 from thresher.data.sources.table_rows import TEXT as GRAMS
 from thresher.data.sources.words import (
@@ -181,13 +182,13 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz):
 
 
 @kernel
-def encode(count, columns, table, kinds, domain, state, bad):
+def encode(count, columns, table, kinds, mask, domain, state, bad):
     """Rows ``state[AT] <= i < count`` of a batch whose columns are described by `table` (columns, FIELDS).
 
     ``columns = (indptr, keys, values, labels, weights, targets)`` have room for every row and twice every
-    feature; ``kinds = (codes, keys, seeds)``. A bad row leaves its number and ``outcome + OUTCOMES * column``
-    in the int64 table `bad`. Returns when that is full or all is done; `state` carries on. Columns are read
-    one after the other for `TILE` rows at a time.
+    feature; ``kinds = (codes, keys, seeds)``; keys have the bits of `mask`. A bad row leaves its number and
+    ``outcome + OUTCOMES * column`` in the int64 table `bad`. Returns when that is full or all is done;
+    `state` carries on. Columns are read one after the other for `TILE` rows at a time.
     """
     indptr, keys, values, labels, weights, _ = columns
     room_keys, room_values = np.empty(FEW + 8, np.uint64), np.empty(FEW + 8, np.float32)
@@ -205,6 +206,7 @@ def encode(count, columns, table, kinds, domain, state, bad):
             code = wrong[i - lo]
             if code == EXAMPLE:
                 stop = _unstage(i - lo, i, table, kinds, stage, keys, values, nnz)
+                mask_keys(keys, nnz, stop, mask)
                 last, finite = ascending(keys, values, nnz, stop, room_keys, room_values)
                 state[MERGED] += finite and last < stop
                 code = EXAMPLE if finite else SUM_RANGE

@@ -127,7 +127,7 @@ class BatchParser:
         used = tuple(array[table[:, rows.COLUMN]] for array in kinds.compiled)
         columns.indptr[0] = 0
         while state[rows.AT] < batch.num_rows and not (wrong and self._on_error == FAIL):
-            rows.encode(batch.num_rows, columns, table, used, domain, state, self._bad)
+            rows.encode(batch.num_rows, columns, table, used, kinds.mask, domain, state, self._bad)
             wrong += [(row, code) for row, code, *_ in self._bad[: state[rows.BAD]].tolist()]
             state[rows.BAD] = 0
         del held  # the buffers that `table` points to

@@ -162,6 +162,7 @@ class DelimitedParser:
                     self._delimiter,
                     room,
                     grams,
+                    kinds.mask,
                     domain,
                     state,
                     self._bad,

@@ -50,6 +50,7 @@ from thresher.data.sources.table_rows import (
     WEIGHT,
     WEIGHT_NUMBER,
     check_label,
+    mask_keys,
 )
 from thresher.data.sources.words import (
     address,
@@ -202,13 +203,16 @@ def _is_blank(text, at):
 
 
 @kernel
-def parse_delimited(text_bytes, size, columns, kinds, delimiter, room, grams, domain, state, bad, exact):
+def parse_delimited(
+    text_bytes, size, columns, kinds, delimiter, room, grams, mask, domain, state, bad, exact
+):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
     All is as for `line_rows.parse_lines` but for ``kinds = (codes, keys, seeds)`` of the columns, the
     byte `delimiter`, `room` (uint8), which is empty where quotes mean nothing, else as long as the text,
-    and ``grams = (code, known, scratch, begins)``, what `text_features` wants for columns of text. Bad
-    rows are noted with ``outcome + OUTCOMES * column``; ``state[PLACE]`` is that of a hard number.
+    and ``grams = (code, known, scratch, begins)``, what `text_features` wants for columns of text. Keys
+    have the bits of `mask`. Bad rows are noted with ``outcome + OUTCOMES * column``; ``state[PLACE]`` is
+    that of a hard number.
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
     indptr, keys, values, labels, weights, _ = columns
@@ -228,6 +232,7 @@ def parse_delimited(text_bytes, size, columns, kinds, delimiter, room, grams, do
             state[PLACE], at, result = at, start, NEEDS_EXACT
             break
         if outcome == EXAMPLE:
+            mask_keys(keys, nnz, stop, mask)
             last, finite = ascending(keys, values, nnz, stop, room_keys, room_values)
             state[MERGED] += finite and last < stop
             stop, outcome = last, EXAMPLE if finite else SUM_RANGE

@@ -32,8 +32,6 @@ _SUFFIXES: dict[str, str] = {
     ".feather": "arrow",
 }
 """Endings of names that tell a format; all others are svmlight."""
-_NAMED = ("vw",)
-"""Formats of features with names, which are hashed."""
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 
 
@@ -82,8 +80,10 @@ def check_format(name: str) -> str:
 def check_layout(layout: Layout) -> Layout:
     """`layout`, if its format can be read so; else `DataError`."""
     form = check_format(layout.format)
-    if form not in _NAMED and (layout.bits or layout.hash != Layout.hash):
+    if form == "svmlight" and (layout.bits or layout.hash != Layout.hash):
         raise DataError(
             f"{form}: ids stay as they are, bits and hash are for names; the store hashed:BITS has fixed size"
         )
+    if form in TABLES and layout.hash != Layout.hash:
+        raise DataError(f"{form}: the hash vw is for VW text; --bits alone shortens the keys of columns")
     return layout

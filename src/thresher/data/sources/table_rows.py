@@ -35,6 +35,7 @@ _CODES = {
 EXAMPLE, BLANK, UNDECIDED = 0, 1, 2
 NUMBER, NUMBER_RANGE, NO_LABEL, LABEL_NUMBER, LABEL_DOMAIN = 3, 4, 5, 6, 7
 NO_WEIGHT, WEIGHT_NUMBER, TOO_FEW, TOO_MANY, UNCLOSED, AFTER_QUOTE, SUM_RANGE = 8, 9, 10, 11, 12, 13, 14
+_ALL = np.uint64(2**64 - 1)
 OUTCOMES = 16
 """A bad row is noted as ``outcome + OUTCOMES * column``."""
 
@@ -53,6 +54,8 @@ class Kinds(NamedTuple):
     """of the values of the others"""
     grams: Grams
     """of columns of text"""
+    mask: np.uint64
+    """of the bits of a key"""
 
     @property
     def compiled(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
@@ -70,6 +73,7 @@ def kinds_of(layout: Layout, names: list[str], file: str) -> Kinds:
         np.array([hash_bytes(name.encode(), layout.seed) for name in names], np.uint64),
         np.array([seed_of(name, layout.seed) for name in names], np.uint64),
         grams_of(layout.ngrams),
+        np.uint64(layout.mask),
     )
 
 
@@ -97,6 +101,14 @@ def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
         AFTER_QUOTE: f"a delimiter after the quoted column '{name}'",
         SUM_RANGE: "values of equal keys with a sum finite in float32",
     }[outcome]
+
+
+@register_jitable
+def mask_keys(keys, start, stop, mask):
+    """Leave of the keys [start, stop) the bits of `mask`."""
+    if mask != _ALL:
+        for k in range(start, stop):
+            keys[k] &= mask
 
 
 @register_jitable
