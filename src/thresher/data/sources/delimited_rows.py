@@ -16,7 +16,6 @@ from thresher.data.hashing import murmur3_64
 from thresher.data.ngrams import text_features
 from thresher.data.sources.line_rows import (
     AT,
-    BAD,
     BLANKS,
     DONE,
     LINES,
@@ -24,7 +23,7 @@ from thresher.data.sources.line_rows import (
     NEEDS_EXACT,
     NNZ,
     ROWS,
-    TABLE_FULL,
+    note,
 )
 from thresher.data.sources.numbers import FINE, HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
 from thresher.data.sources.sorting import FEW, ascending
@@ -243,10 +242,7 @@ def parse_delimited(
         elif outcome == BLANK:
             state[BLANKS] += 1
         else:
-            entry = bad[state[BAD]]
-            entry[0], entry[1], entry[2], entry[3] = start, at, outcome + OUTCOMES * column, state[LINES]
-            state[BAD] += 1
-            result = TABLE_FULL if state[BAD] == len(bad) else DONE
+            result = note(bad, state, start, at, outcome + OUTCOMES * column)
         state[LINES] += 1
         while byte(text, at) != _NEWLINE:
             at += 1

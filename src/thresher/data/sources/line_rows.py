@@ -158,7 +158,7 @@ def read_weight(text, at, exact):
 
 
 @register_jitable
-def _note(bad, state, start, at, outcome):
+def note(bad, state, start, at, outcome):
     """Enter a bad line in the table; whether that is full now."""
     entry = bad[state[BAD]]
     entry[0], entry[1], entry[2], entry[3] = start, at, outcome, state[LINES]
@@ -204,7 +204,7 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact):
             state[BLANKS] += 1
         else:
             at = start if outcome == SUM_RANGE else at
-            result = _note(bad, state, start, at, outcome)
+            result = note(bad, state, start, at, outcome)
         state[LINES] += 1
         while byte(text, at) != _NEWLINE:
             at += 1
