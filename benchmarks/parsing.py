@@ -45,7 +45,7 @@ def run(setting: Setting) -> list[Reach]:
     contenders: dict[str, Callable[[], Sample]] = {}
     if setting.compiler:
         contenders[C_PARSER] = lambda: measure.reference("parse", path, 3)
-    contenders[ALONE] = lambda: parser_alone(path, Layout())
+    contenders[ALONE] = lambda: parser_alone(path, Layout("svmlight"))
     contenders[ONE] = lambda: timed(lambda: source_pass(path, 1))
     contenders[TWO] = lambda: timed(lambda: source_pass(path, 2))
     found = setting.in_turn(contenders, warm=(ALONE, TWO))
