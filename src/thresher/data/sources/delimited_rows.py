@@ -23,6 +23,8 @@ from thresher.data.sources.line_rows import (
     NEEDS_EXACT,
     NNZ,
     ROWS,
+    ends_line,
+    next_line,
     note,
 )
 from thresher.data.sources.numbers import FINE, HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
@@ -196,11 +198,6 @@ def _row(text, at, columns, delimiter, room, grams, out, nnz, domain, exact):
     return at - 1, nnz, label, weight, EXAMPLE, 0
 
 
-@register_jitable
-def _is_blank(text, at):
-    return byte(text, at) == _NEWLINE or (byte(text, at) == _RETURN and byte(text, at + 1) == _NEWLINE)
-
-
 @kernel
 def parse_delimited(
     text_bytes, size, columns, kinds, delimiter, room, grams, mask, domain, state, bad, exact
@@ -223,7 +220,7 @@ def parse_delimited(
     while at < size and result == DONE:
         start = at
         outcome, column, stop, label, weight = BLANK, 0, nnz, np.float32(0), np.float32(1)
-        if not _is_blank(text, at):
+        if not ends_line(text, at):
             at, stop, label, weight, outcome, column = _row(
                 text, start, described, delimiter, room, grams, features, nnz, domain, known
             )
@@ -244,8 +241,6 @@ def parse_delimited(
         else:
             result = note(bad, state, start, at, outcome + OUTCOMES * column)
         state[LINES] += 1
-        while byte(text, at) != _NEWLINE:
-            at += 1
-        at += 1
+        at = next_line(text, at)
     state[AT], state[ROWS], state[NNZ] = at, row, nnz
     return result

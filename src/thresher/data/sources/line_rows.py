@@ -69,6 +69,20 @@ def skip_blanks(text, at):
 
 
 @register_jitable
+def ends_line(text, at):
+    """Whether the line ends here."""
+    return byte(text, at) == _NEWLINE or (byte(text, at) == _RETURN and byte(text, at + 1) == _NEWLINE)
+
+
+@register_jitable
+def next_line(text, at):
+    """The place behind the newline that ends the line of `at`."""
+    while byte(text, at) != _NEWLINE:
+        at += 1
+    return at + 1
+
+
+@register_jitable
 def line_ends(text, at):
     """Whether nothing but a comment follows on the line."""
     code = byte(text, at)
@@ -206,8 +220,6 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact):
             at = start if outcome == SUM_RANGE else at
             result = note(bad, state, start, at, outcome)
         state[LINES] += 1
-        while byte(text, at) != _NEWLINE:
-            at += 1
-        at += 1
+        at = next_line(text, at)
     state[AT], state[ROWS], state[NNZ] = at, row, nnz
     return result

@@ -65,7 +65,7 @@ class StreamSource(TextSource):
         unlabelled: bool = False,
     ) -> None:
         self._stream = _Stream(given)
-        unnamed = replace(layout, format="") if layout else Layout("")  # files to come tell theirs
+        unnamed = replace(layout, format="") if layout else Layout()  # files to come tell theirs
         settled_by, kinds = settled(unnamed, self._stream.schema, NAME, unlabelled)
         super().__init__(
             [NAME], settled_by, TableFormat([kinds]), domain=domain, on_error=on_error, threads=threads

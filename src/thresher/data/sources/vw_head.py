@@ -14,6 +14,7 @@ from thresher.data.sources.line_rows import (
     AFTER_VALUE,
     BLANK,
     EXAMPLE,
+    ends_line,
     exact_number,
     read_labels,
     read_weight,
@@ -25,14 +26,8 @@ from thresher.data.sources.words import byte, load_word
 # The reasons for which a line is bad that only VW text has.
 BAR, AFTER_TAG, FIELDS, BASE, NO_LABEL = 30, 31, 32, 33, 34
 
-_TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE, _BAR = 9, 10, 13, 32, 39, 124
+_TAB, _SPACE, _QUOTE, _BAR = 9, 32, 39, 124
 _MARK, _THREE_BYTES = np.uint64(0xBFBBEF), np.uint64(2**24 - 1)  # of the order of bytes, in UTF-8
-
-
-@register_jitable
-def ends_line(text, at):
-    """Whether the line ends here."""
-    return byte(text, at) == _NEWLINE or (byte(text, at) == _RETURN and byte(text, at + 1) == _NEWLINE)
 
 
 @register_jitable

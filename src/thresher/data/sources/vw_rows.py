@@ -22,11 +22,12 @@ from thresher.data.sources.line_rows import (
     UNDECIDED,
     VALUE,
     VALUE_RANGE,
+    ends_line,
     exact_number,
     skip_blanks,
 )
 from thresher.data.sources.numbers import FINE, HARD, NOT_A_NUMBER, TENS, decimal, read_digits
-from thresher.data.sources.vw_head import breaks, ends_line, read_head
+from thresher.data.sources.vw_head import breaks, read_head
 from thresher.data.sources.words import (
     WINDOW,
     byte,
