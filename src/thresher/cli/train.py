@@ -88,6 +88,7 @@ class _Reading:
     threads: int | None
     cache: bool
     order: str | None
+    names: bool
 
     def order_of(self, header: dict[str, Any] | None, seed: int) -> Order:
         """The order of the rows, which for a checkpoint (its header) must be that of before."""
@@ -97,6 +98,26 @@ class _Reading:
         if before and self.order not in (None, before):
             raise UsageError(f"the checkpoint was made with --order {before}; leave --order out")
         return make_order(self.order or before or "as-is", seed)
+
+    def check_nameable(self, source: Any, store: str) -> None:
+        """UsageError, DataError where names are wanted and cannot be had."""
+        from thresher.learning.naming import check_nameable
+
+        if self.names:
+            check_nameable(store)
+            if not source.rereadable:
+                raise UsageError(
+                    "--names reads the data once more, which a stream cannot be: use thresher name afterwards"
+                )
+
+    def name(self, trainer: Trainer) -> None:
+        """Keep the names of features, where they are wanted."""
+        from thresher.learning.naming import name_features
+
+        if self.names:
+            trainer.watcher.say("reading the names of features")
+            lenient = "fail" if self.on_error == "fail" else "skip"
+            name_features(trainer.model, self.data, on_error=lenient)
 
 
 @options.takes_table
@@ -125,6 +146,7 @@ def command(
     threads: options.Threads = None,
     cache: t.Cache = True,
     curve: t.Curve = None,
+    names: t.Names = False,
     weights_only: t.WeightsOnly = False,
     quiet: t.Quiet = False,
     as_json: options.Json = False,
@@ -136,10 +158,12 @@ def command(
     every, held = _holdout(holdout, early_stop)
     spare = model.with_name(f"{model.name}.checkpoint")
     plan = Plan(passes, report_every or 0, every, early_stop or 0, spare, checkpoint_every or 0)
-    reading = _Reading(data, held, table, on_error, threads, cache, order)
+    reading = _Reading(data, held, table, on_error, threads, cache, order, names)
     wish = _Wish(rule, loss, rate, outputs, batch, average, store, dtype, intercept, seed)
     trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
-    _finish(trainer, _run(trainer), model, curve, weights_only, as_json)
+    outcome = _run(trainer)
+    reading.name(trainer)
+    _finish(trainer, outcome, model, curve, weights_only, as_json)
 
 
 def _spare(model: Path) -> Path:
@@ -181,6 +205,7 @@ def _trainer(
     layout = reading.table.layout(loaded[0].layout if loaded else None)
     source, held = _sources(reading, layout, model.head.domain, outputs)
     model.layout = source.layout
+    reading.check_nameable(source, model.store)
     passes = Passes(source, order.reads(plan.passes), cached=reading.cache)
     trainer = Trainer(
         model, passes.first, plan, reread=passes.later, order=order, holdout=held, watcher=watching
@@ -263,6 +288,7 @@ def _finish(
         "progressive_loss": outcome.progressive_loss,
         "nonzero": outcome.nonzero,
         "features_seen": outcome.features_seen,
+        **({} if trainer.model.names is None else {"named": len(trainer.model.names)}),
         "seconds": round(outcome.seconds, 3),
         "examples_per_second": round(outcome.examples_per_second),
         "skipped": outcome.skipped,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.chunk import Chunk, concat
 from thresher.data.layout import Layout
+from thresher.data.names import Names
 from thresher.engine import kernels
 from thresher.learning.head import Head, Output, read_only
 from thresher.learning.loops import make_loop
@@ -92,6 +93,8 @@ class Model:
         self.lowest_label = 0.0
         self.layout: Layout | None = None
         """how the data learned from became features, where they came from files"""
+        self.names: Names | None = None
+        """of features, where they were asked for"""
         self._loop = make_loop(self.head, self.rule, self.dtype, intercept, store, seed, batch, average)
         self._store = self._loop.store
         self._rows = np.empty(0, np.uint32)
@@ -240,9 +243,8 @@ class Model:
     def readout(self) -> Readout:
         """The settled weights, apart from the state that goes on learning."""
         keys, weights = self._stored()
-        return Readout(
-            self.head, self.store, keys, weights, self._loop.bias(), self.lowest_label, self._loop.unmet()
-        )
+        bias, unmet = self._loop.bias(), self._loop.unmet()
+        return Readout(self.head, self.store, keys, weights, bias, self.lowest_label, unmet)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that learning goes on from, as arrays."""
