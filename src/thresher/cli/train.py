@@ -99,7 +99,7 @@ class _Reading:
         return make_order(self.order or before or "as-is", seed)
 
 
-@options.takes_table
+@options.takes(options.Table)
 def command(
     data: options.Data,
     model: t.ModelFile,

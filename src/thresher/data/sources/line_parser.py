@@ -60,7 +60,8 @@ class LineParser:
             ),
             lambda _: exact_numbers(line_at(text, int(state[rows.AT])), int(state[rows.AT])),
             lambda *entry: self._bad_line(text, *entry),
-            *(text, state, self._bad, columns, self._on_error),
+            lambda start: line_at(text, start),
+            *(state, self._bad, columns, self._on_error),
         )
 
     def _bad_line(self, text: NDArray[np.uint8], start: int, at: int, outcome: int, line: int) -> BadLine:

@@ -166,7 +166,7 @@ class TextSource:
             if quarantine is not None and parsed.rejected:
                 quarantine.write(parsed.rejected)
                 self.report.quarantined_bytes += len(parsed.rejected)
-            place, line = Place(file, block.offset, line), line + parsed.tally.lines
+            place, line = Place(file, block.offset, line), line + parsed.tally.lines + parsed.breaks
             if len(parsed.chunk):
                 yield parsed.chunk.at(place, Place(file, block.end, line))
 
