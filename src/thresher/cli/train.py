@@ -23,19 +23,19 @@ SHORT = "Learn a sparse linear model from a stream."
 
 
 @dataclass(frozen=True)
-class _Wish:
+class Wish:
     """What the user asked for of the model; None: not said."""
 
-    rule: str | None
-    loss: str | None
-    rate: str | None
-    outputs: str | None
-    batch: int | None
-    average: bool | None
-    store: str | None
-    dtype: str | None
-    intercept: bool | None
-    seed: int | None
+    rule: t.Rule = None
+    loss: t.Loss = None
+    rate: t.Rate = None
+    outputs: t.Outputs = None
+    batch: t.Batch = None
+    average: t.Average = None
+    store: t.Store = None
+    dtype: t.Dtype = None
+    intercept: t.Intercept = None
+    seed: t.Seed = None
 
     def model(self) -> Model:
         """A new model."""
@@ -66,6 +66,9 @@ class _Wish:
                 raise UsageError(
                     f"the checkpoint was made with --{option} {have[name]}; leave --{option} out"
                 )
+
+
+_NO_WISH = Wish()
 
 
 def _made(**wanted: Any) -> Model:
@@ -120,25 +123,16 @@ class _Reading:
             name_features(trainer.model, self.data, on_error=lenient)
 
 
-@options.takes_table
+@options.takes(wish=Wish, table=options.Table)
 def command(
     data: options.Data,
     model: t.ModelFile,
-    rule: t.Rule = None,
-    loss: t.Loss = None,
-    rate: t.Rate = None,
-    outputs: t.Outputs = None,
-    batch: t.Batch = None,
-    average: t.Average = None,
+    wish: Wish = _NO_WISH,
     passes: t.Passes = 1,
     order: t.Order = None,
     holdout: t.Holdout = None,
     early_stop: t.EarlyStop = None,
     report_every: t.ReportEvery = None,
-    store: t.Store = None,
-    dtype: t.Dtype = None,
-    intercept: t.Intercept = None,
-    seed: t.Seed = None,
     checkpoint_every: t.CheckpointEvery = None,
     resume: t.Resume = False,
     table: options.Table = options.NO_TABLE,
@@ -159,16 +153,10 @@ def command(
     spare = model.with_name(f"{model.name}.checkpoint")
     plan = Plan(passes, report_every or 0, every, early_stop or 0, spare, checkpoint_every or 0)
     reading = _Reading(data, held, table, on_error, threads, cache, order, names)
-    wish = _Wish(rule, loss, rate, outputs, batch, average, store, dtype, intercept, seed)
     trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
     outcome = _run(trainer)
     reading.name(trainer)
     _finish(trainer, outcome, model, curve, weights_only, as_json)
-
-
-def _spare(model: Path) -> Path:
-    """Where checkpoints of a run that makes `model` are."""
-    return model.with_name(f"{model.name}.checkpoint")
 
 
 def _holdout(text: str | None, early_stop: int | None) -> tuple[int, str | None]:
@@ -185,7 +173,7 @@ def _holdout(text: str | None, early_stop: int | None) -> tuple[int, str | None]
 
 
 def _trainer(
-    plan: Plan, wish: _Wish, reading: _Reading, resume: bool, quiet: bool, outputs: list[Path | None]
+    plan: Plan, wish: Wish, reading: _Reading, resume: bool, quiet: bool, outputs: list[Path | None]
 ) -> Trainer:
     from thresher.cli.watching import watcher
     from thresher.engine import jit
@@ -217,7 +205,7 @@ def _trainer(
     return trainer
 
 
-def _with_classes(wish: _Wish, reading: _Reading) -> _Wish:
+def _with_classes(wish: Wish, reading: _Reading) -> Wish:
     """The wish with the classes found in the data, where it leaves them open."""
     from thresher.data import open_source
     from thresher.learning import head
