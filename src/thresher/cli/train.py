@@ -36,6 +36,8 @@ class _Wish:
     dtype: str | None
     intercept: bool | None
     seed: int | None
+    scale: str | None
+    admit: str | None
 
     def model(self) -> Model:
         """A new model."""
@@ -54,6 +56,8 @@ class _Wish:
             "store": self.store or model.store,
             "dtype": self.dtype or str(model.dtype),
             "seed": model.seed if self.seed is None else self.seed,
+            "scale": self.scale or model.scale,
+            "admit": self.admit or model.admit,
         }
         wanted = modelfile.header_of(_made(rule=model.rule, loss=model.loss, **options))
         wanted["has_intercept"] = have["has_intercept"] if self.intercept is None else self.intercept
@@ -63,9 +67,8 @@ class _Wish:
         for name in ("rule", "loss", "rate", *options, "has_intercept"):
             if wanted[name] != have[name]:
                 option = name.removeprefix("has_")
-                raise UsageError(
-                    f"the checkpoint was made with --{option} {have[name]}; leave --{option} out"
-                )
+                how = f"without --{option}" if have[name] is None else f"with --{option} {have[name]}"
+                raise UsageError(f"the checkpoint was made {how}; leave --{option} out")
 
 
 def _made(**wanted: Any) -> Model:
@@ -109,6 +112,8 @@ def command(
     outputs: t.Outputs = None,
     batch: t.Batch = None,
     average: t.Average = None,
+    scale: t.Scale = None,
+    admit: t.Admit = None,
     passes: t.Passes = 1,
     order: t.Order = None,
     holdout: t.Holdout = None,
@@ -134,12 +139,11 @@ def command(
 
     options.check_outputs([model, curve, options.quarantine_of(on_error)], [])
     every, held = _holdout(holdout, early_stop)
-    spare = model.with_name(f"{model.name}.checkpoint")
-    plan = Plan(passes, report_every or 0, every, early_stop or 0, spare, checkpoint_every or 0)
+    plan = Plan(passes, report_every or 0, every, early_stop or 0, _spare(model), checkpoint_every or 0)
     reading = _Reading(data, held, table, on_error, threads, cache, order)
-    wish = _Wish(rule, loss, rate, outputs, batch, average, store, dtype, intercept, seed)
+    wish = _Wish(rule, loss, rate, outputs, batch, average, store, dtype, intercept, seed, scale, admit)
     trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
-    _finish(trainer, _run(trainer), model, curve, weights_only, as_json)
+    _finish(trainer, model, curve, weights_only, as_json)
 
 
 def _spare(model: Path) -> Path:
@@ -241,13 +245,12 @@ def _run(trainer: Trainer) -> Outcome:
         watching.close()
 
 
-def _finish(
-    trainer: Trainer, outcome: Outcome, path: Path, curve: Path | None, weights_only: bool, as_json: bool
-) -> None:
+def _finish(trainer: Trainer, path: Path, curve: Path | None, weights_only: bool, as_json: bool) -> None:
     from thresher.cli.output import show_figures, tell_skipped
     from thresher.learning import modelfile
     from thresher.learning.wholefile import discard
 
+    outcome = _run(trainer)
     modelfile.save(trainer.model, path, state=not weights_only)
     if trainer.plan.checkpoint is not None:
         discard(trainer.plan.checkpoint)
@@ -257,12 +260,14 @@ def _finish(
         write_curve(curve, outcome.table)
     for report in outcome.reports:
         tell_skipped(report)
+    waiting = trainer.model.features_waiting
     figures: dict[str, Any] = {
         "examples": outcome.examples,
         "passes": outcome.passes,
         "progressive_loss": outcome.progressive_loss,
         "nonzero": outcome.nonzero,
         "features_seen": outcome.features_seen,
+        **({} if waiting is None else {"features_waiting": waiting}),
         "seconds": round(outcome.seconds, 3),
         "examples_per_second": round(outcome.examples_per_second),
         "skipped": outcome.skipped,

@@ -20,6 +20,7 @@ from thresher.data.layout import Layout
 from thresher.learning.head import Head
 from thresher.learning.model import Model
 from thresher.learning.readout import Readout
+from thresher.learning.scaling import Columns, Divisors
 from thresher.learning.wholefile import whole_file
 
 FORMAT = 1
@@ -43,6 +44,8 @@ def header_of(model: Model) -> Header:
         "outputs": model.head.outputs.spec,
         "batch": model.batch,
         "average": model.average,
+        "scale": model.scale,
+        "admit": model.admit,
         "store": model.store,
         "seed": model.seed,
         "dtype": str(model.dtype),
@@ -75,12 +78,15 @@ def tensors_of(model: Model, *, state: bool = True) -> Tensors:
 
 def weights_of(readout: Readout) -> Tensors:
     """What every model file holds."""
-    return {
+    tensors: Tensors = {
         "weights.keys": readout.keys,
         "weights.values": readout.weights,
         "weights.intercept": readout.bias,
         "weights.unmet": readout.unmet,
     }
+    if readout.divisors is not None:
+        tensors |= {"scale.keys": readout.divisors.columns.keys, "scale.by": readout.divisors.by}
+    return tensors
 
 
 def write(path: str | Path, header: Header, tensors: Tensors) -> None:
@@ -160,6 +166,7 @@ def load_readout(path: str | Path) -> tuple[Readout, Header]:
         tensors["weights.intercept"],
         header["lowest_label"],
         tensors["weights.unmet"],
+        Divisors(Columns(tensors["scale.keys"]), tensors["scale.by"]) if "scale.by" in tensors else None,
     )
     readout.layout = layout_of(header)
     return readout, header
@@ -185,6 +192,8 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
         outputs=header["outputs"],
         batch=header["batch"],
         average=header["average"],
+        scale=header["scale"],
+        admit=header["admit"],
         store=header["store"],
         intercept=header["has_intercept"],
         dtype=header["dtype"],
