@@ -118,6 +118,14 @@ class Table:
             " scale=count|binary|log, norm; with commas.  [default: words=1]",
         ),
     ] = None
+    interact: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B[,C]",
+            help="Products of features as features: of two or three columns (or patterns of them) or"
+            " namespaces (* for any); give it again for more.  [default: none]",
+        ),
+    ] = None
     ignore: Annotated[str | None, typer.Option(metavar=_COLUMNS, help="Columns to leave out.")] = None
     bits: Annotated[
         int | None,
@@ -148,6 +156,7 @@ class Table:
         keys = {
             name: value for name in ("bits", "hash", "ngrams") if (value := getattr(self, name)) is not None
         }
+        keys |= {"interact": tuple(self.interact)} if self.interact else {}
         if trained is not None:
             for name, value in keys.items():
                 if getattr(trained, name) != value:

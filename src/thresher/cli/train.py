@@ -91,6 +91,7 @@ class _Reading:
     threads: int | None
     cache: bool
     order: str | None
+    names: bool
 
     def order_of(self, header: dict[str, Any] | None, seed: int) -> Order:
         """The order of the rows, which for a checkpoint (its header) must be that of before."""
@@ -100,6 +101,26 @@ class _Reading:
         if before and self.order not in (None, before):
             raise UsageError(f"the checkpoint was made with --order {before}; leave --order out")
         return make_order(self.order or before or "as-is", seed)
+
+    def check_nameable(self, source: Any, store: str) -> None:
+        """UsageError, DataError where names are wanted and cannot be had."""
+        from thresher.learning.naming import check_nameable
+
+        if self.names:
+            check_nameable(store)
+            if not source.rereadable:
+                raise UsageError(
+                    "--names reads the data once more, which a stream cannot be: use thresher name afterwards"
+                )
+
+    def name(self, trainer: Trainer) -> None:
+        """Keep the names of features, where they are wanted."""
+        from thresher.learning.naming import name_features
+
+        if self.names:
+            trainer.watcher.say("reading the names of features")
+            lenient = "fail" if self.on_error == "fail" else "skip"
+            name_features(trainer.model, self.data, on_error=lenient)
 
 
 @options.takes_table
@@ -130,25 +151,33 @@ def command(
     threads: options.Threads = None,
     cache: t.Cache = True,
     curve: t.Curve = None,
+    names: t.Names = False,
     weights_only: t.WeightsOnly = False,
     quiet: t.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
     """Learn a sparse linear model from a stream, and say how well it predicted each example beforehand."""
-    from thresher.learning.training import Plan
-
     options.check_outputs([model, curve, options.quarantine_of(on_error)], [])
     every, held = _holdout(holdout, early_stop)
-    plan = Plan(passes, report_every or 0, every, early_stop or 0, _spare(model), checkpoint_every or 0)
-    reading = _Reading(data, held, table, on_error, threads, cache, order)
+    plan = _plan(model, passes, report_every, every, early_stop, checkpoint_every)
+    reading = _Reading(data, held, table, on_error, threads, cache, order, names)
     wish = _Wish(rule, loss, rate, outputs, batch, average, store, dtype, intercept, seed, scale, admit)
     trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
-    _finish(trainer, model, curve, weights_only, as_json)
+    _finish(trainer, reading, model, curve, weights_only, as_json)
 
 
-def _spare(model: Path) -> Path:
-    """Where checkpoints of a run that makes `model` are."""
-    return model.with_name(f"{model.name}.checkpoint")
+def _plan(
+    model: Path,
+    passes: int,
+    report_every: int | None,
+    holdout_every: int,
+    early_stop: int | None,
+    checkpoint_every: int | None,
+) -> Plan:
+    from thresher.learning.training import Plan
+
+    spare = model.with_name(f"{model.name}.checkpoint")
+    return Plan(passes, report_every or 0, holdout_every, early_stop or 0, spare, checkpoint_every or 0)
 
 
 def _holdout(text: str | None, early_stop: int | None) -> tuple[int, str | None]:
@@ -185,6 +214,7 @@ def _trainer(
     layout = reading.table.layout(loaded[0].layout if loaded else None)
     source, held = _sources(reading, layout, model.head.domain, outputs)
     model.layout = source.layout
+    reading.check_nameable(source, model.store)
     passes = Passes(source, order.reads(plan.passes), cached=reading.cache)
     trainer = Trainer(
         model, passes.first, plan, reread=passes.later, order=order, holdout=held, watcher=watching
@@ -245,12 +275,15 @@ def _run(trainer: Trainer) -> Outcome:
         watching.close()
 
 
-def _finish(trainer: Trainer, path: Path, curve: Path | None, weights_only: bool, as_json: bool) -> None:
+def _finish(
+    trainer: Trainer, reading: _Reading, path: Path, curve: Path | None, weights_only: bool, as_json: bool
+) -> None:
     from thresher.cli.output import show_figures, tell_skipped
     from thresher.learning import modelfile
     from thresher.learning.wholefile import discard
 
     outcome = _run(trainer)
+    reading.name(trainer)
     modelfile.save(trainer.model, path, state=not weights_only)
     if trainer.plan.checkpoint is not None:
         discard(trainer.plan.checkpoint)
@@ -268,6 +301,7 @@ def _finish(trainer: Trainer, path: Path, curve: Path | None, weights_only: bool
         "nonzero": outcome.nonzero,
         "features_seen": outcome.features_seen,
         **({} if waiting is None else {"features_waiting": waiting}),
+        **({} if trainer.model.names is None else {"named": len(trainer.model.names)}),
         "seconds": round(outcome.seconds, 3),
         "examples_per_second": round(outcome.examples_per_second),
         "skipped": outcome.skipped,

@@ -133,6 +133,13 @@ Cache = Annotated[bool, typer.Option(help="Let later passes read a binary cache 
 Curve = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also write the table to a file, tab-separated.")
 ]
+Names = Annotated[
+    bool,
+    typer.Option(
+        "--names",
+        help="Keep the names of the features that weigh something, for which the data are read once more.",
+    ),
+]
 WeightsOnly = Annotated[
     bool, typer.Option("--weights-only", help="Leave out of the model what learning could go on from.")
 ]

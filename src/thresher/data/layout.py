@@ -8,6 +8,7 @@ from typing import Any
 
 from thresher.data.errors import DataError
 from thresher.data.grams import grams_of
+from thresher.data.interactions import terms_of
 
 HASHES = ("64", "vw")
 MOST_BITS = 61
@@ -41,6 +42,8 @@ class Layout:
     """which: see `grams_of`"""
     ignore: tuple[str, ...] = ()
     """columns that are not read"""
+    interact: tuple[str, ...] = ()
+    """products that are features too: ``A,B`` or ``A,B,C`` of namespaces or columns"""
     header: bool = True
     """whether the first line of a file of lines names the columns"""
     columns: tuple[str, ...] = ()
@@ -57,6 +60,7 @@ class Layout:
         if self.hash == "vw" and not self.bits:
             raise DataError("the hash vw needs a number of bits (18 is Vowpal Wabbit's own default)")
         grams_of(self.ngrams)
+        terms_of(self.interact)
 
     @property
     def mask(self) -> int:

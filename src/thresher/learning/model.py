@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.chunk import Chunk, concat
 from thresher.data.layout import Layout
+from thresher.data.names import Names
 from thresher.engine import kernels
 from thresher.learning.head import Head, Output, read_only
 from thresher.learning.intake import Intake
@@ -99,6 +100,8 @@ class Model:
         self._learned = 0
         self.lowest_label = 0.0
         self._layout: Layout | None = None
+        self.names: Names | None = None
+        """of features, where they were asked for"""
         self._intake = Intake(scale, admit, seed)
         self._loop = make_loop(self.head, self.rule, self.dtype, intercept, store, seed, batch, average)
         self._store = self._loop.store

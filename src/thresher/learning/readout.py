@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.layout import Layout
+from thresher.data.names import Names
 from thresher.engine import kernels, outputs
 from thresher.engine.registry import in_dtype
 from thresher.engine.stores import make_store
@@ -42,6 +43,8 @@ class Readout:
         self.lowest_label = lowest_label
         self.layout: Layout | None = None
         """how the training data became features, where they came from files"""
+        self.names: Names | None = None
+        """of features, where they were asked for"""
         self.divisors = divisors
         self.unmet = np.zeros_like(bias) if unmet is None else unmet
         inner = weights.shape[1:]

@@ -14,6 +14,7 @@ from numba.extending import register_jitable
 
 from thresher.data.hashing import murmur3_64
 from thresher.data.ngrams import text_features
+from thresher.data.sources.crossing import clear_spans, note_column
 from thresher.data.sources.line_rows import (
     AT,
     BLANKS,
@@ -21,18 +22,21 @@ from thresher.data.sources.line_rows import (
     LINES,
     MERGED,
     NEEDS_EXACT,
+    NEEDS_ROOM,
     NNZ,
     ROWS,
     ends_line,
     next_line,
     note,
 )
+from thresher.data.sources.naming import offer
 from thresher.data.sources.numbers import FINE, HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
-from thresher.data.sources.sorting import FEW, ascending
+from thresher.data.sources.sorting import BUCKETS, FEW
 from thresher.data.sources.table_rows import (
     AFTER_QUOTE,
     BLANK,
     CATEGORICAL,
+    CRAMPED,
     EXAMPLE,
     LABEL,
     LABEL_NUMBER,
@@ -42,7 +46,6 @@ from thresher.data.sources.table_rows import (
     NUMBER_RANGE,
     NUMERIC,
     OUTCOMES,
-    SUM_RANGE,
     TEXT,
     TOO_FEW,
     TOO_MANY,
@@ -51,7 +54,7 @@ from thresher.data.sources.table_rows import (
     WEIGHT,
     WEIGHT_NUMBER,
     check_label,
-    mask_keys,
+    complete,
 )
 from thresher.data.sources.words import (
     address,
@@ -159,7 +162,7 @@ def _feature(kind, cell, at, end, place, key, seed, exact):
 
 
 @register_jitable
-def _row(text, at, columns, delimiter, room, grams, out, nnz, domain, exact):
+def _row(text, at, columns, delimiter, room, grams, out, nnz, domain, exact, aside):
     """One line, its features stored from `nnz` on.
 
     Returns ``(place of the line end or of the error, nnz, label, weight, outcome, column)``.
@@ -172,10 +175,11 @@ def _row(text, at, columns, delimiter, room, grams, out, nnz, domain, exact):
         cell, first, last, end, base, mask, outcome = _cell(text, at, base, mask, delimiter, room)
         if outcome != EXAMPLE:
             return at, nnz, label, weight, outcome, c
-        kind = codes[c]
+        kind, begin = codes[c], nnz
         if kind in (CATEGORICAL, NUMERIC):
             if last > first:
                 key, value, outcome = _feature(kind, cell, first, last, at, names[c], seeds[c], exact)
+                offer(aside[1], key, cell, first, (last - first) * (kind == CATEGORICAL), c)
                 if value != np.float32(0):
                     store_word(keys, nnz, key)
                     store_float(values, nnz, value)
@@ -183,7 +187,8 @@ def _row(text, at, columns, delimiter, room, grams, out, nnz, domain, exact):
         elif kind == TEXT:
             code, known, scratch, begins = grams
             nnz = text_features(
-                cell, first, last, code, known, seeds[c], scratch, begins, out[0], out[1], nnz
+                *(cell, first, last, code, known, seeds[c], scratch, begins, out[0], out[1], nnz),
+                *(aside[1], c),
             )
         elif kind == LABEL:
             label, outcome = _target(kind, cell, first, last, at, domain, exact)
@@ -191,6 +196,7 @@ def _row(text, at, columns, delimiter, room, grams, out, nnz, domain, exact):
             weight, outcome = _target(kind, cell, first, last, at, domain, exact)
         if outcome != EXAMPLE:
             return at, nnz, label, weight, outcome, c
+        note_column(aside[0], c, begin, nnz)
         if (byte(text, end) == _NEWLINE) != (c == count - 1):
             return end, nnz, label, weight, TOO_FEW if c < count - 1 else TOO_MANY, c
         mask &= mask - _ONE
@@ -200,7 +206,7 @@ def _row(text, at, columns, delimiter, room, grams, out, nnz, domain, exact):
 
 @kernel
 def parse_delimited(
-    text_bytes, size, columns, kinds, delimiter, room, grams, mask, domain, state, bad, exact
+    text_bytes, size, columns, kinds, delimiter, room, grams, mask, domain, state, bad, exact, aside
 ):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
@@ -208,11 +214,11 @@ def parse_delimited(
     byte `delimiter`, `room` (uint8), which is empty where quotes mean nothing, else as long as the text,
     and ``grams = (code, known, scratch, begins)``, what `text_features` wants for columns of text. Keys
     have the bits of `mask`. Bad rows are noted with ``outcome + OUTCOMES * column``; ``state[PLACE]`` is
-    that of a hard number.
+    that of a hard number. ``aside = (crosses, naming)``, each perhaps None.
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
     indptr, keys, values, labels, weights, _ = columns
-    room_keys, room_values = np.empty(FEW + 8, np.uint64), np.empty(FEW + 8, np.float32)
+    room_keys, room_values = np.empty(BUCKETS, np.uint64), np.empty(FEW + 8, np.float32)
     text, features = address(text_bytes), (keys, values)
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
     described = (*kinds, np.int64(kinds[0].size))
@@ -220,19 +226,19 @@ def parse_delimited(
     while at < size and result == DONE:
         start = at
         outcome, column, stop, label, weight = BLANK, 0, nnz, np.float32(0), np.float32(1)
+        merged = False
+        clear_spans(aside[0])
         if not ends_line(text, at):
             at, stop, label, weight, outcome, column = _row(
-                text, start, described, delimiter, room, grams, features, nnz, domain, known
+                text, start, described, delimiter, room, grams, features, nnz, domain, known, aside
             )
-        if outcome == UNDECIDED:
-            state[PLACE], at, result = at, start, NEEDS_EXACT
+        if outcome == EXAMPLE:
+            stop, merged, outcome = complete(keys, values, nnz, stop, mask, aside, room_keys, room_values)
+        if outcome in (UNDECIDED, CRAMPED):
+            state[PLACE], at, result = at, start, NEEDS_EXACT if outcome == UNDECIDED else NEEDS_ROOM
             break
         if outcome == EXAMPLE:
-            mask_keys(keys, nnz, stop, mask)
-            last, finite = ascending(keys, values, nnz, stop, room_keys, room_values)
-            state[MERGED] += finite and last < stop
-            stop, outcome = last, EXAMPLE if finite else SUM_RANGE
-        if outcome == EXAMPLE:
+            state[MERGED] += merged
             labels[row], weights[row] = label, weight
             row, nnz = row + 1, stop
             indptr[row] = nnz
