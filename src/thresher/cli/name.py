@@ -13,6 +13,7 @@ NAME = "name"
 SHORT = "Add the names of features to a model."
 
 
+@options.takes(table=options.Writing)
 def command(
     model: options.Model,
     data: options.Data,
@@ -20,7 +21,7 @@ def command(
         Path | None,
         typer.Option("--output-file", "-o", metavar="FILE", help="Where to write.  [default: MODEL itself]"),
     ] = None,
-    form: options.Format = None,
+    table: options.Writing = options.NO_WRITING,
     on_error: options.OnError = "skip",
     as_json: options.Json = False,
 ) -> None:
@@ -35,7 +36,7 @@ def command(
 
     header, tensors = modelfile.read(model)
     readout, _ = modelfile.load_readout(model)
-    readout.layout = options.layout_of(form, readout.layout)
+    readout.layout = table.like(readout.layout)
     target = output or model
     options.check_outputs([target, options.quarantine_of(on_error)], data)
     names = name_features(readout, data, on_error=on_error)

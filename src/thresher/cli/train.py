@@ -23,21 +23,21 @@ SHORT = "Learn a sparse linear model from a stream."
 
 
 @dataclass(frozen=True)
-class _Wish:
+class Wish:
     """What the user asked for of the model; None: not said."""
 
-    rule: str | None
-    loss: str | None
-    rate: str | None
-    outputs: str | None
-    batch: int | None
-    average: bool | None
-    store: str | None
-    dtype: str | None
-    intercept: bool | None
-    seed: int | None
-    scale: str | None
-    admit: str | None
+    rule: t.Rule = None
+    loss: t.Loss = None
+    rate: t.Rate = None
+    outputs: t.Outputs = None
+    batch: t.Batch = None
+    average: t.Average = None
+    scale: t.Scale = None
+    admit: t.Admit = None
+    store: t.Store = None
+    dtype: t.Dtype = None
+    intercept: t.Intercept = None
+    seed: t.Seed = None
 
     def model(self) -> Model:
         """A new model."""
@@ -53,11 +53,11 @@ class _Wish:
             "outputs": self.outputs or model.head.outputs.spec,
             "batch": self.batch or model.batch,
             "average": model.average if self.average is None else self.average,
+            "scale": self.scale or model.scale,
+            "admit": self.admit or model.admit,
             "store": self.store or model.store,
             "dtype": self.dtype or str(model.dtype),
             "seed": model.seed if self.seed is None else self.seed,
-            "scale": self.scale or model.scale,
-            "admit": self.admit or model.admit,
         }
         wanted = modelfile.header_of(_made(rule=model.rule, loss=model.loss, **options))
         wanted["has_intercept"] = have["has_intercept"] if self.intercept is None else self.intercept
@@ -69,6 +69,9 @@ class _Wish:
                 option = name.removeprefix("has_")
                 how = f"without --{option}" if have[name] is None else f"with --{option} {have[name]}"
                 raise UsageError(f"the checkpoint was made {how}; leave --{option} out")
+
+
+_NO_WISH = Wish()
 
 
 def _made(**wanted: Any) -> Model:
@@ -123,27 +126,16 @@ class _Reading:
             name_features(trainer.model, self.data, on_error=lenient)
 
 
-@options.takes_table
+@options.takes(wish=Wish, table=options.Table)
 def command(
     data: options.Data,
     model: t.ModelFile,
-    rule: t.Rule = None,
-    loss: t.Loss = None,
-    rate: t.Rate = None,
-    outputs: t.Outputs = None,
-    batch: t.Batch = None,
-    average: t.Average = None,
-    scale: t.Scale = None,
-    admit: t.Admit = None,
+    wish: Wish = _NO_WISH,
     passes: t.Passes = 1,
     order: t.Order = None,
     holdout: t.Holdout = None,
     early_stop: t.EarlyStop = None,
     report_every: t.ReportEvery = None,
-    store: t.Store = None,
-    dtype: t.Dtype = None,
-    intercept: t.Intercept = None,
-    seed: t.Seed = None,
     checkpoint_every: t.CheckpointEvery = None,
     resume: t.Resume = False,
     table: options.Table = options.NO_TABLE,
@@ -157,27 +149,17 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Learn a sparse linear model from a stream, and say how well it predicted each example beforehand."""
-    options.check_outputs([model, curve, options.quarantine_of(on_error)], [])
-    every, held = _holdout(holdout, early_stop)
-    plan = _plan(model, passes, report_every, every, early_stop, checkpoint_every)
-    reading = _Reading(data, held, table, on_error, threads, cache, order, names)
-    wish = _Wish(rule, loss, rate, outputs, batch, average, store, dtype, intercept, seed, scale, admit)
-    trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
-    _finish(trainer, reading, model, curve, weights_only, as_json)
-
-
-def _plan(
-    model: Path,
-    passes: int,
-    report_every: int | None,
-    holdout_every: int,
-    early_stop: int | None,
-    checkpoint_every: int | None,
-) -> Plan:
     from thresher.learning.training import Plan
 
+    options.check_outputs([model, curve, options.quarantine_of(on_error)], [])
+    every, held = _holdout(holdout, early_stop)
     spare = model.with_name(f"{model.name}.checkpoint")
-    return Plan(passes, report_every or 0, holdout_every, early_stop or 0, spare, checkpoint_every or 0)
+    plan = Plan(passes, report_every or 0, every, early_stop or 0, spare, checkpoint_every or 0)
+    reading = _Reading(data, held, table, on_error, threads, cache, order, names)
+    trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
+    outcome = _run(trainer)
+    reading.name(trainer)
+    _finish(trainer, outcome, model, curve, weights_only, as_json)
 
 
 def _holdout(text: str | None, early_stop: int | None) -> tuple[int, str | None]:
@@ -194,7 +176,7 @@ def _holdout(text: str | None, early_stop: int | None) -> tuple[int, str | None]
 
 
 def _trainer(
-    plan: Plan, wish: _Wish, reading: _Reading, resume: bool, quiet: bool, outputs: list[Path | None]
+    plan: Plan, wish: Wish, reading: _Reading, resume: bool, quiet: bool, outputs: list[Path | None]
 ) -> Trainer:
     from thresher.cli.watching import watcher
     from thresher.engine import jit
@@ -226,7 +208,7 @@ def _trainer(
     return trainer
 
 
-def _with_classes(wish: _Wish, reading: _Reading) -> _Wish:
+def _with_classes(wish: Wish, reading: _Reading) -> Wish:
     """The wish with the classes found in the data, where it leaves them open."""
     from thresher.data import open_source
     from thresher.learning import head
@@ -276,14 +258,12 @@ def _run(trainer: Trainer) -> Outcome:
 
 
 def _finish(
-    trainer: Trainer, reading: _Reading, path: Path, curve: Path | None, weights_only: bool, as_json: bool
+    trainer: Trainer, outcome: Outcome, path: Path, curve: Path | None, weights_only: bool, as_json: bool
 ) -> None:
     from thresher.cli.output import show_figures, tell_skipped
     from thresher.learning import modelfile
     from thresher.learning.wholefile import discard
 
-    outcome = _run(trainer)
-    reading.name(trainer)
     modelfile.save(trainer.model, path, state=not weights_only)
     if trainer.plan.checkpoint is not None:
         discard(trainer.plan.checkpoint)

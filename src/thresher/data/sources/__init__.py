@@ -55,7 +55,7 @@ def open_source(
     else:
         check_no_columns(layout)
         form = parser_of(layout.format)
-    source: TextSource = source_of(layout.format)(
+    source: TextSource = source_of(layout)(
         names,
         layout,
         form,

@@ -8,7 +8,8 @@ Null is missing: no feature, or, for label and weight, a bad row; so is the empt
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,9 +109,18 @@ class BatchParser:
     def parse(self, block: TableBlock) -> Parsed:
         """The examples of a batch, in arrays of an arena."""
         kinds, batch = self._files[block.file], block.batch
+        return self.parsed(batch, kinds, partial(lines_of_rows, batch))
+
+    def parsed(self, batch: Any, kinds: Kinds, written: Callable[[list[int]], list[bytes]]) -> Parsed:
+        """The examples of a batch; `written` says how some of its rows are written, without a newline."""
         chunk, merged, wrong = self.encoded(batch, kinds)
-        bad = [self.bad_row(batch, kinds, row, code, row + 1) for row, code in wrong[:FIRST_BAD]]
-        rejected = [line_of(batch, row) for row, _ in wrong] if self._on_error == QUARANTINE else []
+        told = wrong if self._on_error == QUARANTINE else wrong[:FIRST_BAD]
+        lines = written([row for row, _ in told]) if wrong else []
+        bad = [
+            self.bad_row(batch, kinds, row, code, row + 1, line)
+            for (row, code), line in zip(told[:FIRST_BAD], lines, strict=False)
+        ]
+        rejected = [line + b"\n" for line in lines] if self._on_error == QUARANTINE else []
         tally = Tally(batch.num_rows, len(chunk), 0, len(wrong), merged)
         return Parsed(chunk, tally, bad, b"".join(rejected))
 
@@ -174,13 +184,13 @@ class BatchParser:
             held.append(array)
         return held, table, most
 
-    def bad_row(self, batch: Any, kinds: Kinds, row: int, code: int, line: int) -> BadLine:
-        """A row of a batch, told as a line."""
+    def bad_row(self, batch: Any, kinds: Kinds, row: int, code: int, line: int, raw: bytes) -> BadLine:
+        """A row of a batch, told as a line, which it is written as."""
         column, outcome = divmod(code, OUTCOMES)
         name = kinds.names[column]
         found = "no such sum" if outcome == SUM_RANGE else _shown(batch.column(name)[row])
         expected = expected_of(outcome, name, self._domain, len(kinds.names))
-        return BadLine("", line, column + 1, expected, found, line_of(batch, row))
+        return BadLine("", line, column + 1, expected, found, raw)
 
 
 def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> list[Any]:
@@ -239,9 +249,9 @@ def _shown(cell: Any) -> str:
     return shown(str(cell.as_py()).encode()) if cell.is_valid else "null"
 
 
-def line_of(batch: Any, row: int) -> bytes:
-    """A row as a line of JSON."""
-    return json.dumps(batch.slice(row, 1).to_pylist()[0], default=str).encode() + b"\n"
+def lines_of_rows(batch: Any, rows: list[int]) -> list[bytes]:
+    """Rows as lines of JSON, without newlines."""
+    return [json.dumps(batch.slice(row, 1).to_pylist()[0], default=str).encode() for row in rows]
 
 
 def _cast(array: Any, kind: Any) -> Any:

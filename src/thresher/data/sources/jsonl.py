@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.layout import Layout
 from thresher.data.report import FIRST_BAD
-from thresher.data.sources.batches import BatchParser, TableBlock
+from thresher.data.sources.batches import BatchParser
 from thresher.data.sources.blocks import LINES, Block
 from thresher.data.sources.delimited import HEAD, lines_of
 from thresher.data.sources.lines import too_long
@@ -130,9 +131,9 @@ class JsonlParser(BatchParser):
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
         batch = self._quick(block)
-        if batch is not None:
-            return super().parse(TableBlock(batch, block.file, block.offset, block.end, block.raw_position))
-        return self._careful(block)
+        if batch is None:
+            return self._careful(block)
+        return self.parsed(batch, self._files[block.file], partial(_lines, block.text[: block.size]))
 
     def _quick(self, block: Block) -> Any:
         """The block as a record batch with a row a line; None where that cannot be had."""
@@ -172,8 +173,7 @@ class JsonlParser(BatchParser):
         batch = pa.RecordBatch.from_pylist(objects, schema=schema)
         chunk, merged, wrong = self.encoded(batch, kinds)
         bad = refused + [
-            self.bad_row(batch, kinds, row, code, places[row] + 1)._replace(raw=lines[places[row]])
-            for row, code in wrong
+            self.bad_row(batch, kinds, row, code, places[row] + 1, lines[places[row]]) for row, code in wrong
         ]
         bad.sort(key=lambda one: one.line)
         rejected = [one.raw + b"\n" for one in bad] if self._on_error == QUARANTINE else []
@@ -209,6 +209,13 @@ def _whole_lines(text: NDArray[np.uint8]) -> int:
     first, last = text[np.append(0, ends[:-1] + 1)], text[ends - 1]
     last = np.where(last == _RETURN, text[np.maximum(ends - 2, 0)], last)
     return len(ends) if (first == _OPEN).all() and (last == _CLOSE).all() else 0
+
+
+def _lines(text: NDArray[np.uint8], rows: list[int]) -> list[bytes]:
+    """Some lines of a text, without their newlines."""
+    ends = np.flatnonzero(text == _NEWLINE)
+    starts = np.append(0, ends[:-1] + 1)
+    return [text[starts[row] : ends[row]].tobytes() for row in rows]
 
 
 def _fits(value: Any, kind: Any) -> bool:

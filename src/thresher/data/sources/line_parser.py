@@ -61,7 +61,8 @@ class LineParser:
             ),
             lambda _: exact_numbers(line_at(text, int(state[rows.AT])), int(state[rows.AT])),
             lambda *entry: self._bad_line(text, *entry),
-            *(text, state, self._bad, columns, self._arenas, self._on_error),
+            lambda start: line_at(text, start),
+            *(state, self._bad, columns, self._arenas, self._on_error),
         )
         self._reading.take_names()
         return parsed

@@ -31,7 +31,7 @@ def gather(
     parse: Callable[[Columns, Numbers], int],
     exact_of: Callable[[Numbers], Numbers],
     told: Callable[..., BadLine],
-    text: NDArray[np.uint8],
+    line_of: Callable[[int], bytes],
     state: NDArray[np.int64],
     table: NDArray[np.int64],
     columns: Columns,
@@ -41,7 +41,7 @@ def gather(
     """Call `parse` until the block is done: what became of it.
 
     `exact_of` gives the numbers that the line at ``state[AT]`` must be parsed with, from those it was parsed
-    with; `told` what an entry of the `table` of bad lines means.
+    with; `told` what an entry of the `table` of bad lines means; `line_of` the line that begins at a place.
     """
     exact, skipped, bad, rejected = NO_NUMBERS, 0, list[BadLine](), list[bytes]()
     result = None
@@ -56,7 +56,7 @@ def gather(
             if len(bad) < FIRST_BAD:
                 bad.append(told(*entry))
             if on_error == QUARANTINE:
-                rejected += [line_at(text, entry[0]), b"\n"]
+                rejected += [line_of(entry[0]), b"\n"]
         state[rows.BAD] = 0
     tally = Tally(
         lines=int(state[rows.LINES]),

@@ -63,6 +63,8 @@ class Parsed(NamedTuple):
     tally: Tally
     bad: list[BadLine]
     rejected: bytes
+    breaks: int = 0
+    """line breaks inside of rows, each of which begins a line that the tally does not count"""
 
 
 class Parser(Protocol):

@@ -111,7 +111,7 @@ def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
         WEIGHT_NUMBER: f"an importance weight that is finite and not negative in column '{name}'",
         TOO_FEW: f"{columns} columns",
         TOO_MANY: f"{columns} columns",
-        UNCLOSED: f"a quote that ends column '{name}' on its line",
+        UNCLOSED: f"a quote that ends column '{name}' on its line (or --quoted-newlines)",
         AFTER_QUOTE: f"a delimiter after the quoted column '{name}'",
         SUM_RANGE: "values of equal keys with a sum finite in float32",
         MANY_PRODUCTS: crossing.EXPECTED,

@@ -101,13 +101,11 @@ class TextSource:
         self.layout = layout
         """how the bytes become features"""
         self._format: Any = form
-        self._domain = domain
-        self._passing = passing
+        self._domain, self._passing = domain, passing
         self._threads = threads or default_threads()
         self._block_bytes = block_bytes
         self._arenas = Arenas(self._threads + 4)
-        self._begun = False
-        self.finished = False
+        self._begun = self.finished = False
         """whether a whole pass has been made"""
         self._contents: dict[int, Content] = {}
 
@@ -169,7 +167,7 @@ class TextSource:
             if quarantine is not None and parsed.rejected:
                 quarantine.write(parsed.rejected)
                 self.report.quarantined_bytes += len(parsed.rejected)
-            place, line = Place(file, block.offset, line), line + parsed.tally.lines
+            place, line = Place(file, block.offset, line), line + parsed.tally.lines + parsed.breaks
             if len(parsed.chunk):
                 yield parsed.chunk.at(place, Place(file, block.end, line))
 
