@@ -1,4 +1,4 @@
-"""The commands on the pages of formats print what the pages say."""
+"""The commands on the pages of formats and features print what the pages say."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("formats/svmlight", "formats/vw", "formats/csv", "interactions")
+PAGES = ("formats/svmlight", "formats/vw", "formats/csv", "features", "interactions")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

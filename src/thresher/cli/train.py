@@ -32,6 +32,8 @@ class Wish:
     outputs: t.Outputs = None
     batch: t.Batch = None
     average: t.Average = None
+    scale: t.Scale = None
+    admit: t.Admit = None
     store: t.Store = None
     dtype: t.Dtype = None
     intercept: t.Intercept = None
@@ -51,6 +53,8 @@ class Wish:
             "outputs": self.outputs or model.head.outputs.spec,
             "batch": self.batch or model.batch,
             "average": model.average if self.average is None else self.average,
+            "scale": self.scale or model.scale,
+            "admit": self.admit or model.admit,
             "store": self.store or model.store,
             "dtype": self.dtype or str(model.dtype),
             "seed": model.seed if self.seed is None else self.seed,
@@ -63,9 +67,8 @@ class Wish:
         for name in ("rule", "loss", "rate", *options, "has_intercept"):
             if wanted[name] != have[name]:
                 option = name.removeprefix("has_")
-                raise UsageError(
-                    f"the checkpoint was made with --{option} {have[name]}; leave --{option} out"
-                )
+                how = f"without --{option}" if have[name] is None else f"with --{option} {have[name]}"
+                raise UsageError(f"the checkpoint was made {how}; leave --{option} out")
 
 
 _NO_WISH = Wish()
@@ -271,12 +274,14 @@ def _finish(
         write_curve(curve, outcome.table)
     for report in outcome.reports:
         tell_skipped(report)
+    waiting = trainer.model.features_waiting
     figures: dict[str, Any] = {
         "examples": outcome.examples,
         "passes": outcome.passes,
         "progressive_loss": outcome.progressive_loss,
         "nonzero": outcome.nonzero,
         "features_seen": outcome.features_seen,
+        **({} if waiting is None else {"features_waiting": waiting}),
         **({} if trainer.model.names is None else {"named": len(trainer.model.names)}),
         "seconds": round(outcome.seconds, 3),
         "examples_per_second": round(outcome.examples_per_second),

@@ -21,6 +21,7 @@ from thresher.data.names import Names
 from thresher.learning.head import Head
 from thresher.learning.model import Model
 from thresher.learning.readout import Readout
+from thresher.learning.scaling import Columns, Divisors
 from thresher.learning.wholefile import whole_file
 
 FORMAT = 1
@@ -46,6 +47,8 @@ def header_of(model: Model) -> Header:
         "outputs": model.head.outputs.spec,
         "batch": model.batch,
         "average": model.average,
+        "scale": model.scale,
+        "admit": model.admit,
         "store": model.store,
         "seed": model.seed,
         "dtype": str(model.dtype),
@@ -91,12 +94,15 @@ def _names_of(tensors: Tensors) -> Names | None:
 
 def weights_of(readout: Readout) -> Tensors:
     """What every model file holds."""
-    return {
+    tensors: Tensors = {
         "weights.keys": readout.keys,
         "weights.values": readout.weights,
         "weights.intercept": readout.bias,
         "weights.unmet": readout.unmet,
     }
+    if readout.divisors is not None:
+        tensors |= {"scale.keys": readout.divisors.columns.keys, "scale.by": readout.divisors.by}
+    return tensors
 
 
 def write(path: str | Path, header: Header, tensors: Tensors) -> None:
@@ -176,6 +182,7 @@ def load_readout(path: str | Path) -> tuple[Readout, Header]:
         tensors["weights.intercept"],
         header["lowest_label"],
         tensors["weights.unmet"],
+        Divisors(Columns(tensors["scale.keys"]), tensors["scale.by"]) if "scale.by" in tensors else None,
     )
     readout.layout, readout.names = layout_of(header), _names_of(tensors)
     return readout, header
@@ -201,6 +208,8 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
         outputs=header["outputs"],
         batch=header["batch"],
         average=header["average"],
+        scale=header["scale"],
+        admit=header["admit"],
         store=header["store"],
         intercept=header["has_intercept"],
         dtype=header["dtype"],
