@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.data.reference import BadLineError, Row, bits, float32_of, rows_of
-from tests.data.tables import Bad, meaning
+from tests.data.reference import Row, bits, rows_of
+from tests.data.table_reference import row_of
+from tests.data.tables import Bad
 from thresher.data import DataError, open_source
 from thresher.data.layout import Layout
 
@@ -57,46 +57,6 @@ usual = st.tuples(
 lines = st.lists(usual | st.lists(cell, max_size=6), min_size=1, max_size=12)
 
 
-def cells_of(line: str, delimiter: str, quoting: bool) -> list[str] | None:
-    """The cells of a line; None where a quote is not closed or followed by something."""
-    cells, rest = list[str](), line
-    while True:
-        if not (quoting and rest.startswith('"')):
-            one, found, rest = rest.partition(delimiter)
-            cells.append(one)
-            if not found:
-                return cells
-            continue
-        one, rest = "", rest[1:]
-        while True:
-            piece, found, rest = rest.partition('"')
-            if not found:
-                return None
-            one += piece
-            if not rest.startswith('"'):
-                break
-            one, rest = one + '"', rest[1:]
-        cells.append(one)
-        if not rest:
-            return cells
-        if not rest.startswith(delimiter):
-            return None
-        rest = rest[1:]
-
-
-def row_of(line: str, delimiter: str, quoting: bool) -> Row | Bad:
-    cells = cells_of(line, delimiter, quoting)
-    if cells is None or len(cells) != len(KINDS):
-        return Bad("")
-    row: dict[str, Any] = {"c": cells[3]}
-    for name, one in zip("lwx", cells, strict=False):
-        try:
-            row[name] = float32_of(one.strip(" ")) if one else None
-        except BadLineError:
-            return Bad(name)
-    return meaning(row, KINDS)
-
-
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=lines,
@@ -114,7 +74,7 @@ def test_any_lines(
     path.write_text(text, encoding="utf-8", newline="")
     body = [line.removesuffix("\r") for line in text.split("\n")[1:]]
     body = body[:-1] if not body[-1] and not text.endswith("\r") else body
-    found = [(k + 2, row_of(line, delimiter, quoting)) for k, line in enumerate(body) if line]
+    found = [(k + 2, row_of(line.encode(), delimiter, quoting, KINDS)) for k, line in enumerate(body) if line]
     expected = bits([row for _, row in found if isinstance(row, Row)])
     source = open_source(path, layout=LAYOUT, on_error="skip", block_bytes=block, threads=threads)
     try:
