@@ -56,8 +56,9 @@ FOUND = {
         b'{"label": 1, "w": 1, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         b'{"label": 1, "w": 1, "x": ' + b"1" * 5000 + b"}\n{}",
     ],
+    "vw": [b"1 1 0 0 | a", b"1 1 0 -0e7 'tag| a"],
 }
-"""Texts that a parser once died of."""
+"""Texts that a parser once died of, or got wrong."""
 
 
 @pytest.mark.parametrize("name", FOUND)
