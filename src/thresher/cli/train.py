@@ -116,12 +116,13 @@ class _Reading:
                     "--names reads the data once more, which a stream cannot be: use thresher name afterwards"
                 )
 
-    def name(self, trainer: Trainer) -> None:
+    def name(self, trainer: Trainer, quiet: bool) -> None:
         """Keep the names of features, where they are wanted."""
         from thresher.learning.naming import name_features
 
         if self.names:
-            trainer.watcher.say("reading the names of features")
+            if not quiet:
+                trainer.watcher.say("reading the names of features")
             lenient = "fail" if self.on_error == "fail" else "skip"
             name_features(trainer.model, self.data, on_error=lenient)
 
@@ -158,7 +159,7 @@ def command(
     reading = _Reading(data, held, table, on_error, threads, cache, order, names)
     trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
     outcome = _run(trainer)
-    reading.name(trainer)
+    reading.name(trainer, quiet)
     _finish(trainer, outcome, model, curve, weights_only, as_json)
 
 

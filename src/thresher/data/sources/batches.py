@@ -85,6 +85,33 @@ def _is_written(kind: Any) -> bool:
     return True
 
 
+def sound(batch: Any, needed: list[str]) -> Any:
+    """The columns of a batch that are `needed`, if no offset or index in them leads out of its memory.
+
+    What pyarrow reads from a damaged Arrow file may do so. Raises ``pyarrow.ArrowInvalid``.
+    """
+    batch = batch.select(needed)
+    for column in batch.columns:
+        column.view(_without_text(column.type)).validate(full=True)
+    return batch
+
+
+def _without_text(kind: Any) -> Any:
+    """The type with bytes for strings, which need not be UTF-8."""
+    types = pa.types
+    if types.is_string(kind):
+        return pa.binary()
+    if types.is_large_string(kind):
+        return pa.large_binary()
+    if types.is_string_view(kind):
+        return pa.binary_view()
+    if types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _without_text(kind.value_type), kind.ordered)
+    if types.is_list(kind):
+        return pa.list_(_without_text(kind.value_type))
+    return pa.large_list(_without_text(kind.value_type)) if types.is_large_list(kind) else kind
+
+
 class TableBlock(NamedTuple):
     """Some rows of a file."""
 
@@ -188,7 +215,7 @@ class BatchParser:
         """A row of a batch, told as a line, which it is written as."""
         column, outcome = divmod(code, OUTCOMES)
         name = kinds.names[column]
-        found = "no such sum" if outcome == SUM_RANGE else _shown(batch.column(name)[row])
+        found = "no such sum" if outcome == SUM_RANGE else _shown(batch.column(name), row)
         expected = expected_of(outcome, name, self._domain, len(kinds.names))
         return BadLine("", line, column + 1, expected, found, raw)
 
@@ -245,13 +272,22 @@ def offer_columns(naming: Any, batch: Any, kinds: Kinds) -> None:
             rows.offer_values(naming, described, len(texts), kinds.seeds[c], c)
 
 
-def _shown(cell: Any) -> str:
-    return shown(str(cell.as_py()).encode()) if cell.is_valid else "null"
+def _shown(column: Any, row: int) -> str:
+    cell = column.view(_without_text(column.type))[row].as_py()
+    return "null" if cell is None else shown(_readable(cell).encode())
 
 
 def lines_of_rows(batch: Any, rows: list[int]) -> list[bytes]:
     """Rows as lines of JSON, without newlines."""
-    return [json.dumps(batch.slice(row, 1).to_pylist()[0], default=str).encode() for row in rows]
+    columns = [column.view(_without_text(column.type)) for column in batch.columns]
+    cells = [[column[row].as_py() for column in columns] for row in rows]
+    names = batch.schema.names
+    return [json.dumps(dict(zip(names, row, strict=True)), default=_readable).encode() for row in cells]
+
+
+def _readable(value: Any) -> str:
+    """What JSON has no word for; bytes that are no UTF-8 are spelled out."""
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def _cast(array: Any, kind: Any) -> Any:

@@ -32,7 +32,9 @@ from thresher.data.sources.table_rows import Kinds
 from thresher.data.sources.tables import settled
 from thresher.data.table import ABSENT, IGNORE, LABEL, LIST, NUMERIC, WEIGHT
 
-_NEWLINE, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
+_NEWLINE, _RETURN, _OPEN, _CLOSE, _LIST = b"\n\r{}["
+_DEEP, _LONG = 500, 400
+"""Brackets in a line, and digits of a whole number, beyond which more than one reader gives up."""
 _TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), dict: pa.struct([])}
 
 
@@ -82,8 +84,8 @@ def _schema_of(lines: Sequence[bytes], known: Sequence[str], name: str) -> Any:
     objects = 0
     for line in lines:
         try:
-            read = json.loads(line)
-        except ValueError:
+            read = _loaded(str(line, "utf-8"))
+        except (ValueError, RecursionError):
             continue
         if isinstance(read, dict):
             objects += 1
@@ -183,10 +185,12 @@ class JsonlParser(BatchParser):
     def _object(self, line: bytes, schema: Any) -> dict[str, Any] | BadLine:
         """The fields of `schema` in a line, or what is bad about it."""
         try:
-            read = json.loads(str(line, "utf-8"))
+            read = _loaded(str(line, "utf-8"))
         except json.JSONDecodeError as error:
             return BadLine("", 0, error.pos + 1, "a JSON object", shown(line[error.pos :]), line)
-        except (UnicodeDecodeError, RecursionError) as error:
+        except RecursionError:
+            return BadLine("", 0, 1, "a JSON object", "one that is nested too deeply", line)
+        except ValueError as error:
             return BadLine("", 0, 1, "a JSON object", str(error), line)
         if not isinstance(read, dict):
             return BadLine("", 0, 1, "a JSON object", shown(line), line)
@@ -200,15 +204,30 @@ class JsonlParser(BatchParser):
         return {field.name: _as(read.get(field.name), field.type) for field in schema}
 
 
+def _loaded(line: str) -> Any:
+    """What a line of JSON says; ValueError, or RecursionError where it is nested too deeply."""
+    return json.loads(line, parse_int=lambda digits: int(digits) if len(digits) < _LONG else float(digits))
+
+
 def _whole_lines(text: NDArray[np.uint8]) -> int:
-    """How many lines there are, if each begins with ``{`` and ends with ``}``, else 0.
+    """How many lines there are, if each begins with ``{`` and ends with ``}`` and none is deep, else 0.
 
     Then no object goes on in another line: what may follow a ``}`` inside of one is a comma or a bracket.
     """
     ends = np.flatnonzero(text == _NEWLINE)
     first, last = text[np.append(0, ends[:-1] + 1)], text[ends - 1]
     last = np.where(last == _RETURN, text[np.maximum(ends - 2, 0)], last)
-    return len(ends) if (first == _OPEN).all() and (last == _CLOSE).all() else 0
+    whole = (first == _OPEN).all() and (last == _CLOSE).all()
+    return len(ends) if whole and not _may_be_deep(text, ends) else 0
+
+
+def _may_be_deep(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> bool:
+    """Whether a line opens so many objects and lists that pyarrow, which recurs, might run out of stack."""
+    raw = text.tobytes()
+    if raw.count(b"{") + raw.count(b"[") < len(ends) + _DEEP:
+        return False
+    opens = np.cumsum((text == _OPEN) | (text == _LIST), dtype=np.int32)
+    return bool(np.diff(opens[ends], prepend=0).max() > _DEEP)
 
 
 def _lines(text: NDArray[np.uint8], rows: list[int]) -> list[bytes]:

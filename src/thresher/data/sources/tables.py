@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError
 from thresher.data.layout import Layout
-from thresher.data.sources.batches import BatchParser, TableBlock, check_types, guess
+from thresher.data.sources.batches import BatchParser, TableBlock, check_types, guess, sound
 from thresher.data.sources.parsed import Reading
 from thresher.data.sources.streams import Passing, RawFile, named, passes_by
 from thresher.data.sources.table_rows import Kinds, kinds_of
@@ -30,7 +30,7 @@ BATCH, CELLS = 1 << 16, 1 << 19
 """Most rows of a chunk, and most cells unless one row has more."""
 CROSSED_ROWS = 1 << 10
 """Most rows of a chunk whose rows grow by interactions."""
-_MAGIC = b"ARROW1"
+_MAGIC, _END = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
 
 Rows = Iterator[tuple[int, Any, float | None]]
 """The row behind a record batch, the batch, and how much of the file was read by then (0 to 1), if known."""
@@ -71,7 +71,7 @@ def opened(
     for name in names:
         with read_from(name):
             schema = _KINDS[layout.format].schema(name, passing)
-        layout, kinds = settled(layout, schema, name, unlabelled)
+            layout, kinds = settled(layout, schema, name, unlabelled)
         files.append(kinds)
     return layout, TableFormat(files)
 
@@ -82,8 +82,8 @@ def read_from(name: str) -> Iterator[None]:
     with named(name):
         try:
             yield
-        except pa.ArrowNotImplementedError as error:
-            raise ValueError(str(error)) from error
+        except (pa.ArrowNotImplementedError, MemoryError) as error:
+            raise ValueError(str(error) or "it asks for more memory than there is") from error
 
 
 def most_rows(needed: list[str]) -> int:
@@ -119,14 +119,16 @@ class _Parquet:
     def rows(name: str, needed: list[str], start: int, *_: Any) -> Rows:
         with pq.ParquetFile(name) as file:
             groups, first = file.metadata, 0
-            for g in range(groups.num_row_groups):
-                count = groups.row_group(g).num_rows
-                if first + count > start:
-                    at = first
-                    for batch in file.iter_batches(most_rows(needed), [g], needed):
-                        at += batch.num_rows
-                        yield at, batch, at / groups.num_rows
-                first += count
+            counts = [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
+            if sum(counts) != groups.num_rows:
+                raise ValueError(f"its row groups have {sum(counts)} rows, not {groups.num_rows}")
+            for g, count in enumerate(counts):
+                at, first = first, first + count
+                for batch in file.iter_batches(most_rows(needed), [g], needed) if first > start else ():
+                    at += batch.num_rows
+                    yield at, batch, at / max(1, groups.num_rows)
+                if at != first and first > start:
+                    raise ValueError(f"row group {g} does not end with row {first}, but {at}")
 
 
 class _Arrow:
@@ -147,7 +149,8 @@ class _Arrow:
 
     @staticmethod
     def rows(name: str, needed: list[str], start: int, passing: Passing, watch: Any) -> Rows:
-        return cut(_Arrow._batches(name, passing, watch), needed, start)
+        whole = _Arrow._batches(name, passing, watch)
+        return cut(((sound(batch, needed), part) for batch, part in whole), needed, start)
 
     @staticmethod
     def _batches(name: str, passing: Passing, watch: Any) -> Iterator[tuple[Any, float | None]]:
@@ -157,15 +160,33 @@ class _Arrow:
                 for k in range(reader.num_record_batches):
                     yield reader.get_batch(k), (k + 1) / reader.num_record_batches
             return
-        raw = RawFile(name, watch, passing.get(name))
+        last = _Last(watch)
+        raw = RawFile(name, last.see, passing.get(name))
         try:
-            with pa.ipc.open_stream(io.BufferedReader(raw)) as reader:
+            given = io.BufferedReader(raw)
+            with pa.ipc.open_stream(given) as reader:
                 size = None if passes_by(name) else os.path.getsize(name)
                 for batch in reader:
                     yield batch, raw.position / size if size else None
-                raw.read()
+                if given.read(1):
+                    raise ValueError("there is more behind the end of the stream")
+                if last.bytes != _END:
+                    raise ValueError("the stream ends without the mark that its writer leaves when closed")
         finally:
             raw.close()
+
+
+class _Last:
+    """The last bytes of what goes by, as many as the mark of a stream's end; `watch` sees all."""
+
+    def __init__(self, watch: Any) -> None:
+        self.bytes = b""
+        self._watch = watch
+
+    def see(self, view: memoryview) -> None:
+        self.bytes = (self.bytes + bytes(view[-len(_END) :]))[-len(_END) :]
+        if self._watch is not None:
+            self._watch(view)
 
 
 def _is_file(name: str) -> bool:
