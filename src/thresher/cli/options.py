@@ -80,8 +80,8 @@ _COLUMNS = "COL,..."
 
 
 @dataclass(frozen=True)
-class Writing:
-    """The options of how DATA are written; a command `takes` them."""
+class Reading:
+    """The options of how DATA are read; a command `takes` them."""
 
     form: Format = None
     header: Annotated[
@@ -109,6 +109,16 @@ class Writing:
             help="Whether quoted cells of CSV may have line breaks.  [default: no-quoted-newlines]",
         ),
     ] = None
+
+    where: Annotated[
+        str,
+        typer.Option(
+            metavar="FILTER",
+            show_default=False,
+            help="Which rows of DATA are read, of Parquet and Arrow: COL = VALUE, and with !=, <, <=, >, >=,"
+            " in (VALUE, ...), is null, is not null; several with and; texts and dates in single quotes.",
+        ),
+    ] = ""
 
     def said(self) -> dict[str, Any]:
         """Fields of a layout that say how DATA are written."""
@@ -145,7 +155,7 @@ def _checked(made: Callable[[], Layout]) -> Layout:
 
 
 @dataclass(frozen=True)
-class Table(Writing):
+class Table(Reading):
     """The options of how DATA become features as well."""
 
     label: Annotated[
@@ -215,7 +225,7 @@ class Table(Writing):
                     have = _written(getattr(trained, name))
                     raise UsageError(f"the model was trained with {option} {have}; leave {option} out")
             _check_same(Layout(trained.format, **said), trained)
-            return Writing(self.form).like(trained)
+            return Reading(self.form).like(trained)
         return _checked(lambda: Layout(self.form or "", **said, **keys))
 
 
@@ -224,7 +234,7 @@ def _written(value: Any) -> str:
 
 
 NO_TABLE = Table()
-NO_WRITING = Writing()
+NO_READING = Reading()
 """Nothing said."""
 
 
@@ -243,7 +253,7 @@ def _check_same(said: Layout, trained: Layout) -> None:
         raise UsageError(f"the checkpoint was made with other columns; leave --{' --'.join(options)} out")
 
 
-def takes(group: type[Writing]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes(group: type[Reading]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make of a command one with the fields of `group` as options, in place of its parameter `table`."""
     names = [field.name for field in fields(group)]
     of_table = get_type_hints(group, include_extras=True)

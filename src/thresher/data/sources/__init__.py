@@ -7,8 +7,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from thresher.data.errors import DataError
 from thresher.data.layout import Layout, check_no_columns
-from thresher.data.sources.formats import TABLES, check_layout, format_of, opener_of, parser_of, source_of
+from thresher.data.sources.formats import (
+    BINARY,
+    TABLES,
+    check_layout,
+    format_of,
+    opener_of,
+    parser_of,
+    source_of,
+)
 from thresher.data.sources.streams import expand
 
 if TYPE_CHECKING:
@@ -31,6 +40,7 @@ def open_source(
     threads: int | None = None,
     block_bytes: int | None = None,
     unlabelled: bool = False,
+    where: str = "",
 ) -> TextSource:
     """The examples in files as a source of Chunks.
 
@@ -41,7 +51,8 @@ def open_source(
     `data.labels`. A bad line ends
     the pass (`on_error` ``fail``), is counted and passed over (``skip``), or also written to a file
     (``quarantine=FILE``). `threads` read and parse; None means one for each processor, at most four.
-    `block_bytes` of text make a chunk. With `unlabelled`, the label of a table is not read, and 0.
+    `block_bytes` of text make a chunk. With `unlabelled`, the label of a table is not read, and 0. `where`
+    says which rows of Parquet and Arrow are read (`sources.where`).
 
     Raises `DataError` at once for files that are missing, directories, unreadable or empty.
     """
@@ -50,8 +61,11 @@ def open_source(
     names = expand(data)
     layout, passing = layout or Layout(), dict[str, Any]()
     layout = check_layout(layout if layout.format else replace(layout, format=format_of(names)))
+    chosen = {"where": where} if where else {}
+    if where and layout.format not in BINARY:
+        raise DataError(f"{layout.format}: rows are chosen (--where) of parquet and arrow")
     if layout.format in TABLES:
-        layout, form = opener_of(layout.format)(names, layout, passing, unlabelled)
+        layout, form = opener_of(layout.format)(names, layout, passing, unlabelled, **chosen)
     else:
         check_no_columns(layout)
         form = parser_of(layout.format)
@@ -64,5 +78,6 @@ def open_source(
         threads=threads,
         block_bytes=block_bytes or BLOCK_BYTES,
         passing=passing,
+        where=where,
     )
     return source

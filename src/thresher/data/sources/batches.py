@@ -26,6 +26,7 @@ from thresher.data.sources import arrow_rows as rows
 from thresher.data.sources.lines import bad_table
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Arenas, Parsed, Tally
 from thresher.data.sources.table_rows import OUTCOMES, SUM_RANGE, Kinds, expected_of, one_label
+from thresher.data.sources.where import Filter
 from thresher.data.table import CATEGORICAL, LABEL, LIST, NUMERIC, TEXT, WEIGHT
 
 _NUMBERS = (LABEL, WEIGHT, NUMERIC)
@@ -92,15 +93,24 @@ class TableBlock(NamedTuple):
     """where they begin, in the unit of the format"""
     end: int
     raw_position: int
+    passed: int = 0
+    """rows from `offset` on that were passed over, before those of the batch"""
 
 
 class BatchParser:
     """Makes chunks with labels of `domain` from record batches, doing `on_error` about bad rows."""
 
     def __init__(
-        self, files: Sequence[Kinds], layout: Layout, domain: str, on_error: str, arenas: Arenas
+        self,
+        files: Sequence[Kinds],
+        domain: str,
+        on_error: str,
+        arenas: Arenas,
+        filters: Sequence[Filter] = (),
     ) -> None:
+        """`filters` say of each file which rows are read; none: all."""
         self._files = files
+        self._filters = filters
         self._domain = one_label(domain)
         self._on_error = on_error
         self._arenas = arenas
@@ -108,12 +118,17 @@ class BatchParser:
 
     def parse(self, block: TableBlock) -> Parsed:
         """The examples of a batch, in arrays of an arena."""
-        kinds, batch = self._files[block.file], block.batch
+        kinds, batch, before = self._files[block.file], block.batch, block.passed + 1
+        kept = self._filters[block.file].rows(batch) if self._filters else np.arange(batch.num_rows)
+        uncounted = block.passed + batch.num_rows - len(kept)
+        batch = batch.take(pa.array(kept)) if len(kept) < batch.num_rows else batch
         chunk, merged, wrong = self.encoded(batch, kinds)
-        bad = [self.bad_row(batch, kinds, row, code, row + 1) for row, code in wrong[:FIRST_BAD]]
+        bad = [
+            self.bad_row(batch, kinds, row, code, int(kept[row]) + before) for row, code in wrong[:FIRST_BAD]
+        ]
         rejected = [line_of(batch, row) for row, _ in wrong] if self._on_error == QUARANTINE else []
         tally = Tally(batch.num_rows, len(chunk), 0, len(wrong), merged)
-        return Parsed(chunk, tally, bad, b"".join(rejected))
+        return Parsed(chunk, tally, bad, b"".join(rejected), uncounted)
 
     def encoded(self, batch: Any, kinds: Kinds) -> tuple[Chunk, int, list[tuple[int, int]]]:
         """The rows of a batch, how many had repeated keys, and those that are bad, with what is.

@@ -121,7 +121,7 @@ class JsonlParser(BatchParser):
     """Parses blocks of JSON lines into chunks with labels of `domain`, doing `on_error` about bad ones."""
 
     def __init__(self, form: JsonlFormat, layout: Layout, domain: str, on_error: str, arenas: Arenas) -> None:
-        super().__init__(form.files, layout, domain, on_error, arenas)
+        super().__init__(form.files, domain, on_error, arenas)
         self._schemas = form.schemas
         self._known = _Known(layout)
 

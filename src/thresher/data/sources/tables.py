@@ -24,6 +24,7 @@ from thresher.data.sources.parsed import Arenas
 from thresher.data.sources.streams import Passing, RawFile, named, passes_by
 from thresher.data.sources.table_rows import Kinds, kinds_of
 from thresher.data.sources.text import TextSource, Watch
+from thresher.data.sources.where import Filter
 from thresher.data.table import ABSENT, IGNORE, settle
 
 BATCH, CELLS = 1 << 16, 1 << 19
@@ -55,23 +56,26 @@ class TableFormat:
 
     files: list[Kinds]
     """how the columns of each are read"""
+    filters: list[Filter]
+    """which rows of each are; none: all"""
 
-    def __call__(self, layout: Layout, domain: str, on_error: str, arenas: Arenas) -> BatchParser:
+    def __call__(self, _: Layout, domain: str, on_error: str, arenas: Arenas) -> BatchParser:
         """A parser for one thread."""
-        return BatchParser(self.files, layout, domain, on_error, arenas)
+        return BatchParser(self.files, domain, on_error, arenas, self.filters)
 
 
 def opened(
-    names: list[str], layout: Layout, passing: Passing, unlabelled: bool
+    names: list[str], layout: Layout, passing: Passing, unlabelled: bool, where: str = ""
 ) -> tuple[Layout, TableFormat]:
     """The settled layout of files, and what makes their parsers. `DataError`."""
-    files = list[Kinds]()
+    files, filters = list[Kinds](), list[Filter]()
     for name in names:
         with read_from(name):
             schema = _KINDS[layout.format].schema(name, passing)
         layout, kinds = settled(layout, schema, name, unlabelled)
         files.append(kinds)
-    return layout, TableFormat(files)
+        filters += [Filter(where, schema, name)] if where else []
+    return layout, TableFormat(files, filters)
 
 
 @contextmanager
@@ -114,17 +118,26 @@ class _Parquet:
         return pq.read_schema(name)
 
     @staticmethod
-    def rows(name: str, needed: list[str], start: int, *_: Any) -> Rows:
-        with pq.ParquetFile(name) as file:
+    def rows(name: str, needed: list[str], start: int, chosen: Filter | None, *_: Any) -> Rows:
+        with pa.OSFile(name) as opened, pq.ParquetFile(opened) as file:
             groups, first = file.metadata, 0
+            hopeful = _hopeful(opened, chosen) if chosen else range(groups.num_row_groups)
             for g in range(groups.num_row_groups):
                 count = groups.row_group(g).num_rows
-                if first + count > start:
+                if first + count > start and g in hopeful:
                     at = first
                     for batch in file.iter_batches(most_rows(needed), [g], needed):
                         at += batch.num_rows
                         yield at, batch, at / groups.num_rows
                 first += count
+
+
+def _hopeful(file: Any, chosen: Filter) -> set[int]:
+    """The row groups of a Parquet file that may hold rows of a filter, by their statistics."""
+    import pyarrow.dataset as ds
+
+    fragment = ds.ParquetFileFormat().make_fragment(file)
+    return {group.id for group in fragment.subset(chosen.expression()).row_groups}
 
 
 class _Arrow:
@@ -144,7 +157,9 @@ class _Arrow:
         return schema
 
     @staticmethod
-    def rows(name: str, needed: list[str], start: int, passing: Passing, watch: Any) -> Rows:
+    def rows(
+        name: str, needed: list[str], start: int, _: Filter | None, passing: Passing, watch: Any
+    ) -> Rows:
         return cut(_Arrow._batches(name, passing, watch), needed, start)
 
     @staticmethod
@@ -183,13 +198,13 @@ class BatchReader:
         self,
         names: list[str],
         kind: Any,
-        files: list[Kinds],
+        form: TableFormat,
         start: Place | None,
         passing: Passing,
         watch: Watch | None,
     ) -> None:
-        """`kind` has ``rows(name, needed columns, first row, passing, watch)`` of a file."""
-        self._names, self._kind, self._files = names, kind, files
+        """`kind` has ``rows(name, needed columns, first row, filter, passing, watch)`` of a file."""
+        self._names, self._kind, self._form = names, kind, form
         self._start, self._passing, self._watch = start or Place(0, 0, 0), passing, watch
         self._blocks = self._all()
 
@@ -205,15 +220,20 @@ class BatchReader:
         done = 0
         for k, name in enumerate(self._names):
             size = os.path.getsize(name) if os.path.isfile(name) else 0
-            position, needed = done, _needed(self._files[k])
+            position, chosen = done, self._form.filters[k] if self._form.filters else None
+            needed = _needed(self._form.files[k], chosen)
             if k >= self._start.file:
-                start = self._start.offset if k == self._start.file else 0
+                at = start = self._start.offset if k == self._start.file else 0
                 watch = self._watch(k) if self._watch else None
                 with read_from(name):
-                    for end, batch, part in self._kind.rows(name, needed, start, self._passing, watch):
+                    for end, batch, part in self._kind.rows(
+                        name, needed, start, chosen, self._passing, watch
+                    ):
                         position = position if part is None else done + round(size * part)
-                        if end - batch.num_rows >= start and batch.num_rows:
-                            yield TableBlock(batch, k, end - batch.num_rows, end, position)
+                        passed = end - batch.num_rows - at
+                        if passed >= 0 and batch.num_rows:
+                            yield TableBlock(batch, k, at, end, position, passed)
+                            at = end
             done += size
 
 
@@ -224,9 +244,15 @@ class TableSource(TextSource):
         return self.layout.format == "arrow" and not any(_is_file(name) for name in self.names)
 
     def _blocks(self, start: Place | None, watch: Watch | None) -> BatchReader:
-        kind, files = _KINDS[self.layout.format], self._format.files
-        return BatchReader(self.names, kind, files, start, self._passing or {}, watch)
+        kind = _KINDS[self.layout.format]
+        return BatchReader(self.names, kind, self._format, start, self._passing or {}, watch)
 
 
-def _needed(kinds: Kinds) -> list[str]:
-    return [name for name, what in zip(kinds.names, kinds.what, strict=True) if what not in (IGNORE, ABSENT)]
+def _needed(kinds: Kinds, chosen: Filter | None) -> list[str]:
+    """The columns that are used, and those that the filter looks at."""
+    looked_at = chosen.columns if chosen else []
+    return [
+        name
+        for name, what in zip(kinds.names, kinds.what, strict=True)
+        if what not in (IGNORE, ABSENT) or name in looked_at
+    ]

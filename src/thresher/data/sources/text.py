@@ -79,6 +79,7 @@ class TextSource:
         threads: int | None,
         block_bytes: int = BLOCK_BYTES,
         passing: Passing | None = None,
+        where: str = "",
     ) -> None:
         if block_bytes < 1 or (threads is not None and threads < 1):
             raise DataError("threads and block_bytes must be at least 1")
@@ -92,17 +93,16 @@ class TextSource:
         self.report = Report()
         self.keep_hash = False
         """whether to hash the files while they are read, so that `fingerprint` need not read again"""
-        self.identity = (
-            f"{layout.as_dict()} domain={domain} on_error={self.on_error.kind} block={block_bytes}"
-        )
+        self.identity = f"{layout.as_dict()} {domain=} on_error={self.on_error.kind} {block_bytes=} {where=}"
         """all but the content that decides what the chunks are"""
+        self.where = where
+        """which rows of a table are read; empty: all"""
         self.layout = layout
         """how the bytes become features"""
         self._format: Any = form
         self._domain = domain
         self._passing = passing
-        self._threads = threads or default_threads()
-        self._block_bytes = block_bytes
+        self._threads, self._block_bytes = threads or default_threads(), block_bytes
         self._arenas = Arenas(self._threads + 4)
         self._begun = False
         self.finished = False
@@ -166,7 +166,7 @@ class TextSource:
             if quarantine is not None and parsed.rejected:
                 quarantine.write(parsed.rejected)
                 self.report.quarantined_bytes += len(parsed.rejected)
-            place, line = Place(file, block.offset, line), line + parsed.tally.lines + parsed.breaks
+            place, line = Place(file, block.offset, line), line + parsed.tally.lines + parsed.uncounted
             if len(parsed.chunk):
                 yield parsed.chunk.at(place, Place(file, block.end, line))
 
@@ -181,6 +181,7 @@ class TextSource:
     def _nothing(self) -> str:
         where = self.names[0] if len(self.names) == 1 else f"{len(self.names)} files"
         counts = f"{self.report.blank} lines blank or comment, {self.report.skipped} bad"
+        counts += f", the others left out by --where {self.where}" if self.where else ""
         first = f"; first: {self.report.first_bad[0]}" if self.report.first_bad else ""
         return f"{where}: no examples ({counts}){first}"
 
