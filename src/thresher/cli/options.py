@@ -30,8 +30,8 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA...",
         show_default=False,
-        help="Files, globs, or - for standard input: svmlight, VW text, CSV, TSV or JSON lines, plain or"
-        " compressed by gzip, bz2, xz or zstd; Parquet; Arrow.",
+        help="Files, URLs, globs, or - for standard input: svmlight, VW text, CSV, TSV or JSON lines, plain"
+        " or compressed by gzip, bz2, xz or zstd; Parquet; Arrow.",
     ),
 ]
 Model = Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.data.errors import DataError
 from thresher.data.layout import Layout, check_no_columns
+from thresher.data.sources.files import expand
 from thresher.data.sources.formats import (
     BINARY,
     TABLES,
@@ -18,7 +19,6 @@ from thresher.data.sources.formats import (
     parser_of,
     source_of,
 )
-from thresher.data.sources.streams import expand
 
 if TYPE_CHECKING:
     from thresher.data.sources.text import TextSource
@@ -44,8 +44,9 @@ def open_source(
 ) -> TextSource:
     """The examples in files as a source of Chunks.
 
-    `data` is a path, a glob or ``-`` for standard input, or several of them in order; gzip, bz2,
-    xz and zstd are found by content. `layout` says the format and how its columns and names become features;
+    `data` is a path, a URL (``s3://``, ``gs://``, ``https://``, others), a glob of either or ``-`` for
+    standard input, or several of them in order; gzip, bz2, xz and zstd are found by content. `layout` says
+    the format and how its columns and names become features;
     without one, or one of format ``""``, the endings of the names tell the format. `domain` says
     which labels there may be: ``binary`` (-1, 0 or 1), ``real``, ``nonnegative`` or another of
     `data.labels`. A bad line ends

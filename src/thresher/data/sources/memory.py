@@ -31,6 +31,9 @@ class _Stream:
         self.schema = reader.schema
         self._first: Any = reader
 
+    def size(self, name: str) -> None:
+        """Not known."""
+
     def rows(self, name: str, needed: list[str], start: int, *_: Any) -> Rows:
         """Its batches, in pieces."""
         reader = self._first or pa.RecordBatchReader.from_stream(self._given)

@@ -7,7 +7,6 @@ counts rows, as offset and as line.
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,8 +19,11 @@ from thresher.data.chunk import Place
 from thresher.data.errors import DataError
 from thresher.data.layout import Layout
 from thresher.data.sources.batches import BatchParser, TableBlock, check_types, guess
+from thresher.data.sources.files import named, passes_by, size_of
+from thresher.data.sources.files import opened as opened_file
 from thresher.data.sources.parsed import Arenas
-from thresher.data.sources.streams import Passing, RawFile, named, passes_by
+from thresher.data.sources.remote import is_remote
+from thresher.data.sources.streams import Passing, RawFile
 from thresher.data.sources.table_rows import Kinds, kinds_of
 from thresher.data.sources.text import TextSource, Watch
 from thresher.data.sources.where import Filter
@@ -109,19 +111,22 @@ def cut(batches: Iterable[tuple[Any, float | None]], needed: list[str], start: i
 class _Parquet:
     """Parquet files: row groups, of the columns that are needed."""
 
+    size = staticmethod(size_of)
+
     @staticmethod
     def schema(name: str, _: Passing) -> Any:
         if passes_by(name):
             raise DataError(
                 "a Parquet file cannot be read from standard input or a pipe: it is read from its end"
             )
-        return pq.read_schema(name)
+        with _random(name) as file:
+            return pq.read_schema(file)
 
     @staticmethod
     def rows(name: str, needed: list[str], start: int, chosen: Filter | None, *_: Any) -> Rows:
-        with pa.OSFile(name) as opened, pq.ParquetFile(opened) as file:
+        with _random(name) as bytes_of, pq.ParquetFile(bytes_of, pre_buffer=is_remote(name)) as file:
             groups, first = file.metadata, 0
-            hopeful = _hopeful(opened, chosen) if chosen else range(groups.num_row_groups)
+            hopeful = _hopeful(bytes_of, chosen) if chosen else range(groups.num_row_groups)
             for g in range(groups.num_row_groups):
                 count = groups.row_group(g).num_rows
                 if first + count > start and g in hopeful:
@@ -130,6 +135,13 @@ class _Parquet:
                         at += batch.num_rows
                         yield at, batch, at / groups.num_rows
                 first += count
+
+
+def _random(name: str, mapped: bool = False) -> Any:
+    """A file for pyarrow to read here and there, in memory where it can be."""
+    if is_remote(name):
+        return pa.PythonFile(opened_file(name, piece=1 << 16), mode="r")
+    return pa.memory_map(name) if mapped else pa.OSFile(name)
 
 
 def _hopeful(file: Any, chosen: Filter) -> set[int]:
@@ -143,17 +155,18 @@ def _hopeful(file: Any, chosen: Filter) -> set[int]:
 class _Arrow:
     """Arrow IPC files, mapped into memory, and streams."""
 
+    size = staticmethod(size_of)
+
     @staticmethod
     def schema(name: str, passing: Passing) -> Any:
         if _is_file(name):
-            with pa.memory_map(name) as mapped:
-                return pa.ipc.open_file(mapped).schema
+            with _random(name, mapped=True) as file:
+                return pa.ipc.open_file(file).schema
         once, seen = passes_by(name), list[bytes]()
-        raw = RawFile(name, (lambda view: seen.append(bytes(view))) if once else None)
-        schema = pa.ipc.open_stream(io.BufferedReader(raw)).schema
-        if once:
-            passing[name] = (raw.release(), b"".join(seen))
-        raw.close()
+        with RawFile(name, (lambda view: seen.append(bytes(view))) if once else None) as raw:
+            schema = pa.ipc.open_stream(io.BufferedReader(raw)).schema
+            if once:
+                passing[name] = (raw.release(), b"".join(seen))
         return schema
 
     @staticmethod
@@ -165,15 +178,15 @@ class _Arrow:
     @staticmethod
     def _batches(name: str, passing: Passing, watch: Any) -> Iterator[tuple[Any, float | None]]:
         if _is_file(name):
-            with pa.memory_map(name) as mapped:
-                reader = pa.ipc.open_file(mapped)
+            with _random(name, mapped=True) as file:
+                reader = pa.ipc.open_file(file)
                 for k in range(reader.num_record_batches):
                     yield reader.get_batch(k), (k + 1) / reader.num_record_batches
             return
         raw = RawFile(name, watch, passing.get(name))
         try:
             with pa.ipc.open_stream(io.BufferedReader(raw)) as reader:
-                size = None if passes_by(name) else os.path.getsize(name)
+                size = size_of(name)
                 for batch in reader:
                     yield batch, raw.position / size if size else None
                 raw.read()
@@ -184,8 +197,8 @@ class _Arrow:
 def _is_file(name: str) -> bool:
     if passes_by(name):
         return False
-    with open(name, "rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+    with opened_file(name) as file:
+        return bool(file.read(len(_MAGIC)) == _MAGIC)
 
 
 _KINDS: dict[str, Any] = {"parquet": _Parquet, "arrow": _Arrow}
@@ -203,7 +216,7 @@ class BatchReader:
         passing: Passing,
         watch: Watch | None,
     ) -> None:
-        """`kind` has ``rows(name, needed columns, first row, filter, passing, watch)`` of a file."""
+        """`kind` has ``size`` of a file, and ``rows``: name, columns, first row, filter, passing, watch."""
         self._names, self._kind, self._form = names, kind, form
         self._start, self._passing, self._watch = start or Place(0, 0, 0), passing, watch
         self._blocks = self._all()
@@ -219,7 +232,7 @@ class BatchReader:
     def _all(self) -> Generator[TableBlock, None, None]:
         done = 0
         for k, name in enumerate(self._names):
-            size = os.path.getsize(name) if os.path.isfile(name) else 0
+            size = self._kind.size(name) or 0
             position, chosen = done, self._form.filters[k] if self._form.filters else None
             needed = _needed(self._form.files[k], chosen)
             if k >= self._start.file:

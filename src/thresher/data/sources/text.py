@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.content import Content, ContentTable, hash_file, stamp
+from thresher.data.content import Content, ContentTable, hash_file, remote_content, stamp
 from thresher.data.errors import DataError
 from thresher.data.labels import domain_of
 from thresher.data.layout import Layout
 from thresher.data.report import Report
 from thresher.data.sources.blocks import BLOCK_BYTES, Block, BlockReader
+from thresher.data.sources.files import passes_by, size_of
 from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser
 from thresher.data.sources.reader import Pipeline, default_threads
-from thresher.data.sources.streams import Passing, passes_by
+from thresher.data.sources.streams import Passing
 
 Watch = Callable[[int], Callable[[memoryview], None] | None]
 """Of a file: what is to see its bytes in order."""
@@ -151,7 +152,8 @@ class TextSource:
         return True
 
     def _size(self) -> int | None:
-        return sum(os.path.getsize(name) for name in self.names)
+        sizes = [size_of(name) for name in self.names]
+        return None if None in sizes else sum(size or 0 for size in sizes)
 
     def _blocks(self, start: Place | None, watch: Watch | None) -> Any:
         """What yields the blocks of a pass."""
@@ -216,6 +218,7 @@ class _Watches:
 
         self._names = names
         self._stamps = [None if passes_by(name) else stamp(name) for name in names]
+        self._told = [remote_content(name) for name in names]
         self._totals = [Hash64() for _ in names]
 
     def watch(self, file: int) -> Callable[[memoryview], None]:
@@ -224,7 +227,11 @@ class _Watches:
 
     def contents(self) -> dict[int, Content]:
         """All hashes, at the end of the pass; remembers them for other processes."""
+        for name, told in zip(self._names, self._told, strict=True):
+            if told is not None and told != remote_content(name):
+                raise DataError(f"{name}: changed while it was read")
         found = {k: Content(total.digest(), total.size) for k, total in enumerate(self._totals)}
+        found |= {k: told for k, told in enumerate(self._told) if told is not None}
         named = {self._names[k]: (self._stamps[k], content) for k, content in found.items()}
         ContentTable().remember({name: both for name, both in named.items() if both[0] is not None})
         return found
