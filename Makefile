@@ -3,14 +3,17 @@ VENV ?= .venv
 DATA ?= ../shared/data
 BENCH_ARGS ?=
 RULES ?=
+SECONDS ?= 60
+TARGETS ?= svmlight vw vw-indices csv tsv jsonl
 
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.ready-bench
+FUZZ_READY := $(VENV)/.ready-fuzz
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format docs bench clean
+.PHONY: help demo test check format docs bench fuzz clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -36,6 +39,11 @@ docs: $(READY)  ## write docs/rules: docstrings, and examples that are run (RULE
 bench: $(BENCH_READY)  ## speed and memory beside other learners (BENCH_ARGS=..., DATA=folder)
 	$(BIN)/python -m benchmarks $(if $(wildcard $(DATA)),--data $(DATA)) $(BENCH_ARGS)
 
+fuzz: $(FUZZ_READY)  ## look for lines that parsers get wrong (SECONDS=60 each, TARGETS='svmlight csv')
+	@for target in $(TARGETS); do \
+	  echo "$$target"; $(BIN)/python -m tests.fuzz $$target --seconds $(SECONDS) || exit 1; \
+	done
+
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -49,4 +57,8 @@ $(READY): pyproject.toml
 
 $(BENCH_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@touch $@
+
+$(FUZZ_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
 	@touch $@

@@ -12,6 +12,7 @@ from benchmarks import (
     ball,
     boosting,
     comparison,
+    formats,
     growing,
     hashing,
     learning,
@@ -41,6 +42,7 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
     "boosting": boosting.run,
     "accuracy": accuracy.run,
     "softmax": softmax.run,
+    "formats": formats.run,
     "comparison": comparison.run,
 }
 LOADS = Path(__file__).parent.parent / "build" / "loads"

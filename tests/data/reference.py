@@ -28,11 +28,18 @@ class Row(NamedTuple):
     merged: bool
 
 
+def _moderate(text: str) -> str:
+    """The number with an exponent no larger than what it takes to be zero or too large as a float32."""
+    mantissa, _, exponent = text.lower().partition("e")
+    most = len(mantissa) + 100
+    return f"{mantissa}e{max(-most, min(most, int(exponent or 0)))}"
+
+
 def float32_of(text: str) -> np.float32:
     """The nearest float32, found among the neighbours of a first guess by exact fractions."""
     if not _NUMBER.fullmatch(text):
         raise BadLineError(text)
-    exact = Fraction(text.lstrip("+-"))
+    exact = Fraction(_moderate(text.lstrip("+-")))
     if exact >= _TOO_LARGE:
         raise BadLineError(text)
     guess = np.float32(min(float(exact), 3.4028234663852886e38))

@@ -52,6 +52,8 @@ def meaning(row: Cells, kinds: Mapping[str, str], seed: int = 0) -> Row | Bad:
 
 
 def written_as(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
     return (str(value).lower() if isinstance(value, bool) else str(value)).encode()
 
 

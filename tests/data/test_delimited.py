@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.data.reference import BadLineError, Row, bits, float32_of, rows_of
-from tests.data.tables import Bad, meaning
+from tests.data.reference import Row, bits, rows_of
+from tests.data.table_reference import row_of
+from tests.data.tables import Bad
 from thresher.data import Chunk, DataError, open_source
 from thresher.data.layout import Layout
 from thresher.data.sources import delimited
@@ -65,33 +65,6 @@ usual = st.tuples(
 lines = st.lists(usual | st.lists(cell, max_size=6), min_size=1, max_size=12)
 
 
-def cells_of(line: str, delimiter: str, quoting: bool) -> list[str] | None:
-    """The cells of a line; None where a quote is not closed or followed by something."""
-    cells, rest = list[str](), line
-    while True:
-        if not (quoting and rest.startswith('"')):
-            one, found, rest = rest.partition(delimiter)
-            cells.append(one)
-            if not found:
-                return cells
-            continue
-        one, rest = "", rest[1:]
-        while True:
-            piece, found, rest = rest.partition('"')
-            if not found:
-                return None
-            one += piece
-            if not rest.startswith('"'):
-                break
-            one, rest = one + '"', rest[1:]
-        cells.append(one)
-        if not rest:
-            return cells
-        if not rest.startswith(delimiter):
-            return None
-        rest = rest[1:]
-
-
 def rows_with_breaks(text: str, delimiter: str) -> list[str]:
     """Rows end with a newline outside of quotes; a quote that nothing closes ends with its line."""
     quoted = re.compile(rf'"(?:[^"]|"")*"(?={re.escape(delimiter)}|\r?\n|\r?\Z)')
@@ -107,20 +80,6 @@ def rows_with_breaks(text: str, delimiter: str) -> list[str]:
         rows.append(text[start:end].removesuffix("\r"))
         start = at = end + 1
     return rows
-
-
-def row_of(line: str, delimiter: str, quoting: bool, missing: tuple[str, ...]) -> Row | Bad:
-    cells = cells_of(line, delimiter, quoting)
-    if cells is None or len(cells) != len(KINDS):
-        return Bad("")
-    cells = ["" if one in missing else one for one in cells]
-    row: dict[str, Any] = {"c": cells[3]}
-    for name, one in zip("lwx", cells, strict=False):
-        try:
-            row[name] = float32_of(one.strip(" ")) if one else None
-        except BadLineError:
-            return Bad(name)
-    return meaning(row, KINDS)
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -155,7 +114,7 @@ def test_any_lines(
     else:
         raw = body_text.split("\n")
         body = [line.removesuffix("\r") for line in (raw if raw[-1] else raw[:-1])]
-    found = [row_of(line, between, quoting, missing) for line in body if line]
+    found = [row_of(line.encode(), between, quoting, KINDS, missing) for line in body if line]
     expected = bits([row for row in found if isinstance(row, Row)])
     layout = replace(LAYOUT, delimiter=delimiter, missing=missing, quoted_newlines=spans)
     source = open_source(path, layout=layout, on_error="skip", block_bytes=block, threads=threads)
@@ -168,7 +127,7 @@ def test_any_lines(
     assert source.report.blank == 1 + sum(not line for line in body)
     firsts, line = list[range](), 2
     for text in body:
-        if text and isinstance(row_of(text, between, quoting, missing), Bad):
+        if text and isinstance(row_of(text.encode(), between, quoting, KINDS, missing), Bad):
             firsts.append(range(line, line + text.count("\n") + 1))
         line += text.count("\n") + 1
     bad = [one.line for one in source.report.first_bad]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -33,7 +34,7 @@ lines = st.one_of(
 )
 
 
-def read(path: Path, block: int) -> object:
+def read(path: Path, block: int) -> Any:
     """Rows, numbers of bad lines, blank ones; or why the file is refused."""
     try:
         source = open_source(path, layout=LAYOUT, on_error="skip", block_bytes=block, threads=1)
@@ -62,3 +63,20 @@ def test_no_line_is_an_object(tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_text("1\n[2]\n")
     with pytest.raises(DataError, match="no line at its beginning is a JSON object"):
         open_source(tmp_path / "d.jsonl")
+
+
+DEEP = ("[" * 150_000 + "]" * 150_000, '{"o":' * 60_000 + "1" + "}" * 60_000)
+
+
+@pytest.mark.parametrize("value", [*DEEP, "1" * 5000])
+def test_values_that_readers_give_up_at(tmp_path: Path, value: str) -> None:
+    """Of lists in lists pyarrow ran out of stack, of long numbers Python says ValueError."""
+    lines = [HEAD * 2, f'{{"label": 1, "x": {value}}}\n', f'{{"label": 1, "o": {value}}}\n', HEAD]
+    path = tmp_path / "d.jsonl"
+    for first in range(3):
+        path.write_text("".join([*lines[first:], *lines[:first]]))
+        whole = read(path, 1 << 20)
+        assert whole == read(path, 1)
+        rows, bad, _ = whole
+        assert len(rows) + len(bad) == 5
+        assert len(bad) == (1 if value not in DEEP else 2)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from tests.data.faraway import Faraway, faraway
-from tests.data.forms import some_text, some_vw
+from tests.data.forms import some_lines, some_text
 from tests.data.reference import rows_of
 from tests.data.tables import WRITERS
 from tests.data.test_tables import LAYOUT, some_rows
@@ -26,7 +26,7 @@ TEXTS = {
     "data.svm": some_text(300),
     "data.svm.gz": gzip.compress(some_text(300)),
     "data.svm.zst": pa.compress(some_text(300), "zstd", asbytes=True),
-    "data.vw": some_vw(300),
+    "data.vw": some_lines("vw", 300, 0),
 }
 NAMES = (*TEXTS, *WRITERS)
 EVERY = pytest.mark.parametrize("name", NAMES)

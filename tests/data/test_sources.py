@@ -1,78 +1,40 @@
 from __future__ import annotations
 
-import bz2
 import gzip
 import io
-import lzma
 import os
 import subprocess
 import sys
 import threading
 import tracemalloc
-from collections.abc import Callable
+from functools import partialmethod
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.data.forms import FORMS, some_text
+from tests.data.forms import REFERENCES, some_lines, some_text
 from tests.data.reference import bits, read_all, rows_of, same, written
+from tests.data.samples import PACKERS, SAMPLES
 from thresher.data import Chunk, DataError, MemorySource, Place, Report, concat, open_source
 from thresher.data.layout import Layout
 from thresher.data.sources import blocks as blocks_module
 from thresher.data.sources.blocks import LINES, PAD, Block
 from thresher.data.sources.formats import parser_of
-from thresher.data.sources.parsed import Arenas
+from thresher.data.sources.parsed import Arenas, Reading
 
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-def two_members(text: bytes) -> bytes:
-    half = len(text) // 2
-    return gzip.compress(text[:half]) + gzip.compress(text[half:]) + b"\0" * 512
-
-
-def zstd(text: bytes) -> bytes:
-    return bytes(pa.compress(text, codec="zstd", asbytes=True))
-
-
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "plain": bytes,
-    "gzip": gzip.compress,
-    "gzip, two members": two_members,
-    "bz2": bz2.compress,
-    "bz2, two": lambda text: bz2.compress(text[:700]) + bz2.compress(text[700:]),
-    "xz": lzma.compress,
-    "xz, two": lambda text: lzma.compress(text[:9]) + lzma.compress(text[9:]),
-    "zstd": zstd,
-    "zstd, two frames": lambda text: zstd(text[:1000]) + zstd(text[1000:]),
-}
 
 
 def listed(path: object, start: Place | None = None, **options: object) -> list[Chunk]:
     return list(open_source(path, on_error="skip", **options).chunks(start))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("packer", PACKERS)
-def test_threads_and_compression_change_nothing(tmp_path: Path, packer: str, form: str) -> None:
-    ending, some, _ = FORMS[form]
-    text = some(400, 0)
-    plain = listed(written(tmp_path, text, f"plain.{ending}"), block_bytes=1000, threads=1)
-    packed = written(tmp_path, PACKERS[packer](text), f"packed.{ending}.gz")
-    assert len(plain) > 10
-    for threads in (1, 2, 5):
-        chunks = listed(packed, block_bytes=1000, threads=threads)
-        assert len(chunks) == len(plain)
-        assert all(same(a, b) for a, b in zip(chunks, plain, strict=True))
-
-
 @quick
 @given(
-    form=st.sampled_from(sorted(FORMS)),
+    form=st.sampled_from(sorted(REFERENCES)),
     block=st.integers(1, 3000),
     threads=st.integers(1, 4),
     seed=st.integers(0, 3),
@@ -80,11 +42,10 @@ def test_threads_and_compression_change_nothing(tmp_path: Path, packer: str, for
 def test_any_block_size_gives_the_same_rows(
     tmp_path: Path, form: str, block: int, threads: int, seed: int
 ) -> None:
-    ending, some, parse = FORMS[form]
-    text = some(60, seed)
-    path = written(tmp_path, text, f"data.{ending}")
+    text = some_lines(form, 60, seed)
+    path = written(tmp_path, text, f"data{SAMPLES[form].ending}")
     source = open_source(path, on_error="skip", block_bytes=block, threads=threads)
-    rows, bad, blank = parse(text, "binary")
+    rows, bad, blank = REFERENCES[form](text, "binary")
     assert rows_of(concat(list(source.chunks()))) == bits(rows)
     assert source.report.skipped == len(bad)
     assert source.report.blank == blank
@@ -93,46 +54,18 @@ def test_any_block_size_gives_the_same_rows(
     ][:10]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", REFERENCES)
 @pytest.mark.parametrize("filling", [b"\0", b"9", b":", b"|", b"\n", b"\xff"])
 def test_what_stands_behind_a_block_is_not_read(form: str, filling: bytes) -> None:
     """Whatever memory lies behind the text, the chunk is that of the text alone."""
-    _, some, parse = FORMS[form]
-    parser = parser_of(form)(Layout(form), "binary", "skip", Arenas(1))
-    lines = [line + b"\n" for line in some(200, 1).split(b"\n")]
+    parser = parser_of(form)(Layout(form), Reading("binary", "skip", Arenas(1)))
+    lines = [line + b"\n" for line in some_lines(form, 200, 1).split(b"\n")]
     for text in [b"".join(lines), *lines]:
         memory = np.frombuffer(text + filling * PAD, np.uint8)
         parsed = parser.parse(Block(memory, len(text), LINES, 0, 0, len(text), len(text)))
-        rows, bad, blank = parse(text, "binary")
+        rows, bad, blank = REFERENCES[form](text, "binary")
         assert rows_of(parsed.chunk) == bits(rows)
         assert (parsed.tally.skipped, parsed.tally.blank) == (len(bad), blank)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_any_chunk_can_be_gone_on_from(tmp_path: Path, form: str) -> None:
-    ending, some, _ = FORMS[form]
-    text = some(300, 0)
-    names = [
-        written(tmp_path, text, f"a.{ending}"),
-        written(tmp_path, gzip.compress(text), f"b.{ending}.gz"),
-        written(tmp_path, text, f"c.{ending}"),
-    ]
-    source = open_source(names, on_error=f"quarantine={tmp_path / 'bad'}", block_bytes=900, threads=2)
-    chunks, reports = [], []
-    for chunk in source.chunks():
-        chunks.append(chunk)
-        reports.append(source.report.as_dict())
-    whole, rejected = source.report.as_dict(), (tmp_path / "bad").read_bytes()
-    for k in range(0, len(chunks), 3):
-        source = open_source(names, on_error=f"quarantine={tmp_path / 'bad'}", block_bytes=900, threads=2)
-        source.report = Report.from_dict(reports[k])
-        rest = list(source.chunks(chunks[k].after))
-        assert len(rest) == len(chunks) - k - 1
-        assert all(same(a, b) for a, b in zip(rest, chunks[k + 1 :], strict=True))
-        assert source.report.as_dict() == whole
-        assert (tmp_path / "bad").read_bytes() == rejected
-        again = listed(names, chunks[k].place, block_bytes=900)
-        assert same(again[0], chunks[k])
 
 
 def test_position_ends_at_the_size(tmp_path: Path) -> None:
@@ -302,10 +235,8 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
 
 
 def test_lines_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks_module.BlockReader.__init__, "__kwdefaults__", None)
-    defaults = blocks_module.BlockReader.__init__.__defaults__
-    assert defaults is not None
-    monkeypatch.setattr(blocks_module.BlockReader.__init__, "__defaults__", (*defaults[:-1], 1000))
+    short = partialmethod(blocks_module.BlockReader.__init__, longest=1000)
+    monkeypatch.setattr(blocks_module.BlockReader, "__init__", short)
     long = b"1 " + b"1:1 " * 400
     for tail in (b"\n", b""):
         text = b"1 1:1\n" + long + b"\nx\n" + b"-1 2:2\n" * 30 + long + tail

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.data.reference import Row, bits, read_all, rows_of, same
+from tests.data.reference import Row, bits, read_all, rows_of
 from tests.data.tables import WRITERS, Bad, meaning, write_csv
-from thresher.data import Chunk, DataError, Place, Report, open_source
+from thresher.data import DataError, open_source
 from thresher.data.layout import Layout
 from thresher.data.sources import tables as tables_module
 
@@ -88,28 +87,6 @@ def test_quoted_cells(tmp_path: Path, rows: list[list[str]], quote: int) -> None
     assert rows_of(chunk) == bits([row for one in table if isinstance(row := meaning(one, kinds), Row)])
 
 
-@FORMATS
-def test_threads_and_passes_change_nothing(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tables_module, "BATCH", 37)
-    WRITERS[name](some_rows(700), tmp_path / name)
-
-    def listed(threads: int) -> list[Chunk]:
-        source = open_source(tmp_path / name, layout=LAYOUT, threads=threads, block_bytes=900)
-        first = [chunk.at(chunk.place, chunk.after) for chunk in source.chunks()]
-        kept = [(rows_of(chunk), chunk.place, chunk.after) for chunk in first]
-        assert [(rows_of(chunk), chunk.place, chunk.after) for chunk in source.chunks()] == kept
-        assert source.position_bytes == source.total_bytes == os.path.getsize(tmp_path / name)
-        return first
-
-    plain = listed(1)
-    assert len(plain) > 10
-    for threads in (2, 5):
-        assert all(same(a, b) for a, b in zip(plain, listed(threads), strict=True))
-    assert [row for chunk in plain for row in rows_of(chunk)] == expected(some_rows(700))
-
-
 def with_bad(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     bad: dict[int, dict[str, Any]] = {
         3: {"label": None},
@@ -143,33 +120,6 @@ def test_bad_rows_are_told_and_the_others_learned(
         assert f"in column '{column}'" in str(told)
         assert str(tmp_path / name) in str(told)
     assert (tmp_path / "bad").read_bytes().count(b"\n") == 5
-    assert (tmp_path / "bad").read_bytes() == b"".join(
-        one.raw.removesuffix(b"\n") + b"\n" for one in report.first_bad
-    )
+    assert (tmp_path / "bad").read_bytes() == b"".join(one.raw + b"\n" for one in report.first_bad)
     with pytest.raises(DataError, match="a label in column 'label'"):
         list(open_source(tmp_path / name, layout=LAYOUT).chunks())
-
-
-@FORMATS
-def test_any_chunk_can_be_gone_on_from(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables_module, "BATCH", 29)
-    names = []
-    for k in range(2):
-        WRITERS[name](with_bad(some_rows(200, k)), tmp_path / f"{k}{name}")
-        names.append(tmp_path / f"{k}{name}")
-
-    def opened() -> Any:
-        return open_source(names, layout=LAYOUT, on_error="skip", block_bytes=900, threads=2)
-
-    source = opened()
-    seen = [(chunk.at(chunk.place, chunk.after), source.report.as_dict()) for chunk in source.chunks()]
-    for k in range(0, len(seen), 3):
-        again = opened()
-        again.report = Report.from_dict(seen[k][1])
-        rest = list(again.chunks(seen[k][0].after))
-        assert len(rest) == len(seen) - k - 1
-        assert all(same(a, b[0]) for a, b in zip(rest, seen[k + 1 :], strict=True))
-        assert again.report.as_dict() == seen[-1][1]
-        assert same(next(opened().chunks(seen[k][0].place)), seen[k][0])
-    assert source.fingerprint() == opened().fingerprint()
-    assert isinstance(seen[0][0].place, Place)

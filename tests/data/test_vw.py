@@ -109,23 +109,6 @@ def test_it_reads_what_a_simple_parser_reads(
     check(tmp_path, text, domain, layout)
 
 
-soup = st.sampled_from(
-    [b"|", b":", b" ", b"\n", b"\t", b"\r", b"1", b"-", b".", b"e", b"'", b"a", b"0", b"| ", b"1 |"]
-)
-
-
-@quick
-@given(
-    text=st.one_of(
-        st.lists(st.one_of(soup, soup, st.binary(max_size=3)), min_size=1, max_size=200).map(b"".join),
-        st.binary(min_size=1, max_size=200),
-    ),
-    layout=st.sampled_from(LAYOUTS),
-)
-def test_any_bytes_are_examples_or_reported(tmp_path: Path, text: bytes, layout: Layout) -> None:
-    check(tmp_path, b"\n" + text.replace(b"\0", b"\1"), "open", layout)
-
-
 def test_long_rows_of_names_are_sorted_and_added_up(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     rows = []

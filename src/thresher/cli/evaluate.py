@@ -8,11 +8,11 @@ NAME = "evaluate"
 SHORT = "Say how good a model is on labelled data."
 
 
-@options.takes(options.Reading)
+@options.takes(table=options.Writing)
 def command(
     model: options.Model,
     data: options.Data,
-    table: options.Reading = options.NO_READING,
+    table: options.Writing = options.NO_WRITING,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
     as_json: options.Json = False,

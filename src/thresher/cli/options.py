@@ -80,8 +80,8 @@ _COLUMNS = "COL,..."
 
 
 @dataclass(frozen=True)
-class Reading:
-    """The options of how DATA are read; a command `takes` them."""
+class Writing:
+    """The options of how DATA are written and which rows are read; a command `takes` them."""
 
     form: Format = None
     header: Annotated[
@@ -155,7 +155,7 @@ def _checked(made: Callable[[], Layout]) -> Layout:
 
 
 @dataclass(frozen=True)
-class Table(Reading):
+class Table(Writing):
     """The options of how DATA become features as well."""
 
     label: Annotated[
@@ -192,6 +192,14 @@ class Table(Reading):
             " scale=count|binary|log, norm; with commas.  [default: words=1]",
         ),
     ] = None
+    interact: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B[,C]",
+            help="Products of features as features: of two or three columns (or patterns of them) or"
+            " namespaces (* for any); give it again for more.  [default: none]",
+        ),
+    ] = None
     ignore: Annotated[str | None, typer.Option(metavar=_COLUMNS, help="Columns to leave out.")] = None
     bits: Annotated[
         int | None,
@@ -218,6 +226,7 @@ class Table(Reading):
         keys = self.said() | {
             name: value for name in ("bits", "hash", "ngrams") if (value := getattr(self, name)) is not None
         }
+        keys |= {"interact": tuple(self.interact)} if self.interact else {}
         if trained is not None:
             for name, value in keys.items():
                 if getattr(trained, name) != value:
@@ -225,7 +234,7 @@ class Table(Reading):
                     have = _written(getattr(trained, name))
                     raise UsageError(f"the model was trained with {option} {have}; leave {option} out")
             _check_same(Layout(trained.format, **said), trained)
-            return Reading(self.form).like(trained)
+            return Writing(self.form).like(trained)
         return _checked(lambda: Layout(self.form or "", **said, **keys))
 
 
@@ -234,7 +243,7 @@ def _written(value: Any) -> str:
 
 
 NO_TABLE = Table()
-NO_READING = Reading()
+NO_WRITING = Writing()
 """Nothing said."""
 
 
@@ -253,33 +262,39 @@ def _check_same(said: Layout, trained: Layout) -> None:
         raise UsageError(f"the checkpoint was made with other columns; leave --{' --'.join(options)} out")
 
 
-def takes(group: type[Reading]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make of a command one with the fields of `group` as options, in place of its parameter `table`."""
-    names = [field.name for field in fields(group)]
-    of_table = get_type_hints(group, include_extras=True)
-    listed = [
-        inspect.Parameter(
-            f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=of_table[f.name]
-        )
-        for f in fields(group)
-    ]
+def takes(**groups: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make of a command one with the fields of dataclasses as options, in place of the parameters named."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(command, include_extras=True)
+        listed = {name: _parameters(group) for name, group in groups.items()}
 
         @functools.wraps(command)
         def taking(*args: Any, **options: Any) -> None:
-            command(*args, table=group(**{name: options.pop(name) for name in names}), **options)
+            made = {
+                name: group(**{one.name: options.pop(one.name) for one in listed[name]})
+                for name, group in groups.items()
+            }
+            command(*args, **made, **options)
 
         parameters = list[inspect.Parameter]()
         for given in inspect.signature(command).parameters.values():
             more = [given.replace(annotation=hints[given.name], kind=inspect.Parameter.KEYWORD_ONLY)]
-            parameters += listed if given.name == "table" else more
+            parameters += listed.get(given.name, more)
         taking.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         taking.__annotations__ = {one.name: one.annotation for one in parameters}
         return taking
 
     return decorate
+
+
+def _parameters(group: Any) -> list[inspect.Parameter]:
+    """The fields of a dataclass as parameters of a command."""
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
+        for f in fields(group)
+    ]
 
 
 def quarantine_of(on_error: str) -> Path | None:

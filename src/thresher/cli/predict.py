@@ -37,13 +37,13 @@ _Wanted = Annotated[
 ]
 
 
-@options.takes(options.Reading)
+@options.takes(table=options.Writing)
 def command(
     model: options.Model,
     data: options.Data,
     output_file: _OutputFile = None,
     output: _Wanted = Output.margin,
-    table: options.Reading = options.NO_READING,
+    table: options.Writing = options.NO_WRITING,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from thresher.data.errors import DataError
 from thresher.data.grams import grams_of
+from thresher.data.interactions import terms_of
 
 HASHES = ("64", "vw")
 MOST_BITS = 61
@@ -45,6 +46,8 @@ class Layout:
     """which: see `grams_of`"""
     ignore: tuple[str, ...] = ()
     """columns that are not read"""
+    interact: tuple[str, ...] = ()
+    """products that are features too: ``A,B`` or ``A,B,C`` of namespaces or columns"""
     header: bool = True
     """whether the first line of a file of cells names the columns"""
     delimiter: str = ""
@@ -73,6 +76,7 @@ class Layout:
             if not 0 < len(one.encode()) <= _LONGEST_TOKEN:
                 raise DataError(f"a cell that means a missing value has 1 to {_LONGEST_TOKEN} bytes: {one!r}")
         grams_of(self.ngrams)
+        terms_of(self.interact)
 
     @property
     def mask(self) -> int:

@@ -24,6 +24,13 @@ def mix(key):
     return (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
 
 
+@scalar
+def scatter(mixed):
+    """64 bits of which each depends on all of `mixed`: what `mix` leaves in its low bits is not random."""
+    spread = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return spread ^ (spread >> np.uint64(32))
+
+
 def empty_index(limit: int) -> NDArray[np.uint32]:
     """Room for `limit` rows at a load of one half at most."""
     return np.zeros(int(NEAR) + 2 * limit, np.uint32)
@@ -71,9 +78,7 @@ def find_or_add(slots, known, registers, count, limit, keys, indptr, lo, hi, row
 @scalar
 def note(registers, mixed):
     """One HyperLogLog observation (Flajolet et al. 2007) of a key never met before."""
-    spread = mixed ^ (mixed >> np.uint64(29))
-    spread = spread * np.uint64(0xBF58476D1CE4E5B9)
-    spread = spread ^ (spread >> np.uint64(32))
+    spread = scatter(mixed)
     which = spread & np.uint64(16383)
     rest = spread >> np.uint64(14)
     rank = np.uint8(1)
@@ -99,9 +104,11 @@ def reindex(slots, known, count):
 
 
 @kernel
-def hash_and_merge(shift, seed, keys, indptr, values, lo, hi, last, rows, ends, merged):
+def hash_and_merge(shift, seed, signed, keys, indptr, values, lo, hi, last, rows, ends, merged):
     """Keys to 2^bits rows; keys of one example that meet are merged, their values summed.
 
+    With `signed` each value first takes the sign of its key: a bit of the hash that is no part of the
+    row. Bits side by side in a product are not independent, so that hash is mixed once more.
     `last` holds, for each row, one more than the output position it was last written to.
     """
     out = indptr[lo]
@@ -109,13 +116,18 @@ def hash_and_merge(shift, seed, keys, indptr, values, lo, hi, last, rows, ends, 
     for i in range(lo, hi):
         first = out
         for p in range(indptr[i], indptr[i + 1]):
-            row = np.uint32((mix(keys[p] ^ seed)) >> shift)
+            mixed, value = mix(keys[p] ^ seed), values[p]
+            if signed:
+                mixed = scatter(mixed)
+                if mixed & np.uint64(1) == 0:
+                    value = -value
+            row = np.uint32(mixed >> shift)
             place = last[row] - 1
             if first <= place < out and rows[place] == row:
-                merged[place] += values[p]
+                merged[place] += value
                 continue
             rows[out] = row
-            merged[out] = values[p]
+            merged[out] = value
             last[row] = out + 1
             out += 1
         ends[i + 1] = out

@@ -57,7 +57,7 @@ def open_source(
 
     Raises `DataError` at once for files that are missing, directories, unreadable or empty.
     """
-    from thresher.data.sources.blocks import BLOCK_BYTES
+    from thresher.data.sources.blocks import BLOCK_BYTES, CROSSED_BYTES
 
     names = expand(data)
     layout, passing = layout or Layout(), dict[str, Any]()
@@ -77,7 +77,7 @@ def open_source(
         domain=domain,
         on_error=on_error,
         threads=threads,
-        block_bytes=block_bytes or BLOCK_BYTES,
+        block_bytes=block_bytes or (CROSSED_BYTES if layout.interact else BLOCK_BYTES),
         passing=passing,
         where=where,
     )

@@ -8,7 +8,8 @@ Null is missing: no feature, or, for label and weight, a bad row; so is the empt
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,18 +19,19 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.errors import BadLine, DataError, shown
-from thresher.data.grams import Grams
 from thresher.data.layout import Layout
 from thresher.data.ngrams import rows_of_bytes
 from thresher.data.report import FIRST_BAD
 from thresher.data.sources import arrow_rows as rows
+from thresher.data.sources.factors import room_for_spans
 from thresher.data.sources.lines import bad_table
-from thresher.data.sources.parsed import FAIL, QUARANTINE, Arenas, Parsed, Tally
+from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
 from thresher.data.sources.table_rows import OUTCOMES, SUM_RANGE, Kinds, expected_of, one_label
 from thresher.data.sources.where import Filter
 from thresher.data.table import CATEGORICAL, LABEL, LIST, NUMERIC, TEXT, WEIGHT
 
 _NUMBERS = (LABEL, WEIGHT, NUMERIC)
+_TEXTS = pa.large_string()
 
 
 def guess(column: Any) -> str:
@@ -84,6 +86,33 @@ def _is_written(kind: Any) -> bool:
     return True
 
 
+def sound(batch: Any, needed: list[str]) -> Any:
+    """The columns of a batch that are `needed`, if no offset or index in them leads out of its memory.
+
+    What pyarrow reads from a damaged Arrow file may do so. Raises ``pyarrow.ArrowInvalid``.
+    """
+    batch = batch.select(needed)
+    for column in batch.columns:
+        column.view(_without_text(column.type)).validate(full=True)
+    return batch
+
+
+def _without_text(kind: Any) -> Any:
+    """The type with bytes for strings, which need not be UTF-8."""
+    types = pa.types
+    if types.is_string(kind):
+        return pa.binary()
+    if types.is_large_string(kind):
+        return pa.large_binary()
+    if types.is_string_view(kind):
+        return pa.binary_view()
+    if types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _without_text(kind.value_type), kind.ordered)
+    if types.is_list(kind):
+        return pa.list_(_without_text(kind.value_type))
+    return pa.large_list(_without_text(kind.value_type)) if types.is_large_list(kind) else kind
+
+
 class TableBlock(NamedTuple):
     """Some rows of a file."""
 
@@ -98,37 +127,42 @@ class TableBlock(NamedTuple):
 
 
 class BatchParser:
-    """Makes chunks with labels of `domain` from record batches, doing `on_error` about bad rows."""
+    """Makes chunks from record batches."""
 
     def __init__(
-        self,
-        files: Sequence[Kinds],
-        domain: str,
-        on_error: str,
-        arenas: Arenas,
-        filters: Sequence[Filter] = (),
+        self, files: Sequence[Kinds], layout: Layout, reading: Reading, filters: Sequence[Filter] = ()
     ) -> None:
         """`filters` say of each file which rows are read; none: all."""
-        self._files = files
-        self._filters = filters
-        self._domain = one_label(domain)
-        self._on_error = on_error
-        self._arenas = arenas
-        self._bad = bad_table(on_error)
+        self._files, self._filters = files, filters
+        self._domain = one_label(reading.domain)
+        self._on_error, self._arenas = reading.on_error, reading.arenas
+        self._reading, self._spans = reading, room_for_spans()
+        self._bad = bad_table(reading.on_error)
 
     def parse(self, block: TableBlock) -> Parsed:
         """The examples of a batch, in arrays of an arena."""
-        kinds, batch, before = self._files[block.file], block.batch, block.passed + 1
-        kept = self._filters[block.file].rows(batch) if self._filters else np.arange(batch.num_rows)
+        kinds, batch = self._files[block.file], block.batch
+        if not self._filters:
+            return self.parsed(batch, kinds, partial(lines_of_rows, batch))
+        kept = self._filters[block.file].rows(batch)
         uncounted = block.passed + batch.num_rows - len(kept)
-        batch = batch.take(pa.array(kept)) if len(kept) < batch.num_rows else batch
+        batch = batch.take(pa.array(kept))
+        found = self.parsed(batch, kinds, partial(lines_of_rows, batch))
+        bad = [one._replace(line=block.passed + int(kept[one.line - 1]) + 1) for one in found.bad]
+        return found._replace(bad=bad, uncounted=uncounted)
+
+    def parsed(self, batch: Any, kinds: Kinds, written: Callable[[list[int]], list[bytes]]) -> Parsed:
+        """The examples of a batch; `written` says how some of its rows are written, without a newline."""
         chunk, merged, wrong = self.encoded(batch, kinds)
+        told = wrong if self._on_error == QUARANTINE else wrong[:FIRST_BAD]
+        lines = written([row for row, _ in told]) if wrong else []
         bad = [
-            self.bad_row(batch, kinds, row, code, int(kept[row]) + before) for row, code in wrong[:FIRST_BAD]
+            self.bad_row(batch, kinds, row, code, row + 1, line)
+            for (row, code), line in zip(told[:FIRST_BAD], lines, strict=False)
         ]
-        rejected = [line_of(batch, row) for row, _ in wrong] if self._on_error == QUARANTINE else []
+        rejected = [line + b"\n" for line in lines] if self._on_error == QUARANTINE else []
         tally = Tally(batch.num_rows, len(chunk), 0, len(wrong), merged)
-        return Parsed(chunk, tally, bad, b"".join(rejected), uncounted)
+        return Parsed(chunk, tally, bad, b"".join(rejected))
 
     def encoded(self, batch: Any, kinds: Kinds) -> tuple[Chunk, int, list[tuple[int, int]]]:
         """The rows of a batch, how many had repeated keys, and those that are bad, with what is.
@@ -140,11 +174,19 @@ class BatchParser:
         state, wrong = np.zeros(rows.COUNTERS, np.int64), list[tuple[int, int]]()
         domain = self._domain.code()
         used = tuple(array[table[:, rows.COLUMN]] for array in kinds.compiled)
+        aside = kinds.aside(self._reading.naming, self._spans)
         columns.indptr[0] = 0
         while state[rows.AT] < batch.num_rows and not (wrong and self._on_error == FAIL):
-            rows.encode(batch.num_rows, columns, table, used, kinds.mask, domain, state, self._bad)
+            cramped = rows.encode(
+                batch.num_rows, columns, table, used, kinds.mask, domain, state, self._bad, aside
+            )
+            if cramped:
+                columns = self._arenas.roomier(columns, int(state[rows.ROWS]), int(state[rows.NNZ]))
             wrong += [(row, code) for row, code, *_ in self._bad[: state[rows.BAD]].tolist()]
             state[rows.BAD] = 0
+        if aside[1] is not None:
+            offer_columns(aside[1], batch, kinds)
+            self._reading.take_names(kinds.names)
         del held  # the buffers that `table` points to
         chunk = columns.chunk(int(state[rows.ROWS]), int(state[rows.NNZ]))
         return chunk, int(state[rows.MERGED]), wrong
@@ -161,7 +203,7 @@ class BatchParser:
                 array = _cast(array, pa.float64())
                 _point(row, rows.NUMBERS, array, array.buffers()[1])
             elif kind == TEXT:
-                array = _point_grams(row, array, kinds.grams, kinds.seeds[c])
+                array = _point_grams(row, array, kinds, c, self._reading.naming)
                 most += len(array[1])
             elif kind == LIST:
                 array = _cast(array, pa.large_list(pa.large_string()))
@@ -177,27 +219,27 @@ class BatchParser:
             elif pa.types.is_string(array.type) or pa.types.is_binary(array.type):
                 _point_text(row, array, rows.SHORT)
             else:
-                array = _cast(array, pa.large_string())
+                array = _cast(array, _TEXTS)
                 _point_text(row, array)
             held.append(array)
         return held, table, most
 
-    def bad_row(self, batch: Any, kinds: Kinds, row: int, code: int, line: int) -> BadLine:
-        """A row of a batch, told as a line."""
+    def bad_row(self, batch: Any, kinds: Kinds, row: int, code: int, line: int, raw: bytes) -> BadLine:
+        """A row of a batch, told as a line, which it is written as."""
         column, outcome = divmod(code, OUTCOMES)
         name = kinds.names[column]
-        found = "no such sum" if outcome == SUM_RANGE else _shown(batch.column(name)[row])
+        found = "no such sum" if outcome == SUM_RANGE else _shown(batch.column(name), row)
         expected = expected_of(outcome, name, self._domain, len(kinds.names))
-        return BadLine("", line, column + 1, expected, found, line_of(batch, row))
+        return BadLine("", line, column + 1, expected, found, raw)
 
 
 def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> list[Any]:
     """Describe a dictionary column by its indices, and keys of its values where these are few."""
     if array.dictionary.null_count:
-        texts = _cast(array, pa.large_string())
+        texts = _cast(array, _TEXTS)
         _point_text(column, texts)
         return [texts]
-    values = _cast(array.dictionary, pa.large_string())
+    values = _cast(array.dictionary, _TEXTS)
     indices = _cast(array.indices, pa.int64())
     described = np.zeros(rows.FIELDS, np.int64)
     _point_text(described, values)
@@ -215,26 +257,50 @@ def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> li
     return [keys, indices]
 
 
-def _point_grams(column: NDArray[np.int64], array: Any, grams: Grams, seed: np.uint64) -> list[Any]:
+def _point_grams(column: NDArray[np.int64], array: Any, kinds: Kinds, place: int, naming: Any) -> list[Any]:
     """Describe a column of text by lists of keys and values of its n-grams; a missing text has none."""
-    texts = pc.fill_null(_cast(array, pa.large_string()), "")
+    texts = pc.fill_null(_cast(array, _TEXTS), "")
     _, offsets, data = texts.buffers()
     places = np.zeros(1, np.int64)
     if len(texts):
         places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    lists, keys, values = rows_of_bytes(_address(data), places, grams, int(seed))
+    lists, keys, values = rows_of_bytes(
+        _address(data), places, kinds.grams, int(kinds.seeds[place]), naming, place
+    )
     column[rows.LISTS] = lists.ctypes.data
     column[rows.DATA], column[rows.OFFSETS] = keys.ctypes.data, values.ctypes.data
     return [lists, keys, values]
 
 
-def _shown(cell: Any) -> str:
-    return shown(str(cell.as_py()).encode()) if cell.is_valid else "null"
+def offer_columns(naming: Any, batch: Any, kinds: Kinds) -> None:
+    """Tell the names of columns of numbers, and of the values of categories and lists, in a batch."""
+    for c, kind in enumerate(kinds.what):
+        if kind == NUMERIC:
+            rows.offer_column(naming, kinds.keys[c], c)
+        elif kind in (CATEGORICAL, LIST):
+            array = batch.column(kinds.names[c])
+            texts = _cast(pc.drop_null(pc.unique(pc.list_flatten(array) if kind == LIST else array)), _TEXTS)
+            described = np.zeros(rows.FIELDS, np.int64)
+            _point_text(described, texts)
+            rows.offer_values(naming, described, len(texts), kinds.seeds[c], c)
 
 
-def line_of(batch: Any, row: int) -> bytes:
-    """A row as a line of JSON."""
-    return json.dumps(batch.slice(row, 1).to_pylist()[0], default=str).encode() + b"\n"
+def _shown(column: Any, row: int) -> str:
+    cell = column.view(_without_text(column.type))[row].as_py()
+    return "null" if cell is None else shown(_readable(cell).encode())
+
+
+def lines_of_rows(batch: Any, rows: list[int]) -> list[bytes]:
+    """Rows as lines of JSON, without newlines."""
+    columns = [column.view(_without_text(column.type)) for column in batch.columns]
+    cells = [[column[row].as_py() for column in columns] for row in rows]
+    names = batch.schema.names
+    return [json.dumps(dict(zip(names, row, strict=True)), default=_readable).encode() for row in cells]
+
+
+def _readable(value: Any) -> str:
+    """What JSON has no word for; bytes that are no UTF-8 are spelled out."""
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def _cast(array: Any, kind: Any) -> Any:

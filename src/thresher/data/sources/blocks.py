@@ -16,6 +16,8 @@ from thresher.data.sources.streams import Passing, RawFile, Stream, open_stream
 PAD = 64
 """Spare bytes behind the text of a block, for parsers that read words."""
 BLOCK_BYTES = 4 << 20
+CROSSED_BYTES = 1 << 18
+"""Of a block whose rows grow by interactions."""
 LONGEST_LINE = 64 << 20
 _SEARCH = 1 << 14
 _PROBE = 1 << 16

@@ -22,11 +22,12 @@ from thresher.data.layout import Layout
 from thresher.data.ngrams import letters, room_for, rooms_for
 from thresher.data.sources import delimited_rows as rows
 from thresher.data.sources.blocks import LINES, PAD, Block, BlockReader
+from thresher.data.sources.factors import room_for_spans
 from thresher.data.sources.line_rows import AT, BLANKS
 from thresher.data.sources.line_rows import LINES as LINES_READ
 from thresher.data.sources.lines import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
 from thresher.data.sources.numbers import NUMBER, exact_number
-from thresher.data.sources.parsed import Arenas, Parsed
+from thresher.data.sources.parsed import Parsed, Reading
 from thresher.data.sources.streams import Passing, head_of
 from thresher.data.sources.table_rows import (
     OUTCOMES,
@@ -84,9 +85,9 @@ class DelimitedFormat:
 
     files: list[Kinds]
 
-    def __call__(self, layout: Layout, domain: str, on_error: str, arenas: Arenas) -> DelimitedParser:
+    def __call__(self, layout: Layout, reading: Reading) -> DelimitedParser:
         """A parser for one thread."""
-        return DelimitedParser(self.files, layout, domain, on_error, arenas)
+        return DelimitedParser(self.files, layout, reading)
 
 
 def opened(
@@ -199,18 +200,16 @@ def _guesses(lines: Sequence[bytes], count: int, dialect: Dialect) -> list[str]:
 
 
 class DelimitedParser:
-    """Parses blocks of lines into chunks with labels of `domain`, doing `on_error` about bad ones."""
+    """Parses blocks of lines into chunks."""
 
-    def __init__(
-        self, files: list[Kinds], layout: Layout, domain: str, on_error: str, arenas: Arenas
-    ) -> None:
+    def __init__(self, files: list[Kinds], layout: Layout, reading: Reading) -> None:
         self._files = files
         self._layout = layout
-        self._domain = one_label(domain)
+        self._domain = one_label(reading.domain)
         self._dialect = dialect_of(layout)
-        self._on_error = on_error
-        self._arenas = arenas
-        self._bad = bad_table(on_error)
+        self._on_error, self._arenas = reading.on_error, reading.arenas
+        self._reading, self._spans = reading, room_for_spans()
+        self._bad = bad_table(reading.on_error)
         self._room = np.zeros(0, np.uint8)
 
     def parse(self, block: Block) -> Parsed:
@@ -224,10 +223,10 @@ class DelimitedParser:
         state = np.zeros(rows.COUNTERS, np.int64)
         if block.offset == 0:
             self._skip_head(block, state)
-        room = self._room_for(block)
+        room, aside = self._room_for(block), kinds.aside(self._reading.naming, self._spans)
         domain, dialect = self._domain.code(), self._dialect.compiled()
         parsed = gather(
-            lambda exact: rows.parse_delimited(
+            lambda columns, exact: rows.parse_delimited(
                 *(
                     text,
                     block.size,
@@ -241,13 +240,15 @@ class DelimitedParser:
                     state,
                     self._bad,
                     exact,
+                    aside,
                 )
             ),
             lambda exact: _with(exact, self._row_at(block, int(state[AT])), state),
             lambda *entry: self._bad_line(block, *entry),
             lambda start: self._row_at(block, start),
-            *(state, self._bad, columns, self._on_error),
+            *(state, self._bad, columns, self._arenas, self._on_error),
         )
+        self._reading.take_names(kinds.names)
         breaks = int(state[rows.BREAKS])
         tally = parsed.tally._replace(lines=parsed.tally.lines - breaks)
         return parsed._replace(tally=tally, uncounted=breaks)

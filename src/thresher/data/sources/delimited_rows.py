@@ -18,6 +18,7 @@ from numba.extending import register_jitable
 
 from thresher.data.hashing import murmur3_64
 from thresher.data.ngrams import text_features
+from thresher.data.sources.crossing import clear_spans, note_column
 from thresher.data.sources.line_rows import (
     AT,
     BLANKS,
@@ -25,18 +26,21 @@ from thresher.data.sources.line_rows import (
     LINES,
     MERGED,
     NEEDS_EXACT,
+    NEEDS_ROOM,
     NNZ,
     ROWS,
     ends_line,
     next_line,
     note,
 )
+from thresher.data.sources.naming import offer
 from thresher.data.sources.numbers import FINE, HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
-from thresher.data.sources.sorting import FEW, ascending
+from thresher.data.sources.sorting import BUCKETS, FEW
 from thresher.data.sources.table_rows import (
     AFTER_QUOTE,
     BLANK,
     CATEGORICAL,
+    CRAMPED,
     EXAMPLE,
     LABEL,
     LABEL_NUMBER,
@@ -46,7 +50,6 @@ from thresher.data.sources.table_rows import (
     NUMBER_RANGE,
     NUMERIC,
     OUTCOMES,
-    SUM_RANGE,
     TEXT,
     TOO_FEW,
     TOO_MANY,
@@ -55,7 +58,7 @@ from thresher.data.sources.table_rows import (
     WEIGHT,
     WEIGHT_NUMBER,
     check_label,
-    mask_keys,
+    complete,
 )
 from thresher.data.sources.words import (
     address,
@@ -260,7 +263,7 @@ def _feature(kind, cell, at, end, place, key, seed, exact):
 
 
 @register_jitable
-def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, delimiter, tokens, span):
+def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, aside, delimiter, tokens, span):
     """One line, its features stored from `nnz` on.
 
     Returns ``(place of the line end or of the error, nnz, label, weight, outcome, column)``.
@@ -273,12 +276,13 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, delimite
         cell, first, last, end, base, mask, outcome = _cell(text, at, size, base, mask, delimiter, span, room)
         if outcome != EXAMPLE:
             return at, nnz, label, weight, outcome, c
-        kind = codes[c]
+        kind, begin = codes[c], nnz
         if tokens is not None:
             last = first if _means_missing(cell, first, last, tokens) else last
         if kind in (CATEGORICAL, NUMERIC):
             if last > first:
                 key, value, outcome = _feature(kind, cell, first, last, at, names[c], seeds[c], exact)
+                offer(aside[1], key, cell, first, (last - first) * (kind == CATEGORICAL), c)
                 if value != np.float32(0):
                     store_word(keys, nnz, key)
                     store_float(values, nnz, value)
@@ -286,7 +290,8 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, delimite
         elif kind == TEXT:
             code, known, scratch, begins = grams
             nnz = text_features(
-                cell, first, last, code, known, seeds[c], scratch, begins, out[0], out[1], nnz
+                *(cell, first, last, code, known, seeds[c], scratch, begins, out[0], out[1], nnz),
+                *(aside[1], c),
             )
         elif kind == LABEL:
             label, outcome = _target(kind, cell, first, last, at, domain, exact)
@@ -294,6 +299,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, delimite
             weight, outcome = _target(kind, cell, first, last, at, domain, exact)
         if outcome != EXAMPLE:
             return at, nnz, label, weight, outcome, c
+        note_column(aside[0], c, begin, nnz)
         if (byte(text, end) == _NEWLINE) != (c == count - 1):
             return end, nnz, label, weight, TOO_FEW if c < count - 1 else TOO_MANY, c
         mask &= mask - _ONE
@@ -302,7 +308,9 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, delimite
 
 
 @kernel
-def parse_delimited(text_bytes, size, columns, kinds, dialect, room, grams, mask, domain, state, bad, exact):
+def parse_delimited(
+    text_bytes, size, columns, kinds, dialect, room, grams, mask, domain, state, bad, exact, aside
+):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
     All is as for `line_rows.parse_lines` but for ``kinds = (codes, keys, seeds)`` of the columns, the
@@ -310,10 +318,11 @@ def parse_delimited(text_bytes, size, columns, kinds, dialect, room, grams, mask
     and ``grams = (code, known, scratch, begins)``, what `text_features` wants for columns of text. Keys
     have the bits of `mask`. Bad rows are noted with ``outcome + OUTCOMES * column``; ``state[PLACE]`` is
     that of a hard number, ``state[BREAKS]`` counts the line breaks in quoted cells, which are lines too.
+    ``aside = (crosses, naming)``, each perhaps None.
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
     indptr, keys, values, labels, weights, _ = columns
-    room_keys, room_values = np.empty(FEW + 8, np.uint64), np.empty(FEW + 8, np.float32)
+    room_keys, room_values = np.empty(BUCKETS, np.uint64), np.empty(FEW + 8, np.float32)
     text, features = address(text_bytes), (keys, values)
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
     described = (*kinds, np.int64(kinds[0].size))
@@ -321,19 +330,19 @@ def parse_delimited(text_bytes, size, columns, kinds, dialect, room, grams, mask
     while at < size and result == DONE:
         start = at
         outcome, column, stop, label, weight = BLANK, 0, nnz, np.float32(0), np.float32(1)
+        merged = False
+        clear_spans(aside[0])
         if not ends_line(text, at):
             at, stop, label, weight, outcome, column = _row(
-                text, start, size, described, room, grams, features, nnz, domain, known, *dialect
+                text, start, size, described, room, grams, features, nnz, domain, known, aside, *dialect
             )
-        if outcome == UNDECIDED:
-            state[PLACE], at, result = at, start, NEEDS_EXACT
+        if outcome == EXAMPLE:
+            stop, merged, outcome = complete(keys, values, nnz, stop, mask, aside, room_keys, room_values)
+        if outcome in (UNDECIDED, CRAMPED):
+            state[PLACE], at, result = at, start, NEEDS_EXACT if outcome == UNDECIDED else NEEDS_ROOM
             break
         if outcome == EXAMPLE:
-            mask_keys(keys, nnz, stop, mask)
-            last, finite = ascending(keys, values, nnz, stop, room_keys, room_values)
-            state[MERGED] += finite and last < stop
-            stop, outcome = last, EXAMPLE if finite else SUM_RANGE
-        if outcome == EXAMPLE:
+            state[MERGED] += merged
             labels[row], weights[row] = label, weight
             row, nnz = row + 1, stop
             indptr[row] = nnz

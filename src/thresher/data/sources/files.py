@@ -101,4 +101,5 @@ def named(name: str) -> Iterator[None]:
         if isinstance(error, DataError):
             raise
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = " ".join(reason.split())
         raise DataError(f"{shown}: cannot be read, damaged or cut off: {reason}") from error

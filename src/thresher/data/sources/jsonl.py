@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,17 +22,19 @@ from numpy.typing import NDArray
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.layout import Layout
 from thresher.data.report import FIRST_BAD
-from thresher.data.sources.batches import BatchParser, TableBlock
+from thresher.data.sources.batches import BatchParser
 from thresher.data.sources.blocks import LINES, Block
 from thresher.data.sources.delimited import HEAD, lines_of
 from thresher.data.sources.lines import too_long
-from thresher.data.sources.parsed import FAIL, QUARANTINE, Arenas, Parsed, Tally
+from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
 from thresher.data.sources.streams import Passing, head_of
 from thresher.data.sources.table_rows import Kinds
 from thresher.data.sources.tables import settled
 from thresher.data.table import ABSENT, IGNORE, LABEL, LIST, NUMERIC, WEIGHT
 
-_NEWLINE, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
+_NEWLINE, _RETURN, _OPEN, _CLOSE, _LIST = b"\n\r{}["
+_DEEP, _LONG = 500, 400
+"""Brackets in a line, and digits of a whole number, beyond which more than one reader gives up."""
 _TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), dict: pa.struct([])}
 
 
@@ -43,9 +46,9 @@ class JsonlFormat:
     schemas: list[Any]
     """the fields that are read of each file"""
 
-    def __call__(self, layout: Layout, domain: str, on_error: str, arenas: Arenas) -> JsonlParser:
+    def __call__(self, layout: Layout, reading: Reading) -> JsonlParser:
         """A parser for one thread."""
-        return JsonlParser(self, layout, domain, on_error, arenas)
+        return JsonlParser(self, layout, reading)
 
 
 def opened(
@@ -81,8 +84,8 @@ def _schema_of(lines: Sequence[bytes], known: Sequence[str], name: str) -> Any:
     objects = 0
     for line in lines:
         try:
-            read = json.loads(line)
-        except ValueError:
+            read = _loaded(str(line, "utf-8"))
+        except (ValueError, RecursionError):
             continue
         if isinstance(read, dict):
             objects += 1
@@ -120,8 +123,8 @@ class _Known:
 class JsonlParser(BatchParser):
     """Parses blocks of JSON lines into chunks with labels of `domain`, doing `on_error` about bad ones."""
 
-    def __init__(self, form: JsonlFormat, layout: Layout, domain: str, on_error: str, arenas: Arenas) -> None:
-        super().__init__(form.files, domain, on_error, arenas)
+    def __init__(self, form: JsonlFormat, layout: Layout, reading: Reading) -> None:
+        super().__init__(form.files, layout, reading)
         self._schemas = form.schemas
         self._known = _Known(layout)
 
@@ -130,9 +133,9 @@ class JsonlParser(BatchParser):
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
         batch = self._quick(block)
-        if batch is not None:
-            return super().parse(TableBlock(batch, block.file, block.offset, block.end, block.raw_position))
-        return self._careful(block)
+        if batch is None:
+            return self._careful(block)
+        return self.parsed(batch, self._files[block.file], partial(_lines, block.text[: block.size]))
 
     def _quick(self, block: Block) -> Any:
         """The block as a record batch with a row a line; None where that cannot be had."""
@@ -172,8 +175,7 @@ class JsonlParser(BatchParser):
         batch = pa.RecordBatch.from_pylist(objects, schema=schema)
         chunk, merged, wrong = self.encoded(batch, kinds)
         bad = refused + [
-            self.bad_row(batch, kinds, row, code, places[row] + 1)._replace(raw=lines[places[row]])
-            for row, code in wrong
+            self.bad_row(batch, kinds, row, code, places[row] + 1, lines[places[row]]) for row, code in wrong
         ]
         bad.sort(key=lambda one: one.line)
         rejected = [one.raw + b"\n" for one in bad] if self._on_error == QUARANTINE else []
@@ -183,10 +185,12 @@ class JsonlParser(BatchParser):
     def _object(self, line: bytes, schema: Any) -> dict[str, Any] | BadLine:
         """The fields of `schema` in a line, or what is bad about it."""
         try:
-            read = json.loads(str(line, "utf-8"))
+            read = _loaded(str(line, "utf-8"))
         except json.JSONDecodeError as error:
             return BadLine("", 0, error.pos + 1, "a JSON object", shown(line[error.pos :]), line)
-        except (UnicodeDecodeError, RecursionError) as error:
+        except RecursionError:
+            return BadLine("", 0, 1, "a JSON object", "one that is nested too deeply", line)
+        except ValueError as error:
             return BadLine("", 0, 1, "a JSON object", str(error), line)
         if not isinstance(read, dict):
             return BadLine("", 0, 1, "a JSON object", shown(line), line)
@@ -200,15 +204,37 @@ class JsonlParser(BatchParser):
         return {field.name: _as(read.get(field.name), field.type) for field in schema}
 
 
+def _loaded(line: str) -> Any:
+    """What a line of JSON says; ValueError, or RecursionError where it is nested too deeply."""
+    return json.loads(line, parse_int=lambda digits: int(digits) if len(digits) < _LONG else float(digits))
+
+
 def _whole_lines(text: NDArray[np.uint8]) -> int:
-    """How many lines there are, if each begins with ``{`` and ends with ``}``, else 0.
+    """How many lines there are, if each begins with ``{`` and ends with ``}`` and none is deep, else 0.
 
     Then no object goes on in another line: what may follow a ``}`` inside of one is a comma or a bracket.
     """
     ends = np.flatnonzero(text == _NEWLINE)
     first, last = text[np.append(0, ends[:-1] + 1)], text[ends - 1]
     last = np.where(last == _RETURN, text[np.maximum(ends - 2, 0)], last)
-    return len(ends) if (first == _OPEN).all() and (last == _CLOSE).all() else 0
+    whole = (first == _OPEN).all() and (last == _CLOSE).all()
+    return len(ends) if whole and not _may_be_deep(text, ends) else 0
+
+
+def _may_be_deep(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> bool:
+    """Whether a line opens so many objects and lists that pyarrow, which recurs, might run out of stack."""
+    raw = text.tobytes()
+    if raw.count(b"{") + raw.count(b"[") < len(ends) + _DEEP:
+        return False
+    opens = np.cumsum((text == _OPEN) | (text == _LIST), dtype=np.int32)
+    return bool(np.diff(opens[ends], prepend=0).max() > _DEEP)
+
+
+def _lines(text: NDArray[np.uint8], rows: list[int]) -> list[bytes]:
+    """Some lines of a text, without their newlines."""
+    ends = np.flatnonzero(text == _NEWLINE)
+    starts = np.append(0, ends[:-1] + 1)
+    return [text[starts[row] : ends[row]].tobytes() for row in rows]
 
 
 def _fits(value: Any, kind: Any) -> bool:

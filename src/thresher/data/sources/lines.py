@@ -28,13 +28,14 @@ def bad_table(on_error: str) -> NDArray[np.int64]:
 
 
 def gather(
-    parse: Callable[[Numbers], int],
+    parse: Callable[[Columns, Numbers], int],
     exact_of: Callable[[Numbers], Numbers],
     told: Callable[..., BadLine],
     line_of: Callable[[int], bytes],
     state: NDArray[np.int64],
     table: NDArray[np.int64],
     columns: Columns,
+    arenas: Arenas,
     on_error: str,
 ) -> Parsed:
     """Call `parse` until the block is done: what became of it.
@@ -47,7 +48,9 @@ def gather(
     while result != rows.DONE and not (bad and on_error == FAIL):
         if result == rows.NEEDS_EXACT:
             exact = exact_of(exact)
-        result = parse(exact)
+        elif result == rows.NEEDS_ROOM:
+            columns = arenas.roomier(columns, int(state[rows.ROWS]), int(state[rows.NNZ]))
+        result = parse(columns, exact)
         for entry in table[: state[rows.BAD]].tolist():
             skipped += 1
             if len(bad) < FIRST_BAD:

@@ -6,6 +6,7 @@ counts rows, as offset and as line.
 
 from __future__ import annotations
 
+import dataclasses
 import io
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,10 +19,10 @@ import pyarrow.parquet as pq
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError
 from thresher.data.layout import Layout
-from thresher.data.sources.batches import BatchParser, TableBlock, check_types, guess
+from thresher.data.sources.batches import BatchParser, TableBlock, check_types, guess, sound
 from thresher.data.sources.files import named, passes_by, size_of
 from thresher.data.sources.files import opened as opened_file
-from thresher.data.sources.parsed import Arenas
+from thresher.data.sources.parsed import Reading
 from thresher.data.sources.remote import is_remote
 from thresher.data.sources.streams import Passing, RawFile
 from thresher.data.sources.table_rows import Kinds, kinds_of
@@ -31,7 +32,9 @@ from thresher.data.table import ABSENT, IGNORE, settle
 
 BATCH, CELLS = 1 << 16, 1 << 19
 """Most rows of a chunk, and most cells unless one row has more."""
-_MAGIC = b"ARROW1"
+CROSSED_ROWS = 1 << 10
+"""Most rows of a chunk whose rows grow by interactions."""
+_MAGIC, _END = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
 
 Rows = Iterator[tuple[int, Any, float | None]]
 """The row behind a record batch, the batch, and how much of the file was read by then (0 to 1), if known."""
@@ -58,12 +61,12 @@ class TableFormat:
 
     files: list[Kinds]
     """how the columns of each are read"""
-    filters: list[Filter]
+    filters: list[Filter] = dataclasses.field(default_factory=list)
     """which rows of each are; none: all"""
 
-    def __call__(self, _: Layout, domain: str, on_error: str, arenas: Arenas) -> BatchParser:
+    def __call__(self, layout: Layout, reading: Reading) -> BatchParser:
         """A parser for one thread."""
-        return BatchParser(self.files, domain, on_error, arenas, self.filters)
+        return BatchParser(self.files, layout, reading, self.filters)
 
 
 def opened(
@@ -74,7 +77,7 @@ def opened(
     for name in names:
         with read_from(name):
             schema = _KINDS[layout.format].schema(name, passing)
-        layout, kinds = settled(layout, schema, name, unlabelled)
+            layout, kinds = settled(layout, schema, name, unlabelled)
         files.append(kinds)
         filters += [Filter(where, schema, name)] if where else []
     return layout, TableFormat(files, filters)
@@ -86,8 +89,8 @@ def read_from(name: str) -> Iterator[None]:
     with named(name):
         try:
             yield
-        except pa.ArrowNotImplementedError as error:
-            raise ValueError(str(error)) from error
+        except (pa.ArrowNotImplementedError, MemoryError) as error:
+            raise ValueError(str(error) or "it asks for more memory than there is") from error
 
 
 def most_rows(needed: list[str]) -> int:
@@ -126,15 +129,19 @@ class _Parquet:
     def rows(name: str, needed: list[str], start: int, chosen: Filter | None, *_: Any) -> Rows:
         with _random(name) as bytes_of, pq.ParquetFile(bytes_of, pre_buffer=is_remote(name)) as file:
             groups, first = file.metadata, 0
-            hopeful = _hopeful(bytes_of, chosen) if chosen else range(groups.num_row_groups)
-            for g in range(groups.num_row_groups):
-                count = groups.row_group(g).num_rows
-                if first + count > start and g in hopeful:
-                    at = first
-                    for batch in file.iter_batches(most_rows(needed), [g], needed):
-                        at += batch.num_rows
-                        yield at, batch, at / groups.num_rows
-                first += count
+            counts = [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
+            if sum(counts) != groups.num_rows:
+                raise ValueError(f"its row groups have {sum(counts)} rows, not {groups.num_rows}")
+            hopeful = _hopeful(bytes_of, chosen) if chosen else range(len(counts))
+            for g, count in enumerate(counts):
+                at, first = first, first + count
+                if first <= start or g not in hopeful:
+                    continue
+                for batch in file.iter_batches(most_rows(needed), [g], needed):
+                    at += batch.num_rows
+                    yield at, batch, at / max(1, groups.num_rows)
+                if at != first:
+                    raise ValueError(f"row group {g} does not end with row {first}, but {at}")
 
 
 def _random(name: str, mapped: bool = False) -> Any:
@@ -173,7 +180,8 @@ class _Arrow:
     def rows(
         name: str, needed: list[str], start: int, _: Filter | None, passing: Passing, watch: Any
     ) -> Rows:
-        return cut(_Arrow._batches(name, passing, watch), needed, start)
+        whole = _Arrow._batches(name, passing, watch)
+        return cut(((sound(batch, needed), part) for batch, part in whole), needed, start)
 
     @staticmethod
     def _batches(name: str, passing: Passing, watch: Any) -> Iterator[tuple[Any, float | None]]:
@@ -183,15 +191,33 @@ class _Arrow:
                 for k in range(reader.num_record_batches):
                     yield reader.get_batch(k), (k + 1) / reader.num_record_batches
             return
-        raw = RawFile(name, watch, passing.get(name))
+        last = _Last(watch)
+        raw = RawFile(name, last.see, passing.get(name))
         try:
-            with pa.ipc.open_stream(io.BufferedReader(raw)) as reader:
+            given = io.BufferedReader(raw)
+            with pa.ipc.open_stream(given) as reader:
                 size = size_of(name)
                 for batch in reader:
                     yield batch, raw.position / size if size else None
-                raw.read()
+                if given.read(1):
+                    raise ValueError("there is more behind the end of the stream")
+                if last.bytes != _END:
+                    raise ValueError("the stream ends without the mark that its writer leaves when closed")
         finally:
             raw.close()
+
+
+class _Last:
+    """The last bytes of what goes by, as many as the mark of a stream's end; `watch` sees all."""
+
+    def __init__(self, watch: Any) -> None:
+        self.bytes = b""
+        self._watch = watch
+
+    def see(self, view: memoryview) -> None:
+        self.bytes = (self.bytes + bytes(view[-len(_END) :]))[-len(_END) :]
+        if self._watch is not None:
+            self._watch(view)
 
 
 def _is_file(name: str) -> bool:
@@ -243,10 +269,14 @@ class BatchReader:
                         name, needed, start, chosen, self._passing, watch
                     ):
                         position = position if part is None else done + round(size * part)
-                        passed = end - batch.num_rows - at
-                        if passed >= 0 and batch.num_rows:
-                            yield TableBlock(batch, k, at, end, position, passed)
-                            at = end
+                        most = CROSSED_ROWS if self._form.files[k].crosses else max(batch.num_rows, 1)
+                        first = end - batch.num_rows
+                        for lo in range(0, batch.num_rows, most):
+                            piece, begin = batch.slice(lo, most), first + lo
+                            if begin >= start:
+                                last = begin + piece.num_rows
+                                yield TableBlock(piece, k, at, last, position, begin - at)
+                                at = last
             done += size
 
 

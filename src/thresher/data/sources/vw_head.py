@@ -53,8 +53,10 @@ def _field(text, at, end, place, domain, exact, targets, row):
         stop, number, outcome = read_weight(text, at, exact)
         return (stop, number, AFTER_VALUE) if outcome == EXAMPLE and stop != end else (stop, number, outcome)
     stop, number, status = exact_number(text, at, exact)
+    if place > 2:
+        return at, number, FIELDS
     zero = status == FINE and number == np.float32(0) and stop == end
-    return at, number, EXAMPLE if zero else FIELDS if place > 2 else BASE
+    return at, number, EXAMPLE if zero else BASE
 
 
 @register_jitable

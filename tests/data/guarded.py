@@ -1,0 +1,260 @@
+"""Parse with memory that ends where the text ends: a program that dies if a parser reads or writes beyond.
+
+Every array that a parser is given lies right before a page that may not be touched, or right behind
+one: the text with its spare bytes, the columns that rows are stored in, the buffers of Arrow arrays.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from mmap import PAGESIZE, mmap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tests.data.reference import rows_of
+from tests.data.samples import SAMPLES, Sample
+from thresher.data import ngrams
+from thresher.data.layout import Layout
+from thresher.data.sources import delimited
+from thresher.data.sources.batches import TableBlock
+from thresher.data.sources.blocks import LINES, PAD, Block
+from thresher.data.sources.formats import LINES as LINE_FORMATS
+from thresher.data.sources.formats import opener_of, parser_of
+from thresher.data.sources.parsed import Arenas, Columns, Reading
+from thresher.data.sources.tables import TableFormat, settled
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+SPARE = (b"\0", b"9", b'"', b"\n", b"\xff")
+"""What the spare bytes behind a text may hold."""
+ODD = [
+    *(b"1 " + b" ".join(b"%d:0.%d" % (k, k) for k in range(n)) for n in (7, 8, 30)),
+    *(b"1 | " + b" ".join(b"w%d:0.%d a" % (k, k) for k in range(n)) for n in (7, 30)),
+    *(b"1" * n for n in (1, 7, 8, 9, 63, 64, 65, 200)),
+    *(b'1,1,0.5,2,"' + b"x" * n + b'",3' for n in (0, 40, 64)),
+    *(b"1,1,0.5,2," + b'""' * n for n in (1, 2, 33)),
+    *(
+        b"-",
+        b"+",
+        b".",
+        b"1e",
+        b"1:",
+        b"1 5:1.",
+        b"1 5:-",
+        b"1 5:1e+",
+        b"1 qid:",
+        b"1 '",
+        b"|",
+        b"1 |f:",
+        b"1 |f a:",
+    ),
+    *(
+        "1\t1\t\t\tÄ".encode() * 3,
+        b"1,1,\xc3",
+        b"1,1,,,\xe2\x82",
+        b"1,1,,,a,\xf0\x9f",
+        b"\xef\xbb\xbf",
+        b"\xef\xbb",
+    ),
+]
+
+
+def protected(size: int, kind: Any = np.uint8, at_end: bool = True) -> NDArray[Any]:
+    """An array of `size` entries between two pages that may not be touched, close to one of them."""
+    room = size * np.dtype(kind).itemsize
+    pages = max(1, -(-room // PAGESIZE))
+    memory = mmap(-1, (pages + 2) * PAGESIZE)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for page in (0, pages + 1):
+        if _LIBC.mprotect(start + page * PAGESIZE, PAGESIZE, 0):
+            raise OSError(ctypes.get_errno(), "mprotect")
+    return np.frombuffer(memory, kind, size, (pages + 1) * PAGESIZE - room if at_end else PAGESIZE)
+
+
+def moved(array: NDArray[Any], at_end: bool = True) -> NDArray[Any]:
+    """A copy of an array, protected."""
+    copy = protected(array.size, array.dtype, at_end)
+    copy[:] = array.ravel()
+    return copy
+
+
+class Places:
+    """Protected memory used again and again: what was handed out before is written over."""
+
+    def __init__(self) -> None:
+        self._regions = dict[object, NDArray[np.uint8]]()
+
+    def at(self, name: object, size: int, kind: Any = np.uint8, at_end: bool = True) -> NDArray[Any]:
+        """An array of `size` entries, at the end or the beginning of the region of that name."""
+        room = size * np.dtype(kind).itemsize
+        if name not in self._regions or len(self._regions[name]) < room:
+            self._regions[name] = protected(-(-max(room, 1) // PAGESIZE) * PAGESIZE)
+        region = self._regions[name]
+        return (region[len(region) - room :] if at_end else region[:room]).view(kind)
+
+
+class ProtectedArenas(Arenas):
+    """Columns of which each is protected by itself, for one chunk at a time."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self._places = Places()
+
+    def columns(self, rows: int, nnz: int, width: int | None = None) -> Columns:
+        def one(name: str, size: int, kind: Any) -> NDArray[Any]:
+            return self._places.at(name, size, kind)
+
+        return Columns(
+            one("indptr", rows + 1, np.int64),
+            one("keys", nnz, np.uint64),
+            one("values", nnz, np.float32),
+            one("labels", rows, np.float32),
+            one("weights", rows, np.float32),
+            None if width is None else one("targets", rows * width, np.float32).reshape(rows, width),
+        )
+
+
+def parser(sample: Sample, layout: Layout, folder: Path, arenas: Arenas) -> Any:
+    """Of a format of lines, for files with the head and the rows of the sample."""
+    path = folder / f"data{sample.ending}"
+    sample.write([*sample.head, *sample.good(20, 0)], path)
+    if sample.format in LINE_FORMATS:
+        form = parser_of(sample.format)
+    else:
+        layout, form = opener_of(sample.format)([str(path)], replace(layout, format=sample.format), {}, False)
+    return form(layout, Reading("binary", "quarantine", arenas))
+
+
+def texts(sample: Sample) -> Iterator[bytes]:
+    """Lines, good and bad, and what they begin and end with; all together."""
+    lines = [*sample.good(4, 1), *sample.bad.values(), *sample.empty, *sample.head, *ODD]
+    yield b"".join(line + b"\n" for line in lines)
+    step = 7 if sample.format == "jsonl" else 2  # a block of JSON takes a while
+    for k, line in enumerate(lines):
+        for size in range(k % step, len(line) + 1, step):
+            yield line[:size] + b"\n"
+            yield line[size:] + b"\n"
+
+
+def outcome(parsed: Any) -> tuple[Any, ...]:
+    return rows_of(parsed.chunk), parsed.tally, parsed.bad, parsed.rejected
+
+
+def parse_lines(sample: Sample, layout: Layout) -> int:
+    """Parse all `texts` at both ends of memory, and where memory goes on; how many."""
+    with tempfile.TemporaryDirectory() as folder:
+        careful = parser(sample, layout, Path(folder), ProtectedArenas())
+        plain = parser(sample, layout, Path(folder), Arenas(1))
+    count, places = 0, Places()
+    for text in texts(sample):
+        spare = SPARE[count % len(SPARE)] * PAD
+        whole = np.frombuffer(text + spare, np.uint8)
+        found = outcome(
+            plain.parse(Block(np.frombuffer(text + b" " * PAD, np.uint8), len(text), LINES, 0, 1, 0, 0))
+        )
+        for at_end in (True, False):
+            if isinstance(careful, delimited.DelimitedParser):
+                careful._room = places.at("room", len(text) + PAD)
+            memory = places.at("text", len(whole), at_end=at_end)
+            memory[:] = whole
+            block = Block(memory, len(text), LINES, 0, 1, 0, 0)
+            if outcome(careful.parse(block)) != found:
+                raise AssertionError(f"{sample.format}: {text!r} depends on what is behind it")
+        count += 1
+    return count
+
+
+def arrow_moved(array: Any) -> Any:
+    """A copy of an Arrow array whose buffers are as long as they must be, and protected."""
+    if pa.types.is_dictionary(array.type):
+        return pa.DictionaryArray.from_arrays(arrow_moved(array.indices), arrow_moved(array.dictionary))
+    kind, children = array.type, []
+    lengths = [-(-len(array) // 8)]
+    buffers = array.buffers()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        children = [arrow_moved(array.values)]
+        lengths.append((len(array) + 1) * (8 if pa.types.is_large_list(kind) else 4))
+        buffers = buffers[:2]
+    elif pa.types.is_boolean(kind):
+        lengths.append(-(-len(array) // 8))
+    elif pa.types.is_primitive(kind):
+        lengths.append(len(array) * kind.bit_width // 8)
+    else:
+        wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
+        ends = np.frombuffer(buffers[1], np.int64 if wide else np.int32)
+        lengths += [(len(array) + 1) * (8 if wide else 4), int(ends[len(array)])]
+    held = list[Any]()
+    for buffer, length in zip(buffers, lengths, strict=True):
+        if buffer is None:
+            held.append(None)
+            continue
+        copy = moved(np.frombuffer(buffer, np.uint8, length))
+        held.append(pa.foreign_buffer(copy.ctypes.data, length, copy))
+    return pa.Array.from_buffers(kind, len(array), held, -1, 0, children)
+
+
+def parse_batches() -> int:
+    """Parse record batches of every kind of column whose buffers are protected; how many."""
+    random, count = np.random.default_rng(0), 0
+    arenas = ProtectedArenas(), Arenas(1)
+    for rows in (1, 2, 7, 8, 9, 255, 256, 257, 600):
+        words = [None if k % 5 == 3 else "w" * int(n) for k, n in enumerate(random.integers(0, 40, rows))]
+        lists = [None if k % 7 == 6 else words[k : k + k % 4] for k in range(rows)]
+        columns = {"label": pa.array([1] * rows), "b": pa.array([k % 3 == 0 for k in range(rows)])}
+        columns["i"] = pa.array([None if k % 4 == 2 else k for k in range(rows)])
+        columns["f"] = pa.array(random.normal(size=rows), pa.float32())
+        columns |= {
+            str(kind): pa.array(words, kind) for kind in (pa.string(), pa.large_string(), pa.binary())
+        }
+        columns["t"] = pa.array(words, pa.string())
+        columns["d"] = pa.array(words).dictionary_encode()
+        columns["l"] = pa.array(lists, pa.list_(pa.string()))
+        layout = Layout("arrow", text=("t",), ngrams="words=1-2,chars=2-4", categorical=("i",))
+        safe = pa.RecordBatch.from_pydict({name: arrow_moved(array) for name, array in columns.items()})
+        plain = pa.RecordBatch.from_pydict(columns)
+        layout, kinds = settled(layout, plain.schema, "the table", False)
+        found = []
+        for batch, arena in zip((safe, plain), arenas, strict=True):
+            reader = TableFormat([kinds])(layout, Reading("binary", "skip", arena))
+            found.append(outcome(reader.parse(TableBlock(batch, 0, 0, rows, 0))))
+        if found[0] != found[1]:
+            raise AssertionError(f"{rows} rows depend on what is behind them")
+        count += 1
+    return count
+
+
+def main() -> None:
+    faulthandler.enable()
+    rooms, places = ngrams.rooms_for, Places()
+
+    def protected_rooms(longest: int) -> tuple[NDArray[Any], ...]:
+        scratch, begins = rooms(longest)
+        return places.at("scratch", scratch.size), places.at("begins", begins.size, np.int64)
+
+    for module in (ngrams, delimited):
+        setattr(module, "rooms_for", protected_rooms)  # noqa: B010 mypy would have it declared there
+    for name, sample in SAMPLES.items():
+        if sample.packed:
+            print(name, flush=True)
+            print(parse_lines(sample, sample.layout), flush=True)
+    for form in ("csv", "tsv"):
+        print(form, "with text", flush=True)
+        layout = replace(SAMPLES[form].layout, text=("city",), ngrams="words=1-2,chars=2-3")
+        print(parse_lines(SAMPLES[form], layout), flush=True)
+    print("batches", flush=True)
+    print(parse_batches(), flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["beyond"]:  # that it dies indeed
+        print(ctypes.string_at(protected(10).ctypes.data, 11))
+    main()

@@ -1,0 +1,230 @@
+"""A sample of every format: examples, rows that are none, rows that are bad in every way the format knows."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tests.data.tables import WRITERS
+from tests.data.test_tables import LAYOUT, some_rows
+from thresher.data.layout import Layout
+
+
+class Sample(NamedTuple):
+    """One format; records are lines without their ends, or rows of a table."""
+
+    format: str
+    ending: str
+    good: Callable[[int, int], list[Any]]
+    """so many examples, by a seed"""
+    bad: Mapping[str, Any]
+    """by what is wrong"""
+    empty: Sequence[Any]
+    """what is no example and not bad"""
+    head: Sequence[Any]
+    """what comes before the first record and is no example"""
+    write: Callable[[Sequence[Any], Path], None]
+    rejected: Callable[[Sequence[Any]], list[bytes]]
+    """the lines of the quarantine file for records that are bad"""
+    layout: Layout
+    packed: bool
+    """whether files may be compressed as a whole"""
+
+    def mixed(self, good: int, bad: int, seed: int) -> tuple[list[Any], list[int]]:
+        """`good` examples among `bad` and empty records, the first an example; the places of the bad ones."""
+        random = np.random.default_rng(seed)
+        first, *rest = ((record, False) for record in self.good(good, seed))
+        kinds = [*self.bad.values()] * (1 + bad // len(self.bad))
+        rest += [(record, True) for record in kinds[: max(bad, len(self.bad))]]
+        rest += [(record, False) for record in [*self.empty] * 3]
+        found = [first, *(rest[k] for k in random.permutation(len(rest)))]
+        return [record for record, _ in found], [k for k, (_, wrong) in enumerate(found) if wrong]
+
+
+def two_members(pack: Callable[[bytes], bytes], text: bytes, between: bytes = b"") -> bytes:
+    """Two streams of a compression, one behind the other."""
+    return pack(text[: len(text) // 3]) + between + pack(text[len(text) // 3 :])
+
+
+def zstd(text: bytes) -> bytes:
+    return bytes(pa.compress(text, codec="zstd", asbytes=True))
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "plain": bytes,
+    "gzip": gzip.compress,
+    "gzip, two members and zeros": lambda text: two_members(gzip.compress, text) + b"\0" * 512,
+    "bz2": bz2.compress,
+    "bz2, two": partial(two_members, bz2.compress),
+    "xz": lzma.compress,
+    "xz, two": partial(two_members, lzma.compress),
+    "zstd": zstd,
+    "zstd, two frames": partial(two_members, zstd),
+}
+
+
+def write_lines(records: Sequence[bytes], path: Path) -> None:
+    path.write_bytes(b"".join(record + b"\n" for record in records))
+
+
+def as_lines(records: Sequence[bytes]) -> list[bytes]:
+    return [record + b"\n" for record in records]
+
+
+def some_svmlight(count: int, seed: int) -> list[bytes]:
+    random, lines = np.random.default_rng(seed), []
+    for _ in range(count):
+        ids = random.integers(0, 2 ** int(random.integers(1, 64)), random.integers(0, 9), np.uint64)
+        head = str(random.choice(["-1", "1", "+1:0.5", "0 qid:3"]))
+        lines.append(" ".join([head, *(f"{i}:{random.normal():.6g}" for i in ids)]).encode())
+    return lines
+
+
+def some_vw(count: int, seed: int) -> list[bytes]:
+    random, lines = np.random.default_rng(seed), []
+    for _ in range(count):
+        words = [
+            f"{i}:{random.normal():.6g} w{i % 9}" for i in random.integers(0, 10**6, random.integers(0, 9))
+        ]
+        spaces = [f"|{random.choice(['', 'f', 'user:2'])} {word}" for word in words]
+        lines.append(" ".join([str(random.choice(["-1", "1 0.5", "1 2 0 'tag"])), *spaces, "|"]).encode())
+    return lines
+
+
+_ROW: dict[str, Any] = {"label": 1, "w": 1.0, "x": 0.5, "y": 2, "city": "Ulm", "id": 3}
+BAD_ROWS: dict[str, dict[str, Any]] = {
+    "no label": {**_ROW, "label": None},
+    "a label that is not allowed": {**_ROW, "label": 7},
+    "no weight": {**_ROW, "w": None},
+    "a negative weight": {**_ROW, "w": -1.0},
+    "an infinite weight": {**_ROW, "w": float("inf")},
+    "a number too large": {**_ROW, "x": 1e39},
+    "NaN": {**_ROW, "x": float("nan")},
+    "infinity": {**_ROW, "x": float("-inf")},
+}
+"""Those of tables whose columns have types."""
+
+
+def _cells(delimiter: str, row: Mapping[str, Any]) -> bytes:
+    cells = ["" if cell is None else str(cell) for cell in row.values()]
+    quoted = [f'"{cell}"' if delimiter == "," and delimiter in cell else cell for cell in cells]
+    return delimiter.join(quoted).encode()
+
+
+def _delimited(form: str, delimiter: str) -> Sample:
+    to_cells = partial(_cells, delimiter)
+    odd = {
+        "a number that is none": {**_ROW, "x": "1.5e"},
+        "a label that is none": {**_ROW, "label": "yes"},
+        "a weight that is none": {**_ROW, "w": "x"},
+        "a cell too many": {**_ROW, "more": "1"},
+        "a cell too few": {"label": 1, "w": 1.0},
+    }
+    if form == "csv":
+        odd["a quote that stays open"] = {**_ROW, "city": '"Ulm'}
+        odd["something behind a quote"] = {**_ROW, "city": '"Ulm"x'}
+    return Sample(
+        form,
+        f".{form}",
+        lambda count, seed: [to_cells(row) for row in some_rows(count, seed)],
+        {name: to_cells(row) for name, row in {**BAD_ROWS, **odd}.items()},
+        (b"", b"\r"),
+        (to_cells(dict(zip(_ROW, _ROW, strict=True))),),
+        write_lines,
+        as_lines,
+        LAYOUT,
+        True,
+    )
+
+
+def _json(row: Mapping[str, Any]) -> bytes:
+    return json.dumps(dict(row)).encode()
+
+
+def _table(form: str, ending: str) -> Sample:
+    write = WRITERS[f"data{ending}"]
+    return Sample(
+        *(form, ending, some_rows, BAD_ROWS, (), (), write),
+        rejected=lambda rows: [_json(row) + b"\n" for row in rows],
+        layout=LAYOUT,
+        packed=False,
+    )
+
+
+_LINES: dict[str, Sequence[bytes]] = {
+    "svmlight": (
+        *(b"x 1:1", b"nan 1:1", b"3 1:1", b"1x 1:1", b"1e39 1:1", b"1:-1 1:1", b"1:x 1:1", b"1 qid:x 1:1"),
+        *(
+            b"1 5",
+            b"1 5:",
+            b"1 5:x",
+            b"1 5:inf",
+            b"1 5:1e39",
+            b"1 -3:1",
+            b"1 w:1",
+            b"1 18446744073709551616:1",
+        ),
+        *(b"1 5:1x", b"1 3:3e38 3:3e38", b"\xff\xfe", b"1 5:1.5.5", b"1 3:1\r 4:1"),
+    ),
+    "vw": (
+        *(b"x | a", b"nan | a", b"3 | a", b"| a", b"1 -1 | a", b"1 1 0.5 | a", b"1 1 0 1 | a", b"1 't 2 | a"),
+        *(
+            b"1",
+            b"1 |: a",
+            b"1 |f: a",
+            b"1 |f:1e39 a",
+            b"1 |f a:",
+            b"1 |f a:nan",
+            b"1 |f a:3rd",
+            b"1 |f a:1e39",
+        ),
+        *(b"1 |f a:3e38 a:3e38", b"broken line", b"1 |f a\rb", b"\xff\xfe", b"1 |f:1e30 a:1e30"),
+    ),
+    "jsonl": (
+        *(b"{", b"[1]", b"5", b'{"label": 1} {"label": 1}', b'{"label": 1,}', b"{'label': 1}", b"{}"),
+        *(b'{"label": "1", "w": 1}', b'{"label": 1, "w": 1, "x": true}', b'{"label": 1, "w": 1, "city": 5}'),
+        *(
+            b'{"label": 1, "w": 1, "city": "\xff"}',
+            b'{"label": 1, "w": 1, "id": "3"}',
+            b'{"label": 01, "w": 1}',
+        ),
+        *(b'{"label": 1, "w": 1, "x": 1e400}', b'{"label": 1, "w": 1, "city": "\\ud800"}', b'{"label": 1'),
+    ),
+}
+"""Bad lines, each for a reason of its own."""
+
+
+def _of_lines(form: str, ending: str, good: Any, empty: Sequence[bytes], layout: Layout) -> Sample:
+    bad = {line.decode("latin-1"): line for line in _LINES[form]}
+    if form == "jsonl":
+        bad |= {name: _json(row) for name, row in BAD_ROWS.items()}
+    return Sample(form, ending, good, bad, empty, (), write_lines, as_lines, layout, True)
+
+
+SAMPLES: dict[str, Sample] = {
+    "svmlight": _of_lines(
+        "svmlight", ".svm", some_svmlight, (b"", b" \t", b"# words 1:2", b"\r"), Layout("svmlight")
+    ),
+    "vw": _of_lines("vw", ".vw", some_vw, (b"", b" \t", b"\r"), Layout("vw")),
+    "csv": _delimited("csv", ","),
+    "tsv": _delimited("tsv", "\t"),
+    "jsonl": _of_lines(
+        "jsonl",
+        ".jsonl",
+        lambda count, seed: [_json(row) for row in some_rows(count, seed)],
+        (b"", b"  ", b"\r"),
+        LAYOUT,
+    ),
+    "parquet": _table("parquet", ".parquet"),
+    "arrow file": _table("arrow", ".arrow"),
+    "arrow stream": _table("arrow", ".arrows"),
+}

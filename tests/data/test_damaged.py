@@ -1,0 +1,106 @@
+"""Files of tables with bytes that have changed: all rows or an error of one line; no crash, no row lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.data.samples import SAMPLES
+from thresher.data import DataError, open_source
+from thresher.data.layout import Layout
+
+ROWS = 60
+
+
+def outcome(path: Path, layout: Layout) -> int | str:
+    """Rows that were learned from or reported, or the error."""
+    try:
+        source = open_source(path, layout=layout, on_error="skip", threads=1)
+        learned = sum(len(chunk) for chunk in source.chunks())
+    except DataError as error:
+        return str(error)
+    return learned + source.report.skipped
+
+
+@pytest.mark.parametrize("name", ["parquet", "arrow file", "arrow stream"])
+def test_any_bytes_may_be_wrong(tmp_path: Path, name: str) -> None:
+    sample, random = SAMPLES[name], np.random.default_rng(3)
+    path = tmp_path / f"data{sample.ending}"
+    sample.write(sample.good(ROWS, 1), path)
+    data, errors = path.read_bytes(), 0
+    for _ in range(400):
+        changed = bytearray(data)
+        for at in random.integers(0, len(data), random.choice([1, 1, 3])).tolist():
+            changed[at] = random.choice([0, 127, 128, 255, int(random.integers(256))])
+        path.write_bytes(changed)
+        found = outcome(path, sample.layout)
+        assert found == ROWS or str(path) in str(found)
+        assert "\n" not in str(found)
+        errors += found != ROWS
+    assert errors > 50
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.binary(), pa.list_(pa.string()), "indices"]
+)
+@pytest.mark.parametrize("ending", [".arrow", ".arrows"])
+def test_offsets_that_lead_out_of_the_file(tmp_path: Path, kind: Any, ending: str) -> None:
+    """Arrow hands such arrays out as they are."""
+    words = ["a" * 4000, "b", "c"]
+    whole = pa.array([[word] for word in words] if kind == pa.list_(pa.string()) else words)
+    array = whole.dictionary_encode() if kind == "indices" else whole.cast(kind)
+    table = pa.table({"label": [1, 1, 1], "c": array})
+    path = tmp_path / f"d{ending}"
+    with (pa.ipc.new_file if ending == ".arrow" else pa.ipc.new_stream)(path, table.schema) as file:
+        file.write_table(table)
+    places = np.int64 if kind == pa.large_string() else np.int32
+    right = np.arange(3, dtype=np.int32)
+    if kind != "indices":
+        right = np.frombuffer(array.buffers()[1], places, 4)
+    wrong = right.copy()
+    wrong[-1] = 10**9
+    data = path.read_bytes()
+    assert data.count(right.tobytes()) >= 1
+    assert outcome(path, Layout("arrow")) == 3
+    path.write_bytes(data.replace(right.tobytes(), wrong.tobytes()))
+    assert "damaged or cut off" in str(outcome(path, Layout("arrow")))
+
+
+def test_what_follows_a_stream_is_not_passed_over(tmp_path: Path) -> None:
+    sample = SAMPLES["arrow stream"]
+    path = tmp_path / "two.arrows"
+    sample.write(sample.good(ROWS, 1), path)
+    path.write_bytes(path.read_bytes() * 2)
+    assert str(outcome(path, sample.layout)).endswith("there is more behind the end of the stream")
+
+
+def test_a_stream_cut_off_between_two_batches_is_no_shorter_stream(tmp_path: Path) -> None:
+    sample = SAMPLES["arrow stream"]
+    path, ends = tmp_path / "d.arrows", list[int]()
+    sample.write(sample.good(ROWS, 1), path)
+    data = path.read_bytes()
+    with pa.ipc.open_stream(file := pa.BufferReader(data)) as reader:
+        ends += [file.tell() for _ in reader]
+    assert len(ends) == 4
+    for end in ends:
+        path.write_bytes(data[:end])
+        assert "ends without the mark" in str(outcome(path, sample.layout))
+
+
+def test_bad_rows_with_bytes_that_are_no_text(tmp_path: Path) -> None:
+    """They are quarantined with these bytes spelled out."""
+    words = pa.array([b"\xff\xfe", b"b", b"\xc3"]).view(pa.string())
+    table = pa.table({"label": pa.array([None, 1, 7]), "c": words})
+    path = tmp_path / "d.arrow"
+    with pa.ipc.new_file(path, table.schema) as file:
+        file.write_table(table)
+    source = open_source(path, on_error=f"quarantine={tmp_path / 'bad'}")
+    assert [len(chunk) for chunk in source.chunks()] == [1]
+    lines = [json.loads(line) for line in (tmp_path / "bad").read_text().splitlines()]
+    assert lines == [{"label": None, "c": "\\xff\\xfe"}, {"label": 7, "c": "\\xc3"}]
+    assert [one.line for one in source.report.first_bad] == [1, 3]

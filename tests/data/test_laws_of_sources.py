@@ -1,0 +1,164 @@
+"""Laws 5 and 9 for every format: how data are stored and read changes nothing; nothing is lost in silence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import thresher
+from tests.data.reference import rows_of, same
+from tests.data.samples import PACKERS, SAMPLES, Sample
+from thresher.data import Chunk, DataError, Report, open_source
+from thresher.data.sources import tables
+from thresher.data.sources.formats import FORMATS
+
+SAMPLED = pytest.mark.parametrize("name", SAMPLES)
+BLOCK, ROWS = 900, 29
+
+
+@pytest.fixture(autouse=True)
+def short_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables that are read in batches have several of them in these files."""
+    monkeypatch.setattr(tables, "BATCH", ROWS)
+
+
+def test_every_format_has_a_sample() -> None:
+    assert {sample.format for sample in SAMPLES.values()} == set(FORMATS)
+
+
+def opened(sample: Sample, data: Any, on_error: str = "skip", threads: int = 2, block: int = BLOCK) -> Any:
+    return open_source(data, layout=sample.layout, on_error=on_error, threads=threads, block_bytes=block)
+
+
+def written(sample: Sample, path: Path, records: Sequence[Any]) -> Path:
+    sample.write([*sample.head, *records], path)
+    return path
+
+
+class Pass(NamedTuple):
+    chunks: list[Chunk]
+    reports: list[dict[str, Any]]
+    """as they were when each chunk came"""
+
+    @property
+    def rows(self) -> list[Any]:
+        return [row for chunk in self.chunks for row in rows_of(chunk)]
+
+
+def read(source: Any, start: Any = None) -> Pass:
+    """A whole pass; the chunks outlive it, so none may lie in memory that is used again."""
+    found = Pass([], [])
+    for chunk in source.chunks(start):
+        found.chunks.append(chunk)
+        found.reports.append(source.report.as_dict())
+    found.reports.append(source.report.as_dict())
+    return found
+
+
+def alike(a: Pass, b: Pass) -> bool:
+    pairs = zip(a.chunks, b.chunks, strict=True)
+    return a.reports == b.reports and all(same(x, y) for x, y in pairs)
+
+
+@SAMPLED
+def test_threads_compression_and_passes_change_nothing(tmp_path: Path, name: str) -> None:
+    sample = SAMPLES[name]
+    path = written(sample, tmp_path / f"data{sample.ending}", sample.mixed(300, 30, 1)[0])
+    plain, text = read(opened(sample, path, threads=1)), path.read_bytes()
+    assert len(plain.chunks) > 8
+    for pack in PACKERS.values() if sample.packed else [bytes]:
+        path.write_bytes(pack(text))
+        for threads in (1, 3):
+            source = opened(sample, path, threads=threads)
+            assert alike(read(source), plain)
+            assert source.position_bytes == source.total_bytes == os.path.getsize(path)
+    assert alike(read(source), plain)
+
+
+@SAMPLED
+def test_the_size_of_blocks_changes_no_row(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample = SAMPLES[name]
+    records, bad = sample.mixed(120, 30, 2)
+    path = written(sample, tmp_path / f"data{sample.ending}", records)
+    counts, found = set(), set()
+    for block in (1, 50, 333, 1 << 20):
+        monkeypatch.setattr(tables, "BATCH", max(1, block // 50))
+        for threads in (1, 3):
+            result = read(opened(sample, path, threads=threads, block=block))
+            counts.add(len(result.chunks))
+            found.add(repr((result.rows, result.reports[-1])))
+            assert result.reports[-1]["examples"] == len(result.rows) == 120
+            assert result.reports[-1]["skipped"] == len(bad)
+    assert len(found) == 1
+    assert len(counts) > 1
+
+
+@SAMPLED
+def test_any_chunk_can_be_gone_on_from(tmp_path: Path, name: str) -> None:
+    sample, rejects = SAMPLES[name], tmp_path / "rejects"
+    mixtures = [sample.mixed(80, 20, k)[0] for k in range(3)]
+    paths = [written(sample, tmp_path / f"{k}{sample.ending}", mixtures[k]) for k in range(3)]
+    if sample.packed:
+        paths[1].write_bytes(PACKERS["gzip"](paths[1].read_bytes()))
+    quarantine = f"quarantine={rejects}"
+    whole = read(opened(sample, paths, quarantine))
+    bad = rejects.read_bytes()
+    for k, chunk in enumerate(whole.chunks):
+        again = opened(sample, paths, quarantine, threads=1 + k % 3)
+        again.report = Report.from_dict(whole.reports[k])
+        rest = read(again, chunk.after)
+        assert alike(rest, Pass(whole.chunks[k + 1 :], whole.reports[k + 1 :]))
+        assert rejects.read_bytes() == bad
+        assert same(next(opened(sample, paths).chunks(chunk.place)), chunk)
+    assert len({chunk.place for chunk in whole.chunks}) == len(whole.chunks) > 8
+    assert opened(sample, paths).fingerprint() == opened(sample, paths).fingerprint()
+
+
+def weights_of(sample: Sample, path: Path, **options: Any) -> tuple[bytes, ...]:
+    model = thresher.train(path, rule="ftrl:alpha=0.5,l1=0.01", layout=sample.layout, cache=False, **options)
+    return (*(array.tobytes() for array in model.weights()), np.float64(model.intercept).tobytes())
+
+
+@SAMPLED
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_record_is_learned_or_reported(tmp_path: Path, name: str, seed: int) -> None:
+    sample = SAMPLES[name]
+    records, wrong = sample.mixed(90, 0 if seed == 1 else 60, seed)
+    path = written(sample, tmp_path / f"data{sample.ending}", records)
+    clean = written(sample, tmp_path / f"clean{sample.ending}", sample.good(1, 0))
+    good = [record for k, record in enumerate(records) if k not in wrong]
+    written(sample, clean, good)
+    for threads, block in ((1, BLOCK), (3, 77)):
+        source = opened(sample, path, f"quarantine={tmp_path / 'bad'}", threads, block)
+        found, report = read(source), source.report
+        assert report.lines == len(sample.head) + len(records)
+        assert report.lines == report.examples + report.blank + report.skipped
+        assert (report.examples, report.skipped) == (90, len(wrong))
+        assert [one.line for one in report.first_bad] == [len(sample.head) + k + 1 for k in wrong[:10]]
+        assert all(one.file == str(path) for one in report.first_bad)
+        rejected = sample.rejected([records[k] for k in wrong])
+        assert (tmp_path / "bad").read_bytes() == b"".join(rejected)
+        assert [one.raw + b"\n" for one in report.first_bad] == rejected[:10]
+        assert found.rows == read(opened(sample, clean)).rows
+    assert weights_of(sample, path, on_error="skip", threads=3) == weights_of(sample, clean, threads=1)
+
+
+@SAMPLED
+def test_each_kind_of_bad_record_ends_the_run_at_its_line(tmp_path: Path, name: str) -> None:
+    sample = SAMPLES[name]
+    for k, (what, record) in enumerate(sample.bad.items()):
+        records = [*sample.good(7, k), record, *sample.good(3, 99)]
+        path = written(sample, tmp_path / f"{k}{sample.ending}", records)
+        source, taken = opened(sample, path, "fail", block=90), list[Chunk]()
+        line = len(sample.head) + 8
+        with pytest.raises(DataError, match=rf"{path}:{line}:\d+: expected .+, found ."):
+            taken.extend(source.chunks())
+        assert sum(map(len, taken)) <= 7, what
+        assert source.report.examples == sum(map(len, taken)), what

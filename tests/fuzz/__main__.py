@@ -1,0 +1,46 @@
+"""``python -m tests.fuzz NAME [--seconds S]``: look for lines that a parser gets wrong, with atheris.
+
+Compiled parsers cannot be followed by atheris; the slow ones that they must agree with can, so new ways
+through those are what it looks for. The corpus stays in build/fuzz; a text that fails is written there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import atheris
+
+with atheris.instrument_imports(include=["tests.data", "json"]):
+    from tests.fuzz.targets import TARGETS, Checker, Target
+
+FOLDER = Path(__file__).parents[2] / "build" / "fuzz"
+
+
+def prepared(name: str, target: Target) -> tuple[Path, Path]:
+    """The folder of the corpus, with the seeds in it, and the dictionary."""
+    corpus, words = FOLDER / name, FOLDER / f"{name}.dict"
+    corpus.mkdir(parents=True, exist_ok=True)
+    for k, seed in enumerate(target.seeds()):
+        (corpus / f"seed{k}").write_bytes(seed)
+    quoted = ("".join(f"\\x{byte:02x}" for byte in token) for token in target.tokens if token)
+    words.write_text("".join(f'"{token}"\n' for token in quoted), encoding="ascii")
+    return corpus, words
+
+
+def main() -> Any:
+    """Run one target for its time."""
+    options = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    options.add_argument("name", choices=TARGETS)
+    options.add_argument("--seconds", type=int, default=60)
+    chosen = options.parse_args()
+    corpus, words = prepared(chosen.name, TARGETS[chosen.name])
+    arguments = [f"-max_total_time={chosen.seconds}", f"-dict={words}", f"-artifact_prefix={FOLDER}/"]
+    atheris.Setup([sys.argv[0], *arguments, "-max_len=600", "-timeout=20", str(corpus)], Checker(chosen.name))
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

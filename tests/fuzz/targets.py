@@ -1,0 +1,168 @@
+"""Any bytes as lines of each format: the parser finds what a slow one finds, and stays in its memory."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tests.data.guarded import Places, ProtectedArenas, outcome, parser
+from tests.data.reference import Row, bits, parse_line, parse_text, rows_of
+from tests.data.samples import SAMPLES
+from tests.data.table_reference import parse_cells, parse_json
+from tests.data.test_tables import KINDS
+from tests.data.vw_reference import parse_vw_line
+from thresher.data.layout import Layout
+from thresher.data.sources.blocks import LINES, PAD, Block
+
+VW_LAYOUTS = {"vw": Layout("vw"), "vw-indices": Layout("vw", hash="vw", bits=18)}
+
+
+class Target(NamedTuple):
+    """A parser and the line by line one that it must agree with."""
+
+    sample: str
+    layout: Layout
+    parse: Callable[[bytes], Row | None]
+    tokens: tuple[bytes, ...]
+    """what lines of this format are made of"""
+
+    def seeds(self) -> list[bytes]:
+        """Texts to start from, good and bad."""
+        sample = SAMPLES[self.sample]
+        return [*sample.good(8, 3), *sample.bad.values(), b"\n".join(sample.good(3, 4))]
+
+
+def _vw(name: str) -> Target:
+    layout = VW_LAYOUTS[name]
+    return Target("vw", layout, partial(parse_vw_line, domain="binary", layout=layout), _TOKENS["vw"])
+
+
+def _cells(form: str, delimiter: str) -> Target:
+    parse = partial(parse_cells, delimiter=delimiter, kinds=KINDS)
+    tokens = tuple(token.replace(b",", delimiter.encode()) for token in _TOKENS["csv"])
+    return Target(form, SAMPLES[form].layout, parse, (*tokens, b"", b" "))
+
+
+_TOKENS = {
+    "svmlight": (
+        *(
+            b"1",
+            b"-1",
+            b":",
+            b"1:",
+            b":0.5",
+            b":-1e-3",
+            b"12345678:0.12345678",
+            b"qid:1",
+            b"#",
+            b"1e39",
+            b"nan",
+        ),
+        *(b"18446744073709551616:", b"-", b".", b"+", b"\t", b"\r"),
+    ),
+    "vw": (
+        *(
+            b"|",
+            b"|f",
+            b"|:",
+            b":",
+            b"'",
+            b"1",
+            b"-1",
+            b"0.5",
+            b":1",
+            b":-2e3",
+            b"1e39",
+            b"a:b",
+            b"a:1",
+            b"nan",
+        ),
+        *(b"18446744073709551616", b"\t", b"\r"),
+    ),
+    "csv": (
+        *(
+            b"1",
+            b"-1",
+            b"0.5",
+            b"1e39",
+            b"nan",
+            b'"',
+            b'""',
+            b'"a"',
+            b"a",
+            b",",
+            b"1.5.5",
+            b"1e-5",
+            b"\xc3\xa4",
+        ),
+        *(b"\r", b"\t"),
+    ),
+    "jsonl": (
+        *(
+            b"{",
+            b"}",
+            b"[",
+            b"]",
+            b",",
+            b":",
+            b'"',
+            b'"label":1',
+            b'"w":1',
+            b'"x":0.5',
+            b'"city":"a"',
+            b'"id":3',
+        ),
+        *(b"null", b"true", b"-0", b"1e400", b"NaN", b"\\ud800", b"\\", b"\xff", b"\r"),
+    ),
+}
+"""What lines are made of."""
+TARGETS: dict[str, Target] = {
+    "svmlight": Target(
+        "svmlight", Layout("svmlight"), partial(parse_line, domain="binary"), _TOKENS["svmlight"]
+    ),
+    **{name: _vw(name) for name in VW_LAYOUTS},
+    "csv": _cells("csv", ","),
+    "tsv": _cells("tsv", "\t"),
+    "jsonl": Target("jsonl", SAMPLES["jsonl"].layout, partial(parse_json, kinds=KINDS), _TOKENS["jsonl"]),
+}
+
+
+class Checker:
+    """A parser of one target, made once."""
+
+    def __init__(self, name: str) -> None:
+        self._target = TARGETS[name]
+        self._places = Places()
+        with tempfile.TemporaryDirectory() as folder:
+            sample = SAMPLES[self._target.sample]
+            self._parser = parser(sample, self._target.layout, Path(folder), ProtectedArenas())
+
+    def __call__(self, text: bytes) -> None:
+        """AssertionError where a text is not parsed as it should be; the process dies where memory ends."""
+        text = text if text.endswith(b"\n") else text + b"\n"
+        lines = text.split(b"\n")[:-1]
+        rows, bad, blank = parse_text(text, "", lambda line, _: self._target.parse(line))
+        parsed = self._parse(text)
+        tally = parsed.tally
+        assert rows_of(parsed.chunk) == bits(rows), text
+        assert (tally.lines, tally.examples, tally.blank) == (len(lines), len(rows), blank), text
+        assert tally.skipped == len(bad), text
+        assert parsed.rejected == b"".join(line + b"\n" for line in bad), text
+        refused = set(bad)
+        places = [k + 1 for k, line in enumerate(lines) if line in refused]
+        assert [one.line for one in parsed.bad] == places[:10], text
+        assert [one.raw for one in parsed.bad] == bad[:10], text
+        assert all(1 <= one.column <= len(one.raw) + 1 and "\n" not in str(one) for one in parsed.bad), text
+        if 1 < len(lines) < 20:
+            alone = [outcome(self._parse(line + b"\n")) for line in lines]
+            assert [row for one in alone for row in one[0]] == bits(rows), text
+
+    def _parse(self, text: bytes) -> Any:
+        memory = self._places.at("text", len(text) + PAD)
+        memory[:] = np.frombuffer(text + b'9:|\n"' * PAD, np.uint8)[: memory.size]
+        return self._parser.parse(Block(memory, len(text), LINES, 0, 1, 0, 0))

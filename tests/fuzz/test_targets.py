@@ -1,0 +1,67 @@
+"""Random bytes, and valid lines with changes, for every parser of lines; and what fuzzing has found."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.data.samples import SAMPLES
+from tests.fuzz.targets import TARGETS, Checker
+
+checker = cache(Checker)
+CHANGES = ("insert", "replace", "delete", "repeat", "flip")
+
+
+@st.composite
+def texts(draw: st.DrawFn, name: str) -> bytes:
+    """Lines of a format to which a few things were done, or a soup of what it is made of."""
+    target = TARGETS[name]
+    token = st.sampled_from(target.tokens) | st.binary(max_size=3)
+    if draw(st.integers(0, 4)) == 0:
+        return b"".join(draw(st.lists(token | st.sampled_from([b" ", b"\n"]), max_size=60)))
+    text = bytearray(b"\n".join(draw(st.lists(st.sampled_from(target.seeds()), min_size=1, max_size=4))))
+    for _ in range(draw(st.integers(0, 5))):
+        at, more = draw(st.integers(0, len(text))), draw(st.integers(0, 9))
+        change = draw(st.sampled_from(CHANGES))
+        if change == "flip" and at < len(text):
+            text[at] ^= 1 << more % 8
+        elif change == "repeat":
+            text[at:at] = text[at : at + 4 * more] * draw(st.sampled_from([1, 2, 20]))
+        else:
+            text[at : at + (0 if change == "insert" else more)] = draw(token) if change != "delete" else b""
+    return bytes(text)
+
+
+def test_every_format_of_lines_is_a_target() -> None:
+    assert {target.sample for target in TARGETS.values()} == {
+        name for name, sample in SAMPLES.items() if sample.packed
+    }
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_any_bytes_are_examples_or_reported(name: str) -> None:
+    @settings(max_examples=settings().max_examples * 5)
+    @given(texts(name))
+    def search(text: bytes) -> None:
+        checker(name)(text)
+
+    search()
+
+
+FOUND = {
+    "jsonl": [
+        b'{"label": 1, "w": 1, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"label": 1, "w": 1, "x": ' + b"1" * 5000 + b"}\n{}",
+    ],
+    "vw": [b"1 1 0 0 | a", b"1 1 0 -0e7 'tag| a"],
+}
+"""Texts that a parser once died of, or got wrong."""
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_stays_right(name: str) -> None:
+    for text in FOUND[name]:
+        checker(name)(text)
