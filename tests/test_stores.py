@@ -152,7 +152,7 @@ def test_how_far_a_direct_table_grows_depends_on_the_largest_id_alone(options: d
 
 
 def test_predicting_adds_no_features() -> None:
-    for spec in ("growing", "direct", "hashed:12"):
+    for spec in ("growing", "direct", "hashed:12", "hashed:12,signed"):
         model = model_of("sgd", store=spec)
         model.learn(Chunk.of_rows([(1.0, {1: 1.0})]))
         assert model.predict(Chunk.of_rows([(0.0, {10**6: 1.0}), (0.0, {})])) == pytest.approx(

@@ -87,6 +87,8 @@ FAILURES = {
     "train train.svm -m m --holdout none.svm": "none.svm: No such file",
     "train train.svm -m m --on-error quarantine=none/q": "no such directory",
     "train train.svm -m m --scale standard": "nothing to scale by standard: the data have no numeric columns",
+    "train ab.csv -m m --scale max-abs --interact a,b": "column 'a' is scaled by max-abs, but its",
+    "train ab.csv -m m --scale max-abs --interact b,*": "columns out of --interact (it says '*')",
     "train train.svm -m m --resume": "m.checkpoint: no such file, so there is no training to go on with",
     "train train.svm -m m --rule sgd --loss squared --rate constant:1e30": "is not finite: try a smaller",
     "boost none.svm -m m": "none.svm: No such file",
@@ -115,6 +117,7 @@ def bad_files(folder: Path, model: Path) -> None:
     damaged[len(packed) // 2] ^= 0xFF
     contents = {
         "empty": b"",
+        "ab.csv": b"label,a,b\n1,2,x\n0,3,y\n",
         "blank": b"\n# nothing\n\n",
         "binary": bytes(range(256)) * 20,
         "cut.gz": packed[: len(packed) // 2],

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from thresher.engine.compiling import OPTIONS
 from thresher.engine.jit import kernel, scalar
 
 REGISTERS = 1 << 14
+FAR, NEXT = 32, 16
+"""So many keys ahead their places in the index, and then the keys that stand there, are fetched."""
 NEAR = np.uint64(1 << 17)
 """Keys below this are their own place in the index: small ids need no hash and no comparison."""
 
@@ -36,13 +42,37 @@ def empty_index(limit: int) -> NDArray[np.uint32]:
     return np.zeros(int(NEAR) + 2 * limit, np.uint32)
 
 
+@intrinsic
+def fetch(typing_context, array, at):
+    """Have entry `at` of a one-dimensional array brought to the cache, where nobody waits for it."""
+
+    def codegen(context, builder, signature, args):
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0]).data
+        flags = [ir.Constant(ir.IntType(32), value) for value in (0, 3, 1)]  # to read, to keep, data
+        pointer = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, *(flag.type for flag in flags)])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(prefetch, [pointer, *flags])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), codegen
+
+
 @scalar
-def place(slots, known, key):
-    """Where in the index `key` stands, or would stand: at its own number if that is small."""
+def home(slots, key):
+    """Where in the index `key` would like to stand: at its own number if that is small."""
     if key < NEAR:
         return key
     size = np.uint64(slots.size) - NEAR
-    h = NEAR + (((mix(key) >> np.uint64(32)) * size) >> np.uint64(32))
+    return NEAR + (((mix(key) >> np.uint64(32)) * size) >> np.uint64(32))
+
+
+@scalar
+def place(slots, known, key):
+    """Where in the index `key` stands, or would stand."""
+    h = home(slots, key)
+    if key < NEAR:
+        return h
     row = slots[h]
     while row != 0 and known[row] != key:
         h += np.uint64(1)
@@ -58,11 +88,15 @@ def find_or_add(slots, known, registers, count, limit, keys, indptr, lo, hi, row
 
     Returns (first example that would not fit below `limit` rows, number of rows in use).
     """
+    last = np.uint64(indptr[hi])
     for i in range(lo, hi):
         begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
         if count + np.int64(end - begin) > limit:
             return i, count
         for p in range(begin, end):
+            if p + np.uint64(FAR) < last:
+                fetch(slots, home(slots, keys[p + np.uint64(FAR)]))
+                fetch(known, np.uint64(slots[home(slots, keys[p + np.uint64(NEXT)])]))
             h = place(slots, known, keys[p])
             row = slots[h]
             if row == 0:
@@ -98,9 +132,17 @@ def find(slots, known, keys, rows):
 
 @kernel
 def reindex(slots, known, count):
-    """Enter the rows 1..count-1 into an empty index."""
+    """Enter the rows 1..count-1 into an empty index. No key comes twice, so none is compared."""
     for row in range(1, count):
-        slots[place(slots, known, known[row])] = row
+        if row + FAR < count:
+            fetch(slots, home(slots, known[row + FAR]))
+        key = known[row]
+        h = home(slots, key)
+        while slots[h] != 0 and key >= NEAR:
+            h += np.uint64(1)
+            if h == np.uint64(slots.size):
+                h = NEAR
+        slots[h] = row
 
 
 @kernel

@@ -43,7 +43,7 @@ class Admission:
             raise ValueError(f"admit: bits must lie in {_LEAST_BITS}..{_MOST_BITS}, not {bits}")
         self.needed, self.chance, self.bits = needed, chance, bits
         self._seed = np.uint64(seed % 2**64)
-        self._counters = np.zeros(1 << bits, np.uint8)
+        self._counters = _zeros_in_lines(1 << bits)
         self._counts = np.zeros(2, np.int64)
 
     @property
@@ -76,7 +76,15 @@ class Admission:
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Go on from `state`."""
-        self._counters, self._counts = state["admit.counters"].copy(), state["admit.counts"].copy()
+        self._counters[:], self._counts[:] = state["admit.counters"], state["admit.counts"]
+
+
+def _zeros_in_lines(size: int) -> NDArray[np.uint8]:
+    """Counters of which every block lies in one line of the cache."""
+    line = int(intake.LINE)
+    room = np.zeros(size + line, np.uint8)
+    first = -room.ctypes.data % line
+    return room[first : first + size]
 
 
 def make_admission(spec: str | int, seed: int) -> Admission:

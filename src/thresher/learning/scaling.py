@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.hashing import hash_bytes
+from thresher.data.interactions import terms_of
 from thresher.data.layout import Layout
-from thresher.data.table import NUMERIC
+from thresher.data.table import NUMERIC, matching
 from thresher.engine import intake
 from thresher.engine.tables import empty_index, find, reindex
 from thresher.learning.head import F64, read_only
@@ -50,8 +51,20 @@ def columns_in(layout: Layout | None, wanted: str) -> Columns:
             f"there is nothing to scale by {wanted}: the data have no numeric columns, as tables may have"
             " (csv, tsv, jsonl, parquet, arrow); the rule normalized learns alike from features of any scale"
         )
+    _check_no_products(given, names, wanted)
     keys = [hash_bytes(name.encode(), given.seed) & given.mask for name in names]
     return Columns(np.unique(np.array(keys, np.uint64)))
+
+
+def _check_no_products(layout: Layout, numeric: list[str], wanted: str) -> None:
+    """`DataError` for products of columns that are scaled: they are made of the values as they are read."""
+    for factor in terms_of(layout.interact).factors:
+        for name in matching(factor, layout.columns):
+            if name in numeric:
+                raise DataError(
+                    f"column '{name}' is scaled by {wanted}, but its products are made before: leave the"
+                    f" numeric columns out of --interact (it says '{factor}'), or make '{name}' categorical"
+                )
 
 
 class Divisors:
