@@ -30,8 +30,8 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA...",
         show_default=False,
-        help="Files, globs, or - for standard input: svmlight, VW text, CSV, TSV or JSON lines, plain or"
-        " compressed by gzip, bz2, xz or zstd; Parquet; Arrow.",
+        help="Files, URLs, globs, or - for standard input: svmlight, VW text, CSV, TSV or JSON lines, plain"
+        " or compressed by gzip, bz2, xz or zstd; Parquet; Arrow.",
     ),
 ]
 Model = Annotated[
@@ -81,7 +81,7 @@ _COLUMNS = "COL,..."
 
 @dataclass(frozen=True)
 class Writing:
-    """The options of how DATA are written; a command `takes` them."""
+    """The options of how DATA are written and which rows are read; a command `takes` them."""
 
     form: Format = None
     header: Annotated[
@@ -109,6 +109,16 @@ class Writing:
             help="Whether quoted cells of CSV may have line breaks.  [default: no-quoted-newlines]",
         ),
     ] = None
+
+    where: Annotated[
+        str,
+        typer.Option(
+            metavar="FILTER",
+            show_default=False,
+            help="Which rows of DATA are read, of Parquet and Arrow: COL = VALUE, and with !=, <, <=, >, >=,"
+            " in (VALUE, ...), is null, is not null; several with and; texts and dates in single quotes.",
+        ),
+    ] = ""
 
     def said(self) -> dict[str, Any]:
         """Fields of a layout that say how DATA are written."""
