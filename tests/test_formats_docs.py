@@ -1,4 +1,4 @@
-"""The commands on the pages of formats print what the pages say."""
+"""The commands on the pages of formats and features print what the pages say."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("svmlight", "vw")
+PAGES = ("formats/svmlight", "formats/vw", "formats/csv", "features", "interactions")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -32,7 +32,7 @@ def test_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path) -> Non
     (tmp_path / "thresher").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m thresher "$@"\n')
     (tmp_path / "thresher").chmod(0o755)
     known = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
-    blocks = BLOCK.findall((ROOT / f"docs/formats/{page}.md").read_text(encoding="utf-8"))
+    blocks = BLOCK.findall((ROOT / f"docs/{page}.md").read_text(encoding="utf-8"))
     steps = [step for block in blocks for step in session(block)]
     assert len(steps) > 3
     for command, wanted in steps:

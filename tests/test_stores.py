@@ -1,18 +1,23 @@
 """Stores: how many features they count, how much memory they hold, which ids they refuse or merge."""
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.streams import model_of, read_weights, stream
+from tests.plain import not_compiled
+from tests.streams import fingerprint, model_of, read_weights, stream
 from thresher.data.chunk import Chunk
 from thresher.engine import stores, tables
 from thresher.engine.stores import GrowingStore, make_store
 from thresher.learning.model import Model
 
 Keys = NDArray[np.uint64]
+Floats = NDArray[np.float64]
 
 
 def singles(keys: Keys, per_row: int = 1) -> Chunk:
@@ -135,8 +140,19 @@ def test_any_key_has_a_row_of_its_own_in_a_growing_store(keys: list[int]) -> Non
     assert not store.find(unknown, np.array([0, len(unknown)]), np.ones(len(unknown), np.float32)).rows.any()
 
 
+@pytest.mark.parametrize("options", [{}, {"batch": 2}], ids=["alone", "batch"])
+def test_how_far_a_direct_table_grows_depends_on_the_largest_id_alone(options: dict[str, Any]) -> None:
+    with not_compiled():
+        whole, pieces = (model_of("sgd", store="direct", **options) for _ in range(2))
+        chunk = singles(np.array([5_000, 6_000, 9_000, 10], np.uint64))
+        whole.learn(chunk)
+        pieces.learn(chunk, 0, 2)
+        pieces.learn(chunk, 2, 4)
+    assert fingerprint(pieces) == fingerprint(whole)
+
+
 def test_predicting_adds_no_features() -> None:
-    for spec in ("growing", "direct", "hashed:12"):
+    for spec in ("growing", "direct", "hashed:12", "hashed:12,signed"):
         model = model_of("sgd", store=spec)
         model.learn(Chunk.of_rows([(1.0, {1: 1.0})]))
         assert model.predict(Chunk.of_rows([(0.0, {10**6: 1.0}), (0.0, {})])) == pytest.approx(
@@ -177,7 +193,105 @@ def test_the_seed_of_a_hashed_store_moves_the_keys() -> None:
     assert kept[0] != kept[1]
 
 
-@pytest.mark.parametrize("spec", ["grow", "growing:3", "hashed:x", "hashed:1,2,3", "", "direct:1"])
+# Signs
+
+
+def kernel_of(spec: str, keys: Keys, x: Floats, z: Floats, seeds: int) -> Floats:
+    """<phi(x), phi(z)> under each seed: (seeds,)."""
+    indptr, found = np.array([0, len(keys), 2 * len(keys)]), np.empty(seeds)
+    both, values = np.concatenate([keys, keys]), np.concatenate([x, z]).astype(np.float32)
+    for seed in range(seeds):
+        store = make_store(spec, (1,), np.float32, seed)
+        _, ends, rows, merged = store.find(both, indptr, values)
+        phi = [np.bincount(rows[a:b].astype(int), merged[a:b], len(store.S)) for a, b in pairwise(ends)]
+        found[seed] = phi[0] @ phi[1]
+    return found
+
+
+KEYS = {
+    "consecutive": np.arange(1, 41, dtype=np.uint64),
+    "strided": np.arange(1, 41, dtype=np.uint64) * np.uint64(1024),
+    "spread": spread_keys(9, 40),
+}
+
+
+@pytest.mark.parametrize("keys", KEYS.values(), ids=KEYS)
+def test_the_signed_hash_kernel_is_unbiased_and_its_variance_falls_as_one_over_the_rows(keys: Keys) -> None:
+    """Weinberger et al. (2009), lemma 2, over seeds; the signs must be as random as the rows are."""
+    rng = np.random.default_rng(10)
+    x, z = rng.normal(0.5, 1.0, (2, len(keys))).astype(np.float32).astype(float)
+    squares = (x @ x) * (z @ z) - (x * z) @ (x * z)
+    crossed = (x @ z) ** 2 - (x * z) @ (x * z)
+    for bits in (3, 5, 7):
+        found = kernel_of(f"hashed:{bits},signed", keys, x, z, 3000)
+        assert abs(found.mean() - x @ z) < 4 * found.std() / np.sqrt(3000)
+        assert found.var() * 2**bits == pytest.approx(squares + crossed, rel=0.15)
+
+
+def test_the_unsigned_hash_kernel_is_biased_by_what_meets() -> None:
+    """Daume, A Course in Machine Learning, 12.14: every pair of features adds x_i z_j / P in the mean."""
+    x, z = np.random.default_rng(11).normal(0.5, 1.0, (2, 40)).astype(np.float32).astype(float)
+    pairs = x.sum() * z.sum() - x @ z
+    for bits in (3, 5):
+        found = kernel_of(f"hashed:{bits}", KEYS["spread"], x, z, 3000)
+        error = found.std() / np.sqrt(3000)
+        assert found.mean() - x @ z == pytest.approx(pairs / 2**bits, abs=4 * error)
+        assert found.mean() - x @ z > 10 * error
+
+
+@pytest.mark.parametrize("spec", ["ftrl:alpha=0.2,l1=0.1", "pa", "adagrad-rda:eta=0.2,l1=0.02", "l1-ball"])
+def test_signs_without_collisions_change_nothing_but_the_signs_of_weights(spec: str) -> None:
+    """Law 4: a weight and its values turn together."""
+    data = stream(52, 150, features=9)
+    with not_compiled():
+        plain, signed = (model_of(spec, store=store) for store in ("growing", "hashed:16,signed"))
+        for model in (plain, signed):
+            model.learn(data.chunk)
+        assert signed.tally == plain.tally
+        assert signed.predict(data.chunk).tobytes() == plain.predict(data.chunk).tobytes()
+        assert sorted(abs(signed.weights()[1])) == sorted(abs(plain.weights()[1]))
+        assert sorted(signed.weights()[1]) != sorted(plain.weights()[1])
+
+
+def test_features_of_opposite_sign_that_meet_are_subtracted() -> None:
+    keys = np.arange(64, dtype=np.uint64)
+    alone = [make_store("hashed:1,signed", (1,), np.float32, 4) for _ in range(2)]
+    signs, rows = np.empty(64), np.empty(64, int)
+    for k in range(64):
+        _, _, row, value = alone[0].find(keys[k : k + 1], np.array([0, 1]), np.ones(1, np.float32))
+        signs[k], rows[k] = value[0], row[0]
+    assert set(signs) == {-1.0, 1.0}
+    assert set(rows) == {0, 1}
+    values = np.arange(1, 65, dtype=np.float32)
+    _, ends, row, merged = alone[1].find(keys, np.array([0, 64]), values)
+    assert ends.tolist() == [0, 2]
+    assert dict(zip(row[:2], merged[:2], strict=True)) == {
+        r: (signs * values)[rows == r].sum() for r in (0, 1)
+    }
+
+
+@pytest.mark.parametrize(
+    "spec", ["hashed:9,7", "hashed:9,7,signed", "hashed:20,3,signed", "direct", "growing"]
+)
+def test_the_spec_of_a_store_makes_it_again(spec: str) -> None:
+    assert make_store(spec, (1,), np.float32, 5).spec == spec
+
+
+def test_what_is_not_said_of_a_hashed_store_is_the_default() -> None:
+    assert make_store("hashed", (1,), np.float32, 5).spec == "hashed:20,5"
+    assert make_store("hashed:signed", (1,), np.float32, 5).spec == "hashed:20,5,signed"
+    assert make_store("hashed:9,signed", (1,), np.float32, 5).spec == "hashed:9,5,signed"
+
+
+def test_a_rule_whose_weights_begin_elsewhere_cannot_be_turned() -> None:
+    with pytest.raises(ValueError, match=r"simplex: its weights begin elsewhere than at zero.* signed"):
+        model_of("simplex:features=9", store="hashed:9,signed")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["grow", "growing:3", "hashed:x", "hashed:1,2,3", "", "direct:1", "hashed:signed,8", "growing:signed"],
+)
 def test_unknown_stores_are_answered_with_the_known(spec: str) -> None:
     with pytest.raises(ValueError, match="known: growing, direct, hashed:BITS"):
         make_store(spec, (1,), np.float32)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from thresher.engine.registry import part
     from thresher.learning.api import evaluate, load, train
     from thresher.learning.model import Model
+    from thresher.learning.naming import name_features
 
 _HOMES = {
     "Chunk": "thresher.data",
@@ -28,11 +29,23 @@ _HOMES = {
     "boost": "thresher.batch.api",
     "evaluate": "thresher.learning.api",
     "load": "thresher.learning.api",
+    "name_features": "thresher.learning.naming",
     "open_source": "thresher.data",
     "part": "thresher.engine.registry",
     "train": "thresher.learning.api",
 }
-__all__ = ["Chunk", "Model", "__version__", "boost", "evaluate", "load", "open_source", "part", "train"]
+__all__ = [
+    "Chunk",
+    "Model",
+    "__version__",
+    "boost",
+    "evaluate",
+    "load",
+    "name_features",
+    "open_source",
+    "part",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

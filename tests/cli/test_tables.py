@@ -11,6 +11,7 @@ from tests.data.tables import write_jsonl
 from thresher.cli.errors import UsageError
 from thresher.cli.options import Table
 from thresher.data import DataError, open_source
+from thresher.data.layout import Layout
 
 
 def clicks(count: int, seed: int = 0) -> bytes:
@@ -40,6 +41,27 @@ def test_a_log_without_header(thresher: Thresher, folder: Path) -> None:
     ran = thresher("evaluate m bare.txt")
     assert ran.status == 1
     assert "bare.txt: 5 columns, where the data before had 6" in ran.err
+
+
+def test_data_written_in_another_way(thresher: Thresher, folder: Path) -> None:
+    (folder / "a.csv").write_text("label;n;c\n1;NA;u\n0;2;v\n1;3;NA\n")
+    ran = thresher("train a.csv -m m -q --delimiter ; --missing NA --json")
+    assert (ran.status, ran.json["features_seen"]) == (0, 3), ran.err
+    assert thresher("train a.csv -m n -q --delimiter ; --json").json["features_seen"] == 6
+    wanted = thresher("predict m a.csv").out
+    assert len(wanted.splitlines()) == 3
+    (folder / "b.tsv").write_text("u\t?\nv\t2\n\t3\n")
+    assert thresher("predict m b.tsv --format tsv --no-header --missing ?").status == 1  # by their order
+    (folder / "b.tsv").write_text("?\tu\n2\tv\n3\t\n")
+    ran = thresher("predict m b.tsv --format tsv --no-header --missing ?")
+    assert (ran.status, ran.out) == (0, wanted), ran.err
+    (folder / "c.csv").write_text('n,c,label\n-,u,1\n2,v,0\n3,"-",1\n')
+    figures = thresher("evaluate m a.csv --json").json
+    assert thresher("evaluate m c.csv --delimiter , --missing - --json").json == figures
+    assert "in column 'n', found '-'" in thresher("evaluate m c.csv --delimiter ,").err
+    assert "one byte" in thresher("evaluate m c.csv --delimiter ,,").err
+    with pytest.raises(UsageError, match="trained with --delimiter ;; leave --delimiter out"):
+        Table(delimiter=",").layout(Layout("csv", delimiter=";"))
 
 
 def test_what_is_wrong_is_said_in_a_line(thresher: Thresher, folder: Path) -> None:

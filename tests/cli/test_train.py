@@ -203,7 +203,13 @@ def test_an_averaged_model_from_training_to_evaluation(thresher: Thresher) -> No
 
 
 @pytest.mark.parametrize(
-    "options", ["--rule fobos:l1=1e-3 --average", "--average --batch 7", "--order buffer:50 --seed 3"]
+    "options",
+    [
+        "--rule fobos:l1=1e-3 --average",
+        "--average --batch 7",
+        "--order buffer:50 --seed 3",
+        "--admit 4,bits=12",
+    ],
 )
 def test_a_resumed_run_keeps_its_options(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str

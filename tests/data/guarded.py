@@ -29,7 +29,7 @@ from thresher.data.sources.batches import TableBlock
 from thresher.data.sources.blocks import LINES, PAD, Block
 from thresher.data.sources.formats import LINES as LINE_FORMATS
 from thresher.data.sources.formats import opener_of, parser_of
-from thresher.data.sources.parsed import Arenas, Columns
+from thresher.data.sources.parsed import Arenas, Columns, Reading
 from thresher.data.sources.tables import TableFormat, settled
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -131,7 +131,7 @@ def parser(sample: Sample, layout: Layout, folder: Path, arenas: Arenas) -> Any:
         form = parser_of(sample.format)
     else:
         layout, form = opener_of(sample.format)([str(path)], replace(layout, format=sample.format), {}, False)
-    return form(layout, "binary", "quarantine", arenas)
+    return form(layout, Reading("binary", "quarantine", arenas))
 
 
 def texts(sample: Sample) -> Iterator[bytes]:
@@ -224,7 +224,7 @@ def parse_batches() -> int:
         layout, kinds = settled(layout, plain.schema, "the table", False)
         found = []
         for batch, arena in zip((safe, plain), arenas, strict=True):
-            reader = TableFormat([kinds])(layout, "binary", "skip", arena)
+            reader = TableFormat([kinds])(layout, Reading("binary", "skip", arena))
             found.append(outcome(reader.parse(TableBlock(batch, 0, 0, rows, 0))))
         if found[0] != found[1]:
             raise AssertionError(f"{rows} rows depend on what is behind them")

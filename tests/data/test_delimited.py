@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.data.reference import Row, bits, rows_of
 from tests.data.table_reference import row_of
 from tests.data.tables import Bad
-from thresher.data import DataError, open_source
+from thresher.data import Chunk, DataError, open_source
 from thresher.data.layout import Layout
+from thresher.data.sources import delimited
 
 KINDS = {"l": "label", "w": "weight", "x": "numeric", "c": "categorical"}
 LAYOUT = Layout("", label="l", weight="w", numeric=("x",), categorical=("c",))
@@ -44,7 +48,11 @@ ODD = (
         "a\tb",
         "#",
         "x",
+        "NA",
+        "?",
+        '"NA"',
     ),
+    *('"a\nb"', '"\n"', '"3\n"', '"x\r\n""y"', '"\n""', '"x\n,1\ny"', 'x"\n"', '"a;b"', "1;2"),
     "abcdefghijklmnopqrstuvwxyz" * 4,
 )
 cell = st.sampled_from(ODD)
@@ -57,32 +65,155 @@ usual = st.tuples(
 lines = st.lists(usual | st.lists(cell, max_size=6), min_size=1, max_size=12)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def rows_with_breaks(text: str, delimiter: str) -> list[str]:
+    """Rows end with a newline outside of quotes; a quote that nothing closes ends with its line."""
+    quoted = re.compile(rf'"(?:[^"]|"")*"(?={re.escape(delimiter)}|\r?\n|\r?\Z)')
+    plain = re.compile(rf"[^{re.escape(delimiter)}\n]*")
+    rows, start, at = list[str](), 0, 0
+    while start < len(text):
+        found = quoted.match(text, at) if text[at : at + 1] == '"' else plain.match(text, at)
+        end = found.end() if found else text.find("\n", at) % (len(text) + 1)
+        end += text[end : end + 1] == "\r" and text[end + 1 : end + 2] in ("", "\n")
+        if text[end : end + 1] == delimiter:
+            at = end + 1
+            continue
+        rows.append(text[start:end].removesuffix("\r"))
+        start = at = end + 1
+    return rows
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=lines,
     form=st.sampled_from(["csv", "tsv"]),
+    delimiter=st.sampled_from(["", ";", "|"]),
+    missing=st.sampled_from([(), ("NA",), ("?", "x", "12.5")]),
+    spans=st.booleans(),
     end=st.sampled_from(["", "\n", "\r\n"]),
     block=st.sampled_from([1, 7, 60, 4096]),
     threads=st.integers(1, 2),
 )
 def test_any_lines(
-    tmp_path: Path, rows: list[list[str]], form: str, end: str, block: int, threads: int
+    tmp_path: Path,
+    rows: list[list[str]],
+    form: str,
+    delimiter: str,
+    missing: tuple[str, ...],
+    spans: bool,
+    end: str,
+    block: int,
+    threads: int,
 ) -> None:
-    delimiter, quoting = ("," if form == "csv" else "\t"), form == "csv"
-    text = "\n".join([delimiter.join(KINDS), *(delimiter.join(row) for row in rows)]) + end
+    between, quoting = delimiter or ("," if form == "csv" else "\t"), form == "csv"
+    spans = spans and quoting
+    body_text = "\n".join(between.join(row) for row in rows) + end
     path = tmp_path / f"data.{form}"
-    path.write_text(text, encoding="utf-8", newline="")
-    body = [line.removesuffix("\r") for line in text.split("\n")[1:]]
-    body = body[:-1] if not body[-1] and not text.endswith("\r") else body
-    found = [(k + 2, row_of(line.encode(), delimiter, quoting, KINDS)) for k, line in enumerate(body) if line]
-    expected = bits([row for _, row in found if isinstance(row, Row)])
-    source = open_source(path, layout=LAYOUT, on_error="skip", block_bytes=block, threads=threads)
+    path.write_text(between.join(KINDS) + "\n" + body_text, encoding="utf-8", newline="")
+    if spans:
+        body = rows_with_breaks(body_text, between)
+    else:
+        raw = body_text.split("\n")
+        body = [line.removesuffix("\r") for line in (raw if raw[-1] else raw[:-1])]
+    found = [row_of(line.encode(), between, quoting, KINDS, missing) for line in body if line]
+    expected = bits([row for row in found if isinstance(row, Row)])
+    layout = replace(LAYOUT, delimiter=delimiter, missing=missing, quoted_newlines=spans)
+    source = open_source(path, layout=layout, on_error="skip", block_bytes=block, threads=threads)
     try:
         assert [row for chunk in source.chunks() for row in rows_of(chunk)] == expected
     except DataError:
         assert not expected
-    bad = [line for line, row in found if isinstance(row, Bad)]
-    assert [one.line for one in source.report.first_bad] == bad[:10]
-    assert source.report.skipped == len(bad)
+    assert source.report.skipped == sum(isinstance(row, Bad) for row in found)
     assert source.report.lines == len(body) + 1
     assert source.report.blank == 1 + sum(not line for line in body)
+    firsts, line = list[range](), 2
+    for text in body:
+        if text and isinstance(row_of(text.encode(), between, quoting, KINDS, missing), Bad):
+            firsts.append(range(line, line + text.count("\n") + 1))
+        line += text.count("\n") + 1
+    bad = [one.line for one in source.report.first_bad]
+    assert all(one in lines for one, lines in zip(bad, firsts[:10], strict=True))
+
+
+BROKEN = """label,note,x
+1,"two
+lines",3
+0,"stray,4
+1,"","5"
+0,"three
+""lines""
+of text",seven
+-1,end,1
+"""
+
+
+def test_line_breaks_in_quotes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.csv").write_text(BROKEN)
+    layout = Layout(quoted_newlines=True, categorical=("note",), numeric=("x",))
+    for block in (1, 20, 4096):
+        aside = tmp_path / f"{block}.bad"
+        source = open_source(
+            tmp_path / "a.csv", layout=layout, on_error=f"quarantine={aside}", block_bytes=block
+        )
+        assert sum(len(chunk) for chunk in source.chunks()) == 3
+        assert [(one.line, one.column, one.found) for one in source.report.first_bad] == [
+            (4, 3, "'stray,4'"),
+            (8, 10, "'seven'"),
+        ]
+        assert "a quote that ends column 'note'" in str(source.report.first_bad[0])
+        assert aside.read_text() == '0,"stray,4\n0,"three\n""lines""\nof text",seven\n'
+        assert (source.report.lines, source.report.examples, source.report.blank) == (6, 3, 1)
+    places = [(chunk.place, chunk.after) for chunk in open_again(tmp_path / "a.csv", layout, 1)]
+    assert [(place.line, after.line) for place, after in places if place and after] == [
+        (1, 3),
+        (3, 5),
+        (5, 9),
+    ]
+    monkeypatch.setattr(delimited, "LONGEST_CELL", 5)
+    source = open_source(tmp_path / "a.csv", layout=layout, on_error="skip")
+    assert sum(len(chunk) for chunk in source.chunks()) == 2
+    assert [one.line for one in source.report.first_bad] == [2, 3, 4, 6, 7, 8]
+
+
+def open_again(path: Path, layout: Layout, block: int) -> list[Chunk]:
+    return list(open_source(path, layout=layout, on_error="skip", block_bytes=block).chunks())
+
+
+def test_a_pass_goes_on_behind_a_line_break_in_quotes(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(BROKEN)
+    layout = Layout(quoted_newlines=True, categorical=("note",), numeric=("x",))
+    whole = open_again(tmp_path / "a.csv", layout, 1)
+    source = open_source(tmp_path / "a.csv", layout=layout, on_error="skip", block_bytes=1)
+    list(source.chunks())
+    rest = list(source.chunks(whole[0].after))
+    assert [(c.place, rows_of(c)) for c in rest] == [(c.place, rows_of(c)) for c in whole[1:]]
+
+
+def test_columns_are_told_without_missing_values_and_across_line_breaks(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        '\ufefflabel;"my\nage";city\n1;NA;"a\nb"\n0;7;NA\n1;?;c\n', encoding="utf-8"
+    )
+    layout = Layout(delimiter=";", missing=("NA", "?"), quoted_newlines=True)
+    source = open_source(tmp_path / "a.csv", layout=layout)
+    assert source.layout is not None
+    assert source.layout.columns == ("label", "my\nage", "city")
+    assert source.layout.kinds == ("label", "numeric", "categorical")
+    assert [chunk.indptr.tolist() for chunk in source.chunks()] == [[0, 1, 2, 3]]
+    (tmp_path / "b.csv").write_text("label,x\nNA,3\n")
+    with pytest.raises(DataError, match=r"b.csv:2:1: expected a label in column 'label', found 'NA'"):
+        list(open_source(tmp_path / "b.csv", layout=Layout(missing=("NA",))).chunks())
+
+
+def test_what_is_said_of_cells_and_cannot_be(tmp_path: Path) -> None:
+    for wrong in (";;", "é", '"', "\n", "\r", "\0"):
+        with pytest.raises(DataError, match="a delimiter is one byte"):
+            Layout(delimiter=wrong)
+    with pytest.raises(DataError, match="1 to 255 bytes"):
+        Layout(missing=("x" * 256,))
+    (tmp_path / "a.csv").write_text("label;x\n1;2\n")
+    with pytest.raises(DataError, match=r"a.csv: one column, 'label;x': is the delimiter ';'\?"):
+        open_source(tmp_path / "a.csv")
+    (tmp_path / "a.svm").write_text("1 1:1\n")
+    with pytest.raises(DataError, match="svmlight: --delimiter is for cells between delimiters"):
+        open_source(tmp_path / "a.svm", layout=Layout(delimiter=";"))
+    with pytest.raises(DataError, match="tsv: quotes mean nothing"):
+        open_source(tmp_path / "a.csv", layout=Layout("tsv", quoted_newlines=True))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from functools import partialmethod
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from thresher.data.layout import Layout
 from thresher.data.sources import blocks as blocks_module
 from thresher.data.sources.blocks import LINES, PAD, Block
 from thresher.data.sources.formats import parser_of
-from thresher.data.sources.parsed import Arenas
+from thresher.data.sources.parsed import Arenas, Reading
 
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -57,7 +58,7 @@ def test_any_block_size_gives_the_same_rows(
 @pytest.mark.parametrize("filling", [b"\0", b"9", b":", b"|", b"\n", b"\xff"])
 def test_what_stands_behind_a_block_is_not_read(form: str, filling: bytes) -> None:
     """Whatever memory lies behind the text, the chunk is that of the text alone."""
-    parser = parser_of(form)(Layout(form), "binary", "skip", Arenas(1))
+    parser = parser_of(form)(Layout(form), Reading("binary", "skip", Arenas(1)))
     lines = [line + b"\n" for line in some_lines(form, 200, 1).split(b"\n")]
     for text in [b"".join(lines), *lines]:
         memory = np.frombuffer(text + filling * PAD, np.uint8)
@@ -234,10 +235,8 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
 
 
 def test_lines_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks_module.BlockReader.__init__, "__kwdefaults__", None)
-    defaults = blocks_module.BlockReader.__init__.__defaults__
-    assert defaults is not None
-    monkeypatch.setattr(blocks_module.BlockReader.__init__, "__defaults__", (*defaults[:-1], 1000))
+    short = partialmethod(blocks_module.BlockReader.__init__, longest=1000)
+    monkeypatch.setattr(blocks_module.BlockReader, "__init__", short)
     long = b"1 " + b"1:1 " * 400
     for tail in (b"\n", b""):
         text = b"1 1:1\n" + long + b"\nx\n" + b"-1 2:2\n" * 30 + long + tail

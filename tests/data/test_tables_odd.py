@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -123,7 +124,7 @@ def test_cells_of_the_wrong_number_and_quotes_that_stay_open(tmp_path: Path) -> 
     assert [str(one).removeprefix(str(tmp_path)) for one in source.report.first_bad] == [
         "/d.csv:3:4: expected 3 columns, found 2",
         "/d.csv:4:6: expected 3 columns, found 4",
-        "/d.csv:5:3: expected a quote that ends column 'a' on its line, found 'x,y'",
+        "/d.csv:5:3: expected a quote that ends column 'a' on its line (or --quoted-newlines), found 'x,y'",
         "/d.csv:6:3: expected a delimiter after the quoted column 'a', found 'x'",
     ]
 
@@ -264,3 +265,27 @@ def test_a_table_of_many_columns(tmp_path: Path) -> None:
     WRITERS["data.csv"]([full, empty], tmp_path / "d.csv")
     kinds = {"label": "label", **dict.fromkeys(names, "numeric")}
     assert rows_of(read_all(tmp_path / "d.csv")) == rows_meant([full, empty], **kinds)
+
+
+@pytest.mark.parametrize("name", ["data.jsonl", "data.parquet", "data.arrow", "data.arrows"])
+def test_what_is_missing_is_no_feature(tmp_path: Path, name: str) -> None:
+    full: dict[str, Any] = {"label": 1, "x": 2.0, "c": "u", "l": ["a", "b"], "t": "some words"}
+    gaps: list[dict[str, Any]] = [
+        {"x": None},
+        {"c": None},
+        {"c": ""},
+        {"l": None},
+        {"l": ["a", None]},
+        {"t": None},
+    ]
+    rows = [full, *(full | gap for gap in gaps)]
+    WRITERS[name](rows, tmp_path / name)
+    chunk = read_all(tmp_path / name, layout=Layout(text=("t",)))
+    assert np.diff(chunk.indptr).tolist() == [6, 5, 5, 5, 4, 5, 4]
+
+
+@pytest.mark.parametrize("name", ["data.parquet", "data.arrow"])
+def test_nan_is_not_missing(tmp_path: Path, name: str) -> None:
+    WRITERS[name]([{"label": 1, "x": 2.0}, {"label": 1, "x": float("nan")}], tmp_path / name)
+    with pytest.raises(DataError, match=r":2:2: expected a finite number in column 'x', found 'nan'"):
+        read_all(tmp_path / name)

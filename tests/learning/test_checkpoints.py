@@ -46,6 +46,9 @@ CASES = {
     "skip": Case(Plan(passes=2, holdout_every=7), on_error="skip"),
     "quarantine": Case(Plan(passes=2), on_error="quarantine=bad.txt"),
     "quarantine, hashed": Case(Plan(), lambda: Model("ftrl", store="hashed:9"), "quarantine=bad.txt"),
+    "admission, signed, every-7th": Case(
+        Plan(passes=3, holdout_every=7), lambda: Model("ftrl", admit="3,bits=12", store="hashed:9,signed")
+    ),
     "permuted once": Case(Plan(passes=3), lambda: Model("rda", seed=5), order="once"),
     "permuted every pass, every-3rd, quarantine": Case(
         Plan(passes=3, holdout_every=3), on_error="quarantine=bad.txt", order="every"

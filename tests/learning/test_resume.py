@@ -63,7 +63,11 @@ CASES: dict[str, tuple[Callable[[Path], list[str]], str]] = {
         lists,
         "--outputs labels:1-3 --batch 7 --passes 2 --order buffer:300 --holdout every-7th --on-error skip",
     ),
-    "csv": (tables("data.csv"), f"{COLUMNS} --passes 3 --no-cache"),
+    "csv": (
+        tables("data.csv"),
+        f"{COLUMNS} --passes 3 --no-cache --scale standard --admit poisson:0.5,bits=16"
+        " --store hashed:9,signed",
+    ),
     "json lines": (tables("data.jsonl"), f"{COLUMNS} --passes 3 --order buffer:300"),
     "parquet": (tables("data.parquet"), f"{COLUMNS} --passes 3 --holdout every-7th"),
     "arrow": (tables("data.arrows"), f"{COLUMNS} --passes 3 --no-cache"),

@@ -23,7 +23,7 @@ SHORT = "Solve for the best sparse model of data in memory."
 _HEAD = f"{'round':>6} {'sweeps':>7} {'objective':>16} {'certificate':>12} {'non-zero':>10} {'seconds':>8}"
 
 
-@options.takes_table
+@options.takes(table=options.Table)
 def command(
     data: options.Data,
     model: t.ModelFile,

@@ -8,10 +8,11 @@ NAME = "evaluate"
 SHORT = "Say how good a model is on labelled data."
 
 
+@options.takes(table=options.Writing)
 def command(
     model: options.Model,
     data: options.Data,
-    form: options.Format = None,
+    table: options.Writing = options.NO_WRITING,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
     as_json: options.Json = False,
@@ -22,7 +23,7 @@ def command(
     from thresher.learning import metrics, modelfile
 
     readout, header = modelfile.load_readout(model)
-    layout = options.layout_of(form, readout.layout)
+    layout = table.like(readout.layout)
     source = open_source(data, layout=layout, domain=readout.head.domain, on_error=on_error, threads=threads)
     options.check_outputs([options.quarantine_of(on_error)], [model, *source.names])
     figures = {**metrics.evaluate(readout, source).figures(), "nonzero": header["nonzero"]}

@@ -80,10 +80,74 @@ _COLUMNS = "COL,..."
 
 
 @dataclass(frozen=True)
-class Table:
-    """The options of how DATA become features; a command `takes_table`."""
+class Writing:
+    """The options of how DATA are written; a command `takes` them."""
 
     form: Format = None
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header", help="Whether the first line names the columns.  [default: header]"
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BYTE", help="Between the cells of CSV and TSV; \\t is a tab.  [default: comma, tab]"
+        ),
+    ] = None
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CELL,...", help="Cells of CSV and TSV that mean a missing value, beside the empty one."
+        ),
+    ] = None
+    quoted_newlines: Annotated[
+        bool | None,
+        typer.Option(
+            "--quoted-newlines/--no-quoted-newlines",
+            help="Whether quoted cells of CSV may have line breaks.  [default: no-quoted-newlines]",
+        ),
+    ] = None
+
+    def said(self) -> dict[str, Any]:
+        """Fields of a layout that say how DATA are written."""
+        said: dict[str, Any] = {
+            "header": self.header,
+            "delimiter": "\t" if self.delimiter == r"\t" else self.delimiter,
+            "missing": None if self.missing is None else _listed(self.missing),
+            "quoted_newlines": self.quoted_newlines,
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+    def like(self, trained: Layout | None) -> Layout | None:
+        """How to read DATA with a model: as what it was `trained` on, but for what is said."""
+        from thresher.data.layout import Layout
+
+        said = self.said()
+        if self.form is None and not said:
+            return trained
+        base = trained or Layout()
+        return _checked(lambda: replace(base if self.form is None else base.in_format(self.form), **said))
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part for part in text.split(",") if part)
+
+
+def _checked(made: Callable[[], Layout]) -> Layout:
+    from thresher.data.errors import DataError
+
+    try:
+        return made()
+    except DataError as error:
+        raise UsageError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class Table(Writing):
+    """The options of how DATA become features as well."""
+
     label: Annotated[
         str | None,
         typer.Option(
@@ -118,6 +182,14 @@ class Table:
             " scale=count|binary|log, norm; with commas.  [default: words=1]",
         ),
     ] = None
+    interact: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B[,C]",
+            help="Products of features as features: of two or three columns (or patterns of them) or"
+            " namespaces (* for any); give it again for more.  [default: none]",
+        ),
+    ] = None
     ignore: Annotated[str | None, typer.Option(metavar=_COLUMNS, help="Columns to leave out.")] = None
     bits: Annotated[
         int | None,
@@ -133,36 +205,36 @@ class Table:
             "  [default: 64]",
         ),
     ] = None
-    header: Annotated[
-        bool, typer.Option("--header/--no-header", help="Whether the first line names the columns.")
-    ] = True
 
     def layout(self, trained: Layout | None) -> Layout | None:
         """How to read DATA: as the data `trained` on if any, else as was said."""
-        from thresher.data.errors import DataError
         from thresher.data.layout import COLUMN_OPTIONS, Layout
 
         said: dict[str, Any] = {name: getattr(self, name) or "" for name in COLUMN_OPTIONS}
         lists = ("numeric", "categorical", "text", "ignore")
-        said |= {name: tuple(part for part in said[name].split(",") if part) for name in lists}
-        keys = {
+        said |= {name: _listed(said[name]) for name in lists}
+        keys = self.said() | {
             name: value for name in ("bits", "hash", "ngrams") if (value := getattr(self, name)) is not None
         }
+        keys |= {"interact": tuple(self.interact)} if self.interact else {}
         if trained is not None:
             for name, value in keys.items():
                 if getattr(trained, name) != value:
-                    have = getattr(trained, name)
-                    raise UsageError(f"the model was trained with --{name} {have}; leave --{name} out")
+                    option = "--" + name.replace("_", "-")
+                    have = _written(getattr(trained, name))
+                    raise UsageError(f"the model was trained with {option} {have}; leave {option} out")
             _check_same(Layout(trained.format, **said), trained)
-            return layout_of(self.form, trained)
-        try:
-            return Layout(self.form or "", header=self.header, **said, **keys)
-        except DataError as error:
-            raise UsageError(str(error)) from error
+            return Writing(self.form).like(trained)
+        return _checked(lambda: Layout(self.form or "", **said, **keys))
+
+
+def _written(value: Any) -> str:
+    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 NO_TABLE = Table()
-"""Nothing said of columns."""
+NO_WRITING = Writing()
+"""Nothing said."""
 
 
 def _check_same(said: Layout, trained: Layout) -> None:
@@ -180,37 +252,39 @@ def _check_same(said: Layout, trained: Layout) -> None:
         raise UsageError(f"the checkpoint was made with other columns; leave --{' --'.join(options)} out")
 
 
-def takes_table(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the fields of `Table` as options of its own in place of its parameter `table`."""
-    names = [field.name for field in fields(Table)]
-    hints = get_type_hints(command, include_extras=True)
-    of_table = get_type_hints(Table, include_extras=True)
+def takes(**groups: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make of a command one with the fields of dataclasses as options, in place of the parameters named."""
 
-    @functools.wraps(command)
-    def taking(*args: Any, **options: Any) -> None:
-        command(*args, table=Table(**{name: options.pop(name) for name in names}), **options)
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command, include_extras=True)
+        listed = {name: _parameters(group) for name, group in groups.items()}
 
-    parameters = list[inspect.Parameter]()
-    for given in inspect.signature(command).parameters.values():
-        if given.name != "table":
-            parameters.append(given.replace(annotation=hints[given.name]))
-            continue
-        parameters += [
-            given.replace(name=field.name, annotation=of_table[field.name], default=field.default)
-            for field in fields(Table)
-        ]
-    taking.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    taking.__annotations__ = {one.name: one.annotation for one in parameters}
-    return taking
+        @functools.wraps(command)
+        def taking(*args: Any, **options: Any) -> None:
+            made = {
+                name: group(**{one.name: options.pop(one.name) for one in listed[name]})
+                for name, group in groups.items()
+            }
+            command(*args, **made, **options)
+
+        parameters = list[inspect.Parameter]()
+        for given in inspect.signature(command).parameters.values():
+            more = [given.replace(annotation=hints[given.name], kind=inspect.Parameter.KEYWORD_ONLY)]
+            parameters += listed.get(given.name, more)
+        taking.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        taking.__annotations__ = {one.name: one.annotation for one in parameters}
+        return taking
+
+    return decorate
 
 
-def layout_of(form: str | None, trained: Layout | None) -> Layout | None:
-    """How to read DATA: as the data `trained` on, in the format `form` if one is said."""
-    from thresher.data.layout import Layout
-
-    if form is None:
-        return trained
-    return replace(trained, format=form) if trained else Layout(form)
+def _parameters(group: Any) -> list[inspect.Parameter]:
+    """The fields of a dataclass as parameters of a command."""
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
+        for f in fields(group)
+    ]
 
 
 def quarantine_of(on_error: str) -> Path | None:

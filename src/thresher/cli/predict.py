@@ -37,12 +37,13 @@ _Wanted = Annotated[
 ]
 
 
+@options.takes(table=options.Writing)
 def command(
     model: options.Model,
     data: options.Data,
     output_file: _OutputFile = None,
     output: _Wanted = Output.margin,
-    form: options.Format = None,
+    table: options.Writing = options.NO_WRITING,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
 ) -> None:
@@ -58,7 +59,7 @@ def command(
     readout, _ = modelfile.load_readout(model)
     if output is Output.probability and not readout.head.joint.PROBABILITY:
         raise UsageError("this model's loss gives no probabilities; use --output margin or label")
-    layout = options.layout_of(form, readout.layout)
+    layout = table.like(readout.layout)
     source = open_source(
         data,
         layout=layout,

@@ -23,19 +23,21 @@ SHORT = "Learn a sparse linear model from a stream."
 
 
 @dataclass(frozen=True)
-class _Wish:
+class Wish:
     """What the user asked for of the model; None: not said."""
 
-    rule: str | None
-    loss: str | None
-    rate: str | None
-    outputs: str | None
-    batch: int | None
-    average: bool | None
-    store: str | None
-    dtype: str | None
-    intercept: bool | None
-    seed: int | None
+    rule: t.Rule = None
+    loss: t.Loss = None
+    rate: t.Rate = None
+    outputs: t.Outputs = None
+    batch: t.Batch = None
+    average: t.Average = None
+    scale: t.Scale = None
+    admit: t.Admit = None
+    store: t.Store = None
+    dtype: t.Dtype = None
+    intercept: t.Intercept = None
+    seed: t.Seed = None
 
     def model(self) -> Model:
         """A new model."""
@@ -51,6 +53,8 @@ class _Wish:
             "outputs": self.outputs or model.head.outputs.spec,
             "batch": self.batch or model.batch,
             "average": model.average if self.average is None else self.average,
+            "scale": self.scale or model.scale,
+            "admit": self.admit or model.admit,
             "store": self.store or model.store,
             "dtype": self.dtype or str(model.dtype),
             "seed": model.seed if self.seed is None else self.seed,
@@ -63,9 +67,11 @@ class _Wish:
         for name in ("rule", "loss", "rate", *options, "has_intercept"):
             if wanted[name] != have[name]:
                 option = name.removeprefix("has_")
-                raise UsageError(
-                    f"the checkpoint was made with --{option} {have[name]}; leave --{option} out"
-                )
+                how = f"without --{option}" if have[name] is None else f"with --{option} {have[name]}"
+                raise UsageError(f"the checkpoint was made {how}; leave --{option} out")
+
+
+_NO_WISH = Wish()
 
 
 def _made(**wanted: Any) -> Model:
@@ -88,6 +94,7 @@ class _Reading:
     threads: int | None
     cache: bool
     order: str | None
+    names: bool
 
     def order_of(self, header: dict[str, Any] | None, seed: int) -> Order:
         """The order of the rows, which for a checkpoint (its header) must be that of before."""
@@ -98,26 +105,38 @@ class _Reading:
             raise UsageError(f"the checkpoint was made with --order {before}; leave --order out")
         return make_order(self.order or before or "as-is", seed)
 
+    def check_nameable(self, source: Any, store: str) -> None:
+        """UsageError, DataError where names are wanted and cannot be had."""
+        from thresher.learning.naming import check_nameable
 
-@options.takes_table
+        if self.names:
+            check_nameable(store)
+            if not source.rereadable:
+                raise UsageError(
+                    "--names reads the data once more, which a stream cannot be: use thresher name afterwards"
+                )
+
+    def name(self, trainer: Trainer, quiet: bool) -> None:
+        """Keep the names of features, where they are wanted."""
+        from thresher.learning.naming import name_features
+
+        if self.names:
+            if not quiet:
+                trainer.watcher.say("reading the names of features")
+            lenient = "fail" if self.on_error == "fail" else "skip"
+            name_features(trainer.model, self.data, on_error=lenient)
+
+
+@options.takes(wish=Wish, table=options.Table)
 def command(
     data: options.Data,
     model: t.ModelFile,
-    rule: t.Rule = None,
-    loss: t.Loss = None,
-    rate: t.Rate = None,
-    outputs: t.Outputs = None,
-    batch: t.Batch = None,
-    average: t.Average = None,
+    wish: Wish = _NO_WISH,
     passes: t.Passes = 1,
     order: t.Order = None,
     holdout: t.Holdout = None,
     early_stop: t.EarlyStop = None,
     report_every: t.ReportEvery = None,
-    store: t.Store = None,
-    dtype: t.Dtype = None,
-    intercept: t.Intercept = None,
-    seed: t.Seed = None,
     checkpoint_every: t.CheckpointEvery = None,
     resume: t.Resume = False,
     table: options.Table = options.NO_TABLE,
@@ -125,6 +144,7 @@ def command(
     threads: options.Threads = None,
     cache: t.Cache = True,
     curve: t.Curve = None,
+    names: t.Names = False,
     weights_only: t.WeightsOnly = False,
     quiet: t.Quiet = False,
     as_json: options.Json = False,
@@ -136,15 +156,11 @@ def command(
     every, held = _holdout(holdout, early_stop)
     spare = model.with_name(f"{model.name}.checkpoint")
     plan = Plan(passes, report_every or 0, every, early_stop or 0, spare, checkpoint_every or 0)
-    reading = _Reading(data, held, table, on_error, threads, cache, order)
-    wish = _Wish(rule, loss, rate, outputs, batch, average, store, dtype, intercept, seed)
+    reading = _Reading(data, held, table, on_error, threads, cache, order, names)
     trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
-    _finish(trainer, _run(trainer), model, curve, weights_only, as_json)
-
-
-def _spare(model: Path) -> Path:
-    """Where checkpoints of a run that makes `model` are."""
-    return model.with_name(f"{model.name}.checkpoint")
+    outcome = _run(trainer)
+    reading.name(trainer, quiet)
+    _finish(trainer, outcome, model, curve, weights_only, as_json)
 
 
 def _holdout(text: str | None, early_stop: int | None) -> tuple[int, str | None]:
@@ -161,7 +177,7 @@ def _holdout(text: str | None, early_stop: int | None) -> tuple[int, str | None]
 
 
 def _trainer(
-    plan: Plan, wish: _Wish, reading: _Reading, resume: bool, quiet: bool, outputs: list[Path | None]
+    plan: Plan, wish: Wish, reading: _Reading, resume: bool, quiet: bool, outputs: list[Path | None]
 ) -> Trainer:
     from thresher.cli.watching import watcher
     from thresher.engine import jit
@@ -181,6 +197,7 @@ def _trainer(
     layout = reading.table.layout(loaded[0].layout if loaded else None)
     source, held = _sources(reading, layout, model.head.domain, outputs)
     model.layout = source.layout
+    reading.check_nameable(source, model.store)
     passes = Passes(source, order.reads(plan.passes), cached=reading.cache)
     trainer = Trainer(
         model, passes.first, plan, reread=passes.later, order=order, holdout=held, watcher=watching
@@ -192,7 +209,7 @@ def _trainer(
     return trainer
 
 
-def _with_classes(wish: _Wish, reading: _Reading) -> _Wish:
+def _with_classes(wish: Wish, reading: _Reading) -> Wish:
     """The wish with the classes found in the data, where it leaves them open."""
     from thresher.data import open_source
     from thresher.learning import head
@@ -257,12 +274,15 @@ def _finish(
         write_curve(curve, outcome.table)
     for report in outcome.reports:
         tell_skipped(report)
+    waiting = trainer.model.features_waiting
     figures: dict[str, Any] = {
         "examples": outcome.examples,
         "passes": outcome.passes,
         "progressive_loss": outcome.progressive_loss,
         "nonzero": outcome.nonzero,
         "features_seen": outcome.features_seen,
+        **({} if waiting is None else {"features_waiting": waiting}),
+        **({} if trainer.model.names is None else {"named": len(trainer.model.names)}),
         "seconds": round(outcome.seconds, 3),
         "examples_per_second": round(outcome.examples_per_second),
         "skipped": outcome.skipped,

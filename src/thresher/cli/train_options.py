@@ -41,6 +41,23 @@ Average = Annotated[
         "  [default: no-average]",
     ),
 ]
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        metavar="max-abs|standard",
+        help="Divide numeric columns by the largest magnitude, or by the standard deviation, that they have"
+        " shown so far in the first pass; zeros stay zeros.  [default: none]",
+    ),
+]
+Admit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|poisson:P",
+        help="Learn a feature from the N-th example on that has it; or let each of its examples in the first"
+        " pass admit it with probability P. They are counted in a filter of 2^B bytes: N,bits=B.  [default:"
+        " learn it from the first, without a filter; bits=24]",
+    ),
+]
 Passes = Annotated[int, typer.Option(metavar="N", min=1, help="Passes over the data.")]
 
 
@@ -84,7 +101,13 @@ ReportEvery = Annotated[
     ),
 ]
 Store = Annotated[
-    str | None, typer.Option(metavar="STORE", help="growing, direct, or hashed:BITS.  [default: growing]")
+    str | None,
+    typer.Option(
+        metavar="STORE",
+        help="Where weights lie: growing; direct, the id is the row; hashed:BITS, 2^BITS rows for good; or"
+        " hashed:BITS,signed, where features that meet in a row do not add up in the mean."
+        "  [default: growing]",
+    ),
 ]
 Dtype = Annotated[
     str | None,
@@ -95,7 +118,7 @@ Intercept = Annotated[
     typer.Option("--intercept/--no-intercept", help="Learn an intercept.  [default: intercept]"),
 ]
 Seed = Annotated[
-    int | None, typer.Option(metavar="N", help="Seed of --order and of the hashed store.  [default: 0]")
+    int | None, typer.Option(metavar="N", help="Seed of --order, --admit and the hashed store.  [default: 0]")
 ]
 CheckpointEvery = Annotated[
     int | None,
@@ -109,6 +132,13 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on from MODEL.checkpo
 Cache = Annotated[bool, typer.Option(help="Let later passes read a binary cache made in the first.")]
 Curve = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also write the table to a file, tab-separated.")
+]
+Names = Annotated[
+    bool,
+    typer.Option(
+        "--names",
+        help="Keep the names of the features that weigh something, for which the data are read once more.",
+    ),
 ]
 WeightsOnly = Annotated[
     bool, typer.Option("--weights-only", help="Leave out of the model what learning could go on from.")

@@ -20,17 +20,27 @@ def command(
 ) -> None:
     """Print feature, name where known, and weight, tab-separated, largest first; the intercept last.
 
+    Names are kept by thresher train --names and thresher name; tabs and line breaks in them are escaped.
+
     With many outputs the class (or number of the output) stands before the weight.
     """
     from thresher.learning import modelfile
 
     readout, header = modelfile.load_readout(model)
     many, first = readout.head.outputs.kind != "one", readout.head.outputs.low
-    rows = [(str(key), output, weight) for key, output, weight in readout.heaviest(top)]
+    called = readout.names.get if readout.names else lambda _: None
+    rows = [(str(key), _shown(called(key)), output, weight) for key, output, weight in readout.heaviest(top)]
     if header["has_intercept"]:
-        rows += [("intercept", output, weight) for output, weight in enumerate(readout.bias)]
+        rows += [("intercept", "", output, weight) for output, weight in enumerate(readout.bias)]
     lines = [
-        f"{key}\t\t" + (f"{first + output}\t" if many else "") + f"{weight!s}\n"
-        for key, output, weight in rows
+        f"{key}\t{name}\t" + (f"{first + output}\t" if many else "") + f"{weight!s}\n"
+        for key, name, output, weight in rows
     ]
     typer.echo("".join(lines), nl=False)
+
+
+_ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
+
+
+def _shown(name: str | None) -> str:
+    return "" if name is None else name.translate(_ESCAPES)

@@ -40,7 +40,8 @@ def _turn32(word, by):
 
 
 @register_jitable
-def _finish(word):
+def finish(word):
+    """The last step of the 64-bit hash: a one-to-one map of uint64 by which all bits depend on all."""
     word = (word ^ (word >> np.uint64(33))) * _MIX1
     word = (word ^ (word >> np.uint64(33))) * _MIX2
     return word ^ (word >> np.uint64(33))
@@ -82,7 +83,7 @@ def _wide_end(h, k, low, high, size):
     k ^= np.uint64(size)
     h += k
     k += h
-    return _finish(h) + _finish(k)
+    return finish(h) + finish(k)
 
 
 @register_jitable

@@ -8,10 +8,15 @@ from typing import Any
 
 from thresher.data.errors import DataError
 from thresher.data.grams import grams_of
+from thresher.data.interactions import terms_of
 
 HASHES = ("64", "vw")
 MOST_BITS = 61
 """Vowpal Wabbit's limit too"""
+WRITTEN = ("delimiter", "missing", "quoted_newlines")
+"""Fields that say how cells between delimiters are written, and nothing of what they mean"""
+_NO_DELIMITERS = (b'"', b"\n", b"\r", b"\0")
+_LONGEST_TOKEN = 255
 COLUMN_OPTIONS = ("label", "weight", "numeric", "categorical", "text", "ignore")
 
 
@@ -41,8 +46,16 @@ class Layout:
     """which: see `grams_of`"""
     ignore: tuple[str, ...] = ()
     """columns that are not read"""
+    interact: tuple[str, ...] = ()
+    """products that are features too: ``A,B`` or ``A,B,C`` of namespaces or columns"""
     header: bool = True
-    """whether the first line of a file of lines names the columns"""
+    """whether the first line of a file of cells names the columns"""
+    delimiter: str = ""
+    """one byte between cells; empty: the comma of CSV, the tab of TSV"""
+    missing: tuple[str, ...] = ()
+    """cells that mean a missing value, beside the empty one"""
+    quoted_newlines: bool = False
+    """whether a quoted cell of CSV may have line breaks"""
     columns: tuple[str, ...] = ()
     """all columns, once they are settled"""
     kinds: tuple[str, ...] = ()
@@ -56,7 +69,14 @@ class Layout:
             raise DataError(f"keys have 1 to {MOST_BITS} bits, or 0 for all 64, not {self.bits}")
         if self.hash == "vw" and not self.bits:
             raise DataError("the hash vw needs a number of bits (18 is Vowpal Wabbit's own default)")
+        byte = self.delimiter.encode()
+        if len(byte) > 1 or byte in _NO_DELIMITERS:
+            raise DataError(f"a delimiter is one byte, no quote and no line end, not {self.delimiter!r}")
+        for one in self.missing:
+            if not 0 < len(one.encode()) <= _LONGEST_TOKEN:
+                raise DataError(f"a cell that means a missing value has 1 to {_LONGEST_TOKEN} bytes: {one!r}")
         grams_of(self.ngrams)
+        terms_of(self.interact)
 
     @property
     def mask(self) -> int:
@@ -69,6 +89,12 @@ class Layout:
         return {
             f.name: given[f.name] for f in fields(self) if f.name == "format" or given[f.name] != f.default
         }
+
+    def in_format(self, form: str) -> Layout:
+        """The same features from data in another format, with what is said of cells at its defaults."""
+        if form == self.format:
+            return self
+        return replace(self, format=form, **{name: getattr(Layout, name) for name in WRITTEN})
 
     def unlabelled(self) -> Layout:
         """The same for data whose labels are not looked at: a table need not have them."""

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from thresher.data.errors import DataError
 from thresher.data.grams import BINARY, LOG, Grams
 from thresher.data.hashing import murmur3_64
+from thresher.data.sources.naming import offer
 from thresher.data.sources.sorting import merge_row
 from thresher.data.sources.words import address, byte
 from thresher.engine.jit import kernel
@@ -130,7 +131,7 @@ def _characters(scratch, stop, begins):
 
 
 @register_jitable
-def _hash_runs(scratch, begins, count, low, high, gap, seed, keys, values, nnz):
+def _hash_runs(scratch, begins, count, low, high, gap, seed, keys, values, nnz, naming, space):
     """Keys of all runs of `low` to `high` pieces, each with value 1, without the last `gap` bytes."""
     if high == 0:
         return nnz
@@ -138,8 +139,9 @@ def _hash_runs(scratch, begins, count, low, high, gap, seed, keys, values, nnz):
     for first in range(count):
         for length in range(low, min(high, count - first) + 1):
             begin = begins[first]
-            keys[nnz] = murmur3_64(text, begin, begins[first + length] - gap - begin, seed)
-            values[nnz] = np.float32(1)
+            size = begins[first + length] - gap - begin
+            keys[nnz], values[nnz] = murmur3_64(text, begin, size, seed), np.float32(1)
+            offer(naming, keys[nnz], text, begin, size, space)
             nnz += 1
     return nnz
 
@@ -167,20 +169,22 @@ def room_for(size: int, code: tuple[Any, ...]) -> int:
 
 
 @register_jitable
-def text_features(text, at, end, code, known, seed, scratch, begins, keys, values, nnz):
+def text_features(text, at, end, code, known, seed, scratch, begins, keys, values, nnz, naming, space):
     """Enter the n-grams of ``text[at:end]`` from entry `nnz` on, ascending, each once; the new `nnz`.
 
     `text` is an address; `code` is `Grams.code()`, `known` `letters()`; `scratch` uint8 has room for
     twice the bytes and one more, `begins` int64 for two more, `keys` and `values` for `room_for` more.
+    `naming`, where it is not None, is told each n-gram as a name in the column `space`.
     """
     word_low, word_high, char_low, char_high, lowercase, shortest, scale, norm = code
     start = nnz
     count = _words(text, at, end, known, lowercase, shortest, scratch, begins)
-    nnz = _hash_runs(scratch, begins, count, word_low, word_high, 1, seed, keys, values, nnz)
+    nnz = _hash_runs(scratch, begins, count, word_low, word_high, 1, seed, keys, values, nnz, naming, space)
     if char_high > 0:
         count = _characters(scratch, max(begins[count] - 1, 0), begins)
+        other = seed ^ np.uint64(1)
         nnz = _hash_runs(
-            scratch, begins, count, char_low, char_high, 0, seed ^ np.uint64(1), keys, values, nnz
+            scratch, begins, count, char_low, char_high, 0, other, keys, values, nnz, naming, space
         )
     if nnz > start:
         nnz, _ = merge_row(keys, values, start, nnz, begins.view(np.uint64))
@@ -189,11 +193,12 @@ def text_features(text, at, end, code, known, seed, scratch, begins, keys, value
 
 
 @kernel
-def _enter_texts(text, offsets, code, known, seed, scratch, begins, indptr, keys, values):
+def _enter_texts(text, offsets, code, known, seed, scratch, begins, indptr, keys, values, naming, space):
     nnz = np.int64(0)
     for i in range(offsets.size - 1):
         nnz = text_features(
-            *(text, offsets[i], offsets[i + 1], code, known, seed, scratch, begins, keys, values, nnz)
+            *(text, offsets[i], offsets[i + 1], code, known, seed, scratch, begins, keys, values, nnz),
+            *(naming, space),
         )
         indptr[i + 1] = nnz
 
@@ -204,18 +209,25 @@ def rooms_for(longest: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 
 def rows_of_bytes(
-    text: int, offsets: NDArray[np.int64], grams: Grams, seed: int = 0
+    text: int,
+    offsets: NDArray[np.int64],
+    grams: Grams,
+    seed: int = 0,
+    naming: Any = None,
+    space: int = 0,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32]]:
     """CSR arrays of the n-grams of texts, a row each, keys ascending.
 
-    Text i is the bytes ``offsets[i]`` to ``offsets[i + 1]`` behind address `text`.
+    Text i is the bytes ``offsets[i]`` to ``offsets[i + 1]`` behind address `text`. A `naming` is told the
+    n-grams as names in the column `space`.
     """
     sizes, code = np.diff(offsets), grams.code()
     longest = int(sizes.max(initial=0))
     room = sum(room_for(size, code) // 2 for size in sizes.tolist()) + room_for(longest, code)
     keys, values = np.empty(room, np.uint64), np.empty(room, np.float32)
     indptr = np.zeros(len(offsets), np.int64)
-    _enter_texts(text, offsets, code, letters(), np.uint64(seed), *rooms_for(longest), indptr, keys, values)
+    rooms = rooms_for(longest)
+    _enter_texts(text, offsets, code, letters(), np.uint64(seed), *rooms, indptr, keys, values, naming, space)
     return indptr, keys[: indptr[-1]].copy(), values[: indptr[-1]].copy()
 
 

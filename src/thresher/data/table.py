@@ -15,6 +15,8 @@ IGNORE, NUMERIC, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, ABSENT = (
     *("ignore", "numeric", "categorical", "list", "text", "label", "weight", "absent"),
 )
 """What a column is. An absent one is not read and need not be there."""
+FEATURES = (NUMERIC, CATEGORICAL, LIST, TEXT)
+"""Columns that features come from."""
 _SHOWN = 12
 _WILD = re.compile(r"[*?\[]")
 
@@ -38,7 +40,7 @@ def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: s
         (IGNORE, layout.ignore),
     ):
         for pattern in wanted:
-            found = _matching(pattern, names)
+            found = matching(pattern, names)
             if not found and not (kind == IGNORE and _WILD.search(pattern)):
                 raise DataError(f"{file}: no column is called '{pattern}'; there are: {_listed(names)}")
             _say(said, kind, found, pattern in found or len(found) == 1, file)
@@ -77,7 +79,7 @@ def _say(said: dict[str, str], kind: str, names: Iterable[str], alone: bool, fil
         said[name] = kind
 
 
-def _matching(pattern: str, names: Sequence[str]) -> list[str]:
+def matching(pattern: str, names: Sequence[str]) -> list[str]:
     """The columns that a name, a position from 1 on, a range of positions or a pattern means."""
     if pattern in names:
         return [pattern]

@@ -254,7 +254,10 @@ def sweep(narrow, S, clock, keys, first, count):
     for j in range(first, count):
         if idle(narrow, S, j, weight(narrow, S, j, now)):
             continue
-        keep(S, keys, kept, j)
+        if kept != j:  # written out: a call costs counts of references, which is five times all else
+            keys[kept] = keys[j]
+            for k in range(S.shape[1]):
+                S[kept, k] = S[j, k]
         kept += 1
     give_up(narrow, S, clock, kept, count)
     return kept

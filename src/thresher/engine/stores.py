@@ -196,7 +196,7 @@ class DirectStore:
             raise OverflowError(
                 f"feature id {largest} is too large for the direct store; use --store growing"
             )
-        size = max(2 * self.S.shape[0], largest + 2)
+        size = 1 << (largest + 1).bit_length()  # however many keys are looked at in one go
         self.S = _resized(self.S, size)
         self.seen = _resized(self.seen, size - 1)
         return True
@@ -234,16 +234,26 @@ class DirectStore:
 
 
 class HashedStore:
-    """2^bits rows for good; keys that meet share a row, and are reported under its number."""
+    """2^bits rows for good; keys that meet share a row, and are reported under its number.
+
+    An example x becomes phi(x)_r = sum of x_j over the keys j of row r. With `signed` each x_j is
+    multiplied by a sign s_j = +-1, drawn by the hash as the row is: then E[<phi(x), phi(z)>] = <x, z>
+    over the seeds, with variance sum_{i != j} (x_i^2 z_j^2 + x_i z_i x_j z_j) / 2^bits; without, the mean
+    is off by sum_{i != j} x_i z_j / 2^bits. The weight of a row is that of s_j x_j.
+
+    Reference: Weinberger et al. (ICML 2009), lemma 2; Daume, A Course in Machine Learning (2012),
+    equations 12.10 to 12.14, for the sums without signs.
+    """
 
     NAME: ClassVar[str] = "hashed"
+    SIGNED: ClassVar[str] = "signed"
 
-    def __init__(self, shape: Shape, dtype: Any, bits: int = 20, seed: int = 0) -> None:
+    def __init__(self, shape: Shape, dtype: Any, bits: int = 20, seed: int = 0, signed: bool = False) -> None:
         if not 1 <= bits <= 31:
             raise ValueError(f"hashed store: bits must lie in 1..31, not {bits}")
         if not 0 <= seed < 1 << 64:
             raise ValueError(f"hashed store: the seed must lie in 0..2^64 - 1, not {seed}")
-        self.bits, self.seed = bits, seed
+        self.bits, self.seed, self.signed = bits, seed, signed
         self.S: State = np.zeros((1 << bits, *shape), dtype)
         self.seen = np.zeros(1 << bits, np.uint8)
         self._last = np.zeros(1 << bits, np.int64)
@@ -251,7 +261,7 @@ class HashedStore:
     @property
     def spec(self) -> str:
         """How `make_store` is told to make this store."""
-        return f"{self.NAME}:{self.bits},{self.seed}"
+        return f"{self.NAME}:{self.bits},{self.seed}" + (f",{self.SIGNED}" if self.signed else "")
 
     @property
     def nbytes(self) -> int:
@@ -270,7 +280,8 @@ class HashedStore:
     def _merged(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
         merged, ends = np.empty(keys.size, np.float32), np.empty(indptr.size, np.int64)
         shift, seed = np.uint64(64 - self.bits), np.uint64(mix(np.uint64(self.seed)))
-        hash_and_merge(shift, seed, keys, indptr, values, lo, hi, self._last, rows, ends, merged)
+        table = (self._last, rows, ends, merged)
+        hash_and_merge(shift, seed, self.signed, keys, indptr, values, lo, hi, *table)
         return Resolved(hi, ends, rows, merged)
 
     def extend(self, keys: U64) -> bool:
@@ -308,20 +319,24 @@ Store = GrowingStore | DirectStore | HashedStore
 
 
 def make_store(spec: str, shape: Shape, dtype: Any, seed: int = 0) -> Store:
-    """A store from ``growing``, ``direct``, ``hashed`` or ``hashed:BITS``, with rows of `shape`."""
+    """A store with rows of `shape`, from ``growing``, ``direct`` or ``hashed``.
+
+    ``hashed`` may say more, in this order: ``hashed:BITS,SEED,signed``; 20 bits and the given `seed` if not.
+    """
     name, _, rest = spec.partition(":")
     if name == GrowingStore.NAME and not rest:
         return GrowingStore(shape, dtype)
     if name == DirectStore.NAME and not rest:
         return DirectStore(shape, dtype)
     numbers = rest.split(",") if rest else []
+    signed = numbers[-1:] == [HashedStore.SIGNED]
+    numbers = numbers[:-1] if signed else numbers
     if name == HashedStore.NAME and len(numbers) <= 2 and all(n.isdigit() for n in numbers):
-        return HashedStore(shape, dtype, *(int(n) for n in numbers or ["20"]), **_seed(numbers, seed))
-    raise ValueError(f"no store is called {spec!r}; known: growing, direct, hashed:BITS")
-
-
-def _seed(numbers: list[str], seed: int) -> dict[str, int]:
-    return {} if len(numbers) == 2 else {"seed": seed}
+        bits, own = [*(int(n) for n in numbers or ["20"]), seed][:2]
+        return HashedStore(shape, dtype, bits, own, signed)
+    raise ValueError(
+        f"no store is called {spec!r}; known: growing, direct, hashed:BITS, hashed:BITS,{HashedStore.SIGNED}"
+    )
 
 
 def _resized(array: NDArray[Any], size: int) -> NDArray[Any]:

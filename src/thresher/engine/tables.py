@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from thresher.engine.compiling import OPTIONS
 from thresher.engine.jit import kernel, scalar
 
 REGISTERS = 1 << 14
+FAR, NEXT = 32, 16
+"""So many keys ahead their places in the index, and then the keys that stand there, are fetched."""
 NEAR = np.uint64(1 << 17)
 """Keys below this are their own place in the index: small ids need no hash and no comparison."""
 
@@ -24,18 +30,49 @@ def mix(key):
     return (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
 
 
+@scalar
+def scatter(mixed):
+    """64 bits of which each depends on all of `mixed`: what `mix` leaves in its low bits is not random."""
+    spread = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return spread ^ (spread >> np.uint64(32))
+
+
 def empty_index(limit: int) -> NDArray[np.uint32]:
     """Room for `limit` rows at a load of one half at most."""
     return np.zeros(int(NEAR) + 2 * limit, np.uint32)
 
 
+@intrinsic
+def fetch(typing_context, array, at):
+    """Have entry `at` of a one-dimensional array brought to the cache, where nobody waits for it."""
+
+    def codegen(context, builder, signature, args):
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0]).data
+        flags = [ir.Constant(ir.IntType(32), value) for value in (0, 3, 1)]  # to read, to keep, data
+        pointer = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, *(flag.type for flag in flags)])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(prefetch, [pointer, *flags])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), codegen
+
+
 @scalar
-def place(slots, known, key):
-    """Where in the index `key` stands, or would stand: at its own number if that is small."""
+def home(slots, key):
+    """Where in the index `key` would like to stand: at its own number if that is small."""
     if key < NEAR:
         return key
     size = np.uint64(slots.size) - NEAR
-    h = NEAR + (((mix(key) >> np.uint64(32)) * size) >> np.uint64(32))
+    return NEAR + (((mix(key) >> np.uint64(32)) * size) >> np.uint64(32))
+
+
+@scalar
+def place(slots, known, key):
+    """Where in the index `key` stands, or would stand."""
+    h = home(slots, key)
+    if key < NEAR:
+        return h
     row = slots[h]
     while row != 0 and known[row] != key:
         h += np.uint64(1)
@@ -51,11 +88,15 @@ def find_or_add(slots, known, registers, count, limit, keys, indptr, lo, hi, row
 
     Returns (first example that would not fit below `limit` rows, number of rows in use).
     """
+    last = np.uint64(indptr[hi])
     for i in range(lo, hi):
         begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
         if count + np.int64(end - begin) > limit:
             return i, count
         for p in range(begin, end):
+            if p + np.uint64(FAR) < last:
+                fetch(slots, home(slots, keys[p + np.uint64(FAR)]))
+                fetch(known, np.uint64(slots[home(slots, keys[p + np.uint64(NEXT)])]))
             h = place(slots, known, keys[p])
             row = slots[h]
             if row == 0:
@@ -71,9 +112,7 @@ def find_or_add(slots, known, registers, count, limit, keys, indptr, lo, hi, row
 @scalar
 def note(registers, mixed):
     """One HyperLogLog observation (Flajolet et al. 2007) of a key never met before."""
-    spread = mixed ^ (mixed >> np.uint64(29))
-    spread = spread * np.uint64(0xBF58476D1CE4E5B9)
-    spread = spread ^ (spread >> np.uint64(32))
+    spread = scatter(mixed)
     which = spread & np.uint64(16383)
     rest = spread >> np.uint64(14)
     rank = np.uint8(1)
@@ -93,15 +132,25 @@ def find(slots, known, keys, rows):
 
 @kernel
 def reindex(slots, known, count):
-    """Enter the rows 1..count-1 into an empty index."""
+    """Enter the rows 1..count-1 into an empty index. No key comes twice, so none is compared."""
     for row in range(1, count):
-        slots[place(slots, known, known[row])] = row
+        if row + FAR < count:
+            fetch(slots, home(slots, known[row + FAR]))
+        key = known[row]
+        h = home(slots, key)
+        while slots[h] != 0 and key >= NEAR:
+            h += np.uint64(1)
+            if h == np.uint64(slots.size):
+                h = NEAR
+        slots[h] = row
 
 
 @kernel
-def hash_and_merge(shift, seed, keys, indptr, values, lo, hi, last, rows, ends, merged):
+def hash_and_merge(shift, seed, signed, keys, indptr, values, lo, hi, last, rows, ends, merged):
     """Keys to 2^bits rows; keys of one example that meet are merged, their values summed.
 
+    With `signed` each value first takes the sign of its key: a bit of the hash that is no part of the
+    row. Bits side by side in a product are not independent, so that hash is mixed once more.
     `last` holds, for each row, one more than the output position it was last written to.
     """
     out = indptr[lo]
@@ -109,13 +158,18 @@ def hash_and_merge(shift, seed, keys, indptr, values, lo, hi, last, rows, ends, 
     for i in range(lo, hi):
         first = out
         for p in range(indptr[i], indptr[i + 1]):
-            row = np.uint32((mix(keys[p] ^ seed)) >> shift)
+            mixed, value = mix(keys[p] ^ seed), values[p]
+            if signed:
+                mixed = scatter(mixed)
+                if mixed & np.uint64(1) == 0:
+                    value = -value
+            row = np.uint32(mixed >> shift)
             place = last[row] - 1
             if first <= place < out and rows[place] == row:
-                merged[place] += values[p]
+                merged[place] += value
                 continue
             rows[out] = row
-            merged[out] = values[p]
+            merged[out] = value
             last[row] = out + 1
             out += 1
         ends[i + 1] = out

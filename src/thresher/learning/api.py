@@ -59,6 +59,8 @@ def train(
     outputs: str | None = None,
     batch: int = 1,
     average: bool = False,
+    scale: str | None = None,
+    admit: str | int | None = None,
     passes: int = 1,
     order: str = "as-is",
     store: str = "growing",
@@ -83,11 +85,13 @@ def train(
     held in memory), or ``buffer:N``, by chance from `seed`; hold-out rows are chosen before it. Later
     passes read a binary `cache` of the first, and so does the next run over the same content. `layout` says
     how files and tables are read; by default the endings of names and the types of columns do. The
-    other arguments are those of `Model` and `open_source`. Raises `SpecError`, `DataError`, `DivergedError`.
+    other arguments are those of `Model` (`scale` and `admit` count in the first pass only) and `open_source`.
+    Raises `SpecError`, `DataError`, `DivergedError`.
     """
     if leaves_classes_open(loss, outputs):
         outputs = classes_of(as_source(data, "whole", threads=threads, layout=layout))
     kind: dict[str, Any] = {"outputs": outputs or "one", "batch": batch, "average": average, "store": store}
+    kind |= {"scale": scale, "admit": admit}
     model = Model(rule, loss, rate=rate, **kind, intercept=intercept, dtype=dtype, seed=seed)
     domain = model.head.domain
     source = as_source(data, domain, on_error=on_error, threads=threads, layout=layout)

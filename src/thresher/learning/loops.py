@@ -12,7 +12,7 @@ from thresher.data.chunk import Chunk
 from thresher.engine import averaging, averaging_outputs, kernels, outputs
 from thresher.engine.jit import Kernel
 from thresher.engine.registry import in_dtype, shares_a_clock
-from thresher.engine.stores import Resolved, Store, make_store
+from thresher.engine.stores import HashedStore, Resolved, Store, make_store
 from thresher.learning.head import F64, Head, read_only
 
 Array = NDArray[Any]
@@ -268,6 +268,16 @@ def _check_average(rule: Any) -> None:
             f"{parts.part_name(type(rule))} cannot be averaged: no formula adds up its weights between two"
             f" visits; these rules can: {', '.join(able)}"
         )
+
+
+def check_born_at_zero(loop: Loop, admitting: bool) -> None:
+    """ValueError where weights that begin elsewhere than at zero meet a signed store or an admission."""
+    what = "features wait for their admission" if admitting else ""
+    if isinstance(loop.store, HashedStore) and loop.store.signed:
+        what = "a signed store turns half of them"
+    if what and loop.unmet().any():
+        name = parts.part_name(type(loop.rule))
+        raise ValueError(f"{name}: its weights begin elsewhere than at zero, which cannot be where {what}")
 
 
 def margins(compiled: Any, narrow: Any, past: Any, store: Store, bias: Array, chunk: Chunk) -> F64:

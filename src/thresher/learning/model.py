@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.chunk import Chunk, concat
 from thresher.data.layout import Layout
+from thresher.data.names import Names
 from thresher.engine import kernels
 from thresher.learning.head import Head, Output, read_only
-from thresher.learning.loops import make_loop
+from thresher.learning.intake import Intake
+from thresher.learning.loops import check_born_at_zero, make_loop
 from thresher.learning.readout import Readout
 
 _PIECE = 1 << 19  # non-zeros resolved at a time: fewer calls, and their rows stay in a cache
@@ -45,8 +47,13 @@ class Model:
     ``classes:LO-HI`` (``classes:K``: 1 to K), ``labels:LO-HI`` or ``values:K``. The summed gradient of
     `batch` examples is one step (Daume, A Course in Machine Learning (2012), Algorithm 33). `store` is
     ``growing`` (64-bit keys, memory follows the live weights), ``direct`` (the key is the row) or
-    ``hashed:BITS``. `dtype` of the state is ``float32`` or ``float64``; a rule that needs exact counts
-    makes it ``float64``. `seed` enters the hash of a hashed store.
+    ``hashed:BITS``, or ``hashed:BITS,signed`` (see `HashedStore`). `dtype` of the state is ``float32`` or
+    ``float64``; a rule that needs exact counts makes it ``float64``. `seed` enters the hashes of a hashed
+    store and of `admit`.
+
+    `scale` divides numeric columns by what they have shown so far, ``max-abs`` or ``standard`` (see
+    `MaxAbs`, `Standard`); which columns are numeric is said by `layout`. With `admit` a feature is learned
+    from its N-th sighting on: ``N``, ``poisson:P``, or either with ``,bits=B`` (see `Admission`).
 
     With `average` what is read (predictions, weights, what is saved) is the mean (w_1 + ... + w_T) / T of
     the weights that the T steps so far began with, one for each batch; learning and the progressive loss
@@ -72,6 +79,8 @@ class Model:
         outputs: str = "one",
         batch: int = 1,
         average: bool = False,
+        scale: str | None = None,
+        admit: str | int | None = None,
         store: str = "growing",
         intercept: bool = True,
         dtype: str = "float32",
@@ -90,27 +99,36 @@ class Model:
         self.batch, self.average, self.seed = batch, average, seed
         self._learned = 0
         self.lowest_label = 0.0
-        self.layout: Layout | None = None
-        """how the data learned from became features, where they came from files"""
+        self._layout: Layout | None = None
+        self.names: Names | None = None
+        """of features, where they were asked for"""
+        self._intake = Intake(scale, admit, seed)
         self._loop = make_loop(self.head, self.rule, self.dtype, intercept, store, seed, batch, average)
         self._store = self._loop.store
+        check_born_at_zero(self._loop, admit is not None)
         self._rows = np.empty(0, np.uint32)
         self._pending = concat([])
 
-    def learn(self, chunk: Chunk, lo: int = 0, hi: int | None = None) -> None:
+    def learn(self, chunk: Chunk, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
         """Predict, then learn, rows lo <= i < hi of `chunk` (all of them by default).
 
         Cutting a stream into chunks or ranges anywhere changes nothing, bit for bit: rows of a batch
-        that is not full wait for the next call, or for `finish`.
-        Raises `DivergedError` when a loss is not finite; that example has changed nothing.
+        that is not full wait for the next call, or for `finish`. Rows that come `again`, in a later pass, are
+        not counted twice: scales stay as they are, and features that wait go on waiting.
+        Raises `DivergedError` when a loss is not finite; that example has changed no weight.
         """
         stop = len(chunk) if hi is None else hi
         if stop > lo:
             labels = chunk.labels if chunk.targets is None else chunk.targets
             self.lowest_label = min(self.lowest_label, float(labels[lo:stop].min()))
+        chunk = self._intake.learned(chunk.rows(lo, stop), again)
         if self.batch == 1:
-            self._learn(chunk.rows(lo, stop))
-            return
+            self._learn(chunk)
+        else:
+            self._learn_in_batches(chunk)
+
+    def _learn_in_batches(self, chunk: Chunk) -> None:
+        lo, stop = 0, len(chunk)
         if len(self._pending):
             missing = min(self.batch - len(self._pending), stop - lo)
             self._pending = concat([self._pending, chunk.rows(lo, lo + missing)])
@@ -159,6 +177,34 @@ class Model:
         if done == resolved.hi < hi:
             self._store.make_room(int(indptr[last] - indptr[done]), self._loop.sweep)
         return done
+
+    @property
+    def layout(self) -> Layout | None:
+        """How the data learned from became features, where they came from files.
+
+        Setting it raises `DataError` where columns are to be scaled and it has no numeric ones.
+        """
+        return self._layout
+
+    @layout.setter
+    def layout(self, layout: Layout | None) -> None:
+        self._intake.bind(layout)
+        self._layout = layout
+
+    @property
+    def scale(self) -> str | None:
+        """What numeric columns are divided by."""
+        return self._intake.scale
+
+    @property
+    def admit(self) -> str | None:
+        """When features enter."""
+        return self._intake.admit
+
+    @property
+    def features_waiting(self) -> int | None:
+        """Features seen that have not entered, but for false positives; None where that is not counted."""
+        return self._intake.waiting
 
     @property
     def tally(self) -> Tally:
@@ -235,19 +281,19 @@ class Model:
 
     def predict(self, chunk: Chunk, output: Output = "margin") -> NDArray[np.float64]:
         """Predictions for the rows of `chunk`; changes nothing. See `Readout.predict`."""
-        return self.head.respond(self._loop.margins(chunk), output, self.lowest_label)
+        margins = self._loop.margins(self._intake.read(chunk))
+        return self.head.respond(margins, output, self.lowest_label)
 
     def readout(self) -> Readout:
         """The settled weights, apart from the state that goes on learning."""
         keys, weights = self._stored()
-        return Readout(
-            self.head, self.store, keys, weights, self._loop.bias(), self.lowest_label, self._loop.unmet()
-        )
+        rest = (self.lowest_label, self._loop.unmet(), self._intake.divisors)
+        return Readout(self.head, self.store, keys, weights, self._loop.bias(), *rest)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that learning goes on from, as arrays."""
         counts = np.array([self._learned, self.lowest_label])
-        whole = {**self._store.tensors(), **self._loop.state(), "counters": counts}
+        whole = {**self._store.tensors(), **self._loop.state(), **self._intake.state(), "counters": counts}
         if self.batch == 1:
             return whole
         waiting = self._pending
@@ -256,9 +302,10 @@ class Model:
         return whole | {_PENDING + name: array for name, array in held.items()}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Go on from `state`, taken from a model of the same parts, outputs, batch, store and dtype."""
+        """Go on from `state`, taken from a model of the same parts and options."""
         self._store.restore(state)
         self._loop.restore(state)
+        self._intake.restore(state)
         self._learned, self.lowest_label = int(state["counters"][0]), float(state["counters"][1])
         if self.batch > 1:
             held: dict[str, Any] = {name: state[_PENDING + name].copy() for name in _ARRAYS}

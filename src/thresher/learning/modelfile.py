@@ -17,14 +17,18 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher._version import __version__
 from thresher.data.layout import Layout
+from thresher.data.names import Names
 from thresher.learning.head import Head
 from thresher.learning.model import Model
 from thresher.learning.readout import Readout
+from thresher.learning.scaling import Columns, Divisors
 from thresher.learning.wholefile import whole_file
 
 FORMAT = 1
 Tensors = dict[str, NDArray[Any]]
 Header = dict[str, Any]
+NAMES = "names."
+"""What the tensors of names begin with."""
 
 
 class ModelFileError(ValueError):
@@ -43,6 +47,8 @@ def header_of(model: Model) -> Header:
         "outputs": model.head.outputs.spec,
         "batch": model.batch,
         "average": model.average,
+        "scale": model.scale,
+        "admit": model.admit,
         "store": model.store,
         "seed": model.seed,
         "dtype": str(model.dtype),
@@ -67,20 +73,36 @@ def save(model: Model, path: str | Path, *, state: bool = True) -> None:
 
 def tensors_of(model: Model, *, state: bool = True) -> Tensors:
     """Weights, and the state under ``state.*``."""
-    tensors = weights_of(model.readout())
+    readout = model.readout()
+    tensors = weights_of(readout)
+    if model.names is not None:
+        tensors |= tensors_of_names(model.names.only(readout.keys))
     if state:
         tensors |= {f"state.{name}": array for name, array in model.state().items()}
     return tensors
 
 
+def tensors_of_names(names: Names) -> Tensors:
+    """The names of features."""
+    return {NAMES + "keys": names.keys, NAMES + "ends": names.ends, NAMES + "letters": names.letters}
+
+
+def _names_of(tensors: Tensors) -> Names | None:
+    found = [tensors.get(NAMES + name) for name in ("keys", "ends", "letters")]
+    return None if found[0] is None else Names(*found)  # type: ignore[arg-type]
+
+
 def weights_of(readout: Readout) -> Tensors:
     """What every model file holds."""
-    return {
+    tensors: Tensors = {
         "weights.keys": readout.keys,
         "weights.values": readout.weights,
         "weights.intercept": readout.bias,
         "weights.unmet": readout.unmet,
     }
+    if readout.divisors is not None:
+        tensors |= {"scale.keys": readout.divisors.columns.keys, "scale.by": readout.divisors.by}
+    return tensors
 
 
 def write(path: str | Path, header: Header, tensors: Tensors) -> None:
@@ -177,8 +199,9 @@ def load_readout(path: str | Path) -> tuple[Readout, Header]:
         tensors["weights.intercept"],
         header["lowest_label"],
         tensors["weights.unmet"],
+        Divisors(Columns(tensors["scale.keys"]), tensors["scale.by"]) if "scale.by" in tensors else None,
     )
-    readout.layout = layout_of(header)
+    readout.layout, readout.names = layout_of(header), _names_of(tensors)
     return readout, header
 
 
@@ -202,13 +225,15 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
         outputs=header["outputs"],
         batch=header["batch"],
         average=header["average"],
+        scale=header["scale"],
+        admit=header["admit"],
         store=header["store"],
         intercept=header["has_intercept"],
         dtype=header["dtype"],
         seed=header["seed"],
     )
     model.restore(state)
-    model.layout = layout_of(header)
+    model.layout, model.names = layout_of(header), _names_of(tensors)
     return model
 
 

@@ -17,10 +17,12 @@ class Passes:
 
     With `cached`, the first pass reads the cache of an earlier run over the same content, or writes
     one when there are more passes to come. A cache that cannot be written costs nothing but time,
-    except that standard input cannot be read twice without one.
+    except that standard input cannot be read twice without one. Rows with interactions are not cached: they
+    are made faster than they are read.
     """
 
     def __init__(self, source: Any, passes: int, *, cached: bool) -> None:
+        cached = cached and not (source.layout and source.layout.interact)
         found = open_cache(source) if cached else None
         self.first = found or (Recorded(source) if cached and passes > 1 else source)
         if passes > 1 and not cached and not source.rereadable:

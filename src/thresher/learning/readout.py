@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.layout import Layout
+from thresher.data.names import Names
 from thresher.engine import kernels, outputs
 from thresher.engine.registry import in_dtype
 from thresher.engine.stores import make_store
 from thresher.learning.head import Head, Output
 from thresher.learning.loops import margins
+from thresher.learning.scaling import Divisors
 
 
 class Readout:
@@ -21,7 +23,8 @@ class Readout:
 
     `keys` ascend, ``(stored,)`` uint64; `weights` ``(stored,)``, or ``(stored, outputs)`` for many, are in
     the dtype of the state, as are the intercepts `bias` ``(outputs,)``. Features that are not stored
-    weigh `unmet` ``(outputs,)``, which is 0 but for rules that start elsewhere.
+    weigh `unmet` ``(outputs,)``, which is 0 but for rules that start elsewhere. `divisors` are those of
+    numeric columns, None where these are not scaled; the weight of one is that of the scaled value.
     """
 
     def __init__(
@@ -33,12 +36,16 @@ class Readout:
         bias: NDArray[Any],
         lowest_label: float = 0.0,
         unmet: NDArray[Any] | None = None,
+        divisors: Divisors | None = None,
     ) -> None:
         self.head, self.loss, self.store = head, head.loss, store
         self.keys, self.weights, self.bias = keys, weights, bias
         self.lowest_label = lowest_label
         self.layout: Layout | None = None
         """how the training data became features, where they came from files"""
+        self.names: Names | None = None
+        """of features, where they were asked for"""
+        self.divisors = divisors
         self.unmet = np.zeros_like(bias) if unmet is None else unmet
         inner = weights.shape[1:]
         self._store = make_store(store, (1, *inner), weights.dtype)
@@ -57,13 +64,14 @@ class Readout:
         ``(n,)``, or for regression the predicted mean.
         """
         many = self.weights.ndim > 1
+        scaled = chunk if self.divisors is None else self.divisors.of(chunk)
         found = margins(
             outputs.predict_outputs if many else kernels.predict,
             in_dtype(kernels.SETTLED, self.bias.dtype),
             np.zeros((1, 1)) if many else np.zeros(1),
             self._store,
             self.bias,
-            chunk,
+            scaled,
         )
         return self.head.respond(found, output, self.lowest_label)
 

@@ -135,7 +135,7 @@ class Trainer:
         lo = self.position.learned
         while lo < len(chunk):
             hi = min(len(chunk), lo + self._until_due())
-            self.model.learn(chunk, lo, hi)
+            self.model.learn(chunk, lo, hi, again=self.position.number > 1)
             self.position = self.position.learned_to(hi)
             self.label = self.model.head.shown_label(chunk, hi - 1)
             self._tend()

@@ -45,7 +45,7 @@ def open_source(
 
     Raises `DataError` at once for files that are missing, directories, unreadable or empty.
     """
-    from thresher.data.sources.blocks import BLOCK_BYTES
+    from thresher.data.sources.blocks import BLOCK_BYTES, CROSSED_BYTES
 
     names = expand(data)
     layout, passing = layout or Layout(), dict[str, Any]()
@@ -55,14 +55,14 @@ def open_source(
     else:
         check_no_columns(layout)
         form = parser_of(layout.format)
-    source: TextSource = source_of(layout.format)(
+    source: TextSource = source_of(layout)(
         names,
         layout,
         form,
         domain=domain,
         on_error=on_error,
         threads=threads,
-        block_bytes=block_bytes or BLOCK_BYTES,
+        block_bytes=block_bytes or (CROSSED_BYTES if layout.interact else BLOCK_BYTES),
         passing=passing,
     )
     return source

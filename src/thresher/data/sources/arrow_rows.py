@@ -9,9 +9,13 @@ import numpy as np
 from numba.extending import register_jitable
 
 from thresher.data.hashing import murmur3_64
-from thresher.data.sources.sorting import FEW, ascending
+from thresher.data.sources import crossing
+from thresher.data.sources.crossing import note_column
+from thresher.data.sources.naming import offer
+from thresher.data.sources.sorting import BUCKETS, FEW
 from thresher.data.sources.table_rows import (
     CATEGORICAL,
+    CRAMPED,
     EXAMPLE,
     LABEL,
     LABEL_NUMBER,
@@ -22,11 +26,10 @@ from thresher.data.sources.table_rows import (
     NUMBER_RANGE,
     NUMERIC,
     OUTCOMES,
-    SUM_RANGE,
     WEIGHT,
     WEIGHT_NUMBER,
     check_label,
-    mask_keys,
+    complete,
 )
 from thresher.data.sources.table_rows import TEXT as GRAMS
 from thresher.data.sources.words import (
@@ -109,10 +112,10 @@ def _target(kind, data, valid, at, domain):
 
 
 @register_jitable
-def _stage(c, lo, hi, table, kinds, stage, domain):
+def _stage(c, lo, hi, table, kinds, stage, domain, crosses):
     """Column `c` of rows [lo, hi): what of it is no list is staged, each row behind what it has."""
     codes, names, seeds = kinds
-    keys, values, counts, wrong, labels, weights = stage
+    keys, values, counts, wrong, labels, weights, origins = stage
     kind, seed, width = codes[c], seeds[c], codes.size
     form, data, offsets, indices = table[c, FORM], table[c, DATA], table[c, OFFSETS], table[c, INDICES]
     valid, first = table[c, VALID], table[c, FIRST]
@@ -135,6 +138,8 @@ def _stage(c, lo, hi, table, kinds, stage, domain):
             labels[r], outcome = _target(kind, data, valid, at, domain)
         elif kind == WEIGHT:
             weights[r], outcome = _target(kind, data, valid, at, domain)
+        if crosses is not None and kind in (CATEGORICAL, NUMERIC):
+            origins[slot] = c
         if outcome != EXAMPLE and wrong[r] == EXAMPLE:
             wrong[r] = outcome + OUTCOMES * table[c, COLUMN]
 
@@ -165,7 +170,7 @@ def _add_grams(c, i, table, out, out_values, nnz):
 
 
 @register_jitable
-def _unstage(r, i, table, kinds, stage, keys, values, nnz):
+def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
     """The features of row `i`, staged as row `r` or in lists, stored from `nnz` on; the new `nnz`."""
     codes, _, seeds = kinds
     staged, floats, width = address(stage[0]), address(stage[1]), codes.size
@@ -173,53 +178,63 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz):
     for k in range(stage[2][r]):
         store_word(out, nnz + k, load_word(staged, 8 * (r * width + k)))
         store_float(out_values, nnz + k, load_float(floats, r * width + k))
+        if crosses is not None:
+            note_column(crosses, table[stage[6][r * width + k], COLUMN], nnz + k, nnz + k + 1)
     nnz += stage[2][r]
     for c in range(width):
         if codes[c] == LIST:
-            nnz = _add_list(c, i, table, seeds[c], keys, values, nnz)
+            end = _add_list(c, i, table, seeds[c], keys, values, nnz)
         elif codes[c] == GRAMS:
-            nnz = _add_grams(c, i, table, out, out_values, nnz)
+            end = _add_grams(c, i, table, out, out_values, nnz)
+        else:
+            continue
+        note_column(crosses, table[c, COLUMN], nnz, end)
+        nnz = end
     return nnz
 
 
 @kernel
-def encode(count, columns, table, kinds, mask, domain, state, bad):
+def encode(count, columns, table, kinds, mask, domain, state, bad, aside):
     """Rows ``state[AT] <= i < count`` of a batch whose columns are described by `table` (columns, FIELDS).
 
     ``columns = (indptr, keys, values, labels, weights, targets)`` have room for every row and twice every
     feature; ``kinds = (codes, keys, seeds)``; keys have the bits of `mask`. A bad row leaves its number and
-    ``outcome + OUTCOMES * column`` in the int64 table `bad`. Returns when that is full or all is done;
-    `state` carries on. Columns are read one after the other for `TILE` rows at a time.
+    ``outcome + OUTCOMES * column`` in the int64 table `bad`. Returns when that is full, all is done, or (then
+    true) the products of a row do not fit; `state` carries on. Columns are read one after the other for
+    `TILE` rows at a time. ``aside = (crosses, naming)``, each perhaps None.
     """
     indptr, keys, values, labels, weights, _ = columns
-    room_keys, room_values = np.empty(FEW + 8, np.uint64), np.empty(FEW + 8, np.float32)
+    room_keys, room_values = np.empty(BUCKETS, np.uint64), np.empty(FEW + 8, np.float32)
     cells, floats = TILE * kinds[0].size, np.ones((2, TILE), np.float32)
     counts, wrong = np.zeros(TILE, np.int64), np.zeros(TILE, np.int64)
-    stage = (np.empty(cells, np.uint64), np.empty(cells, np.float32), counts, wrong, floats[0], floats[1])
-    row, nnz, i = state[ROWS], state[NNZ], state[AT]
+    origins = np.empty(cells if aside[0] is not None else 0, np.int64)
+    staged = np.empty(cells, np.uint64), np.empty(cells, np.float32)
+    stage = (*staged, counts, wrong, floats[0], floats[1], origins)
+    row, nnz, i, cramped = state[ROWS], state[NNZ], state[AT], False
     indptr[row] = nnz
-    while i < count and state[BAD] < len(bad):
+    while i < count and state[BAD] < len(bad) and not cramped:
         lo, hi = i, min(i + TILE, count)
         counts[:], wrong[:], floats[0] = 0, EXAMPLE, 0
         for c in range(kinds[0].size):
-            _stage(c, lo, hi, table, kinds, stage, domain)
-        while i < hi and state[BAD] < len(bad):
-            code = wrong[i - lo]
+            _stage(c, lo, hi, table, kinds, stage, domain, aside[0])
+        while i < hi and state[BAD] < len(bad) and not cramped:
+            code, last, merged = wrong[i - lo], nnz, False
             if code == EXAMPLE:
-                stop = _unstage(i - lo, i, table, kinds, stage, keys, values, nnz)
-                mask_keys(keys, nnz, stop, mask)
-                last, finite = ascending(keys, values, nnz, stop, room_keys, room_values)
-                state[MERGED] += finite and last < stop
-                code = EXAMPLE if finite else SUM_RANGE
+                crossing.clear_spans(aside[0])
+                own = _unstage(i - lo, i, table, kinds, stage, keys, values, nnz, aside[0])
+                last, merged, code = complete(keys, values, nnz, own, mask, aside, room_keys, room_values)
+            cramped = code == CRAMPED
             if code == EXAMPLE:
+                state[MERGED] += merged
                 labels[row], weights[row] = floats[0, i - lo], floats[1, i - lo]
                 row, nnz = row + 1, last
                 indptr[row] = nnz
-            else:
+            elif not cramped:
                 bad[state[BAD], 0], bad[state[BAD], 1] = i, code
                 state[BAD] += 1
-            i += 1
+            i += not cramped
     state[ROWS], state[NNZ], state[AT] = row, nnz, i
+    return cramped
 
 
 @kernel
@@ -227,3 +242,19 @@ def hash_values(column, seed, out):
     """The key (uint64) of every entry of a column of texts, all valid, described by `column` (FIELDS,)."""
     for i in range(out.size):
         out[i], _ = _key(TEXT, column[DATA], column[OFFSETS], 0, column[FIRST] + i, seed)
+
+
+@kernel
+def offer_values(naming, column, count, seed, space):
+    """Tell the names of the entries of a column of texts, all valid, number `space` of its file."""
+    for i in range(column[FIRST], column[FIRST] + count):
+        key, there = _key(TEXT, column[DATA], column[OFFSETS], 0, i, seed)
+        begin, end = _offset(column[OFFSETS], i), _offset(column[OFFSETS], i + 1)
+        if there:
+            offer(naming, key, column[DATA], begin, end - begin, space)
+
+
+@kernel
+def offer_column(naming, key, space):
+    """Tell that `key` is of the whole column number `space`."""
+    offer(naming, key, np.int64(0), np.int64(0), np.int64(0), space)

@@ -19,17 +19,18 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.errors import BadLine, DataError, shown
-from thresher.data.grams import Grams
 from thresher.data.layout import Layout
 from thresher.data.ngrams import rows_of_bytes
 from thresher.data.report import FIRST_BAD
 from thresher.data.sources import arrow_rows as rows
+from thresher.data.sources.factors import room_for_spans
 from thresher.data.sources.lines import bad_table
-from thresher.data.sources.parsed import FAIL, QUARANTINE, Arenas, Parsed, Tally
+from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
 from thresher.data.sources.table_rows import OUTCOMES, SUM_RANGE, Kinds, expected_of, one_label
 from thresher.data.table import CATEGORICAL, LABEL, LIST, NUMERIC, TEXT, WEIGHT
 
 _NUMBERS = (LABEL, WEIGHT, NUMERIC)
+_TEXTS = pa.large_string()
 
 
 def guess(column: Any) -> str:
@@ -123,16 +124,14 @@ class TableBlock(NamedTuple):
 
 
 class BatchParser:
-    """Makes chunks with labels of `domain` from record batches, doing `on_error` about bad rows."""
+    """Makes chunks from record batches."""
 
-    def __init__(
-        self, files: Sequence[Kinds], layout: Layout, domain: str, on_error: str, arenas: Arenas
-    ) -> None:
+    def __init__(self, files: Sequence[Kinds], layout: Layout, reading: Reading) -> None:
         self._files = files
-        self._domain = one_label(domain)
-        self._on_error = on_error
-        self._arenas = arenas
-        self._bad = bad_table(on_error)
+        self._domain = one_label(reading.domain)
+        self._on_error, self._arenas = reading.on_error, reading.arenas
+        self._reading, self._spans = reading, room_for_spans()
+        self._bad = bad_table(reading.on_error)
 
     def parse(self, block: TableBlock) -> Parsed:
         """The examples of a batch, in arrays of an arena."""
@@ -162,11 +161,19 @@ class BatchParser:
         state, wrong = np.zeros(rows.COUNTERS, np.int64), list[tuple[int, int]]()
         domain = self._domain.code()
         used = tuple(array[table[:, rows.COLUMN]] for array in kinds.compiled)
+        aside = kinds.aside(self._reading.naming, self._spans)
         columns.indptr[0] = 0
         while state[rows.AT] < batch.num_rows and not (wrong and self._on_error == FAIL):
-            rows.encode(batch.num_rows, columns, table, used, kinds.mask, domain, state, self._bad)
+            cramped = rows.encode(
+                batch.num_rows, columns, table, used, kinds.mask, domain, state, self._bad, aside
+            )
+            if cramped:
+                columns = self._arenas.roomier(columns, int(state[rows.ROWS]), int(state[rows.NNZ]))
             wrong += [(row, code) for row, code, *_ in self._bad[: state[rows.BAD]].tolist()]
             state[rows.BAD] = 0
+        if aside[1] is not None:
+            offer_columns(aside[1], batch, kinds)
+            self._reading.take_names(kinds.names)
         del held  # the buffers that `table` points to
         chunk = columns.chunk(int(state[rows.ROWS]), int(state[rows.NNZ]))
         return chunk, int(state[rows.MERGED]), wrong
@@ -183,7 +190,7 @@ class BatchParser:
                 array = _cast(array, pa.float64())
                 _point(row, rows.NUMBERS, array, array.buffers()[1])
             elif kind == TEXT:
-                array = _point_grams(row, array, kinds.grams, kinds.seeds[c])
+                array = _point_grams(row, array, kinds, c, self._reading.naming)
                 most += len(array[1])
             elif kind == LIST:
                 array = _cast(array, pa.large_list(pa.large_string()))
@@ -199,7 +206,7 @@ class BatchParser:
             elif pa.types.is_string(array.type) or pa.types.is_binary(array.type):
                 _point_text(row, array, rows.SHORT)
             else:
-                array = _cast(array, pa.large_string())
+                array = _cast(array, _TEXTS)
                 _point_text(row, array)
             held.append(array)
         return held, table, most
@@ -216,10 +223,10 @@ class BatchParser:
 def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> list[Any]:
     """Describe a dictionary column by its indices, and keys of its values where these are few."""
     if array.dictionary.null_count:
-        texts = _cast(array, pa.large_string())
+        texts = _cast(array, _TEXTS)
         _point_text(column, texts)
         return [texts]
-    values = _cast(array.dictionary, pa.large_string())
+    values = _cast(array.dictionary, _TEXTS)
     indices = _cast(array.indices, pa.int64())
     described = np.zeros(rows.FIELDS, np.int64)
     _point_text(described, values)
@@ -237,17 +244,32 @@ def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> li
     return [keys, indices]
 
 
-def _point_grams(column: NDArray[np.int64], array: Any, grams: Grams, seed: np.uint64) -> list[Any]:
+def _point_grams(column: NDArray[np.int64], array: Any, kinds: Kinds, place: int, naming: Any) -> list[Any]:
     """Describe a column of text by lists of keys and values of its n-grams; a missing text has none."""
-    texts = pc.fill_null(_cast(array, pa.large_string()), "")
+    texts = pc.fill_null(_cast(array, _TEXTS), "")
     _, offsets, data = texts.buffers()
     places = np.zeros(1, np.int64)
     if len(texts):
         places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    lists, keys, values = rows_of_bytes(_address(data), places, grams, int(seed))
+    lists, keys, values = rows_of_bytes(
+        _address(data), places, kinds.grams, int(kinds.seeds[place]), naming, place
+    )
     column[rows.LISTS] = lists.ctypes.data
     column[rows.DATA], column[rows.OFFSETS] = keys.ctypes.data, values.ctypes.data
     return [lists, keys, values]
+
+
+def offer_columns(naming: Any, batch: Any, kinds: Kinds) -> None:
+    """Tell the names of columns of numbers, and of the values of categories and lists, in a batch."""
+    for c, kind in enumerate(kinds.what):
+        if kind == NUMERIC:
+            rows.offer_column(naming, kinds.keys[c], c)
+        elif kind in (CATEGORICAL, LIST):
+            array = batch.column(kinds.names[c])
+            texts = _cast(pc.drop_null(pc.unique(pc.list_flatten(array) if kind == LIST else array)), _TEXTS)
+            described = np.zeros(rows.FIELDS, np.int64)
+            _point_text(described, texts)
+            rows.offer_values(naming, described, len(texts), kinds.seeds[c], c)
 
 
 def _shown(column: Any, row: int) -> str:

@@ -15,6 +15,8 @@ from thresher.data.sources.streams import STDIN, Passing, RawFile, Stream, named
 PAD = 64
 """Spare bytes behind the text of a block, for parsers that read words."""
 BLOCK_BYTES = 4 << 20
+CROSSED_BYTES = 1 << 18
+"""Of a block whose rows grow by interactions."""
 LONGEST_LINE = 64 << 20
 _SEARCH = 1 << 14
 _PROBE = 1 << 16
@@ -71,12 +73,15 @@ class BlockReader:
         watch: Callable[[int], Callable[[memoryview], None] | None] | None = None,
         passing: Passing | None = None,
         longest: int = LONGEST_LINE,
+        whole: Callable[[NDArray[np.uint8], int, bool], int] | None = None,
     ) -> None:
+        """`whole` says how much of a text is whole lines, where not every newline ends one."""
         self._names = names
         self._block_bytes = block_bytes
         self._watch = watch
         self._passing = passing or {}
         self._longest = max(longest, block_bytes)
+        self._whole = whole
         self._file = start.file if start else 0
         self._start = start.offset if start else 0
         self._offset = 0
@@ -142,7 +147,7 @@ class BlockReader:
                 self._check_start(buffer.view[: min(size, _PROBE)])
             if size < goal:
                 return self._last(buffer, size) if size else None
-            cut = self._cut(buffer.view[:size], searched)
+            cut = self._cut(buffer, size, searched)
             if cut or goal >= self._longest or self._in_long:
                 return self._block(buffer, size, cut)
             goal, searched = min(2 * goal, self._longest), size
@@ -158,13 +163,16 @@ class BlockReader:
                 "(compression by gzip, bz2, xz and zstd is known)"
             )
 
-    def _cut(self, view: memoryview, searched: int) -> int:
-        """Bytes of whole lines in `view`, of which the first `searched` hold no newline; 0 for none.
+    def _cut(self, buffer: TextBuffer, size: int, searched: int) -> int:
+        """Bytes of whole lines among `size`, of which the first `searched` hold no newline; 0 for none.
 
         In a line that is too long: bytes up to its first newline.
         """
+        view = buffer.view[:size]
         if self._in_long:
             return bytes(view).find(b"\n") + 1
+        if self._whole is not None:
+            return self._whole(buffer.array, size, self._offset == 0)
         end = len(view)
         while end > searched:
             begin = max(end - _SEARCH, searched)
@@ -186,7 +194,7 @@ class BlockReader:
     def _last(self, buffer: TextBuffer, size: int) -> Block:
         """The rest of a file, in `buffer`."""
         if self._in_long:
-            cut = self._cut(buffer.view[:size], 0)
+            cut = self._cut(buffer, size, 0)
             return self._block(buffer, size, cut)
         self._carry = b""
         supplied = 0

@@ -1,82 +1,157 @@
 """Comma and tab separated values: the Python side of their parser.
 
 The first line names the columns, unless the layout says there is no header; then they are called 1, 2 and so
-on. In CSV a cell may be quoted, with ``""`` for a quote, and end on its line; in TSV quotes mean nothing.
-An empty cell is missing: a numeric or categorical one is no feature, a label or weight makes the row bad.
-Blank lines and headers are no examples.
+on. In CSV a cell may be quoted, with ``""`` for a quote, and ends on its line unless the layout says that
+line breaks may be quoted; in TSV quotes mean nothing. An empty cell is missing, and so is one that is a token
+for that: a numeric or categorical one is no feature, a label or weight makes the row bad. Blank lines and
+headers are no examples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.chunk import Place
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.layout import Layout
 from thresher.data.ngrams import letters, room_for, rooms_for
 from thresher.data.sources import delimited_rows as rows
-from thresher.data.sources.blocks import LINES, PAD, Block
+from thresher.data.sources.blocks import LINES, PAD, Block, BlockReader
+from thresher.data.sources.factors import room_for_spans
 from thresher.data.sources.line_rows import AT, BLANKS
 from thresher.data.sources.line_rows import LINES as LINES_READ
 from thresher.data.sources.lines import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
 from thresher.data.sources.numbers import NUMBER, exact_number
-from thresher.data.sources.parsed import Arenas, Parsed
+from thresher.data.sources.parsed import Parsed, Reading
 from thresher.data.sources.streams import Passing, head_of
 from thresher.data.sources.table_rows import (
     OUTCOMES,
     TOO_FEW,
     TOO_MANY,
+    UNCLOSED,
     Kinds,
     expected_of,
     kinds_of,
     one_label,
 )
+from thresher.data.sources.text import TextSource, Watch
 from thresher.data.table import CATEGORICAL, NUMERIC, TEXT, settle
 
 DELIMITERS = {"csv": b",", "tsv": b"\t"}
+LONGEST_CELL = 1 << 20
+"""Bytes of a quoted cell with line breaks."""
 _MARK = b"\xef\xbb\xbf"
 HEAD = 1 << 20
 """Bytes of text by which the columns are settled."""
 _QUOTE = ord('"')
+_DELIMITING = b",;\t|"
 
 
-def opened(names: list[str], layout: Layout, passing: Passing, unlabelled: bool) -> tuple[Layout, Any]:
+class Dialect(NamedTuple):
+    """How cells are written."""
+
+    delimiter: bytes
+    quotes: bool
+    """whether they mean something"""
+    missing: frozenset[bytes]
+    """cells that are missing values"""
+    span: int
+    """bytes of a quoted cell with line breaks; 0 for none"""
+
+    def compiled(self) -> tuple[int, NDArray[np.uint8] | None, int | None]:
+        """What compiled code needs of it."""
+        listed = b"".join(bytes([len(one)]) + one for one in sorted(self.missing))
+        return self.delimiter[0], np.frombuffer(listed, np.uint8) if listed else None, self.span or None
+
+
+def dialect_of(layout: Layout) -> Dialect:
+    """The dialect of files of `layout`."""
+    return Dialect(
+        layout.delimiter.encode() or DELIMITERS[layout.format],
+        layout.format == "csv",
+        frozenset(one.encode() for one in layout.missing),
+        LONGEST_CELL if layout.quoted_newlines else 0,
+    )
+
+
+@dataclass(frozen=True)
+class DelimitedFormat:
+    """Makes the parsers of files of cells."""
+
+    files: list[Kinds]
+
+    def __call__(self, layout: Layout, reading: Reading) -> DelimitedParser:
+        """A parser for one thread."""
+        return DelimitedParser(self.files, layout, reading)
+
+
+def opened(
+    names: list[str], layout: Layout, passing: Passing, unlabelled: bool
+) -> tuple[Layout, DelimitedFormat]:
     """The settled layout of files, and what makes their parsers.
 
     The head of the first file settles which column is what; all others must have the same. `DataError`.
     """
-    files = list[Kinds]()
+    files, dialect = list[Kinds](), dialect_of(layout)
     for name in names:
-        lines = lines_of(head_of(name, HEAD, passing), name)
-        head = [_text(cell) for cell in _cells(lines[0], layout.format)]
+        lines = lines_of(head_of(name, HEAD, passing), name, dialect if dialect.span else None)
+        head = [_text(cell) for cell in _cells(lines[0], dialect)]
         if not layout.header:
             head = [str(k + 1) for k in range(len(head))]
         if not layout.columns:
-            guesses = _guesses(lines[layout.header :], len(head), layout.format)
+            _check_delimiter(lines[0], len(head), name)
+            guesses = _guesses(lines[layout.header :], len(head), dialect)
             layout = settle(layout, head, guesses, name)
         used = layout.unlabelled() if unlabelled else layout
         if not layout.header:
             head = _positions(used, len(head), name)
         files.append(kinds_of(used, head, name))
-    return layout, partial(DelimitedParser, files)
+    return layout, DelimitedFormat(files)
 
 
-def lines_of(head: bytes, name: str) -> list[bytes]:
-    """The whole lines that a file begins with, blank ones left out."""
+def _check_delimiter(line: bytes, columns: int, name: str) -> None:
+    """`DataError` where a first line is one cell only because another delimiter stands in it."""
+    found = [bytes([byte]) for byte in _DELIMITING if byte in line]
+    if columns == 1 and found:
+        most = max(found, key=line.count).decode().replace("\t", "\\t")
+        raise DataError(
+            f"{name}: one column, {shown(line)}: is the delimiter '{most}'? (--delimiter '{most}')"
+        )
+
+
+def lines_of(head: bytes, name: str, spanning: Dialect | None = None) -> list[bytes]:
+    """The whole lines, or rows of the dialect `spanning`, that a file begins with, blank ones left out."""
     if b"\0" in head:
         raise DataError(f"{name}: a binary file, not text (compression by gzip, bz2, xz and zstd is known)")
     text = head.removeprefix(_MARK)
-    lines = text.split(b"\n")
+    lines = _rows(text, spanning) if spanning else text.split(b"\n")
     lines = lines[:-1] if len(head) >= HEAD and len(lines) > 1 else lines
     found = [line.removesuffix(b"\r") for line in lines]
     found = [line for line in found if line]
     if not found:
         raise DataError(f"{name}: no examples, only blank lines")
     return found
+
+
+def _rows(text: bytes, dialect: Dialect) -> list[bytes]:
+    """The rows of a text, without their line ends."""
+    padded = np.frombuffer(text + bytes(PAD), np.uint8)
+    found, at = list[bytes](), 0
+    while at < len(text):
+        end = _row_end(padded, at, len(text), dialect)
+        found.append(text[at:end].removesuffix(b"\n"))
+        at = end
+    return found
+
+
+def _row_end(text: NDArray[np.uint8], at: int, size: int, dialect: Dialect) -> int:
+    """The place behind the row at `at` of a padded text that has `size` bytes."""
+    return int(rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, True, 1))
 
 
 def _text(name: bytes) -> str:
@@ -91,10 +166,10 @@ def _positions(layout: Layout, count: int, name: str) -> list[str]:
     return list(layout.columns) if count == len(layout.columns) else wanted
 
 
-def _cells(line: bytes, form: str) -> list[bytes]:
-    """The cells of one line, without their quotes."""
-    delimiter = DELIMITERS[form]
-    if form == "tsv" or b'"' not in line:
+def _cells(line: bytes, dialect: Dialect) -> list[bytes]:
+    """The cells of one row, without their quotes."""
+    delimiter = dialect.delimiter
+    if not dialect.quotes or b'"' not in line:
         return line.split(delimiter)
     cells, at = list[bytes](), 0
     while at <= len(line):
@@ -113,30 +188,28 @@ def _cells(line: bytes, form: str) -> list[bytes]:
     return cells
 
 
-def _guesses(lines: Sequence[bytes], count: int, form: str) -> list[str]:
-    """Columns whose cells are all numbers or empty, but not all empty, are numeric."""
+def _guesses(lines: Sequence[bytes], count: int, dialect: Dialect) -> list[str]:
+    """Columns whose cells are all numbers or missing, but not all missing, are numeric."""
     numbers, seen = np.ones(count, bool), np.zeros(count, bool)
     for line in lines:
-        for k, cell in enumerate(_cells(line, form)[:count]):
-            if cell and numbers[k]:
+        for k, cell in enumerate(_cells(line, dialect)[:count]):
+            if cell and numbers[k] and cell not in dialect.missing:
                 seen[k] = True
                 numbers[k] = NUMBER.fullmatch(cell.strip()) is not None
     return [NUMERIC if a and b else CATEGORICAL for a, b in zip(numbers, seen, strict=True)]
 
 
 class DelimitedParser:
-    """Parses blocks of lines into chunks with labels of `domain`, doing `on_error` about bad ones."""
+    """Parses blocks of lines into chunks."""
 
-    def __init__(
-        self, files: list[Kinds], layout: Layout, domain: str, on_error: str, arenas: Arenas
-    ) -> None:
+    def __init__(self, files: list[Kinds], layout: Layout, reading: Reading) -> None:
         self._files = files
         self._layout = layout
-        self._domain = one_label(domain)
-        self._delimiter = DELIMITERS[layout.format][0]
-        self._on_error = on_error
-        self._arenas = arenas
-        self._bad = bad_table(on_error)
+        self._domain = one_label(reading.domain)
+        self._dialect = dialect_of(layout)
+        self._on_error, self._arenas = reading.on_error, reading.arenas
+        self._reading, self._spans = reading, room_for_spans()
+        self._bad = bad_table(reading.on_error)
         self._room = np.zeros(0, np.uint8)
 
     def parse(self, block: Block) -> Parsed:
@@ -150,16 +223,16 @@ class DelimitedParser:
         state = np.zeros(rows.COUNTERS, np.int64)
         if block.offset == 0:
             self._skip_head(block, state)
-        room = self._room_for(block)
-        domain = self._domain.code()
-        return gather(
-            lambda exact: rows.parse_delimited(
+        room, aside = self._room_for(block), kinds.aside(self._reading.naming, self._spans)
+        domain, dialect = self._domain.code(), self._dialect.compiled()
+        parsed = gather(
+            lambda columns, exact: rows.parse_delimited(
                 *(
                     text,
                     block.size,
                     columns,
                     described,
-                    self._delimiter,
+                    dialect,
                     room,
                     grams,
                     kinds.mask,
@@ -167,28 +240,42 @@ class DelimitedParser:
                     state,
                     self._bad,
                     exact,
+                    aside,
                 )
             ),
-            lambda exact: _with(exact, text, state),
+            lambda exact: _with(exact, self._row_at(block, int(state[AT])), state),
             lambda *entry: self._bad_line(block, *entry),
-            *(text, state, self._bad, columns, self._on_error),
+            lambda start: self._row_at(block, start),
+            *(state, self._bad, columns, self._arenas, self._on_error),
         )
+        self._reading.take_names(kinds.names)
+        breaks = int(state[rows.BREAKS])
+        tally = parsed.tally._replace(lines=parsed.tally.lines - breaks)
+        return parsed._replace(tally=tally, breaks=breaks)
+
+    def _row_at(self, block: Block, start: int) -> bytes:
+        """The row that begins at `start`, without its newline."""
+        if not self._dialect.span:
+            return line_at(block.text, start)
+        end = _row_end(block.text, start, block.size, self._dialect)
+        return block.text[start:end].tobytes().removesuffix(b"\n")
 
     def _skip_head(self, block: Block, state: NDArray[np.int64]) -> None:
         """Begin behind the mark of UTF-8 and behind the header, which is counted as blank."""
         at = len(_MARK) if block.text[: len(_MARK)].tobytes() == _MARK else 0
         blank = self._layout.header
         while blank and at < block.size:
-            line = line_at(block.text, at)
+            line = self._row_at(block, at)
             at += len(line) + 1
-            state[LINES_READ] += 1
+            state[rows.BREAKS] += line.count(b"\n")
+            state[LINES_READ] += 1 + line.count(b"\n")
             state[BLANKS] += 1
             blank = not line.removesuffix(b"\r")
         state[AT] = at
 
     def _room_for(self, block: Block) -> NDArray[np.uint8]:
         """Room for a quoted cell; none where there are no quotes."""
-        if self._layout.format == "tsv" or not (block.text[: block.size] == _QUOTE).any():
+        if not self._dialect.quotes or not (block.text[: block.size] == _QUOTE).any():
             return self._room[:0]
         if len(self._room) < block.size + PAD:
             self._room = np.empty(block.size + PAD, np.uint8)
@@ -203,20 +290,37 @@ class DelimitedParser:
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         column, outcome = divmod(code, OUTCOMES)
-        raw, files = line_at(block.text, start), self._files[block.file]
-        without_end = raw.removesuffix(b"\r")
+        raw, files = self._row_at(block, start), self._files[block.file]
+        without_end, before = raw.removesuffix(b"\r"), raw[: at - start]
         expected = expected_of(outcome, files.names[column], self._domain, len(files.names))
+        if outcome == UNCLOSED and self._dialect.span:
+            expected = f"a quote that ends column '{files.names[column]}' within {LONGEST_CELL} bytes"
         if outcome in (TOO_FEW, TOO_MANY):
-            found = str(len(_cells(without_end, self._layout.format)))
+            found = str(len(_cells(without_end, self._dialect)))
         else:
-            cell = _cells(without_end[at - start :], self._layout.format)[0]
+            cell = _cells(without_end[at - start :], self._dialect)[0]
             found = shown(cell) if cell else "an empty cell"
-        return BadLine("", line + 1, at - start + 1, expected, found, raw)
+        begins = before.rfind(b"\n") + 1
+        return BadLine("", line + 1 + before.count(b"\n"), at - start - begins + 1, expected, found, raw)
 
 
-def _with(exact: Numbers, text: NDArray[np.uint8], state: NDArray[np.int64]) -> Numbers:
-    """The numbers, and the one at the place that `state` holds, all of the same line."""
+def _with(exact: Numbers, row: bytes, state: NDArray[np.int64]) -> Numbers:
+    """The numbers, and the one at the place that `state` holds, all of the same row."""
     start, place = int(state[AT]), int(state[rows.PLACE])
     places, numbers = (exact[0], exact[1]) if len(exact[0]) and exact[0][0] >= start else NO_NUMBERS
-    number = exact_number(line_at(text, start), start, place)
+    number = exact_number(row, start, place)
     return np.append(places, place), np.append(numbers, number).astype(np.float32)
+
+
+class SpanningSource(TextSource):
+    """Files whose quoted cells may have line breaks: blocks are cut where rows end."""
+
+    def _blocks(self, start: Place | None, watch: Watch | None) -> BlockReader:
+        return BlockReader(self.names, self._block_bytes, start, watch, self._passing, whole=self._whole)
+
+    def _whole(self, text: NDArray[np.uint8], size: int, first: bool) -> int:
+        """How many of ``text[:size]``, the `first` of a file or later ones, are whole rows."""
+        dialect = dialect_of(self.layout)
+        at = len(_MARK) if first and text[: len(_MARK)].tobytes() == _MARK else 0
+        end = rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, False, size)
+        return int(end) if end > at else 0

@@ -2,6 +2,10 @@
 
 The ends of cells are found 64 bytes at a time; a cell that begins with a quote takes a way of its own. A
 row's features are stored as they come, then sorted by key.
+
+A *dialect* is ``(delimiter, tokens, span)``: a byte; the cells that mean a missing value (uint8, each behind
+its length), or None; how many bytes a quoted cell with line breaks may have, or None if quotes end on their
+line. None is a type of its own, so what is not asked for is not compiled.
 """
 
 # Compiled code carries no types of its own: Numba finds them.
@@ -14,6 +18,7 @@ from numba.extending import register_jitable
 
 from thresher.data.hashing import murmur3_64
 from thresher.data.ngrams import text_features
+from thresher.data.sources.crossing import clear_spans, note_column
 from thresher.data.sources.line_rows import (
     AT,
     BLANKS,
@@ -21,18 +26,21 @@ from thresher.data.sources.line_rows import (
     LINES,
     MERGED,
     NEEDS_EXACT,
+    NEEDS_ROOM,
     NNZ,
     ROWS,
     ends_line,
     next_line,
     note,
 )
+from thresher.data.sources.naming import offer
 from thresher.data.sources.numbers import FINE, HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
-from thresher.data.sources.sorting import FEW, ascending
+from thresher.data.sources.sorting import BUCKETS, FEW
 from thresher.data.sources.table_rows import (
     AFTER_QUOTE,
     BLANK,
     CATEGORICAL,
+    CRAMPED,
     EXAMPLE,
     LABEL,
     LABEL_NUMBER,
@@ -42,7 +50,6 @@ from thresher.data.sources.table_rows import (
     NUMBER_RANGE,
     NUMERIC,
     OUTCOMES,
-    SUM_RANGE,
     TEXT,
     TOO_FEW,
     TOO_MANY,
@@ -51,7 +58,7 @@ from thresher.data.sources.table_rows import (
     WEIGHT,
     WEIGHT_NUMBER,
     check_label,
-    mask_keys,
+    complete,
 )
 from thresher.data.sources.words import (
     address,
@@ -65,11 +72,13 @@ from thresher.data.sources.words import (
 )
 from thresher.engine.jit import kernel
 
-PLACE, COUNTERS = 7, 8
-"""Where in `state` the place of a hard number stands, and how long `state` is; the rest as for svmlight."""
+PLACE, BREAKS, COUNTERS = 7, 8, 9
+"""In `state`: the place of a hard number, line breaks in rows, its length; the rest as for `parse_lines`."""
 
 _NEWLINE, _RETURN, _SPACE, _QUOTE = 10, 13, 32, 34
 _NONE, _ONE = np.uint64(0), np.uint64(1)
+_STRAY, _OPEN = -1, -2
+"""Of a quote: nothing closes it; the text ends first."""
 
 
 @register_jitable
@@ -106,10 +115,102 @@ def _target(kind, cell, at, end, place, domain, exact):
 
 
 @register_jitable
-def _quoted(text, at, room):
-    """Copy the quoted cell whose text begins at `at` to `room`: ``(place behind it, its length, closed)``."""
+def _closing(text, at, stop, delimiter, span):
+    """Where the quote stands that closes the cell whose text begins at `at`, or `_STRAY` or `_OPEN`.
+
+    A delimiter or the end of a line must follow it, and it must come within `span` bytes.
+    """
+    end = min(stop, at + span)
+    while at < end:
+        if byte(text, at) == _QUOTE:
+            after = byte(text, at + 1)
+            if at + 1 >= stop or (after == _RETURN and at + 2 >= stop):
+                return _OPEN
+            if after != _QUOTE:
+                closes = after == delimiter or ends_line(text, at + 1)
+                return at if closes else _STRAY
+            at += 1
+        at += 1
+    return _OPEN if end == stop else _STRAY
+
+
+@register_jitable
+def row_end(text, at, stop, delimiter, span, final):
+    """The place behind the row that begins at `at`; -1 where bytes from `stop` on decide, unless `final`.
+
+    A row ends with the first newline outside of quotes. A quote that nothing closes ends it on its own line.
+    """
+    begins, stray = True, False
+    while at < stop:
+        code = byte(text, at)
+        if code == _NEWLINE:
+            return at + 1
+        if code == _QUOTE and begins and not stray:
+            end = _closing(text, at + 1, stop, delimiter, span)
+            if end == _OPEN and not final:
+                return -1
+            stray = end < 0
+            at = at if stray else end
+        begins = code == delimiter
+        at += 1
+    return stop if final else -1
+
+
+@kernel
+def whole_rows(text_bytes, at, size, delimiter, span, final, most):
+    """The end of the last whole row (of `most`) in ``text_bytes[:size]``, the first beginning at `at`."""
+    text = address(text_bytes)
+    while at < size and most > 0:
+        end = row_end(text, at, size, delimiter, span, final)
+        if end < 0:
+            break
+        at = end
+        most -= 1
+    return at
+
+
+@register_jitable
+def _bad_end(text, start, at, stop, delimiter, _, span):
+    """A place on the last line of the bad row from `start` on, given one in it."""
+    if span is not None:
+        return row_end(text, start, stop, delimiter, span, True) - 1
+    return at
+
+
+@register_jitable
+def _breaks(text, at, end, span):
+    """How many newlines there are in [at, end)."""
+    count = 0
+    if span is not None:
+        while at < end:
+            count += byte(text, at) == _NEWLINE
+            at += 1
+    return count
+
+
+@register_jitable
+def _means_missing(cell, at, end, tokens):
+    """Whether ``cell[at:end]`` is one of the tokens."""
+    listed, k = address(tokens), 0
+    while k < tokens.size:
+        size = np.int64(byte(listed, k))
+        same = size == end - at
+        for i in range(size if same else 0):
+            same &= byte(cell, at + i) == byte(listed, k + 1 + i)
+        if same:
+            return True
+        k += 1 + size
+    return False
+
+
+@register_jitable
+def _quoted(text, at, last, room):
+    """Copy the quoted cell whose text begins at `at` to `room`: ``(place behind it, its length, closed)``.
+
+    It ends on its line, or else with the quote at `last`.
+    """
     size = np.int64(0)
-    while byte(text, at) != _NEWLINE:
+    while byte(text, at) != _NEWLINE or at < last:
         if byte(text, at) == _QUOTE:
             if byte(text, at + 1) != _QUOTE:
                 room[size] = _NEWLINE
@@ -122,13 +223,16 @@ def _quoted(text, at, room):
 
 
 @register_jitable
-def _cell(text, at, base, mask, delimiter, room):
+def _cell(text, at, stop, base, mask, delimiter, span, room):
     """The cell at `at`, given the separators `mask` from `base` on.
 
     Returns ``(address of its text, begin, end there, place of the separator, base, mask, outcome)``.
     """
     if room.size and byte(text, at) == _QUOTE:
-        end, size, closed = _quoted(text, at + 1, room)
+        last = np.int64(0)
+        if span is not None:
+            last = _closing(text, at + 1, stop, delimiter, span)
+        end, size, closed = _quoted(text, at + 1, last, room)
         if byte(text, end) == _RETURN and byte(text, end + 1) == _NEWLINE:
             end += 1
         outcome = EXAMPLE if closed else UNCLOSED
@@ -139,10 +243,10 @@ def _cell(text, at, base, mask, delimiter, room):
         base += 64
         mask = separators(text, base, delimiter)
     end = base + lowest_bit(mask)
-    stop = end
-    if byte(text, end) == _NEWLINE and stop > at and byte(text, stop - 1) == _RETURN:
-        stop -= 1
-    return text, at, stop, end, base, mask, EXAMPLE
+    last = end
+    if byte(text, end) == _NEWLINE and last > at and byte(text, last - 1) == _RETURN:
+        last -= 1
+    return text, at, last, end, base, mask, EXAMPLE
 
 
 @register_jitable
@@ -159,7 +263,7 @@ def _feature(kind, cell, at, end, place, key, seed, exact):
 
 
 @register_jitable
-def _row(text, at, columns, delimiter, room, grams, out, nnz, domain, exact):
+def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, aside, delimiter, tokens, span):
     """One line, its features stored from `nnz` on.
 
     Returns ``(place of the line end or of the error, nnz, label, weight, outcome, column)``.
@@ -169,13 +273,16 @@ def _row(text, at, columns, delimiter, room, grams, out, nnz, domain, exact):
     label, weight = np.float32(0), np.float32(1)
     base, mask = at, separators(text, at, delimiter)
     for c in range(count):
-        cell, first, last, end, base, mask, outcome = _cell(text, at, base, mask, delimiter, room)
+        cell, first, last, end, base, mask, outcome = _cell(text, at, size, base, mask, delimiter, span, room)
         if outcome != EXAMPLE:
             return at, nnz, label, weight, outcome, c
-        kind = codes[c]
+        kind, begin = codes[c], nnz
+        if tokens is not None:
+            last = first if _means_missing(cell, first, last, tokens) else last
         if kind in (CATEGORICAL, NUMERIC):
             if last > first:
                 key, value, outcome = _feature(kind, cell, first, last, at, names[c], seeds[c], exact)
+                offer(aside[1], key, cell, first, (last - first) * (kind == CATEGORICAL), c)
                 if value != np.float32(0):
                     store_word(keys, nnz, key)
                     store_float(values, nnz, value)
@@ -183,7 +290,8 @@ def _row(text, at, columns, delimiter, room, grams, out, nnz, domain, exact):
         elif kind == TEXT:
             code, known, scratch, begins = grams
             nnz = text_features(
-                cell, first, last, code, known, seeds[c], scratch, begins, out[0], out[1], nnz
+                *(cell, first, last, code, known, seeds[c], scratch, begins, out[0], out[1], nnz),
+                *(aside[1], c),
             )
         elif kind == LABEL:
             label, outcome = _target(kind, cell, first, last, at, domain, exact)
@@ -191,6 +299,7 @@ def _row(text, at, columns, delimiter, room, grams, out, nnz, domain, exact):
             weight, outcome = _target(kind, cell, first, last, at, domain, exact)
         if outcome != EXAMPLE:
             return at, nnz, label, weight, outcome, c
+        note_column(aside[0], c, begin, nnz)
         if (byte(text, end) == _NEWLINE) != (c == count - 1):
             return end, nnz, label, weight, TOO_FEW if c < count - 1 else TOO_MANY, c
         mask &= mask - _ONE
@@ -200,19 +309,20 @@ def _row(text, at, columns, delimiter, room, grams, out, nnz, domain, exact):
 
 @kernel
 def parse_delimited(
-    text_bytes, size, columns, kinds, delimiter, room, grams, mask, domain, state, bad, exact
+    text_bytes, size, columns, kinds, dialect, room, grams, mask, domain, state, bad, exact, aside
 ):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
     All is as for `line_rows.parse_lines` but for ``kinds = (codes, keys, seeds)`` of the columns, the
-    byte `delimiter`, `room` (uint8), which is empty where quotes mean nothing, else as long as the text,
+    `dialect`, `room` (uint8), which is empty where quotes mean nothing, else as long as the text,
     and ``grams = (code, known, scratch, begins)``, what `text_features` wants for columns of text. Keys
     have the bits of `mask`. Bad rows are noted with ``outcome + OUTCOMES * column``; ``state[PLACE]`` is
-    that of a hard number.
+    that of a hard number, ``state[BREAKS]`` counts the line breaks in quoted cells, which are lines too.
+    ``aside = (crosses, naming)``, each perhaps None.
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
     indptr, keys, values, labels, weights, _ = columns
-    room_keys, room_values = np.empty(FEW + 8, np.uint64), np.empty(FEW + 8, np.float32)
+    room_keys, room_values = np.empty(BUCKETS, np.uint64), np.empty(FEW + 8, np.float32)
     text, features = address(text_bytes), (keys, values)
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
     described = (*kinds, np.int64(kinds[0].size))
@@ -220,19 +330,19 @@ def parse_delimited(
     while at < size and result == DONE:
         start = at
         outcome, column, stop, label, weight = BLANK, 0, nnz, np.float32(0), np.float32(1)
+        merged = False
+        clear_spans(aside[0])
         if not ends_line(text, at):
             at, stop, label, weight, outcome, column = _row(
-                text, start, described, delimiter, room, grams, features, nnz, domain, known
+                text, start, size, described, room, grams, features, nnz, domain, known, aside, *dialect
             )
-        if outcome == UNDECIDED:
-            state[PLACE], at, result = at, start, NEEDS_EXACT
+        if outcome == EXAMPLE:
+            stop, merged, outcome = complete(keys, values, nnz, stop, mask, aside, room_keys, room_values)
+        if outcome in (UNDECIDED, CRAMPED):
+            state[PLACE], at, result = at, start, NEEDS_EXACT if outcome == UNDECIDED else NEEDS_ROOM
             break
         if outcome == EXAMPLE:
-            mask_keys(keys, nnz, stop, mask)
-            last, finite = ascending(keys, values, nnz, stop, room_keys, room_values)
-            state[MERGED] += finite and last < stop
-            stop, outcome = last, EXAMPLE if finite else SUM_RANGE
-        if outcome == EXAMPLE:
+            state[MERGED] += merged
             labels[row], weights[row] = label, weight
             row, nnz = row + 1, stop
             indptr[row] = nnz
@@ -240,7 +350,10 @@ def parse_delimited(
             state[BLANKS] += 1
         else:
             result = note(bad, state, start, at, outcome + OUTCOMES * column)
-        state[LINES] += 1
+            at = _bad_end(text, start, at, size, *dialect)
+        breaks = _breaks(text, start, at, dialect[2])
+        state[BREAKS] += breaks
+        state[LINES] += 1 + breaks
         at = next_line(text, at)
     state[AT], state[ROWS], state[NNZ] = at, row, nnz
     return result

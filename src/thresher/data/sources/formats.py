@@ -8,12 +8,14 @@ from pathlib import PurePath
 from typing import Any
 
 from thresher.data.errors import DataError
-from thresher.data.layout import Layout
+from thresher.data.layout import WRITTEN, Layout
 
 LINES = {"svmlight": "svmlight.svmlight_parser", "vw": "vw.vw_parser"}
 """Formats of text that is parsed block by block: what makes the parser, in this folder."""
 TABLES = {"csv": "delimited", "tsv": "delimited", "jsonl": "jsonl", "parquet": "tables", "arrow": "tables"}
 """Formats with columns: the module, whose `opened` settles them."""
+CELLS = ("csv", "tsv")
+"""Those of them that are cells between delimiters."""
 BINARY = ("parquet", "arrow")
 """Those of them that are read in batches, not in blocks of lines."""
 FORMATS = (*LINES, *TABLES)
@@ -63,10 +65,12 @@ def opener_of(name: str) -> Any:
     return import_module(f"thresher.data.sources.{TABLES[name]}").opened
 
 
-def source_of(name: str) -> Any:
-    """The class of source for files in a format."""
-    if name in BINARY:
+def source_of(layout: Layout) -> Any:
+    """The class of source for files of a layout."""
+    if layout.format in BINARY:
         return import_module("thresher.data.sources.tables").TableSource
+    if layout.quoted_newlines:
+        return import_module("thresher.data.sources.delimited").SpanningSource
     return import_module("thresher.data.sources.text").TextSource
 
 
@@ -83,6 +87,13 @@ def check_layout(layout: Layout) -> Layout:
     if form == "svmlight" and (layout.bits or layout.hash != Layout.hash):
         raise DataError(
             f"{form}: ids stay as they are, bits and hash are for names; the store hashed:BITS has fixed size"
+        )
+    said = [f"--{name.replace('_', '-')}" for name in WRITTEN if getattr(layout, name)]
+    if said and form not in CELLS:
+        raise DataError(f"{form}: {', '.join(said)} is for cells between delimiters (--format csv or tsv)")
+    if form == "tsv" and layout.quoted_newlines:
+        raise DataError(
+            "tsv: quotes mean nothing, so no line break is quoted (--format csv --delimiter '\\t')"
         )
     if form in TABLES and layout.hash != Layout.hash:
         raise DataError(f"{form}: the hash vw is for VW text; --bits alone shortens the keys of columns")

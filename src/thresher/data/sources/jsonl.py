@@ -26,7 +26,7 @@ from thresher.data.sources.batches import BatchParser
 from thresher.data.sources.blocks import LINES, Block
 from thresher.data.sources.delimited import HEAD, lines_of
 from thresher.data.sources.lines import too_long
-from thresher.data.sources.parsed import FAIL, QUARANTINE, Arenas, Parsed, Tally
+from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
 from thresher.data.sources.streams import Passing, head_of
 from thresher.data.sources.table_rows import Kinds
 from thresher.data.sources.tables import settled
@@ -46,9 +46,9 @@ class JsonlFormat:
     schemas: list[Any]
     """the fields that are read of each file"""
 
-    def __call__(self, layout: Layout, domain: str, on_error: str, arenas: Arenas) -> JsonlParser:
+    def __call__(self, layout: Layout, reading: Reading) -> JsonlParser:
         """A parser for one thread."""
-        return JsonlParser(self, layout, domain, on_error, arenas)
+        return JsonlParser(self, layout, reading)
 
 
 def opened(
@@ -123,8 +123,8 @@ class _Known:
 class JsonlParser(BatchParser):
     """Parses blocks of JSON lines into chunks with labels of `domain`, doing `on_error` about bad ones."""
 
-    def __init__(self, form: JsonlFormat, layout: Layout, domain: str, on_error: str, arenas: Arenas) -> None:
-        super().__init__(form.files, layout, domain, on_error, arenas)
+    def __init__(self, form: JsonlFormat, layout: Layout, reading: Reading) -> None:
+        super().__init__(form.files, layout, reading)
         self._schemas = form.schemas
         self._known = _Known(layout)
 

@@ -12,9 +12,10 @@ from thresher.data.errors import BadLine, shown
 from thresher.data.labels import ONE, domain_of
 from thresher.data.sources import line_rows as rows
 from thresher.data.sources.blocks import LINES, Block
+from thresher.data.sources.factors import no_crosses
 from thresher.data.sources.lines import bad_table, gather, line_at, too_long
 from thresher.data.sources.numbers import exact_numbers
-from thresher.data.sources.parsed import Arenas, Parsed
+from thresher.data.sources.parsed import Parsed, Reading
 
 _OF_LABEL = (rows.LABEL, rows.LABEL_DOMAIN, rows.LABEL_RANGE, rows.LABEL_REPEATED)
 _NOT_FINITE = ("nan", "inf")
@@ -30,18 +31,18 @@ class Wording(NamedTuple):
 
 
 class LineParser:
-    """Parses blocks by a grammar into chunks with labels of `domain`, doing `on_error` about bad lines."""
+    """Parses blocks by a grammar into chunks, with the interactions of `crosses`."""
 
-    def __init__(self, grammar: Any, wording: Wording, domain: str, on_error: str, arenas: Arenas) -> None:
+    def __init__(self, grammar: Any, wording: Wording, reading: Reading, crosses: Any) -> None:
         self._grammar = grammar
-        self._domain = domain_of(domain)
+        self._reading, self._aside = reading, (crosses or (reading.naming and no_crosses()), reading.naming)
+        self._domain = domain_of(reading.domain)
         self._expected = {**wording.expected, rows.LABEL_DOMAIN: self._domain.meaning}
         if self._domain.kind != ONE:
             self._expected[rows.AFTER_LABEL] = wording.after_listed
             self._expected[rows.LABEL_COUNT] = f"{self._domain.outputs} labels with ',' between them"
-        self._on_error = on_error
-        self._arenas = arenas
-        self._bad = bad_table(on_error)
+        self._on_error, self._arenas = reading.on_error, reading.arenas
+        self._bad = bad_table(reading.on_error)
 
     def parse(self, block: Block) -> Parsed:
         """The examples of a block, in arrays of an arena."""
@@ -54,14 +55,17 @@ class LineParser:
         columns = self._arenas.columns(most, size + 16, self._domain.width)
         domain = self._domain.code()
         state = np.zeros(rows.COUNTERS, np.int64)
-        return gather(
-            lambda exact: rows.parse_lines(
-                self._grammar, text, size, columns, domain, state, self._bad, exact
+        parsed = gather(
+            lambda columns, exact: rows.parse_lines(
+                self._grammar, text, size, columns, domain, state, self._bad, exact, self._aside
             ),
             lambda _: exact_numbers(line_at(text, int(state[rows.AT])), int(state[rows.AT])),
             lambda *entry: self._bad_line(text, *entry),
-            *(text, state, self._bad, columns, self._on_error),
+            lambda start: line_at(text, start),
+            *(state, self._bad, columns, self._arenas, self._on_error),
         )
+        self._reading.take_names()
+        return parsed
 
     def _bad_line(self, text: NDArray[np.uint8], start: int, at: int, outcome: int, line: int) -> BadLine:
         raw = line_at(text, start)

@@ -13,34 +13,36 @@ import numpy as np
 from numba.extending import overload, register_jitable
 
 from thresher.data.labels import LISTED, VALUES
+from thresher.data.sources import crossing
 from thresher.data.sources.numbers import HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
 from thresher.data.sources.sorting import BUCKETS, merge_row
 from thresher.data.sources.words import address, byte
 from thresher.engine.jit import kernel
 
 # What came of a line: an example, nothing, or the reason it is bad.
-EXAMPLE, BLANK, UNDECIDED = 0, 1, 2
+EXAMPLE, BLANK, UNDECIDED, CRAMPED = 0, 1, 2, 3
 LABEL, LABEL_DOMAIN, LABEL_RANGE, AFTER_LABEL, WEIGHT, WEIGHT_SIGN, QID = 10, 11, 12, 13, 14, 15, 16
 LABEL_COUNT, LABEL_REPEATED = 17, 18
-KEY, KEY_RANGE, COLON, VALUE, VALUE_RANGE, AFTER_VALUE, SUM_RANGE = 20, 21, 22, 23, 24, 25, 26
+KEY, KEY_RANGE, COLON, VALUE, VALUE_RANGE, AFTER_VALUE, SUM_RANGE, PRODUCTS = 20, 21, 22, 23, 24, 25, 26, 27
 
 # What came of a call, and the counters it leaves in `state`.
-DONE, TABLE_FULL, NEEDS_EXACT = 0, 1, 2
+DONE, TABLE_FULL, NEEDS_EXACT, NEEDS_ROOM = 0, 1, 2, 3
 AT, ROWS, NNZ, LINES, BLANKS, MERGED, BAD, COUNTERS = 0, 1, 2, 3, 4, 5, 6, 7
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _COLON, _COMMA = 9, 10, 13, 32, 35, 58, 44
 
 
-def read_line(self, text, at, columns, nnz, domain, exact, targets, row):
+def read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside):
     """One line by grammar `self`, its features stored from `nnz` on, several labels in ``targets[row]``.
 
+    ``aside = (crosses, naming)`` is told of spans and names, where it is not None.
     Returns ``(place of the line end or of the error, nnz, ascend, label, weight, outcome)``.
     """
-    return self.read_line(text, at, columns, nnz, domain, exact, targets, row)
+    return self.read_line(text, at, columns, nnz, domain, exact, targets, row, aside)
 
 
 @overload(read_line)
-def _read_line(self, text, at, columns, nnz, domain, exact, targets, row):
+def _read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside):
     return getattr(getattr(self, "instance_class", None), "read_line", None)
 
 
@@ -180,16 +182,29 @@ def note(bad, state, start, at, outcome):
     return TABLE_FULL if state[BAD] == len(bad) else DONE
 
 
+@register_jitable
+def _complete(keys, values, start, own, ascend, aside, counts):
+    """Cross and sort the row [start, own): ``(stop, whether keys were repeated, outcome)``."""
+    stop, came = crossing.cross(aside[0], keys, values, start, own, aside[1])
+    if came != crossing.DONE:
+        return stop, False, CRAMPED if came == crossing.NO_ROOM else PRODUCTS
+    if ascend and stop == own:
+        return stop, False, EXAMPLE
+    last, finite = merge_row(keys, values, start, stop, counts)
+    return last, last < stop, EXAMPLE if finite else SUM_RANGE
+
+
 @kernel
-def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact):
+def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, aside):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
     `text_bytes` is uint8 with 64 spare bytes behind `size`; ``columns = (indptr, keys, values,
     labels, weights, targets)`` have room for every row and twice every feature, and for a row more of
     targets (None for one label a line); `state` (COUNTERS,) int64 carries on from call to call. A bad
     line leaves a row (its start, place of the error, outcome, lines before it) in the int64 table
-    `bad`. Returns `DONE`, `TABLE_FULL`, or `NEEDS_EXACT` when the line at ``state[AT]`` holds a number
-    that must be looked up in ``exact = (places, float32s)``.
+    `bad`. Returns `DONE`, `TABLE_FULL`, `NEEDS_EXACT` when the line at ``state[AT]`` holds a number
+    that must be looked up in ``exact = (places, float32s)``, or `NEEDS_ROOM` when its products do not fit.
+    ``aside = (crosses, naming)``, each perhaps None.
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
     indptr, keys, values, labels, weights, targets = columns
@@ -199,25 +214,25 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact):
     indptr[row] = nnz
     while at < size and result == DONE:
         start = at
-        at, stop, ascend, label, weight, outcome = read_line(
-            grammar, text, start, features, nnz, domain, known, targets, row
+        crossing.clear_spans(aside[0])
+        at, own, ascend, label, weight, outcome = read_line(
+            grammar, text, start, features, nnz, domain, known, targets, row, aside
         )
-        if outcome == UNDECIDED:
-            at, result = start, NEEDS_EXACT
+        stop, merges = own, False
+        if outcome == EXAMPLE:
+            stop, merges, outcome = _complete(keys, values, nnz, own, ascend, aside, counts)
+        if outcome in (UNDECIDED, CRAMPED):
+            at, result = start, NEEDS_EXACT if outcome == UNDECIDED else NEEDS_ROOM
             break
-        merged = False
-        if outcome == EXAMPLE and not ascend:
-            last, finite = merge_row(keys, values, nnz, stop, counts)
-            outcome, merged, stop = EXAMPLE if finite else SUM_RANGE, grammar.ordered or last < stop, last
         if outcome == EXAMPLE:
             labels[row], weights[row] = label, weight
             row, nnz = row + 1, stop
             indptr[row] = nnz
-            state[MERGED] += merged
+            state[MERGED] += merges or (grammar.ordered and not ascend)
         elif outcome == BLANK:
             state[BLANKS] += 1
         else:
-            at = start if outcome == SUM_RANGE else at
+            at = start if outcome in (SUM_RANGE, PRODUCTS) else at
             result = note(bad, state, start, at, outcome)
         state[LINES] += 1
         at = next_line(text, at)

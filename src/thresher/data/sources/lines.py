@@ -28,32 +28,35 @@ def bad_table(on_error: str) -> NDArray[np.int64]:
 
 
 def gather(
-    parse: Callable[[Numbers], int],
+    parse: Callable[[Columns, Numbers], int],
     exact_of: Callable[[Numbers], Numbers],
     told: Callable[..., BadLine],
-    text: NDArray[np.uint8],
+    line_of: Callable[[int], bytes],
     state: NDArray[np.int64],
     table: NDArray[np.int64],
     columns: Columns,
+    arenas: Arenas,
     on_error: str,
 ) -> Parsed:
     """Call `parse` until the block is done: what became of it.
 
     `exact_of` gives the numbers that the line at ``state[AT]`` must be parsed with, from those it was parsed
-    with; `told` what an entry of the `table` of bad lines means.
+    with; `told` what an entry of the `table` of bad lines means; `line_of` the line that begins at a place.
     """
     exact, skipped, bad, rejected = NO_NUMBERS, 0, list[BadLine](), list[bytes]()
     result = None
     while result != rows.DONE and not (bad and on_error == FAIL):
         if result == rows.NEEDS_EXACT:
             exact = exact_of(exact)
-        result = parse(exact)
+        elif result == rows.NEEDS_ROOM:
+            columns = arenas.roomier(columns, int(state[rows.ROWS]), int(state[rows.NNZ]))
+        result = parse(columns, exact)
         for entry in table[: state[rows.BAD]].tolist():
             skipped += 1
             if len(bad) < FIRST_BAD:
                 bad.append(told(*entry))
             if on_error == QUARANTINE:
-                rejected += [line_at(text, entry[0]), b"\n"]
+                rejected += [line_of(entry[0]), b"\n"]
         state[rows.BAD] = 0
     tally = Tally(
         lines=int(state[rows.LINES]),

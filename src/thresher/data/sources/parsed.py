@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import weakref
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -29,6 +30,27 @@ class Tally(NamedTuple):
     """examples whose features were repeated, or (where order is worth a word) out of order"""
 
 
+class Reading(NamedTuple):
+    """What a parser is made for, beside its layout."""
+
+    domain: str
+    """which labels there may be"""
+    on_error: str
+    arenas: Arenas
+    namer: Any = None
+    """a `Namer` to be told the names of features, or None"""
+
+    @property
+    def naming(self) -> Any:
+        """What compiled code tells names to, or None."""
+        return self.namer and self.namer.table
+
+    def take_names(self, spaces: Sequence[str] = ()) -> None:
+        """Have the namer take what it was told of a file with the columns `spaces`."""
+        if self.namer is not None:
+            self.namer.take(spaces)
+
+
 class Parsed(NamedTuple):
     """A block read: its examples, its tally, and what was bad about it.
 
@@ -41,6 +63,8 @@ class Parsed(NamedTuple):
     tally: Tally
     bad: list[BadLine]
     rejected: bytes
+    breaks: int = 0
+    """line breaks inside of rows, each of which begins a line that the tally does not count"""
 
 
 class Parser(Protocol):
@@ -101,6 +125,15 @@ class Arenas:
             at += size
         arrays[-1] = None if width is None else arrays[-1].reshape(rows, width)
         return Columns(*arrays)
+
+    def roomier(self, columns: Columns, rows: int, nnz: int) -> Columns:
+        """Columns with room for twice the numbers, and the first rows and numbers of `columns`."""
+        width = None if columns.targets is None else columns.targets.shape[1]
+        more = self.columns(len(columns.labels), 2 * len(columns.keys), width)
+        for new, old, used in zip(more, columns, (rows + 1, nnz, nnz, rows, rows, rows + 1), strict=True):
+            if new is not None and old is not None:
+                new[:used] = old[:used]
+        return more
 
     def _take(self, need: int) -> mmap.mmap:
         while self._free:

@@ -189,13 +189,13 @@ def _rises(keys, start, stop):
 def ascending(keys, values, start, stop, room_keys, room_values):
     """Sort the row [start, stop) and add up equal keys: ``(new stop, whether all sums are finite)``.
 
-    Needs as much room behind `stop`, and `FEW` + 8 entries of `room_keys` and `room_values`.
+    Needs as much room behind `stop`, and scratch: `BUCKETS` of `room_keys`, `FEW` + 8 of `room_values`.
     """
     count = stop - start
     if count > FEW:
-        if not _rises(keys, start, stop):
-            sort_row(keys, values, start, stop)
-        return add_up(keys, values, start, stop)
+        if _rises(keys, start, stop):
+            return add_up(keys, values, start, stop)
+        return merge_row(keys, values, start, stop, room_keys)
     words, floats, out, out_values = address(room_keys), address(room_values), address(keys), address(values)
     for i in range(count):
         store_word(words, i, load_word(out, 8 * (start + i)))

@@ -12,10 +12,14 @@ colon and the weight.
 
 from __future__ import annotations
 
+from thresher.data.errors import DataError
+from thresher.data.interactions import ANY
 from thresher.data.layout import Layout
+from thresher.data.sources import crossing
 from thresher.data.sources import line_rows as rows
+from thresher.data.sources.factors import of_namespaces
 from thresher.data.sources.line_parser import LineParser, Wording
-from thresher.data.sources.parsed import Arenas
+from thresher.data.sources.parsed import Reading
 from thresher.data.sources.svmlight_rows import Svmlight
 
 _EXPECTED = {
@@ -32,11 +36,18 @@ _EXPECTED = {
     rows.VALUE: "a number after ':'",
     rows.VALUE_RANGE: "a value that is finite in float32",
     rows.AFTER_VALUE: "a space after the number",
+    rows.PRODUCTS: crossing.EXPECTED,
     rows.SUM_RANGE: "values of a repeated id with a sum finite in float32",
 }
 _LISTED = "',', ':' or a space after the label"
 
 
-def svmlight_parser(layout: Layout, domain: str, on_error: str, arenas: Arenas) -> LineParser:
+def svmlight_parser(layout: Layout, reading: Reading) -> LineParser:
     """The parser of blocks of svmlight text."""
-    return LineParser(Svmlight(), Wording(_EXPECTED, _LISTED), domain, on_error, arenas)
+    return LineParser(Svmlight(), Wording(_EXPECTED, _LISTED), reading, of_namespaces(layout, _only_space))
+
+
+def _only_space(name: str) -> int:
+    if name not in ("", ANY):
+        raise DataError(f"svmlight has no namespace '{name}': all its features are in one, --interact '*,*'")
+    return 0

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
+from thresher.data.sources.crossing import note_namespace
 from thresher.data.sources.line_rows import (
     AFTER_VALUE,
     BLANK,
@@ -195,11 +196,13 @@ class Svmlight(NamedTuple):
 
     ordered: bool = True
 
-    def read_line(self, text, at, columns, nnz, domain, exact, targets, row):
+    def read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside):
         """See `line_rows.read_line`."""
         at, label, weight, outcome = _head(text, at, domain, exact, targets, row)
         ascend = True
         if outcome == EXAMPLE:
             keys, values = columns
+            start = nnz
             at, nnz, ascend, outcome = _features(text, at, keys, values, nnz, exact)
+            note_namespace(aside[0], _NONE, start, nnz)
         return at, nnz, ascend, label, weight, outcome

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -17,6 +17,10 @@ from thresher.data.grams import Grams, grams_of
 from thresher.data.hashing import hash_bytes, seed_of
 from thresher.data.labels import ONE, Domain, domain_of
 from thresher.data.layout import Layout
+from thresher.data.sources import crossing
+from thresher.data.sources.crossing import Crosses
+from thresher.data.sources.factors import no_crosses, of_columns
+from thresher.data.sources.sorting import ascending
 from thresher.data.table import kinds_in
 
 SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, LIST, TEXT = 0, 1, 2, 3, 4, 5, 6
@@ -35,8 +39,9 @@ _CODES = {
 EXAMPLE, BLANK, UNDECIDED = 0, 1, 2
 NUMBER, NUMBER_RANGE, NO_LABEL, LABEL_NUMBER, LABEL_DOMAIN = 3, 4, 5, 6, 7
 NO_WEIGHT, WEIGHT_NUMBER, TOO_FEW, TOO_MANY, UNCLOSED, AFTER_QUOTE, SUM_RANGE = 8, 9, 10, 11, 12, 13, 14
+MANY_PRODUCTS, CRAMPED = 15, 16
 _ALL = np.uint64(2**64 - 1)
-OUTCOMES = 16
+OUTCOMES = 32
 """A bad row is noted as ``outcome + OUTCOMES * column``."""
 
 
@@ -56,6 +61,14 @@ class Kinds(NamedTuple):
     """of columns of text"""
     mask: np.uint64
     """of the bits of a key"""
+    crosses: Crosses | None
+    """the interactions of its columns"""
+
+    def aside(self, naming: Any, spans: NDArray[np.int64]) -> tuple[Crosses | None, Any]:
+        """Interactions, with room for the `spans` of a row, and `naming`, as compiled code wants them."""
+        if self.crosses is None and naming is None:
+            return None, None
+        return (self.crosses or no_crosses(len(self.names)))._replace(spans=spans), naming
 
     @property
     def compiled(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
@@ -74,6 +87,7 @@ def kinds_of(layout: Layout, names: list[str], file: str) -> Kinds:
         np.array([seed_of(name, layout.seed) for name in names], np.uint64),
         grams_of(layout.ngrams),
         np.uint64(layout.mask),
+        of_columns(layout, names, kinds, file),
     )
 
 
@@ -97,9 +111,10 @@ def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
         WEIGHT_NUMBER: f"an importance weight that is finite and not negative in column '{name}'",
         TOO_FEW: f"{columns} columns",
         TOO_MANY: f"{columns} columns",
-        UNCLOSED: f"a quote that ends column '{name}' on its line",
+        UNCLOSED: f"a quote that ends column '{name}' on its line (or --quoted-newlines)",
         AFTER_QUOTE: f"a delimiter after the quoted column '{name}'",
         SUM_RANGE: "values of equal keys with a sum finite in float32",
+        MANY_PRODUCTS: crossing.EXPECTED,
     }[outcome]
 
 
@@ -109,6 +124,20 @@ def mask_keys(keys, start, stop, mask):
     if mask != _ALL:
         for k in range(start, stop):
             keys[k] &= mask
+
+
+@register_jitable
+def complete(keys, values, start, own, mask, aside, room_keys, room_values):
+    """Cut the keys of the row [start, own) to `mask`, cross it, sort it: ``(stop, merged, outcome)``.
+
+    Scratch as for `ascending`; `CRAMPED` where the products do not fit.
+    """
+    mask_keys(keys, start, own, mask)
+    stop, came = crossing.cross(aside[0], keys, values, start, own, aside[1])
+    if came != crossing.DONE:
+        return own, False, CRAMPED if came == crossing.NO_ROOM else MANY_PRODUCTS
+    last, finite = ascending(keys, values, start, stop, room_keys, room_values)
+    return last, last < stop, EXAMPLE if finite else SUM_RANGE
 
 
 @register_jitable

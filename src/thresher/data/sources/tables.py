@@ -20,7 +20,7 @@ from thresher.data.chunk import Place
 from thresher.data.errors import DataError
 from thresher.data.layout import Layout
 from thresher.data.sources.batches import BatchParser, TableBlock, check_types, guess, sound
-from thresher.data.sources.parsed import Arenas
+from thresher.data.sources.parsed import Reading
 from thresher.data.sources.streams import Passing, RawFile, named, passes_by
 from thresher.data.sources.table_rows import Kinds, kinds_of
 from thresher.data.sources.text import TextSource, Watch
@@ -28,6 +28,8 @@ from thresher.data.table import ABSENT, IGNORE, settle
 
 BATCH, CELLS = 1 << 16, 1 << 19
 """Most rows of a chunk, and most cells unless one row has more."""
+CROSSED_ROWS = 1 << 10
+"""Most rows of a chunk whose rows grow by interactions."""
 _MAGIC, _END = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
 
 Rows = Iterator[tuple[int, Any, float | None]]
@@ -56,9 +58,9 @@ class TableFormat:
     files: list[Kinds]
     """how the columns of each are read"""
 
-    def __call__(self, layout: Layout, domain: str, on_error: str, arenas: Arenas) -> BatchParser:
+    def __call__(self, layout: Layout, reading: Reading) -> BatchParser:
         """A parser for one thread."""
-        return BatchParser(self.files, layout, domain, on_error, arenas)
+        return BatchParser(self.files, layout, reading)
 
 
 def opened(
@@ -233,8 +235,12 @@ class BatchReader:
                 with read_from(name):
                     for end, batch, part in self._kind.rows(name, needed, start, self._passing, watch):
                         position = position if part is None else done + round(size * part)
-                        if end - batch.num_rows >= start and batch.num_rows:
-                            yield TableBlock(batch, k, end - batch.num_rows, end, position)
+                        most = CROSSED_ROWS if self._files[k].crosses else max(batch.num_rows, 1)
+                        first = end - batch.num_rows
+                        for lo in range(0, batch.num_rows, most):
+                            piece = batch.slice(lo, most)
+                            if first + lo >= start:
+                                yield TableBlock(piece, k, first + lo, first + lo + piece.num_rows, position)
             done += size
 
 

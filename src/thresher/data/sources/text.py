@@ -15,14 +15,14 @@ from thresher.data.labels import domain_of
 from thresher.data.layout import Layout
 from thresher.data.report import Report
 from thresher.data.sources.blocks import BLOCK_BYTES, Block, BlockReader
-from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser
+from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser, Reading
 from thresher.data.sources.reader import Pipeline, default_threads
 from thresher.data.sources.streams import Passing, passes_by
 
 Watch = Callable[[int], Callable[[memoryview], None] | None]
 """Of a file: what is to see its bytes in order."""
-Format = Callable[[Layout, str, str, Arenas], Any]
-"""A format: makes a parser from layout, domain, on_error and arenas."""
+Format = Callable[[Layout, Reading], Any]
+"""A format: makes a parser."""
 
 
 class OnError:
@@ -96,21 +96,22 @@ class TextSource:
             f"{layout.as_dict()} domain={domain} on_error={self.on_error.kind} block={block_bytes}"
         )
         """all but the content that decides what the chunks are"""
+        self.namer: Any = None
+        """a `Namer`, to be told the names of features; then one thread reads"""
         self.layout = layout
         """how the bytes become features"""
         self._format: Any = form
-        self._domain = domain
-        self._passing = passing
+        self._domain, self._passing = domain, passing
         self._threads = threads or default_threads()
         self._block_bytes = block_bytes
         self._arenas = Arenas(self._threads + 4)
-        self._begun = False
-        self.finished = False
+        self._begun = self.finished = False
         """whether a whole pass has been made"""
         self._contents: dict[int, Content] = {}
 
     def _parser(self) -> Parser:
-        parser: Parser = self._format(self.layout, self._domain, self.on_error.kind, self._arenas)
+        reading = Reading(self._domain, self.on_error.kind, self._arenas, self.namer)
+        parser: Parser = self._format(self.layout, reading)
         return parser
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
@@ -130,7 +131,7 @@ class TextSource:
             quarantine = _Quarantine(self.on_error.path, kept)
         watches = _Watches(self.names) if self.keep_hash and self._in_order() and start is None else None
         blocks = self._blocks(start, watches.watch if watches else None)
-        pipeline = Pipeline(blocks, self._parser, self._threads, self._block_bytes)
+        pipeline = Pipeline(blocks, self._parser, 1 if self.namer else self._threads, self._block_bytes)
         try:
             yield from self._placed(pipeline, start or Place(0, 0, 0), quarantine)
             if watches is not None:
@@ -166,7 +167,7 @@ class TextSource:
             if quarantine is not None and parsed.rejected:
                 quarantine.write(parsed.rejected)
                 self.report.quarantined_bytes += len(parsed.rejected)
-            place, line = Place(file, block.offset, line), line + parsed.tally.lines
+            place, line = Place(file, block.offset, line), line + parsed.tally.lines + parsed.breaks
             if len(parsed.chunk):
                 yield parsed.chunk.at(place, Place(file, block.end, line))
 

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from thresher.data.hashing import SHORT, hash_bytes
+from thresher.data.hashing import SHORT, VW, WIDE, hash_bytes
 from thresher.data.layout import Layout
+from thresher.data.sources import crossing, vw_head, vw_rows
 from thresher.data.sources import line_rows as rows
-from thresher.data.sources import vw_head, vw_rows
+from thresher.data.sources.factors import of_namespaces
 from thresher.data.sources.line_parser import LineParser, Wording
-from thresher.data.sources.parsed import Arenas
+from thresher.data.sources.parsed import Reading
 
 _EXPECTED = {
     rows.LABEL: "a number as label",
@@ -43,14 +44,19 @@ _EXPECTED = {
     rows.VALUE: "a number or text after ':'",
     rows.VALUE_RANGE: "a value that is finite in float32",
     rows.AFTER_VALUE: "'|' or a space after the number",
+    rows.PRODUCTS: crossing.EXPECTED,
     rows.SUM_RANGE: "values of a repeated feature with a sum finite in float32",
 }
 _LISTED = "',' or a space after the label"
 
 
-def vw_parser(layout: Layout, domain: str, on_error: str, arenas: Arenas) -> LineParser:
+def vw_parser(layout: Layout, reading: Reading) -> LineParser:
     """The parser of blocks of VW text."""
     vw = layout.hash == "vw"
     nameless = hash_bytes(b"", layout.seed, SHORT) if vw and layout.seed else layout.seed
     grammar = vw_rows.Vw(np.uint64(layout.mask), np.uint64(layout.seed), np.uint64(nameless), vw)
-    return LineParser(grammar, Wording(_EXPECTED, _LISTED), domain, on_error, arenas)
+
+    def seed(name: str) -> int:
+        return hash_bytes(name.encode(), layout.seed, VW if vw else WIDE) if name else nameless
+
+    return LineParser(grammar, Wording(_EXPECTED, _LISTED), reading, of_namespaces(layout, seed))

@@ -16,6 +16,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from thresher.data.hashing import first_bytes, roomy_murmur3_64, vw_hash, word_murmur3_64
+from thresher.data.sources.crossing import note_namespace
 from thresher.data.sources.line_rows import (
     AFTER_VALUE,
     EXAMPLE,
@@ -26,6 +27,7 @@ from thresher.data.sources.line_rows import (
     exact_number,
     skip_blanks,
 )
+from thresher.data.sources.naming import offer_with
 from thresher.data.sources.numbers import FINE, HARD, NOT_A_NUMBER, TENS, decimal, read_digits
 from thresher.data.sources.vw_head import breaks, read_head
 from thresher.data.sources.words import (
@@ -256,12 +258,13 @@ def _has_letters(unlike, begin, size):
 
 
 @register_jitable
-def _features(grammar, text, at, keys, values, nnz, exact, space, start, sorted_so_far):
+def _features(grammar, text, at, keys, values, nnz, exact, space, start, sorted_so_far, before, naming):
     """The features of one namespace from `at` on, stored from entry `nnz` of `keys` and `values` (addresses).
 
-    The row began at entry `start`. Returns ``(place of the bar, line end or error, nnz, ascend, outcome)``.
+    The row began at entry `start`, the name of the namespace at `before`.
+    Returns ``(place of the bar, line end or error, nnz, ascend, outcome)``.
     """
-    ascend, numbered, gentle = sorted_so_far, np.int64(0), abs(space[3]) < _GENTLE
+    ascend, numbered, gentle = sorted_so_far, np.int64(0), abs(space[3]) < _GENTLE and naming is None
     floor = load_word(keys, 8 * (nnz - 1)) + _ONE if nnz > start else _NONE
     while True:
         at = skip_blanks(text, at)
@@ -285,16 +288,28 @@ def _features(grammar, text, at, keys, values, nnz, exact, space, start, sorted_
             continue  # the window may have ended: look again from here
         if byte(text, at) == _BAR or ends_line(text, at):
             return at, nnz, ascend, EXAMPLE
-        unnamed = byte(text, at) == _COLON and _begins_number(text, at + 1)
+        unnamed, name = byte(text, at) == _COLON and _begins_number(text, at + 1), at
         at, key, value, outcome = _feature(grammar, text, at, exact, space, numbered)
         if outcome != EXAMPLE:
             return at, nnz, ascend, outcome
         numbered += unnamed
+        _offer(naming, key, text, name, at, before)
         ascend &= (key >= floor) & (key != _LARGEST_ID)  # which has no floor above it
         floor = key + _ONE
         store_word(keys, nnz, key)
         store_float(values, nnz, value)
         nnz += 1
+
+
+@register_jitable
+def _offer(naming, key, text, at, end, before):
+    """Say how a feature is written: its name, or with text for a value all of it."""
+    if naming is not None:
+        stop = _name_end(text, at)
+        if stop < end and not _begins_number(text, stop + 1):
+            stop = end
+        if stop > at:
+            offer_with(naming, key, text, at, stop - at, before, _name_end(text, before) - before)
 
 
 class Vw(NamedTuple):
@@ -310,15 +325,17 @@ class Vw(NamedTuple):
     """whether keys are the indices of Vowpal Wabbit"""
     ordered: bool = False
 
-    def read_line(self, text, at, columns, nnz, domain, exact, targets, row):
+    def read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside):
         """See `line_rows.read_line`."""
         at, label, weight, outcome = read_head(text, at, domain, exact, targets, row)
         start, ascend = nnz, True
         keys, values = columns
         while outcome == EXAMPLE and byte(text, at) == _BAR:
-            at, space, outcome = _namespace(self, text, at + 1, exact)
+            first, begin = nnz, at + 1
+            at, space, outcome = _namespace(self, text, begin, exact)
             if outcome == EXAMPLE:
                 at, nnz, ascend, outcome = _features(
-                    self, text, at, keys, values, nnz, exact, space, start, ascend
+                    self, text, at, keys, values, nnz, exact, space, start, ascend, begin, aside[1]
                 )
+                note_namespace(aside[0], space[0], first, nnz)
         return at, nnz, ascend, label, weight, outcome

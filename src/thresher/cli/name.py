@@ -1,0 +1,46 @@
+"""``thresher name``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from thresher.cli import options
+
+NAME = "name"
+SHORT = "Add the names of features to a model."
+
+
+@options.takes(table=options.Writing)
+def command(
+    model: options.Model,
+    data: options.Data,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output-file", "-o", metavar="FILE", help="Where to write.  [default: MODEL itself]"),
+    ] = None,
+    table: options.Writing = options.NO_WRITING,
+    on_error: options.OnError = "skip",
+    as_json: options.Json = False,
+) -> None:
+    """Find the names of a model's features in DATA, and keep them in the model.
+
+    DATA is read as the training data were, without learning, until every weight has a name; it can be any
+    data with these features. Labels are not looked at.
+    """
+    from thresher.cli.output import show_figures
+    from thresher.learning import modelfile
+    from thresher.learning.naming import name_features
+
+    header, tensors = modelfile.read(model)
+    readout, _ = modelfile.load_readout(model)
+    readout.layout = table.like(readout.layout)
+    target = output or model
+    options.check_outputs([target, options.quarantine_of(on_error)], data)
+    names = name_features(readout, data, on_error=on_error)
+    tensors = {name: array for name, array in tensors.items() if not name.startswith(modelfile.NAMES)}
+    modelfile.write(target, header, tensors | modelfile.tensors_of_names(names))
+    figures: dict[str, Any] = {"nonzero": header["nonzero"], "named": len(names), "model": str(target)}
+    show_figures(figures, as_json)

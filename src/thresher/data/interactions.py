@@ -1,0 +1,43 @@
+"""Which products of features are features too: the terms that a layout names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from thresher.data.errors import DataError
+
+ANY = "*"
+"""A factor that any namespace may be."""
+_MOST = 62
+
+
+class Terms(NamedTuple):
+    """Products of two or three factors."""
+
+    factors: list[str]
+    """all that there are, each once: namespaces, or columns and patterns of columns"""
+    terms: list[tuple[int, ...]]
+    """which of them each product has"""
+
+
+def terms_of(interact: Sequence[str]) -> Terms:
+    """From ``A,B`` and ``A,B,C``, any number of them; `DataError` for anything else.
+
+    >>> terms_of(["user,ad", "user,user"])
+    Terms(factors=['user', 'ad'], terms=[(0, 1), (0, 0)])
+    """
+    factors, terms = list[str](), list[tuple[int, ...]]()
+    for spec in interact:
+        pieces = spec.split(",")
+        if len(pieces) not in (2, 3):
+            raise DataError(f"interactions are of two or three: A,B or A,B,C, not '{spec}'")
+        for piece in pieces:
+            if piece not in factors:
+                factors.append(piece)
+        terms.append(tuple(factors.index(piece) for piece in pieces))
+    if len(factors) > _MOST:
+        raise DataError(
+            f"interactions of {len(factors)} different names; at most {_MOST} (patterns count once)"
+        )
+    return Terms(factors, terms)

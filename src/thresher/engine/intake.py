@@ -1,0 +1,152 @@
+"""The loops that examples go through before their keys become rows: running scales, and admission."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from thresher.engine.jit import helper, kernel, scalar
+from thresher.engine.tables import mix, scatter
+
+LANES, LANE, LINE = np.uint64(4), np.uint64(16), np.uint64(64)
+"""A key has a counter in each of four lanes of 16 that lie side by side: a line of the processor's cache."""
+MET, ADMITTED = range(2)  # columns of `counts`
+ROWS, MEAN, SQUARES = range(3)  # columns of `sums`
+
+
+@kernel
+def scale_by_largest(largest, columns, values, out):
+    """Write ``x / largest[c]`` to `out`, after `largest` (columns + 1) has taken in |x|; x where c = 0."""
+    for p in range(values.size):
+        c, x = columns[p], float(values[p])
+        if c > 0:
+            largest[c] = max(largest[c], abs(x))
+            if largest[c] > 0.0:
+                x = x / largest[c]
+        out[p] = x
+
+
+@scalar
+def pass_zeros(sums, c, rows):
+    """Bring column c up to the first `rows` examples: those since its last are zeros.
+
+    Mean and sum of squared deviations of two groups together: Chan, Golub and LeVeque (1983), 2.1.
+    """
+    before, mean = sums[c, ROWS], sums[c, MEAN]
+    if before < rows and mean != 0.0:
+        sums[c, SQUARES] += mean * mean * before * (rows - before) / rows
+        sums[c, MEAN] = mean * before / rows
+    sums[c, ROWS] = rows
+
+
+@scalar
+def take_in(sums, c, x):
+    """One example more of column c, with value x (Welford 1962)."""
+    sums[c, ROWS] += 1.0
+    away = x - sums[c, MEAN]
+    sums[c, MEAN] += away / sums[c, ROWS]
+    sums[c, SQUARES] += away * (x - sums[c, MEAN])
+
+
+@scalar
+def divisor(sums, c):
+    """The standard deviation of column c; its magnitude where it never varied, 1 where that is 0 too."""
+    if sums[c, SQUARES] > 0.0:
+        return np.sqrt(sums[c, SQUARES] / sums[c, ROWS])
+    magnitude = abs(sums[c, MEAN])
+    return magnitude if magnitude > 0.0 else 1.0
+
+
+@kernel
+def scale_by_deviation(sums, before, columns, indptr, values, out):
+    """Write ``x / divisor(sums, c)`` to `out`, after `sums` (columns + 1, 3) have taken in x; x where c = 0.
+
+    `before` examples came before the first of these.
+    """
+    for i in range(indptr.size - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            c, x = columns[p], float(values[p])
+            if c > 0:
+                pass_zeros(sums, c, float(before + i))
+                take_in(sums, c, x)
+                x = x / divisor(sums, c)
+            out[p] = x
+
+
+@kernel
+def deviations(sums, rows, out):
+    """What each column is divided by after `rows` examples, to `out` (columns,); `sums` is written to."""
+    for c in range(1, out.size + 1):
+        pass_zeros(sums, c, float(rows))
+        out[c - 1] = divisor(sums, c)
+
+
+@scalar
+def chance_of(mixed, row, seed):
+    """A number in [0, 1) drawn for a key (mixed) in an example of the stream."""
+    drawn = scatter(mix(mixed ^ scatter(mix(np.uint64(row) + seed))))
+    return float(drawn >> np.uint64(11)) * 2.0**-53
+
+
+@scalar
+def line_of(mixed, size):
+    """Where the line of a key (mixed) begins among `size` counters."""
+    return (((mixed >> np.uint64(32)) * (np.uint64(size) // LINE)) >> np.uint64(32)) * LINE
+
+
+@scalar
+def counter_of(mixed, line, lane):
+    """Place of the counter of a key (mixed) in a lane of its line."""
+    lane = np.uint64(lane)
+    return line + lane * LANE + ((mixed >> (LANES * lane)) & (LANE - np.uint64(1)))
+
+
+@helper
+def count_sighting(counters, needed, chance, seed, row, mixed, line, lowest, counts):
+    """Count a sighting of a key that is not in, whose least counter is `lowest`; whether it is in now.
+
+    Only the lowest of its counters are raised: none then says less than was seen of any of its keys,
+    and few say more (Estan and Varghese 2002, conservative update).
+    """
+    if chance < 1.0 and chance_of(mixed, row, seed) >= chance:
+        return False
+    for lane in range(4):
+        place = counter_of(mixed, line, lane)
+        if counters[place] == lowest:
+            counters[place] += np.uint8(1)
+    if lowest == 0:
+        counts[MET] += 1
+    if lowest + 1 < needed:
+        return False
+    counts[ADMITTED] += 1
+    return True
+
+
+@kernel
+def admit(counters, needed, chance, seed, before, indptr, keys, values, counts, ends, kept, of_kept):
+    """Count every key and write those that are in, with their values, to `kept` and `of_kept`.
+
+    `ends` becomes their `indptr`. A key is in once its `needed` sightings have been counted, this
+    one included; each is counted with probability `chance`, drawn by `seed` and the number of the
+    example, of which `before` came before the first of these. With chance 0 nothing is counted.
+    """
+    out = 0
+    ends[0] = 0
+    for i in range(indptr.size - 1):
+        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        touched = np.uint8(0)  # lines are fetched side by side: one after the other they take twice as long
+        for p in range(begin, end):
+            touched |= counters[line_of(scatter(mix(keys[p] ^ seed)), counters.size)]
+        ends[i + 1] = touched  # or the loop would be left out
+        for p in range(begin, end):
+            kept[out] = keys[p]
+            of_kept[out] = values[p]
+            mixed = scatter(mix(keys[p] ^ seed))
+            line = line_of(mixed, counters.size)
+            first, second = counters[counter_of(mixed, line, 0)], counters[counter_of(mixed, line, 1)]
+            third, fourth = counters[counter_of(mixed, line, 2)], counters[counter_of(mixed, line, 3)]
+            lowest, row = np.int64(min(min(first, second), min(third, fourth))), before + i
+            if lowest >= needed or count_sighting(
+                counters, needed, chance, seed, row, mixed, line, lowest, counts
+            ):
+                out += 1
+        ends[i + 1] = out

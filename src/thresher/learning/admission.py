@@ -1,0 +1,99 @@
+"""Admission: a feature enters the model when it has been seen often enough."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.engine import intake
+from thresher.learning.head import read_only
+
+BITS = 24
+_LEAST_BITS, _MOST_BITS, _MOST_NEEDED = 10, 34, 255
+_SPEC = re.compile(r"(?:(\d+)|poisson:([^,]+))(?:,bits=(\d+))?")
+
+
+class Admission:
+    """Features enter at their `needed`-th sighting, counted in a counting Bloom filter of 2^bits bytes.
+
+    A sighting is an example that names the feature, whatever value and importance it has. With `chance` p
+    each is counted with probability p only, drawn by `seed`, key and number of the example.
+
+    ``N`` needs N sightings; ``poisson:P`` needs one that is counted with probability P, so 1/P sightings
+    in the mean. Both may end in ``,bits=B`` (24 if not).
+
+    A key has four counters of 8 bits in one block of 64; of those the lowest are raised, so the least says
+    at least how often the key was seen. Keys that share all four enter too early; none enters too late.
+
+    Reference: McMahan et al. (KDD 2013), section 4.1; Fan et al. (2000) for the filter, Putze, Sanders
+    and Singler (2007) for its blocks.
+    """
+
+    def __init__(self, needed: int, chance: float, bits: int, seed: int) -> None:
+        if not 1 <= needed <= _MOST_NEEDED:
+            raise ValueError(f"admit: a feature can wait for 1 to {_MOST_NEEDED} sightings, not {needed}")
+        if not 0.0 < chance <= 1.0:
+            raise ValueError(f"admit: the probability must lie in (0, 1], not {chance}")
+        if not _LEAST_BITS <= bits <= _MOST_BITS:
+            raise ValueError(f"admit: bits must lie in {_LEAST_BITS}..{_MOST_BITS}, not {bits}")
+        self.needed, self.chance, self.bits = needed, chance, bits
+        self._seed = np.uint64(seed % 2**64)
+        self._counters = _zeros_in_lines(1 << bits)
+        self._counts = np.zeros(2, np.int64)
+
+    @property
+    def spec(self) -> str:
+        """How `make_admission` is told to make this one."""
+        rule = f"poisson:{self.chance}" if self.chance < 1.0 else str(self.needed)
+        return f"{rule},bits={self.bits}"
+
+    @property
+    def waiting(self) -> int | None:
+        """Features seen that are not in, as far as the filter can tell; None if that is left to chance."""
+        met, admitted = (int(count) for count in self._counts)
+        return max(met - admitted, 0) if self.chance == 1.0 else None
+
+    def kept(self, chunk: Chunk, before: int, again: bool) -> Chunk:
+        """`chunk` without the features that wait; `before` examples came before it.
+
+        With `again` its rows have been counted in an earlier pass, and are not now.
+        """
+        ends, keys = np.empty(len(chunk) + 1, np.int64), np.empty(chunk.nnz, np.uint64)
+        values, chance = np.empty(chunk.nnz, np.float32), 0.0 if again else self.chance
+        rows = (read_only(array) for array in (chunk.indptr, chunk.keys, chunk.values))
+        numbers = (self.needed, chance, self._seed, before)
+        intake.admit(self._counters, *numbers, *rows, self._counts, ends, keys, values)
+        return replace(chunk, indptr=ends, keys=keys[: ends[-1]], values=values[: ends[-1]])
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The filter."""
+        return {"admit.counters": self._counters, "admit.counts": self._counts}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Go on from `state`."""
+        self._counters[:], self._counts[:] = state["admit.counters"], state["admit.counts"]
+
+
+def _zeros_in_lines(size: int) -> NDArray[np.uint8]:
+    """Counters of which every block lies in one line of the cache."""
+    line = int(intake.LINE)
+    room = np.zeros(size + line, np.uint8)
+    first = -room.ctypes.data % line
+    return room[first : first + size]
+
+
+def make_admission(spec: str | int, seed: int) -> Admission:
+    """An admission from ``N``, ``poisson:P``, ``N,bits=B`` or ``poisson:P,bits=B``; ValueError for others."""
+    found = _SPEC.fullmatch(str(spec))
+    try:
+        chance = float(found[2]) if found and found[2] else 1.0
+    except ValueError:
+        found = None
+    if found is None:
+        raise ValueError(f"admit is N or poisson:P, either with ,bits=B behind it, not {spec!r}")
+    return Admission(int(found[1] or 1), chance, int(found[3] or BITS), seed)

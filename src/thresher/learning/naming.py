@@ -1,0 +1,46 @@
+"""Names for the weights of a model, read from data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thresher.data.errors import DataError
+from thresher.data.names import Names, find_names
+from thresher.engine.stores import HashedStore
+from thresher.learning.api import as_source
+from thresher.learning.model import Model
+from thresher.learning.readout import Readout
+
+
+def name_features(model: Model | Readout, data: Any, *, on_error: str = "skip") -> Names:
+    """Find the names of the features that weigh something in `data`, and keep them in ``model.names``.
+
+    `data` are files (see `open_source`) or a table, read as the model's training data were; labels are not
+    looked at, and nothing is learned. It is read until each such feature has a name, and once more where
+    products of features were found behind their factors. Names that the model has stay; those of features
+    that no longer weigh anything go. What was an id in the data has no other name.
+
+    Raises `DataError` for a model with a hashed store, where one weight stands for several features, and
+    for data without names.
+    """
+    check_nameable(model.store)
+    readout = model.readout() if isinstance(model, Model) else model
+    source = as_source(
+        data, readout.head.open_domain, on_error=on_error, layout=model.layout, unlabelled=True
+    )
+    if not hasattr(source, "namer"):
+        raise DataError("rows in memory have no names beside their keys: give files or a table")
+    kept = (model.names or Names.of({})).only(readout.keys)
+    unnamed = np.setdiff1d(readout.keys, kept.keys, assume_unique=True)
+    model.names = kept.joined(find_names(source, unnamed))
+    return model.names
+
+
+def check_nameable(store: str) -> None:
+    """`DataError` where a weight can stand for several features."""
+    if store.startswith(HashedStore.NAME):
+        raise DataError(
+            "in a hashed store a weight stands for several features, so none has a name: use --store growing"
+        )

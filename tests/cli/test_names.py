@@ -1,0 +1,95 @@
+"""Names of weights on the command line."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import thresher as package
+from tests.cli.conftest import Thresher
+from thresher.data import Chunk, DataError
+from thresher.learning import modelfile
+
+LINES = [f"{1 if k % 3 else -1} |user u{k % 7} |ad a{k % 3}:2\n" for k in range(60)]
+TRAIN = "train clicks.vw --interact user,ad --rule ftrl:alpha=1,l1=1 -q --json -m"
+
+
+@pytest.fixture
+def clicks(folder: Path) -> Path:
+    (folder / "clicks.vw").write_text("".join(LINES))
+    return folder / "clicks.vw"
+
+
+def named(out: str) -> dict[str, str]:
+    rows = [line.split("\t") for line in out.splitlines()]
+    return {key: name for key, name, _ in rows}
+
+
+def test_names_are_kept_for_live_weights_only(thresher: Thresher, clicks: Path) -> None:
+    ran = thresher(f"{TRAIN} model --names")
+    assert ran.status == 0, ran.err
+    assert 0 < ran.json["named"] == ran.json["nonzero"] < ran.json["features_seen"]
+    shown = named(thresher("weights model").out)
+    assert shown.pop("intercept") == ""
+    assert all(shown.values())
+    assert any(name.startswith("user=u") and " × ad=a" in name for name in shown.values())
+    assert modelfile.load(clicks.parent / "model")[0].names is not None
+
+
+def test_a_model_is_named_afterwards(thresher: Thresher, clicks: Path) -> None:
+    assert "named" not in thresher(f"{TRAIN} bare").json
+    thresher(f"{TRAIN} model --names")
+    assert set(named(thresher("weights bare").out).values()) == {""}
+    predicted = thresher("predict bare clicks.vw").out
+    ran = thresher("name bare clicks.vw --json")
+    assert ran.json["named"] == ran.json["nonzero"]
+    assert thresher("weights bare").out == thresher("weights model").out
+    assert thresher("predict bare clicks.vw").out == predicted
+    assert modelfile.load(clicks.parent / "bare")[0].examples == 60
+
+
+def test_names_come_from_several_files_one_after_the_other(thresher: Thresher, clicks: Path) -> None:
+    thresher(f"{TRAIN} model")
+    (clicks.parent / "some.vw").write_text("".join(LINES[:2]))
+    first = thresher("name model some.vw -o second --json").json["named"]
+    assert 0 < first < thresher("name second clicks.vw --json").json["named"]
+    assert set(named(thresher("weights model").out).values()) == {""}
+
+
+def test_names_with_tabs_are_escaped(thresher: Thresher, folder: Path) -> None:
+    (folder / "a.csv").write_text('label,c\n1,"x\ty\\"\n0,z\n')
+    thresher("train a.csv -m model --names --rule sgd -q")
+    assert r"c=x\ty\\" in named(thresher("weights model").out).values()
+
+
+def test_what_has_no_names(thresher: Thresher, clicks: Path) -> None:
+    ran = thresher("train clicks.vw --store hashed:8 --names -m model")
+    assert (ran.status, ran.err) == (
+        1,
+        "thresher: in a hashed store a weight stands for several features, so none has a name: use --store"
+        " growing\n",
+    )
+    assert not (clicks.parent / "model").exists()
+    thresher("train train.svm -m ids -q")
+    assert thresher("name ids train.svm --json").json["named"] == 0
+    assert thresher("name ids missing.svm").status == 1
+
+
+def test_a_stream_is_read_once(thresher: Thresher, clicks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with clicks.open("rb") as file:
+        monkeypatch.setattr("sys.stdin", file)
+        ran = thresher("train - --format vw --names -m model")
+    assert ran.status == 2
+    assert "use thresher name afterwards" in ran.err
+
+
+def test_in_python(clicks: Path) -> None:
+    model = package.train(clicks, rule="sgd")
+    names = package.name_features(model, clicks)
+    assert model.names is names
+    keys, _ = model.weights()
+    assert len(names) == len(keys)
+    assert names.get(int(keys[0])) is not None
+    with pytest.raises(DataError, match="rows in memory have no names"):
+        package.name_features(model, Chunk.of_rows([(1.0, {1: 1.0})]))
+    assert np.array_equal(model.names.keys, keys)
