@@ -101,6 +101,7 @@ def _number(data, valid, at):
 def _target(kind, data, valid, at, domain):
     """The label or weight in entry `at`: ``(float32, outcome)``."""
     value, there, outcome = _number(data, valid, at)
+    value += np.float32(0)  # one zero: JSON's -0 is read as a float by pyarrow and as 0 by Python
     if kind == LABEL:
         if not there:
             return value, NO_LABEL
