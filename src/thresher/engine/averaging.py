@@ -27,7 +27,6 @@ from thresher.engine.jit import (
     kernel,
     meet,
     rewrites,
-    scalar,
     snapshot,
     value_slope,
     weight,
