@@ -90,6 +90,14 @@ def test_in_python(clicks: Path) -> None:
     keys, _ = model.weights()
     assert len(names) == len(keys)
     assert names.get(int(keys[0])) is not None
-    with pytest.raises(DataError, match="rows in memory have no names"):
+    with pytest.raises(DataError, match="matrices have no names"):
         package.name_features(model, Chunk.of_rows([(1.0, {1: 1.0})]))
     assert np.array_equal(model.names.keys, keys)
+
+
+def test_rows_as_dictionaries() -> None:
+    pairs = [({"city": "Ulm", "visits": 3.0, "word": 1}, 1), ({"city": "Bonn", 17: 1.0}, -1)]
+    model = package.train(pairs, rule="sgd")
+    names = package.name_features(model, pairs)
+    found = [names.get(int(key)) for key in model.weights()[0]]
+    assert set(found) == {"city=Ulm", "city=Bonn", "visits", "word", None}

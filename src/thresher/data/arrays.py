@@ -128,6 +128,13 @@ class RowReader:
             raise ValueError("a feature is named by text or by a whole number from 0 to 2**64 - 1")
         return key, float(value)
 
+    def names(self) -> dict[int, bytes]:
+        """Names by key of the features read, as many as are remembered."""
+        return {
+            key: (name if isinstance(name, str) else "=".join(name)).encode()
+            for name, key in self._known.items()
+        }
+
     def _key(self, name: str | tuple[str, str]) -> int:
         found = self._known.get(name)
         if found is None:
@@ -156,6 +163,8 @@ class PairSource:
         self.report = Report()
         self.rereadable = iter(pairs) is not pairs
         self.layout = None
+        self.namer: Any = None
+        """a `Namer`, to be told the names of features"""
         self.where = ""
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
@@ -169,6 +178,9 @@ class PairSource:
             raise DataError(f"the rows end at row {waste}, before row {place.line}, where training went on")
         while taken := list(islice(pairs, _ROWS)):
             chunk = self._chunk(reader, taken, place.line)
+            if self.namer is not None:
+                self.namer.tell(reader.names())
+                reader = RowReader(self._seed)
             after = Place(0, place.offset + 1, place.line + len(taken))
             self.report.add(len(taken), len(taken), 0, 0, 0, [])
             yield chunk.at(place, after)

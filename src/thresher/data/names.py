@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.layout import Layout
 from thresher.data.sources import naming as rows
 
 BETWEEN = " × "
@@ -76,7 +77,7 @@ class Namer:
             np.zeros(rows.COUNTERS, np.int64),
             np.uint64(mask),
         )
-        self._ids = ids
+        self._ids, self._wanted = ids, keys
         self._names: dict[int, bytes] = {}
         self.products: dict[int, tuple[int, ...]] = {}
         """of how many keys the factors are known, and which"""
@@ -105,6 +106,11 @@ class Namer:
             self._names[key] = b"=".join(filter(None, (space, name)))
         state[[rows.ENTRIES, rows.LETTERS]] = 0
 
+    def tell(self, names: Mapping[int, bytes]) -> None:
+        """Take what is known of keys that want a name."""
+        for key in np.intersect1d(self._wanted, np.array(list(names), np.uint64)).tolist():
+            self._names.setdefault(key, names[key])
+
     def names(self, keys: NDArray[np.uint64]) -> Names:
         """The names found of `keys`; a product's are those of its factors."""
         found = {key: name for key in keys.tolist() if (name := self._name(key)) is not None}
@@ -121,12 +127,12 @@ class Namer:
 
 
 def find_names(source: Any, keys: NDArray[np.uint64]) -> Names:
-    """Names of the features `keys` in the data of a source that reads text or tables by one thread.
+    """Names of the features `keys` in the data of a source that has a `namer`.
 
     It is read until all have one; once more where products were found whose factors went by before, or
     where there was no room for all names at once.
     """
-    layout = source.layout
+    layout = source.layout or Layout()
     namer = Namer(keys, layout.mask, ids=layout.format == "svmlight")
     source.namer = namer
     again = True

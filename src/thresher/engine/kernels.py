@@ -132,8 +132,7 @@ def learn(
     weights is done in that dtype, the clock's in float64. `tally` sums weighted loss and weight.
     """
     scratch = np.empty(longest, S.dtype)
-    last = np.uint64(indptr[hi])
-    marking, marks = seen.size > 0, np.uint64(seen.size)
+    marking, marks, last = seen.size > 0, np.uint64(seen.size), np.uint64(indptr[hi] - 1)
     for i in range(lo, hi):
         now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
         begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])  # unsigned: no wrap-around test
@@ -143,8 +142,7 @@ def learn(
                 if rows[p] >= marks:
                     return i
                 seen[rows[p]] = 1
-            if p + AHEAD < last:
-                fetch(S, rows[p + AHEAD])
+            fetch(S, rows[min(p + AHEAD, last)])
             x = S.dtype.type(values[p])
             w = meet(narrow, S, rows[p], weight(narrow, S, rows[p], now), x, now)
             scratch[p - begin] = w

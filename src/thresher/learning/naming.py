@@ -17,11 +17,11 @@ from thresher.learning.readout import Readout
 def name_features(model: Model | Readout, data: Any, *, on_error: str = "skip", where: str = "") -> Names:
     """Find the names of the features that weigh something in `data`, and keep them in ``model.names``.
 
-    `data` are files (see `open_source`) or a table, rows of which `where` may choose, read as the model's
-    training data were; labels are not looked at, and nothing is learned. It is read until each such
-    feature has a name, and once more where products of features were found behind their factors. Names
-    that the model has stay; those of features that no longer weigh anything go. What was an id in the
-    data has no other name.
+    `data` are files (see `open_source`) or a table, rows of which `where` may choose, or pairs of a
+    dictionary and a label, read as the model's training data were; labels are not looked at, and nothing
+    is learned. It is read until each such feature has a name, and once more where products of features
+    were found behind their factors. Names that the model has stay; those of features that no longer weigh
+    anything go. What was an id in the data has no other name.
 
     Raises `DataError` for a model with a hashed store, where one weight stands for several features, and
     for data without names.
@@ -31,7 +31,7 @@ def name_features(model: Model | Readout, data: Any, *, on_error: str = "skip", 
     options: dict[str, Any] = {"on_error": on_error, "layout": model.layout, "where": where}
     source = as_source(data, readout.head.open_domain, unlabelled=True, **options)
     if not hasattr(source, "namer"):
-        raise DataError("rows in memory have no names beside their keys: give files or a table")
+        raise DataError("matrices have no names beside keys: give files, a table, or rows as dictionaries")
     kept = (model.names or Names.of({})).only(readout.keys)
     unnamed = np.setdiff1d(readout.keys, kept.keys, assume_unique=True)
     model.names = kept.joined(find_names(source, unnamed))
