@@ -11,7 +11,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from thresher.engine.compiling import OPTIONS
@@ -44,27 +44,29 @@ def empty_index(limit: int) -> NDArray[np.uint32]:
     return np.zeros(int(NEAR) + 2 * limit, np.uint32)
 
 
-def _fetch(builder, address):
-    """Code that has the bytes at an address brought to the cache."""
-    flags = [ir.Constant(ir.IntType(32), value) for value in (0, 3, 1)]  # to read, to keep, data
-    pointer = builder.inttoptr(address, ir.IntType(8).as_pointer())
-    kind = ir.FunctionType(ir.VoidType(), [pointer.type, *(flag.type for flag in flags)])
-    builder.call(
-        cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8"), [pointer, *flags]
-    )
+def fetch(array, at):
+    """Have entry (of a table: row) `at` of an array brought to the cache, for which nobody waits.
+
+    It may lie beyond the array. Plain Python does nothing.
+    """
+
+
+@overload(fetch, inline="always")
+def _fetch(array, at):
+    return lambda array, at: _prefetch(array, at)
 
 
 @intrinsic
-def fetch(typing_context, array, at):
-    """Have entry (of a table: row) `at` of an array brought to the cache, for which nobody waits.
-
-    It may lie beyond the array.
-    """
-
+def _prefetch(typing_context, array, at):
     def codegen(context, builder, signature, args):
         given = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0])
         offset = builder.mul(args[1], builder.extract_value(given.strides, 0))
-        _fetch(builder, builder.add(builder.ptrtoint(given.data, ir.IntType(64)), offset))
+        address = builder.add(builder.ptrtoint(given.data, ir.IntType(64)), offset)
+        flags = [ir.Constant(ir.IntType(32), value) for value in (0, 3, 1)]  # to read, to keep, data
+        pointer = builder.inttoptr(address, ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, *(flag.type for flag in flags)])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(prefetch, [pointer, *flags])
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), codegen
