@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from benchmarks import limits, measure
+from benchmarks.clicklog import Clicks, clicks
 from benchmarks.loads import Rcv1Like, rcv1like
 from benchmarks.measure import Sample, Summary
 
@@ -26,6 +27,11 @@ class Setting:
     def rcv1like(self) -> Rcv1Like:
         """The main load at this scale, made on first use."""
         return rcv1like(self.loads, self.scale)
+
+    @cached_property
+    def clicks(self) -> Clicks:
+        """The click log at this scale, made on first use."""
+        return clicks(self.loads, self.scale)
 
     @cached_property
     def compiler(self) -> bool:

@@ -89,7 +89,7 @@ def _cell(name: str, value: Any, kinds: Mapping[str, str]) -> Any:
     if not fits:
         raise BadLineError(name)
     try:
-        return float(value) if kinds[name] in NUMBERS else value
+        return float(value) + 0.0 if kinds[name] in NUMBERS else value
     except OverflowError:
         return math.inf
 

@@ -1,6 +1,7 @@
 """The model file: what comes back is what went in, and damage is told from data."""
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,25 @@ def test_the_file_is_plain_safetensors_with_a_json_header(path: Path) -> None:
     header = json.loads(json.loads(raw[8 : 8 + length])["__metadata__"]["thresher"])
     assert header["rule"] == "ftrl:alpha=0.5,beta=1.0,l1=0.01,l2=0.0"
     assert header["nonzero"] == len(tensors["weights.keys"])
+
+
+def test_any_array_is_written_as_it_is_and_none_copied(tmp_path: Path) -> None:
+    kinds = (np.bool_, np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64)
+    tensors: dict[str, Any] = {str(k): np.arange(5 + k).astype(kind) for k, kind in enumerate(kinds)}
+    tensors |= {"empty": np.zeros((0, 3)), "two": np.arange(6.0).reshape(2, 3), "turned": np.ones((3, 2)).T}
+    modelfile.write(tmp_path / "file", {}, tensors)
+    found = parse((tmp_path / "file").read_bytes())
+    assert found.keys() == tensors.keys()
+    for name, array in tensors.items():
+        assert found[name].dtype == array.dtype
+        assert np.array_equal(found[name], array)
+    large: dict[str, Any] = {"a": np.ones(1_000_000), "b": np.ones(1_000_000, np.float32)}
+    tracemalloc.start()
+    try:
+        modelfile.write(tmp_path / "file", {}, large)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20  # where copies took 24 MB
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_changed_byte_is_found(path: Path) -> None:

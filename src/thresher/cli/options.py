@@ -175,6 +175,13 @@ class Table(Writing):
             "  [default: those that hold only numbers]",
         ),
     ] = None
+    bins: Annotated[
+        str | None,
+        typer.Option(
+            metavar=_COLUMNS,
+            help="Columns of counts, put in bins that widen with the count: each bin is a feature.",
+        ),
+    ] = None
     categorical: Annotated[
         str | None,
         typer.Option(
@@ -222,7 +229,7 @@ class Table(Writing):
         from thresher.data.layout import COLUMN_OPTIONS, Layout
 
         said: dict[str, Any] = {name: getattr(self, name) or "" for name in COLUMN_OPTIONS}
-        lists = ("numeric", "categorical", "text", "ignore")
+        lists = ("numeric", "bins", "categorical", "text", "ignore")
         said |= {name: _listed(said[name]) for name in lists}
         keys = self.said() | {
             name: value for name in ("bits", "hash", "ngrams") if (value := getattr(self, name)) is not None

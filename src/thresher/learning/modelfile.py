@@ -106,16 +106,33 @@ def weights_of(readout: Readout) -> Tensors:
 
 
 def write(path: str | Path, header: Header, tensors: Tensors) -> None:
-    """Write a whole file or none. Raises OSError."""
-    from safetensors.numpy import save as serialise
-
+    """Write a whole file or none; no tensor is copied. Raises OSError."""
     whole = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     sums = {name: _checksum(array) for name, array in whole.items()}
     sums["header"] = _header_sum({**header, "crc32": sums})
-    # one entry only: safetensors would write several in any order
-    data = serialise(whole, {"thresher": json.dumps({**header, "crc32": sums}, sort_keys=True)})
+    names = sorted(whole, key=lambda name: (-whole[name].itemsize, name))  # so that all are aligned
+    text = json.dumps({**header, "crc32": sums}, sort_keys=True)
     with whole_file(path, "wb") as file:
-        file.write(data)
+        file.write(_safetensors_head(text, {name: whole[name] for name in names}))
+        for name in names:
+            file.write(_bytes_of(whole[name]))
+
+
+def _safetensors_head(text: str, tensors: Tensors) -> bytes:
+    """What a safetensors file begins with: the length of a JSON object, which says what follows."""
+    told: dict[str, Any] = {"__metadata__": {"thresher": text}}
+    end = 0
+    for name, array in tensors.items():
+        begin, end = end, end + array.nbytes
+        kind = "BOOL" if array.dtype.kind == "b" else f"{array.dtype.kind.upper()}{8 * array.itemsize}"
+        told[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
+    raw = json.dumps(told, separators=(",", ":")).encode()
+    raw += b" " * (-len(raw) % 8)
+    return len(raw).to_bytes(8, "little") + raw
+
+
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _header_sum(header: Header) -> int:
@@ -126,7 +143,7 @@ def _header_sum(header: Header) -> int:
 
 def _checksum(array: NDArray[Any]) -> int:
     kind = zlib.crc32(f"{array.dtype.str} {array.shape}".encode())
-    return zlib.crc32(array.reshape(-1).view(np.uint8).data, kind)
+    return zlib.crc32(_bytes_of(array), kind)
 
 
 def read(path: str | Path) -> tuple[Header, Tensors]:

@@ -29,9 +29,9 @@ from thresher.data.sources.lines import bad_table
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
 from thresher.data.sources.table_rows import OUTCOMES, SUM_RANGE, Kinds, expected_of, labels_of
 from thresher.data.sources.where import Filter
-from thresher.data.table import CATEGORICAL, LABEL, LIST, NUMERIC, TEXT, WEIGHT
+from thresher.data.table import BINS, CATEGORICAL, LABEL, LIST, NUMERIC, TEXT, WEIGHT
 
-_NUMBERS = (LABEL, WEIGHT, NUMERIC)
+_NUMBERS = (LABEL, WEIGHT, NUMERIC, BINS)
 _TEXTS = pa.large_string()
 
 
@@ -301,6 +301,9 @@ def offer_columns(naming: Any, batch: Any, kinds: Kinds) -> None:
     for c, kind in enumerate(kinds.what):
         if kind == NUMERIC:
             rows.offer_column(naming, kinds.keys[c], c)
+        elif kind == BINS:
+            numbers = pc.drop_null(_cast(batch.column(kinds.names[c]), pa.float64())).to_numpy()
+            rows.offer_bins(naming, numbers[np.isfinite(numbers)], kinds.seeds[c], c)
         elif kind in (CATEGORICAL, LIST):
             array = batch.column(kinds.names[c])
             texts = _cast(pc.drop_null(pc.unique(pc.list_flatten(array) if kind == LIST else array)), _TEXTS)
