@@ -115,8 +115,9 @@ class Writing:
         typer.Option(
             metavar="FILTER",
             show_default=False,
-            help="Which rows of DATA are read, of Parquet and Arrow: COL = VALUE, and with !=, <, <=, >, >=,"
-            " in (VALUE, ...), is null, is not null; several with and; texts and dates in single quotes.",
+            help="Which rows of DATA are read, of Parquet and Arrow: COL = VALUE or another comparison, COL"
+            " in (VALUE, ...), COL is null, COL is not null; several with and; texts and dates in single"
+            " quotes.",
         ),
     ] = ""
 
