@@ -130,7 +130,7 @@ def lines_of(head: bytes, name: str, spanning: Dialect | None = None) -> list[by
     if b"\0" in head:
         raise DataError(f"{name}: a binary file, not text (compression by gzip, bz2, xz and zstd is known)")
     text = head.removeprefix(_MARK)
-    lines = _rows(text, spanning) if spanning else text.split(b"\n")
+    lines = _rows(text, spanning, len(head) < HEAD) if spanning else text.split(b"\n")
     lines = lines[:-1] if len(head) >= HEAD and len(lines) > 1 else lines
     found = [line.removesuffix(b"\r") for line in lines]
     found = [line for line in found if line]
@@ -139,20 +139,20 @@ def lines_of(head: bytes, name: str, spanning: Dialect | None = None) -> list[by
     return found
 
 
-def _rows(text: bytes, dialect: Dialect) -> list[bytes]:
-    """The rows of a text, without their line ends."""
+def _rows(text: bytes, dialect: Dialect, whole: bool) -> list[bytes]:
+    """The rows of a text, without their line ends; those that surely end, if it is not the `whole` file."""
+    text += b"\n" if whole and not text.endswith(b"\n") else b""
     padded = np.frombuffer(text + bytes(PAD), np.uint8)
-    found, at = list[bytes](), 0
-    while at < len(text):
-        end = _row_end(padded, at, len(text), dialect)
-        found.append(text[at:end].removesuffix(b"\n"))
-        at = end
+    found, at, end = list[bytes](), -1, 0
+    while at < end < len(text):
+        at, end = end, _row_end(padded, end, len(text), dialect, whole or not found)
+        found += [text[at:end].removesuffix(b"\n")] if end > at else []
     return found
 
 
-def _row_end(text: NDArray[np.uint8], at: int, size: int, dialect: Dialect) -> int:
-    """The place behind the row at `at` of a padded text that has `size` bytes."""
-    return int(rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, True, 1))
+def _row_end(text: NDArray[np.uint8], at: int, size: int, dialect: Dialect, final: bool = True) -> int:
+    """The place behind the row at `at` of a padded text of `size` bytes; `at` where, not `final`, more decide."""
+    return int(rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, final, 1))
 
 
 def _text(name: bytes) -> str:
