@@ -151,7 +151,7 @@ def _rows(text: bytes, dialect: Dialect, whole: bool) -> list[bytes]:
 
 
 def _row_end(text: NDArray[np.uint8], at: int, size: int, dialect: Dialect, final: bool = True) -> int:
-    """The place behind the row at `at` of a padded text of `size` bytes; `at` where, not `final`, more decide."""
+    """The place behind the row at `at` of a padded text; `at` itself where bytes behind `size` decide."""
     return int(rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, final, 1))
 
 
