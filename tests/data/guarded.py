@@ -250,6 +250,9 @@ def main() -> None:
         print(form, "with text", flush=True)
         layout = replace(SAMPLES[form].layout, text=("city",), ngrams="words=1-2,chars=2-3")
         print(parse_lines(SAMPLES[form], layout), flush=True)
+    print("csv with line breaks", flush=True)
+    layout = replace(SAMPLES["csv"].layout, quoted_newlines=True, missing=("NA", "0"))
+    print(parse_lines(SAMPLES["csv"], layout), flush=True)
     print("batches", flush=True)
     print(parse_batches(), flush=True)
 

@@ -203,6 +203,21 @@ def test_columns_are_told_without_missing_values_and_across_line_breaks(tmp_path
         list(open_source(tmp_path / "b.csv", layout=Layout(missing=("NA",))).chunks())
 
 
+def test_columns_are_told_by_whole_rows(tmp_path: Path) -> None:
+    layout = Layout(quoted_newlines=True)
+    (tmp_path / "short.csv").write_text('label,note,x\n1,"a\nb","3"')
+    source = open_source(tmp_path / "short.csv", layout=layout)
+    assert source.layout is not None
+    assert source.layout.kinds == ("label", "categorical", "numeric")
+    assert [chunk.nnz for chunk in source.chunks()] == [2]
+    # the head ends inside of a cell, whose lines look like rows
+    (tmp_path / "long.csv").write_text("label,note,x\n" + '1,"{}",3\n'.format("a,b,c\n" * 10_000) * 30)
+    source = open_source(tmp_path / "long.csv", layout=layout)
+    assert source.layout is not None
+    assert source.layout.kinds == ("label", "categorical", "numeric")
+    assert sum(len(chunk) for chunk in source.chunks()) == 30
+
+
 def test_what_is_said_of_cells_and_cannot_be(tmp_path: Path) -> None:
     for wrong in (";;", "é", '"', "\n", "\r", "\0"):
         with pytest.raises(DataError, match="a delimiter is one byte"):

@@ -12,6 +12,7 @@ import thresher
 from tests.commands import own_cache
 from tests.data.tables import WRITERS, Streamed, as_table, write_parquet, write_svmlight
 from tests.data.test_tables import KINDS, LAYOUT, some_rows
+from tests.data.test_tables_labels import as_svmlight, some_lists, some_values
 from thresher import Model
 from thresher.data import DataError, open_source
 from thresher.data.layout import Layout
@@ -77,6 +78,24 @@ def test_a_filter_of_what_has_no_columns_is_refused() -> None:
     model = thresher.train(table, layout=LAYOUT, where="y > 0")
     assert model.examples == thresher.evaluate(model, table, where="y > 0")["examples"] < 50
     assert thresher.evaluate(model, table)["examples"] == 50
+
+
+def test_several_labels_give_the_model_of_lists_in_text(tmp_path: Path) -> None:
+    def weights(data: Any, layout: Layout, outputs: str, loss: str) -> bytes:
+        model = thresher.train(data, rule="ftrl:l1=0.1", outputs=outputs, loss=loss, layout=layout)
+        return b"".join(array.tobytes() for array in model.weights())
+
+    values, lists = some_values(200), some_lists(200)
+    (tmp_path / "a.svm").write_text(as_svmlight(values, "b", "c", "a"))
+    wanted = weights(tmp_path / "a.svm", SVMLIGHT, "values:3", "squared")
+    for name, write in WRITERS.items():
+        write(values, tmp_path / name)
+        found = weights(tmp_path / name, Layout(label="b,c,a"), "values:3", "squared")
+        assert found == wanted, name
+    (tmp_path / "a.svm").write_text(as_svmlight(lists))
+    write_parquet(lists, tmp_path / "a.parquet")
+    wanted = weights(tmp_path / "a.svm", SVMLIGHT, "labels:3-7", "logistic")
+    assert weights(tmp_path / "a.parquet", Layout(), "labels:3-7", "logistic") == wanted
 
 
 def test_every_format_has_the_same_columns_to_scale(tmp_path: Path) -> None:

@@ -115,8 +115,9 @@ class Writing:
         typer.Option(
             metavar="FILTER",
             show_default=False,
-            help="Which rows of DATA are read, of Parquet and Arrow: COL = VALUE, and with !=, <, <=, >, >=,"
-            " in (VALUE, ...), is null, is not null; several with and; texts and dates in single quotes.",
+            help="Which rows of DATA are read, of Parquet and Arrow: COL = VALUE or another comparison, COL"
+            " in (VALUE, ...), COL is null, COL is not null; several with and; texts and dates in single"
+            " quotes.",
         ),
     ] = ""
 
@@ -162,7 +163,8 @@ class Table(Writing):
         str | None,
         typer.Option(
             metavar="COL",
-            help="Column of the label, of a table: its name, or its number from 1 on.  [default: label]",
+            help="Column of the label, of a table: its name, or its number from 1 on; K of them, with commas,"
+            " for --outputs values:K.  [default: label]",
         ),
     ] = None
     weight: Annotated[str | None, typer.Option(metavar="COL", help="Column of the importance weight.")] = None
@@ -263,9 +265,10 @@ def _check_same(said: Layout, trained: Layout) -> None:
     if not options:
         return
     kinds = dict(zip(trained.columns, trained.kinds, strict=True))
-    label = said.label or next((name for name, kind in kinds.items() if kind == "label"), "")
+    found = ",".join(trained.labels) or next((name for name, kind in kinds.items() if kind == "label"), "")
+    label = said.label or found
     again = settle(replace(said, label=label), trained.columns, trained.kinds, "the checkpoint")
-    if again.kinds != trained.kinds:
+    if (again.kinds, again.labels) != (trained.kinds, trained.labels):
         raise UsageError(f"the checkpoint was made with other columns; leave --{' --'.join(options)} out")
 
 

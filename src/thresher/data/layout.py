@@ -33,7 +33,7 @@ class Layout:
     bits: int = 0
     """of a key, the lowest ones; 0 for all 64"""
     label: str = ""
-    """of a table: which column is the label; ``label`` if none is said"""
+    """of a table: which column is the label, or which columns, with commas; ``label`` if none is said"""
     weight: str = ""
     """which column is the importance weight"""
     numeric: tuple[str, ...] = ()
@@ -62,6 +62,8 @@ class Layout:
     """all columns, once they are settled"""
     kinds: tuple[str, ...] = ()
     """what each of `columns` is"""
+    labels: tuple[str, ...] = ()
+    """those that are the label, if several are, in the order of the outputs"""
 
     def __post_init__(self) -> None:
         """Raises `DataError` for what no data can be read by."""

@@ -32,7 +32,7 @@ def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: s
     if not layout.label and "label" not in kinds:
         raise DataError(f"{file}: say which column is the label (--label COL); there are: {_listed(names)}")
     for kind, wanted in (
-        (LABEL, [layout.label or "label"]),
+        (LABEL, _labels_said(layout, names)),
         (WEIGHT, [layout.weight] if layout.weight else []),
         (NUMERIC, layout.numeric),
         (BINS, layout.bins),
@@ -48,9 +48,10 @@ def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: s
     kinds |= said
     if TEXT not in kinds.values() and layout.ngrams != Layout.ngrams:
         raise DataError(f"{file}: n-grams are of columns of text: say which (--text COL)")
-    for kind in (LABEL, WEIGHT):
-        if sum(given == kind for given in kinds.values()) > 1:
-            raise DataError(f"{file}: one column is the {kind}, not several")
+    if sum(kind == WEIGHT for kind in kinds.values()) > 1:
+        raise DataError(f"{file}: one column is the weight, not several")
+    labels = [name for pattern in _labels_said(layout, names) for name in matching(pattern, names)]
+    _check_once(labels, f"{file}: --label")
     return replace(
         layout,
         label="",
@@ -61,7 +62,14 @@ def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: s
         text=(),
         columns=tuple(names),
         kinds=tuple(kinds[name] for name in names),
+        labels=tuple(labels) if len(labels) > 1 else (),
     )
+
+
+def _labels_said(layout: Layout, names: Sequence[str]) -> list[str]:
+    """The names, positions and patterns of the columns that are the label."""
+    said = layout.label or "label"
+    return [said] if said in names else [part for part in said.split(",") if part]
 
 
 def _check_once(names: Sequence[str], file: str) -> None:

@@ -20,6 +20,7 @@ from thresher.data.sources.table_rows import (
     EXAMPLE,
     LABEL,
     LABEL_NUMBER,
+    LABEL_REPEATED,
     LIST,
     NO_LABEL,
     NO_WEIGHT,
@@ -32,6 +33,8 @@ from thresher.data.sources.table_rows import (
     bin_of,
     check_label,
     complete,
+    keep_label,
+    target_of,
 )
 from thresher.data.sources.table_rows import TEXT as GRAMS
 from thresher.data.sources.words import (
@@ -46,9 +49,9 @@ from thresher.data.sources.words import (
 )
 from thresher.engine.jit import kernel
 
-NUMBERS, SHORT, TEXT, KEYS, INDEXED = 0, 1, 2, 3, 4
+NUMBERS, SHORT, TEXT, KEYS, INDEXED, NUMBER_LISTS = 0, 1, 2, 3, 4, 5
 """What the buffers of a column hold: float64s; 32-bit offsets and bytes; 64-bit offsets and bytes; keys that
-indices point to; texts with 64-bit offsets that indices point to."""
+indices point to; texts with 64-bit offsets that indices point to; lists of float64s."""
 
 FORM, DATA, OFFSETS, INDICES, VALID, FIRST = 0, 1, 2, 3, 4, 5
 LISTS, LISTS_VALID, LISTS_FIRST, COLUMN, FIELDS = 6, 7, 8, 9, 10
@@ -114,7 +117,35 @@ def _target(kind, data, valid, at, domain):
 
 
 @register_jitable
-def _stage(c, lo, hi, table, kinds, stage, domain, crosses):
+def _classes(c, i, table, domain, target):
+    """Enter the list of classes in row `i` of column `c` in `target`: its outcome."""
+    at, lists, first = i + table[c, LISTS_FIRST], table[c, LISTS], table[c, FIRST]
+    if not _is_valid(table[c, LISTS_VALID], at):
+        return NO_LABEL
+    target[:] = np.float32(-1)
+    for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
+        value, outcome = _target(LABEL, table[c, DATA], table[c, VALID], entry, domain)
+        if outcome != EXAMPLE:
+            return outcome
+        place = np.int64(value - np.float32(domain[0]))
+        if target[place] > np.float32(0):
+            return LABEL_REPEATED
+        target[place] = np.float32(1)
+    return EXAMPLE
+
+
+@register_jitable
+def _label(c, i, table, which, domain, target):
+    """The label in row `i` of column `c`, or the first of those for `target`: ``(float32, outcome)``."""
+    if target is not None and table[c, FORM] == NUMBER_LISTS:
+        outcome = _classes(c, i, table, domain, target)
+        return target[0], outcome
+    label, outcome = _target(LABEL, table[c, DATA], table[c, VALID], table[c, FIRST] + i, domain)
+    return keep_label(target, which, label), outcome
+
+
+@register_jitable
+def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
     """Column `c` of rows [lo, hi): what of it is no list is staged, each row behind what it has."""
     codes, names, seeds = kinds
     keys, values, counts, wrong, labels, weights, origins = stage
@@ -142,7 +173,7 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses):
             store_float(floats, slot, np.float32(1))
             counts[r] += there and outcome == EXAMPLE
         elif kind == LABEL:
-            labels[r], outcome = _target(kind, data, valid, at, domain)
+            labels[r], outcome = _label(c, i, table, names[c], domain, target_of(targets, r))
         elif kind == WEIGHT:
             weights[r], outcome = _target(kind, data, valid, at, domain)
         if crosses is not None and kind in (CATEGORICAL, NUMERIC, BINS):
@@ -200,6 +231,21 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
     return nnz
 
 
+@register_jitable
+def _tile(targets):
+    """Room for the labels of a tile of rows, or None where there is one a row."""
+    if targets is not None:
+        return np.empty((TILE, targets.shape[1]), np.float32)
+    return None
+
+
+@register_jitable
+def _settle(targets, row, tile, r):
+    """The labels of a row of a tile go where they stay."""
+    if targets is not None:
+        targets[row] = tile[r]
+
+
 @kernel
 def encode(count, columns, table, kinds, mask, domain, state, bad, aside):
     """Rows ``state[AT] <= i < count`` of a batch whose columns are described by `table` (columns, FIELDS).
@@ -210,20 +256,21 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, aside):
     true) the products of a row do not fit; `state` carries on. Columns are read one after the other for
     `TILE` rows at a time. ``aside = (crosses, naming)``, each perhaps None.
     """
-    indptr, keys, values, labels, weights, _ = columns
+    indptr, keys, values, labels, weights, targets = columns
     room_keys, room_values = np.empty(BUCKETS, np.uint64), np.empty(FEW + 8, np.float32)
     cells, floats = TILE * kinds[0].size, np.ones((2, TILE), np.float32)
     counts, wrong = np.zeros(TILE, np.int64), np.zeros(TILE, np.int64)
     origins = np.empty(cells if aside[0] is not None else 0, np.int64)
     staged = np.empty(cells, np.uint64), np.empty(cells, np.float32)
     stage = (*staged, counts, wrong, floats[0], floats[1], origins)
+    tile = _tile(targets)
     row, nnz, i, cramped = state[ROWS], state[NNZ], state[AT], False
     indptr[row] = nnz
     while i < count and state[BAD] < len(bad) and not cramped:
         lo, hi = i, min(i + TILE, count)
         counts[:], wrong[:], floats[0] = 0, EXAMPLE, 0
         for c in range(kinds[0].size):
-            _stage(c, lo, hi, table, kinds, stage, domain, aside[0])
+            _stage(c, lo, hi, table, kinds, stage, domain, aside[0], tile)
         while i < hi and state[BAD] < len(bad) and not cramped:
             code, last, merged = wrong[i - lo], nnz, False
             if code == EXAMPLE:
@@ -234,6 +281,7 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, aside):
             if code == EXAMPLE:
                 state[MERGED] += merged
                 labels[row], weights[row] = floats[0, i - lo], floats[1, i - lo]
+                _settle(targets, row, tile, i - lo)
                 row, nnz = row + 1, last
                 indptr[row] = nnz
             elif not cramped:

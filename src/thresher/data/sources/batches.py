@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.errors import BadLine, DataError, shown
+from thresher.data.labels import LISTED
 from thresher.data.layout import Layout
 from thresher.data.ngrams import rows_of_bytes
 from thresher.data.report import FIRST_BAD
@@ -26,7 +27,7 @@ from thresher.data.sources import arrow_rows as rows
 from thresher.data.sources.factors import room_for_spans
 from thresher.data.sources.lines import bad_table
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
-from thresher.data.sources.table_rows import OUTCOMES, SUM_RANGE, Kinds, expected_of, one_label
+from thresher.data.sources.table_rows import OUTCOMES, SUM_RANGE, Kinds, expected_of, labels_of
 from thresher.data.sources.where import Filter
 from thresher.data.table import BINS, CATEGORICAL, LABEL, LIST, NUMERIC, TEXT, WEIGHT
 
@@ -71,10 +72,16 @@ def check_types(layout: Layout, schema: Any, file: str) -> None:
             continue
         found = schema.field(name)
         like = guess(found)
-        is_number = like == NUMERIC or pa.types.is_boolean(found.type) or pa.types.is_null(found.type)
+        lists = kind == LABEL and _is_list(found.type)
+        is_number = _are_numbers(found.type.value_type if lists else found.type)
         fits = is_number if kind in _NUMBERS else like == LIST if kind == LIST else _is_written(found.type)
         if not fits:
             raise DataError(f"{file}: column '{name}' is {kind}, but its type here is {found.type}")
+
+
+def _are_numbers(kind: Any) -> bool:
+    types = pa.types
+    return guess(pa.field("", kind)) == NUMERIC or bool(types.is_boolean(kind) or types.is_null(kind))
 
 
 def _is_written(kind: Any) -> bool:
@@ -134,7 +141,7 @@ class BatchParser:
     ) -> None:
         """`filters` say of each file which rows are read; none: all."""
         self._files, self._filters = files, filters
-        self._domain = one_label(reading.domain)
+        self._domain = labels_of(reading.domain, layout)
         self._on_error, self._arenas = reading.on_error, reading.arenas
         self._reading, self._spans = reading, room_for_spans()
         self._bad = bad_table(reading.on_error)
@@ -170,7 +177,7 @@ class BatchParser:
         Under `FAIL` it ends with the first that is.
         """
         held, table, most = self._described(batch, kinds)
-        columns = self._arenas.columns(batch.num_rows, 2 * most + 16)
+        columns = self._arenas.columns(batch.num_rows, 2 * most + 16, self._domain.width)
         state, wrong = np.zeros(rows.COUNTERS, np.int64), list[tuple[int, int]]()
         domain = self._domain.code()
         used = tuple(array[table[:, rows.COLUMN]] for array in kinds.compiled)
@@ -199,7 +206,12 @@ class BatchParser:
         for row, c in zip(table, read, strict=True):
             kind, array = kinds.what[c], batch.column(kinds.names[c])
             most += batch.num_rows
-            if kind in _NUMBERS:
+            if kind == LABEL and self._holds_lists(kinds.names[c], array.type):
+                array = _cast(array, pa.large_list(pa.float64()))
+                held.append(_point_lists(row, array))
+                array = array.values
+                _point(row, rows.NUMBER_LISTS, array, array.buffers()[1])
+            elif kind in _NUMBERS:
                 array = _cast(array, pa.float64())
                 _point(row, rows.NUMBERS, array, array.buffers()[1])
             elif kind == TEXT:
@@ -207,10 +219,7 @@ class BatchParser:
                 most += len(array[1])
             elif kind == LIST:
                 array = _cast(array, pa.large_list(pa.large_string()))
-                lists = array.buffers()
-                row[rows.LISTS], row[rows.LISTS_VALID] = _address(lists[1]), _address(lists[0])
-                row[rows.LISTS_FIRST] = array.offset
-                held.append(array)
+                held.append(_point_lists(row, array))
                 array = array.values
                 most += len(array)
                 _point_text(row, array)
@@ -224,6 +233,13 @@ class BatchParser:
             held.append(array)
         return held, table, most
 
+    def _holds_lists(self, name: str, kind: Any) -> bool:
+        """Whether the column of the label has lists, as the domain must have it; else `DataError`."""
+        if (self._domain.kind == LISTED) != _is_list(kind):
+            wanted = "lists" if self._domain.kind == LISTED else "single numbers (lists are for labels:LO-HI)"
+            raise DataError(f"column '{name}' is of {kind}, but these outputs want {wanted} as label")
+        return _is_list(kind)
+
     def bad_row(self, batch: Any, kinds: Kinds, row: int, code: int, line: int, raw: bytes) -> BadLine:
         """A row of a batch, told as a line, which it is written as."""
         column, outcome = divmod(code, OUTCOMES)
@@ -231,6 +247,14 @@ class BatchParser:
         found = "no such sum" if outcome == SUM_RANGE else _shown(batch.column(name), row)
         expected = expected_of(outcome, name, self._domain, len(kinds.names))
         return BadLine("", line, column + 1, expected, found, raw)
+
+
+def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
+    """Describe where lists begin and end; the array, to be kept."""
+    valid, offsets, *_ = array.buffers()
+    column[rows.LISTS], column[rows.LISTS_VALID] = _address(offsets), _address(valid)
+    column[rows.LISTS_FIRST] = array.offset
+    return array
 
 
 def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> list[Any]:

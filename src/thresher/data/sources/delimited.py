@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Place
 from thresher.data.errors import BadLine, DataError, shown
+from thresher.data.labels import LISTED
 from thresher.data.layout import Layout
 from thresher.data.ngrams import letters, room_for, rooms_for
 from thresher.data.sources import delimited_rows as rows
@@ -27,7 +28,7 @@ from thresher.data.sources.line_rows import AT, BLANKS
 from thresher.data.sources.line_rows import LINES as LINES_READ
 from thresher.data.sources.lines import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
 from thresher.data.sources.numbers import NUMBER, exact_number
-from thresher.data.sources.parsed import Parsed, Reading
+from thresher.data.sources.parsed import Columns, Parsed, Reading
 from thresher.data.sources.streams import Passing, head_of
 from thresher.data.sources.table_rows import (
     OUTCOMES,
@@ -37,7 +38,7 @@ from thresher.data.sources.table_rows import (
     Kinds,
     expected_of,
     kinds_of,
-    one_label,
+    labels_of,
 )
 from thresher.data.sources.text import TextSource, Watch
 from thresher.data.table import CATEGORICAL, NUMERIC, TEXT, settle
@@ -129,7 +130,7 @@ def lines_of(head: bytes, name: str, spanning: Dialect | None = None) -> list[by
     if b"\0" in head:
         raise DataError(f"{name}: a binary file, not text (compression by gzip, bz2, xz and zstd is known)")
     text = head.removeprefix(_MARK)
-    lines = _rows(text, spanning) if spanning else text.split(b"\n")
+    lines = _rows(text, spanning, len(head) < HEAD) if spanning else text.split(b"\n")
     lines = lines[:-1] if len(head) >= HEAD and len(lines) > 1 else lines
     found = [line.removesuffix(b"\r") for line in lines]
     found = [line for line in found if line]
@@ -138,20 +139,20 @@ def lines_of(head: bytes, name: str, spanning: Dialect | None = None) -> list[by
     return found
 
 
-def _rows(text: bytes, dialect: Dialect) -> list[bytes]:
-    """The rows of a text, without their line ends."""
+def _rows(text: bytes, dialect: Dialect, whole: bool) -> list[bytes]:
+    """The rows of a text, without their line ends; those that surely end, if it is not the `whole` file."""
+    text += b"\n" if whole and not text.endswith(b"\n") else b""
     padded = np.frombuffer(text + bytes(PAD), np.uint8)
-    found, at = list[bytes](), 0
-    while at < len(text):
-        end = _row_end(padded, at, len(text), dialect)
-        found.append(text[at:end].removesuffix(b"\n"))
-        at = end
+    found, at, end = list[bytes](), -1, 0
+    while at < end < len(text):
+        at, end = end, _row_end(padded, end, len(text), dialect, whole or not found)
+        found += [text[at:end].removesuffix(b"\n")] if end > at else []
     return found
 
 
-def _row_end(text: NDArray[np.uint8], at: int, size: int, dialect: Dialect) -> int:
-    """The place behind the row at `at` of a padded text that has `size` bytes."""
-    return int(rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, True, 1))
+def _row_end(text: NDArray[np.uint8], at: int, size: int, dialect: Dialect, final: bool = True) -> int:
+    """The place behind the row at `at` of a padded text; `at` itself where bytes behind `size` decide."""
+    return int(rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, final, 1))
 
 
 def _text(name: bytes) -> str:
@@ -205,7 +206,11 @@ class DelimitedParser:
     def __init__(self, files: list[Kinds], layout: Layout, reading: Reading) -> None:
         self._files = files
         self._layout = layout
-        self._domain = one_label(reading.domain)
+        self._domain = labels_of(reading.domain, layout)
+        if self._domain.kind == LISTED and not self._domain.open:
+            raise DataError(
+                f"{layout.format}: a list of labels wants a column of lists: jsonl, parquet or arrow"
+            )
         self._dialect = dialect_of(layout)
         self._on_error, self._arenas = reading.on_error, reading.arenas
         self._reading, self._spans = reading, room_for_spans()
@@ -219,7 +224,7 @@ class DelimitedParser:
         kinds, text = self._files[block.file], block.text
         described = kinds.compiled
         grams, more = self._grams_for(block, kinds)
-        columns = self._arenas.columns(block.size // 2 + 1, block.size + 2 * len(kinds.codes) + 16 + more)
+        columns = self._columns_for(block, block.size + 2 * len(kinds.codes) + 16 + more)
         state = np.zeros(rows.COUNTERS, np.int64)
         if block.offset == 0:
             self._skip_head(block, state)
@@ -280,6 +285,13 @@ class DelimitedParser:
         if len(self._room) < block.size + PAD:
             self._room = np.empty(block.size + PAD, np.uint8)
         return self._room
+
+    def _columns_for(self, block: Block, numbers: int) -> Columns:
+        """Room for the rows of a block: as many as it has lines, where each takes much."""
+        most, width = block.size // 2 + 1, self._domain.width
+        if width:
+            most = int(np.count_nonzero(block.text[: block.size] == ord("\n"))) + 1
+        return self._arenas.columns(most, numbers, width)
 
     def _grams_for(self, block: Block, kinds: Kinds) -> tuple[tuple[Any, ...], int]:
         """What texts are read with, and how many more features they may be."""

@@ -61,6 +61,8 @@ from thresher.data.sources.table_rows import (
     bin_of,
     check_label,
     complete,
+    keep_label,
+    target_of,
 )
 from thresher.data.sources.words import (
     address,
@@ -278,8 +280,8 @@ def _offer(naming, kind, key, cell, at, end, place, column, exact):
 
 
 @register_jitable
-def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, aside, delimiter, tokens, span):
-    """One line, its features stored from `nnz` on.
+def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, aside, into, delimiter, tokens, span):
+    """One line, its features stored from `nnz` on, several labels in `into`.
 
     Returns ``(place of the line end or of the error, nnz, label, weight, outcome, column)``.
     """
@@ -310,6 +312,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, aside, d
             )
         elif kind == LABEL:
             label, outcome = _target(kind, cell, first, last, at, domain, exact)
+            label = keep_label(into, names[c], label)
         elif kind == WEIGHT:
             weight, outcome = _target(kind, cell, first, last, at, domain, exact)
         if outcome != EXAMPLE:
@@ -336,7 +339,7 @@ def parse_delimited(
     ``aside = (crosses, naming)``, each perhaps None.
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
-    indptr, keys, values, labels, weights, _ = columns
+    indptr, keys, values, labels, weights, targets = columns
     room_keys, room_values = np.empty(BUCKETS, np.uint64), np.empty(FEW + 8, np.float32)
     text, features = address(text_bytes), (keys, values)
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
@@ -344,12 +347,12 @@ def parse_delimited(
     indptr[row] = nnz
     while at < size and result == DONE:
         start = at
-        outcome, column, stop, label, weight = BLANK, 0, nnz, np.float32(0), np.float32(1)
-        merged = False
+        outcome, column, stop, label, weight, merged = BLANK, 0, nnz, np.float32(0), np.float32(1), False
         clear_spans(aside[0])
         if not ends_line(text, at):
             at, stop, label, weight, outcome, column = _row(
-                text, start, size, described, room, grams, features, nnz, domain, known, aside, *dialect
+                *(text, start, size, described, room, grams, features, nnz, domain, known, aside),
+                *(target_of(targets, row), *dialect),
             )
         if outcome == EXAMPLE:
             stop, merged, outcome = complete(keys, values, nnz, stop, mask, aside, room_keys, room_values)

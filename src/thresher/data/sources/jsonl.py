@@ -72,7 +72,8 @@ def _field(kinds: Kinds, field: Any) -> Any:
     """A field with the type that its values are read as."""
     what, kind = kinds.what[kinds.names.index(field.name)], field.type
     if what in (NUMERIC, BINS, LABEL, WEIGHT):
-        kind = kind if pa.types.is_boolean(kind) else pa.float64()
+        number = kind if pa.types.is_boolean(kind) else pa.float64()
+        kind = pa.list_(pa.float64()) if what == LABEL and pa.types.is_list(kind) else number
     elif pa.types.is_null(kind) or kind == pa.list_(pa.null()):
         kind = pa.list_(pa.string()) if what == LIST else pa.string()
     return pa.field(field.name, kind)

@@ -16,7 +16,7 @@ from thresher.data import table
 from thresher.data.errors import DataError
 from thresher.data.grams import Grams, grams_of
 from thresher.data.hashing import hash_bytes, seed_of
-from thresher.data.labels import ONE, Domain, domain_of
+from thresher.data.labels import VALUES, Domain, domain_of
 from thresher.data.layout import Layout
 from thresher.data.sources import crossing
 from thresher.data.sources.crossing import Crosses
@@ -41,7 +41,7 @@ _CODES = {
 EXAMPLE, BLANK, UNDECIDED = 0, 1, 2
 NUMBER, NUMBER_RANGE, NO_LABEL, LABEL_NUMBER, LABEL_DOMAIN = 3, 4, 5, 6, 7
 NO_WEIGHT, WEIGHT_NUMBER, TOO_FEW, TOO_MANY, UNCLOSED, AFTER_QUOTE, SUM_RANGE = 8, 9, 10, 11, 12, 13, 14
-MANY_PRODUCTS, CRAMPED = 15, 16
+MANY_PRODUCTS, CRAMPED, LABEL_REPEATED = 15, 16, 17
 _ALL = np.uint64(2**64 - 1)
 OUTCOMES = 32
 """A bad row is noted as ``outcome + OUTCOMES * column``."""
@@ -56,7 +56,7 @@ class Kinds(NamedTuple):
 
     codes: NDArray[np.int64]
     keys: NDArray[np.uint64]
-    """of a numeric column: the hash of its name"""
+    """of a numeric column: the hash of its name; of one of several labels: which it is"""
     seeds: NDArray[np.uint64]
     """of the values of the others"""
     grams: Grams
@@ -85,7 +85,7 @@ def kinds_of(layout: Layout, names: list[str], file: str) -> Kinds:
         names,
         kinds,
         np.array([_CODES[kind] for kind in kinds], np.int64),
-        np.array([hash_bytes(name.encode(), layout.seed) for name in names], np.uint64),
+        np.array([_key_of(name, layout) for name in names], np.uint64),
         np.array([seed_of(name, layout.seed) for name in names], np.uint64),
         grams_of(layout.ngrams),
         np.uint64(layout.mask),
@@ -93,11 +93,19 @@ def kinds_of(layout: Layout, names: list[str], file: str) -> Kinds:
     )
 
 
-def one_label(name: str) -> Domain:
-    """The domain of a name; `DataError` where it wants several labels a row."""
-    domain = domain_of(name)
-    if domain.kind != ONE:
-        raise DataError("a table has one label a row: use classes, or svmlight text for several outputs")
+def _key_of(name: str, layout: Layout) -> int:
+    """The key of a numeric column; of one of several labels, which it is."""
+    return layout.labels.index(name) if name in layout.labels else hash_bytes(name.encode(), layout.seed)
+
+
+def labels_of(name: str, layout: Layout) -> Domain:
+    """The domain of a name; `DataError` where it wants more or fewer columns than are the label."""
+    domain, count = domain_of(name), len(layout.labels) or 1
+    if domain.kind == VALUES and domain.outputs != count and not domain.open:
+        wanted = f"{domain.outputs} columns as label (--label a,b,...)"
+        raise DataError(f"outputs values:{domain.outputs} needs {wanted}, not {count}")
+    if domain.kind != VALUES and count > 1:
+        raise DataError(f"one column is the label, not {count}; several are for outputs values:{count}")
     return domain
 
 
@@ -109,6 +117,7 @@ def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
         NO_LABEL: f"a label in column '{name}'",
         LABEL_NUMBER: f"a number as label in column '{name}'",
         LABEL_DOMAIN: f"{domain.meaning} in column '{name}'",
+        LABEL_REPEATED: f"each class once in column '{name}'",
         NO_WEIGHT: f"an importance weight in column '{name}'",
         WEIGHT_NUMBER: f"an importance weight that is finite and not negative in column '{name}'",
         TOO_FEW: f"{columns} columns",
@@ -156,3 +165,20 @@ def check_label(label, domain):
     low, high, whole, _, _ = domain
     fits = low <= label <= high and (not whole or label == np.floor(label))
     return EXAMPLE if fits else LABEL_DOMAIN
+
+
+@register_jitable
+def target_of(targets, row):
+    """Where the labels of a row go (outputs,), or None where there is one a row."""
+    if targets is not None:
+        return targets[row]
+    return None
+
+
+@register_jitable
+def keep_label(target, which, label):
+    """Enter label number `which` in `target`, if that is not None: the first of them."""
+    if target is not None:
+        target[np.int64(which)] = label
+        return target[0]
+    return label
