@@ -139,7 +139,8 @@ def _zipf(uniform: F64, count: int, exponent: float) -> I64:
     else:
         power = 1 - exponent
         rank = (uniform * ((count + 1.0) ** power - 1) + 1) ** (1 / power) - 1
-    return np.asarray(np.minimum(rank.astype(np.int64), count - 1), np.int64)
+    ranks: I64 = np.minimum(rank.astype(np.int64), count - 1)
+    return ranks
 
 
 def _text(rng: np.random.Generator, rows: int, truth: _Truth, cut: float) -> Iterator[bytes]:

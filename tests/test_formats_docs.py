@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("formats/svmlight", "formats/vw", "formats/csv", "features", "interactions")
+PAGES = ("formats/svmlight", "formats/vw", "formats/csv", "formats/remote", "features", "interactions")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import Thresher
-from tests.data.tables import write_jsonl
+from tests.data.tables import write_jsonl, write_parquet
 from thresher.cli.errors import UsageError
 from thresher.cli.options import Table
 from thresher.data import DataError, open_source
@@ -62,6 +62,29 @@ def test_data_written_in_another_way(thresher: Thresher, folder: Path) -> None:
     assert "one byte" in thresher("evaluate m c.csv --delimiter ,,").err
     with pytest.raises(UsageError, match="trained with --delimiter ;; leave --delimiter out"):
         Table(delimiter=",").layout(Layout("csv", delimiter=";"))
+
+
+def test_some_of_the_rows(thresher: Thresher, folder: Path) -> None:
+    rows = [{"label": k % 2, "n": k, "city": ["Ulm", "Kiel"][k % 2]} for k in range(100)]
+    write_parquet(rows, folder / "all.parquet")
+    write_parquet(rows[:60], folder / "early.parquet")
+    where = ["--where", "n < 60"]
+    ran = thresher("train", "all.parquet", "-m", "m", "-q", "--json", "--passes", "2", *where)
+    assert (ran.status, ran.json["examples"]) == (0, 120), ran.err
+    assert thresher("train early.parquet -m n -q --passes 2").status == 0
+    weights = thresher("weights m").out
+    assert weights == thresher("weights n").out
+    assert thresher("train all.parquet -m whole -q --passes 2 --json").json["examples"] == 200
+    assert thresher("weights whole").out != weights
+    assert len(thresher("predict m all.parquet").out.splitlines()) == 100
+    assert len(thresher("predict", "m", "all.parquet", *where).out.splitlines()) == 60
+    assert thresher("evaluate", "m", "all.parquet", "--json", *where).json["examples"] == 60
+    ran = thresher("train", "all.parquet", "-m", "h", "-q", "--json", "--holdout", "all.parquet", *where)
+    assert (ran.json["examples"], ran.json["holdout_examples"]) == (60, 100)
+    ran = thresher("train", "all.parquet", "-m", "m", "-q", "--where", "n < Ulm")
+    assert ran.err == (
+        "thresher: --where n < Ulm: expected a number, true, false, or a text in single quotes, found Ulm\n"
+    )
 
 
 def test_what_is_wrong_is_said_in_a_line(thresher: Thresher, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -120,7 +121,10 @@ def test_by_the_hash_vw_products_have_the_indices_of_vowpal_wabbit(tmp_path: Pat
     assert chunk.keys.tolist() == said["indices"]
 
 
-COLUMNS = ("n1", "n2", "c1", "c2", "tags", "t")
+def bin_of(value: float) -> int:
+    """Bins of width one up to 2, behind that by the squared logarithm; mirrored for negative numbers."""
+    place = int(math.log(abs(value)) ** 2) + 2 if abs(value) > 2 else int(abs(value))
+    return -place if value < 0 else place
 
 
 def table_rows() -> list[dict[str, Any]]:
@@ -130,6 +134,7 @@ def table_rows() -> list[dict[str, Any]]:
             "label": 1.0,
             "n1": int(rng.integers(0, 4)) / 2,
             "n2": int(rng.integers(0, 4)) / 4,
+            "b": [0.0, -1.5, 2.0, 3.0, 40.0, -5e6, None][int(rng.integers(0, 7))],
             "c1": str(rng.choice(["x", "y", ""])),
             "c2": str(rng.choice(["x", "z"])),
             "tags": rng.choice(["p", "q", "r"], int(rng.integers(0, 4))).tolist(),
@@ -142,7 +147,8 @@ def table_rows() -> list[dict[str, Any]]:
 def features(row: dict[str, Any]) -> list[Feature]:
     """What a row of the table is, column by column."""
     found = [Feature(name, hash_bytes(name.encode()), row[name], False) for name in ("n1", "n2") if row[name]]
-    listed = [("c1", row["c1"]), ("c2", row["c2"]), *(("tags", tag) for tag in row.get("tags", ()))]
+    bins = [] if row["b"] is None else [("b", str(bin_of(row["b"])))]
+    listed = [*bins, ("c1", row["c1"]), ("c2", row["c2"]), *(("tags", tag) for tag in row.get("tags", ()))]
     found += [
         Feature(name, hash_bytes(text.encode(), seed_of(name)), 1.0, True) for name, text in listed if text
     ]
@@ -155,7 +161,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
     if path.suffix == ".jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     elif path.suffix == ".csv":
-        lines = [",".join(str(row[name]) for name in rows[0]) for row in rows]
+        lines = [",".join("" if row[name] is None else str(row[name]) for name in rows[0]) for row in rows]
         path.write_text("\n".join([",".join(rows[0]), *lines]) + "\n")
     else:
         pq.write_table(pa.Table.from_pylist(rows), path)
@@ -180,14 +186,14 @@ def test_tables(tmp_path: Path, name: str) -> None:
     rows = table_rows()
     write(tmp_path / name, rows)
     for term in TABLE_TERMS:
-        layout = Layout(text=("t",), interact=(term,))
+        layout = Layout(text=("t",), bins=("b",), interact=(term,))
         same(read(tmp_path / name, layout), [crossed(features(row), [term]) for row in rows])
 
 
 def test_delimited_tables_are_the_same_as_others(tmp_path: Path) -> None:
     rows = [{name: value for name, value in row.items() if name != "tags"} for row in table_rows()]
-    interact = ("c1,c2", "n*,c*", "t,t,c1", "n1,n2,n1")
-    layout = Layout(text=("t",), interact=interact, bits=40)
+    interact = ("c1,c2", "n*,c*", "t,t,c1", "n1,n2,n1", "b,b", "b,n1")
+    layout = Layout(text=("t",), bins=("b",), interact=interact, bits=40)
     for name in ("a.csv", "a.jsonl"):
         write(tmp_path / name, rows)
     first, second = (read(tmp_path / name, layout) for name in ("a.csv", "a.jsonl"))
@@ -211,7 +217,7 @@ def test_svmlight_is_one_namespace_and_rows_may_outgrow_their_room(tmp_path: Pat
 
 def test_cutting_and_threads_change_nothing(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", table_rows() * 20)
-    layout = Layout(text=("t",), interact=("*,*",))
+    layout = Layout(text=("t",), bins=("b",), interact=("*,*",))
     whole = read(tmp_path / "a.jsonl", layout, threads=1, block_bytes=1 << 20)
     cut = read(tmp_path / "a.jsonl", layout, threads=3, block_bytes=500)
     assert whole.keys.tobytes() == cut.keys.tobytes()

@@ -70,9 +70,9 @@ def test_tables(tmp_path: Path, name: str) -> None:
     if name == "a.csv":
         rows = [{key: value for key, value in row.items() if key != "tags"} for row in rows]
     write(tmp_path / name, rows)
-    layout = Layout(text=("t",), ngrams="words=1-2", interact=("c1,c2", "n1,t"))
+    layout = Layout(text=("t",), bins=("b",), ngrams="words=1-2", interact=("c1,c2", "n1,t"))
     found = set(all_named(tmp_path / name, layout))
-    assert {"n1", "n2", "c1=x", "t=good", "n1 × t=film"} <= found
+    assert {"n1", "n2", "b=0", "b=15", "b=-239", "c1=x", "t=good", "n1 × t=film"} <= found
     assert any(one.startswith("c1=") and " × c2=" in one for one in found)
     assert any(" " in one and one.startswith("t=") and BETWEEN not in one for one in found)
     assert ("tags=p" in found) == (name != "a.csv")

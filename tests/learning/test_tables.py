@@ -6,11 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import thresher
-from tests.data.tables import WRITERS, Streamed, as_table, write_svmlight
+from tests.commands import own_cache
+from tests.data.tables import WRITERS, Streamed, as_table, write_parquet, write_svmlight
 from tests.data.test_tables import KINDS, LAYOUT, some_rows
+from thresher import Model
+from thresher.data import DataError, open_source
 from thresher.data.layout import Layout
+from thresher.data.sources import tables as tables_module
+from thresher.learning import checkpoint
+from thresher.learning.modelfile import ModelFileError
+from thresher.learning.passes import Passes
+from thresher.learning.training import Plan, Trainer
 
 SVMLIGHT = Layout("svmlight")
 
@@ -30,6 +39,44 @@ def test_every_format_gives_one_model(tmp_path: Path) -> None:
         write(rows, tmp_path / name)
         assert weights_of(tmp_path / name, LAYOUT) == expected, name
     assert weights_of(Streamed(as_table(rows)), LAYOUT) == expected
+
+
+def test_a_filter_stays_what_it_was_when_training_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables_module, "BATCH", 30)
+    monkeypatch.setenv("THRESHER_CACHE_DIR", str(own_cache(tmp_path)))
+    data, kept = tmp_path / "data.parquet", tmp_path / "checkpoint"
+    write_parquet(some_rows(400), data)
+
+    def trainer(where: str, first: int | None = None) -> Trainer:
+        loaded = checkpoint.load(kept) if first is None else None
+        plan = Plan(2, 0, checkpoint=kept, checkpoint_every=first or 0)
+        passes = Passes(open_source(data, layout=LAYOUT, where=where), 2, cached=False)
+        model = loaded[0] if loaded else Model("ftrl:l1=0.1")
+        made = Trainer(model, passes.first, plan, reread=passes.later)
+        if loaded:
+            checkpoint.restore(made, kept, loaded[1], loaded[2])
+        return made
+
+    whole = trainer("y >= 0", 70)
+    examples = whole.run().examples
+    assert 200 < examples < 700
+    rest = trainer("y >= 0")
+    assert rest.position.place is not None
+    assert rest.run().examples == examples
+    assert np.array_equal(rest.model.weights()[1], whole.model.weights()[1])
+    with pytest.raises(ModelFileError, match="made with --where y >= 0"):
+        trainer("")
+
+
+def test_a_filter_of_what_has_no_columns_is_refused() -> None:
+    with pytest.raises(DataError, match="of files and tables only"):
+        thresher.train(([{"a": 1.0}], [1]), where="a = 1")
+    table = as_table(some_rows(50))
+    model = thresher.train(table, layout=LAYOUT, where="y > 0")
+    assert model.examples == thresher.evaluate(model, table, where="y > 0")["examples"] < 50
+    assert thresher.evaluate(model, table)["examples"] == 50
 
 
 def test_every_format_has_the_same_columns_to_scale(tmp_path: Path) -> None:

@@ -100,6 +100,7 @@ def boost(
     on_error: str = "fail",
     threads: int | None = None,
     layout: Layout | None = None,
+    where: str = "",
     tell: Callable[[Round], None] = lambda _: None,
 ) -> Boosted:
     """Minimise sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2 by coordinate descent.
@@ -108,8 +109,8 @@ def boost(
     ``exponential`` (AdaBoost's) or ``logistic``; `order` is ``random`` (one feature after the other,
     by `seed`), ``cyclic`` or ``parallel`` (all at once). Solving stops when the largest violation of the
     conditions of optimality is `tolerance` times the l1 that would leave no feature, or after `rounds`
-    looks at all features. The result does not depend on `threads`. `data`, `layout` and `on_error` are those
-    of `train`; `tell` hears of every round. Raises ValueError, `SpecError` and `DataError`.
+    looks at all features. The result does not depend on `threads`. `data`, `layout`, `where` and `on_error`
+    are those of `train`; `tell` hears of every round. Raises ValueError, `SpecError` and `DataError`.
 
     >>> model = boost("examples/data/rcv1_train2000.dat.gz", l1=10.0)
     >>> model.solution.converged, len(model.keys) < 50
@@ -120,7 +121,7 @@ def boost(
     begun = time.perf_counter()
     part = loss_of(loss)
     plan = Plan(l1, l2, order, tolerance, rounds, seed, threads or default_threads())
-    source = as_source(data, part.DOMAIN, on_error=on_error, threads=threads, layout=layout)
+    source = as_source(data, part.DOMAIN, on_error=on_error, threads=threads, layout=layout, where=where)
     found = solved(columns_of(source, intercept), part, plan, begun, tell)
     found.layout = source.layout
     return found

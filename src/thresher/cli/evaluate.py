@@ -24,7 +24,9 @@ def command(
 
     readout, header = modelfile.load_readout(model)
     layout = table.like(readout.layout)
-    source = open_source(data, layout=layout, domain=readout.head.domain, on_error=on_error, threads=threads)
+    source = open_source(
+        data, layout=layout, domain=readout.head.domain, on_error=on_error, threads=threads, where=table.where
+    )
     options.check_outputs([options.quarantine_of(on_error)], [model, *source.names])
     figures = {**metrics.evaluate(readout, source).figures(), "nonzero": header["nonzero"]}
     tell_skipped(source.report)

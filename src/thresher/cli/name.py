@@ -39,7 +39,7 @@ def command(
     readout.layout = table.like(readout.layout)
     target = output or model
     options.check_outputs([target, options.quarantine_of(on_error)], data)
-    names = name_features(readout, data, on_error=on_error)
+    names = name_features(readout, data, on_error=on_error, where=table.where)
     tensors = {name: array for name, array in tensors.items() if not name.startswith(modelfile.NAMES)}
     modelfile.write(target, header, tensors | modelfile.tensors_of_names(names))
     figures: dict[str, Any] = {"nonzero": header["nonzero"], "named": len(names), "model": str(target)}

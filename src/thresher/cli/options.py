@@ -30,8 +30,8 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA...",
         show_default=False,
-        help="Files, globs, or - for standard input: svmlight, VW text, CSV, TSV or JSON lines, plain or"
-        " compressed by gzip, bz2, xz or zstd; Parquet; Arrow.",
+        help="Files, URLs, globs, or - for standard input: svmlight, VW text, CSV, TSV or JSON lines, plain"
+        " or compressed by gzip, bz2, xz or zstd; Parquet; Arrow.",
     ),
 ]
 Model = Annotated[
@@ -81,7 +81,7 @@ _COLUMNS = "COL,..."
 
 @dataclass(frozen=True)
 class Writing:
-    """The options of how DATA are written; a command `takes` them."""
+    """The options of how DATA are written and which rows are read; a command `takes` them."""
 
     form: Format = None
     header: Annotated[
@@ -109,6 +109,16 @@ class Writing:
             help="Whether quoted cells of CSV may have line breaks.  [default: no-quoted-newlines]",
         ),
     ] = None
+
+    where: Annotated[
+        str,
+        typer.Option(
+            metavar="FILTER",
+            show_default=False,
+            help="Which rows of DATA are read, of Parquet and Arrow: COL = VALUE, and with !=, <, <=, >, >=,"
+            " in (VALUE, ...), is null, is not null; several with and; texts and dates in single quotes.",
+        ),
+    ] = ""
 
     def said(self) -> dict[str, Any]:
         """Fields of a layout that say how DATA are written."""
@@ -164,6 +174,13 @@ class Table(Writing):
             "  [default: those that hold only numbers]",
         ),
     ] = None
+    bins: Annotated[
+        str | None,
+        typer.Option(
+            metavar=_COLUMNS,
+            help="Columns of counts, put in bins that widen with the count: each bin is a feature.",
+        ),
+    ] = None
     categorical: Annotated[
         str | None,
         typer.Option(
@@ -211,7 +228,7 @@ class Table(Writing):
         from thresher.data.layout import COLUMN_OPTIONS, Layout
 
         said: dict[str, Any] = {name: getattr(self, name) or "" for name in COLUMN_OPTIONS}
-        lists = ("numeric", "categorical", "text", "ignore")
+        lists = ("numeric", "bins", "categorical", "text", "ignore")
         said |= {name: _listed(said[name]) for name in lists}
         keys = self.said() | {
             name: value for name in ("bits", "hash", "ngrams") if (value := getattr(self, name)) is not None

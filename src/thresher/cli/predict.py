@@ -47,7 +47,7 @@ def command(
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
 ) -> None:
-    """Print one prediction a row, tab-separated where it has many outputs.
+    """Print one prediction a row (that is read: see --where), tab-separated where it has many outputs.
 
     Labels are not looked at. svmlight needs some, any numbers; VW text and tables need none.
     """
@@ -67,6 +67,7 @@ def command(
         on_error=on_error,
         threads=threads,
         unlabelled=True,
+        where=table.where,
     )
     options.check_outputs([output_file, options.quarantine_of(on_error)], [model, *source.names])
     with opened(output_file) as file:

@@ -221,7 +221,12 @@ def _with_classes(wish: Wish, reading: _Reading) -> Wish:
     lenient = "fail" if reading.on_error == "fail" else "skip"
     layout = reading.table.layout(None)
     source = open_source(
-        reading.data, layout=layout, domain="whole", on_error=lenient, threads=reading.threads
+        reading.data,
+        layout=layout,
+        domain="whole",
+        on_error=lenient,
+        threads=reading.threads,
+        where=reading.table.where,
     )
     return replace(wish, outputs=head.classes_of(source))
 
@@ -233,7 +238,12 @@ def _sources(
     from thresher.data import open_source
 
     source = open_source(
-        reading.data, layout=layout, domain=domain, on_error=reading.on_error, threads=reading.threads
+        reading.data,
+        layout=layout,
+        domain=domain,
+        on_error=reading.on_error,
+        threads=reading.threads,
+        where=reading.table.where,
     )
     held = None
     if reading.holdout is not None:

@@ -156,6 +156,7 @@ class PairSource:
         self.report = Report()
         self.rereadable = iter(pairs) is not pairs
         self.layout = None
+        self.where = ""
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """The rows in order; `DataError` at the first chunk with one that is no example."""

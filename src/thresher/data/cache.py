@@ -237,6 +237,7 @@ class CacheSource:
         self.report = Report()
         self.rereadable = True
         self.identity = origin.identity
+        self.where = origin.where
         self.whole = _report(self._reader.last, Report())
         """the counts of a whole pass"""
 

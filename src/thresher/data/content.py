@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from thresher.data.sources.streams import named
+from thresher.data.sources import remote
+from thresher.data.sources.files import named, opened
 from thresher.engine.folders import cache_folder
 
 _PIECE = 1 << 20
@@ -30,7 +31,7 @@ def hash_file(name: str) -> Content:
     from thresher.data.hash64 import Hash64
 
     total, piece = Hash64(), memoryview(bytearray(_PIECE))
-    with named(name), open(name, "rb", buffering=0) as file:
+    with named(name), opened(name) as file:
         while count := file.readinto(piece):
             total.update(piece[:count])
     return Content(total.digest(), total.size)
@@ -47,6 +48,21 @@ def stamp(name: str) -> list[int] | None:
     return [status.st_size, status.st_mtime_ns, status.st_ino]
 
 
+def remote_content(name: str) -> Content | None:
+    """What is taken for the content of a file behind a URL: its name, size and time, where these are told."""
+    from thresher.data.hash64 import Hash64
+
+    if not remote.is_remote(name):
+        return None
+    with named(name):
+        size, modified = remote.look_at(name)
+    if size is None or modified is None or time.time_ns() - modified < _SETTLED:
+        return None
+    total = Hash64()
+    total.update(f"{name}\n{size}\n{modified}".encode())
+    return Content(total.digest(), size)
+
+
 class ContentTable:
     """Remembers the hashes of files by path, size, time and inode, in a small file of the cache folder."""
 
@@ -61,7 +77,9 @@ class ContentTable:
         return table if isinstance(table, dict) else {}
 
     def look_up(self, name: str) -> Content | None:
-        """The content of a file if it was remembered and the file has not changed since."""
+        """The content of a file if its time tells it, or it was remembered and has not changed since."""
+        if remote.is_remote(name):
+            return remote_content(name)
         now, found = stamp(name), self._load().get(os.path.abspath(name))
         if now is None or not isinstance(found, list) or len(found) != 4 or found[:3] != now:
             return None

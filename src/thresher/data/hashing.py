@@ -23,7 +23,7 @@ _C, _D = np.uint64(0xCC9E2D51), np.uint64(0x1B873593)
 _E, _F = np.uint64(0x85EBCA6B), np.uint64(0xC2B2AE35)
 _ADD1, _ADD2, _ADD3 = np.uint64(0x52DCE729), np.uint64(0x38495AB5), np.uint64(0xE6546B64)
 _FIVE, _LOW, _ALL = np.uint64(5), np.uint64(0xFFFFFFFF), np.uint64(2**64 - 1)
-_TEN = np.uint64(10)
+_TEN, _MINUS = np.uint64(10), np.uint64(ord("-"))
 
 WIDE, ROOMY, SHORT, VW = 0, 1, 2, 3
 """Kinds of hash, as `hash_each` and `hash_bytes` know them."""
@@ -99,6 +99,18 @@ def murmur3_64(text, at, size, seed):
 def word_murmur3_64(word, size, seed):
     """The same of the first `size` (at most 8) bytes of a word that has zeros behind them."""
     return _wide_end(seed, seed, word, np.uint64(0), size)
+
+
+@register_jitable
+def whole_murmur3_64(number, seed):
+    """The same of a whole number as it is written in decimal, in at most 8 bytes."""
+    word, size, rest = np.uint64(0), np.int64(0), abs(number)
+    while size == 0 or rest > 0:
+        word = word << np.uint64(8) | np.uint64(48 + rest % 10)
+        size, rest = size + 1, rest // 10
+    if number < 0:
+        word, size = word << np.uint64(8) | _MINUS, size + 1
+    return word_murmur3_64(word, size, seed)
 
 
 @register_jitable

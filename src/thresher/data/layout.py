@@ -17,7 +17,7 @@ WRITTEN = ("delimiter", "missing", "quoted_newlines")
 """Fields that say how cells between delimiters are written, and nothing of what they mean"""
 _NO_DELIMITERS = (b'"', b"\n", b"\r", b"\0")
 _LONGEST_TOKEN = 255
-COLUMN_OPTIONS = ("label", "weight", "numeric", "categorical", "text", "ignore")
+COLUMN_OPTIONS = ("label", "weight", "numeric", "bins", "categorical", "text", "ignore")
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class Layout:
     """which column is the importance weight"""
     numeric: tuple[str, ...] = ()
     """columns that are numbers, whatever they look like: names, positions from 1 on, ``2-14``, ``I*``"""
+    bins: tuple[str, ...] = ()
+    """columns of numbers, whose every logarithmic bin is a feature"""
     categorical: tuple[str, ...] = ()
     """columns whose every value is a feature"""
     text: tuple[str, ...] = ()

@@ -27,6 +27,8 @@ class Source(Protocol):
     """whether there can be a second pass"""
     layout: Layout | None
     """how its bytes become features; None where there are no bytes"""
+    where: str
+    """which rows of a table are read; empty: all"""
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """One pass, from the beginning or from a chunk's `place` or `after` on."""
@@ -52,6 +54,7 @@ class MemorySource:
         self.report = Report()
         self.rereadable = True
         self.layout: Layout | None = None
+        self.where = ""
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """The chunks, each with its place."""

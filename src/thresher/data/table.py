@@ -11,11 +11,11 @@ from fnmatch import fnmatchcase
 from thresher.data.errors import DataError
 from thresher.data.layout import Layout
 
-IGNORE, NUMERIC, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, ABSENT = (
-    *("ignore", "numeric", "categorical", "list", "text", "label", "weight", "absent"),
+IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, ABSENT = (
+    *("ignore", "numeric", "bins", "categorical", "list", "text", "label", "weight", "absent"),
 )
 """What a column is. An absent one is not read and need not be there."""
-FEATURES = (NUMERIC, CATEGORICAL, LIST, TEXT)
+FEATURES = (NUMERIC, BINS, CATEGORICAL, LIST, TEXT)
 """Columns that features come from."""
 _SHOWN = 12
 _WILD = re.compile(r"[*?\[]")
@@ -35,6 +35,7 @@ def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: s
         (LABEL, [layout.label or "label"]),
         (WEIGHT, [layout.weight] if layout.weight else []),
         (NUMERIC, layout.numeric),
+        (BINS, layout.bins),
         (CATEGORICAL, layout.categorical),
         (TEXT, layout.text),
         (IGNORE, layout.ignore),
@@ -55,6 +56,7 @@ def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: s
         label="",
         weight="",
         numeric=(),
+        bins=(),
         categorical=(),
         text=(),
         columns=tuple(names),

@@ -32,7 +32,10 @@ from thresher.engine.jit import (
     value_slope,
     weight,
 )
+from thresher.engine.tables import fetch
 
+AHEAD = np.uint64(48)
+"""So many non-zeros ahead the rows of a table are fetched."""
 LOSS_SUM, WEIGHT_SUM, LAST_MARGIN, LAST_HEAVIEST = range(4)  # columns of `tally`
 
 
@@ -129,6 +132,7 @@ def learn(
     weights is done in that dtype, the clock's in float64. `tally` sums weighted loss and weight.
     """
     scratch = np.empty(longest, S.dtype)
+    last = np.uint64(indptr[hi])
     marking, marks = seen.size > 0, np.uint64(seen.size)
     for i in range(lo, hi):
         now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
@@ -139,6 +143,8 @@ def learn(
                 if rows[p] >= marks:
                     return i
                 seen[rows[p]] = 1
+            if p + AHEAD < last:
+                fetch(S, rows[p + AHEAD])
             x = S.dtype.type(values[p])
             w = meet(narrow, S, rows[p], weight(narrow, S, rows[p], now), x, now)
             scratch[p - begin] = w

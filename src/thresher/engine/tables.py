@@ -18,6 +18,8 @@ from thresher.engine.compiling import OPTIONS
 from thresher.engine.jit import kernel, scalar
 
 REGISTERS = 1 << 14
+FITS = 1 << 18
+"""An index of so many entries lies in a cache."""
 FAR, NEXT = 32, 16
 """So many keys ahead their places in the index, and then the keys that stand there, are fetched."""
 NEAR = np.uint64(1 << 17)
@@ -42,17 +44,27 @@ def empty_index(limit: int) -> NDArray[np.uint32]:
     return np.zeros(int(NEAR) + 2 * limit, np.uint32)
 
 
+def _fetch(builder, address):
+    """Code that has the bytes at an address brought to the cache."""
+    flags = [ir.Constant(ir.IntType(32), value) for value in (0, 3, 1)]  # to read, to keep, data
+    pointer = builder.inttoptr(address, ir.IntType(8).as_pointer())
+    kind = ir.FunctionType(ir.VoidType(), [pointer.type, *(flag.type for flag in flags)])
+    builder.call(
+        cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8"), [pointer, *flags]
+    )
+
+
 @intrinsic
 def fetch(typing_context, array, at):
-    """Have entry `at` of a one-dimensional array brought to the cache, where nobody waits for it."""
+    """Have entry (of a table: row) `at` of an array brought to the cache, for which nobody waits.
+
+    It may lie beyond the array.
+    """
 
     def codegen(context, builder, signature, args):
-        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0]).data
-        flags = [ir.Constant(ir.IntType(32), value) for value in (0, 3, 1)]  # to read, to keep, data
-        pointer = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
-        kind = ir.FunctionType(ir.VoidType(), [pointer.type, *(flag.type for flag in flags)])
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        builder.call(prefetch, [pointer, *flags])
+        given = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0])
+        offset = builder.mul(args[1], builder.extract_value(given.strides, 0))
+        _fetch(builder, builder.add(builder.ptrtoint(given.data, ir.IntType(64)), offset))
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), codegen
@@ -88,7 +100,7 @@ def find_or_add(slots, known, registers, count, limit, keys, indptr, lo, hi, row
 
     Returns (first example that would not fit below `limit` rows, number of rows in use).
     """
-    last = np.uint64(indptr[hi])
+    last = np.uint64(indptr[hi]) if slots.size > FITS else np.uint64(0)
     for i in range(lo, hi):
         begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
         if count + np.int64(end - begin) > limit:

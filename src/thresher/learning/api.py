@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from thresher.data import Chunk, MemorySource, open_source, table_source
+from thresher.data import Chunk, DataError, MemorySource, open_source, table_source
 from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.layout import Layout
 from thresher.data.order import make_order
@@ -27,8 +27,16 @@ def as_source(data: Data, domain: str, **options: Any) -> Any:
 
     Paths, globs and ``-`` by `open_source`; a Chunk or Chunks; a tuple ``(X, y)`` or ``(X, y, weights)`` as
     `chunk_of` takes them; an iterable of pairs of a mapping and a label, as `PairSource` does; and what
-    has ``__arrow_c_stream__`` (a table of pandas, polars, pyarrow, a result of DuckDB) as a table.
+    has ``__arrow_c_stream__`` (a table of pandas, polars, pyarrow, a result of DuckDB) as a table. `where` of
+    anything but files and tables is a `DataError`.
     """
+    found = _as_source(data, domain, options)
+    if options.get("where") and found.where != options["where"]:
+        raise DataError("rows are chosen (where) of files and tables only")
+    return found
+
+
+def _as_source(data: Data, domain: str, options: dict[str, Any]) -> Any:
     if hasattr(data, "__arrow_c_stream__"):
         return table_source(data, domain=domain, **options)
     if hasattr(data, "chunks"):
@@ -74,6 +82,7 @@ def train(
     threads: int | None = None,
     cache: bool = True,
     layout: Layout | None = None,
+    where: str = "",
 ) -> Model:
     """Train a model on `data`, one pass or more.
 
@@ -84,17 +93,18 @@ def train(
     is ``as-is``, ``once`` or ``every`` (one permutation for all passes, or one each; all rows are then
     held in memory), or ``buffer:N``, by chance from `seed`; hold-out rows are chosen before it. Later
     passes read a binary `cache` of the first, and so does the next run over the same content. `layout` says
-    how files and tables are read; by default the endings of names and the types of columns do. The
-    other arguments are those of `Model` (`scale` and `admit` count in the first pass only) and `open_source`.
+    how files and tables are read; by default the endings of names and the types of columns do; `where`, which
+    rows of `data` are, of Parquet, Arrow and tables: ``"day < 20 and city in ('Ulm', 'Kiel')"``. The other
+    arguments are those of `Model` (`scale` and `admit` count in the first pass only) and `open_source`.
     Raises `SpecError`, `DataError`, `DivergedError`.
     """
     if leaves_classes_open(loss, outputs):
-        outputs = classes_of(as_source(data, "whole", threads=threads, layout=layout))
+        outputs = classes_of(as_source(data, "whole", threads=threads, layout=layout, where=where))
     kind: dict[str, Any] = {"outputs": outputs or "one", "batch": batch, "average": average, "store": store}
     kind |= {"scale": scale, "admit": admit}
     model = Model(rule, loss, rate=rate, **kind, intercept=intercept, dtype=dtype, seed=seed)
     domain = model.head.domain
-    source = as_source(data, domain, on_error=on_error, threads=threads, layout=layout)
+    source = as_source(data, domain, on_error=on_error, threads=threads, layout=layout, where=where)
     held = None if holdout is None else as_source(holdout, domain, threads=threads, layout=source.layout)
     plan = Plan(passes, None, holdout_every=holdout_every, patience=patience)
     shuffling = make_order(order, seed)

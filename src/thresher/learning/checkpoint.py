@@ -81,8 +81,12 @@ def load(path: Path) -> tuple[Model, modelfile.Header, modelfile.Tensors]:
 def restore(trainer: Trainer, path: Path, header: modelfile.Header, tensors: modelfile.Tensors) -> None:
     """Put a fresh trainer of the checkpoint's model where the checkpoint was taken."""
     saved = header["training"]
-    if saved["data"] != _identity(trainer.source):
+    *before, where = saved["data"]
+    *now, said = _identity(trainer.source)
+    if before != now:
         raise modelfile.ModelFileError(f"{path}: made while training on other data ({saved['data'][0]})")
+    if where != said:
+        raise modelfile.ModelFileError(f"{path}: made with {f'--where {where}' if where else 'no --where'}")
     if saved["holdout"] != _held(trainer.holdout):
         raise modelfile.ModelFileError(f"{path}: made with another --holdout ({_told(saved['holdout'])})")
     if saved["order"] != trainer.order.spec:
@@ -100,15 +104,15 @@ def restore(trainer: Trainer, path: Path, header: modelfile.Header, tensors: mod
 
 
 def _identity(source: Any) -> list[Any]:
-    """Names and size of the data, told apart cheaply from other data."""
-    return [", ".join(source.names), source.total_bytes]
+    """Names and size of the data, told apart cheaply from other data, and which rows of them are read."""
+    return [", ".join(source.names), source.total_bytes, source.where]
 
 
 def _held(holdout: Holdout) -> list[Any]:
     """The same of what is held out, behind every how many examples of the data that is."""
-    return [holdout.every, *(["", 0] if holdout.given is None else _identity(holdout.given))]
+    return [holdout.every, *(["", 0, ""] if holdout.given is None else _identity(holdout.given))]
 
 
 def _told(held: list[Any]) -> str:
-    every, names, _ = held
+    every, names, *_ = held
     return names or (f"every-{every}th" if every else "none")

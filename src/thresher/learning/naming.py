@@ -14,22 +14,22 @@ from thresher.learning.model import Model
 from thresher.learning.readout import Readout
 
 
-def name_features(model: Model | Readout, data: Any, *, on_error: str = "skip") -> Names:
+def name_features(model: Model | Readout, data: Any, *, on_error: str = "skip", where: str = "") -> Names:
     """Find the names of the features that weigh something in `data`, and keep them in ``model.names``.
 
-    `data` are files (see `open_source`) or a table, read as the model's training data were; labels are not
-    looked at, and nothing is learned. It is read until each such feature has a name, and once more where
-    products of features were found behind their factors. Names that the model has stay; those of features
-    that no longer weigh anything go. What was an id in the data has no other name.
+    `data` are files (see `open_source`) or a table, rows of which `where` may choose, read as the model's
+    training data were; labels are not looked at, and nothing is learned. It is read until each such
+    feature has a name, and once more where products of features were found behind their factors. Names
+    that the model has stay; those of features that no longer weigh anything go. What was an id in the
+    data has no other name.
 
     Raises `DataError` for a model with a hashed store, where one weight stands for several features, and
     for data without names.
     """
     check_nameable(model.store)
     readout = model.readout() if isinstance(model, Model) else model
-    source = as_source(
-        data, readout.head.open_domain, on_error=on_error, layout=model.layout, unlabelled=True
-    )
+    options: dict[str, Any] = {"on_error": on_error, "layout": model.layout, "where": where}
+    source = as_source(data, readout.head.open_domain, unlabelled=True, **options)
     if not hasattr(source, "namer"):
         raise DataError("rows in memory have no names beside their keys: give files or a table")
     kept = (model.names or Names.of({})).only(readout.keys)

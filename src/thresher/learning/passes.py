@@ -9,7 +9,7 @@ from thresher.data.cache import CacheWriter, open_cache
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
 from thresher.data.source import Through
-from thresher.data.sources.streams import STDIN
+from thresher.data.sources.files import STDIN
 
 
 class Passes:

@@ -7,9 +7,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from thresher.data.errors import DataError
 from thresher.data.layout import Layout, check_no_columns
-from thresher.data.sources.formats import TABLES, check_layout, format_of, opener_of, parser_of, source_of
-from thresher.data.sources.streams import expand
+from thresher.data.sources.files import expand
+from thresher.data.sources.formats import (
+    BINARY,
+    TABLES,
+    check_layout,
+    format_of,
+    opener_of,
+    parser_of,
+    source_of,
+)
 
 if TYPE_CHECKING:
     from thresher.data.sources.text import TextSource
@@ -31,17 +40,20 @@ def open_source(
     threads: int | None = None,
     block_bytes: int | None = None,
     unlabelled: bool = False,
+    where: str = "",
 ) -> TextSource:
     """The examples in files as a source of Chunks.
 
-    `data` is a path, a glob or ``-`` for standard input, or several of them in order; gzip, bz2,
-    xz and zstd are found by content. `layout` says the format and how its columns and names become features;
+    `data` is a path, a URL (``s3://``, ``gs://``, ``https://``, others), a glob of either or ``-`` for
+    standard input, or several of them in order; gzip, bz2, xz and zstd are found by content. `layout` says
+    the format and how its columns and names become features;
     without one, or one of format ``""``, the endings of the names tell the format. `domain` says
     which labels there may be: ``binary`` (-1, 0 or 1), ``real``, ``nonnegative`` or another of
     `data.labels`. A bad line ends
     the pass (`on_error` ``fail``), is counted and passed over (``skip``), or also written to a file
     (``quarantine=FILE``). `threads` read and parse; None means one for each processor, at most four.
-    `block_bytes` of text make a chunk. With `unlabelled`, the label of a table is not read, and 0.
+    `block_bytes` of text make a chunk. With `unlabelled`, the label of a table is not read, and 0. `where`
+    says which rows of Parquet and Arrow are read (`sources.where`).
 
     Raises `DataError` at once for files that are missing, directories, unreadable or empty.
     """
@@ -50,8 +62,11 @@ def open_source(
     names = expand(data)
     layout, passing = layout or Layout(), dict[str, Any]()
     layout = check_layout(layout if layout.format else replace(layout, format=format_of(names)))
+    chosen = {"where": where} if where else {}
+    if where and layout.format not in BINARY:
+        raise DataError(f"{layout.format}: rows are chosen (--where) of parquet and arrow")
     if layout.format in TABLES:
-        layout, form = opener_of(layout.format)(names, layout, passing, unlabelled)
+        layout, form = opener_of(layout.format)(names, layout, passing, unlabelled, **chosen)
     else:
         check_no_columns(layout)
         form = parser_of(layout.format)
@@ -64,5 +79,6 @@ def open_source(
         threads=threads,
         block_bytes=block_bytes or (CROSSED_BYTES if layout.interact else BLOCK_BYTES),
         passing=passing,
+        where=where,
     )
     return source

@@ -8,12 +8,13 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
-from thresher.data.hashing import murmur3_64
+from thresher.data.hashing import murmur3_64, whole_murmur3_64
 from thresher.data.sources import crossing
 from thresher.data.sources.crossing import note_column
-from thresher.data.sources.naming import offer
+from thresher.data.sources.naming import offer, offer_whole
 from thresher.data.sources.sorting import BUCKETS, FEW
 from thresher.data.sources.table_rows import (
+    BINS,
     CATEGORICAL,
     CRAMPED,
     EXAMPLE,
@@ -28,6 +29,7 @@ from thresher.data.sources.table_rows import (
     OUTCOMES,
     WEIGHT,
     WEIGHT_NUMBER,
+    bin_of,
     check_label,
     complete,
 )
@@ -134,11 +136,16 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses):
             store_word(staged, slot, names[c])
             store_float(floats, slot, value)
             counts[r] += value != np.float32(0)
+        elif kind == BINS:
+            value, there, outcome = _number(data, valid, at)
+            store_word(staged, slot, whole_murmur3_64(bin_of(value), seed))
+            store_float(floats, slot, np.float32(1))
+            counts[r] += there and outcome == EXAMPLE
         elif kind == LABEL:
             labels[r], outcome = _target(kind, data, valid, at, domain)
         elif kind == WEIGHT:
             weights[r], outcome = _target(kind, data, valid, at, domain)
-        if crosses is not None and kind in (CATEGORICAL, NUMERIC):
+        if crosses is not None and kind in (CATEGORICAL, NUMERIC, BINS):
             origins[slot] = c
         if outcome != EXAMPLE and wrong[r] == EXAMPLE:
             wrong[r] = outcome + OUTCOMES * table[c, COLUMN]
@@ -258,3 +265,11 @@ def offer_values(naming, column, count, seed, space):
 def offer_column(naming, key, space):
     """Tell that `key` is of the whole column number `space`."""
     offer(naming, key, np.int64(0), np.int64(0), np.int64(0), space)
+
+
+@kernel
+def offer_bins(naming, numbers, seed, space):
+    """Tell the names of the bins of `numbers`, float64, of the column number `space`."""
+    for i in range(numbers.size):
+        place = bin_of(np.float32(numbers[i]))
+        offer_whole(naming, whole_murmur3_64(place, seed), place, space)

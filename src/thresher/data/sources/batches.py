@@ -27,9 +27,10 @@ from thresher.data.sources.factors import room_for_spans
 from thresher.data.sources.lines import bad_table
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
 from thresher.data.sources.table_rows import OUTCOMES, SUM_RANGE, Kinds, expected_of, one_label
-from thresher.data.table import CATEGORICAL, LABEL, LIST, NUMERIC, TEXT, WEIGHT
+from thresher.data.sources.where import Filter
+from thresher.data.table import BINS, CATEGORICAL, LABEL, LIST, NUMERIC, TEXT, WEIGHT
 
-_NUMBERS = (LABEL, WEIGHT, NUMERIC)
+_NUMBERS = (LABEL, WEIGHT, NUMERIC, BINS)
 _TEXTS = pa.large_string()
 
 
@@ -121,13 +122,18 @@ class TableBlock(NamedTuple):
     """where they begin, in the unit of the format"""
     end: int
     raw_position: int
+    passed: int = 0
+    """rows from `offset` on that were passed over, before those of the batch"""
 
 
 class BatchParser:
     """Makes chunks from record batches."""
 
-    def __init__(self, files: Sequence[Kinds], layout: Layout, reading: Reading) -> None:
-        self._files = files
+    def __init__(
+        self, files: Sequence[Kinds], layout: Layout, reading: Reading, filters: Sequence[Filter] = ()
+    ) -> None:
+        """`filters` say of each file which rows are read; none: all."""
+        self._files, self._filters = files, filters
         self._domain = one_label(reading.domain)
         self._on_error, self._arenas = reading.on_error, reading.arenas
         self._reading, self._spans = reading, room_for_spans()
@@ -136,7 +142,14 @@ class BatchParser:
     def parse(self, block: TableBlock) -> Parsed:
         """The examples of a batch, in arrays of an arena."""
         kinds, batch = self._files[block.file], block.batch
-        return self.parsed(batch, kinds, partial(lines_of_rows, batch))
+        if not self._filters:
+            return self.parsed(batch, kinds, partial(lines_of_rows, batch))
+        kept = self._filters[block.file].rows(batch)
+        uncounted = block.passed + batch.num_rows - len(kept)
+        batch = batch.take(pa.array(kept))
+        found = self.parsed(batch, kinds, partial(lines_of_rows, batch))
+        bad = [one._replace(line=block.passed + int(kept[one.line - 1]) + 1) for one in found.bad]
+        return found._replace(bad=bad, uncounted=uncounted)
 
     def parsed(self, batch: Any, kinds: Kinds, written: Callable[[list[int]], list[bytes]]) -> Parsed:
         """The examples of a batch; `written` says how some of its rows are written, without a newline."""
@@ -264,6 +277,9 @@ def offer_columns(naming: Any, batch: Any, kinds: Kinds) -> None:
     for c, kind in enumerate(kinds.what):
         if kind == NUMERIC:
             rows.offer_column(naming, kinds.keys[c], c)
+        elif kind == BINS:
+            numbers = pc.drop_null(_cast(batch.column(kinds.names[c]), pa.float64())).to_numpy()
+            rows.offer_bins(naming, numbers[np.isfinite(numbers)], kinds.seeds[c], c)
         elif kind in (CATEGORICAL, LIST):
             array = batch.column(kinds.names[c])
             texts = _cast(pc.drop_null(pc.unique(pc.list_flatten(array) if kind == LIST else array)), _TEXTS)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError
-from thresher.data.sources.streams import STDIN, Passing, RawFile, Stream, named, open_stream
+from thresher.data.sources.files import STDIN, named
+from thresher.data.sources.streams import Passing, RawFile, Stream, open_stream
 
 PAD = 64
 """Spare bytes behind the text of a block, for parsers that read words."""
@@ -72,8 +73,8 @@ class BlockReader:
         start: Place | None = None,
         watch: Callable[[int], Callable[[memoryview], None] | None] | None = None,
         passing: Passing | None = None,
-        longest: int = LONGEST_LINE,
         whole: Callable[[NDArray[np.uint8], int, bool], int] | None = None,
+        longest: int = LONGEST_LINE,
     ) -> None:
         """`whole` says how much of a text is whole lines, where not every newline ends one."""
         self._names = names

@@ -251,7 +251,7 @@ class DelimitedParser:
         self._reading.take_names(kinds.names)
         breaks = int(state[rows.BREAKS])
         tally = parsed.tally._replace(lines=parsed.tally.lines - breaks)
-        return parsed._replace(tally=tally, breaks=breaks)
+        return parsed._replace(tally=tally, uncounted=breaks)
 
     def _row_at(self, block: Block, start: int) -> bytes:
         """The row that begins at `start`, without its newline."""

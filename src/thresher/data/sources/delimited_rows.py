@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
-from thresher.data.hashing import murmur3_64
+from thresher.data.hashing import murmur3_64, whole_murmur3_64
 from thresher.data.ngrams import text_features
 from thresher.data.sources.crossing import clear_spans, note_column
 from thresher.data.sources.line_rows import (
@@ -33,11 +33,12 @@ from thresher.data.sources.line_rows import (
     next_line,
     note,
 )
-from thresher.data.sources.naming import offer
+from thresher.data.sources.naming import offer, offer_whole
 from thresher.data.sources.numbers import FINE, HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
 from thresher.data.sources.sorting import BUCKETS, FEW
 from thresher.data.sources.table_rows import (
     AFTER_QUOTE,
+    BINS,
     BLANK,
     CATEGORICAL,
     CRAMPED,
@@ -57,6 +58,7 @@ from thresher.data.sources.table_rows import (
     UNDECIDED,
     WEIGHT,
     WEIGHT_NUMBER,
+    bin_of,
     check_label,
     complete,
 )
@@ -256,10 +258,23 @@ def _feature(kind, cell, at, end, place, key, seed, exact):
         return murmur3_64(cell, at, end - at, seed), np.float32(1), EXAMPLE
     value, status = _number(cell, at, end, place, exact)
     if status == FINE:
+        if kind == BINS:
+            return whole_murmur3_64(bin_of(value), seed), np.float32(1), EXAMPLE
         return key, value, EXAMPLE
     if status == HARD:
         return key, value, UNDECIDED
     return key, value, NUMBER_RANGE if status == OUT_OF_RANGE else NUMBER
+
+
+@register_jitable
+def _offer(naming, kind, key, cell, at, end, place, column, exact):
+    """Tell the name of the feature in a cell."""
+    if naming is not None:
+        if kind == BINS:
+            value, _ = _number(cell, at, end, place, exact)
+            offer_whole(naming, key, bin_of(value), column)
+        else:
+            offer(naming, key, cell, at, (end - at) * (kind == CATEGORICAL), column)
 
 
 @register_jitable
@@ -279,10 +294,10 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, aside, d
         kind, begin = codes[c], nnz
         if tokens is not None:
             last = first if _means_missing(cell, first, last, tokens) else last
-        if kind in (CATEGORICAL, NUMERIC):
+        if kind in (CATEGORICAL, NUMERIC, BINS):
             if last > first:
                 key, value, outcome = _feature(kind, cell, first, last, at, names[c], seeds[c], exact)
-                offer(aside[1], key, cell, first, (last - first) * (kind == CATEGORICAL), c)
+                _offer(aside[1], kind, key, cell, first, last, at, c, exact)
                 if value != np.float32(0):
                     store_word(keys, nnz, key)
                     store_float(values, nnz, value)

@@ -11,7 +11,7 @@ from thresher.data.errors import DataError
 from thresher.data.interactions import ANY, Terms, terms_of
 from thresher.data.layout import Layout
 from thresher.data.sources.crossing import MOST_SPANS, Crosses
-from thresher.data.table import CATEGORICAL, FEATURES, LIST, matching
+from thresher.data.table import BINS, CATEGORICAL, FEATURES, LIST, matching
 
 
 def of_columns(layout: Layout, names: Sequence[str], kinds: Sequence[str], file: str) -> Crosses | None:
@@ -27,7 +27,7 @@ def of_columns(layout: Layout, names: Sequence[str], kinds: Sequence[str], file:
             raise DataError(f"{file}: --interact: no column of features is called '{factor}'")
         for name in found:
             bits[name] |= 1 << place
-    apart = [kind in (CATEGORICAL, LIST) for kind in kinds]
+    apart = [kind in (BINS, CATEGORICAL, LIST) for kind in kinds]
     return _crosses(
         terms,
         layout,

@@ -30,7 +30,7 @@ from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tall
 from thresher.data.sources.streams import Passing, head_of
 from thresher.data.sources.table_rows import Kinds
 from thresher.data.sources.tables import settled
-from thresher.data.table import ABSENT, IGNORE, LABEL, LIST, NUMERIC, WEIGHT
+from thresher.data.table import ABSENT, BINS, IGNORE, LABEL, LIST, NUMERIC, WEIGHT
 
 _NEWLINE, _RETURN, _OPEN, _CLOSE, _LIST = b"\n\r{}["
 _DEEP, _LONG = 500, 400
@@ -71,7 +71,7 @@ def _is_read(kinds: Kinds, name: str) -> bool:
 def _field(kinds: Kinds, field: Any) -> Any:
     """A field with the type that its values are read as."""
     what, kind = kinds.what[kinds.names.index(field.name)], field.type
-    if what in (NUMERIC, LABEL, WEIGHT):
+    if what in (NUMERIC, BINS, LABEL, WEIGHT):
         kind = kind if pa.types.is_boolean(kind) else pa.float64()
     elif pa.types.is_null(kind) or kind == pa.list_(pa.null()):
         kind = pa.list_(pa.string()) if what == LIST else pa.string()

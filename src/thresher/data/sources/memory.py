@@ -14,6 +14,7 @@ from thresher.data.layout import Layout
 from thresher.data.source import fingerprint_of
 from thresher.data.sources.tables import BatchReader, Rows, TableFormat, cut, settled
 from thresher.data.sources.text import TextSource, Watch
+from thresher.data.sources.where import Filter
 
 NAME = "the table"
 """What messages call it."""
@@ -29,6 +30,9 @@ class _Stream:
         reader = pa.RecordBatchReader.from_stream(given)
         self.schema = reader.schema
         self._first: Any = reader
+
+    def size(self, name: str) -> None:
+        """Not known."""
 
     def rows(self, name: str, needed: list[str], start: int, *_: Any) -> Rows:
         """Its batches, in pieces."""
@@ -63,12 +67,14 @@ class StreamSource(TextSource):
         on_error: str = "fail",
         threads: int | None = None,
         unlabelled: bool = False,
+        where: str = "",
     ) -> None:
         self._stream = _Stream(given)
         unnamed = replace(layout, format="") if layout else Layout()  # files to come tell theirs
         settled_by, kinds = settled(unnamed, self._stream.schema, NAME, unlabelled)
+        form = TableFormat([kinds], [Filter(where, self._stream.schema, NAME)] if where else [])
         super().__init__(
-            [NAME], settled_by, TableFormat([kinds]), domain=domain, on_error=on_error, threads=threads
+            [NAME], settled_by, form, domain=domain, on_error=on_error, threads=threads, where=where
         )
         del self.identity  # which is for caches
 
@@ -82,7 +88,7 @@ class StreamSource(TextSource):
         return None
 
     def _blocks(self, start: Place | None, watch: Watch | None) -> BatchReader:
-        return BatchReader(self.names, self._stream, self._format.files, start, {}, watch)
+        return BatchReader(self.names, self._stream, self._format, start, {}, watch)
 
     def fingerprint(self) -> str:
         """Hash of all its features, for which it is read once more."""

@@ -22,7 +22,7 @@ factors and their keys."""
 ENTRIES, LETTERS, KEYS, LEFT_OUT, COUNTERS = 0, 1, 2, 3, 4
 NOWHERE = 2**64 - 1
 """The space of a name that says its namespace itself."""
-_NOWHERE, _BETWEEN = np.uint64(NOWHERE), ord("=")
+_NOWHERE, _BETWEEN, _MINUS = np.uint64(NOWHERE), ord("="), ord("-")
 
 
 class Naming(NamedTuple):
@@ -100,6 +100,26 @@ def offer(naming, key, text, at, size, space):
         place, used = _place(naming, key & naming.mask), naming.state[LETTERS]
         if _wanted(naming, place, size):
             _write(naming, text, at, size)
+            _note(naming, place, 0, np.uint64(space), np.uint64(used), np.uint64(size))
+
+
+@register_jitable
+def offer_whole(naming, key, number, space):
+    """Say that `key` is of a whole number of at most 7 digits in the column number `space`."""
+    if naming is not None:
+        place, used, size = _place(naming, key & naming.mask), naming.state[LETTERS], np.int64(1)
+        rest = abs(number)
+        while rest >= 10:
+            size, rest = size + 1, rest // 10
+        size += number < 0
+        if _wanted(naming, place, size):
+            rest = abs(number)
+            for k in range(size - 1, -1, -1):
+                naming.letters[used + k] = 48 + rest % 10
+                rest //= 10
+            if number < 0:
+                naming.letters[used] = _MINUS
+            naming.state[LETTERS] += size
             _note(naming, place, 0, np.uint64(space), np.uint64(used), np.uint64(size))
 
 

@@ -63,8 +63,8 @@ class Parsed(NamedTuple):
     tally: Tally
     bad: list[BadLine]
     rejected: bytes
-    breaks: int = 0
-    """line breaks inside of rows, each of which begins a line that the tally does not count"""
+    uncounted: int = 0
+    """lines that the tally does not count: those that begin inside of a row, rows that a filter leaves out"""
 
 
 class Parser(Protocol):

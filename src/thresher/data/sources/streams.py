@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import bz2
-import glob
 import io
 import lzma
-import os
-import stat
-import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from typing import Any, Protocol
 
-from thresher.data.errors import DataError
+from thresher.data.sources.files import STDIN, named, opened, passes_by
 
-STDIN = "-"
 _PIECE = 1 << 18
 _HEAD = 16
 _LONGEST_HEAD = 64 << 20
@@ -38,57 +33,6 @@ def compression_of(head: bytes) -> str | None:
     return "zstd" if skippable else None
 
 
-def expand(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The files that `data` names: paths, globs (sorted) and ``-``, in order.
-
-    Raises `DataError`, before anything is read, for a glob without a match, a missing, unreadable
-    or empty file, a directory, ``-`` given twice, and nothing at all.
-    """
-    given = [data] if isinstance(data, (str, os.PathLike)) else list(data)
-    names: list[str] = []
-    for item in given:
-        name = os.fspath(item)
-        if name == STDIN or os.path.exists(name) or not glob.has_magic(name):
-            names.append(name)
-            continue
-        found = sorted(glob.glob(name, recursive=True))
-        if not found:
-            raise DataError(f"{name}: no file matches")
-        names += found
-    if not names:
-        raise DataError("no data given")
-    if names.count(STDIN) > 1:
-        raise DataError("standard input (-) can be read only once")
-    for name in names:
-        if name != STDIN:
-            _check_file(name)
-    return names
-
-
-def passes_by(name: str) -> bool:
-    """Whether it can be read only once: standard input, a pipe."""
-    return name == STDIN or not stat.S_ISREG(os.stat(name).st_mode)
-
-
-def _check_file(name: str) -> None:
-    try:
-        status = os.stat(name)
-        if stat.S_ISDIR(status.st_mode):
-            raise DataError(f"{name}: a directory; name its files, for example {os.path.join(name, '*')}")
-        if not stat.S_ISREG(status.st_mode):
-            return  # a pipe: opening it would take it from whoever writes to it
-        with open(name, "rb"):
-            pass
-    except OSError as error:
-        raise DataError(f"{name}: {error.strerror or error}") from error
-    if status.st_size == 0:
-        raise DataError(f"{name}: an empty file, no examples")
-
-
-def _opened(name: str) -> Any:
-    return sys.stdin.buffer if name == STDIN else open(name, "rb", buffering=0)
-
-
 class RawFile(io.RawIOBase):
     """The bytes of a file or of standard input as they are, counted, and shown to `watch` if given."""
 
@@ -103,7 +47,7 @@ class RawFile(io.RawIOBase):
         self.position = 0
         self._watch = watch
         self._file: Any
-        self._file, self._kept = begun or (_opened(name), b"")
+        self._file, self._kept = begun or (opened(name), b"")
         self._owned = name != STDIN
         self.head = self._kept = self._start(self._kept)
 
@@ -272,28 +216,14 @@ def head_of(name: str, size: int, passing: Passing) -> bytes:
     once, seen = passes_by(name), list[bytes]()
     with named(name):
         raw = RawFile(name, (lambda view: seen.append(bytes(view))) if once else None)
-        stream, head = open_stream(raw), bytearray()
-        while len(head) < size or (len(head) < _LONGEST_HEAD and b"\n" not in head):
-            piece = bytearray(max(size - len(head), _PIECE))
-            got = stream.readinto(memoryview(piece))
-            if got == 0:
-                break
-            head += piece[:got]
-        if once:
-            passing[name] = (raw.release(), b"".join(seen))
-        stream.close()
+        with closing(open_stream(raw)) as stream:
+            head = bytearray()
+            while len(head) < size or (len(head) < _LONGEST_HEAD and b"\n" not in head):
+                piece = bytearray(max(size - len(head), _PIECE))
+                got = stream.readinto(memoryview(piece))
+                if got == 0:
+                    break
+                head += piece[:got]
+            if once:
+                passing[name] = (raw.release(), b"".join(seen))
     return bytes(head)
-
-
-@contextmanager
-def named(name: str) -> Iterator[None]:
-    """Turn what goes wrong in reading into a `DataError` that names the file."""
-    shown = "standard input" if name == STDIN else name
-    try:
-        yield
-    except (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        reason = " ".join(reason.split())
-        raise DataError(f"{shown}: cannot be read, damaged or cut off: {reason}") from error

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,11 +24,12 @@ from thresher.data.sources.factors import no_crosses, of_columns
 from thresher.data.sources.sorting import ascending
 from thresher.data.table import kinds_in
 
-SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, LIST, TEXT = 0, 1, 2, 3, 4, 5, 6
+SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, LIST, TEXT, BINS = 0, 1, 2, 3, 4, 5, 6, 7
 _CODES = {
     table.IGNORE: SKIP,
     table.ABSENT: SKIP,
     table.NUMERIC: NUMERIC,
+    table.BINS: BINS,
     table.CATEGORICAL: CATEGORICAL,
     table.LABEL: LABEL,
     table.WEIGHT: WEIGHT,
@@ -124,6 +126,14 @@ def mask_keys(keys, start, stop, mask):
     if mask != _ALL:
         for k in range(start, stop):
             keys[k] &= mask
+
+
+@register_jitable
+def bin_of(value):
+    """The bin of a number: floor(|v|), above 2 floor(ln(|v|)^2) + 2, with the sign of v."""
+    size = abs(np.float64(value))
+    place = np.int64(math.log(size) ** 2) + 2 if size > 2.0 else np.int64(size)
+    return -place if value < 0 else place
 
 
 @register_jitable

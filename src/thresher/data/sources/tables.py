@@ -6,8 +6,8 @@ counts rows, as offset and as line.
 
 from __future__ import annotations
 
+import dataclasses
 import io
-import os
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,10 +20,14 @@ from thresher.data.chunk import Place
 from thresher.data.errors import DataError
 from thresher.data.layout import Layout
 from thresher.data.sources.batches import BatchParser, TableBlock, check_types, guess, sound
+from thresher.data.sources.files import named, passes_by, size_of
+from thresher.data.sources.files import opened as opened_file
 from thresher.data.sources.parsed import Reading
-from thresher.data.sources.streams import Passing, RawFile, named, passes_by
+from thresher.data.sources.remote import is_remote
+from thresher.data.sources.streams import Passing, RawFile
 from thresher.data.sources.table_rows import Kinds, kinds_of
 from thresher.data.sources.text import TextSource, Watch
+from thresher.data.sources.where import Filter
 from thresher.data.table import ABSENT, IGNORE, settle
 
 BATCH, CELLS = 1 << 16, 1 << 19
@@ -57,23 +61,26 @@ class TableFormat:
 
     files: list[Kinds]
     """how the columns of each are read"""
+    filters: list[Filter] = dataclasses.field(default_factory=list)
+    """which rows of each are; none: all"""
 
     def __call__(self, layout: Layout, reading: Reading) -> BatchParser:
         """A parser for one thread."""
-        return BatchParser(self.files, layout, reading)
+        return BatchParser(self.files, layout, reading, self.filters)
 
 
 def opened(
-    names: list[str], layout: Layout, passing: Passing, unlabelled: bool
+    names: list[str], layout: Layout, passing: Passing, unlabelled: bool, where: str = ""
 ) -> tuple[Layout, TableFormat]:
     """The settled layout of files, and what makes their parsers. `DataError`."""
-    files = list[Kinds]()
+    files, filters = list[Kinds](), list[Filter]()
     for name in names:
         with read_from(name):
             schema = _KINDS[layout.format].schema(name, passing)
             layout, kinds = settled(layout, schema, name, unlabelled)
         files.append(kinds)
-    return layout, TableFormat(files)
+        filters += [Filter(where, schema, name)] if where else []
+    return layout, TableFormat(files, filters)
 
 
 @contextmanager
@@ -107,56 +114,80 @@ def cut(batches: Iterable[tuple[Any, float | None]], needed: list[str], start: i
 class _Parquet:
     """Parquet files: row groups, of the columns that are needed."""
 
+    size = staticmethod(size_of)
+
     @staticmethod
     def schema(name: str, _: Passing) -> Any:
         if passes_by(name):
             raise DataError(
                 "a Parquet file cannot be read from standard input or a pipe: it is read from its end"
             )
-        return pq.read_schema(name)
+        with _random(name) as file:
+            return pq.read_schema(file)
 
     @staticmethod
-    def rows(name: str, needed: list[str], start: int, *_: Any) -> Rows:
-        with pq.ParquetFile(name) as file:
+    def rows(name: str, needed: list[str], start: int, chosen: Filter | None, *_: Any) -> Rows:
+        with _random(name) as bytes_of, pq.ParquetFile(bytes_of, pre_buffer=is_remote(name)) as file:
             groups, first = file.metadata, 0
             counts = [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
             if sum(counts) != groups.num_rows:
                 raise ValueError(f"its row groups have {sum(counts)} rows, not {groups.num_rows}")
+            hopeful = _hopeful(bytes_of, chosen) if chosen else range(len(counts))
             for g, count in enumerate(counts):
                 at, first = first, first + count
-                for batch in file.iter_batches(most_rows(needed), [g], needed) if first > start else ():
+                if first <= start or g not in hopeful:
+                    continue
+                for batch in file.iter_batches(most_rows(needed), [g], needed):
                     at += batch.num_rows
                     yield at, batch, at / max(1, groups.num_rows)
-                if at != first and first > start:
+                if at != first:
                     raise ValueError(f"row group {g} does not end with row {first}, but {at}")
+
+
+def _random(name: str, mapped: bool = False) -> Any:
+    """A file for pyarrow to read here and there, in memory where it can be."""
+    if is_remote(name):
+        return pa.PythonFile(opened_file(name, piece=1 << 16), mode="r")
+    return pa.memory_map(name) if mapped else pa.OSFile(name)
+
+
+def _hopeful(file: Any, chosen: Filter) -> set[int]:
+    """The row groups of a Parquet file that may hold rows of a filter, by their statistics."""
+    import pyarrow.dataset as ds
+
+    fragment = ds.ParquetFileFormat().make_fragment(file)
+    return {group.id for group in fragment.subset(chosen.expression()).row_groups}
 
 
 class _Arrow:
     """Arrow IPC files, mapped into memory, and streams."""
 
+    size = staticmethod(size_of)
+
     @staticmethod
     def schema(name: str, passing: Passing) -> Any:
         if _is_file(name):
-            with pa.memory_map(name) as mapped:
-                return pa.ipc.open_file(mapped).schema
+            with _random(name, mapped=True) as file:
+                return pa.ipc.open_file(file).schema
         once, seen = passes_by(name), list[bytes]()
-        raw = RawFile(name, (lambda view: seen.append(bytes(view))) if once else None)
-        schema = pa.ipc.open_stream(io.BufferedReader(raw)).schema
-        if once:
-            passing[name] = (raw.release(), b"".join(seen))
-        raw.close()
+        with RawFile(name, (lambda view: seen.append(bytes(view))) if once else None) as raw:
+            schema = pa.ipc.open_stream(io.BufferedReader(raw)).schema
+            if once:
+                passing[name] = (raw.release(), b"".join(seen))
         return schema
 
     @staticmethod
-    def rows(name: str, needed: list[str], start: int, passing: Passing, watch: Any) -> Rows:
+    def rows(
+        name: str, needed: list[str], start: int, _: Filter | None, passing: Passing, watch: Any
+    ) -> Rows:
         whole = _Arrow._batches(name, passing, watch)
         return cut(((sound(batch, needed), part) for batch, part in whole), needed, start)
 
     @staticmethod
     def _batches(name: str, passing: Passing, watch: Any) -> Iterator[tuple[Any, float | None]]:
         if _is_file(name):
-            with pa.memory_map(name) as mapped:
-                reader = pa.ipc.open_file(mapped)
+            with _random(name, mapped=True) as file:
+                reader = pa.ipc.open_file(file)
                 for k in range(reader.num_record_batches):
                     yield reader.get_batch(k), (k + 1) / reader.num_record_batches
             return
@@ -165,7 +196,7 @@ class _Arrow:
         try:
             given = io.BufferedReader(raw)
             with pa.ipc.open_stream(given) as reader:
-                size = None if passes_by(name) else os.path.getsize(name)
+                size = size_of(name)
                 for batch in reader:
                     yield batch, raw.position / size if size else None
                 if given.read(1):
@@ -192,8 +223,8 @@ class _Last:
 def _is_file(name: str) -> bool:
     if passes_by(name):
         return False
-    with open(name, "rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+    with opened_file(name) as file:
+        return bool(file.read(len(_MAGIC)) == _MAGIC)
 
 
 _KINDS: dict[str, Any] = {"parquet": _Parquet, "arrow": _Arrow}
@@ -206,13 +237,13 @@ class BatchReader:
         self,
         names: list[str],
         kind: Any,
-        files: list[Kinds],
+        form: TableFormat,
         start: Place | None,
         passing: Passing,
         watch: Watch | None,
     ) -> None:
-        """`kind` has ``rows(name, needed columns, first row, passing, watch)`` of a file."""
-        self._names, self._kind, self._files = names, kind, files
+        """`kind` has ``size`` of a file, and ``rows``: name, columns, first row, filter, passing, watch."""
+        self._names, self._kind, self._form = names, kind, form
         self._start, self._passing, self._watch = start or Place(0, 0, 0), passing, watch
         self._blocks = self._all()
 
@@ -227,20 +258,25 @@ class BatchReader:
     def _all(self) -> Generator[TableBlock, None, None]:
         done = 0
         for k, name in enumerate(self._names):
-            size = os.path.getsize(name) if os.path.isfile(name) else 0
-            position, needed = done, _needed(self._files[k])
+            size = self._kind.size(name) or 0
+            position, chosen = done, self._form.filters[k] if self._form.filters else None
+            needed = _needed(self._form.files[k], chosen)
             if k >= self._start.file:
-                start = self._start.offset if k == self._start.file else 0
+                at = start = self._start.offset if k == self._start.file else 0
                 watch = self._watch(k) if self._watch else None
                 with read_from(name):
-                    for end, batch, part in self._kind.rows(name, needed, start, self._passing, watch):
+                    for end, batch, part in self._kind.rows(
+                        name, needed, start, chosen, self._passing, watch
+                    ):
                         position = position if part is None else done + round(size * part)
-                        most = CROSSED_ROWS if self._files[k].crosses else max(batch.num_rows, 1)
+                        most = CROSSED_ROWS if self._form.files[k].crosses else max(batch.num_rows, 1)
                         first = end - batch.num_rows
                         for lo in range(0, batch.num_rows, most):
-                            piece = batch.slice(lo, most)
-                            if first + lo >= start:
-                                yield TableBlock(piece, k, first + lo, first + lo + piece.num_rows, position)
+                            piece, begin = batch.slice(lo, most), first + lo
+                            if begin >= start:
+                                last = begin + piece.num_rows
+                                yield TableBlock(piece, k, at, last, position, begin - at)
+                                at = last
             done += size
 
 
@@ -251,9 +287,15 @@ class TableSource(TextSource):
         return self.layout.format == "arrow" and not any(_is_file(name) for name in self.names)
 
     def _blocks(self, start: Place | None, watch: Watch | None) -> BatchReader:
-        kind, files = _KINDS[self.layout.format], self._format.files
-        return BatchReader(self.names, kind, files, start, self._passing or {}, watch)
+        kind = _KINDS[self.layout.format]
+        return BatchReader(self.names, kind, self._format, start, self._passing or {}, watch)
 
 
-def _needed(kinds: Kinds) -> list[str]:
-    return [name for name, what in zip(kinds.names, kinds.what, strict=True) if what not in (IGNORE, ABSENT)]
+def _needed(kinds: Kinds, chosen: Filter | None) -> list[str]:
+    """The columns that are used, and those that the filter looks at."""
+    looked_at = chosen.columns if chosen else []
+    return [
+        name
+        for name, what in zip(kinds.names, kinds.what, strict=True)
+        if what not in (IGNORE, ABSENT) or name in looked_at
+    ]

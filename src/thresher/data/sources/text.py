@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.content import Content, ContentTable, hash_file, stamp
+from thresher.data.content import Content, ContentTable, hash_file, remote_content, stamp
 from thresher.data.errors import DataError
 from thresher.data.labels import domain_of
 from thresher.data.layout import Layout
 from thresher.data.report import Report
 from thresher.data.sources.blocks import BLOCK_BYTES, Block, BlockReader
+from thresher.data.sources.files import passes_by, size_of
 from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser, Reading
 from thresher.data.sources.reader import Pipeline, default_threads
-from thresher.data.sources.streams import Passing, passes_by
+from thresher.data.sources.streams import Passing
 
 Watch = Callable[[int], Callable[[memoryview], None] | None]
 """Of a file: what is to see its bytes in order."""
@@ -79,6 +80,7 @@ class TextSource:
         threads: int | None,
         block_bytes: int = BLOCK_BYTES,
         passing: Passing | None = None,
+        where: str = "",
     ) -> None:
         if block_bytes < 1 or (threads is not None and threads < 1):
             raise DataError("threads and block_bytes must be at least 1")
@@ -92,18 +94,17 @@ class TextSource:
         self.report = Report()
         self.keep_hash = False
         """whether to hash the files while they are read, so that `fingerprint` need not read again"""
-        self.identity = (
-            f"{layout.as_dict()} domain={domain} on_error={self.on_error.kind} block={block_bytes}"
-        )
+        self.identity = f"{layout.as_dict()} {domain=} on_error={self.on_error.kind} {block_bytes=} {where=}"
         """all but the content that decides what the chunks are"""
+        self.where = where
+        """which rows of a table are read; empty: all"""
         self.namer: Any = None
         """a `Namer`, to be told the names of features; then one thread reads"""
         self.layout = layout
         """how the bytes become features"""
         self._format: Any = form
         self._domain, self._passing = domain, passing
-        self._threads = threads or default_threads()
-        self._block_bytes = block_bytes
+        self._threads, self._block_bytes = threads or default_threads(), block_bytes
         self._arenas = Arenas(self._threads + 4)
         self._begun = self.finished = False
         """whether a whole pass has been made"""
@@ -152,7 +153,8 @@ class TextSource:
         return True
 
     def _size(self) -> int | None:
-        return sum(os.path.getsize(name) for name in self.names)
+        sizes = [size_of(name) for name in self.names]
+        return None if None in sizes else sum(size or 0 for size in sizes)
 
     def _blocks(self, start: Place | None, watch: Watch | None) -> Any:
         """What yields the blocks of a pass."""
@@ -167,7 +169,7 @@ class TextSource:
             if quarantine is not None and parsed.rejected:
                 quarantine.write(parsed.rejected)
                 self.report.quarantined_bytes += len(parsed.rejected)
-            place, line = Place(file, block.offset, line), line + parsed.tally.lines + parsed.breaks
+            place, line = Place(file, block.offset, line), line + parsed.tally.lines + parsed.uncounted
             if len(parsed.chunk):
                 yield parsed.chunk.at(place, Place(file, block.end, line))
 
@@ -182,6 +184,7 @@ class TextSource:
     def _nothing(self) -> str:
         where = self.names[0] if len(self.names) == 1 else f"{len(self.names)} files"
         counts = f"{self.report.blank} lines blank or comment, {self.report.skipped} bad"
+        counts += f", the others left out by --where {self.where}" if self.where else ""
         first = f"; first: {self.report.first_bad[0]}" if self.report.first_bad else ""
         return f"{where}: no examples ({counts}){first}"
 
@@ -216,6 +219,7 @@ class _Watches:
 
         self._names = names
         self._stamps = [None if passes_by(name) else stamp(name) for name in names]
+        self._told = [remote_content(name) for name in names]
         self._totals = [Hash64() for _ in names]
 
     def watch(self, file: int) -> Callable[[memoryview], None]:
@@ -224,7 +228,11 @@ class _Watches:
 
     def contents(self) -> dict[int, Content]:
         """All hashes, at the end of the pass; remembers them for other processes."""
+        for name, told in zip(self._names, self._told, strict=True):
+            if told is not None and told != remote_content(name):
+                raise DataError(f"{name}: changed while it was read")
         found = {k: Content(total.digest(), total.size) for k, total in enumerate(self._totals)}
+        found |= {k: told for k, told in enumerate(self._told) if told is not None}
         named = {self._names[k]: (self._stamps[k], content) for k, content in found.items()}
         ContentTable().remember({name: both for name, both in named.items() if both[0] is not None})
         return found

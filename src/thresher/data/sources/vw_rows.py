@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from thresher.data.hashing import first_bytes, roomy_murmur3_64, vw_hash, word_murmur3_64
+from thresher.data.hashing import first_bytes, roomy_murmur3_64, vw_hash, whole_murmur3_64, word_murmur3_64
 from thresher.data.sources.crossing import note_namespace
 from thresher.data.sources.line_rows import (
     AFTER_VALUE,
@@ -96,14 +96,7 @@ def _numbered(grammar, number, space):
     seed, ids, offset, _ = space
     if ids:
         return (np.uint64(number) + offset) & grammar.mask
-    size, rest = np.int64(1), number // 10
-    while rest > 0:
-        size, rest = size + 1, rest // 10
-    word = _NONE
-    for _ in range(size):
-        word = word << np.uint64(8) | np.uint64(48 + number % 10)
-        number //= 10
-    return word_murmur3_64(word, size, seed) & grammar.mask
+    return whole_murmur3_64(number, seed) & grammar.mask
 
 
 @register_jitable

@@ -1,0 +1,228 @@
+"""Files behind a URL, by pyarrow's file systems or fsspec's: listed, measured, and read with patience.
+
+What fails is tried again, later each time, and reading goes on at the byte it had come to. A file that ends
+before the size its file system gave is cut off, not short.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote
+
+from thresher.data.errors import DataError
+
+TRIES = 6
+DELAY = 0.25
+"""Seconds before the second try; twice as long before each that follows."""
+PIECE = 4 << 20
+"""Bytes of a stream that are asked for at a time."""
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_UNLISTED = re.compile(r"https?://", re.IGNORECASE)
+_WILD = re.compile(r"[*\[]")
+
+T = TypeVar("T")
+
+
+def is_remote(name: str) -> bool:
+    """Whether it is the URL of a file."""
+    return _URL.match(name) is not None
+
+
+def local_path(name: str) -> str:
+    """The path of a ``file://`` URL; any other name unchanged."""
+    return unquote(name[len("file://") :]) if name.startswith("file:///") else name
+
+
+class Found(NamedTuple):
+    """What a file system says of a file; None for what it does not tell."""
+
+    size: int | None
+    modified: int | None
+    """nanoseconds since 1970"""
+
+
+_LISTED: dict[str, tuple[Any, str]] = {}
+"""File system and path of URLs that were found by listing."""
+
+
+def system_of(url: str) -> tuple[Any, str]:
+    """The file system that holds a URL, and the path there. `DataError` if none does."""
+    return _LISTED.get(url) or resolved(url)
+
+
+@lru_cache(maxsize=1 << 12)
+def resolved(url: str) -> tuple[Any, str]:
+    """The same by the URL alone."""
+    import pyarrow as pa
+    from pyarrow.fs import FileSystem
+
+    try:
+        found: tuple[Any, str] = FileSystem.from_uri(url)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ImportError) as error:
+        return _by_fsspec(url, str(error))
+    return found
+
+
+def _by_fsspec(url: str, reason: str) -> tuple[Any, str]:
+    from pyarrow.fs import FSSpecHandler, PyFileSystem
+
+    try:
+        from fsspec.core import url_to_fs
+
+        system, path = url_to_fs(url)
+    except ImportError as error:
+        raise DataError(f"{url}: needs the packages fsspec and, for http, aiohttp ({error})") from error
+    except ValueError as error:
+        raise DataError(f"{url}: {reason.splitlines()[0]}") from error
+    return PyFileSystem(FSSpecHandler(system)), path
+
+
+def patiently(action: Callable[[], T], again: Callable[[], None] = lambda: None) -> T:
+    """What `action` returns, tried `TRIES` times; `again` is called before each further one.
+
+    Raises OSError after the last try; at once for files that are not there, may not be read or were changed.
+    """
+    for k in range(TRIES):
+        try:
+            return action()
+        except (FileNotFoundError, PermissionError, MemoryError, DataError):
+            raise
+        except Exception as error:  # noqa: BLE001 file systems are other people's, and raise what they like
+            last = error
+        if k < TRIES - 1:
+            time.sleep(DELAY * 2**k)
+            again()
+    raise OSError(f"{TRIES} tries failed, the last: {last}")
+
+
+def look_at(url: str) -> Found:
+    """Size and time of a file; `DataError` for what is none."""
+    from pyarrow.fs import FileType
+
+    def asked() -> Any:
+        system, path = system_of(url)
+        return system.get_file_info(path)
+
+    info = patiently(asked)
+    if info.type is FileType.NotFound:
+        raise DataError(f"{url}: no such file{', or no answer' if _UNLISTED.match(url) else ''}")
+    if info.type is FileType.Directory:
+        raise DataError(f"{url}: a directory; name its files, for example {url.rstrip('/')}/*")
+    modified = info.mtime_ns
+    return Found(info.size, None if modified is None or modified <= 0 else modified)
+
+
+def matching(url: str) -> list[str]:
+    """The URLs of the files that a URL with ``*``, ``**`` or ``[`` means, sorted; itself where there is none.
+
+    Options behind a ``?`` are those of all. What HTTP has cannot be listed.
+    """
+    bare, mark, options = url.partition("?")
+    if _UNLISTED.match(url) or not _WILD.search(bare):
+        return [url]
+    parts = bare.split("/")
+    first = next(k for k, part in enumerate(parts) if _WILD.search(part))
+    base, wanted = "/".join(parts[:first]), parts[first:]
+    if first <= 2:
+        raise DataError(f"{url}: the first name behind :// cannot be a pattern")
+    system, folder, names = _files_below(base + mark + options, deep=len(wanted) > 1)
+    found = {f"{base}/{n}{mark}{options}": (system, folder + n) for n in names if _fits(n.split("/"), wanted)}
+    _LISTED.update(found)
+    return sorted(found)
+
+
+def _files_below(url: str, deep: bool) -> tuple[Any, str, list[str]]:
+    """A file system, a folder there with its last slash, the files in it or in any folder below."""
+    from pyarrow.fs import FileSelector, FileType
+
+    def listed() -> tuple[Any, str, Any]:
+        system, path = system_of(url)
+        return system, path, system.get_file_info(FileSelector(path, allow_not_found=True, recursive=deep))
+
+    system, path, infos = patiently(listed)
+    folder = path.rstrip("/") + "/" if path else ""
+    names = [info.path[len(folder) :] for info in infos if info.type is FileType.File]
+    return system, folder, names
+
+
+def _fits(names: list[str], wanted: list[str]) -> bool:
+    """Whether the parts of a path are as wanted; ``**`` stands for any number of them."""
+    if not wanted or not names:
+        return names == wanted or wanted == ["**"]
+    if wanted[0] == "**":
+        return _fits(names, wanted[1:]) or _fits(names[1:], wanted)
+    hidden = names[0].startswith(".") and not wanted[0].startswith(".")
+    return not hidden and fnmatchcase(names[0], wanted[0]) and _fits(names[1:], wanted[1:])
+
+
+class RemoteFile(io.RawIOBase):
+    """The bytes of a file behind a URL."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self._url, self._found = url, look_at(url)
+        self._at = 0
+        self._file: Any = None
+        self._failed = False
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def tell(self) -> int:
+        """The byte to be read next."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go on at a byte."""
+        if whence == io.SEEK_END and self._found.size is None:
+            raise OSError("its size is not known")
+        self._at = offset + (0, self._at, self._found.size or 0)[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the beginning of `buffer`; 0 at the end."""
+        view, size = memoryview(buffer).cast("B"), self._found.size
+        view = view if size is None else view[: max(0, size - self._at)]
+        count = patiently(lambda: self._read(view), self._drop) if len(view) else 0
+        self._at += count
+        return count
+
+    def _read(self, view: memoryview) -> int:
+        if self._file is None:
+            if self._failed and look_at(self._url) != self._found:
+                raise DataError(f"{self._url}: changed while it was read")
+            system, path = system_of(self._url)
+            self._file = system.open_input_file(path)
+        self._file.seek(self._at)
+        count = int(self._file.readinto(view))
+        if count == 0 and self._found.size is not None:
+            raise EOFError(f"it ends at byte {self._at} of {self._found.size}")
+        return count
+
+    def _drop(self) -> None:
+        """Open it anew for the next read."""
+        self._failed = True
+        self._let_go()
+
+    def _let_go(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):  # all that is wanted of it has been read
+                file.close()
+
+    def close(self) -> None:
+        """Give it back."""
+        self._let_go()
+        super().close()

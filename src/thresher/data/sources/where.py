@@ -1,0 +1,206 @@
+"""Which rows of a table are read: ``COL OP VALUE``, several with ``and`` between.
+
+OP is ``=`` (or ``==``), ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in (VALUE, ...)``, ``is null`` or
+``is not null``; VALUE a number, a text, date or time in single quotes, ``true`` or ``false``. A name that is
+no word stands in double quotes. As in SQL, a missing value is neither equal to anything nor different.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from thresher.data.errors import DataError
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<text>'(?:[^']|'')*')|(?P<name>"(?:[^"]|"")+")|(?P<sign><=|>=|!=|==|=|<|>|[(),])|(?P<word>[^\s'"<>=!(),]+))"""
+)
+_COMPARED: dict[str, Any] = {
+    "=": pc.equal,
+    "==": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_IN, _NULL, _NOT_NULL = "in", "is null", "is not null"
+_KNOWN = "one of = != < <= > >= in (...), is null, is not null"
+
+
+class Condition(NamedTuple):
+    """What must hold of one column."""
+
+    column: str
+    operator: str
+    values: tuple[Any, ...]
+    """str, bool, or Decimal for a number; as Arrow scalars once they are bound to a column"""
+
+    def holds(self, column: Any) -> Any:
+        """Whether it does, of an Arrow array, or as an expression, of a field."""
+        if self.operator in _COMPARED:
+            return _COMPARED[self.operator](column, self.values[0])
+        if self.operator == _IN:
+            return reduce(_either, [pc.equal(column, value) for value in self.values])
+        is_expression = isinstance(column, pc.Expression)
+        null = column.is_null() if is_expression else pc.is_null(column)
+        if self.operator == _NULL:
+            return null
+        return ~null if is_expression else pc.invert(null)
+
+
+def _either(one: Any, other: Any) -> Any:
+    return one | other if isinstance(one, pc.Expression) else pc.or_kleene(one, other)
+
+
+class _Tokens:
+    """The words and signs of a filter, one after the other."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._at = text, 0
+        self.kind, self.word = "", ""
+        self.step()
+
+    def step(self) -> str:
+        """Go on; what was passed."""
+        passed = self.word
+        rest = self._text[self._at :]
+        found = _TOKEN.match(rest)
+        if found is None and rest.strip():
+            raise self.error("a closed quote", rest.strip())
+        self.kind = str(found.lastgroup) if found else ""
+        self.word = found[self.kind] if found else ""
+        self._at += found.end() if found else len(rest)
+        return passed
+
+    def says(self, word: str) -> bool:
+        """Whether the next word is this one, which is then passed."""
+        found = self.kind in ("word", "sign") and self.word.lower() == word
+        if found:
+            self.step()
+        return found
+
+    def error(self, expected: str, found: str = "") -> DataError:
+        """What to raise here."""
+        found = found or self.word
+        place = f"found {found}" if found else "found its end"
+        return DataError(f"--where {self._text}: expected {expected}, {place}")
+
+
+def conditions_in(text: str) -> list[Condition]:
+    """The conditions of a filter; `DataError` for what is none."""
+    tokens, found = _Tokens(text), list[Condition]()
+    while not found or tokens.says("and"):
+        found.append(_condition(tokens))
+    if tokens.word:
+        raise tokens.error("'and' or the end")
+    return found
+
+
+def _condition(tokens: _Tokens) -> Condition:
+    if tokens.kind not in ("word", "name"):
+        raise tokens.error("a column")
+    quoted = tokens.kind == "name"
+    column = tokens.step()
+    column = column[1:-1].replace('""', '"') if quoted else column
+    if tokens.says("is"):
+        operator = _NOT_NULL if tokens.says("not") else _NULL
+        if not tokens.says("null"):
+            raise tokens.error("'null'")
+        return Condition(column, operator, ())
+    operator = tokens.word.lower()
+    if operator in _COMPARED:
+        tokens.step()
+        return Condition(column, operator, (_value(tokens),))
+    if not tokens.says(_IN):
+        raise tokens.error(_KNOWN)
+    values = list[Any]()
+    if not tokens.says("("):
+        raise tokens.error("'('")
+    while not values or tokens.says(","):
+        values.append(_value(tokens))
+    if not tokens.says(")"):
+        raise tokens.error("',' or ')'")
+    return Condition(column, _IN, tuple(values))
+
+
+def _value(tokens: _Tokens) -> str | bool | Decimal:
+    if tokens.kind == "text":
+        return tokens.step()[1:-1].replace("''", "'")
+    word = tokens.word.lower()
+    try:
+        value = word == "true" if word in ("true", "false") else Decimal(tokens.word)
+    except InvalidOperation:
+        value = Decimal("nan")
+    if isinstance(value, Decimal) and not value.is_finite():
+        raise tokens.error("a number, true, false, or a text in single quotes")
+    tokens.step()
+    return value
+
+
+class Filter:
+    """A filter bound to the columns of a file."""
+
+    def __init__(self, text: str, schema: Any, file: str) -> None:
+        """`DataError` where `schema` has no such column or one of another type."""
+        self._bound = list[tuple[Condition, Any]]()
+        for condition in conditions_in(text):
+            if condition.column not in schema.names:
+                raise DataError(f"{file}: no column is called '{condition.column}' (--where {text})")
+            kind = schema.field(condition.column).type
+            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+            values = tuple(_scalar(value, kind, condition.column, file) for value in condition.values)
+            self._bound.append((condition._replace(values=values), kind))
+
+    @property
+    def columns(self) -> list[str]:
+        """Those it looks at."""
+        return [condition.column for condition, _ in self._bound]
+
+    def expression(self) -> Any:
+        """The same for pyarrow, to be decided by statistics."""
+        return reduce(lambda a, b: a & b, [one.holds(pc.field(one.column)) for one, _ in self._bound])
+
+    def rows(self, batch: Any) -> NDArray[np.int64]:
+        """Which rows of a record batch it keeps."""
+        kept = np.ones(batch.num_rows, bool)
+        for condition, kind in self._bound:
+            column = batch.column(condition.column)
+            column = pc.cast(column, kind) if column.type != kind else column
+            kept &= pc.fill_null(condition.holds(column), False).to_numpy(zero_copy_only=False)
+        return np.flatnonzero(kept)
+
+
+def _scalar(value: Any, kind: Any, column: str, file: str) -> Any:
+    """A value as one of the type of a column; `DataError` where it is none."""
+    types = pa.types
+    text = types.is_temporal(kind) or types.is_string(kind) or types.is_large_string(kind)
+    text = text or types.is_string_view(kind) or types.is_binary(kind) or types.is_large_binary(kind)
+    try:
+        if text and isinstance(value, str):
+            return pa.scalar(value).cast(kind)
+        if types.is_boolean(kind) and isinstance(value, bool):
+            return pa.scalar(value)
+        if isinstance(value, Decimal) and types.is_decimal(kind):
+            return pa.scalar(value)
+        if isinstance(value, Decimal) and types.is_floating(kind):
+            return pa.scalar(float(value)).cast(kind)
+        if isinstance(value, Decimal) and types.is_integer(kind):
+            return pa.scalar(int(value), kind) if value == int(value) else pa.scalar(float(value))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError) as error:
+        raise DataError(
+            f"{file}: column '{column}' is of {kind}, which {_shown(value)} is not (--where)"
+        ) from error
+    hint = " (a text has single quotes)" if text else ""
+    raise DataError(f"{file}: column '{column}' is of {kind}, not to be compared with {_shown(value)}{hint}")
+
+
+def _shown(value: Any) -> str:
+    return f"'{value}'" if isinstance(value, str) else str(value).lower()

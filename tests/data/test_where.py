@@ -1,0 +1,199 @@
+"""Filters of rows: what they say, which rows they keep, and that places stay those of the file."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.data.reference import read_all, rows_of
+from tests.data.tables import Streamed
+from thresher.data import Chunk, DataError, open_source, table_source
+from thresher.data.layout import Layout
+from thresher.data.sources import tables as tables_module
+from thresher.data.sources.where import conditions_in
+
+DAYS = [datetime.date(2024, 5, 1 + k // 20) for k in range(200)]
+NAMES = pytest.mark.parametrize("name", ["data.parquet", "data.arrow", "memory"])
+LAYOUT = Layout(categorical=("n",), ignore=("day", "at", "d", "a b"))
+
+
+def table() -> pa.Table:
+    random = np.random.default_rng(4)
+    return pa.table(
+        {
+            "label": random.integers(0, 2, 200),
+            "n": list(range(200)),
+            "small": pa.array([k % 100 for k in range(200)], pa.int8()),
+            "x": pa.array([None if k % 7 == 0 else k / 10 for k in range(200)], pa.float32()),
+            "city": ["Ulm", "Kiel", None, "Bonn's"] * 50,
+            "kind": pa.array(["u", "v", None, "w"] * 50).dictionary_encode(),
+            "new": [k % 3 == 0 for k in range(200)],
+            "day": DAYS,
+            "at": [datetime.datetime(2024, 5, 1, k % 24) for k in range(200)],
+            "d": pa.array([f"{k}.50" for k in range(200)]).cast(pa.decimal128(6, 2)),
+            "a b": [k % 5 for k in range(200)],
+        }
+    )
+
+
+def source_of(name: str, folder: Path, where: str, **options: Any) -> Any:
+    if name == "memory":
+        return table_source(Streamed(table()), layout=LAYOUT, where=where, **options)
+    if name == "data.parquet":
+        pq.write_table(table(), folder / name, row_group_size=30)
+    else:
+        with pa.ipc.new_file(folder / name, table().schema) as file:
+            file.write_table(table(), max_chunksize=30)
+    return open_source(folder / name, layout=LAYOUT, where=where, **options)
+
+
+def plain(where: Any) -> list[int]:
+    """The rows that a filter in Python keeps."""
+    return [k for k, row in enumerate(table().to_pylist()) if where(row)]
+
+
+FILTERS: dict[str, Any] = {
+    "n < 35": lambda r: r["n"] < 35,
+    "n >= 60 and n<=61": lambda r: 60 <= r["n"] <= 61,
+    "small = 99": lambda r: r["small"] == 99,
+    "n > 170.5": lambda r: r["n"] > 170.5,
+    "x = 0.1 and n != 3": lambda r: r["n"] == 1,
+    "x < 0.45": lambda r: r["x"] is not None and r["n"] < 4.5,
+    "x is null": lambda r: r["x"] is None,
+    "x IS NOT NULL AND n IN (0, 7, 8)": lambda r: r["n"] == 8,
+    "city = 'Ulm' and new == true": lambda r: r["city"] == "Ulm" and r["new"],
+    "city != 'Ulm'": lambda r: r["city"] not in (None, "Ulm"),
+    "city in ('Bonn''s', 'Kiel') and n < 99": lambda r: r["city"] in ("Bonn's", "Kiel") and r["n"] < 99,
+    "kind = 'v'": lambda r: r["kind"] == "v",
+    "day >= '2024-05-09'": lambda r: r["day"] >= datetime.date(2024, 5, 9),
+    "at = '2024-05-01 07:00:00'": lambda r: r["at"].hour == 7,
+    "d > 150.25": lambda r: r["d"] > 150,
+    '"a b" = 3': lambda r: r["a b"] == 3,
+}
+
+
+@NAMES
+@pytest.mark.parametrize("where", FILTERS)
+def test_the_rows_that_a_filter_keeps(tmp_path: Path, name: str, where: str) -> None:
+    wanted = plain(FILTERS[where])
+    assert 0 < len(wanted) < 200
+    source = source_of(name, tmp_path, where)
+    found = [row for chunk in source.chunks() for row in rows_of(chunk)]
+    pq.write_table(table().take(wanted), tmp_path / "kept.parquet")
+    assert found == rows_of(read_all(tmp_path / "kept.parquet", layout=LAYOUT))
+    assert (source.report.lines, source.report.skipped) == (len(wanted), 0)
+
+
+def test_row_groups_that_statistics_rule_out_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = list[int]()
+    original = pq.ParquetFile.iter_batches
+
+    def counted(self: Any, size: int, groups: list[int], columns: list[str]) -> Any:
+        read.extend(groups)
+        return original(self, size, groups, columns)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", counted)
+    list(source_of("data.parquet", tmp_path, "n > 65 and day < '2024-05-06'").chunks())
+    assert read == [2, 3]
+
+
+@NAMES
+@pytest.mark.parametrize("threads", [1, 2])
+def test_places_count_the_rows_of_the_file(
+    tmp_path: Path, name: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables_module, "BATCH", 7)
+    where = "n >= 65 and city != 'Kiel'"
+
+    def chunks(start: Any = None) -> list[Chunk]:
+        source = source_of(name, tmp_path, where, threads=threads)
+        return list(source.chunks(start))
+
+    whole = chunks()
+    assert len(whole) > 5
+    for k, chunk in enumerate(whole):
+        assert chunk.place is not None
+        assert chunk.after is not None
+        assert chunk.place.offset == chunk.place.line
+        assert chunk.after.offset == chunk.after.line
+        for start, rest in ((chunk.place, whole[k:]), (chunk.after, whole[k + 1 :])):
+            if rest:
+                again = [(c.place, c.after, rows_of(c)) for c in chunks(start)]
+                assert again == [(c.place, c.after, rows_of(c)) for c in rest]
+
+
+@NAMES
+def test_bad_rows_are_told_by_their_row_in_the_file(tmp_path: Path, name: str) -> None:
+    aside = tmp_path / "bad"
+    broken = table().set_column(0, "label", pa.array([None if k in (8, 188) else 1 for k in range(200)]))
+    pq.write_table(broken, tmp_path / "data.parquet", row_group_size=30)
+    with pa.ipc.new_file(tmp_path / "data.arrow", broken.schema) as file:
+        file.write_table(broken, max_chunksize=30)
+    options: dict[str, Any] = {"where": "n > 150", "on_error": f"quarantine={aside}", "layout": LAYOUT}
+    if name == "memory":
+        source = table_source(Streamed(broken), **options)
+    else:
+        source = open_source(tmp_path / name, **options)
+    assert sum(len(chunk) for chunk in source.chunks()) == 48
+    assert [one.line for one in source.report.first_bad] == [189]
+    assert aside.read_text().count("\n") == 1
+
+
+WRONG = {
+    "": "expected a column, found its end",
+    "n": "expected one of = != < <= > >= in (...), is null, is not null, found its end",
+    "n ~ 3": "found ~",
+    "n = Ulm": "expected a number, true, false, or a text in single quotes, found Ulm",
+    "n = nan": "expected a number",
+    "n = 'x": "expected a closed quote, found 'x",
+    "n = 3 or x = 4": "expected 'and' or the end, found or",
+    "n = 3 and": "expected a column, found its end",
+    "n in 3": "expected '(', found 3",
+    "n in (3, 4": "expected ',' or ')', found its end",
+    "n is 3": "expected 'null'",
+    "n is not 3": "expected 'null'",
+    "3 < 4 < 5": "expected 'and' or the end, found <",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_no_filter(text: str) -> None:
+    with pytest.raises(DataError) as raised:
+        conditions_in(text)
+    assert str(raised.value).startswith(f"--where {text}: expected ")
+    assert WRONG[text] in str(raised.value)
+
+
+UNFIT = {
+    "m = 3": "no column is called 'm' (--where m = 3)",
+    "n = '3'": "column 'n' is of int64, not to be compared with '3'",
+    "city = 3": "column 'city' is of string, not to be compared with 3 (a text has single quotes)",
+    "small < 300": "column 'small' is of int8, which 300 is not",
+    "day = 'May'": "column 'day' is of date32[day], which 'May' is not",
+    "new = 1": "column 'new' is of bool, not to be compared with 1",
+    "n = true": "column 'n' is of int64, not to be compared with true",
+}
+
+
+@pytest.mark.parametrize("where", UNFIT)
+def test_filters_that_do_not_fit_the_columns(tmp_path: Path, where: str) -> None:
+    with pytest.raises(DataError) as raised:
+        source_of("data.parquet", tmp_path, where)
+    assert str(raised.value).startswith(f"{tmp_path / 'data.parquet'}: ")
+    assert UNFIT[where] in str(raised.value)
+
+
+def test_a_filter_that_keeps_nothing_and_one_of_text(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no examples .*left out by --where n > 200"):
+        list(source_of("data.arrow", tmp_path, "n > 200").chunks())
+    (tmp_path / "a.csv").write_text("label,x\n1,2\n")
+    with pytest.raises(DataError, match="csv: rows are chosen"):
+        open_source(tmp_path / "a.csv", where="x = 2")
