@@ -15,13 +15,16 @@ from benchmarks.measure import Sample
 from benchmarks.processes import thresher
 from benchmarks.report import Reach
 from benchmarks.setting import Setting
+from thresher.data.layout import Layout
 from thresher.learning import api
 from thresher.learning.metrics import auc
 
 TSV, VW_TEXT, HASHED = "thresher, TSV", "thresher, VW's text", "thresher, TSV, hashed:22"
 VW, VW_CACHE = "Vowpal Wabbit, its text", "Vowpal Wabbit, its cache"
 RULE = ("--rule", "ftrl:alpha=0.1,l1=1")
-COLUMNS = ("--no-header", "--label", "1", "--categorical", "2-40")
+COLUMNS = ("--no-header", "--label", "1", "--bins", "2-14", "--categorical", "15-40")
+LAYOUT = Layout("", label="1", bins=("2-14",), categorical=("15-40",), header=False)
+"""The same in Python."""
 VW_OPTIONS = "-b 24 --ftrl --ftrl_alpha 0.1 --l1 1"
 
 

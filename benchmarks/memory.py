@@ -6,13 +6,14 @@ import json
 import os
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
 
 from benchmarks import clicklog, report
-from benchmarks.clicks import RULE
+from benchmarks.clicks import LAYOUT, RULE
 from benchmarks.growing import most_resident
 from benchmarks.measure import python
 from benchmarks.report import Reach
@@ -72,8 +73,7 @@ def follow(path: Path, times: int) -> dict[str, float]:
 
     layout = Layout()
     if path.suffix != ".vw":
-        header = path.suffix not in (".tsv", ".csv")
-        layout = Layout("", label="1", categorical=("2-40",), header=header)
+        layout = replace(LAYOUT, header=path.suffix not in (".tsv", ".csv"))
     source = open_source([path] * times, layout=layout, threads=2)
     ready, watch = resident(), Watch()
     watch.start()

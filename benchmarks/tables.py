@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import clicklog, report
-from benchmarks.clicks import COLUMNS, RULE
+from benchmarks.clicks import COLUMNS, LAYOUT, RULE
 from benchmarks.measure import Sample, Summary, timed
 from benchmarks.parsing import source_pass
 from benchmarks.processes import thresher
 from benchmarks.report import Reach
 from benchmarks.setting import Setting
-from thresher.data.layout import Layout
 
 NAMED = tuple(word for word in COLUMNS if word != "--no-header")
 
@@ -31,7 +31,7 @@ def run(setting: Setting) -> list[Reach]:
     found = dict[str, dict[str, Summary]]()
     readings: dict[str, Callable[[], Sample]] = {}
     for kind, path in files.items():
-        layout = Layout("", label="1", categorical=("2-40",), header=kind not in ("tsv", "csv"))
+        layout = replace(LAYOUT, header=kind not in ("tsv", "csv"))
         for threads in (1, 2):
             reading = partial(source_pass, path, threads, layout)
             readings[f"{kind}, {threads} thread{'s' * (threads > 1)}"] = partial(timed, reading)
