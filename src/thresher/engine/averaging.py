@@ -27,7 +27,6 @@ from thresher.engine.jit import (
     kernel,
     meet,
     rewrites,
-    scalar,
     snapshot,
     value_slope,
     weight,
@@ -47,7 +46,7 @@ class Past(NamedTuple):
     place: Any
 
 
-@scalar
+@helper
 def between(ring, lo, hi, out):
     """Sums of the drifts over the examples lo+1..hi of the ring."""
     for k in range(out.size):
@@ -70,14 +69,14 @@ def enter(rule, clock, ring, place, newest):
         between(ring, p - 1, p, newest)
 
 
-@scalar
+@helper
 def size_at(narrow, S, j, now, ring, p, sums):
     """Magnitude of the weight of row j behind p examples of the ring."""
     between(ring, p - 1, p, sums)
     return abs(area(narrow, S, j, 1.0, sums, now))
 
 
-@scalar
+@helper
 def alive(narrow, S, j, now, ring, start, n, sums):
     """How many of n examples behind `start` row j lived for, one at least; their drifts to `sums`.
 
@@ -159,7 +158,7 @@ def known(rows, begin, end, seen):
     return True
 
 
-@scalar
+@helper
 def weigh(narrow, S, now, rows, values, begin, end, scratch):
     """Margin and gauge of an example; its settled weights to `scratch`."""
     margin, size = 0.0, 0.0
