@@ -11,11 +11,13 @@ from benchmarks import (
     accuracy,
     ball,
     boosting,
+    clicks,
     comparison,
     formats,
     growing,
     hashing,
     learning,
+    memory,
     parsing,
     passes,
     processes,
@@ -23,6 +25,8 @@ from benchmarks import (
     rules,
     softmax,
     startup,
+    tables,
+    texts,
     vwtext,
 )
 from benchmarks.report import Reach
@@ -42,6 +46,10 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
     "boosting": boosting.run,
     "accuracy": accuracy.run,
     "softmax": softmax.run,
+    "clicks": clicks.run,
+    "tables": tables.run,
+    "texts": texts.run,
+    "memory": memory.run,
     "formats": formats.run,
     "comparison": comparison.run,
 }

@@ -20,9 +20,9 @@ C_PARSER, ALONE = "C parser, text in memory", "thresher, parser alone"
 ONE, TWO = "thresher, whole source, 1 thread", "thresher, whole source, 2 threads"
 
 
-def source_pass(path: Path, threads: int) -> None:
+def source_pass(path: Path, threads: int, layout: Layout | None = None) -> None:
     """Read and parse a file as training does, dropping every chunk."""
-    for _ in open_source(path, threads=threads).chunks():
+    for _ in open_source(path, threads=threads, layout=layout).chunks():
         pass
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from benchmarks.measure import Summary
 
-PACKAGES = ("thresher", "numpy", "numba", "scikit-learn", "vowpalwabbit", "river")
+PACKAGES = ("thresher", "numpy", "numba", "pyarrow", "scikit-learn", "vowpalwabbit", "river")
 
 
 class Reach(NamedTuple):

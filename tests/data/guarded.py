@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tests.data.reference import rows_of
-from tests.data.samples import SAMPLES, Sample
+from tests.data.samples import SAMPLES, VARIANTS, Sample
 from thresher.data import ngrams
 from thresher.data.layout import Layout
 from thresher.data.sources import delimited
@@ -40,6 +40,7 @@ ODD = [
     *(b"1 " + b" ".join(b"%d:0.%d" % (k, k) for k in range(n)) for n in (7, 8, 30)),
     *(b"1 | " + b" ".join(b"w%d:0.%d a" % (k, k) for k in range(n)) for n in (7, 30)),
     *(b"1" * n for n in (1, 7, 8, 9, 63, 64, 65, 200)),
+    *(b"0,3,5 1:1", b"1.5,2,-3 1:1", b"5,4,3,2,1,0 2:1", b"1,2,3,4 1:1", b" 1:1", b"2,2 | a", b"1,2,3 |f b"),
     *(b'1,1,0.5,2,"' + b"x" * n + b'",3' for n in (0, 40, 64)),
     *(b"1,1,0.5,2," + b'""' * n for n in (1, 2, 33)),
     *(
@@ -123,7 +124,7 @@ class ProtectedArenas(Arenas):
         )
 
 
-def parser(sample: Sample, layout: Layout, folder: Path, arenas: Arenas) -> Any:
+def parser(sample: Sample, layout: Layout, folder: Path, arenas: Arenas, domain: str = "binary") -> Any:
     """Of a format of lines, for files with the head and the rows of the sample."""
     path = folder / f"data{sample.ending}"
     sample.write([*sample.head, *sample.good(20, 0)], path)
@@ -131,7 +132,7 @@ def parser(sample: Sample, layout: Layout, folder: Path, arenas: Arenas) -> Any:
         form = parser_of(sample.format)
     else:
         layout, form = opener_of(sample.format)([str(path)], replace(layout, format=sample.format), {}, False)
-    return form(layout, Reading("binary", "quarantine", arenas))
+    return form(layout, Reading(domain, "quarantine", arenas))
 
 
 def texts(sample: Sample) -> Iterator[bytes]:
@@ -149,11 +150,11 @@ def outcome(parsed: Any) -> tuple[Any, ...]:
     return rows_of(parsed.chunk), parsed.tally, parsed.bad, parsed.rejected
 
 
-def parse_lines(sample: Sample, layout: Layout) -> int:
+def parse_lines(sample: Sample, layout: Layout, domain: str = "binary") -> int:
     """Parse all `texts` at both ends of memory, and where memory goes on; how many."""
     with tempfile.TemporaryDirectory() as folder:
-        careful = parser(sample, layout, Path(folder), ProtectedArenas())
-        plain = parser(sample, layout, Path(folder), Arenas(1))
+        careful = parser(sample, layout, Path(folder), ProtectedArenas(), domain)
+        plain = parser(sample, layout, Path(folder), Arenas(1), domain)
     count, places = 0, Places()
     for text in texts(sample):
         spare = SPARE[count % len(SPARE)] * PAD
@@ -232,6 +233,21 @@ def parse_batches() -> int:
     return count
 
 
+def cases() -> Iterator[tuple[str, Sample, Layout, str]]:
+    """Formats of lines, plain and with columns of text, products, line breaks in quotes, several labels."""
+    for name, sample in {**SAMPLES, **VARIANTS}.items():
+        if sample.packed:
+            yield name, sample, sample.layout, "binary"
+    for form in ("csv", "tsv"):
+        layout = replace(SAMPLES[form].layout, text=("city",), ngrams="words=1-2,chars=2-3")
+        yield f"{form}, text", SAMPLES[form], layout, "binary"
+    csv = SAMPLES["csv"]
+    yield "csv, line breaks", csv, replace(csv.layout, quoted_newlines=True, missing=("NA",)), "binary"
+    for form in ("svmlight", "vw"):
+        for domain in ("labels:0-5", "values:3,real"):
+            yield f"{form}, {domain}", SAMPLES[form], SAMPLES[form].layout, domain
+
+
 def main() -> None:
     faulthandler.enable()
     rooms, places = ngrams.rooms_for, Places()
@@ -242,17 +258,9 @@ def main() -> None:
 
     for module in (ngrams, delimited):
         setattr(module, "rooms_for", protected_rooms)  # noqa: B010 mypy would have it declared there
-    for name, sample in SAMPLES.items():
-        if sample.packed:
-            print(name, flush=True)
-            print(parse_lines(sample, sample.layout), flush=True)
-    for form in ("csv", "tsv"):
-        print(form, "with text", flush=True)
-        layout = replace(SAMPLES[form].layout, text=("city",), ngrams="words=1-2,chars=2-3")
-        print(parse_lines(SAMPLES[form], layout), flush=True)
-    print("csv with line breaks", flush=True)
-    layout = replace(SAMPLES["csv"].layout, quoted_newlines=True, missing=("NA", "0"))
-    print(parse_lines(SAMPLES["csv"], layout), flush=True)
+    for name, sample, layout, domain in cases():
+        print(name, flush=True)
+        print(parse_lines(sample, layout, domain), flush=True)
     print("batches", flush=True)
     print(parse_batches(), flush=True)
 

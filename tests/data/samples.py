@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -228,3 +229,12 @@ SAMPLES: dict[str, Sample] = {
     "arrow file": _table("arrow", ".arrow"),
     "arrow stream": _table("arrow", ".arrows"),
 }
+_PRODUCTS = replace(LAYOUT, numeric=("x",), bins=("y",), interact=("city,id", "city,city", "x,city,y"))
+VARIANTS: dict[str, Sample] = {
+    "vw, products": SAMPLES["vw"]._replace(layout=Layout("vw", interact=("f,user", "f,f"), bits=20)),
+    **{
+        f"{name}, products and bins": SAMPLES[name]._replace(layout=_PRODUCTS)
+        for name in ("csv", "jsonl", "parquet")
+    },
+}
+"""Formats read with more than one line of a layout."""

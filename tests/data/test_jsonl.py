@@ -80,3 +80,10 @@ def test_values_that_readers_give_up_at(tmp_path: Path, value: str) -> None:
         rows, bad, _ = whole
         assert len(rows) + len(bad) == 5
         assert len(bad) == (1 if value not in DEEP else 2)
+
+
+def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_text('{"label": 1, "\\ud800": 1}\n' + HEAD)
+    rows, bad, _ = read(path, 1 << 20)
+    assert (len(rows), bad) == (1, [1])

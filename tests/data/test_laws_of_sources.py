@@ -12,12 +12,13 @@ import pytest
 
 import thresher
 from tests.data.reference import rows_of, same
-from tests.data.samples import PACKERS, SAMPLES, Sample
+from tests.data.samples import PACKERS, SAMPLES, VARIANTS, Sample
 from thresher.data import Chunk, DataError, Report, open_source
 from thresher.data.sources import tables
 from thresher.data.sources.formats import FORMATS
 
-SAMPLED = pytest.mark.parametrize("name", SAMPLES)
+ALL = {**SAMPLES, **VARIANTS}
+SAMPLED = pytest.mark.parametrize("name", ALL)
 BLOCK, ROWS = 900, 29
 
 
@@ -67,7 +68,7 @@ def alike(a: Pass, b: Pass) -> bool:
 
 @SAMPLED
 def test_threads_compression_and_passes_change_nothing(tmp_path: Path, name: str) -> None:
-    sample = SAMPLES[name]
+    sample = ALL[name]
     path = written(sample, tmp_path / f"data{sample.ending}", sample.mixed(300, 30, 1)[0])
     plain, text = read(opened(sample, path, threads=1)), path.read_bytes()
     assert len(plain.chunks) > 8
@@ -84,7 +85,7 @@ def test_threads_compression_and_passes_change_nothing(tmp_path: Path, name: str
 def test_the_size_of_blocks_changes_no_row(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sample = SAMPLES[name]
+    sample = ALL[name]
     records, bad = sample.mixed(120, 30, 2)
     path = written(sample, tmp_path / f"data{sample.ending}", records)
     counts, found = set(), set()
@@ -102,7 +103,7 @@ def test_the_size_of_blocks_changes_no_row(
 
 @SAMPLED
 def test_any_chunk_can_be_gone_on_from(tmp_path: Path, name: str) -> None:
-    sample, rejects = SAMPLES[name], tmp_path / "rejects"
+    sample, rejects = ALL[name], tmp_path / "rejects"
     mixtures = [sample.mixed(80, 20, k)[0] for k in range(3)]
     paths = [written(sample, tmp_path / f"{k}{sample.ending}", mixtures[k]) for k in range(3)]
     if sample.packed:
@@ -129,7 +130,7 @@ def weights_of(sample: Sample, path: Path, **options: Any) -> tuple[bytes, ...]:
 @SAMPLED
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_record_is_learned_or_reported(tmp_path: Path, name: str, seed: int) -> None:
-    sample = SAMPLES[name]
+    sample = ALL[name]
     records, wrong = sample.mixed(90, 0 if seed == 1 else 60, seed)
     path = written(sample, tmp_path / f"data{sample.ending}", records)
     clean = written(sample, tmp_path / f"clean{sample.ending}", sample.good(1, 0))
@@ -152,7 +153,7 @@ def test_every_record_is_learned_or_reported(tmp_path: Path, name: str, seed: in
 
 @SAMPLED
 def test_each_kind_of_bad_record_ends_the_run_at_its_line(tmp_path: Path, name: str) -> None:
-    sample = SAMPLES[name]
+    sample = ALL[name]
     for k, (what, record) in enumerate(sample.bad.items()):
         records = [*sample.good(7, k), record, *sample.good(3, 99)]
         path = written(sample, tmp_path / f"{k}{sample.ending}", records)

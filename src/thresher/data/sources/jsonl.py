@@ -86,7 +86,8 @@ def _schema_of(lines: Sequence[bytes], known: Sequence[str], name: str) -> Any:
     for line in lines:
         try:
             read = _loaded(str(line, "utf-8"))
-        except (ValueError, RecursionError):
+            "".join(read).encode()  # half a surrogate pair is no name
+        except (ValueError, TypeError, RecursionError):
             continue
         if isinstance(read, dict):
             objects += 1
@@ -197,7 +198,14 @@ class JsonlParser(BatchParser):
             return BadLine("", 0, 1, "a JSON object", shown(line), line)
         for name, value in read.items():
             if name not in self._known:
-                return BadLine("", 0, 1, "the columns there were before", shown(name.encode()), line)
+                return BadLine(
+                    "",
+                    0,
+                    1,
+                    "the columns there were before",
+                    shown(name.encode("utf-8", "backslashreplace")),
+                    line,
+                )
             kind = schema.field(name).type if name in schema.names else None
             if kind is not None and not _fits(value, kind):
                 found = shown(json.dumps(value).encode())

@@ -1,0 +1,98 @@
+"""Clicks, from raw text to a model: thresher, and Vowpal Wabbit from its own text and from its cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from benchmarks import clicklog, measure, peers, report
+from benchmarks.clicklog import Clicks
+from benchmarks.measure import Sample
+from benchmarks.processes import thresher
+from benchmarks.report import Reach
+from benchmarks.setting import Setting
+from thresher.data.layout import Layout
+from thresher.learning import api
+from thresher.learning.metrics import auc
+
+TSV, VW_TEXT, HASHED = "thresher, TSV", "thresher, VW's text", "thresher, TSV, hashed:22"
+VW, VW_CACHE = "Vowpal Wabbit, its text", "Vowpal Wabbit, its cache"
+RULE = ("--rule", "ftrl:alpha=0.1,l1=1")
+COLUMNS = ("--no-header", "--label", "1", "--bins", "2-14", "--categorical", "15-40")
+LAYOUT = Layout("", label="1", bins=("2-14",), categorical=("15-40",), header=False)
+"""The same in Python."""
+VW_OPTIONS = "-b 24 --ftrl --ftrl_alpha 0.1 --l1 1"
+
+
+def contenders(files: Clicks, folder: Path) -> dict[str, Callable[[], Sample]]:
+    """All that can run here; models are left in `folder` under the names of contenders."""
+    twin = clicklog.vw_twin(files.train)
+    found: dict[str, Callable[[], Sample]] = {
+        TSV: partial(thresher, files.train, folder / TSV, *COLUMNS, *RULE),
+        HASHED: partial(thresher, files.train, folder / HASHED, *COLUMNS, *RULE, "--store", "hashed:22"),
+        VW_TEXT: partial(thresher, twin, folder / VW_TEXT, *RULE),
+    }
+    if peers.installed("vowpalwabbit"):
+        learning = f"--loss_function logistic {VW_OPTIONS} -f {folder / 'vw.model'}"
+        found[VW] = partial(peers.vw, f"-d {twin} {learning}")
+        cache = folder / "vw.cache"
+        found[VW_CACHE] = partial(peers.vw, f"-d {twin} --cache_file {cache} {learning}")
+    return found
+
+
+def run(setting: Setting) -> list[Reach]:
+    """Measure, print, judge."""
+    files = setting.clicks
+    rows = _rows(files.train)
+    with TemporaryDirectory(dir=setting.loads) as folder:
+        chosen = contenders(files, Path(folder))
+        # the first run of Vowpal Wabbit with a cache writes it
+        found = setting.in_turn(chosen, warm=tuple(chosen))
+        scores = _scores(files, Path(folder), found)
+    units = {"MB/s": files.megabytes, "rows/s": float(rows)}
+    report.times(f"{rows:,} clicks, {files.megabytes:.0f} MB as TSV, to a model file", found, VW, units)
+    report.table(
+        "how good they are",
+        ("", "AUC", "non-zeros", "peak MB"),
+        [
+            (name, f"{area:.4f}", f"{count:,}", report.figure(found[name].peak, ".0f"))
+            for name, (area, count) in scores.items()
+        ],
+    )
+    wall, (area, count) = found[TSV].wall, scores[TSV]
+    least = f"{wall:.2f} (least {found[TSV].least:.2f}, cpu {found[TSV].cpu:.2f})"
+    good = area >= 0.801 and count <= 320_000
+    return [
+        Reach("clicks as TSV to a model, seconds", "<= 2.5", least, setting.met(wall <= 2.5)),
+        Reach(
+            "AUC and non-zeros of that",
+            ">= 0.801 with <= 320,000",
+            f"{area:.4f} with {count:,}",
+            setting.met(good),
+        ),
+    ]
+
+
+def _rows(path: Path) -> int:
+    with open(path, "rb") as file:
+        return sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 24), b""))
+
+
+def _scores(files: Clicks, folder: Path, found: dict[str, measure.Summary]) -> dict[str, tuple[float, int]]:
+    """AUC on the test rows and non-zeros of each model."""
+    twin = clicklog.vw_twin(files.test)
+    scores = dict[str, tuple[float, int]]()
+    for name, test in ((TSV, files.test), (HASHED, files.test), (VW_TEXT, twin)):
+        model = api.load(folder / name)
+        scores[name] = api.evaluate(model, test)["auc"], len(model.keys)
+    if VW in found:
+        margins, nonzero, _ = peers.vw_margins(clicklog.vw_twin(files.train), twin, VW_OPTIONS, folder)
+        with open(twin, "rb") as file:
+            positive = np.array([line.startswith(b"1") for line in file])
+        area = auc(margins, positive, np.ones(len(margins)))
+        scores[VW] = area if area is not None else float("nan"), nonzero
+    return scores

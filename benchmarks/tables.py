@@ -1,0 +1,63 @@
+"""The same rows as TSV, CSV, JSON lines, Parquet and Arrow: reading alone, and to a model file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks import clicklog, report
+from benchmarks.clicks import COLUMNS, LAYOUT, RULE
+from benchmarks.measure import Sample, Summary, timed
+from benchmarks.parsing import source_pass
+from benchmarks.processes import thresher
+from benchmarks.report import Reach
+from benchmarks.setting import Setting
+
+NAMED = tuple(word for word in COLUMNS if word != "--no-header")
+
+
+def columns_of(kind: str) -> tuple[str, ...]:
+    """The options of columns for a file of that ending: text of cells has no header here."""
+    return COLUMNS if kind in ("tsv", "csv") else NAMED
+
+
+def run(setting: Setting) -> list[Reach]:
+    """Measure, print, judge."""
+    files = clicklog.table_twins(setting.clicks.train)
+    rows = round(clicklog.TRAIN * setting.scale)
+    found = dict[str, dict[str, Summary]]()
+    readings: dict[str, Callable[[], Sample]] = {}
+    for kind, path in files.items():
+        layout = replace(LAYOUT, header=kind not in ("tsv", "csv"))
+        for threads in (1, 2):
+            reading = partial(source_pass, path, threads, layout)
+            readings[f"{kind}, {threads} thread{'s' * (threads > 1)}"] = partial(timed, reading)
+    found["reading alone"] = setting.in_turn(readings, warm=tuple(readings))
+    with TemporaryDirectory(dir=setting.loads) as folder:
+        model = Path(folder) / "model"
+        trainings: dict[str, Callable[[], Sample]] = {
+            kind: partial(thresher, path, model, *columns_of(kind), *RULE) for kind, path in files.items()
+        }
+        found["to a model file"] = setting.in_turn(trainings, warm=tuple(trainings))
+    for what, summaries in found.items():
+        report.table(
+            f"{rows:,} clicks, {what}",
+            ("", "MB", "wall s", "least", "cpu s", "MB/s", "rows/s", "peak MB"),
+            [_line(name, files[name.partition(",")[0]], s, rows) for name, s in summaries.items()],
+        )
+    return [_judge(what, found["reading alone"], what) for what in ("1 thread", "2 threads")]
+
+
+def _line(name: str, path: Path, s: Summary, rows: int) -> tuple[str, ...]:
+    size = path.stat().st_size / 1e6
+    times = (report.figure(value) for value in (s.wall, s.least, s.cpu))
+    rates = f"{size / s.wall:,.0f}", f"{rows / s.wall:,.0f}"
+    return name, f"{size:,.0f}", *times, *rates, report.figure(s.peak, ".0f")
+
+
+def _judge(what: str, found: dict[str, Summary], threads: str) -> Reach:
+    times, words = report.ratio(found, f"tsv, {threads}", f"parquet, {threads}")
+    return Reach(f"rows/s of Parquet : of TSV, {what}", ">= 1.5", words, times >= 1.5)
