@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("formats/svmlight", "formats/vw", "formats/csv", "formats/remote", "features", "interactions")
+PAGES = (
+    "README",
+    *(f"docs/formats/{name}" for name in ("svmlight", "vw", "csv", "remote")),
+    "docs/features",
+    "docs/interactions",
+)
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -32,9 +37,9 @@ def test_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path) -> Non
     (tmp_path / "thresher").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m thresher "$@"\n')
     (tmp_path / "thresher").chmod(0o755)
     known = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
-    blocks = BLOCK.findall((ROOT / f"docs/{page}.md").read_text(encoding="utf-8"))
+    blocks = BLOCK.findall((ROOT / f"{page}.md").read_text(encoding="utf-8"))
     steps = [step for block in blocks for step in session(block)]
-    assert len(steps) > 3
+    assert len(steps) > 1
     for command, wanted in steps:
         done = subprocess.run(
             ["bash", "-c", command], cwd=tmp_path, env=os.environ | known, capture_output=True, text=True
