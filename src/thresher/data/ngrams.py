@@ -22,13 +22,15 @@ from numpy.typing import NDArray
 
 from thresher.data.errors import DataError
 from thresher.data.grams import BINARY, LOG, Grams
-from thresher.data.hashing import murmur3_64
+from thresher.data.hashing import roomy_murmur3_64
 from thresher.data.sources.naming import offer
 from thresher.data.sources.sorting import merge_row
 from thresher.data.sources.words import address, byte
 from thresher.engine.jit import kernel
 
 _SPACE = 32
+_SPARE = 16
+"""Bytes behind the letters of a text that its last names are hashed with, and that do not count."""
 _LETTERS = 0x32400
 """Beyond this code point no character is a letter or a digit."""
 
@@ -140,7 +142,7 @@ def _hash_runs(scratch, begins, count, low, high, gap, seed, keys, values, nnz, 
         for length in range(low, min(high, count - first) + 1):
             begin = begins[first]
             size = begins[first + length] - gap - begin
-            keys[nnz], values[nnz] = murmur3_64(text, begin, size, seed), np.float32(1)
+            keys[nnz], values[nnz] = roomy_murmur3_64(text, begin, size, seed), np.float32(1)
             offer(naming, keys[nnz], text, begin, size, space)
             nnz += 1
     return nnz
@@ -173,7 +175,7 @@ def text_features(text, at, end, code, known, seed, scratch, begins, keys, value
     """Enter the n-grams of ``text[at:end]`` from entry `nnz` on, ascending, each once; the new `nnz`.
 
     `text` is an address; `code` is `Grams.code()`, `known` `letters()`; `scratch` uint8 has room for
-    twice the bytes and one more, `begins` int64 for two more, `keys` and `values` for `room_for` more.
+    twice the bytes and 17 more, `begins` int64 for two more, `keys` and `values` for `room_for` more.
     `naming`, where it is not None, is told each n-gram as a name in the column `space`.
     """
     word_low, word_high, char_low, char_high, lowercase, shortest, scale, norm = code
@@ -205,7 +207,7 @@ def _enter_texts(text, offsets, code, known, seed, scratch, begins, indptr, keys
 
 def rooms_for(longest: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """`scratch` and `begins` for texts of at most so many bytes."""
-    return np.empty(2 * longest + 2, np.uint8), np.empty(2 * longest + 3, np.int64)
+    return np.empty(2 * longest + 2 + _SPARE, np.uint8), np.empty(2 * longest + 3, np.int64)
 
 
 def rows_of_bytes(
