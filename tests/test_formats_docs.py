@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGES = (
     "README",
-    *(f"docs/formats/{name}" for name in ("svmlight", "vw", "csv", "remote")),
+    *(f"docs/formats/{name}" for name in ("svmlight", "vw", "csv", "jsonl", "parquet", "arrow", "remote")),
     "docs/features",
     "docs/interactions",
 )
@@ -34,8 +34,9 @@ def session(text: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    (tmp_path / "thresher").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m thresher "$@"\n')
-    (tmp_path / "thresher").chmod(0o755)
+    for name, more in (("python", ""), ("thresher", " -m thresher")):
+        (tmp_path / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{more} "$@"\n')
+        (tmp_path / name).chmod(0o755)
     known = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
     blocks = BLOCK.findall((ROOT / f"{page}.md").read_text(encoding="utf-8"))
     steps = [step for block in blocks for step in session(block)]

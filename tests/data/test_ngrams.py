@@ -22,7 +22,8 @@ def lowered(word: str) -> str:
 
 
 def expected(text: str, grams: Grams, seed: int = 0) -> dict[int, float]:
-    words = [word for word in re.findall(r"\w+", text) if len(word) >= grams.shortest]
+    pattern = {"words": r"\w+", "letters": r"[^\W\d_]+", "blanks": r"\S+"}[grams.tokens]
+    words = [word for word in re.findall(pattern, text) if len(word) >= grams.shortest]
     words = [lowered(word) for word in words] if grams.lowercase else words
     counts: Counter[int] = Counter()
     whole = " ".join(words)
@@ -51,7 +52,17 @@ def check(text: str, grams: Grams, seed: int = 0) -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", ["", "words=1-3", "words=0,chars=2-4", "words=2,chars=1", "case,shortest=1", "scale=log,norm"]
+    "spec",
+    [
+        "",
+        "words=1-3",
+        "words=0,chars=2-4",
+        "words=2,chars=1",
+        "case,shortest=1",
+        "scale=log,norm",
+        "tokens=letters",
+        "tokens=blanks,chars=2",
+    ],
 )
 def test_texts_of_many_scripts(spec: str) -> None:
     for text in (TEXT, TEXT * 60, "", "a", "  ", "to be or not to be"):
@@ -68,6 +79,7 @@ def test_texts_of_many_scripts(spec: str) -> None:
     st.integers(1, 3),
     st.sampled_from(["count", "binary", "log"]),
     st.booleans(),
+    st.sampled_from(["words", "blanks"]),
 )
 def test_any_text(
     text: str,
@@ -77,9 +89,10 @@ def test_any_text(
     shortest: int,
     scale: str,
     norm: bool,
+    tokens: str,
 ) -> None:
     spans = (words[0], sum(words)), (chars[0], sum(chars))
-    check(text, Grams(*spans, lower, shortest, scale, norm))
+    check(text, Grams(*spans, lower, shortest, scale, norm, tokens))
 
 
 @settings(max_examples=150)
@@ -93,7 +106,7 @@ def test_what_is_no_utf8_stands_between_words(raw: bytes) -> None:
 
 @given(
     st.from_regex(
-        r"(words=[1-3]-[3-5]|chars=2|case|shortest=3|scale=(log|binary)|norm)(,(norm|case)){0,2}",
+        r"(words=[1-3]-[3-5]|chars=2|case|tokens=blanks|shortest=3|scale=(log|binary)|norm)(,(norm|case)){0,2}",
         fullmatch=True,
     )
 )
@@ -103,7 +116,18 @@ def test_a_spec_says_all(spec: str) -> None:
 
 @pytest.mark.parametrize(
     "spec",
-    ["words", "words=2-1", "words=0-2", "chars=-1", "scale=tf", "shortest=0", "norm=1", "words=0", "x"],
+    [
+        "words",
+        "words=2-1",
+        "words=0-2",
+        "chars=-1",
+        "scale=tf",
+        "shortest=0",
+        "norm=1",
+        "words=0",
+        "x",
+        "tokens=x",
+    ],
 )
 def test_wrong_specs(spec: str) -> None:
     with pytest.raises(DataError):

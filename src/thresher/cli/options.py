@@ -197,8 +197,8 @@ class Table(Writing):
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Which n-grams: words=LO-HI, chars=LO-HI, case (keep capitals), shortest=N letters a word,"
-            " scale=count|binary|log, norm; with commas.  [default: words=1]",
+            help="Which n-grams: words=LO-HI, chars=LO-HI, case (keep capitals), tokens=words|letters|blanks,"
+            " shortest=N, scale=count|binary|log, norm; with commas.  [default: words=1]",
         ),
     ] = None
     interact: Annotated[

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from thresher.data.errors import DataError
 
 COUNT, BINARY, LOG = 0, 1, 2
+WORDS, LETTERS, BLANKS = "words", "letters", "blanks"
+TOKENS = (WORDS, LETTERS, BLANKS)
 _SCALES = {"count": COUNT, "binary": BINARY, "log": LOG}
 _LONGEST = 64
 
@@ -26,6 +28,9 @@ class Grams(NamedTuple):
     """the value of an n-gram that occurs c times: ``count`` c, ``binary`` 1, ``log`` 1 + log c"""
     norm: bool = False
     """divide the values of a text by their Euclidean norm"""
+    tokens: str = WORDS
+    """what a word is made of: ``words`` letters, digits and underscores; ``letters`` letters; ``blanks`` all
+    that is not white space"""
 
     @property
     def spec(self) -> str:
@@ -34,6 +39,7 @@ class Grams(NamedTuple):
         if self.chars != (0, 0):
             said.append(f"chars={self.chars[0]}-{self.chars[1]}")
         said += [] if self.lowercase else ["case"]
+        said += [f"tokens={self.tokens}"] if self.tokens != WORDS else []
         said += [f"shortest={self.shortest}"] if self.shortest != 2 else []
         said += [f"scale={self.scale}"] if self.scale != "count" else []
         return ",".join([*said, *(["norm"] if self.norm else [])])
@@ -58,6 +64,8 @@ def grams_of(spec: str) -> Grams:
             made = made._replace(words=_span(piece, value))
         elif name == "chars" and equals:
             made = made._replace(chars=_span(piece, value))
+        elif name == "tokens" and value in TOKENS:
+            made = made._replace(tokens=value)
         elif name == "shortest" and re.fullmatch("[1-9][0-9]?", value):
             made = made._replace(shortest=int(value))
         elif name == "scale" and value in _SCALES:
@@ -68,8 +76,8 @@ def grams_of(spec: str) -> Grams:
             made = made._replace(lowercase=False)
         else:
             raise DataError(
-                f"text options are words=LO-HI, chars=LO-HI, case, shortest=N, scale=count|binary|log"
-                f" and norm, with commas between; not '{piece}'"
+                f"text options are words=LO-HI, chars=LO-HI, case, tokens=words|letters|blanks, shortest=N,"
+                f" scale=count|binary|log and norm, with commas between; not '{piece}'"
             )
     if made.words == made.chars == (0, 0):
         raise DataError("text with neither words nor chars has no features")

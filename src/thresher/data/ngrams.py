@@ -12,7 +12,8 @@ one-to-one by code point (`str.lower` where that gives one). Bytes that are no U
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -21,7 +22,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from thresher.data.errors import DataError
-from thresher.data.grams import BINARY, LOG, Grams
+from thresher.data.grams import BINARY, BLANKS, LETTERS, LOG, WORDS, Grams
 from thresher.data.hashing import roomy_murmur3_64
 from thresher.data.sources.naming import offer
 from thresher.data.sources.sorting import merge_row
@@ -33,17 +34,23 @@ _SPARE = 16
 """Bytes behind the letters of a text that its last names are hashed with, and that do not count."""
 _LETTERS = 0x32400
 """Beyond this code point no character is a letter or a digit."""
+_PARTS: dict[str, Callable[[str], bool]] = {
+    WORDS: lambda letter: letter.isalnum() or letter == "_",
+    LETTERS: str.isalpha,
+    BLANKS: lambda letter: not letter.isspace(),
+}
 
 
 @cache
-def letters() -> NDArray[np.int32]:
-    """Code point to its lower case, negative for capitals kept apart, 0 for what is no word character.
+def letters(tokens: str = WORDS) -> NDArray[np.int32]:
+    """Code point to its lower case, 0 for what is no part of a word; by `tokens`, see `Grams.tokens`.
 
-    Entry c is ``(lower case of c) << 1 | 1`` where c is a word character.
+    Entry c is ``(lower case of c) << 1 | 1`` where c is part of a word.
     """
-    table = np.zeros(_LETTERS, np.int32)
-    for code in range(_LETTERS):
-        if (letter := chr(code)).isalnum() or letter == "_":
+    table = np.zeros(sys.maxunicode + 1 if tokens == BLANKS else _LETTERS, np.int32)
+    part = _PARTS[tokens]
+    for code in range(len(table)):
+        if part(letter := chr(code)):
             lower = letter.lower()
             table[code] = (ord(lower) if len(lower) == 1 else code) << 1 | 1
     return table
@@ -229,7 +236,19 @@ def rows_of_bytes(
     keys, values = np.empty(room, np.uint64), np.empty(room, np.float32)
     indptr = np.zeros(len(offsets), np.int64)
     rooms = rooms_for(longest)
-    _enter_texts(text, offsets, code, letters(), np.uint64(seed), *rooms, indptr, keys, values, naming, space)
+    _enter_texts(
+        text,
+        offsets,
+        code,
+        letters(grams.tokens),
+        np.uint64(seed),
+        *rooms,
+        indptr,
+        keys,
+        values,
+        naming,
+        space,
+    )
     return indptr, keys[: indptr[-1]].copy(), values[: indptr[-1]].copy()
 
 

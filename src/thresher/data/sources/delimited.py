@@ -297,7 +297,7 @@ class DelimitedParser:
         """What texts are read with, and how many more features they may be."""
         texts, code = TEXT in kinds.what, kinds.grams.code()
         longest = block.size if texts else 0
-        known = letters() if texts else np.zeros(0, np.int32)
+        known = letters(kinds.grams.tokens) if texts else np.zeros(0, np.int32)
         return (code, known, *rooms_for(longest)), room_for(block.size, code) if texts else 0
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:

@@ -209,7 +209,7 @@ class JsonlParser(BatchParser):
             kind = schema.field(name).type if name in schema.names else None
             if kind is not None and not _fits(value, kind):
                 found = shown(json.dumps(value).encode())
-                return BadLine("", 0, 1, f"{kind} in column '{name}'", found, line)
+                return BadLine("", 0, 1, f"{_called(kind)} in column '{name}'", found, line)
         return {field.name: _as(read.get(field.name), field.type) for field in schema}
 
 
@@ -244,6 +244,15 @@ def _lines(text: NDArray[np.uint8], rows: list[int]) -> list[bytes]:
     ends = np.flatnonzero(text == _NEWLINE)
     starts = np.append(0, ends[:-1] + 1)
     return [text[starts[row] : ends[row]].tobytes() for row in rows]
+
+
+def _called(kind: Any) -> str:
+    """What values of an Arrow type are called in JSON."""
+    if pa.types.is_list(kind):
+        return f"a list ({_called(kind.value_type)} each)"
+    if pa.types.is_boolean(kind):
+        return "true or false"
+    return "text" if pa.types.is_string(kind) else "a number"
 
 
 def _fits(value: Any, kind: Any) -> bool:
