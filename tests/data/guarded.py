@@ -139,7 +139,7 @@ def texts(sample: Sample) -> Iterator[bytes]:
     """Lines, good and bad, and what they begin and end with; all together."""
     lines = [*sample.good(4, 1), *sample.bad.values(), *sample.empty, *sample.head, *ODD]
     yield b"".join(line + b"\n" for line in lines)
-    step = 7 if sample.format == "jsonl" else 2  # a block of JSON takes a while
+    step = 17 if sample.format == "jsonl" else 5  # a block of JSON takes a while
     for k, line in enumerate(lines):
         for size in range(k % step, len(line) + 1, step):
             yield line[:size] + b"\n"
