@@ -31,6 +31,7 @@ from thresher.data.sources.table_rows import (
     WEIGHT,
     WEIGHT_NUMBER,
     bin_of,
+    binned,
     check_label,
     complete,
     keep_label,
@@ -169,8 +170,9 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
             counts[r] += value != np.float32(0)
         elif kind == BINS:
             value, there, outcome = _number(data, valid, at)
-            store_word(staged, slot, whole_murmur3_64(bin_of(value), seed))
-            store_float(floats, slot, np.float32(1))
+            key, one = binned(value, seed)
+            store_word(staged, slot, key)
+            store_float(floats, slot, one)
             counts[r] += there and outcome == EXAMPLE
         elif kind == LABEL:
             labels[r], outcome = _label(c, i, table, names[c], domain, target_of(targets, r))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
-from thresher.data.hashing import murmur3_64, whole_murmur3_64
+from thresher.data.hashing import murmur3_64
 from thresher.data.ngrams import text_features
 from thresher.data.sources.crossing import clear_spans, note_column
 from thresher.data.sources.line_rows import (
@@ -59,6 +59,7 @@ from thresher.data.sources.table_rows import (
     WEIGHT,
     WEIGHT_NUMBER,
     bin_of,
+    binned,
     check_label,
     complete,
     keep_label,
@@ -260,8 +261,6 @@ def _feature(kind, cell, at, end, place, key, seed, exact):
         return murmur3_64(cell, at, end - at, seed), np.float32(1), EXAMPLE
     value, status = _number(cell, at, end, place, exact)
     if status == FINE:
-        if kind == BINS:
-            return whole_murmur3_64(bin_of(value), seed), np.float32(1), EXAMPLE
         return key, value, EXAMPLE
     if status == HARD:
         return key, value, UNDECIDED
@@ -299,6 +298,8 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, aside, i
         if kind in (CATEGORICAL, NUMERIC, BINS):
             if last > first:
                 key, value, outcome = _feature(kind, cell, first, last, at, names[c], seeds[c], exact)
+                if kind == BINS:
+                    key, value = binned(value, seeds[c])
                 _offer(aside[1], kind, key, cell, first, last, at, c, exact)
                 if value != np.float32(0):
                     store_word(keys, nnz, key)

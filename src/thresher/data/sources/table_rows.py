@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from thresher.data import table
 from thresher.data.errors import DataError
 from thresher.data.grams import Grams, grams_of
-from thresher.data.hashing import hash_bytes, seed_of
+from thresher.data.hashing import hash_bytes, seed_of, whole_murmur3_64
 from thresher.data.labels import VALUES, Domain, domain_of
 from thresher.data.layout import Layout
 from thresher.data.sources import crossing
@@ -137,12 +137,27 @@ def mask_keys(keys, start, stop, mask):
             keys[k] &= mask
 
 
+_SMALL = 1024
+_BINS = np.array([v if v <= 2 else int(math.log(v) ** 2) + 2 for v in range(_SMALL)], np.int16)
+"""Of small whole numbers, which most counts are."""
+
+
 @register_jitable
 def bin_of(value):
     """The bin of a number: floor(|v|), above 2 floor(ln(|v|)^2) + 2, with the sign of v."""
     size = abs(np.float64(value))
+    whole = np.int64(min(size, _SMALL - 1.0))
+    if whole == size:
+        place = np.int64(_BINS[whole])
+        return -place if value < 0 else place
     place = np.int64(math.log(size) ** 2) + 2 if size > 2.0 else np.int64(size)
     return -place if value < 0 else place
+
+
+@register_jitable
+def binned(value, seed):
+    """The feature that the bin of a number is: ``(key, value)``."""
+    return whole_murmur3_64(bin_of(value), seed), np.float32(1)
 
 
 @register_jitable
