@@ -12,6 +12,7 @@ from benchmarks import (
     ball,
     boosting,
     comparison,
+    estimators,
     formats,
     growing,
     hashing,
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
     "accuracy": accuracy.run,
     "softmax": softmax.run,
     "formats": formats.run,
+    "sklearn": estimators.run,
     "comparison": comparison.run,
 }
 LOADS = Path(__file__).parent.parent / "build" / "loads"

@@ -31,11 +31,11 @@ def wide() -> tuple[Any, Any]:
 
 def test_pipelines_and_grids() -> None:
     model = make_pipeline(StandardScaler(), SparseOnlineClassifier(random_state=0))
-    grid = {"sparseonlineclassifier__l1": [0.1, 100.0], "sparseonlineclassifier__rule__alpha": [0.1, 1.0]}
+    grid = {"sparseonlineclassifier__l1": [0.1, 1e4], "sparseonlineclassifier__rule__alpha": [0.1, 1.0]}
     search = GridSearchCV(model, grid, cv=3).fit(*IRIS)
     assert search.best_params_["sparseonlineclassifier__l1"] == 0.1
     assert search.best_score_ > 0.85
-    rules = {"sparseonlineclassifier__rule": ["ftrl:l1=100", "ftrl:l1=0.1"]}
+    rules = {"sparseonlineclassifier__rule": ["ftrl:l1=1e4", "ftrl:l1=0.1"]}
     halving = HalvingGridSearchCV(model, rules, cv=3, random_state=0).fit(*IRIS)
     assert halving.best_params_["sparseonlineclassifier__rule"] == "ftrl:l1=0.1"
     assert halving.score(*IRIS) > 0.85

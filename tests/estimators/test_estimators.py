@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.linear_model import SGDClassifier
 
 from tests.plain import not_compiled
 from thresher.data.arrays import chunk_of
-from thresher.data.matrices import Matrix, as_copies, by_content
+from thresher.data.matrices import Matrix, MatrixSource, as_copies, by_content, in_order
 from thresher.learning.model import Model
 from thresher.learning.modelfile import ModelFileError
 from thresher.parts import make
@@ -65,6 +66,48 @@ def test_partial_fit_cut_anywhere_is_fit(stories: tuple[Any, Array]) -> None:
     ends: list[int]
     for ends in ([], [1, 2, 3, 700], list(range(10, 2000, 10)), list(range(1, 2000))):
         assert_same_bits(cut(SparseOnlineClassifier(), X, y, ends), whole)
+
+
+def test_one_row_at_a_time_takes_the_short_way(monkeypatch: Any) -> None:
+    X, y = np.array([[0.0, 2.0], [1.0, 0.0], [3.0, 0.5]]), ["b", "a", "b"]
+    expected = SparseOnlineClassifier(passes=1, shuffle=False).fit(X, y)
+    model = SparseOnlineClassifier().partial_fit(X[:1], y[:1], classes=["a", "b"])
+    numbers = SparseOnlineRegressor().partial_fit(X[:1], [0.5])
+    with monkeypatch.context() as patched:
+        patched.setattr("thresher.sklearn.inputs.read", None)  # which the long way asks
+        model.partial_fit(csr_array(X[1:2]), np.array(["a"])).partial_fit(X[2:], ["b"])
+        numbers.partial_fit(csr_array(X[1:2]), np.array([2.5])).partial_fit(X[2:], [1.0])
+    assert_same_bits(model, expected)
+    assert_same_bits(numbers, SparseOnlineRegressor(passes=1, shuffle=False).fit(X, [0.5, 2.5, 1.0]))
+    for bad, label in (
+        ([[1.0, np.nan]], "a"),
+        ([[1.0, 2.0, 3.0]], "a"),
+        ([[1e300, 1.0]], "a"),
+        ([[1.0, 0.0]], "c"),
+    ):
+        with pytest.raises(ValueError, match=r"NaN|3 features|float32|class c"):
+            model.partial_fit(np.array(bad), [label])
+    with pytest.raises(ValueError, match="NaN"):
+        numbers.partial_fit(X[:1], [np.nan])
+    assert_same_bits(model, expected)
+
+
+def test_blocks_of_later_passes_are_permuted_and_held() -> None:
+    rng = np.random.default_rng(0)
+    X = csr_array(rng.random((3000, 100)).astype(np.float32))
+    matrix = Matrix(X.indptr, X.indices, X.data, np.arange(3000, dtype=np.float32))
+    held = MatrixSource(matrix, in_order(np.ones(3000)), shuffle=7, passes=3)
+    again = MatrixSource(matrix, in_order(np.ones(3000)), shuffle=7, passes=1)
+    seen = []
+    for number in (1, 2, 3):
+        labels = [c.labels.copy() for c in held.over(None, number).chunks()]
+        assert len(labels) == 3
+        same = zip(held.over(None, number).chunks(), again.over(None, number).chunks(), strict=True)
+        assert all((a.values == b.values).all() and (a.keys == b.keys).all() for a, b in same)
+        seen.append(np.concatenate(labels))
+        assert (np.sort(seen[-1]) == np.arange(3000)).all()
+    assert any((a != b).any() for a, b in pairwise(seen))
+    assert held.reads(3) == 3
 
 
 def test_cutting_makes_sgdclassifier_dense(stories: tuple[Any, Array]) -> None:
@@ -248,16 +291,8 @@ def test_pickles_hold_a_model_file(three: tuple[Array, Array]) -> None:
     model = SparseOnlineClassifier(random_state=0).fit(X[:100], y[:100])
     held = model.__getstate__()
     assert isinstance(held["_model"], bytes)
-    assert {type(value) for value in held.values()} <= {
-        bytes,
-        str,
-        int,
-        float,
-        bool,
-        tuple,
-        type(None),
-        np.ndarray,
-    }
+    plain = {bytes, str, int, float, bool, tuple, dict, type(None), np.ndarray}
+    assert {type(value) for value in held.values()} <= plain
     for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         assert_same_bits(again, model)
         before = state(model)["S"].copy()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, Place
@@ -19,10 +20,13 @@ from thresher.engine.tables import fetch
 
 PIECE = 1 << 17
 """Non-zeros of an outgoing chunk: it is learned while it lies in a cache"""
+_HELD = 1 << 27
+"""Up to so many numbers are kept as Chunks for later passes: 1.5 GiB"""
 MOST_COPIES = 16
 """An example may stand for so many of weight 1; beyond, each copy weighs more."""
-_C1, _C2, _C3 = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9
-_U1, _U2, _U3, _HALF = np.uint64(_C1), np.uint64(_C2), np.uint64(_C3), np.uint64(32)
+_U1, _U2, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(32)
+_W1, _W2, _W3, _W4 = (np.uint32(c) for c in (0x9E3779B9, 0x85EBCA6B, 0xC2B2AE35, 0x27D4EB2F))
+_W5, _W6 = np.uint32(15), np.uint32(13)
 _ONE, _LAST = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 _SORTED, _UNSORTED = -1, -2
 _FAR, _LINE = 4, 8
@@ -39,35 +43,75 @@ def _copy(starts, indices, data, last, rows, indptr, keys, values):
     found = _SORTED
     for i in range(len(rows)):
         if i + _FAR < len(rows):
-            begin, end = starts[rows[i + _FAR]], starts[rows[i + _FAR] + 1]
-            for k in range(begin, end, _LINE):
+            for k in range(starts[rows[i + _FAR]], starts[rows[i + _FAR] + 1], _LINE):
                 fetch(indices, np.uint64(k))
                 fetch(data, np.uint64(k))
-        to, least = indptr[i], np.uint64(0)
-        for k in range(starts[rows[i]], starts[rows[i] + 1]):
-            key, value = np.uint64(indices[k]), np.float32(data[k])
-            if key < least:
-                found = _UNSORTED
-            if key > last or not abs(value) < np.inf:
-                return rows[i]
-            keys[to], values[to] = key, value
-            least = key + _ONE
-            to += 1
+        begin, to, size = np.uint64(starts[rows[i]]), np.uint64(indptr[i]), indptr[i + 1] - indptr[i]
+        wrong, falls, highest = _copy_span(indices, data, begin, size, to, keys, values)
+        if falls:
+            found = _UNSORTED
+        if wrong or (size > 0 and highest > last):
+            return rows[i]
     return found
 
 
+@register_jitable
+def _copy_span(indices, data, begin, size, to, keys, values):
+    """How many numbers are not finite in float32, how often keys do not rise, and the highest key.
+
+    Loops without a way out and with unsigned places: these are made vector instructions.
+    """
+    wrong = falls = 0
+    for k in range(size):
+        value = np.float32(data[begin + np.uint64(k)])
+        values[to + np.uint64(k)] = value
+        wrong += value - value != 0
+    for k in range(size):
+        keys[to + np.uint64(k)] = np.uint64(indices[begin + np.uint64(k)])
+    for k in range(1, size):
+        falls += indices[begin + np.uint64(k)] <= indices[begin + np.uint64(k - 1)]
+    highest = keys[to + np.uint64(size - 1)] if size > 0 else np.uint64(0)
+    if falls:
+        for k in range(size):
+            highest = max(highest, keys[to + np.uint64(k)])
+    return wrong, falls, highest
+
+
 @kernel
-def _hash(starts, indices, data, out):
-    """A hash of each row: of which numbers stand under which keys, in whatever order."""
-    number = np.zeros(1, np.float32)
-    bits = number.view(np.uint32)
+def _copy_row(indices, data, last, keys, values):
+    """Copy one row; False where `_copy` would not find it sorted and sound."""
+    least = np.uint64(0)
+    for k in range(len(keys)):
+        key, value = np.uint64(indices[k]), np.float32(data[k])
+        if key < least or key > last or not abs(value) < np.inf:
+            return False
+        keys[k], values[k] = key, value
+        least = key + _ONE
+    return True
+
+
+@kernel
+def _hash(starts, indices, data, longest, out):
+    """A hash of each row: of which numbers stand under which keys, in whatever order.
+
+    Two sums of 32 bits, since vector instructions multiply these.
+    """
+    numbers = np.empty(longest, np.float32)
+    bits = numbers.view(np.uint32)
     for i in range(len(out)):
-        total = np.uint64(0)
-        for k in range(starts[i], starts[i + 1]):
-            number[0] = data[k]
-            word = (np.uint64(indices[k]) + _U3) * _U1 ^ np.uint64(bits[0]) * _U2
-            total += (word ^ (word >> _HALF)) * _U3
-        out[i] = total
+        begin, size = np.uint64(starts[i]), starts[i + 1] - starts[i]
+        for k in range(size):
+            numbers[k] = np.float32(data[begin + np.uint64(k)])
+        one, other = np.uint32(0), np.uint32(0)
+        for k in range(size):
+            key = np.uint64(indices[begin + np.uint64(k)])
+            key ^= key >> _HALF
+            word = (np.uint32(key) + _W1) * _W2 ^ bits[k] * _W3
+            word = (word ^ (word >> _W5)) * _W4
+            one += word ^ (word >> _W6)
+            word = (word ^ bits[k] ^ (word >> _W6)) * _W3
+            other += word ^ (word >> _W5)
+        out[i] = np.uint64(one) << _HALF | np.uint64(other)
 
 
 class Matrix(NamedTuple):
@@ -106,7 +150,8 @@ class Matrix(NamedTuple):
     def hashes(self) -> U64:
         """A hash of each example, its label included: equal for equal ones."""
         out = np.empty(self.size, np.uint64)
-        _hash(read_only(self.indptr), read_only(self.indices), read_only(self.data), out)
+        longest = int(np.diff(self.indptr).max(initial=0))
+        _hash(read_only(self.indptr), read_only(self.indices), read_only(self.data), longest, out)
         said = self.labels[:, np.newaxis] if self.targets is None else self.targets
         for column in np.ascontiguousarray(said.T):
             out = mixed(out ^ (column.view(np.uint32).astype(np.uint64) * _U1))
@@ -118,6 +163,21 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+_IMPORTANCE = read_only(np.ones(1, np.float32))
+
+
+def one_row(indices: NDArray[Any], data: NDArray[Any], last: np.uint64, label: float) -> Chunk | None:
+    """One example of importance 1, in a few microseconds; None where `Matrix.take` must have a look."""
+    size = len(indices)
+    keys, values = np.empty(size, np.uint64), np.empty(size, np.float32)
+    if len(data) != size or not _copy_row(indices, data, last, keys, values):
+        return None
+    indptr, labels = np.array((0, size), np.int64), np.array((label,), np.float32)
+    for array in (indptr, keys, values, labels):
+        array.flags.writeable = False
+    return Chunk(indptr, keys, values, labels, _IMPORTANCE)
 
 
 class Room:
@@ -184,13 +244,13 @@ def by_content(matrix: Matrix, draw: Draw, seed: int) -> I64:
     """
     weights = draw.weights.view(np.uint32).astype(np.uint64)
     hashes = mixed(matrix.hashes()[draw.rows] ^ (weights * _U2) ^ mixed(np.full(1, seed, np.uint64)))
-    order = np.argsort(hashes, kind="stable")
+    order = np.argsort(hashes)  # among equal ones it does not matter
     ascending = hashes[order]
     again = np.concatenate([[False], ascending[1:] == ascending[:-1]])
     if again.any():
         place = np.arange(len(order))
         first = np.maximum.accumulate(np.where(again, 0, place))
-        order = order[np.argsort(mixed(ascending + (place - first).astype(np.uint64) * _U1), kind="stable")]
+        order = order[np.argsort(mixed(ascending + (place - first).astype(np.uint64) * _U1))]
     return order
 
 
@@ -200,7 +260,7 @@ class MatrixSource:
     A chunk is good until the next one is asked for.
     """
 
-    def __init__(self, matrix: Matrix, draw: Draw, shuffle: int | None = None) -> None:
+    def __init__(self, matrix: Matrix, draw: Draw, shuffle: int | None = None, passes: int = 1) -> None:
         """`shuffle` is the seed of the order of the passes after the first; None: all as they come."""
         self._matrix, self._draw, self._seed, self._room = matrix, draw, shuffle, Room()
         self.spec = "as-is" if shuffle is None else "every"
@@ -210,27 +270,47 @@ class MatrixSource:
         self.report = Report()
         self.rereadable = True
         self._number = 1
+        lengths = matrix.indptr[draw.rows + 1] - matrix.indptr[draw.rows]
+        self._ends = np.cumsum(lengths, dtype=np.int64)
+        self._blocks = list(self._cut())
+        holds = passes > 1 and len(self._blocks) > 1 and int(self._ends[-1]) <= _HELD
+        self._held: dict[int, Chunk] | None = {} if holds else None
+
+    def _cut(self) -> Iterator[tuple[int, int]]:
+        lo = 0
+        while lo < self._draw.size:
+            full = PIECE + (self._ends[lo - 1] if lo else 0)
+            hi = max(lo + 1, int(np.searchsorted(self._ends, full, side="right")))
+            yield lo, hi
+            lo = hi
 
     def reads(self, passes: int) -> int:
         """Every pass reads."""
         return passes
 
     def over(self, source: Any, number: int) -> MatrixSource:
-        """Itself, in the order of pass `number`."""
+        """Itself, in the order of pass `number`: its blocks permuted, or the rows of the only one."""
         self._number = number
         return self
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """One pass."""
-        draw = self._draw
+        blocks, draw = np.arange(len(self._blocks)), self._draw
         if self._number > 1 and self._seed is not None:
-            draw = draw.take(np.random.default_rng([self._seed, self._number]).permutation(draw.size))
-        lengths = self._matrix.indptr[draw.rows + 1] - self._matrix.indptr[draw.rows]
-        ends = np.cumsum(lengths, dtype=np.int64)
-        lo = 0
-        while lo < draw.size:
-            full = PIECE + (ends[lo - 1] if lo else 0)
-            hi = max(lo + 1, int(np.searchsorted(ends, full, side="right")))
-            chunk = self._matrix.take(draw.rows[lo:hi], draw.weights[lo:hi], self._room)
-            yield chunk.at(Place(0, lo, lo), Place(0, hi, hi))
-            lo = hi
+            chance = np.random.default_rng([self._seed, self._number])
+            blocks = chance.permutation(blocks)
+            if len(blocks) == 1:
+                draw = draw.take(chance.permutation(draw.size))
+        done = 0
+        for block in blocks.tolist():
+            chunk = self._chunk(draw, block)
+            place, done = Place(0, done, done), done + len(chunk)
+            yield chunk.at(place, Place(0, done, done))
+
+    def _chunk(self, draw: Draw, block: int) -> Chunk:
+        lo, hi = self._blocks[block]
+        if self._held is None:
+            return self._matrix.take(draw.rows[lo:hi], draw.weights[lo:hi], self._room)
+        if block not in self._held:
+            self._held[block] = self._matrix.take(draw.rows[lo:hi], draw.weights[lo:hi])
+        return self._held[block]

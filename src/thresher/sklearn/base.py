@@ -76,7 +76,7 @@ class SparseOnlineEstimator(BaseEstimator):
                 held = MatrixSource(matrix, _weighted(draw.take(mixed[apart]), said))
                 mixed = mixed[~apart]
             draw = draw.take(mixed if self.shuffle else np.sort(mixed))
-        source = MatrixSource(matrix, _weighted(draw, said), seed if self.shuffle else None)
+        source = MatrixSource(matrix, _weighted(draw, said), seed if self.shuffle else None, self.passes)
         plan = Plan(self.passes, None, patience=self.patience if self.early_stopping else 0)
         trainer = Trainer(
             model, source, plan, order=source, holdout=held, watcher=Teller(model, self.verbose)
@@ -93,6 +93,9 @@ class SparseOnlineEstimator(BaseEstimator):
         first = not self.__sklearn_is_fitted__()
         if first:
             self._check_options()
+        elif sample_weight is None and (chunk := self._one_row(X, y)) is not None:
+            self._model.learn(chunk)
+            return self
         numbers = inputs.read(self, X, reset=first)
         weights = self._weights(sample_weight, numbers.size)
         said = self._encoded(_checked(y, numbers), weights, first, False)
@@ -103,6 +106,10 @@ class SparseOnlineEstimator(BaseEstimator):
         if first:
             self._model, self.n_iter_, self._sparse = model, 1, None
         return self
+
+    def _one_row(self, X: Any, y: Any) -> Any:
+        """A Chunk of the only example, where it can be had quickly."""
+        raise NotImplementedError
 
     def _check_options(self) -> None:
         for name in ("passes", "patience", "batch"):
@@ -218,6 +225,10 @@ class SparseOnlineEstimator(BaseEstimator):
         whole = np.repeat(unmet[:, np.newaxis], width, axis=1)
         whole[:, columns] = weights
         return csr_matrix(whole) if sparse else whole
+
+    def _unnamed_columns(self) -> bool:
+        """Whether X was a matrix whose columns had no names."""
+        return self._kind == MATRIX and "feature_names_in_" not in vars(self)
 
     def _weighs_columns(self) -> bool:
         """Whether the key of a feature is a column of X."""

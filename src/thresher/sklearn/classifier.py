@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from thresher.sklearn.base import F64, Said, SparseOnlineEstimator
+from thresher.sklearn.onerow import chunk_of_row
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -140,6 +141,13 @@ class SparseOnlineClassifier(ClassifierMixin, SparseOnlineEstimator):
             self._named = named
         return self._partial_fit(X, y, sample_weight)
 
+    def _one_row(self, X: Any, y: Any) -> Any:
+        if self.class_weight is not None or self._multilabel or not self._unnamed_columns():
+            return None
+        if len(self._labels) != len(self.classes_):
+            return None
+        return chunk_of_row(X, y, self.n_features_in_, self._labels)
+
     def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool) -> Said:
         y = check_array(
             y, accept_sparse="csr", ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0
@@ -173,6 +181,9 @@ class SparseOnlineClassifier(ClassifierMixin, SparseOnlineEstimator):
         if len(classes) < 2:
             raise ValueError(f"1 class of a weight above zero, {classes[0]}: at least 2 are needed")
         self.classes_, self._multilabel = classes, False
+        last = len(classes) - 1
+        labels = (-1.0, 1.0) if self._outputs() == "one" else range(last + 1)
+        self._labels = dict(zip(classes.tolist(), map(float, labels), strict=True))
 
     def _encoded_classes(self, y: NDArray[Any], weights: F64, whole: bool) -> Said:
         if self._multilabel:

@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from thresher.sklearn.base import F64, Said, SparseOnlineEstimator
+from thresher.sklearn.onerow import chunk_of_row
 
 
 class SparseOnlineRegressor(RegressorMixin, SparseOnlineEstimator):
@@ -74,6 +75,11 @@ class SparseOnlineRegressor(RegressorMixin, SparseOnlineEstimator):
         for `fit`.
         """
         return self._partial_fit(X, y, sample_weight)
+
+    def _one_row(self, X: Any, y: Any) -> Any:
+        if self._targets or self._model.head.domain != "real" or not self._unnamed_columns():
+            return None
+        return chunk_of_row(X, y, self.n_features_in_, None)
 
     def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool) -> Said:
         y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y", ensure_min_samples=0)
