@@ -44,7 +44,7 @@ ARROWS = {
 OUTSIDE = {
     "engine": {"numba", "numpy", "llvmlite"},
     "parts": {"numba", "numpy"},
-    "sklearn": {"numpy", "onnx", "pyarrow", "scipy", "sklearn"},
+    "sklearn": {"numpy", "onnx", "pandas", "pyarrow", "scipy", "sklearn"},
     "__init__": set[str](),
     "__main__": set[str](),
 }

@@ -62,6 +62,8 @@ class SparseOnlineEstimator(BaseEstimator):
 
         self._check_options()
         going_on = self.warm_start and self.__sklearn_is_fitted__()
+        if going_on:
+            self._check_goes_on()
         numbers = inputs.read(self, X, reset=not going_on)
         weights = self._weights(sample_weight, numbers.size)
         said = self._encoded(_checked(y, numbers), weights, not going_on, True)
@@ -93,7 +95,9 @@ class SparseOnlineEstimator(BaseEstimator):
         first = not self.__sklearn_is_fitted__()
         if first:
             self._check_options()
-        elif sample_weight is None and (chunk := self._one_row(X, y)) is not None:
+        else:
+            self._check_goes_on()
+        if not first and sample_weight is None and (chunk := self._one_row(X, y)) is not None:
             self._model.learn(chunk)
             return self
         numbers = inputs.read(self, X, reset=first)
@@ -106,6 +110,10 @@ class SparseOnlineEstimator(BaseEstimator):
         if first:
             self._model, self.n_iter_, self._sparse = model, 1, None
         return self
+
+    def _check_goes_on(self) -> None:
+        if not hasattr(self._model, "learn"):
+            raise ValueError("the model was made of weights alone: it has no state to go on learning from")
 
     def _one_row(self, X: Any, y: Any) -> Any:
         """A Chunk of the only example, where it can be had quickly."""

@@ -78,6 +78,8 @@ def _all_numbers(table: Any) -> bool:
     """Whether each column holds numbers or bools, so that the table is a matrix."""
     import pyarrow as pa
 
+    if hasattr(table, "iloc"):  # pandas, some of whose columns of numbers Arrow does not take
+        return all(kind.kind in "fiub" for kind in table.dtypes)
     few = table.head(0) if hasattr(table, "head") else table.slice(0, 0) if hasattr(table, "slice") else table
     types = pa.RecordBatchReader.from_stream(few).schema.types
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
