@@ -14,7 +14,7 @@ from benchmarks.report import Reach
 from benchmarks.setting import Setting
 
 DEFAULTS, OURS = "SGDClassifier(penalty='l1')", "SparseOnlineClassifier"
-ALPHA, RULE, L1 = 1e-5, "ftrl:alpha=2,beta=0", 1.0
+ALPHA, RULE, L1, ALIKE = 1e-5, "ftrl:alpha=2,beta=0", 4.0, 3
 SAME = f"{OURS}, truncated gradient"
 TRUNCATED: dict[str, Any] = {
     "rule": "truncated-gradient:gravity=1e-6",
@@ -51,9 +51,8 @@ def run(setting: Setting) -> list[Reach]:
         f"{DEFAULTS}, defaults": _theirs,
         f"{DEFAULTS}, {PASSES} epochs": lambda: _theirs(max_iter=PASSES, tol=None),
         f"{DEFAULTS}, 1 epoch": lambda: _theirs(max_iter=1, tol=None),
-        f"{OURS}, defaults": _ours,
+        f"{OURS}, {ALIKE} passes": lambda: _ours(passes=ALIKE),
         f"{OURS}, 1 pass": lambda: _ours(passes=1),
-        f"{OURS}, 1 pass, rows in order": lambda: _ours(passes=1, shuffle=False),
         f"{SAME}, {PASSES} passes": lambda: _ours(**TRUNCATED, passes=PASSES),
         f"{SAME}, 1 pass": lambda: _ours(**TRUNCATED, passes=1),
         f"{SAME}, 1 pass, rows in order": lambda: _ours(**TRUNCATED, passes=1, shuffle=False),
@@ -62,7 +61,7 @@ def run(setting: Setting) -> list[Reach]:
     contenders = {name: _fit(fitted, name, make, X, y) for name, make in makers.items()}
     found = setting.in_turn(contenders, tuple(name for name in makers if name.startswith(OURS)))
     title = f"fit on CSR, float64; {len(train):,} rows, {train.nnz:,} nnz"
-    report.times(title, found, f"{OURS}, defaults", {"ns/nnz": train.nnz})
+    report.times(title, found, f"{OURS}, {ALIKE} passes", {"ns/nnz": train.nnz})
     unseen, truth = peers.csr(test, np.float64, columns), test.labels
     for name, model in fitted.items():
         error, weights = np.mean(model.predict(unseen) != truth), np.count_nonzero(model.densify().coef_)
@@ -81,25 +80,25 @@ def _fit(fitted: dict[str, Any], name: str, make: Callable[[], Any], X: Any, y: 
 
 
 def _judge(found: dict[str, Summary]) -> list[Reach]:
-    judged = []
     pairs = (
-        (f"{PASSES} epochs", f"{PASSES} passes"),
-        ("1 epoch", "1 pass"),
-        ("1 epoch", "1 pass, rows in order"),
+        ("defaults", f"{OURS}, {ALIKE} passes"),  # to the same test error
+        (f"{PASSES} epochs", f"{SAME}, {PASSES} passes"),
+        ("1 epoch", f"{SAME}, 1 pass"),
+        ("1 epoch", f"{SAME}, 1 pass, rows in order"),
     )
+    judged = []
     for theirs, ours in pairs:
-        value, text = report.ratio(found, f"{DEFAULTS}, {theirs}", f"{SAME}, {ours}")
-        judged.append(Reach(f"fit: {DEFAULTS}, {theirs} : {SAME}, {ours}", ">= 6", text, value >= 6))
+        value, text = report.ratio(found, f"{DEFAULTS}, {theirs}", ours)
+        judged.append(Reach(f"fit: {DEFAULTS}, {theirs} : {ours}", ">= 6", text, value >= 6))
     return judged
 
 
 def _by_row(setting: Setting, X: Any, y: Any) -> Reach:
     rows, labels = [X[i : i + 1] for i in range(ROWS)], [y[i : i + 1] for i in range(ROWS)]
-    contenders = {}
-    for name, model in ((DEFAULTS, _theirs()), (OURS, _ours())):
-        model.partial_fit(X[:ROWS], y[:ROWS], classes=[-1, 1])
-        contenders[name] = _learn_rows(model, rows, labels)
-    found = setting.in_turn(contenders, (OURS,))
+    found: dict[str, Summary] = {}
+    for name, make in ((OURS, _ours), (DEFAULTS, _theirs)):  # in turn they would slow each other down
+        model = make().partial_fit(X[:ROWS], y[:ROWS], classes=[-1, 1])
+        found |= setting.in_turn({name: _learn_rows(model, rows, labels)}, (OURS,) if name == OURS else ())
     report.times(f"partial_fit row by row, {ROWS:,} rows", found, OURS, {"ns/row": ROWS})
     each = found[OURS].wall / ROWS * MICROSECONDS
     return Reach("partial_fit of one row, microseconds", "<= 25", f"{each:.1f}", each <= 25)

@@ -92,6 +92,18 @@ def test_one_row_at_a_time_takes_the_short_way(monkeypatch: Any) -> None:
     assert_same_bits(model, expected)
 
 
+def test_nothing_is_learned_of_examples_one_of_which_is_bad() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.random((2000, 100)), rng.integers(0, 2, 2000)
+    model = SparseOnlineClassifier(passes=1, warm_start=True, random_state=0).fit(X, y)
+    before = pickle.dumps(model)
+    X[1900, 3] = np.nan
+    for learn in (model.partial_fit, model.fit):
+        with pytest.raises(ValueError, match="row 1901 of X holds NaN"):
+            learn(X, y)
+        assert pickle.dumps(model) == before
+
+
 def test_blocks_of_later_passes_are_permuted_and_held() -> None:
     rng = np.random.default_rng(0)
     X = csr_array(rng.random((3000, 100)).astype(np.float32))

@@ -139,7 +139,7 @@ class Matrix(NamedTuple):
         found = _copy(*arrays, self.last, read_only(rows), indptr, keys, values)
         if found >= 0:
             raise DataError(
-                f"row {found + 1} of X holds a number that is not finite in float32, or a column out of range"
+                f"row {found + 1} of X holds NaN, inf, a number too large for float32 or a bad column"
             )
         targets = None if self.targets is None else self.targets[rows]
         if found == _UNSORTED:
@@ -307,9 +307,15 @@ class MatrixSource:
             place, done = Place(0, done, done), done + len(chunk)
             yield chunk.at(place, Place(0, done, done))
 
+    def prepare(self) -> None:
+        """Copy all examples now, so that what is wrong with one is told before any is learned. DataError."""
+        self._held = {} if self._held is None else self._held
+        for block in range(len(self._blocks)):
+            self._chunk(self._draw, block)
+
     def _chunk(self, draw: Draw, block: int) -> Chunk:
         lo, hi = self._blocks[block]
-        if self._held is None:
+        if self._held is None or draw is not self._draw:
             return self._matrix.take(draw.rows[lo:hi], draw.weights[lo:hi], self._room)
         if block not in self._held:
             self._held[block] = self._matrix.take(draw.rows[lo:hi], draw.weights[lo:hi])

@@ -79,6 +79,8 @@ class SparseOnlineEstimator(BaseEstimator):
                 mixed = mixed[~apart]
             draw = draw.take(mixed if self.shuffle else np.sort(mixed))
         source = MatrixSource(matrix, _weighted(draw, said), seed if self.shuffle else None, self.passes)
+        if going_on:
+            source.prepare()
         plan = Plan(self.passes, None, patience=self.patience if self.early_stopping else 0)
         trainer = Trainer(
             model, source, plan, order=source, holdout=held, watcher=Teller(model, self.verbose)
@@ -105,7 +107,9 @@ class SparseOnlineEstimator(BaseEstimator):
         said = self._encoded(_checked(y, numbers), weights, first, False)
         model = self._new_model() if first else self._model
         matrix = self._matrix(numbers, said, model)
-        for chunk in MatrixSource(matrix, _weighted(in_order(weights), said)).chunks():
+        source = MatrixSource(matrix, _weighted(in_order(weights), said))
+        source.prepare()
+        for chunk in source.chunks():
             model.learn(chunk)
         if first:
             self._model, self.n_iter_, self._sparse = model, 1, None

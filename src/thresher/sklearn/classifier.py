@@ -174,7 +174,8 @@ class SparseOnlineClassifier(ClassifierMixin, SparseOnlineEstimator):
         return Said(targets[:, 0].copy(), targets)
 
     def _note_classes(self, y: NDArray[Any], named: Any, whole: bool) -> None:
-        check_classification_targets(y)
+        if y.dtype.kind not in "biuSU":
+            check_classification_targets(y)
         if named is None and not whole:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         classes = np.unique(y) if named is None else named

@@ -87,7 +87,9 @@ def _all_numbers(table: Any) -> bool:
 
 
 def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
-    X = validate_data(estimator, X, accept_sparse="csr", accept_large_sparse=True, dtype=_FLOATS, reset=reset)
+    said: dict[str, Any] = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": _FLOATS}
+    # numbers are looked at once, when they are copied, which tells the row
+    X = validate_data(estimator, X, ensure_all_finite=False, reset=reset, **said)
     if issparse(X):
         return Numbers(X.indptr, X.indices, X.data)
     rows, columns = np.nonzero(X)
