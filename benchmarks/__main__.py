@@ -13,6 +13,7 @@ from benchmarks import (
     boosting,
     clicks,
     comparison,
+    estimators,
     formats,
     growing,
     hashing,
@@ -51,6 +52,7 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
     "texts": texts.run,
     "memory": memory.run,
     "formats": formats.run,
+    "sklearn": estimators.run,
     "comparison": comparison.run,
 }
 LOADS = Path(__file__).parent.parent / "build" / "loads"

@@ -12,8 +12,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = (
     "README",
     *(f"docs/formats/{name}" for name in ("svmlight", "vw", "csv", "jsonl", "parquet", "arrow", "remote")),
-    "docs/features",
-    "docs/interactions",
+    *(f"docs/{name}" for name in ("features", "interactions", "from-vw")),
 )
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

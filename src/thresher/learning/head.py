@@ -201,6 +201,8 @@ def classes_of(source: Any) -> str:
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """A view that cannot be written through: one compiled kernel serves both kinds of array."""
+    if not array.flags.writeable:
+        return array
     view = array.view()
     view.flags.writeable = False
     return view

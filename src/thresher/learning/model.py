@@ -118,10 +118,13 @@ class Model:
         Raises `DivergedError` when a loss is not finite; that example has changed no weight.
         """
         stop = len(chunk) if hi is None else hi
-        if stop > lo:
-            labels = chunk.labels if chunk.targets is None else chunk.targets
-            self.lowest_label = min(self.lowest_label, float(labels[lo:stop].min()))
-        chunk = self._intake.learned(chunk.rows(lo, stop), again)
+        if lo > 0 or stop < len(chunk):
+            chunk = chunk.rows(lo, stop)
+        labels = chunk.labels if chunk.targets is None else chunk.targets
+        if labels.size:
+            lowest = labels.item() if labels.size == 1 else float(labels.min())
+            self.lowest_label = min(self.lowest_label, lowest)
+        chunk = self._intake.learned(chunk, again)
         if self.batch == 1:
             self._learn(chunk)
         else:
@@ -150,15 +153,16 @@ class Model:
             self._rows = np.empty(chunk.nnz, np.uint32)
         if not len(chunk):
             return
-        targets, longest = self._loop.targets(chunk), int(np.diff(chunk.indptr).max())
-        lo = 0
+        longest = chunk.nnz if len(chunk) == 1 else int(np.diff(chunk.indptr).max())
+        targets, lo = self._loop.targets(chunk), 0
         while lo < len(chunk):
             lo = self._learn_piece(chunk, targets, lo, longest)
 
     def _learn_piece(self, chunk: Chunk, targets: NDArray[np.float32], lo: int, longest: int) -> int:
-        stop = len(chunk)
-        indptr, keys, values = (read_only(a) for a in (chunk.indptr, chunk.keys, chunk.values))
-        hi = int(np.searchsorted(indptr, indptr[lo] + _PIECE, side="right")) - 1
+        stop = hi = len(chunk)
+        indptr, keys, values = read_only(chunk.indptr), read_only(chunk.keys), read_only(chunk.values)
+        if len(keys) > _PIECE:
+            hi = int(np.searchsorted(indptr, indptr[lo] + _PIECE, side="right")) - 1
         hi = min(lo + max((hi - lo) // self.batch, 1) * self.batch, stop)
         resolved = self._store.resolve(keys, indptr, values, lo, hi, self._rows)
         fits = resolved.hi

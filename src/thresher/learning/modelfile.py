@@ -7,7 +7,9 @@ the header itself stand in the header, so damage is told from data.
 from __future__ import annotations
 
 import json
+import struct
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,15 +109,26 @@ def weights_of(readout: Readout) -> Tensors:
 
 def write(path: str | Path, header: Header, tensors: Tensors) -> None:
     """Write a whole file or none; no tensor is copied. Raises OSError."""
+    with whole_file(path, "wb") as file:
+        for piece in _pieces(header, tensors):
+            file.write(piece)
+
+
+def as_bytes(header: Header, tensors: Tensors) -> bytes:
+    """What a file with these holds."""
+    return b"".join(_pieces(header, tensors))
+
+
+def _pieces(header: Header, tensors: Tensors) -> Iterator[bytes | memoryview]:
+    """A file's bytes, tensor by tensor."""
     whole = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     sums = {name: _checksum(array) for name, array in whole.items()}
     sums["header"] = _header_sum({**header, "crc32": sums})
     names = sorted(whole, key=lambda name: (-whole[name].itemsize, name))  # so that all are aligned
     text = json.dumps({**header, "crc32": sums}, sort_keys=True)
-    with whole_file(path, "wb") as file:
-        file.write(_safetensors_head(text, {name: whole[name] for name in names}))
-        for name in names:
-            file.write(_bytes_of(whole[name]))
+    yield _safetensors_head(text, {name: whole[name] for name in names})
+    for name in names:
+        yield _bytes_of(whole[name])
 
 
 def _safetensors_head(text: str, tensors: Tensors) -> bytes:
@@ -163,14 +176,29 @@ def read(path: str | Path) -> tuple[Header, Tensors]:
     except (SafetensorError, ValueError, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise ModelFileError(f"{name}: damaged, cut short, or not a model ({reason})") from error
+    return _checked(name, metadata, tensors), tensors
+
+
+def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, Tensors]:
+    """Header and tensors of what `as_bytes` gave; `ModelFileError`, in which it is called `name`."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as parsed
+
+    try:
+        tensors = parsed(data)
+        (length,) = struct.unpack_from("<Q", data)
+        metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+    except (SafetensorError, ValueError, TypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise ModelFileError(f"{name}: damaged, cut short, or not a model ({reason})") from error
+    return _checked(name, metadata, tensors), tensors
+
+
+def _checked(name: str, metadata: dict[str, str], tensors: Tensors) -> Header:
     if "thresher" not in metadata:
         raise ModelFileError(f"{name}: a safetensors file, but not a thresher model")
-    return _checked(name, metadata["thresher"], tensors), tensors
-
-
-def _checked(name: str, text: str, tensors: Tensors) -> Header:
     try:
-        header: Header = json.loads(text)
+        header: Header = json.loads(metadata["thresher"])
         whole = header["crc32"]["header"] == _header_sum(header)
     except (json.JSONDecodeError, KeyError, TypeError):
         whole = False
@@ -191,6 +219,11 @@ def _checked(name: str, text: str, tensors: Tensors) -> Header:
 def load_readout(path: str | Path) -> tuple[Readout, Header]:
     """What prediction needs, and the header."""
     header, tensors = read(path)
+    return readout_of(path, header, tensors), header
+
+
+def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
+    """The readout that header and tensors describe."""
     readout = Readout(
         Head(_part(path, "loss", header["loss"]), header["outputs"]),
         header["store"],
@@ -202,7 +235,7 @@ def load_readout(path: str | Path) -> tuple[Readout, Header]:
         Divisors(Columns(tensors["scale.keys"]), tensors["scale.by"]) if "scale.by" in tensors else None,
     )
     readout.layout, readout.names = layout_of(header), _names_of(tensors)
-    return readout, header
+    return readout
 
 
 def load(path: str | Path) -> tuple[Model, Header]:

@@ -298,8 +298,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, aside, i
         if kind in (CATEGORICAL, NUMERIC, BINS):
             if last > first:
                 key, value, outcome = _feature(kind, cell, first, last, at, names[c], seeds[c], exact)
-                if kind == BINS:
-                    key, value = binned(value, seeds[c])
+                key, value = binned(value, seeds[c]) if kind == BINS else (key, value)
                 _offer(aside[1], kind, key, cell, first, last, at, c, exact)
                 if value != np.float32(0):
                     store_word(keys, nnz, key)

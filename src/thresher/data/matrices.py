@@ -1,0 +1,322 @@
+"""Rows of CSR arrays of any number types, handed out as Chunks in any order."""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk, Place
+from thresher.data.errors import DataError
+from thresher.data.report import Report
+from thresher.engine.jit import kernel
+from thresher.engine.tables import fetch
+
+PIECE = 1 << 17
+"""Non-zeros of an outgoing chunk: it is learned while it lies in a cache"""
+_HELD = 1 << 27
+"""Up to so many numbers are kept as Chunks for later passes: 1.5 GiB"""
+MOST_COPIES = 16
+"""An example may stand for so many of weight 1; beyond, each copy weighs more."""
+_U1, _U2, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(32)
+_W1, _W2, _W3, _W4 = (np.uint32(c) for c in (0x9E3779B9, 0x85EBCA6B, 0xC2B2AE35, 0x27D4EB2F))
+_W5, _W6 = np.uint32(15), np.uint32(13)
+_ONE, _LAST = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
+_SORTED, _UNSORTED = -1, -2
+_FAR, _LINE = 4, 8
+"""Rows ahead that are fetched, and how many numbers of eight bytes a line of the cache has."""
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+F32 = NDArray[np.float32]
+
+
+@kernel
+def _copy(starts, indices, data, last, rows, indptr, keys, values):
+    """Copy `rows` to where `indptr` says. `_SORTED`, `_UNSORTED`, or a row with a bad number or key."""
+    found = _SORTED
+    for i in range(len(rows)):
+        if i + _FAR < len(rows):
+            for k in range(starts[rows[i + _FAR]], starts[rows[i + _FAR] + 1], _LINE):
+                fetch(indices, np.uint64(k))
+                fetch(data, np.uint64(k))
+        begin, to, size = np.uint64(starts[rows[i]]), np.uint64(indptr[i]), indptr[i + 1] - indptr[i]
+        wrong, falls, highest = _copy_span(indices, data, begin, size, to, keys, values)
+        if falls:
+            found = _UNSORTED
+        if wrong or (size > 0 and highest > last):
+            return rows[i]
+    return found
+
+
+@register_jitable
+def _copy_span(indices, data, begin, size, to, keys, values):
+    """How many numbers are not finite in float32, how often keys do not rise, and the highest key.
+
+    Loops without a way out and with unsigned places: these are made vector instructions.
+    """
+    wrong = falls = 0
+    for k in range(size):
+        value = np.float32(data[begin + np.uint64(k)])
+        values[to + np.uint64(k)] = value
+        wrong += value - value != 0
+    for k in range(size):
+        keys[to + np.uint64(k)] = np.uint64(indices[begin + np.uint64(k)])
+    for k in range(1, size):
+        falls += indices[begin + np.uint64(k)] <= indices[begin + np.uint64(k - 1)]
+    highest = keys[to + np.uint64(size - 1)] if size > 0 else np.uint64(0)
+    if falls:
+        for k in range(size):
+            highest = max(highest, keys[to + np.uint64(k)])
+    return wrong, falls, highest
+
+
+@kernel
+def _copy_row(indices, data, last, keys, values):
+    """Copy one row; False where `_copy` would not find it sorted and sound."""
+    least = np.uint64(0)
+    for k in range(len(keys)):
+        key, value = np.uint64(indices[k]), np.float32(data[k])
+        if key < least or key > last or not abs(value) < np.inf:
+            return False
+        keys[k], values[k] = key, value
+        least = key + _ONE
+    return True
+
+
+@kernel
+def _hash(starts, indices, data, longest, out):
+    """A hash of each row: of which numbers stand under which keys, in whatever order.
+
+    Two sums of 32 bits, since vector instructions multiply these.
+    """
+    numbers = np.empty(longest, np.float32)
+    bits = numbers.view(np.uint32)
+    for i in range(len(out)):
+        begin, size = np.uint64(starts[i]), starts[i + 1] - starts[i]
+        for k in range(size):
+            numbers[k] = np.float32(data[begin + np.uint64(k)])
+        one, other = np.uint32(0), np.uint32(0)
+        for k in range(size):
+            key = np.uint64(indices[begin + np.uint64(k)])
+            key ^= key >> _HALF
+            word = (np.uint32(key) + _W1) * _W2 ^ bits[k] * _W3
+            word = (word ^ (word >> _W5)) * _W4
+            one += word ^ (word >> _W6)
+            word = (word ^ bits[k] ^ (word >> _W6)) * _W3
+            other += word ^ (word >> _W5)
+        out[i] = np.uint64(one) << _HALF | np.uint64(other)
+
+
+class Matrix(NamedTuple):
+    """n examples: CSR arrays of integers and floats as they come, labels, and targets of many outputs."""
+
+    indptr: NDArray[Any]
+    indices: NDArray[Any]
+    data: NDArray[Any]
+    labels: F32
+    targets: F32 | None = None
+    last: np.uint64 = _LAST
+    """the highest key that there may be"""
+
+    @property
+    def size(self) -> int:
+        """How many examples."""
+        return len(self.indptr) - 1
+
+    def take(self, rows: I64, weights: F32, room: Room | None = None) -> Chunk:
+        """Copies of these rows (n,), in this order, in `room`; DataError for a number or key that is none."""
+        indptr = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(self.indptr[rows + 1] - self.indptr[rows], out=indptr[1:])
+        keys, values = (room or Room()).of(int(indptr[-1]))
+        arrays = read_only(self.indptr), read_only(self.indices), read_only(self.data)
+        found = _copy(*arrays, self.last, read_only(rows), indptr, keys, values)
+        if found >= 0:
+            raise DataError(
+                f"row {found + 1} of X holds NaN, inf, a number too large for float32 or a bad column"
+            )
+        targets = None if self.targets is None else self.targets[rows]
+        if found == _UNSORTED:
+            labels = self.labels[rows] if targets is None else targets
+            return Chunk.from_csr(indptr, keys, values, labels, weights)
+        return Chunk(indptr, keys, values, self.labels[rows], weights, targets=targets)
+
+    def hashes(self) -> U64:
+        """A hash of each example, its label included: equal for equal ones."""
+        out = np.empty(self.size, np.uint64)
+        longest = int(np.diff(self.indptr).max(initial=0))
+        _hash(read_only(self.indptr), read_only(self.indices), read_only(self.data), longest, out)
+        said = self.labels[:, np.newaxis] if self.targets is None else self.targets
+        for column in np.ascontiguousarray(said.T):
+            out = mixed(out ^ (column.view(np.uint32).astype(np.uint64) * _U1))
+        return out
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written through: one compiled kernel serves both kinds of array."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+_IMPORTANCE = read_only(np.ones(1, np.float32))
+
+
+def one_row(indices: NDArray[Any], data: NDArray[Any], last: np.uint64, label: float) -> Chunk | None:
+    """One example of importance 1, in a few microseconds; None where `Matrix.take` must have a look."""
+    size = len(indices)
+    keys, values = np.empty(size, np.uint64), np.empty(size, np.float32)
+    if len(data) != size or not _copy_row(indices, data, last, keys, values):
+        return None
+    indptr, labels = np.array((0, size), np.int64), np.array((label,), np.float32)
+    for array in (indptr, keys, values, labels):
+        array.flags.writeable = False
+    return Chunk(indptr, keys, values, labels, _IMPORTANCE)
+
+
+class Room:
+    """Arrays that are used again for one chunk after the other."""
+
+    def __init__(self) -> None:
+        self._keys, self._values = np.empty(0, np.uint64), np.empty(0, np.float32)
+
+    def of(self, nnz: int) -> tuple[U64, F32]:
+        """Keys and values for so many numbers."""
+        if nnz > len(self._keys):
+            self._keys, self._values = np.empty(nnz, np.uint64), np.empty(nnz, np.float32)
+        return self._keys[:nnz], self._values[:nnz]
+
+
+def mixed(words: U64) -> U64:
+    """Every bit of the result depends on every bit of the word."""
+    words = (words ^ (words >> _HALF)) * _U1
+    words = (words ^ (words >> np.uint64(29))) * _U2
+    return words ^ (words >> _HALF)
+
+
+class Draw(NamedTuple):
+    """Which rows of a matrix are learned, one after the other, and the importance of each time."""
+
+    rows: I64
+    weights: F32
+
+    @property
+    def size(self) -> int:
+        """How many."""
+        return len(self.rows)
+
+    def take(self, places: NDArray[Any]) -> Draw:
+        """Those at some places, by number or by flag."""
+        return Draw(self.rows[places], self.weights[places])
+
+
+def in_order(weights: NDArray[Any]) -> Draw:
+    """The rows as they come; without those of weight zero."""
+    rows = np.flatnonzero(weights)
+    return Draw(rows, np.asarray(weights, np.float32)[rows])
+
+
+def as_copies(weights: NDArray[Any]) -> Draw:
+    """Each row as often as it weighs: a row of weight 2.5 twice, and once more with importance 0.5.
+
+    A weight over `MOST_COPIES` is so many copies of equal importance.
+    """
+    whole = np.minimum(np.ceil(weights), MOST_COPIES).astype(np.int64)
+    rows = np.repeat(np.arange(len(weights)), whole)
+    each = np.where(weights > MOST_COPIES, weights / MOST_COPIES, 1.0)[rows]
+    last = np.cumsum(whole)[whole > 0] - 1
+    fraction = weights - np.floor(weights)
+    parted = (fraction > 0) & (weights < MOST_COPIES)
+    each[last[parted[whole > 0]]] = fraction[parted]
+    return Draw(rows, each.astype(np.float32))
+
+
+def by_content(matrix: Matrix, draw: Draw, seed: int) -> I64:
+    """Places of `draw` in an order that its examples and `seed` decide, however they lie.
+
+    The n-th of several equal ones goes where the hash of example, importance and n sends it.
+    """
+    weights = draw.weights.view(np.uint32).astype(np.uint64)
+    hashes = mixed(matrix.hashes()[draw.rows] ^ (weights * _U2) ^ mixed(np.full(1, seed, np.uint64)))
+    order = np.argsort(hashes)  # among equal ones it does not matter
+    ascending = hashes[order]
+    again = np.concatenate([[False], ascending[1:] == ascending[:-1]])
+    if again.any():
+        place = np.arange(len(order))
+        first = np.maximum.accumulate(np.where(again, 0, place))
+        order = order[np.argsort(mixed(ascending + (place - first).astype(np.uint64) * _U1))]
+    return order
+
+
+class MatrixSource:
+    """The examples of a draw, pass after pass, as a source.
+
+    A chunk is good until the next one is asked for.
+    """
+
+    def __init__(self, matrix: Matrix, draw: Draw, shuffle: int | None = None, passes: int = 1) -> None:
+        """`shuffle` is the seed of the order of the passes after the first; None: all as they come."""
+        self._matrix, self._draw, self._seed, self._room = matrix, draw, shuffle, Room()
+        self.spec = "as-is" if shuffle is None else "every"
+        self.names, self.layout = ["memory"], None
+        self.total_bytes: int | None = None
+        self.position_bytes = 0
+        self.report = Report()
+        self.rereadable = True
+        self._number = 1
+        lengths = matrix.indptr[draw.rows + 1] - matrix.indptr[draw.rows]
+        self._ends = np.cumsum(lengths, dtype=np.int64)
+        self._blocks = list(self._cut())
+        holds = passes > 1 and len(self._blocks) > 1 and int(self._ends[-1]) <= _HELD
+        self._held: dict[int, Chunk] | None = {} if holds else None
+
+    def _cut(self) -> Iterator[tuple[int, int]]:
+        lo = 0
+        while lo < self._draw.size:
+            full = PIECE + (self._ends[lo - 1] if lo else 0)
+            hi = max(lo + 1, int(np.searchsorted(self._ends, full, side="right")))
+            yield lo, hi
+            lo = hi
+
+    def reads(self, passes: int) -> int:
+        """Every pass reads."""
+        return passes
+
+    def over(self, source: Any, number: int) -> MatrixSource:
+        """Itself, in the order of pass `number`: its blocks permuted, or the rows of the only one."""
+        self._number = number
+        return self
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """One pass."""
+        blocks, draw = np.arange(len(self._blocks)), self._draw
+        if self._number > 1 and self._seed is not None:
+            chance = np.random.default_rng([self._seed, self._number])
+            blocks = chance.permutation(blocks)
+            if len(blocks) == 1:
+                draw = draw.take(chance.permutation(draw.size))
+        done = 0
+        for block in blocks.tolist():
+            chunk = self._chunk(draw, block)
+            place, done = Place(0, done, done), done + len(chunk)
+            yield chunk.at(place, Place(0, done, done))
+
+    def prepare(self) -> None:
+        """Copy all examples now, so that what is wrong with one is told before any is learned. DataError."""
+        self._held = {} if self._held is None else self._held
+        for block in range(len(self._blocks)):
+            self._chunk(self._draw, block)
+
+    def _chunk(self, draw: Draw, block: int) -> Chunk:
+        lo, hi = self._blocks[block]
+        if self._held is None or draw is not self._draw:
+            return self._matrix.take(draw.rows[lo:hi], draw.weights[lo:hi], self._room)
+        if block not in self._held:
+            self._held[block] = self._matrix.take(draw.rows[lo:hi], draw.weights[lo:hi])
+        return self._held[block]

@@ -1,0 +1,12 @@
+"""Estimators for scikit-learn: the rules of thresher behind `fit`, `partial_fit` and `predict`.
+
+``pip install thresher[sklearn]`` brings scikit-learn along. Compiled code is loaded by the first fit.
+"""
+
+from __future__ import annotations
+
+from thresher.sklearn.available import OLDEST
+from thresher.sklearn.classifier import SparseOnlineClassifier
+from thresher.sklearn.regressor import SparseOnlineRegressor
+
+__all__ = ["OLDEST", "SparseOnlineClassifier", "SparseOnlineRegressor"]

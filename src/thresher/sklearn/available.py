@@ -1,0 +1,21 @@
+"""That scikit-learn is there, and new enough: imported before anything that needs it."""
+
+from __future__ import annotations
+
+try:
+    import sklearn
+except ImportError as error:
+    raise ImportError("thresher.sklearn needs scikit-learn: pip install thresher[sklearn]") from error
+
+OLDEST = (1, 6)
+"""Oldest version of scikit-learn that is tested"""
+
+
+def check(version: str) -> None:
+    """ImportError for a version that is too old."""
+    if tuple(int(number) for number in version.split(".")[:2]) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise ImportError(f"thresher.sklearn needs scikit-learn {oldest} or newer, not {version}")
+
+
+check(sklearn.__version__)

@@ -1,0 +1,133 @@
+"""Weights and classes to and from scikit-learn's linear models.
+
+What is converted is compared on a few examples with what it was made of: nothing that predicts otherwise is
+handed out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from thresher.sklearn.base import F64, SparseOnlineEstimator
+from thresher.sklearn.classifier import SparseOnlineClassifier
+from thresher.sklearn.inputs import MATRIX
+from thresher.sklearn.regressor import SparseOnlineRegressor
+
+_PROBED = 8
+"""Features of which examples are made to compare by"""
+_METHODS = ("decision_function", "predict_proba", "predict")
+
+
+def from_sklearn(estimator: Any, loss: Any = None) -> SparseOnlineClassifier | SparseOnlineRegressor:
+    """A model with the weights of a fitted one: SGDClassifier, LogisticRegression, SGDRegressor, Ridge ...
+
+    `loss` says what a margin means; if None it is found: ``logistic`` or ``softmax``, whichever gives the
+    same probabilities, ``hinge`` where there are none, ``squared`` or ``poisson`` for numbers. The model
+    predicts and is saved; it has no state to go on learning from. ValueError where no loss predicts the same.
+    """
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "coef_"):
+        raise ValueError(f"{type(estimator).__name__} has no coef_: it is not a linear model")
+    losses = [loss] if loss is not None else ["squared", "poisson"]
+    if loss is None and is_classifier(estimator):
+        losses = ["logistic", "softmax"] if hasattr(estimator, "predict_proba") else ["hinge"]
+    found: ValueError | None = None
+    for candidate in losses:
+        model = _with_weights(estimator, candidate)
+        try:
+            _check_same(estimator, model)
+        except ValueError as error:
+            found = error
+        else:
+            return model
+    raise ValueError(f"no loss of {', '.join(map(str, losses))} predicts as {estimator!r} does: {found}")
+
+
+def to_sklearn(model: Any, target: Any) -> Any:
+    """A fitted copy of `target` (SGDClassifier, LogisticRegression, Ridge ...) with these weights.
+
+    ValueError where it would predict otherwise, probabilities included: LogisticRegression is for two classes
+    or ``softmax``, ``SGDClassifier(loss="log_loss")`` for two classes or one against the rest.
+    """
+    check_is_fitted(model)
+    if not model._weighs_columns():
+        raise ValueError("scikit-learn has weights for the columns of a matrix only: see feature_keys_")
+    fitted = clone(target)
+    names = {"n_features_in_", "feature_names_in_", "n_iter_", "classes_", "t_"}
+    fitted.coef_, fitted.intercept_ = model.coef_, model.intercept_
+    if not is_classifier(model) and not model._targets:
+        fitted.coef_ = fitted.coef_.ravel() if isinstance(fitted.coef_, np.ndarray) else fitted.coef_
+    for name in sorted(names):
+        if hasattr(model, name):
+            setattr(fitted, name, getattr(model, name))
+    _check_same(model, fitted)
+    return fitted
+
+
+def _with_weights(estimator: Any, loss: Any) -> SparseOnlineClassifier | SparseOnlineRegressor:
+    classifies = is_classifier(estimator)
+    model = SparseOnlineClassifier(loss=loss) if classifies else SparseOnlineRegressor(loss=loss)
+    if not classifies:
+        model._targets = np.shape(estimator.intercept_) if np.ndim(estimator.coef_) == 2 else ()
+    elif isinstance(estimator.classes_, list) or np.ndim(estimator.classes_) != 1:
+        raise ValueError("a model of one class or several is wanted, not of several outputs")
+    else:
+        model._note_classes(np.asarray(estimator.classes_), None, True)
+    coef = csr_matrix(
+        np.atleast_2d(estimator.coef_) if isinstance(estimator.coef_, np.ndarray) else estimator.coef_
+    )
+    bias = np.broadcast_to(np.asarray(estimator.intercept_, np.float64).ravel(), coef.shape[0]).copy()
+    _take_weights(model, coef, bias)
+    for name in ("feature_names_in_", "n_iter_"):
+        if hasattr(estimator, name):
+            setattr(model, name, getattr(estimator, name))
+    return model
+
+
+def _take_weights(model: SparseOnlineEstimator, coef: Any, bias: F64) -> None:
+    from thresher.learning.head import Head
+    from thresher.learning.readout import Readout
+
+    head = Head(model.loss, model._outputs())
+    if head.count == 2 * coef.shape[0]:  # two classes, told apart by one margin
+        coef, bias = csr_matrix(np.vstack([np.zeros(coef.shape), coef.toarray()])), np.r_[0.0, bias]
+    columns = coef.tocsc()
+    used: NDArray[Any] = np.flatnonzero(np.diff(columns.indptr))
+    table = columns[:, used].toarray().T.astype(np.float64)
+    one = head.count == 1
+    keys, weights = used.astype(np.uint64), np.ascontiguousarray(table[:, 0] if one else table)
+    model._kind, model._sparse, model.n_features_in_ = MATRIX, None, coef.shape[1]
+    model._model = Readout(head, model._store(), keys, weights, bias)
+
+
+def _check_same(one: Any, other: Any) -> None:
+    """ValueError where two models predict differently from their heaviest features."""
+    coef = csr_matrix(one.coef_)
+    heavy = np.unique(coef.indices[np.argsort(-np.abs(coef.data))[:_PROBED]])
+    rows = np.arange(len(heavy))
+    X = csr_matrix((np.ones(len(heavy)), (rows, heavy)), shape=(len(heavy) + 1, coef.shape[1]))
+    for method in _METHODS:
+        if hasattr(one, method) != hasattr(other, method):
+            missing = one if hasattr(other, method) else other
+            raise ValueError(f"{type(missing).__name__} with this loss has no {method}, the other model has")
+        if not hasattr(one, method):
+            continue
+        ours, theirs = (getattr(model, method)(_as_fitted(model, X)) for model in (one, other))
+        numbers = ours.dtype.kind == "f"
+        if not (np.allclose(ours, theirs, rtol=1e-5, atol=1e-6) if numbers else (ours == theirs).all()):
+            raise ValueError(f"{type(one).__name__} and {type(other).__name__} differ in {method}")
+
+
+def _as_fitted(model: Any, X: Any) -> Any:
+    """X, with the names of columns where the model knows any."""
+    if not hasattr(model, "feature_names_in_"):
+        return X
+    import pandas as pd
+
+    return pd.DataFrame.sparse.from_spmatrix(X, columns=model.feature_names_in_)

@@ -1,0 +1,151 @@
+"""What estimators are given as X: matrices, tables of any kind of columns, dictionaries, texts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import validate_data
+
+MATRIX, TABLE, ROWS, TEXTS = "a matrix", "a table", "dictionaries", "texts"
+_NO_LABEL = "\0label"
+_FLOATS = [np.float64, np.float32]
+
+
+class Numbers(NamedTuple):
+    """The features of n examples as CSR arrays."""
+
+    indptr: NDArray[Any]
+    keys: NDArray[Any]
+    values: NDArray[Any]
+
+    @property
+    def size(self) -> int:
+        """How many examples."""
+        return len(self.indptr) - 1
+
+
+def read(estimator: Any, X: Any, *, reset: bool) -> Numbers:
+    """The features of X; with `reset` the estimator notes what X is, else X must be of that kind.
+
+    ValueError (TypeError for what is no number) as scikit-learn's own estimators raise them; `DataError`.
+    """
+    kind = _kind_of(X) if reset else estimator._kind
+    if kind == TABLE and not hasattr(X, "__arrow_c_stream__"):
+        raise ValueError(f"{_name(estimator)} was fitted on {TABLE}: give a table, not {type(X).__name__}")
+    if kind in (ROWS, TEXTS) or not (reset or kind == TABLE):
+        given = _kind_of(X)
+        if {kind, given} & {ROWS, TEXTS} and given != kind:
+            raise ValueError(f"{_name(estimator)} was fitted on {kind}, not on {given}")
+    readers = {MATRIX: _matrix, TABLE: _table, ROWS: _named, TEXTS: _named}
+    if reset:
+        _forget(estimator)
+        if kind == MATRIX and estimator.layout is not None:
+            raise ValueError("layout says how columns and texts are read: a matrix of numbers has none")
+    found = readers[kind](estimator, X, reset)
+    estimator._kind = kind
+    return found
+
+
+def _name(estimator: Any) -> str:
+    return type(estimator).__name__
+
+
+def _forget(estimator: Any) -> None:
+    for name in ("_layout", "n_features_in_", "feature_names_in_"):
+        if name in vars(estimator):
+            delattr(estimator, name)
+
+
+def _kind_of(X: Any) -> str:
+    if issparse(X):
+        return MATRIX
+    if hasattr(X, "__arrow_c_stream__") and getattr(X, "ndim", 2) == 2:
+        return MATRIX if _all_numbers(X) else TABLE
+    if getattr(X, "ndim", 1) != 1 or not hasattr(X, "__iter__") or isinstance(X, str | bytes | Mapping):
+        return MATRIX
+    first = next(iter(X), None)
+    return ROWS if isinstance(first, Mapping) else TEXTS if isinstance(first, str) else MATRIX
+
+
+def _all_numbers(table: Any) -> bool:
+    """Whether each column holds numbers or bools, so that the table is a matrix."""
+    import pyarrow as pa
+
+    if hasattr(table, "iloc"):  # pandas, some of whose columns of numbers Arrow does not take
+        return all(kind.kind in "fiub" for kind in table.dtypes)
+    few = table.head(0) if hasattr(table, "head") else table.slice(0, 0) if hasattr(table, "slice") else table
+    types = pa.RecordBatchReader.from_stream(few).schema.types
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return all(any(test(kind) for test in tests) for kind in types)
+
+
+def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
+    said: dict[str, Any] = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": _FLOATS}
+    # numbers are looked at once, when they are copied, which tells the row
+    X = validate_data(estimator, X, ensure_all_finite=False, reset=reset, **said)
+    if issparse(X):
+        return Numbers(X.indptr, X.indices, X.data)
+    rows, columns = np.nonzero(X)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(X)))])
+    return Numbers(starts, columns, X[rows, columns])
+
+
+def _named(estimator: Any, X: Any, reset: bool) -> Numbers:
+    from thresher.data.arrays import chunk_of
+
+    said = (
+        {} if estimator.layout is None else {"seed": estimator.layout.seed, "text": estimator.layout.ngrams}
+    )
+    return _numbers(chunk_of(list(X), **said))
+
+
+def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
+    from thresher.data import concat, table_source
+
+    if reset:
+        estimator._layout = _settled(estimator.layout, X)
+        estimator.feature_names_in_ = np.array(estimator._layout.columns, object)
+        estimator.n_features_in_ = len(estimator._layout.columns)
+    options = {"domain": "open", "unlabelled": True, "threads": _threads(estimator.n_jobs)}
+    source = table_source(X, layout=estimator._layout, **options)
+    return _numbers(concat([concat([chunk]) for chunk in source.chunks()]))
+
+
+def _threads(n_jobs: int | None) -> int:
+    """As scikit-learn counts: None is 1, -1 all processors, -2 all but one."""
+    if n_jobs is None:
+        return 1
+    return max(1, (os.cpu_count() or 1) + 1 + n_jobs) if n_jobs < 0 else max(1, n_jobs)
+
+
+def _settled(layout: Any, table: Any) -> Any:
+    """The layout with the kind of each column of `table`, none of which is a label."""
+    import pyarrow as pa
+
+    from thresher.data.errors import DataError
+    from thresher.data.layout import Layout
+    from thresher.data.sources.batches import guess
+    from thresher.data.table import LABEL, settle
+
+    layout = layout or Layout()
+    if layout.label or layout.weight:
+        raise DataError("labels and weights are given as y and sample_weight: the layout cannot name them")
+    schema = pa.RecordBatchReader.from_stream(table).schema
+    guesses = chain((guess(field) for field in schema), [LABEL])
+    settled = settle(replace(layout, label=_NO_LABEL), [*schema.names, _NO_LABEL], [*guesses], "X")
+    kinds = settled.kinds[:-1]
+    for field, kind in zip(schema, kinds, strict=True):
+        if not kind:
+            raise DataError(f"X: column '{field.name}' is of {field.type}: say in the layout what it is")
+    return replace(settled, columns=tuple(schema.names), kinds=kinds)
+
+
+def _numbers(chunk: Any) -> Numbers:
+    return Numbers(chunk.indptr, chunk.keys, chunk.values)

@@ -1,0 +1,108 @@
+"""SparseOnlineRegressor."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from thresher.sklearn.base import F64, Said, SparseOnlineEstimator
+from thresher.sklearn.onerow import chunk_of_row
+
+
+class SparseOnlineRegressor(RegressorMixin, SparseOnlineEstimator):
+    """A sparse linear model of one number, or of several at once, that learns online.
+
+    `loss` is ``squared``, ``absolute``, ``quantile:tau``, ``huber:delta`` or ``poisson`` (which predicts a
+    count, the exponential of the margin). All other parameters and attributes are those of
+    `SparseOnlineClassifier`.
+
+    >>> import numpy as np
+    >>> model = SparseOnlineRegressor("normalized", passes=50, random_state=0).fit(np.eye(3), [1.0, 2.0, 3.0])
+    >>> model.predict(np.eye(3)).round(2).tolist()
+    [1.0, 2.0, 3.0]
+    """
+
+    def __init__(
+        self,
+        rule: Any = "ftrl",
+        loss: Any = "squared",
+        *,
+        rate: Any = None,
+        l1: float | None = None,
+        l2: float | None = None,
+        eta0: float | None = None,
+        passes: int = 5,
+        shuffle: bool = True,
+        batch: int = 1,
+        average: bool = False,
+        fit_intercept: bool = True,
+        warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        patience: int = 5,
+        scale: str | None = None,
+        admit: str | int | None = None,
+        store: str | None = None,
+        dtype: str = "float32",
+        layout: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.rule, self.loss, self.rate = rule, loss, rate
+        self.l1, self.l2, self.eta0 = l1, l2, eta0
+        self.passes, self.shuffle, self.batch, self.average = passes, shuffle, batch, average
+        self.fit_intercept, self.warm_start = fit_intercept, warm_start
+        self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
+        self.patience, self.scale, self.admit = patience, scale, admit
+        self.store, self.dtype, self.layout = store, dtype, layout
+        self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse X; several outputs."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        return tags
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from the examples once, in their order, and go on from what was learned before.
+
+        However the examples are cut into calls the model is the same, bit for bit. Arguments and errors as
+        for `fit`.
+        """
+        return self._partial_fit(X, y, sample_weight)
+
+    def _one_row(self, X: Any, y: Any) -> Any:
+        if self._targets or self._model.head.domain != "real" or not self._unnamed_columns():
+            return None
+        return chunk_of_row(X, y, self.n_features_in_, None)
+
+    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool) -> Said:
+        y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y", ensure_min_samples=0)
+        if y.ndim > 2:
+            raise ValueError(f"y has one axis or two, not {y.ndim}")
+        shape = y.shape[1:]
+        if reset:
+            self._targets = shape
+        if shape != self._targets:
+            raise ValueError(f"y has the shape {y.shape}, where the model has targets of {self._targets}")
+        with np.errstate(over="ignore"):
+            numbers = np.ascontiguousarray(y.reshape(len(y), -1), np.float32)
+        if not np.isfinite(numbers).all():
+            raise ValueError("y holds a number that is not finite in float32")
+        return Said(numbers[:, 0].copy(), numbers if numbers.shape[1] > 1 else None)
+
+    def _outputs(self) -> str:
+        width = int(np.prod(self._targets))
+        return "one" if width == 1 else f"values:{width}"
+
+    def predict(self, X: Any) -> F64:
+        """Expected numbers, ``(n,)`` or ``(n, outputs)`` as y was."""
+        check_is_fitted(self)
+        margins = self._margins(X)
+        found: F64 = self._model.head.respond(margins, "label", 0.0)
+        return found.reshape(len(found), *self._targets)

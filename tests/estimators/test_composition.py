@@ -1,0 +1,106 @@
+"""Estimators as parts of what scikit-learn builds of them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris, make_classification
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.feature_selection import SelectFromModel
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, cross_validate
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
+
+IRIS = load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def wide() -> tuple[Any, Any]:
+    X, y = make_classification(300, 40, n_informative=5, n_redundant=0, shuffle=False, random_state=0)
+    return X, y
+
+
+def test_pipelines_and_grids() -> None:
+    model = make_pipeline(StandardScaler(), SparseOnlineClassifier(random_state=0))
+    grid = {"sparseonlineclassifier__l1": [0.1, 1e4], "sparseonlineclassifier__rule__alpha": [0.1, 1.0]}
+    search = GridSearchCV(model, grid, cv=3).fit(*IRIS)
+    assert search.best_params_["sparseonlineclassifier__l1"] == 0.1
+    assert search.best_score_ > 0.85
+    rules = {"sparseonlineclassifier__rule": ["ftrl:l1=1e4", "ftrl:l1=0.1"]}
+    halving = HalvingGridSearchCV(model, rules, cv=3, random_state=0).fit(*IRIS)
+    assert halving.best_params_["sparseonlineclassifier__rule"] == "ftrl:l1=0.1"
+    assert halving.score(*IRIS) > 0.85
+
+
+def test_parallel_search_pickles_what_is_fitted() -> None:
+    scores = cross_validate(SparseOnlineClassifier(random_state=0), *IRIS, n_jobs=2, return_estimator=True)
+    assert scores["test_score"].mean() > 0.7
+    assert scores["estimator"][0].predict(IRIS[0]).shape == (150,)
+
+
+def test_calibration_and_wrappers(wide: tuple[Any, Any]) -> None:
+    X, y = wide
+    base = SparseOnlineClassifier(loss="hinge", random_state=0)
+    assert CalibratedClassifierCV(base, cv=3).fit(X, y).predict_proba(X).shape == (300, 2)
+    assert OneVsRestClassifier(SparseOnlineClassifier(random_state=0)).fit(*IRIS).score(*IRIS) > 0.7
+    labels = np.column_stack([X[:, 0] > 0, X[:, 1] > 0]).astype(int)
+    chain = ClassifierChain(SparseOnlineClassifier(random_state=0)).fit(X, labels)
+    assert chain.predict(X).shape == (300, 2)
+
+
+def test_select_from_model(wide: tuple[Any, Any]) -> None:
+    X, y = wide
+    select = (
+        SelectFromModel(SparseOnlineClassifier(l1=20.0, random_state=0), threshold=1e-9)
+        .set_output(transform="pandas")
+        .fit(X, y)
+    )
+    kept = select.transform(X)
+    model = select.estimator_
+    assert 0 < kept.shape[1] < 40
+    assert list(kept.columns) == list(select.get_feature_names_out()) == list(model.get_feature_names_out())
+    assert list(model.get_feature_names_out()) == [f"x{k}" for k in np.flatnonzero(model.coef_[0])]
+    assert list(model.sparsify().get_feature_names_out()) == list(kept.columns)
+
+
+def test_sample_weights_are_routed() -> None:
+    X, y = IRIS
+    weights = np.where(y == 0, 0.0, 1.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = SparseOnlineClassifier(random_state=0).set_fit_request(sample_weight=True)
+        model.set_score_request(sample_weight=False)
+        search = GridSearchCV(model, {"l1": [0.1]}, cv=3).fit(X, y, sample_weight=weights)
+    assert search.best_estimator_.classes_.tolist() == [1, 2]
+
+
+def test_vectorizers_before() -> None:
+    texts, y = ["good day", "bad day", "good", "bad"] * 10, [1, 0, 1, 0] * 10
+    words = make_pipeline(HashingVectorizer(n_features=2**24), SparseOnlineClassifier(l1=0.1, random_state=0))
+    assert words.fit(texts, y).score(texts, y) == 1.0
+    rows = [{"word": text} for text in texts]
+    both = make_pipeline(DictVectorizer(), SparseOnlineClassifier(l1=0.1, random_state=0)).fit(rows, y)
+    assert both.score(rows, y) == SparseOnlineClassifier(l1=0.1, random_state=0).fit(rows, y).score(rows, y)
+
+
+def test_shown_as_text_and_html() -> None:
+    model = SparseOnlineClassifier(l1=0.5)
+    assert repr(model) == "SparseOnlineClassifier(l1=0.5)"
+    assert "SparseOnlineClassifier" in model._repr_html_()
+    assert clone(model).l1 == 0.5
+
+
+def test_tags() -> None:
+    tags = sklearn.utils.get_tags(SparseOnlineClassifier())
+    assert tags.input_tags.sparse
+    assert tags.classifier_tags.multi_label
+    assert not sklearn.utils.get_tags(SparseOnlineClassifier(loss="softmax")).classifier_tags.multi_label
+    assert sklearn.utils.get_tags(SparseOnlineRegressor()).target_tags.multi_output

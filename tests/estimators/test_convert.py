@@ -1,0 +1,179 @@
+"""Weights to and from scikit-learn and to ONNX: what is handed out predicts the same, or it is refused."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import load_iris
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    SGDClassifier,
+    SGDRegressor,
+)
+from sklearn.preprocessing import scale
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from thresher.data.arrays import chunk_of
+from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
+from thresher.sklearn.convert import from_sklearn, to_sklearn
+from thresher.sklearn.onnx import COLUMNS, to_onnx
+
+X, Y = load_iris(return_X_y=True)
+X = scale(X)
+TWO = Y < 2
+WORDS = np.array(["setosa", "versicolor", "virginica"])[Y]
+SGD = SGDClassifier(loss="log_loss", random_state=0)
+
+
+def model_of(loss: str = "logistic", y: Any = WORDS, rule: str = "ftrl") -> SparseOnlineClassifier:
+    return SparseOnlineClassifier(rule, loss, l1=0.1, random_state=0).fit(X, y)
+
+
+def assert_same(one: Any, other: Any, given: Any = X) -> None:
+    for method in ("predict_proba", "decision_function", "predict"):
+        assert hasattr(one, method) == hasattr(other, method)
+        if hasattr(one, method):
+            ours, theirs = getattr(one, method)(given), getattr(other, method)(given)
+            if ours.dtype.kind == "f":
+                np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+            else:
+                np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "y", "loss"),
+    [
+        (SGD, WORDS, "logistic"),
+        (SGD, TWO, "logistic"),
+        (LogisticRegression(max_iter=500), WORDS, "softmax"),
+        (LogisticRegression(), TWO, "logistic"),
+        (LinearSVC(), Y, "hinge"),
+    ],
+    ids=["several", "two", "joint", "logistic", "hinge"],
+)
+def test_from_a_classifier(estimator: Any, y: Any, loss: str) -> None:
+    theirs = estimator.fit(X, y)
+    model = from_sklearn(theirs)
+    assert model.loss == loss
+    assert_same(model, theirs)
+    np.testing.assert_allclose(model.coef_, theirs.coef_)
+    assert_same(pickle.loads(pickle.dumps(model)), theirs)
+    with pytest.raises(ValueError, match="no state to go on"):
+        model.partial_fit(X[:1], y[:1])
+
+
+def test_from_a_regressor() -> None:
+    for estimator, y in (
+        (SGDRegressor(random_state=0), X[:, 0]),
+        (Ridge(), X[:, :2]),
+        (PoissonRegressor(), Y),
+    ):
+        theirs = estimator.fit(X, y)
+        np.testing.assert_allclose(from_sklearn(theirs).predict(X), theirs.predict(X), rtol=1e-5)
+    sparse = SGDClassifier(penalty="l1", alpha=0.1, random_state=0).fit(X, Y).sparsify()
+    assert_same(from_sklearn(sparse), sparse)
+
+
+def test_names_of_columns_are_kept() -> None:
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = from_sklearn(LogisticRegression(max_iter=500).fit(frame, Y))
+    assert list(model.feature_names_in_) == list("abcd")
+    back = to_sklearn(model, LogisticRegression())
+    np.testing.assert_array_equal(back.predict(frame), model.predict(frame))
+
+
+def test_to_scikit_learn() -> None:
+    assert_same(to_sklearn(model_of(), SGD), model_of())
+    assert_same(to_sklearn(model_of(y=TWO), LogisticRegression()), model_of(y=TWO))
+    softmax = model_of("softmax", rule="adagrad-fobos")
+    assert_same(to_sklearn(softmax, LogisticRegression()), softmax)
+    hinge = from_sklearn(LinearSVC().fit(X, Y))
+    assert_same(to_sklearn(hinge, SGDClassifier()), hinge)
+    numbers = SparseOnlineRegressor(random_state=0).fit(X, X[:, 0])
+    for target in (SGDRegressor(), LinearRegression()):
+        np.testing.assert_allclose(to_sklearn(numbers, target).predict(X), numbers.predict(X), rtol=1e-5)
+
+
+def test_what_would_predict_otherwise_is_refused() -> None:
+    with pytest.raises(ValueError, match="differ in predict_proba"):
+        to_sklearn(model_of(), LogisticRegression())
+    with pytest.raises(ValueError, match="has no predict_proba"):
+        to_sklearn(model_of(), SGDClassifier(loss="hinge"))
+    with pytest.raises(ValueError, match="no loss of logistic, softmax"):
+        from_sklearn(SGDClassifier(loss="modified_huber", random_state=0).fit(X, Y))
+    with pytest.raises(ValueError, match="not a linear model"):
+        from_sklearn(DecisionTreeClassifier().fit(X, Y))
+    with pytest.raises(ValueError, match="columns of a matrix"):
+        to_sklearn(SparseOnlineClassifier().fit(["a b", "c d"], [0, 1]), SGD)
+
+
+def run(made: Any, given: Any) -> list[Any]:
+    session = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    found: list[Any] = session.run(None, {"X": np.asarray(given, np.float32)})
+    return found
+
+
+@pytest.mark.parametrize("y", [WORDS, Y, TWO], ids=["words", "numbers", "two"])
+def test_onnx_of_classes(y: Any, tmp_path: Path) -> None:
+    model = model_of(y=y)
+    labels, proba = run(to_onnx(model, tmp_path / "model.onnx"), X)
+    np.testing.assert_array_equal(labels, model.predict(X))
+    np.testing.assert_allclose(proba, model.predict_proba(X), rtol=1e-4, atol=1e-6)
+    assert (tmp_path / "model.onnx").stat().st_size > 100
+
+
+def test_onnx_of_other_losses() -> None:
+    for y in (WORDS, TWO):
+        model = model_of("softmax", y, "adagrad-fobos")
+        labels, proba = run(to_onnx(model), X)
+        np.testing.assert_array_equal(labels, model.predict(X))
+        np.testing.assert_allclose(proba, model.predict_proba(X), rtol=1e-4, atol=1e-6)
+    hinge = from_sklearn(LinearSVC().fit(X, Y))
+    labels, scores = run(to_onnx(hinge), X)
+    np.testing.assert_array_equal(labels, hinge.predict(X))
+    np.testing.assert_allclose(scores, hinge.decision_function(X), rtol=1e-4, atol=1e-5)
+
+
+def test_onnx_of_numbers() -> None:
+    for estimator, y in ((Ridge(), X[:, 0]), (Ridge(), X[:, :2]), (PoissonRegressor(), Y)):
+        model = from_sklearn(estimator.fit(X, y))
+        (found,) = run(to_onnx(model), X)
+        np.testing.assert_allclose(found.reshape(model.predict(X).shape), model.predict(X), rtol=1e-4)
+
+
+def test_onnx_of_the_columns_that_weigh() -> None:
+    wide = csr_array((X.ravel(), np.tile([7, 70, 700, 9_999_999], 150), np.arange(0, 601, 4)), (150, 10**7))
+    model = SparseOnlineClassifier(l1=0.1, random_state=0).fit(wide, WORDS)
+    made = to_onnx(model, columns="used")
+    assert [prop.value for prop in made.metadata_props if prop.key == COLUMNS] == ["7 70 700 9999999"]
+    np.testing.assert_array_equal(run(made, X)[0], model.predict(wide))
+    rows = [dict(zip("abcd", row, strict=True)) for row in X.tolist()]
+    named = SparseOnlineClassifier(l1=0.1, random_state=0).fit(rows, WORDS)
+    chunk = chunk_of(rows)
+    dense = np.zeros((150, 4), np.float32)
+    number = np.repeat(np.arange(150), np.diff(chunk.indptr))
+    dense[number, np.searchsorted(named.feature_keys_, chunk.keys)] = chunk.values
+    np.testing.assert_array_equal(run(to_onnx(named, columns="used"), dense)[0], named.predict(rows))
+    with pytest.raises(ValueError, match="columns='used'"):
+        to_onnx(named)
+
+
+def test_onnx_says_what_it_cannot_hold() -> None:
+    labels = SparseOnlineClassifier(random_state=0).fit(X, np.column_stack([Y > 0, Y > 1]).astype(int))
+    with pytest.raises(ValueError, match="several labels"):
+        to_onnx(labels)
+    several = model_of(y=TWO)
+    several.classes_ = np.array([0.5, 1.5])
+    with pytest.raises(ValueError, match="whole numbers or text"):
+        to_onnx(several)
+    with pytest.raises(ValueError, match="all or used"):
+        to_onnx(model_of(), columns="some")

@@ -1,0 +1,37 @@
+"""The examples run, and find what is there to be found."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from examples import sklearn_clicks, sklearn_genes, sklearn_text
+
+
+def test_texts(monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.setattr("sys.argv", ["sklearn_text.py"])
+    sklearn_text.main()
+    told = capsys.readouterr().out
+    found = re.search(r"accuracy ([\d.]+); always the largest group: ([\d.]+)", told)
+    assert found
+    assert float(found[1]) > 2.5 * float(found[2])
+    assert re.search(r"^email +0\.\d\d  Parse the header of a mail message$", told, re.MULTILINE)
+    features, heavy = (int(n.replace(",", "")) for n in re.findall(r"([\d,]+) (?:words|of them)", told))
+    assert 0 < heavy < features
+
+
+def test_clicks(capsys: Any) -> None:
+    sklearn_clicks.main()
+    told = capsys.readouterr().out
+    assert "predicts the same to the last bit: True" in told
+    learned, share = (float(found) for found in re.findall(r": (0\.\d+)$", told, re.MULTILINE))
+    assert learned < share
+
+
+def test_genes() -> None:
+    levels, groups, differing = sklearn_genes.made()
+    search = sklearn_genes.searched(levels, groups)
+    assert search.best_score_ > 0.9
+    counts = sklearn_genes.chosen_often(search, levels, groups, 8)
+    assert np.isin(np.argsort(-counts, kind="stable")[: len(differing)], differing).sum() >= 8
+    assert (counts > 0).mean() < 0.2

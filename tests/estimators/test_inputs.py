@@ -1,0 +1,175 @@
+"""Whatever X is, the same model; what it cannot be is said."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csc_matrix, csr_array, csr_matrix
+
+import thresher
+from thresher.data.layout import Layout
+from thresher.sklearn import SparseOnlineClassifier
+
+Y = np.array([1, -1, 1, 1, -1, -1] * 10)
+
+
+@pytest.fixture
+def table() -> NDArray[Any]:
+    rng = np.random.default_rng(0)
+    return np.round(np.where(rng.random((60, 5)) < 0.5, 0, rng.normal(size=(60, 5))), 3).astype(np.float32)
+
+
+def fitted(X: Any, **options: Any) -> SparseOnlineClassifier:
+    return SparseOnlineClassifier(l1=0.01, random_state=0, **options).fit(X, Y)
+
+
+def mixed_columns() -> dict[str, Any]:
+    return {
+        "city": ["Rom", "Bern", None, "Rom", "Bern", "Ulm"] * 10,
+        "visits": [1.5, 0.0, None, 2.0, 0.5, 1.0] * 10,
+        "words": ["good day", "bad", "good", "very good", "bad day", ""] * 10,
+    }
+
+
+def test_matrices_of_any_kind(table: NDArray[Any]) -> None:
+    expected = fitted(table)
+    wide = csr_array(table)
+    wide = csr_array((wide.data, wide.indices.astype(np.int64), wide.indptr.astype(np.int64)), wide.shape)
+    unsorted = csr_matrix(table)
+    for row in range(60):
+        span = slice(unsorted.indptr[row], unsorted.indptr[row + 1])
+        unsorted.indices[span], unsorted.data[span] = unsorted.indices[span][::-1], unsorted.data[span][::-1]
+    unsorted.has_sorted_indices = False
+    assert wide.indices.dtype == np.int64
+    for X in (
+        table.tolist(),
+        table.astype(np.float64),
+        csr_matrix(table),
+        wide,
+        csc_matrix(table),
+        coo_array(table),
+        unsorted,
+    ):
+        model = fitted(X)
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
+        np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(table))
+
+
+def test_repeated_entries_of_a_row_add_up() -> None:
+    X = csr_array(([1.0, 2.0, 4.0], [1, 1, 0], [0, 2, 3]), shape=(2, 2))
+    model = SparseOnlineClassifier(shuffle=False).fit(X, [0, 1])
+    summed = SparseOnlineClassifier(shuffle=False).fit([[0.0, 3.0], [4.0, 0.0]], [0, 1])
+    np.testing.assert_array_equal(model.coef_, summed.coef_)
+
+
+def test_a_column_out_of_range_is_no_feature() -> None:
+    X = csr_array((np.ones(2), np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 2))
+    X.indices[1] = 7
+    with pytest.raises(ValueError, match=r"row 2 of X holds .* a bad column"):
+        SparseOnlineClassifier().fit(X, [0, 1])
+
+
+def test_tables_of_numbers_are_matrices(table: NDArray[Any]) -> None:
+    names = list("abcde")
+    expected = fitted(table)
+    for X in (
+        pd.DataFrame(table, columns=names),
+        pl.DataFrame(table, schema=names),
+        pa.table(dict(zip(names, table.T, strict=True))),
+    ):
+        model = fitted(X)
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
+        np.testing.assert_array_equal(model.predict(X), expected.predict(table))
+    with pytest.raises(ValueError, match="feature names"):
+        fitted(pd.DataFrame(table, columns=names)).predict(pd.DataFrame(table, columns=names[::-1]))
+
+
+def test_tables_with_categories_and_texts_are_read_as_files_are() -> None:
+    layout = Layout(text=("words",))
+    columns = mixed_columns()
+    arrow = pa.table({**columns, "label": Y})
+    expected = thresher.train(arrow, rule="ftrl:l1=0.01", layout=layout)
+    category = pd.DataFrame({**columns, "city": pd.Categorical(columns["city"])})
+    for X in (arrow.drop(["label"]), pl.DataFrame(columns), pd.DataFrame(columns), category):
+        model = SparseOnlineClassifier(l1=0.01, passes=1, shuffle=False, layout=layout).fit(X, Y)
+        keys, weights = expected.weights()
+        np.testing.assert_array_equal(model.feature_keys_, keys)
+        np.testing.assert_array_equal(model.coef_[0], weights.astype(float))
+        assert list(model.feature_names_in_) == ["city", "visits", "words"]
+        assert model.n_features_in_ == 3
+        order = np.arange(60)[::-1]
+        there = X.take(order) if isinstance(X, pa.Table) else X[::-1]
+        np.testing.assert_array_equal(model.predict_proba(there)[::-1], model.predict_proba(X))
+
+
+def test_a_column_called_label_is_a_feature() -> None:
+    X = pl.DataFrame({"label": ["x", "y"] * 30})
+    model = SparseOnlineClassifier(l1=0.0, random_state=0).fit(X, [1, 0] * 30)
+    assert model.score(X, [1, 0] * 30) == 1.0
+
+
+def test_numeric_columns_of_tables_can_be_scaled() -> None:
+    X = pl.DataFrame(mixed_columns()).with_columns(pl.col("visits") * 1000)
+    model = fitted(X, scale="max-abs")
+    assert model._model.readout().divisors.by.tolist() == [2000.0]
+    with pytest.raises(ValueError, match="nothing to scale"):
+        fitted(np.eye(60), scale="max-abs")
+
+
+def test_dictionaries_and_texts() -> None:
+    rows = [
+        {"city": c, "visits": v}
+        for c, v in zip(mixed_columns()["city"], mixed_columns()["visits"], strict=True)
+    ]
+    model = fitted(rows)
+    expected = thresher.train(
+        [(row, label) for row, label in zip(rows, Y.tolist(), strict=True)], rule="ftrl:l1=0.01"
+    )
+    np.testing.assert_array_equal(np.isin(expected.weights()[0], model.feature_keys_), True)
+    np.testing.assert_array_equal(fitted(np.array(rows, object)).coef_, model.coef_)
+    texts = fitted(mixed_columns()["words"], layout=Layout(ngrams="words=1-2"))
+    assert texts.predict(["good", "bad"]).tolist() == [1, -1]
+    assert len(texts.feature_keys_) > len(fitted(mixed_columns()["words"]).feature_keys_)
+    np.testing.assert_array_equal(
+        texts.coef_, fitted(pd.Series(mixed_columns()["words"]), layout=Layout(ngrams="words=1-2")).coef_
+    )
+
+
+def test_what_was_fitted_is_what_can_be_predicted(table: NDArray[Any]) -> None:
+    rows, texts, frame = [{"a": 1.0}] * 60, ["a b"] * 60, pl.DataFrame(mixed_columns())
+    for X, other in (
+        (table, rows),
+        (table, texts),
+        (rows, texts),
+        (rows, table),
+        (frame, rows),
+        (frame, table),
+    ):
+        with pytest.raises(ValueError, match="was fitted on"):
+            fitted(X).predict(other)
+    with pytest.raises(ValueError, match="was not in the data before"):
+        fitted(frame).predict(frame.with_columns(more=pl.lit("x")))
+    with pytest.raises(ValueError, match="was fitted on"):
+        fitted(table).partial_fit(rows, Y)
+    with pytest.raises(ValueError, match="layout"):
+        fitted(table, layout=Layout())
+    with pytest.raises(ValueError, match=r"city.*visits"):
+        fitted(pl.DataFrame(mixed_columns()), layout=Layout(numeric=("nothing",)))
+
+
+def test_ten_million_columns() -> None:
+    rng = np.random.default_rng(0)
+    rows, width = 200, 10_000_000
+    X = csr_array(
+        (np.ones(rows * 5), rng.integers(0, width, rows * 5), np.arange(0, rows * 5 + 1, 5)),
+        shape=(rows, width),
+    )
+    model = SparseOnlineClassifier(l1=0.0, random_state=0).fit(X, np.arange(rows) % 2)
+    assert model.score(X, np.arange(rows) % 2) == 1.0
+    assert model._model.nbytes < 2_000_000
+    assert model.coef_.data.nbytes < 100_000
+    assert len(model.__getstate__()["_model"]) < 1_000_000
