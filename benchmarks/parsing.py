@@ -14,7 +14,7 @@ from thresher.data import open_source
 from thresher.data.layout import Layout
 from thresher.data.sources.blocks import BLOCK_BYTES, BlockReader, TextBuffer
 from thresher.data.sources.formats import parser_of
-from thresher.data.sources.parsed import Arenas
+from thresher.data.sources.parsed import Arenas, Reading
 
 C_PARSER, ALONE = "C parser, text in memory", "thresher, parser alone"
 ONE, TWO = "thresher, whole source, 1 thread", "thresher, whole source, 2 threads"
@@ -28,7 +28,7 @@ def source_pass(path: Path, threads: int, layout: Layout | None = None) -> None:
 
 def parser_alone(path: Path, layout: Layout) -> Sample:
     """Seconds in the parser only; reading each block before it is not counted."""
-    parser = parser_of(layout.format)(layout, "binary", "fail", Arenas(4))
+    parser = parser_of(layout.format)(layout, Reading("binary", "fail", Arenas(4)))
     blocks = BlockReader([str(path)])
     buffer, wall, cpu = TextBuffer(BLOCK_BYTES), 0.0, 0.0
     while (block := blocks.fill(buffer)) is not None:
