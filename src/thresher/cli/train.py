@@ -96,6 +96,11 @@ class _Reading:
     order: str | None
     names: bool
 
+    @property
+    def lenient(self) -> str:
+        """What to do about a bad line where it is read beside the training: nothing is set aside again."""
+        return "fail" if self.on_error == "fail" else "skip"
+
     def order_of(self, header: dict[str, Any] | None, seed: int) -> Order:
         """The order of the rows, which for a checkpoint (its header) must be that of before."""
         from thresher.data.order import make_order
@@ -123,8 +128,7 @@ class _Reading:
         if self.names:
             if not quiet:
                 trainer.watcher.say("reading the names of features")
-            lenient = "fail" if self.on_error == "fail" else "skip"
-            name_features(trainer.model, self.data, on_error=lenient)
+            name_features(trainer.model, self.data, on_error=self.lenient)
 
 
 @options.takes(wish=Wish, table=options.Table)
@@ -218,13 +222,12 @@ def _with_classes(wish: Wish, reading: _Reading) -> Wish:
         return wish
     if "-" in reading.data:
         raise UsageError("standard input is read once only: say the classes, --outputs classes:LO-HI")
-    lenient = "fail" if reading.on_error == "fail" else "skip"
     layout = reading.table.layout(None)
     source = open_source(
         reading.data,
         layout=layout,
         domain="whole",
-        on_error=lenient,
+        on_error=reading.lenient,
         threads=reading.threads,
         where=reading.table.where,
     )
@@ -247,9 +250,12 @@ def _sources(
     )
     held = None
     if reading.holdout is not None:
-        lenient = "fail" if reading.on_error == "fail" else "skip"
         held = open_source(
-            reading.holdout, layout=source.layout, domain=domain, on_error=lenient, threads=reading.threads
+            reading.holdout,
+            layout=source.layout,
+            domain=domain,
+            on_error=reading.lenient,
+            threads=reading.threads,
         )
     names = [*source.names, *(held.names if held else [])]
     if names.count("-") > 1:

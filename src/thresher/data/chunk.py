@@ -227,3 +227,12 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
 
 def _joined(arrays: list[NDArray[_T]]) -> NDArray[_T]:
     return np.concatenate(arrays)
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written through: one compiled kernel serves both kinds of array."""
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view

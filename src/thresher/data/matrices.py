@@ -12,7 +12,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Chunk, Place, read_only
 from thresher.data.errors import DataError
 from thresher.data.report import Report
 from thresher.engine.jit import kernel
@@ -156,13 +156,6 @@ class Matrix(NamedTuple):
         for column in np.ascontiguousarray(said.T):
             out = mixed(out ^ (column.view(np.uint32).astype(np.uint64) * _U1))
         return out
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view that cannot be written through: one compiled kernel serves both kinds of array."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 _IMPORTANCE = read_only(np.ones(1, np.float32))

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk
+from thresher.data.chunk import Chunk, read_only
 from thresher.engine import intake
-from thresher.learning.head import read_only
 
 BITS = 24
 _LEAST_BITS, _MOST_BITS, _MOST_NEEDED = 10, 34, 255

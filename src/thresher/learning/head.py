@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import parts
-from thresher.data.chunk import Chunk
+from thresher.data.chunk import Chunk, read_only
 from thresher.data.labels import domain_of
 from thresher.engine import kernels, outputs
 
@@ -197,12 +197,3 @@ def classes_of(source: Any) -> str:
     if not low < high:
         raise ValueError("the labels name fewer than two classes")
     return f"classes:{int(low)}-{int(high)}"
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view that cannot be written through: one compiled kernel serves both kinds of array."""
-    if not array.flags.writeable:
-        return array
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import parts
-from thresher.data.chunk import Chunk
+from thresher.data.chunk import Chunk, read_only
 from thresher.engine import averaging, averaging_outputs, kernels, outputs
 from thresher.engine.jit import Kernel
 from thresher.engine.registry import in_dtype, shares_a_clock
 from thresher.engine.stores import HashedStore, Resolved, Store, make_store
-from thresher.learning.head import F64, Head, read_only
+from thresher.learning.head import F64, Head
 
 Array = NDArray[Any]
 F32 = NDArray[np.float32]

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import parts
-from thresher.data.chunk import Chunk, concat
+from thresher.data.chunk import Chunk, concat, read_only
 from thresher.data.layout import Layout
 from thresher.data.names import Names
 from thresher.engine import kernels
-from thresher.learning.head import Head, Output, read_only
+from thresher.learning.head import Head, Output
 from thresher.learning.intake import Intake
 from thresher.learning.loops import check_born_at_zero, make_loop
 from thresher.learning.readout import Readout

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk
+from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import DataError
 from thresher.data.hashing import hash_bytes
 from thresher.data.interactions import terms_of
@@ -16,7 +16,7 @@ from thresher.data.layout import Layout
 from thresher.data.table import NUMERIC, matching
 from thresher.engine import intake
 from thresher.engine.tables import empty_index, find, reindex
-from thresher.learning.head import F64, read_only
+from thresher.learning.head import F64
 
 U64 = NDArray[np.uint64]
 F32 = NDArray[np.float32]

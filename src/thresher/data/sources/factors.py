@@ -45,6 +45,12 @@ def of_namespaces(layout: Layout, seed: Callable[[str], int]) -> Crosses | None:
     return _crosses(terms, layout, seeds=[seed(factor) for factor in terms.factors], wild=wild)
 
 
+def no_crosses(columns: int = 0) -> Crosses:
+    """No terms, of so many columns."""
+    none = np.zeros(columns, np.int64)
+    return _crosses(Terms([], []), Layout(), none, none)
+
+
 def _crosses(
     terms: Terms,
     layout: Layout,
@@ -55,7 +61,7 @@ def _crosses(
 ) -> Crosses:
     none = np.zeros(0, np.int64)
     return Crosses(
-        np.array([(*term, -1)[:3] for term in terms.terms], np.int64),
+        np.array([(*term, -1)[:3] for term in terms.terms], np.int64).reshape(-1, 3),
         none if bits is None else bits,
         none if apart is None else apart,
         np.array(seeds, np.uint64),
@@ -64,13 +70,6 @@ def _crosses(
         layout.hash == "vw",
         room_for_spans(),
     )
-
-
-def no_crosses(columns: int = 0) -> Crosses:
-    """No terms, of so many columns."""
-    none = np.zeros(columns, np.int64)
-    terms, seeds = np.zeros((0, 3), np.int64), np.zeros(0, np.uint64)
-    return Crosses(terms, none, none, seeds, np.int64(0), np.uint64(0), False, room_for_spans())
 
 
 def room_for_spans() -> NDArray[np.int64]:
