@@ -9,11 +9,12 @@ TARGETS ?= svmlight vw vw-indices csv tsv jsonl
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.ready-bench
+OLDEST := $(VENV)/oldest
 FUZZ_READY := $(VENV)/.ready-fuzz
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format docs bench fuzz clean
+.PHONY: help demo test oldest check format docs bench fuzz clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -23,6 +24,14 @@ demo: $(READY)  ## train on the RCV1 sample in examples/data; leaves build/demo.
 
 test: $(READY)  ## run the tests, on all cores
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+oldest: $(READY)  ## the tests of the estimators with the oldest scikit-learn they support
+	rm -rf $(OLDEST)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(OLDEST) \
+	  scikit-learn==$(shell sed -n 's/^sklearn = .*>=\([0-9.]*\).*/\1/p' pyproject.toml)
+	PYTHONPATH=$(OLDEST) $(BIN)/python -c "import sklearn; print('scikit-learn', sklearn.__version__)"
+	PYTHONPATH=$(OLDEST) $(BIN)/python -m pytest -n auto tests/estimators \
+	  -W 'ignore:scipy.optimize:DeprecationWarning'
 
 check: $(READY)  ## format, lint and types
 	$(BIN)/ruff format --check .

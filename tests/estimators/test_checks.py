@@ -13,8 +13,8 @@ CLASSIFIERS = [
     SparseOnlineClassifier("arow", "squared-hinge"),
 ]
 REGRESSORS = [SparseOnlineRegressor(), SparseOnlineRegressor("adagrad-rda")]
-# a check of another array library, which needs an environment of its own, and one of what hinge does not have
-SKIPPED = {"check_array_api_input", "check_classifiers_multilabel_output_format_predict_proba"}
+# what squared-hinge does not have
+SKIPPED = {"check_classifiers_multilabel_output_format_predict_proba"}
 
 
 @pytest.mark.parametrize("estimator", [*CLASSIFIERS, *REGRESSORS], ids=repr)

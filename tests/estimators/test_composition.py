@@ -3,8 +3,10 @@
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import sklearn
+import skops.io
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, make_classification
@@ -18,6 +20,9 @@ from sklearn.multioutput import ClassifierChain
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from thresher.data.layout import Layout
+from thresher.parts import make
+from thresher.parts.rules.ftrl import Ftrl
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
 IRIS = load_iris(return_X_y=True)
@@ -45,6 +50,25 @@ def test_parallel_search_pickles_what_is_fitted() -> None:
     scores = cross_validate(SparseOnlineClassifier(random_state=0), *IRIS, n_jobs=2, return_estimator=True)
     assert scores["test_score"].mean() > 0.7
     assert scores["estimator"][0].predict(IRIS[0]).shape == (150,)
+
+
+def test_skops_finds_nothing_to_trust_but_the_classes() -> None:
+    X, y = IRIS
+    table = pa.table({"length": X[:, 0], "kind": np.array(["a", "b", "c"])[y]})
+    cases: list[tuple[Any, Any, set[type]]] = [
+        (SparseOnlineClassifier(random_state=0), X, set()),
+        (SparseOnlineClassifier(make("rule", "ftrl:alpha=0.2"), random_state=0), X, {Ftrl}),
+        (SparseOnlineClassifier(random_state=0), table, {Layout}),
+        (SparseOnlineClassifier(random_state=0), ["some words", "and others"] * 75, set()),
+    ]
+    for model, given, parts in cases:
+        saved = skops.io.dumps(model.fit(given, y))
+        types = {f"{kind.__module__}.{kind.__qualname__}" for kind in {SparseOnlineClassifier, *parts}}
+        assert set(skops.io.get_untrusted_types(data=saved)) == types
+        again = skops.io.loads(saved, trusted=sorted(types))
+        np.testing.assert_array_equal(again.decision_function(given), model.decision_function(given))
+        more = [estimator.partial_fit(given, y).coef_ for estimator in (again, model)]
+        np.testing.assert_array_equal(*more)
 
 
 def test_calibration_and_wrappers(wide: tuple[Any, Any]) -> None:

@@ -20,8 +20,12 @@ from thresher.engine.tables import fetch
 
 PIECE = 1 << 17
 """Non-zeros of an outgoing chunk: it is learned while it lies in a cache"""
-_HELD = 1 << 27
-"""Up to so many numbers are kept as Chunks for later passes: 1.5 GiB"""
+_HELD = 1 << 25
+"""Up to so many numbers, 400 MB, are kept as Chunks for later passes; more are copied again in each.
+
+Copying takes 2.4 ns a number. Memory is to stay near that of X, and where a machine must first find it, a
+page touched for the first time can cost more than that too.
+"""
 MOST_COPIES = 16
 """An example may stand for so many of weight 1; beyond, each copy weighs more."""
 _U1, _U2, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(32)
@@ -130,11 +134,14 @@ class Matrix(NamedTuple):
         """How many examples."""
         return len(self.indptr) - 1
 
-    def take(self, rows: I64, weights: F32, room: Room | None = None) -> Chunk:
-        """Copies of these rows (n,), in this order, in `room`; DataError for a number or key that is none."""
+    def take(self, rows: I64, weights: F32, room: Room, first: int = 0) -> Chunk:
+        """Copies of these rows (n,), in this order, in `room` from place `first` on.
+
+        DataError for a number or key that is none.
+        """
         indptr = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(self.indptr[rows + 1] - self.indptr[rows], out=indptr[1:])
-        keys, values = (room or Room()).of(int(indptr[-1]))
+        keys, values = room.of(int(indptr[-1]), first)
         arrays = read_only(self.indptr), read_only(self.indices), read_only(self.data)
         found = _copy(*arrays, self.last, read_only(rows), indptr, keys, values)
         if found >= 0:
@@ -174,16 +181,21 @@ def one_row(indices: NDArray[Any], data: NDArray[Any], last: np.uint64, label: f
 
 
 class Room:
-    """Arrays that are used again for one chunk after the other."""
+    """Arrays that are used again for one chunk after the other, or hold many of them.
 
-    def __init__(self) -> None:
-        self._keys, self._values = np.empty(0, np.uint64), np.empty(0, np.float32)
+    Memory is asked for in one large piece, which a system can back with large pages: a page fault for
+    every 4 KiB costs more than learning what is written there.
+    """
 
-    def of(self, nnz: int) -> tuple[U64, F32]:
-        """Keys and values for so many numbers."""
-        if nnz > len(self._keys):
-            self._keys, self._values = np.empty(nnz, np.uint64), np.empty(nnz, np.float32)
-        return self._keys[:nnz], self._values[:nnz]
+    def __init__(self, size: int = 0) -> None:
+        self._keys, self._values = np.empty(size, np.uint64), np.empty(size, np.float32)
+
+    def of(self, nnz: int, first: int = 0) -> tuple[U64, F32]:
+        """Keys and values for so many numbers, from place `first` on."""
+        last = first + nnz
+        if last > len(self._keys):
+            self._keys, self._values = np.empty(last, np.uint64), np.empty(last, np.float32)
+        return self._keys[first:last], self._values[first:last]
 
 
 def mixed(words: U64) -> U64:
@@ -267,7 +279,10 @@ class MatrixSource:
         self._ends = np.cumsum(lengths, dtype=np.int64)
         self._blocks = list(self._cut())
         holds = passes > 1 and len(self._blocks) > 1 and int(self._ends[-1]) <= _HELD
-        self._held: dict[int, Chunk] | None = {} if holds else None
+        self._held: _Held | None = self._hold() if holds else None
+
+    def _hold(self) -> _Held:
+        return _Held({}, Room(int(self._ends[-1]) if len(self._ends) else 0))
 
     def _cut(self) -> Iterator[tuple[int, int]]:
         lo = 0
@@ -302,7 +317,7 @@ class MatrixSource:
 
     def prepare(self) -> None:
         """Copy all examples now, so that what is wrong with one is told before any is learned. DataError."""
-        self._held = {} if self._held is None else self._held
+        self._held = self._held or self._hold()
         for block in range(len(self._blocks)):
             self._chunk(self._draw, block)
 
@@ -310,6 +325,15 @@ class MatrixSource:
         lo, hi = self._blocks[block]
         if self._held is None or draw is not self._draw:
             return self._matrix.take(draw.rows[lo:hi], draw.weights[lo:hi], self._room)
-        if block not in self._held:
-            self._held[block] = self._matrix.take(draw.rows[lo:hi], draw.weights[lo:hi])
-        return self._held[block]
+        chunks, room = self._held
+        if block not in chunks:
+            first = int(self._ends[lo - 1]) if lo else 0
+            chunks[block] = self._matrix.take(draw.rows[lo:hi], draw.weights[lo:hi], room, first)
+        return chunks[block]
+
+
+class _Held(NamedTuple):
+    """Blocks that were copied, by number, and where they lie."""
+
+    chunks: dict[int, Chunk]
+    room: Room
