@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -96,7 +96,7 @@ def _take_weights(model: SparseOnlineEstimator, coef: Any, bias: F64) -> None:
 
     head = Head(model.loss, model._outputs())
     if head.count == 2 * coef.shape[0]:  # two classes, told apart by one margin
-        coef, bias = csr_matrix(np.vstack([np.zeros(coef.shape), coef.toarray()])), np.r_[0.0, bias]
+        coef, bias = vstack([csr_matrix(coef.shape), coef]), np.r_[0.0, bias]
     columns = coef.tocsc()
     used: NDArray[Any] = np.flatnonzero(np.diff(columns.indptr))
     table = columns[:, used].toarray().T.astype(np.float64)
