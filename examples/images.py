@@ -25,7 +25,7 @@ BUILD = Path(__file__).parent.parent / "build"
 SIDE, IMAGES, TRUE, NOISE = 16, 8, 10, 0.2
 WANTED = 0.12
 """Error of a pixel: less than that of the noisy images, `NOISE`."""
-PASSES, PENALTIES = 20, [round(100 * 0.9**k, 1) for k in range(30)]
+PASSES, PENALTIES = 20, [round(100 * 0.8**k, 1) for k in range(14)]
 GROUPS = ("single", "l2", "linf")
 F64 = NDArray[np.float64]
 

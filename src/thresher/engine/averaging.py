@@ -196,8 +196,8 @@ def learn(
             return i
         margin, size = weigh(narrow, S, now, rows, values, begin, end, scratch)
         if B.shape[0] > 0:
-            b = weight(free_narrow, B, 0, bnow)
-            size += gauge(free_narrow, B, 0, 1.0, bnow)
+            b = weight(free_narrow, B, rows.dtype.type(0), bnow)
+            size += gauge(free_narrow, B, rows.dtype.type(0), 1.0, bnow)
         value, slope = value_slope(loss, margin + b, float(labels[i]))
         if not math.isfinite(value):
             return i

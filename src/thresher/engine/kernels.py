@@ -18,6 +18,7 @@ from thresher.engine.jit import (
     constrain,
     gain,
     gauge,
+    helper,
     idle,
     kernel,
     link,
@@ -47,7 +48,7 @@ def count(tally, importance, value, margin):
     tally[LAST_MARGIN] = margin
 
 
-@scalar
+@helper
 def aim(rule, free, margin, b, importance, value, slope, size, clock, bclock):
     """The slope to step with; `margin` is without the intercept `b`."""
     assess(rule, float(margin + b), importance, value, slope, size, clock)
@@ -55,16 +56,16 @@ def aim(rule, free, margin, b, importance, value, slope, size, clock, bclock):
     return gain(rule, margin, value, slope, size, clock)
 
 
-@scalar
+@helper
 def move(narrow, free_narrow, S, now, B, bnow, rows, values, scratch, begin, end, b, slope):
     """Step every coordinate of an example from its settled weight, held in `scratch` and `b`."""
     for p in range(begin, end):
         step(narrow, S, rows[p], scratch[p - begin], values[p], slope, now)
     if B.shape[0] > 0:
-        step(free_narrow, B, 0, b, S.dtype.type(1), slope, bnow)
+        step(free_narrow, B, rows.dtype.type(0), b, S.dtype.type(1), slope, bnow)
 
 
-@scalar
+@helper
 def move_clocks(rule, free, clock, bclock):
     """On to the next example; the factor by which every row is to be multiplied."""
     tick(rule, clock)
@@ -72,14 +73,14 @@ def move_clocks(rule, free, clock, bclock):
     return renorm(rule, clock)
 
 
-@scalar
+@helper
 def multiply(S, factor):
     """Multiply every row."""
     for place in np.ndindex(S.shape):
         S[place] *= factor
 
 
-@scalar
+@helper
 def end_example(rule, free, S, clock, bclock):
     """Move the clocks on, and fold a common scale that leaves its range into all rows."""
     factor = move_clocks(rule, free, clock, bclock)
@@ -131,7 +132,7 @@ def learn(
     state's dtype once an example; `longest` is the length of the longest row. All arithmetic of
     weights is done in that dtype, the clock's in float64. `tally` sums weighted loss and weight.
     """
-    scratch = np.empty(longest, S.dtype)
+    scratch, home = np.empty(longest, S.dtype), rows.dtype.type(0)  # one type of row, one compiled step
     marking, marks, last = seen.size > 0, np.uint64(seen.size), np.uint64(indptr[hi] - 1)
     for i in range(lo, hi):
         now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
@@ -149,8 +150,8 @@ def learn(
             margin += w * x
             size += gauge(narrow, S, rows[p], x, now)
         if B.shape[0] > 0:
-            b = weight(free_narrow, B, 0, bnow)
-            size += gauge(free_narrow, B, 0, S.dtype.type(1), bnow)
+            b = weight(free_narrow, B, home, bnow)
+            size += gauge(free_narrow, B, home, S.dtype.type(1), bnow)
         value, slope = value_slope(loss, float(margin + b), float(labels[i]))
         if not math.isfinite(value):
             return i

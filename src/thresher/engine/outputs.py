@@ -38,12 +38,11 @@ from thresher.engine.jit import (
 )
 from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, keep
 
-PULL, LOSS, MOVED = range(
-    3
-)  # sums over a batch: slopes (the gradient of the intercept), losses, sizes of slopes
+PULL, LOSS, MOVED = range(3)
+"""Sums over a batch: slopes (the gradient of the intercept), losses, sizes of slopes"""
 
 
-@scalar
+@helper
 def heaviest(margins):
     """Place of the largest margin, the first of equal ones."""
     best = 0
@@ -53,7 +52,7 @@ def heaviest(margins):
     return best
 
 
-@scalar
+@helper
 def note(tally, importance, value, margins):
     """Note the loss of an example, its first margin, and its heaviest output."""
     tally[LOSS_SUM] += importance * value
@@ -61,7 +60,7 @@ def note(tally, importance, value, margins):
     tally[LAST_MARGIN], tally[LAST_HEAVIEST] = margins[0], heaviest(margins)
 
 
-@scalar
+@helper
 def moment(narrow, S, clocks, k):
     """The clock of output k, its own or the one that all share, as `now`."""
     return snapshot(narrow, clocks[min(k, clocks.shape[0] - 1)], S)
@@ -114,7 +113,7 @@ def step_rows(narrow, S, now, rows, values, begin, end, held, slopes, active, co
                 step(narrow, T, active[a], own[active[a]], values[p], slopes[active[a]], now)
 
 
-@scalar
+@helper
 def find_active(slopes, importance, active):
     """Multiply the slopes by the importance; list the outputs whose slope is not zero, and count them."""
     count = 0
@@ -254,6 +253,28 @@ def margins_of(narrow, S, clocks, rows, values, begin, end, own, margins, seen):
             margins[k] += float(meet(narrow, S[:, :, k], rows[p], own[k], x, now)) * float(x)
 
 
+@helper
+def begin_batch(sums, noted):
+    """Nothing is known of the batch yet. Loops compile faster than assigning to slices."""
+    for k in range(sums.shape[1]):
+        sums[PULL, k] = sums[LOSS, k] = sums[MOVED, k] = 0.0
+    noted[LOSS_SUM] = noted[WEIGHT_SUM] = 0.0
+
+
+@helper
+def close_batch(single, sums, slopes, noted, tally):
+    """Note its losses; step by a single example's own slopes, else by one where any slope was not zero."""
+    for k in (LOSS_SUM, WEIGHT_SUM):
+        noted[k] += tally[k]
+    for k in range(tally.size):
+        tally[k] = noted[k]
+    for k in range(slopes.size):
+        if single:
+            sums[PULL, k] = 1.0
+        else:
+            slopes[k] = 1.0 if sums[MOVED, k] > 0.0 else 0.0
+
+
 # fmt: off
 @kernel
 def learn_batches(
@@ -277,13 +298,14 @@ def learn_batches(
     slopes, ones, sums, noted = np.empty(outputs), np.ones(outputs), np.empty((3, outputs)), np.empty(4)
     for first in range(lo, hi, batch):
         count, last, finite = np.int64(0), min(first + batch, hi), True
-        single, importance = last - first == 1, 1.0
-        sums[:], noted[:] = 0.0, 0.0
+        single = last - first == 1
+        begin_batch(sums, noted)
         if B.shape[0] > 0:
             read_row(free_narrow, B, 0, bclocks, bias)
         for i in range(first, last):
             begin, end = indptr[i], indptr[i + 1]
-            margins[:] = bias
+            for k in range(outputs):
+                margins[k] = bias[k]
             margins_of(narrow, S, clocks, rows, values, begin, end, own, margins, seen)
             finite &= slopes_of(loss, margins, targets[i], float(weights[i]), shares, slopes, sums, noted)
             count = gather(rows, values, begin, end, ones if single else slopes, places, touched, count,
@@ -293,11 +315,8 @@ def learn_batches(
             read_row(narrow, S, touched[r], clocks, held[r])
         if not finite:
             return first
-        if single:
-            importance, sums[PULL] = float(weights[first]), 1.0
-        else:
-            slopes[:] = sums[MOVED] > 0.0
-        tally[:] = tally[0] + noted[0], tally[1] + noted[1], noted[2], noted[3]
+        importance = float(weights[first]) if single else 1.0
+        close_batch(single, sums, slopes, noted, tally)
         finish_batch(past, rule, narrow, free, free_narrow, S, clocks, B, bclocks, every, touched, count,
                      held, gradients, bias, sums, slopes, importance)  # fmt: skip
     return hi

@@ -10,12 +10,20 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from thresher.engine.jit import link, scalar, value_slope
+from thresher.engine.jit import helper, link, value_slope
 from thresher.engine.registry import part
 from thresher.parts.losses import Logistic
 
 
-@scalar
+@helper
+def _largest(margins):
+    top = margins[0]
+    for k in range(1, margins.size):
+        top = max(top, margins[k])
+    return top
+
+
+@helper
 def _share(value, slopes, values):
     total = 0.0
     for k in range(values.size):
@@ -43,7 +51,7 @@ class Softmax(NamedTuple):
 
     def values_slopes(self, margins, y, values, slopes):
         """Loss, shares and slopes; no exponential overflows."""
-        top, total, target = margins.max(), 0.0, int(y[0])
+        top, total, target = _largest(margins), 0.0, int(y[0])
         for k in range(margins.size):
             values[k] = math.exp(margins[k] - top)
             total += values[k]
@@ -57,7 +65,7 @@ class Softmax(NamedTuple):
 
     def links(self, margins, out):
         """Probability of each class."""
-        top, total = margins.max(), 0.0
+        top, total = _largest(margins), 0.0
         for k in range(margins.size):
             out[k] = math.exp(margins[k] - top)
             total += out[k]

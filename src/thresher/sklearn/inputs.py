@@ -94,7 +94,7 @@ def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
         return Numbers(X.indptr, X.indices, X.data)
     rows, columns = np.nonzero(X)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(X)))])
-    return Numbers(starts, columns, X[rows, columns])
+    return Numbers(starts, np.ascontiguousarray(columns), X[rows, columns])
 
 
 def _named(estimator: Any, X: Any, reset: bool) -> Numbers:
