@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_matrix, csr_array, csr_matrix
 
 import thresher
+import thresher.data
 from thresher.data.layout import Layout
 from thresher.sklearn import SparseOnlineClassifier
 
@@ -104,6 +105,22 @@ def test_tables_with_categories_and_texts_are_read_as_files_are() -> None:
         order = np.arange(60)[::-1]
         there = X.take(order) if isinstance(X, pa.Table) else X[::-1]
         np.testing.assert_array_equal(model.predict_proba(there)[::-1], model.predict_proba(X))
+
+
+def test_n_jobs_is_how_many_threads_read_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, seen = thresher.data.table_source, []
+
+    def noted(table: Any, **options: Any) -> Any:
+        seen.append(options["threads"])
+        return real(table, **options)
+
+    monkeypatch.setattr("thresher.data.table_source", noted)
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    X = pl.DataFrame(mixed_columns())
+    models = [fitted(X, n_jobs=jobs) for jobs in (None, 1, 2, -1, -2, -9)]
+    assert seen == [1, 1, 2, 4, 3, 1]
+    for model in models:
+        np.testing.assert_array_equal(model.coef_, models[0].coef_)
 
 
 def test_a_column_called_label_is_a_feature() -> None:
