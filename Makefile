@@ -23,7 +23,7 @@ demo: $(READY)  ## train on the RCV1 sample in examples/data; leaves build/demo.
 	$(BIN)/python examples/demo.py
 
 test: $(READY)  ## run the tests, on all cores
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n auto
 
 oldest: $(READY)  ## the tests of the estimators with the oldest scikit-learn they support
 	rm -rf $(OLDEST)

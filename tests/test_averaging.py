@@ -41,12 +41,6 @@ DENSE = stream(seed=11, rows=ROWS, features=FEATURES, density=0.1)
 WIDE = stream(seed=12, rows=ROWS, features=FEATURES, density=0.1, keys=KEYS)
 
 
-def on_one_worker(spec: str, *values: Any, name: str = "") -> Any:
-    """A case whose kernels are compiled, on the worker that has those of the same rule: seconds each."""
-    group = pytest.mark.xdist_group(f"averaged {spec.partition(':')[0]}")
-    return pytest.param(spec, *values, marks=group, id=name or spec)
-
-
 def averaged(spec: str, loss: str = "logistic", **options: Any) -> Model:
     return model_of(spec, loss, average=True, **options)
 
@@ -85,7 +79,7 @@ def test_the_mean_of_the_dense_path(spec: str, loss: str, short_rings: None) -> 
 COMPILED = ["sgd", "truncated-gradient", "fobos", "fobos-l2norm", "adagrad-fobos", "l1-ball"]
 
 
-@pytest.mark.parametrize("spec", [on_one_worker(s) for s in SPECS if s.partition(":")[0] in COMPILED])
+@pytest.mark.parametrize("spec", [s for s in SPECS if s.partition(":")[0] in COMPILED])
 def test_the_mean_of_the_dense_path_compiled(spec: str, short_rings: None) -> None:
     check(averaged(spec), stream(seed=2, rows=400))
     check(averaged(spec, intercept=False), stream(seed=3, rows=30))
@@ -101,10 +95,10 @@ def test_the_mean_at_every_rate_within_one_ring(spec: str, rate: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "rate", "scale"),
     [
-        on_one_worker("fobos:l1=1e-4,l2=0.1", "constant:0.1", 1.0),
-        on_one_worker("pegasos:l2=1e-3", RATE, 300.0),
-        on_one_worker("l2-ball:radius=0.1", RATE, 30.0),
-        on_one_worker("fobos-l2norm:l2norm=0.1", "constant:0.1", 1.0),
+        ("fobos:l1=1e-4,l2=0.1", "constant:0.1", 1.0),
+        ("pegasos:l2=1e-3", RATE, 300.0),
+        ("l2-ball:radius=0.1", RATE, 30.0),
+        ("fobos-l2norm:l2norm=0.1", "constant:0.1", 1.0),
     ],
 )
 def test_common_scales_are_folded_in_between(spec: str, rate: str, scale: float) -> None:
@@ -118,12 +112,12 @@ def test_common_scales_are_folded_in_between(spec: str, rate: str, scale: float)
 @pytest.mark.parametrize(
     "spec",
     [
-        on_one_worker("truncated-gradient:gravity=1e-4"),
-        on_one_worker("fobos:l1=1e-4,l2=1e-3"),
-        on_one_worker("adagrad-fobos:l1=1e-4,l2=1e-3"),
-        on_one_worker("adagrad-rda:l1=1e-5,l2=1e-3"),
-        on_one_worker("informative-truncation:gravity=0.05,every=999"),
-        on_one_worker("rounding:theta=0.2,every=3000"),
+        "truncated-gradient:gravity=1e-4",
+        "fobos:l1=1e-4,l2=1e-3",
+        "adagrad-fobos:l1=1e-4,l2=1e-3",
+        "adagrad-rda:l1=1e-5,l2=1e-3",
+        "informative-truncation:gravity=0.05,every=999",
+        "rounding:theta=0.2,every=3000",
     ],
 )
 def test_a_feature_met_once(spec: str, ring: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +171,7 @@ def test_a_rule_that_cannot_be_averaged_names_those_that_can() -> None:
 
 def laws(test: Any) -> Any:
     """Every rule as plain Python, and some compiled."""
-    few = [on_one_worker(settings_of(name)[0], True, name=f"{name} compiled") for name in COMPILED]
+    few = [pytest.param(settings_of(name)[0], True, id=f"{name} compiled") for name in COMPILED]
     cases = [*few, *(pytest.param(spec, False, id=spec) for spec in FIRST)]
     return pytest.mark.parametrize(("spec", "compiled"), cases)(test)
 

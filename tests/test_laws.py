@@ -171,7 +171,7 @@ def test_the_compiled_oracle_is_the_oracle(name: str) -> None:
         assert fast.intercept == pytest.approx(slow.intercept, abs=1e-12)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def million() -> Stream:
     return stream(seed=5, rows=1_000_000, features=8)
 

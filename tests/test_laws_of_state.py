@@ -41,12 +41,12 @@ ROWS, FEATURES = 150, 40
 KEYS = np.sort(np.random.default_rng(0).integers(0, 2**64, FEATURES, np.uint64))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def dense() -> Stream:
     return stream(seed=11, rows=ROWS, features=FEATURES, density=0.1)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def wide() -> Stream:
     """Keys of 64 bits, most of them rare."""
     return stream(seed=12, rows=ROWS, features=FEATURES, density=0.1, keys=KEYS)
@@ -178,6 +178,12 @@ def hashed_name(key: Any, bits: int, seed: int) -> int:
 def test_the_store_changes_nothing(
     spec: str, dtype: str, dense: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In float32 compiled for each store, in float64 as plain Python."""
+    with compiled_if(dtype == "float32"):
+        check_stores(spec, dtype, dense, monkeypatch)
+
+
+def check_stores(spec: str, dtype: str, dense: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     direct = learned(spec, dense.chunk, store="direct", dtype=dtype)
     expected = comparable(direct, lambda j: j)
     bits, seed = 12, 5
@@ -291,7 +297,7 @@ def saved_models(folder: str | Path) -> list[Path]:
     return sorted(Path(folder).glob("*.model"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def read_elsewhere(tmp_path_factory: pytest.TempPathFactory, dense: Stream) -> Path:
     """A folder with a model of every setting and store, and what another process predicts with each."""
     folder = tmp_path_factory.mktemp("models")
@@ -303,7 +309,6 @@ def read_elsewhere(tmp_path_factory: pytest.TempPathFactory, dense: Stream) -> P
     return folder
 
 
-@pytest.mark.xdist_group("saved")  # they share one other process
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("number", range(len(SPECS)), ids=SPECS)
 def test_what_is_saved_is_what_predicts(number: int, store: str, read_elsewhere: Path, dense: Stream) -> None:
