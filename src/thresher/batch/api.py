@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from thresher import parts
-from thresher._version import __version__
 from thresher.batch.csc import Columns, columns_of
 from thresher.batch.solve import Plan, Round, Solver, loss_of
 from thresher.data.layout import Layout
@@ -63,15 +61,9 @@ class Boosted(Readout):
             **{name: getattr(solution, name) for name in ("rounds", "sweeps", "objective", "certificate")},
         }
         header = {
-            "format": modelfile.FORMAT,
-            "version": __version__,
-            "rule": None,
-            "rate": None,
+            **modelfile.header_of_weights(self),
             "solver": solver,
-            "loss": parts.spec_of(self.loss),
-            "outputs": self.head.outputs.spec,
             "batch": None,
-            "store": self.store,
             "seed": plan.seed,
             "dtype": str(self.weights.dtype),
             "has_intercept": self.has_intercept,
@@ -80,8 +72,6 @@ class Boosted(Readout):
             "progressive_loss": None,
             "nonzero": len(self.keys),
             "features_seen": solution.features_seen,
-            "lowest_label": self.lowest_label,
-            "layout": modelfile.noted(self.layout),
         }
         modelfile.write(path, header, modelfile.weights_of(self))
 

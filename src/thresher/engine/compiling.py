@@ -150,6 +150,6 @@ def _jitable(inline: Literal["never", "always"]) -> Callable[[Callable[..., Any]
 
 
 scalar = _jitable("always")
-"""Decorator of a small function, called from parts and kernels; plain Python when called from there."""
+"""Decorator of a function called from parts and kernels, pasted in; plain Python when called from there."""
 helper = _jitable("never")
-"""The same for a larger one: left to the machine to inline, it compiles much faster."""
+"""The same, left to LLVM to inline: it compiles much faster, so paste in only what is slower otherwise."""

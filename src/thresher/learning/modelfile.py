@@ -41,17 +41,13 @@ def header_of(model: Model) -> Header:
     """Parts, parameters and counts."""
     rate = getattr(model.rule, "rate", None)
     return {
-        "format": FORMAT,
-        "version": __version__,
+        **_header_of_any(model),
         "rule": parts.spec_of(model.rule),
         "rate": None if rate is None else parts.spec_of(rate),
-        "loss": parts.spec_of(model.loss),
-        "outputs": model.head.outputs.spec,
         "batch": model.batch,
         "average": model.average,
         "scale": model.scale,
         "admit": model.admit,
-        "store": model.store,
         "seed": model.seed,
         "dtype": str(model.dtype),
         "has_intercept": model.has_intercept,
@@ -60,6 +56,21 @@ def header_of(model: Model) -> Header:
         "progressive_loss": model.tally.average if model.tally.weight else None,
         "nonzero": model.nonzero,
         "features_seen": model.features_seen,
+    }
+
+
+def header_of_weights(readout: Readout) -> Header:
+    """Of a model of weights alone, which no rule goes on learning; more may be added."""
+    return {**_header_of_any(readout), "rule": None, "rate": None}
+
+
+def _header_of_any(model: Model | Readout) -> Header:
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "loss": parts.spec_of(model.loss),
+        "outputs": model.head.outputs.spec,
+        "store": model.store,
         "lowest_label": model.lowest_label,
         "layout": noted(model.layout),
     }
