@@ -5,6 +5,7 @@ BENCH_ARGS ?=
 RULES ?=
 SECONDS ?= 60
 TARGETS ?= svmlight vw vw-indices csv tsv jsonl
+MODELS ?= 10000
 
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -14,7 +15,7 @@ FUZZ_READY := $(VENV)/.ready-fuzz
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test oldest check format docs bench fuzz clean
+.PHONY: help demo test oldest check format docs bench fuzz hostile clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -48,10 +49,15 @@ docs: $(READY)  ## write docs/rules: docstrings, and examples that are run (RULE
 bench: $(BENCH_READY)  ## speed and memory beside other learners (BENCH_ARGS=..., DATA=folder)
 	$(BIN)/python -m benchmarks $(if $(wildcard $(DATA)),--data $(DATA)) $(BENCH_ARGS)
 
-fuzz: $(FUZZ_READY)  ## look for lines that parsers get wrong (SECONDS=60 each, TARGETS='svmlight csv')
+fuzz: $(FUZZ_READY)  ## search for bad lines (SECONDS=60 a format, TARGETS=...) and bad models (MODELS=10000)
 	@for target in $(TARGETS); do \
 	  echo "$$target"; $(BIN)/python -m tests.fuzz $$target --seconds $(SECONDS) || exit 1; \
 	done
+	@echo models; $(BIN)/python -m tests.fuzz.models --mutations $(MODELS)
+	@echo models, compiled; $(BIN)/python -m tests.fuzz.models --mutations $$(( $(MODELS) / 5 )) --compiled
+
+hostile: $(READY)  ## full disks, kills, damaged files, bombs: what tests/hostile tries, the slow trials too
+	$(BIN)/python -m pytest -n auto -m "hostile or not hostile" tests/hostile
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

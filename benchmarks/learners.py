@@ -16,9 +16,9 @@ from benchmarks import peers
 from benchmarks.tasks import Split
 from thresher.data import Chunk
 from thresher.learning import api
+from thresher.learning.finite import DivergedError
 from thresher.learning.head import Outputs
 from thresher.learning.metrics import auc
-from thresher.learning.model import DivergedError
 
 UNKNOWN = float("nan")
 BATCH, SGD, VW = "LIBLINEAR, L1 logistic", "scikit-learn, SGDClassifier", "Vowpal Wabbit"

@@ -1,7 +1,6 @@
 """The command line in processes of its own, for what only a process can show: signals, imports, exit."""
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 import thresher
 from thresher.engine.folders import cache_folder
+from thresher.engine.notices import COMPILING
 
 HERE = Path(thresher.__file__).parent.parent
 SAMPLE = Path(__file__).parent.parent / "examples" / "data" / "rcv1_train2000.dat.gz"
@@ -32,10 +32,6 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     return {**os.environ, **ours, **more}
 
 
-def _heed_signals() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell may have told its background jobs to ignore it
-
-
 def start(
     *arguments: object,
     folder: Path,
@@ -49,7 +45,6 @@ def start(
         [sys.executable, "-m", "thresher", *map(str, arguments)],
         cwd=folder,
         env=environment(folder, **variables),
-        preexec_fn=_heed_signals,
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
@@ -57,7 +52,8 @@ def start(
 
 
 def run(*arguments: object, folder: Path, **options: Any) -> tuple[int, str, str]:
-    """Exit status, standard output and standard error of ``thresher ARGUMENTS``."""
+    """Status, output and errors of ``thresher ARGUMENTS``, but for what a first run says."""
     with start(*arguments, folder=folder, **options) as process:
         out, err = process.communicate(timeout=120)
-    return process.returncode, (out or b"").decode(), (err or b"").decode()
+    lines = (err or b"").decode().splitlines(keepends=True)
+    return process.returncode, (out or b"").decode(), "".join(line for line in lines if COMPILING not in line)

@@ -1,22 +1,17 @@
 """Compiled code: the same numbers as plain Python; compiled once, never again, and never stale."""
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.plain import not_compiled
+from tests.processes import run, run_file
 from tests.streams import LOSSES, RULES, Stream, domain_of, model_of, settings_of, stream
 from thresher.engine import kernels
 from thresher.engine.jit import Kernel
 from thresher.learning.model import Model
-
-ROOT = Path(__file__).parent.parent
 
 # Pure Python
 
@@ -71,33 +66,11 @@ model.readout().predict(chunk, "probability")
 model.head.losses(margins, chunk)
 stats = {{}}
 for name in ("learn", "predict", "settle", "score", "respond"):
-    compiled = getattr(kernels, name)._compiled.values()
-    hits = sum(sum(one.stats.cache_hits.values()) for one in compiled)
-    misses = sum(sum(one.stats.cache_misses.values()) for one in compiled)
-    signatures = sum(len(one.signatures) for one in compiled)
-    stats[name] = [hits, misses, signatures]
+    compiled = getattr(kernels, name).compiled
+    hits, misses = (sum(counts.values()) for counts in compiled.stats[1:])
+    stats[name] = [hits, misses, len(compiled.signatures)]
 print(json.dumps([stats, model.weights()[1].tolist(), model.tally.loss]))
 """
-
-
-def run(code: str, cache: Path, *places: Path) -> Any:
-    """What `code` prints as JSON, run in a new process that finds modules in `places`."""
-    return _run(["-c", code], cache, *places)
-
-
-def run_file(script: Path, cache: Path) -> Any:
-    return _run([str(script)], cache)
-
-
-def _run(arguments: list[str], cache: Path, *places: Path) -> Any:
-    path = os.pathsep.join(str(place) for place in (ROOT / "src", *places))
-    # no bytecode: an edit within one second of the file's last must be seen
-    own = {"PYTHONPATH": path, "THRESHER_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [sys.executable, *arguments], env={**os.environ, **own}, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
@@ -165,8 +138,7 @@ from thresher.learning.model import Model
 
 model = Model("own", "logistic", store="direct", intercept=False)
 model.learn(Chunk.of_rows([(1.0, {1: 1.0, 2: 0.5})]))
-stats = [one.stats for one in kernels.learn._compiled.values()]
-hits, misses = (sum(sum(getattr(s, k).values()) for s in stats) for k in ("cache_hits", "cache_misses"))
+hits, misses = (sum(counts.values()) for counts in kernels.learn.compiled.stats[1:])
 print(json.dumps([hits, misses, model.state()["S"][1:3, 0].tolist()]))
 """
 FILES = {"own.py": OWN, "second.py": HELPER, "third.py": "import fourth", "fourth.py": HELPER}

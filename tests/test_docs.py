@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from docs.rule_pages import EXAMPLES, FOLDER, command, index, page, rules
-from thresher.cli.main import app
+from thresher.cli.app import app
 from thresher.parts import REGISTRY, describe, lookup, parameters
 
 RULES = {rule.name: rule for rule in rules()}

@@ -28,7 +28,7 @@ from tests.streams import (
 )
 from thresher.data.chunk import Chunk
 from thresher.engine import stores, tables
-from thresher.engine.registry import PROTOCOL
+from thresher.engine.protocol import PROTOCOL
 from thresher.learning import model as model_module
 from thresher.learning import modelfile
 from thresher.learning.model import Model

@@ -29,6 +29,7 @@ OTHERS = {
     "hinge": ["threshold=0"],
     "perceptron": ["positive=3"],
     "squared-hinge": ["threshold=0.5"],
+    "modified-huber": ["positive=3"],
     "squared": ["scale=0.5"],
     "absolute": ["scale=2"],
     "quantile": ["tau=0.9"],
@@ -112,7 +113,7 @@ def test_losses_that_can_be_boosted_lie_below_an_exponential(
         assert loss.value_slope(margin + y * move, y)[0] <= bound + 1e-12 * (1 + abs(value) + abs(bound))
 
 
-ESTIMATED = {"logistic": 0.75, "exponential": 0.75, "poisson": 2.0}
+ESTIMATED = {"logistic": 0.75, "exponential": 0.75, "modified-huber": 0.75, "poisson": 2.0}
 ESTIMATED |= {"squared": 3.0, "absolute": 2.0, "quantile": 2.0, "huber": 2.0}
 
 

@@ -4,12 +4,14 @@ import math
 from collections import namedtuple
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thresher import parts
-from thresher.engine.registry import PROTOCOL, REGISTRY, part, rebuilt
+from thresher.engine.protocol import PROTOCOL, rebuilt
+from thresher.engine.registry import REGISTRY, part
 
 KINDS = sorted(parts.REGISTRY)
 CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind])]
@@ -121,7 +123,18 @@ def test_whole_numbers_are_taken_as_numbers_and_limits_hold_in_python_too(kind: 
                 cls(**{field: math.nan})
             with pytest.raises(parts.SpecError, match=field):
                 rebuilt(cls(), **{field: -math.inf})
+            for wrong in ("1", None, True):
+                with pytest.raises(parts.SpecError, match=rf"{field} must be a number, not {wrong!r}"):
+                    cls(**{field: wrong})
     assert all(type(value) is not int for value in parts.make(kind, name))
+
+
+def test_numbers_of_numpy_are_taken_as_numbers() -> None:
+    made = parts.lookup("rule", "ftrl")(np.float32(0.5), np.int64(2), l1=np.float64(0.25), l2=3)
+    assert made == (0.5, 2.0, 0.25, 3.0)
+    assert {type(value) for value in made} == {float}
+    with pytest.raises(parts.SpecError, match=r"l1 must be >= 0, not -1"):
+        rebuilt(made, l1=np.int64(-1))
 
 
 # What `part` turns down. Each class is a whole rule but for one thing.

@@ -90,7 +90,7 @@ FAILURES = {
     "train ab.csv -m m --scale max-abs --interact a,b": "column 'a' is scaled by max-abs, but its",
     "train ab.csv -m m --scale max-abs --interact b,*": "columns out of --interact (it says '*')",
     "train train.svm -m m --resume": "m.checkpoint: no such file, so there is no training to go on with",
-    "train train.svm -m m --rule sgd --loss squared --rate constant:1e30": "is not finite: try a smaller",
+    "train train.svm -m m --rule sgd --loss squared --rate constant:1e30": "not finite after example 2: try",
     "boost none.svm -m m": "none.svm: No such file",
     "boost empty -m m": "empty: an empty file",
     "boost blank -m m": "no examples",

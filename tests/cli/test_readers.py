@@ -149,3 +149,22 @@ def test_version(thresher: Thresher) -> None:
     import thresher as package
 
     assert thresher("--version").out == f"thresher {package.__version__}\n"
+
+
+def test_clearing_the_cache_removes_only_what_is_ours(
+    folder: Path, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THRESHER_CACHE_DIR", str(folder))
+    data, code = folder / "data", folder / "code"
+    ours = [data / f"1f-{'0a' * 16}.arrow", data / "contents.json", code / f"x.learn-{'0a' * 16}.nbc"]
+    theirs = [data / "sub" / "mine.arrow", data / "mine.arrow", data / "x.partial", code / "main.py"]
+    for path in (*ours, *theirs):
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text("x")
+    ran = thresher("cache --clear")
+    assert ran.status == 0
+    assert [path.exists() for path in (*ours, *theirs)] == [False] * 3 + [True] * 4
+
+
+def test_clearing_leaves_a_linked_folder(folder: Path, thresher: Thresher) -> None:
+    assert "left as it is, since it is a link, code: " in thresher("cache --clear").out

@@ -1,6 +1,7 @@
 """``thresher train``: its figures, its table, its options."""
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tests.cli.conftest import Thresher
 from thresher import evaluate, load, train
 from thresher.learning import modelfile
+from thresher.learning.training import Trainer
 from thresher.parts import REGISTRY
 
 KEYS = ["examples", "passes", "progressive_loss", "nonzero", "features_seen"]
@@ -256,3 +258,55 @@ def stopped(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> str:
         assert thresher(f"{command} --checkpoint-every 150").status == 1
     assert Path("m.checkpoint").exists()
     return command
+
+
+def test_what_is_no_checkpoint_is_not_written_over_or_removed(folder: Path, thresher: Thresher) -> None:
+    taken = folder / "m.checkpoint"
+    taken.write_bytes((folder / "train.svm").read_bytes())
+    for given in ("train.svm -m m", "m.checkpoint -m m", "train.svm -m m --holdout m.checkpoint"):
+        ran = thresher(f"train {given} -q")
+        assert ran.status == 2
+        assert "m.checkpoint" in ran.err
+    assert taken.read_bytes() == (folder / "train.svm").read_bytes()
+    assert thresher("train train.svm -m n -q --on-error quarantine=n.checkpoint").status == 2
+    taken.unlink()
+    taken.symlink_to(folder / "test.svm")
+    assert "is no checkpoint" in thresher("train train.svm -m m -q").err
+    taken.unlink()
+    taken.mkdir()
+    assert thresher("train train.svm -m m -q").status == 1
+    assert not (folder / "m").exists()
+
+
+def test_a_checkpoint_of_another_run_stays(folder: Path, thresher: Thresher) -> None:
+    thresher("train train.svm -m m -q")
+    (folder / "m.checkpoint").write_bytes((folder / "m").read_bytes())
+    assert "is left from an earlier run" in thresher("train train.svm -m m -q").err
+    assert (folder / "m.checkpoint").exists()
+    assert thresher("train train.svm -m m -q --checkpoint-every 100").status == 0
+    assert not (folder / "m.checkpoint").exists()
+
+
+def test_a_hold_out_that_can_be_read_once_is_refused_for_many_passes(
+    folder: Path, thresher: Thresher
+) -> None:
+    os.mkfifo(folder / "pipe")
+    ran = thresher("train train.svm -m m -q --passes 2 --holdout pipe")
+    assert ran.status == 2
+    assert "the hold-out can be read only once" in ran.err
+
+
+def test_a_resumed_training_makes_the_passes_that_were_asked_for(
+    folder: Path, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = Trainer._over
+    command = "train train.svm -q --holdout every-5th --passes 4 --early-stop 3"
+    assert thresher(f"{command} -m whole").status == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_over", lambda it: it.interrupt() if it.position.number == 2 else over(it))
+        assert thresher(f"{command} -m m").status == 130
+    ran = thresher("train train.svm -q --holdout every-5th --resume --passes 1 -m m")
+    assert (ran.status, (folder / "m.checkpoint").exists()) == (2, True)
+    assert "the checkpoint is in pass 2" in ran.err
+    assert thresher("train train.svm -q --holdout every-5th --resume -m m").status == 0
+    assert (folder / "m").read_bytes() == (folder / "whole").read_bytes()

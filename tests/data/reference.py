@@ -62,28 +62,43 @@ def label_of(text: str, domain: str) -> np.float32:
 
 
 def _whole(text: str) -> int:
-    if not re.fullmatch("[0-9]+", text):
+    if not re.fullmatch(r"\+?[0-9]+", text):
         raise BadLineError(text)
     return int(text)
 
 
-def parse_line(line: bytes, domain: str) -> Row | None:
-    """The example on a line without its newline, or None; raises `BadLineError`."""
-    text = line.removesuffix(b"\r").partition(b"#")[0].decode("latin-1")
-    tokens = [token for token in re.split("[ \t]+", text) if token]
-    if not tokens:
-        return None
+def _head(tokens: list[str], domain: str, weighted: bool) -> tuple[np.float32, np.float32]:
+    """Label and weight, taken from the front of the tokens of a line."""
+    first = tokens[0]
+    begins_feature = first.startswith("qid:") or (not weighted and re.match(r"\+?[0-9]+:", first))
+    if domain == "open" and begins_feature:
+        return np.float32(0), np.float32(1)
     label_text, colon, weight_text = tokens.pop(0).partition(":")
+    if colon and not weighted:
+        raise BadLineError(first)
     label = label_of(label_text, domain)
     weight = float32_of(weight_text) if colon else np.float32(1)
     if weight < 0:
         raise BadLineError(weight_text)
-    if tokens and tokens[0].startswith("qid:"):
-        _whole(tokens.pop(0)[4:])
+    return label, weight
+
+
+def parse_line(line: bytes, domain: str, weighted: bool = False) -> Row | None:
+    """The example on a line without its newline, or None; raises `BadLineError`.
+
+    With `weighted` the line may begin with ``label:weight``.
+    """
+    text = line.removesuffix(b"\r").partition(b"#")[0].decode("latin-1")
+    tokens = [token for token in re.split("[ \t]+", text) if token]
+    if not tokens:
+        return None
+    label, weight = _head(tokens, domain, weighted and text[0] not in " \t")
+    if tokens and tokens[0].startswith("qid:") and not _NUMBER.fullmatch(tokens.pop(0)[4:]):
+        raise BadLineError(text)
     features: dict[int, np.float32] = {}
     keys = []
     for token in tokens:
-        key_text, colon, value_text = token.partition(":")
+        key_text, _, value_text = token.partition(":")
         key, value = _whole(key_text), float32_of(value_text)
         if key >= 2**64:
             raise BadLineError(token)

@@ -85,7 +85,7 @@ def some_svmlight(count: int, seed: int) -> list[bytes]:
     random, lines = np.random.default_rng(seed), []
     for _ in range(count):
         ids = random.integers(0, 2 ** int(random.integers(1, 64)), random.integers(0, 9), np.uint64)
-        head = str(random.choice(["-1", "1", "+1:0.5", "0 qid:3"]))
+        head = str(random.choice(["-1", "1", "+1", "0 qid:3", "1 qid:-1", "1 qid:1.0 +7:1"]))
         lines.append(" ".join([head, *(f"{i}:{random.normal():.6g}" for i in ids)]).encode())
     return lines
 
@@ -128,6 +128,8 @@ def _delimited(form: str, delimiter: str) -> Sample:
         "a label that is none": {**_ROW, "label": "yes"},
         "a weight that is none": {**_ROW, "w": "x"},
         "a cell too many": {**_ROW, "more": "1"},
+        "a NUL in a number": {**_ROW, "x": "1\0"},
+        "a NUL in a text": {**_ROW, "city": "U\0lm"},
         "a cell too few": {"label": 1, "w": 1.0},
     }
     if form == "csv":
@@ -175,6 +177,16 @@ _LINES: dict[str, Sequence[bytes]] = {
             b"1 18446744073709551616:1",
         ),
         *(b"1 5:1x", b"1 3:3e38 3:3e38", b"\xff\xfe", b"1 5:1.5.5", b"1 3:1\r 4:1"),
+        *(
+            b"1:1 3:1",
+            b" 1:1 3:1",
+            b"qid:1 3:1",
+            b"1 +:1",
+            b"1 qid:: 3:1",
+            b"1 3:1\0",
+            b"1 3:1 \0 4:1",
+            b"1\0",
+        ),
     ),
     "vw": (
         *(b"x | a", b"nan | a", b"3 | a", b"| a", b"1 -1 | a", b"1 1 0.5 | a", b"1 1 0 1 | a", b"1 't 2 | a"),
@@ -189,6 +201,8 @@ _LINES: dict[str, Sequence[bytes]] = {
             b"1 |f a:1e39",
         ),
         *(b"1 |f a:3e38 a:3e38", b"broken line", b"1 |f a\rb", b"\xff\xfe", b"1 |f:1e30 a:1e30"),
+        *(b"1 |f a\0 b", b"1 |f\0 a", b"1 |f a:\0b", b"1 |f a:b\0", b"1 't\0| a", b"1 t\0|f a", b"1\0 |f a"),
+        *(b"1:1:0.5 | a", b"1:0.5 2:1 | a", b"dog | a", b"ccb slot 0:1:0.5 | a"),
     ),
     "jsonl": (
         *(b"{", b"[1]", b"5", b'{"label": 1} {"label": 1}', b'{"label": 1,}', b"{'label': 1}", b"{}"),
@@ -199,6 +213,7 @@ _LINES: dict[str, Sequence[bytes]] = {
             b'{"label": 01, "w": 1}',
         ),
         *(b'{"label": 1, "w": 1, "x": 1e400}', b'{"label": 1, "w": 1, "city": "\\ud800"}', b'{"label": 1'),
+        *(b'{"label": 1, "w": 1, "city": "a\0"}', b'{"label": 1, "w": 1}\0', b'\0{"label": 1, "w": 1}'),
     ),
 }
 """Bad lines, each for a reason of its own."""
@@ -231,6 +246,14 @@ SAMPLES: dict[str, Sample] = {
 }
 _PRODUCTS = replace(LAYOUT, numeric=("x",), bins=("y",), interact=("city,id", "city,city", "x,city,y"))
 VARIANTS: dict[str, Sample] = {
+    "svmlight, label weights": SAMPLES["svmlight"]._replace(
+        layout=Layout("svmlight", label_weights=True),
+        good=lambda count, seed: [
+            line.replace(b"+1", b"1:0.5").replace(b"0 qid", b"-1:2 qid")
+            for line in some_svmlight(count, seed)
+        ],
+        bad={k: line for k, line in SAMPLES["svmlight"].bad.items() if line != b"1:1 3:1"},
+    ),
     "vw, products": SAMPLES["vw"]._replace(layout=Layout("vw", interact=("f,user", "f,f"), bits=20)),
     **{
         f"{name}, products and bins": SAMPLES[name]._replace(layout=_PRODUCTS)

@@ -62,6 +62,8 @@ def row_of(
 def parse_cells(line: bytes, delimiter: str, kinds: Mapping[str, str]) -> Row | None:
     """The example on a line of CSV or TSV, or None; raises `BadLineError`."""
     line = line.removesuffix(b"\r")
+    if b"\0" in line:
+        raise BadLineError(line)
     return _good(row_of(line, delimiter, delimiter == ",", kinds)) if line else None
 
 

@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -79,7 +82,9 @@ def test_texts() -> None:
         ([{-1: 1.0}], "row 1, feature -1: a feature is named"),
         ([{1.5: 1.0}], "row 1, feature 1.5: a feature is named"),
         ([{3: "x"}], "row 1, feature 3: a category needs a name"),
-        ([{"a": float("nan")}], "value 1 is not finite"),
+        ([{"a": 1}, {"b": 1, "a": float("nan")}], "row 2, feature 'a': NaN: it must be finite"),
+        ([{"a": float("-inf")}], "row 1, feature 'a': -inf: it must be finite"),
+        ([{"a": 2}, {7: -1e39}], r"row 2, feature 7: -1e\+39, too large for float32"),
     ],
 )
 def test_wrong_rows(rows: list[dict[Any, Any]], reason: str) -> None:
@@ -148,3 +153,15 @@ def test_a_stream_of_pairs_is_a_source() -> None:
 def test_wrong_pairs(pairs: list[Any], reason: str) -> None:
     with pytest.raises(DataError, match=reason):
         list(as_source(pairs, "binary").chunks())
+
+
+def test_nulls_of_a_table_of_numbers_are_missing() -> None:
+    columns: dict[str, Any] = {"a": [1.5, None, 2.0], "b": [None, 2, 3]}
+    whole = pd.DataFrame({"a": pd.array(columns["a"], "Float64"), "b": pd.array(columns["b"], "Int64")})
+    for table in (pd.DataFrame(columns), whole, pl.DataFrame(columns), pa.table(columns)):
+        chunk = chunk_of(table, [1, -1, 1])
+        assert chunk.keys.tolist() == [0, 1, 0, 1]
+        assert chunk.values.tolist() == [1.5, 2, 2, 3]
+    for table in (pl.DataFrame({"a": [1.0, float("nan"), None]}), np.array([[1.0], [np.nan], [0]])):
+        with pytest.raises(DataError, match="value 2 is not finite in float32: nan"):
+            chunk_of(table, [1, -1, 1])

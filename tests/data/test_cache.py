@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import io
+import json
 import os
+import stat
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -22,8 +25,9 @@ from thresher.data import (
     open_source,
 )
 from thresher.data import cachefile as cachefile_module
+from thresher.data import content as content_module
 from thresher.data.cache import CacheSource, CacheWarning
-from thresher.data.content import ContentTable, hash_file
+from thresher.data.content import ContentTable, hash_file, stamp
 from thresher.data.sources.text import TextSource
 
 
@@ -186,20 +190,33 @@ def test_rejected_lines_of_an_earlier_process_are_written_again(tmp_path: Path, 
     assert open_cache(source_of(path, f"quarantine={rejects}"), folder) is None
 
 
-def test_a_hash_is_remembered_until_the_file_changes(tmp_path: Path) -> None:
+def test_a_hash_is_remembered_until_the_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, table = written(tmp_path, b"1 1:1\n"), ContentTable(tmp_path / "table")
-    first = hash_file(path)
-    os.utime(path, ns=(10**18, 10**18))
-    from thresher.data.content import stamp
-
+    (tmp_path / "table").mkdir()
+    first, times = hash_file(path), (10**18, 10**18)
+    os.utime(path, ns=times)
+    assert stamp(path) is None  # a change within the same tick could not be told from this state
+    table.remember({path: (stamp(path), first)})
+    assert table.look_up(path) is None
+    monkeypatch.setattr(content_module, "_SETTLED", 0)
     table.remember({path: (stamp(path), first)})
     assert table.look_up(path) == first
-    Path(path).write_bytes(b"1 1:2\n")
-    assert stamp(path) is None  # too fresh to be told from a change within the same tick
-    assert table.look_up(path) is None
-    os.utime(path, ns=(10**18 + 1, 10**18 + 1))
+    time.sleep(0.02)
+    with open(path, "r+b") as file:
+        file.write(b"1 1:2\n")
+    os.utime(path, ns=times)
+    status = os.stat(path)
+    assert (status.st_size, status.st_mtime_ns) == (first.size, times[1])
     assert table.look_up(path) is None
     assert hash_file(path) != first
+
+
+@pytest.mark.parametrize("entry", [[6, 10**18, 1, 5], [6, 10**18, 1, 1, "x"], "x", None, {}])
+def test_what_is_no_entry_of_the_table_is_not_found(tmp_path: Path, entry: object) -> None:
+    path, table = written(tmp_path, b"1 1:1\n"), tmp_path / "table" / "contents.json"
+    table.parent.mkdir()
+    table.write_text(json.dumps({path: entry}))
+    assert ContentTable(tmp_path / "table").look_up(path) is None
 
 
 def test_no_warning_without_a_reason(tmp_path: Path, folder: Path) -> None:
@@ -208,3 +225,18 @@ def test_no_warning_without_a_reason(tmp_path: Path, folder: Path) -> None:
         cached, _ = filled(source_of(written(tmp_path, some_text(100))), folder)
         assert cached is not None
         clear_cache(folder)
+
+
+def test_a_folder_that_others_can_write_to_is_neither_read_nor_written(tmp_path: Path, folder: Path) -> None:
+    path = tmp_path / "train.svm"
+    path.write_bytes(some_text(60))
+    assert filled(source_of(path), folder)[0] is not None
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder.chmod(0o777)
+    before = sorted(folder.iterdir())
+    assert open_cache(source_of(path), folder) is None
+    with pytest.warns(CacheWarning, match="no cache is written: other users can write to"):
+        assert filled(source_of(path), folder)[0] is None
+    assert sorted(folder.iterdir()) == before
+    folder.chmod(0o700)
+    assert open_cache(source_of(path), folder) is not None

@@ -24,6 +24,14 @@ def test_of_rows() -> None:
     ]
 
 
+def test_pieces_are_the_rows_in_order_with_so_many_numbers_at_most() -> None:
+    chunk = Chunk.of_rows([(k, {j: k + j for j in range(n)}) for k, n in enumerate([2, 0, 9, 1, 3, 3, 0])])
+    assert same(concat(list(chunk.pieces(5))), chunk)
+    assert [piece.nnz for piece in chunk.pieces(5)] == [2, 9, 4, 3]
+    assert [len(piece) for piece in chunk.pieces(18)] == [7]
+    assert [len(piece) for piece in Chunk.of_rows([]).pieces(5)] == [0]
+
+
 def test_repeats_are_added_up_row_by_row() -> None:
     chunk = Chunk.from_csr([0, 4, 4, 6], [3, 1, 3, 2, 2, 2], [1, 2, 4, 8, 16, 32], [1, 0, -1])
     assert chunk.indptr.tolist() == [0, 3, 3, 4]

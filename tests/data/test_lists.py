@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.data.reference import (
     written,
 )
 from thresher.data import CacheWriter, Chunk, DataError, MemorySource, concat, open_cache, open_source
+from thresher.data.layout import Layout
 from thresher.data.order import make_order
 from thresher.learning.holdout import Holdout
 
@@ -30,17 +32,23 @@ quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCh
 DOMAINS = ["values:3,real", "values:2,binary", "labels:3-8", "labels:0-1", "values", "labels"]
 
 
-def targets_of(line: bytes, domain: str) -> tuple[list[float] | None, bytes]:
+def targets_of(line: bytes, domain: str, weighted: bool) -> tuple[list[float] | None, bytes]:
     """The targets on a line (None where the domain keeps none), and the line with one label instead."""
     text = line.partition(b"#")[0]
-    field = text[: len(text) - len(text.lstrip(b" \t"))]
     kind, _, size = domain.partition(":")
     rest = text.lstrip(b" \t")
+    blank = len(rest) < len(text)
     if not rest.strip():
         return None, line
     listed: list[bytes] = []
-    if not (kind == "labels" and (field or rest.startswith(b":"))):
-        token = rest.split(None, 1)[0].partition(b":")[0]
+    if not (kind == "labels" and (blank or (weighted and rest.startswith(b":")))):
+        token, believed = rest.split(None, 1)[0], weighted and not blank
+        begins_feature = token.startswith(b"qid:") or (not believed and re.match(rb"\+?[0-9]+:", token))
+        if not size and begins_feature:
+            return None, b"0 " + rest
+        if b":" in token and not believed:
+            raise BadLineError(line)
+        token = token.partition(b":")[0]
         listed, rest = token.split(b","), rest[len(token) :]
     else:
         rest = rest if rest.startswith(b":") else b" " + rest
@@ -61,13 +69,15 @@ def targets_of(line: bytes, domain: str) -> tuple[list[float] | None, bytes]:
     return held, b"%d%s" % (int(held[0]), rest)
 
 
-def simply_read(text: bytes, domain: str) -> tuple[list[Any], list[list[float] | None], list[bytes]]:
+def simply_read(
+    text: bytes, domain: str, weighted: bool
+) -> tuple[list[Any], list[list[float] | None], list[bytes]]:
     """``(rows, targets, bad lines)``, line by line."""
     rows, targets, bad = [], [], []
     for line in text.split(b"\n"):
         try:
-            held, single = targets_of(line.removesuffix(b"\r"), domain)
-            row = parse_line(single, "real")
+            held, single = targets_of(line.removesuffix(b"\r"), domain, weighted)
+            row = parse_line(single, "real", weighted)
         except BadLineError:
             bad.append(line)
             continue
@@ -95,15 +105,17 @@ texts = st.lists(st.tuples(heads, tails).map("".join), min_size=1, max_size=25).
 
 
 @quick
-@given(text=texts, domain=st.sampled_from(DOMAINS), block=st.integers(1, 200))
+@given(text=texts, domain=st.sampled_from(DOMAINS), block=st.integers(1, 200), weighted=st.booleans())
 def test_lists_are_read_as_a_simple_parser_reads_them(
-    tmp_path: Path, text: bytes, domain: str, block: int
+    tmp_path: Path, text: bytes, domain: str, block: int, weighted: bool
 ) -> None:
-    rows, targets, bad = simply_read(text, domain)
+    rows, targets, bad = simply_read(text, domain, weighted)
     if not rows:
         return
     path, rejects = written(tmp_path, text), tmp_path / "rejects"
-    source = open_source(path, domain=domain, on_error=f"quarantine={rejects}", block_bytes=block, threads=2)
+    options: dict[str, Any] = {"block_bytes": block, "threads": 2, "on_error": f"quarantine={rejects}"}
+    layout = Layout("svmlight", label_weights=weighted)
+    source = open_source(path, domain=domain, layout=layout, **options)
     chunk = concat(list(source.chunks()))
     assert rows_of(chunk) == bits(rows)
     if ":" in domain:
@@ -116,18 +128,23 @@ def test_lists_are_read_as_a_simple_parser_reads_them(
     assert source.report.lines == len(rows) + len(bad) + source.report.blank
 
 
+WEIGHTS = "; if the field is label:weight, use --label-weights"
 BAD = [
     # line, domain, column, expected, found
     ("1,2 1:1", "values:3,real", 4, "3 labels with ',' between them", "a blank"),
     ("1,2", "values:3,real", 4, "3 labels with ',' between them", "the end of the line"),
-    ("1,2:1 1:1", "values:3,real", 4, "3 labels with ',' between them", "':1'"),
+    ("1,2:1 1:1", "values:3,real", 1, "a label", "'1,2:1'" + WEIGHTS),
+    ("1,2,3:1 1:1", "values:3,real", 1, "a label", "'1,2,3:1'" + WEIGHTS),
+    ("3,4:2 1:1", "labels:3-8", 1, "a label", "'3,4:2'" + WEIGHTS),
+    ("3:2 1:1", "labels:3-8", 1, "a label", "'3:2'" + WEIGHTS),
+    (":2 1:1", "labels:3-8", 1, "a label", "':2'" + WEIGHTS),
     ("1,2,3,4 1:1", "values:3,real", 6, "3 labels with ',' between them", "',4'"),
     ("1,x,3 1:1", "values:3,real", 3, "a number as label", "'x'"),
     ("1,,3 1:1", "values:3,real", 3, "a number as label", "',3'"),
     ("1,2, 1:1", "values:3,real", 5, "a number as label", "a blank"),
     ("1,nan,3 1:1", "values:3,real", 3, "a finite number as label", "'nan'"),
     ("1,1e99,3 1:1", "values:3,real", 3, "a finite label (float32)", "'1e99'"),
-    ("1,2x,3 1:1", "values:3,real", 4, "',', ':' or a space after the label", "'x,3'"),
+    ("1,2x,3 1:1", "values:3,real", 4, "',' or a space after the label", "'x,3'"),
     ("1,2,1 1:1", "values:3,binary", 3, "a label -1, 0 or 1 (of more classes: outputs classes:LO-HI)", "'2'"),
     ("1,1,-.5 1:1", "values:3,nonnegative", 5, "a label that is not negative", "'-.5'"),
     ("3,9,4 1:1", "labels:3-8", 3, "a class from 3 to 8 as label", "'9'"),

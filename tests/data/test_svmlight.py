@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.data.reference import bits, parse_text, read_all, rows_of, same, written
+from tests.data.reference import bits, parse_line, parse_text, read_all, rows_of, same, written
 from thresher.data import DataError, concat, open_source
+from thresher.data.layout import Layout
 
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -45,15 +48,21 @@ noise = st.sampled_from(odd.replace("|\n", "|").replace("\n", "|").split("|"))
 @st.composite
 def lines(draw: st.DrawFn) -> str:
     """A line that is good more often than not."""
-    kind = draw(st.integers(0, 9))
+    kind, blank = draw(st.integers(0, 9)), draw(st.sampled_from(["", "", "", " ", "\t "]))
     if kind == 0:
         return draw(st.sampled_from(["", "  ", "# only words 1:2", "\t", " # ", "\r"]))
-    label = draw(st.sampled_from(["1", "-1", "+1", "0", "1.0", "-1e0", "1:0.5", "-1:2", "2", "1:-1", "a"]))
-    parts = [label] + ([draw(st.sampled_from(["qid:12", "qid:0", "qid:x"]))] if kind == 1 else [])
+    label = draw(
+        st.sampled_from(["1", "-1", "+1", "0", "1.0", "-1e0", "1:0.5", "-1:2", "2", "1:-1", "a", ""])
+    )
+    parts = [label] + (
+        [draw(st.sampled_from(["qid:12", "qid:0", "qid:x", "qid:-1", "qid:1.0", "qid:1e"]))]
+        if kind == 1
+        else []
+    )
     tokens = draw(
         st.lists(st.one_of(features, features, features, noise) if kind < 4 else features, max_size=6)
     )
-    text = "".join(part + draw(blanks) for part in parts + tokens)
+    text = blank + "".join(part + draw(blanks) for part in parts + tokens if part)
     text = text.rstrip(" \t") if draw(st.booleans()) else text
     return text + draw(st.sampled_from(["", "", "# 9:9", " #", "\r"]))
 
@@ -64,13 +73,17 @@ texts = st.tuples(st.lists(lines(), min_size=1, max_size=30), st.booleans()).map
 
 
 @quick
-@given(text=texts, domain=st.sampled_from(["binary", "real", "nonnegative"]))
-def test_it_reads_what_a_simple_parser_reads(tmp_path: Path, text: bytes, domain: str) -> None:
-    rows, bad, blank = parse_text(text, domain)
+@given(text=texts, domain=st.sampled_from(["binary", "real", "nonnegative", "open"]), weighted=st.booleans())
+def test_it_reads_what_a_simple_parser_reads(
+    tmp_path: Path, text: bytes, domain: str, weighted: bool
+) -> None:
+    rows, bad, blank = parse_text(text, domain, partial(parse_line, weighted=weighted))
     if not text:
         return
     path, rejects = written(tmp_path, text), tmp_path / "rejects"
-    source = open_source(path, domain=domain, on_error=f"quarantine={rejects}", block_bytes=64, threads=2)
+    options: dict[str, Any] = {"block_bytes": 64, "threads": 2, "on_error": f"quarantine={rejects}"}
+    layout = Layout("svmlight", label_weights=weighted)
+    source = open_source(path, domain=domain, layout=layout, **options)
     if rows:
         chunk = concat(list(source.chunks()))
         assert rows_of(chunk) == bits(rows)
@@ -103,8 +116,9 @@ def test_numbers_between_two_float32s_go_to_the_right_one(tmp_path: Path, number
         context.prec = 200
         exact = format(midpoint(number) * (1 + Decimal(nudge)), "f" if number > 1e-20 else "e")
     text = f"{exact}:{exact} 3:{exact} 4:-{exact}\n".encode()
-    chunk = read_all(written(tmp_path, text), domain="real")
-    assert rows_of(chunk) == bits(parse_text(text, "real")[0])
+    layout = Layout("svmlight", label_weights=True)
+    chunk = read_all(written(tmp_path, text), domain="real", layout=layout)
+    assert rows_of(chunk) == bits(parse_text(text, "real", partial(parse_line, weighted=True))[0])
 
 
 def test_a_long_row_out_of_order_is_sorted_and_added_up(tmp_path: Path) -> None:
@@ -116,20 +130,27 @@ def test_a_long_row_out_of_order_is_sorted_and_added_up(tmp_path: Path) -> None:
     assert rows_of(chunk) == bits(parse_text(text, "binary")[0])
 
 
+WEIGHTS = "; if the field is label:weight, use --label-weights"
 BAD = [
     # line, domain, column, expected, found
+    ("3:1 7:1", "binary", 1, "a label", "'3:1'" + WEIGHTS),
+    ("1:0.5 7:1", "binary", 1, "a label", "'1:0.5'" + WEIGHTS),
+    (" 3:1 7:1", "real", 2, "a label", "'3:1'" + WEIGHTS),
+    ("1e99:1 7:1", "real", 1, "a label", "'1e99:1'" + WEIGHTS),
+    ("-1:2 7:1", "open", 1, "a label", "'-1:2'" + WEIGHTS),
+    ("qid:3 7:1", "binary", 1, "a number as label", "'qid:3'"),
+    (":2 7:1", "binary", 1, "a number as label", "':2'"),
+    ("1 qid:1.5.5 1:1", "binary", 7, "a number after 'qid:'", "'1.5.5'"),
+    ("1 +:1", "binary", 3, "a feature id (a whole number from 0 on)", "'+:1'"),
+    ("1 3:1\0 4:1", "binary", 6, "a space after the number", "'\\x00'"),
     ("x 1:1", "binary", 1, "a number as label", "'x'"),
     ("  yes", "binary", 3, "a number as label", "'yes'"),
     ("nan 1:1", "real", 1, "a finite number as label", "'nan'"),
     ("1e99 1:1", "real", 1, "a finite label (float32)", "'1e99'"),
     ("2 1:1", "binary", 1, "a label -1, 0 or 1 (of more classes: outputs classes:LO-HI)", "'2'"),
     ("-0.5 1:1", "nonnegative", 1, "a label that is not negative", "'-0.5'"),
-    ("1x 1:1", "binary", 2, "a space or ':' after the label", "'x'"),
-    ("1: 1:1", "binary", 3, "a number as importance weight after ':'", "a blank"),
-    ("1:-2 1:1", "binary", 3, "an importance weight that is finite and not negative", "'-2'"),
-    ("1:1e39 1:1", "binary", 3, "an importance weight that is finite and not negative", "'1e39'"),
-    ("1:2:3", "binary", 4, "a space after the number", "':3'"),
-    ("1 qid:a 1:1", "binary", 7, "a whole number after 'qid:'", "'a'"),
+    ("1x 1:1", "binary", 2, "a space after the label", "'x'"),
+    ("1 qid:a 1:1", "binary", 7, "a number after 'qid:'", "'a'"),
     ("1 -3:1", "binary", 3, "a feature id (a whole number from 0 on)", "'-3:1'"),
     ("1 word:1", "binary", 3, "a feature id (a whole number from 0 on)", "'word:1'"),
     ("1 2:1 18446744073709551616:1", "binary", 7, "a feature id below 2^64", "'18446744073709551616:1'"),
@@ -152,17 +173,31 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("line", "domain", "column", "expected", "found"), BAD)
+BAD_WEIGHTED = [
+    ("1x 1:1", "binary", 2, "a space or ':' after the label", "'x'"),
+    ("1: 1:1", "binary", 3, "a number as importance weight after ':'", "a blank"),
+    ("1:-2 1:1", "binary", 3, "an importance weight that is finite and not negative", "'-2'"),
+    ("1:1e39 1:1", "binary", 3, "an importance weight that is finite and not negative", "'1e39'"),
+    ("1:2:3", "binary", 4, "a space after the number", "':3'"),
+    (" 1:2 3:1", "binary", 2, "a label at the start of the line", "'1:2'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("line", "domain", "column", "expected", "found", "weighted"),
+    [*((*case, False) for case in BAD), *((*case, True) for case in BAD_WEIGHTED)],
+)
 def test_a_bad_line_is_named_to_the_column(
-    tmp_path: Path, line: str, domain: str, column: int, expected: str, found: str
+    tmp_path: Path, line: str, domain: str, column: int, expected: str, found: str, weighted: bool
 ) -> None:
+    layout = Layout("svmlight", label_weights=weighted)
     text = f"1 1:1\n# comment\n\n{line}\n1 1:1\n".encode()
     path = written(tmp_path, text, "train.svm")
     message = f"{path}:4:{column}: expected {expected}, found {found}"
     with pytest.raises(DataError) as caught:
-        list(open_source(path, domain=domain).chunks())
+        list(open_source(path, domain=domain, layout=layout).chunks())
     assert str(caught.value) == message
-    source = open_source(path, domain=domain, on_error="skip")
+    source = open_source(path, domain=domain, on_error="skip", layout=layout)
     assert [len(chunk) for chunk in source.chunks()] == [2]
     assert [str(bad) for bad in source.report.first_bad] == [message]
     assert source.report.first_bad[0].raw == line.encode()
@@ -170,7 +205,7 @@ def test_a_bad_line_is_named_to_the_column(
 
 
 def test_windows_and_unix_lines_are_the_same(tmp_path: Path) -> None:
-    text = b"1 1:0.5 2:1\n-1:2 # c\n\n0 3:1e2\n"
+    text = b"1 1:0.5 2:1\n-1 # c\n\n0 3:1e2\n"
     unix = read_all(written(tmp_path, text, "a"))
     dos = read_all(written(tmp_path, text.replace(b"\n", b"\r\n"), "b"))
     assert same(unix.at(None), dos.at(None))
@@ -185,3 +220,35 @@ def test_a_line_that_needs_exact_numbers_next_to_bad_lines(tmp_path: Path) -> No
     chunk = concat(list(source.chunks()))
     assert rows_of(chunk) == bits(parse_text(text, "binary")[0])
     assert [bad.line for bad in source.report.first_bad] == [1, 3, 4]
+
+
+ROWS = [
+    b"3:1 7:1",
+    b"qid:3 3:1 7:1",
+    b" 3:1 7:1",
+    b"+3:1 7:1",
+    b"qid:-1 +3:1 7:1",
+    b"1 3:1 7:1",
+    b"-1 qid:1.0 3:1 7:1",
+]
+
+
+@pytest.mark.parametrize("domain", ["open", "values", "labels"])
+def test_rows_without_a_label_keep_their_first_feature(tmp_path: Path, domain: str) -> None:
+    chunk = read_all(written(tmp_path, b"\n".join(ROWS)), domain=domain)
+    assert chunk.keys.tolist() == [3, 7] * len(ROWS)
+    assert chunk.weights.tolist() == [1] * len(ROWS)
+    assert chunk.labels.tolist() == [0] * 5 + [1, -1]
+
+
+def test_label_weights_are_read_where_the_layout_has_them(tmp_path: Path) -> None:
+    path = written(tmp_path, b"1:0.5 3:1\n-1:2 7:1\n1 3:1 7:1\n qid:2 3:1\nqid:1 7:1\n 5:1 9:1\n")
+    layout = Layout("svmlight", label_weights=True)
+    assert Layout.from_dict(layout.as_dict()) == layout
+    chunk = read_all(path, layout=layout, domain="open")
+    assert chunk.labels.tolist() == [1, -1, 1, 0, 0, 0]
+    assert chunk.weights.tolist() == [0.5, 2, 1, 1, 1, 1]
+    assert chunk.keys.tolist() == [3, 7, 3, 7, 3, 7, 5, 9]
+    assert Layout.from_dict({"format": "svmlight"}).label_weights is False
+    with pytest.raises(DataError, match=r"vw: --label-weights is for label:weight in svmlight"):
+        open_source(path, layout=Layout("vw", label_weights=True))

@@ -287,5 +287,25 @@ def test_what_is_missing_is_no_feature(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["data.parquet", "data.arrow"])
 def test_nan_is_not_missing(tmp_path: Path, name: str) -> None:
     WRITERS[name]([{"label": 1, "x": 2.0}, {"label": 1, "x": float("nan")}], tmp_path / name)
-    with pytest.raises(DataError, match=r":2:2: expected a finite number in column 'x', found 'nan'"):
+    with pytest.raises(DataError, match=r":2:2: expected a finite number in column 'x', found NaN"):
         read_all(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.tsv", "data.jsonl", "data.parquet", "data.arrow"])
+def test_the_value_that_is_wrong_is_told(tmp_path: Path, name: str) -> None:
+    good: dict[str, Any] = {"label": 1, "w": 1.0, "x": 2.0}
+    layout = Layout(weight="w", numeric=("x",))
+    said = {"nan": "NaN", "inf": "inf", "-inf": "-inf", "1e+39": r"1e\+39, too large for float32"}
+    for column in ("label", "w", "x"):
+        for value, found in said.items():
+            if name in ("data.csv", "data.tsv"):
+                found = f"'{value}'".replace("+", r"\+") + (
+                    ", too large for float32" if value == "1e+39" else ""
+                )
+            WRITERS[name]([good, {**good, column: float(value)}], tmp_path / name)
+            with pytest.raises(DataError, match=f"column '{column}', found {found}$"):
+                read_all(tmp_path / name, layout=layout, domain="real")
+        if column != "x":
+            WRITERS[name]([good, {**good, column: None}], tmp_path / name)
+            with pytest.raises(DataError, match=f"column '{column}', found (null|an empty cell)$"):
+                read_all(tmp_path / name, layout=layout, domain="real")

@@ -80,7 +80,8 @@ def lines(draw: st.DrawFn) -> str:
 
 def check(tmp_path: Path, text: bytes, domain: str, layout: Layout) -> None:
     """Whatever the plain parser makes of a text, the compiled one makes of it, and of its bad lines."""
-    rows, bad, blank = parse_text(text, domain, partial(parse_vw_line, layout=layout))
+    plain = text.removeprefix("\ufeff".encode()) or b"\n"
+    rows, bad, blank = parse_text(plain, domain, partial(parse_vw_line, layout=layout))
     path, rejects = written(tmp_path, text), tmp_path / "rejects"
     options = {"layout": layout, "domain": domain, "block_bytes": 64, "threads": 2}
     source = open_source(path, on_error=f"quarantine={rejects}", **options)  # type: ignore[arg-type]
@@ -125,13 +126,33 @@ def test_long_rows_of_names_are_sorted_and_added_up(tmp_path: Path) -> None:
         assert rows_of(read_all(written(tmp_path, text), layout=layout)) == bits(expected)
 
 
+KIND = "; this looks like %s, which is not read"
+BINARY = "-1, 0 or 1 (of more classes: outputs classes:LO-HI)"
+BANDIT, COSTS = "a contextual bandit label (action:cost:probability)", "a cost-sensitive label (class:cost)"
+SHARED = "the shared line of a multi-line example (contextual bandit or cost-sensitive)"
+CCB, NAMED = "a conditional contextual bandit label (ccb)", "a named label (--named_labels)"
+CONTINUOUS = "a continuous action label (ca action:cost:density)"
 BAD = [
     # line, domain, column, expected, found
-    ("x | a", "binary", 1, "a number as label", "'x'"),
+    ("?x | a", "binary", 1, "a number as label", "'?x'"),
     ("nan | a", "real", 1, "a finite number as label", "'nan'"),
     ("1e99 | a", "real", 1, "a finite label (float32)", "'1e99'"),
     ("2 | a", "binary", 1, "a label -1, 0 or 1 (of more classes: outputs classes:LO-HI)", "'2'"),
-    ("1:1:0.5 | a", "real", 2, "a space after the label", "':1:0.5'"),
+    ("1:1:0.5 | a", "real", 2, "a space after the label", f"':1:0.5'{KIND % BANDIT}"),
+    ("1 1:0.5:0.25 | a", "real", 4, "'|' or a space after the number", f"':0.5:0.25'{KIND % BANDIT}"),
+    ("0:1 1:2:0.5 'tag| a", "open", 2, "a space after the label", f"':1'{KIND % BANDIT}"),
+    ("3:0.5 2:1 | a", "binary", 1, f"a label {BINARY}", f"'3:0.5'{KIND % COSTS}"),
+    ("1:0.5 |f a", "real", 2, "a space after the label", f"':0.5'{KIND % COSTS}"),
+    ("shared |f a", "real", 1, "a number as label", f"'shared'{KIND % SHARED}"),
+    ("ccb slot 0:1:0.5 0,1 | a", "real", 1, "a number as label", f"'ccb'{KIND % CCB}"),
+    ("slates action 0 | a", "real", 1, "a number as label", f"'slates'{KIND % 'a slates label'}"),
+    ("ca 1.5:2:0.1 | a", "real", 1, "a number as label", f"'ca'{KIND % CONTINUOUS}"),
+    ("dog 2 't | a", "real", 1, "a number as label", f"'dog'{KIND % NAMED}"),
+    ("1,2 | a", "real", 2, "one label (lists are for outputs labels:LO-HI and values:K)", "',2'"),
+    ("1 |f a:x:1\0", "real", 11, "':', '|' or a space after the name", "'\\x00'"),
+    ("1 |f a\0b c", "real", 7, "':', '|' or a space after the name", "'\\x00b'"),
+    ("1 |f\0 a", "real", 5, "':', '|' or a space after the namespace", "'\\x00'"),
+    ("1 'ta\0g| a", "real", 6, "'|' after the tag", "'\\x00g|'"),
     ("  |f a", "binary", 3, "a label before '|' (a word that touches '|' is a tag)", "'|f'"),
     ("1|f a", "binary", 1, "a label before '|' (a word that touches '|' is a tag)", "'1|f'"),
     ("1 x | a", "binary", 3, "a number as importance weight", "'x'"),

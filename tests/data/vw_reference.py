@@ -13,8 +13,8 @@ from thresher.data.layout import Layout
 _ALL = 2**64 - 1
 _NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BEGINS_NUMBER = re.compile(rb"[0-9]|[+-][0-9.]|\.[0-9]")
-_NAME = re.compile(rb"[^ \t\r:|]*")
-_TEXT = re.compile(rb"[^ \t\r]*")
+_NAME = re.compile(rb"[^ \t\r:|\0]*")
+_TEXT = re.compile(rb"[^ \t\r\0]*")
 _NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 
@@ -143,11 +143,11 @@ def _head(head: bytes, domain: str) -> tuple[np.float32, np.float32]:
 
 def parse_vw_line(line: bytes, domain: str, layout: Layout) -> Row | None:
     """The example on a line without its newline, or None; raises `BadLineError`."""
-    line = line.removesuffix(b"\r").removeprefix(b"\xef\xbb\xbf").lstrip(b" \t")
+    line = line.removesuffix(b"\r").lstrip(b" \t")
     if not line:
         return None
     head, bar, rest = line.partition(b"|")
-    if not bar:
+    if not bar or b"\0" in head:
         raise BadLineError(line)
     label, weight = _head(head, domain)
     left = _Line(bar + rest, layout)

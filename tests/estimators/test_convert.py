@@ -108,8 +108,8 @@ def test_what_would_predict_otherwise_is_refused() -> None:
         to_sklearn(model_of(), LogisticRegression())
     with pytest.raises(ValueError, match="has no predict_proba"):
         to_sklearn(model_of(), SGDClassifier(loss="hinge"))
-    with pytest.raises(ValueError, match="no loss of logistic, softmax"):
-        from_sklearn(SGDClassifier(loss="modified_huber", random_state=0).fit(X, Y))
+    with pytest.raises(ValueError, match="no loss of hinge predicts"):
+        from_sklearn(SGDClassifier(loss="modified_huber", random_state=0).fit(X, Y), loss="hinge")
     with pytest.raises(ValueError, match="not a linear model"):
         from_sklearn(DecisionTreeClassifier().fit(X, Y))
     with pytest.raises(ValueError, match="columns of a matrix"):

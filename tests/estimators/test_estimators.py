@@ -99,7 +99,7 @@ def test_nothing_is_learned_of_examples_one_of_which_is_bad() -> None:
     before = pickle.dumps(model)
     X[1900, 3] = np.nan
     for learn in (model.partial_fit, model.fit):
-        with pytest.raises(ValueError, match="row 1901 of X holds NaN"):
+        with pytest.raises(ValueError, match=r"X\[1900, 3\] is NaN: every value must be finite in float32"):
             learn(X, y)
         assert pickle.dumps(model) == before
 
@@ -179,7 +179,7 @@ def test_importance_in_partial_fit_is_one_step() -> None:
     model = SparseOnlineRegressor("sgd", rate="constant:0.1", fit_intercept=False)
     with not_compiled():
         model.partial_fit(X, y, sample_weight=[1.0, 2.0])
-        np.testing.assert_allclose(model.coef_, [[0.0, 0.4]], rtol=1e-6)
+        np.testing.assert_allclose(model.coef_, [0.0, 0.4], rtol=1e-6)
 
 
 def test_two_classes_by_softmax_are_one_margin(three: tuple[Array, Array]) -> None:
@@ -338,8 +338,8 @@ def test_weights_that_begin_elsewhere_are_shown() -> None:
     model = SparseOnlineRegressor("simplex:features=4", "wealth", eta0=0.01, fit_intercept=False)
     with not_compiled():
         coef = model.partial_fit([[1.0, 1.1, 0, 0]], [0.0]).coef_
-    assert coef.shape == (1, 4)
-    assert coef[0, 2] == coef[0, 3] > 0
+    assert coef.shape == (4,)
+    assert coef[2] == coef[3] > 0
     np.testing.assert_allclose(coef.sum(), 1, rtol=1e-5)
 
 

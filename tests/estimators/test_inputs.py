@@ -70,7 +70,7 @@ def test_repeated_entries_of_a_row_add_up() -> None:
 def test_a_column_out_of_range_is_no_feature() -> None:
     X = csr_array((np.ones(2), np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 2))
     X.indices[1] = 7
-    with pytest.raises(ValueError, match=r"row 2 of X holds .* a bad column"):
+    with pytest.raises(ValueError, match=r"X\[1, 7\] is beyond the last column, 1"):
         SparseOnlineClassifier().fit(X, [0, 1])
 
 
@@ -87,6 +87,51 @@ def test_tables_of_numbers_are_matrices(table: NDArray[Any]) -> None:
         np.testing.assert_array_equal(model.predict(X), expected.predict(table))
     with pytest.raises(ValueError, match="feature names"):
         fitted(pd.DataFrame(table, columns=names)).predict(pd.DataFrame(table, columns=names[::-1]))
+
+
+def test_nulls_are_missing_values_with_categories_beside_them_or_without() -> None:
+    rng = np.random.default_rng(3)
+    full = np.round(rng.normal(size=(60, 3)), 2)
+    holes = rng.random((60, 3)) < 0.2
+    columns = {
+        name: [None if hole else x for x, hole in zip(full[:, k].tolist(), holes[:, k].tolist(), strict=True)]
+        for k, name in enumerate("abc")
+    }
+    zeros = pd.DataFrame(np.where(holes, 0, full), columns=list("abc"))
+    expected, beside = fitted(zeros), fitted(zeros.assign(same="x"))
+    makers: list[Any] = [pd.DataFrame, pl.DataFrame, pa.table]
+    for make in makers:
+        X, mixed = make(columns), make({**columns, "same": ["x"] * 60})
+        np.testing.assert_array_equal(fitted(X).coef_, expected.coef_)
+        np.testing.assert_array_equal(fitted(X).predict(X), expected.predict(zeros))
+        np.testing.assert_array_equal(fitted(mixed).coef_, beside.coef_)
+
+
+def test_nan_is_missing_to_pandas_and_wrong_to_others() -> None:
+    numbers = [1.0, float("nan")] * 30
+    for more in ({}, {"c": ["x"] * 60}):
+        columns: dict[str, Any] = {"a": numbers, "b": [2.0, 3.0] * 30, **more}
+        fitted(pd.DataFrame(columns))
+        for X in (pl.DataFrame(columns), pa.table(columns)):
+            with pytest.raises(ValueError, match="NaN"):
+                fitted(X)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (np.nan, "NaN: every value"),
+        (np.inf, "inf: every value"),
+        (-np.inf, "-inf: every value"),
+        (1e39, r"1e\+39, too large for float32: every value"),
+    ],
+)
+def test_the_value_that_is_wrong_is_named(value: float, said: str) -> None:
+    X = np.ones((60, 4))
+    X[17, 2] = value
+    for wrong in (X, csr_array(X)):
+        with pytest.raises(ValueError, match=rf"X\[17, 2\] is {said} must be finite in float32"):
+            fitted(wrong)
 
 
 def test_tables_with_categories_and_texts_are_read_as_files_are() -> None:

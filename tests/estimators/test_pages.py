@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer.main
 
-from thresher.cli.main import app
+from thresher.cli.app import app
 from thresher.parts import make
 
 DOCS = Path(__file__).parent.parent.parent / "docs"

@@ -63,7 +63,7 @@ _TOKENS = {
             b"1e39",
             b"nan",
         ),
-        *(b"18446744073709551616:", b"-", b".", b"+", b"\t", b"\r"),
+        *(b"18446744073709551616:", b"-", b".", b"+", b"\t", b"\r", b"\0", b"1:0.5", b"qid:-1.5"),
     ),
     "vw": (
         *(
@@ -82,7 +82,7 @@ _TOKENS = {
             b"a:1",
             b"nan",
         ),
-        *(b"18446744073709551616", b"\t", b"\r"),
+        *(b"18446744073709551616", b"\t", b"\r", b"\0", b"\xef\xbb\xbf"),
     ),
     "csv": (
         *(
@@ -100,7 +100,7 @@ _TOKENS = {
             b"1e-5",
             b"\xc3\xa4",
         ),
-        *(b"\r", b"\t"),
+        *(b"\r", b"\t", b"\0"),
     ),
     "jsonl": (
         *(
@@ -117,13 +117,17 @@ _TOKENS = {
             b'"city":"a"',
             b'"id":3',
         ),
-        *(b"null", b"true", b"-0", b"1e400", b"NaN", b"\\ud800", b"\\", b"\xff", b"\r"),
+        *(b"null", b"true", b"-0", b"1e400", b"NaN", b"\\ud800", b"\\", b"\xff", b"\r", b"\0"),
     ),
 }
 """What lines are made of."""
 TARGETS: dict[str, Target] = {
     "svmlight": Target(
         "svmlight", Layout("svmlight"), partial(parse_line, domain="binary"), _TOKENS["svmlight"]
+    ),
+    "svmlight-weights": Target(
+        *("svmlight", Layout("svmlight", label_weights=True)),
+        *(partial(parse_line, domain="binary", weighted=True), _TOKENS["svmlight"]),
     ),
     **{name: _vw(name) for name in VW_LAYOUTS},
     "csv": _cells("csv", ","),

@@ -121,6 +121,7 @@ def test_a_pipe_can_be_permuted_for_many_passes_without_a_cache(
     from_file, _ = trained("every")
 
     class Pipe:
+        closed = False
         buffer = io.BytesIO(Path("data.svm").read_bytes())
 
     monkeypatch.setattr("sys.stdin", Pipe())

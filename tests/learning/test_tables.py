@@ -22,7 +22,7 @@ from thresher.learning.modelfile import ModelFileError
 from thresher.learning.passes import Passes
 from thresher.learning.training import Plan, Trainer
 
-SVMLIGHT = Layout("svmlight")
+SVMLIGHT = Layout("svmlight", label_weights=True)
 
 
 def weights_of(data: Any, layout: Layout, **options: Any) -> tuple[bytes, bytes, bytes]:

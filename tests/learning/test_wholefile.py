@@ -2,11 +2,16 @@
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.commands import environment
 from thresher.learning.wholefile import check_writable, discard, whole_file
+
+fcntl = pytest.importorskip("fcntl", reason="locks of files are those of Unix")
 
 
 def full_disk(*_: object) -> None:
@@ -62,12 +67,100 @@ def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
     assert (tmp_path / "file").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
+def killed_while_writing(path: Path) -> None:
+    """Leave behind what a killed process does."""
+    code = f"""
+import os
+from thresher.learning.wholefile import whole_file
+with whole_file({str(path)!r}):
+    os._exit(9)
+"""
+    assert subprocess.run([sys.executable, "-c", code], env=environment(path.parent / "c")).returncode == 9
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir() if p.is_file())
+
+
 def test_discard_removes_what_killed_writers_left(tmp_path: Path) -> None:
-    names = ["m.checkpoint", ".m.checkpoint.0a1b2c3d.partial", ".m.0a1b2c3d.partial", "m"]
-    for name in names:
-        (tmp_path / name).touch()
+    (tmp_path / "m.checkpoint").touch()
+    killed_while_writing(tmp_path / "m.checkpoint")
+    assert len(files(tmp_path)) == 2
     discard(tmp_path / "m.checkpoint")
-    assert sorted(p.name for p in tmp_path.iterdir()) == [".m.0a1b2c3d.partial", "m"]
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize("neighbour", ["m" * 50 + "-2", "m" * 50 + "-1", "m" * 50 + "-1.x"])
+def test_discard_leaves_what_is_being_written(neighbour: str, tmp_path: Path) -> None:
+    with whole_file(tmp_path / neighbour) as file:
+        file.write("new")
+        discard(tmp_path / ("m" * 50 + "-1"))
+    assert (tmp_path / neighbour).read_text() == "new"
+
+
+def test_discard_leaves_what_is_closed_and_not_yet_renamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = os.replace
+
+    def discarding(*paths: Path) -> None:
+        discard(tmp_path / "m")
+        replace(*paths)
+
+    monkeypatch.setattr(os, "replace", discarding)
+    with whole_file(tmp_path / "m") as file:
+        file.write("new")
+    assert (tmp_path / "m").read_text() == "new"
+
+
+def test_discard_leaves_what_a_neighbour_with_a_like_name_left(tmp_path: Path) -> None:
+    killed_while_writing(tmp_path / ("m" * 50 + "-2"))
+    (left,) = files(tmp_path)
+    discard(tmp_path / ("m" * 50 + "-1"))
+    assert files(tmp_path) == [left]
+
+
+def test_a_file_that_is_cleared_away_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock = fcntl.flock
+    removed: list[Path] = []
+
+    def late(descriptor: int, how: int) -> None:
+        if not removed:
+            removed.extend(tmp_path.glob(".m.*"))
+            removed[0].unlink()
+        flock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with whole_file(tmp_path / "m") as file:
+        file.write("new")
+    assert removed
+    assert (tmp_path / "m").read_text() == "new"
+
+
+def test_without_locks_age_tells_what_is_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    killed_while_writing(tmp_path / "m")
+    (left,) = files(tmp_path)
+    with whole_file(tmp_path / "m") as file:
+        file.write("new")
+        discard(tmp_path / "m")
+    assert (tmp_path / "m").read_text() == "new"
+    assert files(tmp_path) == [left, "m"]
+    os.utime(tmp_path / left, (0, 0))
+    discard(tmp_path / "m")
+    assert files(tmp_path) == []
+
+
+def test_the_longest_name_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / ("\N{GRINNING FACE}" * 63)  # 252 bytes of 255
+    with whole_file(path) as file:
+        file.write("new")
+    assert path.read_text() == "new"
 
 
 def test_what_cannot_be_written_is_told_before(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from thresher.cli import boost_options as o
 from thresher.cli import options
 from thresher.cli import train_options as t
 from thresher.cli.errors import UsageError
+from thresher.cli.saving import unbroken
 
 if TYPE_CHECKING:
     from thresher.batch.api import Boosted
@@ -52,8 +53,9 @@ def command(
         raise UsageError(str(error)) from error
     options.check_outputs([model, options.quarantine_of(on_error)], [])
     found, report = _solved(data, loss, plan, intercept, (table, on_error, threads), model, begun, quiet)
-    found.save(model)
-    _finish(found, report, model, as_json)
+    with unbroken(model):
+        found.save(model)
+        _finish(found, report, model, as_json)
 
 
 def _solved(
@@ -72,7 +74,7 @@ def _solved(
     from thresher.batch.solve import loss_of
     from thresher.cli.watching import Quiet
     from thresher.data import open_source
-    from thresher.engine import jit
+    from thresher.engine import notices
 
     try:
         part = loss_of(loss)
@@ -83,8 +85,7 @@ def _solved(
     source = open_source(data, domain=part.DOMAIN, threads=threads, **said)
     options.check_outputs([model, options.quarantine_of(on_error)], source.names)
     say = Quiet().say
-    if jit.FRESH and not quiet:
-        say("compiling for this machine: some seconds, once")
+    notices.when_compiling(None if quiet else lambda: say(notices.COMPILING))
     columns = columns_of(source, intercept)
     if not quiet:
         say(_HEAD)
@@ -106,7 +107,7 @@ def _line(row: Round) -> str:
 
 
 def _finish(found: Boosted, report: Any, path: Path, as_json: bool) -> None:
-    from thresher.cli.output import show_figures, tell_skipped
+    from thresher.cli.output import show_result, tell_skipped
 
     tell_skipped(report)
     solution = found.solution
@@ -133,4 +134,4 @@ def _finish(found: Boosted, report: Any, path: Path, as_json: bool) -> None:
         "skipped": report.skipped,
         "model": str(path),
     }
-    show_figures(figures, as_json)
+    show_result(figures, as_json, path)

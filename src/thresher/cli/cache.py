@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+import contextlib
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,8 @@ import typer
 
 NAME = "cache"
 SHORT = "Show or remove what is kept in the cache folder."
+_CODE = re.compile(r"\S+-[0-9a-f]{32}\.nbc|\S+\.[0-9a-f]{16}\.tmp|\S+\.py\d+\.(nbi|\d+\.nbc)")
+"""Names of our files: THRESHER_CACHE_DIR may name a folder that holds others too."""
 
 
 def command(
@@ -18,15 +21,20 @@ def command(
     ] = False,
 ) -> None:
     """Show or remove what is kept in the cache folder: parsed data and compiled code."""
+    from thresher.data.cache import cache_entries
     from thresher.engine.folders import cache_folder
 
-    for name in ("data", "code"):
-        folder = cache_folder() / name
-        files = [path for path in folder.rglob("*") if path.is_file()]
+    kept = {name: cache_folder() / name for name in ("data", "code")}
+    code = [path for path in kept["code"].rglob("*.*") if _CODE.fullmatch(path.name)]
+    data = [*(entry.path for entry in cache_entries()), *kept["data"].glob("contents.json")]
+    for (name, folder), files in zip(kept.items(), (data, code), strict=True):
         size = sum(_size(path) for path in files)
-        if clear:
-            shutil.rmtree(folder, ignore_errors=True)
-        done = "removed " if clear else ""
+        done = ""
+        if clear and folder.is_symlink():
+            done = "left as it is, since it is a link, "
+        elif clear:
+            _remove(files, folder)
+            done = "removed "
         typer.echo(f"{done}{name}: {len(files):,} files, {size / 1e6:,.1f} MB in {folder}")
 
 
@@ -35,3 +43,12 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:  # gone meanwhile
         return 0
+
+
+def _remove(files: list[Path], folder: Path) -> None:
+    """Remove the files, and their folders if they are then empty."""
+    for path in files:
+        path.unlink(missing_ok=True)
+    for path in sorted({folder, *(path.parent for path in files)}, reverse=True):
+        with contextlib.suppress(OSError):  # not empty
+            path.rmdir()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+INTERRUPTED_LINE = "thresher: interrupted"
 
 
 class UsageError(ValueError):
@@ -15,14 +16,31 @@ class Cancelled(Exception):  # noqa: N818  (not an error: the user asked for it)
     """Ctrl-C or SIGTERM where there is nothing to keep."""
 
 
+class StoppedAfterSaving(Exception):  # noqa: N818  (not an error: the user asked for it)
+    """A signal came when the work was done: the result was written all the same."""
+
+
 class OutputClosedError(Exception):
     """The reader of our output, such as head, has enough."""
 
 
 def status_and_line(error: Exception) -> tuple[int, str]:
     """Exit status and message (none for a reader who has enough); any other error is raised again."""
+    if isinstance(error, Cancelled):  # perhaps in the middle of the imports that follow
+        return INTERRUPTED, INTERRUPTED_LINE
+    if isinstance(error, OutputClosedError | BrokenPipeError):
+        return FAILED, ""
+    if isinstance(error, StoppedAfterSaving):
+        return INTERRUPTED, f"thresher: {error}"
+    from thresher.data.errors import printable
+
+    status, line = _status_and_text(error)
+    return status, printable(line)
+
+
+def _status_and_text(error: Exception) -> tuple[int, str]:
     from thresher.data.errors import DataError
-    from thresher.learning.model import DivergedError
+    from thresher.learning.finite import DivergedError
     from thresher.learning.modelfile import ModelFileError
     from thresher.learning.stopping import Interrupted
     from thresher.parts import SpecError
@@ -36,16 +54,20 @@ def status_and_line(error: Exception) -> tuple[int, str]:
         return MISUSED, f"thresher: {error}"
     if isinstance(error, Interrupted):
         return INTERRUPTED, f"thresher: {error}"
-    if isinstance(error, Cancelled):
-        return INTERRUPTED, "thresher: interrupted"
-    if isinstance(error, OutputClosedError | BrokenPipeError):
-        return FAILED, ""
     if isinstance(error, DataError | DivergedError | ModelFileError | OverflowError):
         return FAILED, f"thresher: {error}"
     if isinstance(error, MemoryError):
         return FAILED, f"thresher: out of memory {error}".rstrip()
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        reason = "the disk is full" if error.errno == errno.ENOSPC else error.strerror or str(error)
-        return FAILED, f"thresher: {place}{reason}"
+        return FAILED, f"thresher: {place}{reason_of(error)}"
     raise error
+
+
+def reason_of(error: OSError) -> str:
+    """What the system says, in plain words where they are known."""
+    if error.errno == errno.ENOSPC:
+        return "the disk is full"
+    if error.errno == errno.EBADF and not error.filename:
+        return "standard output is closed"
+    return error.strerror or str(error)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from thresher.cli import options
+from thresher.cli.saving import unbroken
 
 NAME = "name"
 SHORT = "Add the names of features to a model."
@@ -30,17 +31,33 @@ def command(
     DATA is read as the training data were, without learning, until every weight has a name; it can be any
     data with these features. Labels are not looked at.
     """
-    from thresher.cli.output import show_figures
+    from thresher.cli.output import show_result
+    from thresher.data.errors import DataError
+    from thresher.data.sources.files import expand
     from thresher.learning import modelfile
     from thresher.learning.naming import name_features
 
+    before = _stamp(model)
     header, tensors = modelfile.read(model)
-    readout, _ = modelfile.load_readout(model)
+    readout = modelfile.readout_of(model, header, tensors)
     readout.layout = table.like(readout.layout)
     target = output or model
-    options.check_outputs([target, options.quarantine_of(on_error)], data)
+    inputs = [*expand(data), *([str(model)] if output else [])]
+    options.check_outputs([target, options.quarantine_of(on_error)], inputs)
     names = name_features(readout, data, on_error=on_error, where=table.where)
     tensors = {name: array for name, array in tensors.items() if not name.startswith(modelfile.NAMES)}
-    modelfile.write(target, header, tensors | modelfile.tensors_of_names(names))
     figures: dict[str, Any] = {"nonzero": header["nonzero"], "named": len(names), "model": str(target)}
-    show_figures(figures, as_json)
+    if target == model and _stamp(model) != before:
+        raise DataError(f"{model}: another process has written it meanwhile; name its features again")
+    with unbroken(target):
+        modelfile.write(target, header, tensors | modelfile.tensors_of_names(names))
+        show_result(figures, as_json, target)
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    """What changes when a file is written."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -109,7 +109,14 @@ class Writing:
             help="Whether quoted cells of CSV may have line breaks.  [default: no-quoted-newlines]",
         ),
     ] = None
-
+    label_weights: Annotated[
+        bool | None,
+        typer.Option(
+            "--label-weights/--no-label-weights",
+            help="Whether svmlight lines may begin with label:weight. If not, a colon in the first field is"
+            " that of a feature: the row has no label.  [default: no-label-weights]",
+        ),
+    ] = None
     where: Annotated[
         str,
         typer.Option(
@@ -128,6 +135,7 @@ class Writing:
             "delimiter": "\t" if self.delimiter == r"\t" else self.delimiter,
             "missing": None if self.missing is None else _listed(self.missing),
             "quoted_newlines": self.quoted_newlines,
+            "label_weights": self.label_weights,
         }
         return {name: value for name, value in said.items() if value is not None}
 
@@ -316,12 +324,22 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) 
     """Every output can be written and overwrites no input and no other output; OSError, UsageError."""
     from thresher.learning.wholefile import check_writable
 
-    taken = {Path(name).resolve() for name in inputs if name != "-"}
+    taken = {_identity(Path(name)) for name in inputs if name != "-"}
     for path in outputs:
         if path is None:
             continue
         check_writable(path)
-        place = path.resolve()
-        if place in taken and (place.is_file() or not place.exists()):
+        place = _identity(path)
+        if place in taken and (path.is_file() or not path.exists()):
             raise UsageError(f"{path}: named twice; it would be overwritten")
         taken.add(place)
+
+
+def _identity(path: Path) -> object:
+    """What two names of one file share, were they hard links; the path where there is no file yet."""
+    place = path.resolve()
+    try:
+        status = place.stat()
+    except OSError:
+        return place
+    return status.st_dev, status.st_ino

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import typer
+
+from thresher.cli import streams
+from thresher.cli.errors import reason_of
 
 _NAME_WIDTH = 22
 
@@ -24,15 +28,29 @@ def show_figures(figures: Mapping[str, Any], as_json: bool) -> None:
         typer.echo(f"{name.replace('_', ' '):<{_NAME_WIDTH}} {shown(value)}")
 
 
+def show_result(figures: Mapping[str, Any], as_json: bool, written: Path) -> None:
+    """The same for a command that has `written` its work to a file: figures that nobody takes are dropped."""
+    try:
+        show_figures(figures, as_json)
+        sys.stdout.flush()
+    except OSError as error:
+        streams.let_go(sys.stdout)
+        if not isinstance(error, BrokenPipeError):
+            reason = reason_of(error)
+            typer.echo(f"thresher: {written} is saved, but its figures cannot be printed: {reason}", err=True)
+
+
 def shown(value: Any) -> str:
-    """A figure for people: thousands apart, six digits, yes or no, - for what is not known."""
+    """A figure for people: thousands apart, six digits, yes or no, - for unknown; text on one line."""
+    from thresher.data.errors import printable
+
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
 
 
 def tell_skipped(report: Any) -> None:

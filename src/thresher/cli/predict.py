@@ -49,7 +49,7 @@ def command(
 ) -> None:
     """Print one prediction a row (that is read: see --where), tab-separated where it has many outputs.
 
-    Labels are not looked at. svmlight needs some, any numbers; VW text and tables need none.
+    Labels are ignored, and rows need none.
     """
     from thresher.cli.output import output_file as opened
     from thresher.cli.output import tell_skipped

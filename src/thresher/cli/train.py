@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thresher.cli import options
+from thresher.cli import options, saving
 from thresher.cli import train_options as t
-from thresher.cli.errors import UsageError
+from thresher.cli.errors import StoppedAfterSaving, UsageError
 
 if TYPE_CHECKING:
     from thresher.cli.watching import Quiet
@@ -121,14 +121,11 @@ class _Reading:
                     "--names reads the data once more, which a stream cannot be: use thresher name afterwards"
                 )
 
-    def name(self, trainer: Trainer, quiet: bool) -> None:
-        """Keep the names of features, where they are wanted."""
+    def name(self, model: Model) -> None:
+        """Keep the names of features."""
         from thresher.learning.naming import name_features
 
-        if self.names:
-            if not quiet:
-                trainer.watcher.say("reading the names of features")
-            name_features(trainer.model, self.data, on_error=self.lenient)
+        name_features(model, self.data, on_error=self.lenient)
 
 
 @options.takes(wish=Wish, table=options.Table)
@@ -136,7 +133,7 @@ def command(
     data: options.Data,
     model: t.ModelFile,
     wish: Wish = _NO_WISH,
-    passes: t.Passes = 1,
+    passes: t.Passes = None,
     order: t.Order = None,
     holdout: t.Holdout = None,
     early_stop: t.EarlyStop = None,
@@ -156,15 +153,22 @@ def command(
     """Learn a sparse linear model from a stream, and say how well it predicted each example beforehand."""
     from thresher.learning.training import Plan
 
-    options.check_outputs([model, curve, options.quarantine_of(on_error)], [])
+    spare = Path(f"{model}.checkpoint")
+    options.check_outputs([model, curve, spare, options.quarantine_of(on_error)], [])
     every, held = _holdout(holdout, early_stop)
-    spare = model.with_name(f"{model.name}.checkpoint")
-    plan = Plan(passes, report_every or 0, every, early_stop or 0, spare, checkpoint_every or 0)
+    plan = Plan(passes or 1, report_every or 0, every, early_stop or 0, spare, checkpoint_every or 0)
     reading = _Reading(data, held, table, on_error, threads, cache, order, names)
-    trainer = _trainer(plan, wish, reading, resume, quiet, [model, curve])
-    outcome = _run(trainer)
-    reading.name(trainer, quiet)
-    _finish(trainer, outcome, model, curve, weights_only, as_json)
+    trainer = _trainer(plan, passes, wish, reading, resume, quiet, model, curve, spare)
+    trainer.stopper.listen()
+    try:
+        outcome = _run(trainer)
+        with saving.signals_wait(model, trainer.stopper):
+            complete = _save(trainer, reading, model, weights_only, quiet)
+            _tell(trainer, outcome, model, curve, as_json)
+            if not complete:
+                raise StoppedAfterSaving(f"interrupted; {saving.without_names(model)}")
+    finally:
+        trainer.stopper.close()
 
 
 def _holdout(text: str | None, early_stop: int | None) -> tuple[int, str | None]:
@@ -181,36 +185,62 @@ def _holdout(text: str | None, early_stop: int | None) -> tuple[int, str | None]
 
 
 def _trainer(
-    plan: Plan, wish: Wish, reading: _Reading, resume: bool, quiet: bool, outputs: list[Path | None]
+    plan: Plan,
+    said: int | None,
+    wish: Wish,
+    reading: _Reading,
+    resume: bool,
+    quiet: bool,
+    *outputs: Path | None,
 ) -> Trainer:
     from thresher.cli.watching import watcher
-    from thresher.engine import jit
+    from thresher.engine import notices
     from thresher.learning import checkpoint
     from thresher.learning.passes import Passes
     from thresher.learning.training import Trainer
 
     watching = watcher(quiet)
-    assert plan.checkpoint is not None
-    loaded = checkpoint.load(plan.checkpoint) if resume else None
+    notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
+    spare = plan.checkpoint
+    assert spare is not None
+    loaded = checkpoint.load(spare) if resume else None
+    plan = _agreed(plan, said, loaded[1]["training"] if loaded else None)
     if loaded is not None:
         wish.check_same(loaded[0])
-    elif plan.checkpoint.exists():
-        watching.say(f"{plan.checkpoint} is left from an earlier run and not used; --resume goes on from it")
+    else:
+        _look_at(spare, watching)
     model = loaded[0] if loaded else _with_classes(wish, reading).model()
     order = reading.order_of(loaded[1] if loaded else None, model.seed)
     layout = reading.table.layout(loaded[0].layout if loaded else None)
-    source, held = _sources(reading, layout, model.head.domain, outputs)
+    source, held = _sources(reading, layout, model.head.domain, [*outputs], plan.passes)
     model.layout = source.layout
     reading.check_nameable(source, model.store)
     passes = Passes(source, order.reads(plan.passes), cached=reading.cache)
-    trainer = Trainer(
-        model, passes.first, plan, reread=passes.later, order=order, holdout=held, watcher=watching
-    )
+    beside: Any = {"holdout": held, "watcher": watching, "stopper": saving.make_stopper()}
+    trainer = Trainer(model, passes.first, plan, reread=passes.later, order=order, **beside)
     if loaded is not None:
-        checkpoint.restore(trainer, plan.checkpoint, loaded[1], loaded[2])
-    if jit.FRESH and not quiet:
-        watching.say("compiling for this machine: some seconds, once")
+        checkpoint.restore(trainer, spare, loaded[1], loaded[2])
     return trainer
+
+
+def _agreed(plan: Plan, passes: int | None, before: dict[str, Any] | None) -> Plan:
+    """The plan, with what was not said as it was when the checkpoint was made."""
+    if before is None:
+        return plan
+    under_way = before["position"]["number"]
+    if passes is not None and passes < under_way:
+        raise UsageError(f"the checkpoint is in pass {under_way}: --passes must be at least that")
+    return replace(plan, passes=passes or before["passes"], patience=plan.patience or before["patience"])
+
+
+def _look_at(spare: Path, watching: Quiet) -> None:
+    """Say that there is a checkpoint from before; UsageError for anything else of that name."""
+    from thresher.learning.modelfile import looks_like_ours
+
+    if spare.is_symlink() or (spare.exists() and not looks_like_ours(spare)):
+        raise UsageError(f"{spare} is no checkpoint, but checkpoints would be written there: move it away")
+    if spare.exists():
+        watching.say(f"{spare} is left from an earlier run and not used; --resume goes on from it")
 
 
 def _with_classes(wish: Wish, reading: _Reading) -> Wish:
@@ -235,7 +265,7 @@ def _with_classes(wish: Wish, reading: _Reading) -> Wish:
 
 
 def _sources(
-    reading: _Reading, layout: Layout | None, domain: str, outputs: list[Path | None]
+    reading: _Reading, layout: Layout | None, domain: str, outputs: list[Path | None], passes: int
 ) -> tuple[Any, Any]:
     """The data, and the hold-out file or None."""
     from thresher.data import open_source
@@ -257,6 +287,10 @@ def _sources(
             on_error=reading.lenient,
             threads=reading.threads,
         )
+        if passes > 1 and not held.rereadable:
+            raise UsageError(
+                "the hold-out can be read only once, and is evaluated after every pass: give a file"
+            )
     names = [*source.names, *(held.names if held else [])]
     if names.count("-") > 1:
         raise UsageError("standard input cannot be both the data and the hold-out")
@@ -266,24 +300,38 @@ def _sources(
 
 def _run(trainer: Trainer) -> Outcome:
     watching: Quiet = trainer.watcher  # type: ignore[assignment]
-    trainer.stopper.listen()
     try:
         return trainer.run()
     finally:
-        trainer.stopper.close()
         watching.close()
 
 
-def _finish(
-    trainer: Trainer, outcome: Outcome, path: Path, curve: Path | None, weights_only: bool, as_json: bool
-) -> None:
-    from thresher.cli.output import show_figures, tell_skipped
+def _save(trainer: Trainer, reading: _Reading, path: Path, weights_only: bool, quiet: bool) -> bool:
+    """Save the model, and once more with names where they are wanted; False if a signal cut these short."""
+    from thresher.data.errors import DataError
     from thresher.learning import modelfile
-    from thresher.learning.wholefile import discard
+    from thresher.learning.wholefile import clear_abandoned, discard
 
     modelfile.save(trainer.model, path, state=not weights_only)
-    if trainer.plan.checkpoint is not None:
+    clear_abandoned(path)
+    if trainer.plan.checkpoint is not None and trainer.owns_checkpoint:
         discard(trainer.plan.checkpoint)
+    if not reading.names:
+        return True
+    if not quiet:
+        trainer.watcher.say("reading the names of features")
+    try:
+        if not trainer.stopper.unless_asked(lambda: reading.name(trainer.model)):
+            return False
+    except DataError as error:
+        raise DataError(f"{error} ({saving.without_names(path)})") from error
+    modelfile.save(trainer.model, path, state=not weights_only)
+    return True
+
+
+def _tell(trainer: Trainer, outcome: Outcome, path: Path, curve: Path | None, as_json: bool) -> None:
+    from thresher.cli.output import show_result, tell_skipped
+
     if curve is not None:
         from thresher.cli.watching import write_curve
 
@@ -305,4 +353,4 @@ def _finish(
         "model": str(path),
     }
     figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}
-    show_figures(figures, as_json)
+    show_result(figures, as_json, path)

@@ -58,7 +58,12 @@ Admit = Annotated[
         " learn it from the first, without a filter; bits=24]",
     ),
 ]
-Passes = Annotated[int, typer.Option(metavar="N", min=1, help="Passes over the data.")]
+Passes = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="Passes over the data.  [default: 1; with --resume, as many as before]"
+    ),
+]
 
 
 def _check_order(text: str | None) -> str | None:
@@ -128,7 +133,7 @@ CheckpointEvery = Annotated[
         help="Examples between checkpoints, written to MODEL.checkpoint.  [default: only when stopped]",
     ),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on from MODEL.checkpoint.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from MODEL.checkpoint, with the same data.")]
 Cache = Annotated[bool, typer.Option(help="Let later passes read a binary cache made in the first.")]
 Curve = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also write the table to a file, tab-separated.")

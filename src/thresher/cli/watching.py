@@ -41,7 +41,9 @@ class Quiet:
 
     def say(self, message: str) -> None:
         """Print a line."""
-        print(message, file=sys.stderr, flush=True)
+        from thresher.data.errors import printable
+
+        print(printable(message), file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Nothing to put away."""
@@ -89,7 +91,9 @@ class Terminal(Plain):
 
     def say(self, message: str) -> None:
         """Print a line above the bar."""
-        self._console.print(message, markup=False, soft_wrap=True)
+        from thresher.data.errors import printable
+
+        self._console.print(printable(message), markup=False, soft_wrap=True)
 
     def close(self) -> None:
         """Take the bar away."""

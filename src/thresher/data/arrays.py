@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, unfit
 from thresher.data.grams import grams_of
 from thresher.data.hashing import hash_bytes, seed_of
 from thresher.data.labels import check_labels
 from thresher.data.ngrams import rows_of_texts
 from thresher.data.report import Report
+from thresher.data.sources.numbers import OVERFLOW
 
 _ROWS = 1 << 12
 """Rows of a chunk of a stream of pairs."""
@@ -75,7 +76,9 @@ def _as_keys(indices: NDArray[Any]) -> NDArray[Any]:
 def _of_dense(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     try:
         table = np.asarray(X)
-        wide = table if table.dtype.kind in "fiub" else table.astype(np.float64)
+        if table.dtype.kind not in "fiub":
+            table = X.to_numpy(np.float64, na_value=np.nan) if _is_pandas(X) else table.astype(np.float64)
+        wide = nulls_as_zeros(X, table)
     except (TypeError, ValueError) as error:
         raise DataError(f"the matrix of examples holds what is no number: {error}") from error
     if wide.ndim != 2:
@@ -83,6 +86,31 @@ def _of_dense(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     rows, columns = np.nonzero(wide)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(wide)))])
     return starts, columns, wide[rows, columns]
+
+
+def nulls_as_zeros(X: Any, numbers: NDArray[Any]) -> NDArray[Any]:
+    """The matrix `numbers` made of X, with zeros where X is a table and has nulls: missing values.
+
+    A null becomes NaN in a matrix. To pandas every NaN is a null; other tables tell them apart, and a NaN
+    of theirs is left as it is.
+    """
+    if not hasattr(X, "__arrow_c_stream__") or numbers.dtype.kind != "f" or not np.isnan(numbers).any():
+        return numbers
+    return np.where(_nulls_of(X), numbers.dtype.type(0), numbers)
+
+
+def _is_pandas(X: Any) -> bool:
+    return hasattr(X, "isna") and hasattr(X, "iloc")
+
+
+def _nulls_of(table: Any) -> NDArray[np.bool_]:
+    """Where a table has nulls, ``(n, d)``."""
+    if _is_pandas(table):
+        return np.asarray(table.isna(), bool)
+    import pyarrow as pa
+
+    columns = pa.RecordBatchReader.from_stream(table).read_all().columns
+    return np.column_stack([column.is_null().to_numpy() for column in columns])
 
 
 class RowReader:
@@ -110,6 +138,8 @@ class RowReader:
                     key, amount = self._feature(name, value)
                 except (TypeError, ValueError) as error:
                     raise DataError(f"row {number}, feature {name!r}: {error}") from error
+                if not abs(amount) < OVERFLOW:
+                    raise DataError(f"row {number}, feature {name!r}: {unfit(amount)}: it must be finite")
                 if amount != 0.0:
                     keys.append(key)
                     values.append(amount)

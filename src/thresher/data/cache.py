@@ -10,31 +10,33 @@ from __future__ import annotations
 import hashlib
 import os
 import queue
+import re
 import secrets
 import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from thresher.data.chunk import Chunk, Place
+from thresher.data.content import data_cache_folder, trusted_folder
 from thresher.data.errors import DataError
 from thresher.data.report import Report
-from thresher.engine.folders import cache_folder
+from thresher.engine.folders import CacheWarning as CacheWarning
+from thresher.engine.folders import private_folder
 
 if TYPE_CHECKING:
     from thresher.data.cachefile import BatchReader, BatchWriter, Note
+    from thresher.data.content import Content
     from thresher.data.sources.text import TextSource
 
 _AHEAD = 4
 _STALE = 24 * 3600.0
-
-
-class CacheWarning(UserWarning):
-    """The cache could not be written or read; training goes on without it."""
+_OURS = re.compile(r"[0-9a-f]+-[0-9a-f]{32}\.arrow|\d+-[0-9a-f]{16}\.(partial|narrow)")
+"""Names of cache files: others in the folder are left alone"""
 
 
 class CacheEntry(NamedTuple):
@@ -46,16 +48,11 @@ class CacheEntry(NamedTuple):
     """seconds since 1970"""
 
 
-def data_cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
-    """The folder given, or ``data`` in the cache folder."""
-    return cache_folder() / "data" if folder is None else Path(folder)
-
-
 def cache_entries(folder: str | os.PathLike[str] | None = None) -> list[CacheEntry]:
     """All finished and unfinished cache files, the latest first."""
     entries = []
-    for pattern in ("*.arrow", "*.partial", "*.narrow"):
-        for path in data_cache_folder(folder).glob(pattern):
+    for path in data_cache_folder(folder).glob("*-*.*"):
+        if _OURS.fullmatch(path.name):
             try:
                 status = path.stat()
             except OSError:
@@ -94,9 +91,11 @@ def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None)
     """The cache of what `source` yields, if there is a good one.
 
     The data are read for their hash only where a cache of the same size exists and they are not
-    known already. A damaged cache is removed.
+    known already. A damaged cache is removed; one in a folder that others can write to is not looked at.
     """
-    place = data_cache_folder(folder)
+    place = trusted_folder(folder)
+    if place is None:
+        return None  # whoever writes a cache says what is wrong with the folder
     size = "*" if source.total_bytes is None else f"{source.total_bytes:x}"
     if not any(place.glob(f"{size}-*.arrow")) or not (source.rereadable or source.finished):
         return None
@@ -131,8 +130,7 @@ class CacheWriter:
     def __init__(self, source: TextSource, folder: str | os.PathLike[str] | None = None) -> None:
         self._source = source
         source.keep_hash = True
-        self._folder = data_cache_folder(folder)
-        self._path = self._folder / f"{os.getpid()}-{secrets.token_hex(8)}.partial"
+        self._given = folder
         self._jobs: queue.Queue[tuple[Chunk, Note] | None] = queue.Queue(_AHEAD)
         self._error: Exception | None = None
         self._warned = False
@@ -161,7 +159,8 @@ class CacheWriter:
         from thresher.data.cachefile import BatchWriter
 
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder = private_folder(data_cache_folder(self._given))
+            self._path = self._folder / f"{os.getpid()}-{secrets.token_hex(8)}.partial"
             for entry in cache_entries(self._folder):
                 if entry.path.suffix != ".arrow" and time.time() - entry.modified > _STALE:
                     _remove(entry.path)
@@ -238,12 +237,22 @@ class CacheSource:
         self.rereadable = True
         self.identity = origin.identity
         self.where = origin.where
+        self.keep_hash = True
+        self.content: Sequence[Content] = origin.known()
+        """that of the data the cache was made of"""
         self.whole = _report(self._reader.last, Report())
         """the counts of a whole pass"""
 
     def fingerprint(self) -> str:
         """That of the data the cache was made of."""
         return self._origin.fingerprint()
+
+    def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
+        """An earlier run has read `content` (see `TextSource`): other data are a `DataError` at once."""
+        self._origin.expect(content, whole, now=True)
+
+    def confirm(self) -> None:
+        """What is expected is there: `expect` has looked."""
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """One pass, or what follows `start` (with `report` as it was there)."""
@@ -285,6 +294,7 @@ class CacheSource:
         if not self._origin.rereadable:
             raise DataError(f"{self.path}: the cache is damaged and standard input is gone")
         self._origin.report = self.report
+        self._origin.expect(self.content, whole=True)
         for chunk in self._origin.chunks(place):
             self.report, self.position_bytes = self._origin.report, self._origin.position_bytes
             yield chunk

@@ -23,8 +23,8 @@ from thresher.data.chunk import Chunk, Place
 from thresher.data.hash64 import Hash64
 from thresher.data.sources.parsed import Arenas
 
-VERSION = 1
-"""Of the layout; files of another version are not found."""
+VERSION = 2
+"""Of the layout, and of how text is read; files of another version are not found."""
 
 Note = dict[str, Any]
 """What is kept beside a batch."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -74,6 +74,18 @@ class Chunk:
             self.after if whole else None,
             None if self.targets is None else self.targets[lo:hi],
         )
+
+    def pieces(self, most: int) -> Iterator[Chunk]:
+        """The rows in order, in chunks of at most `most` numbers, or one row that has more."""
+        if self.nnz <= most:
+            yield self
+            return
+        lo = 0
+        while lo < len(self):
+            hi = int(np.searchsorted(self.indptr, self.indptr[lo] + most, side="right")) - 1
+            hi = max(lo + 1, min(hi, len(self)))
+            yield self.rows(lo, hi)
+            lo = hi
 
     def take(self, chosen: NDArray[np.bool_]) -> Chunk:
         """The rows where `chosen` (n,) holds, copied, without a place."""

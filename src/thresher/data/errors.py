@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 _SHOWN = 40
 
 
-class DataError(ValueError):
-    """Data that cannot be read; the message is one line that names the source and the reason."""
+def printable(text: str) -> str:
+    """`text` on one line of printable characters: names of files and data may hold any others."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+class OneLineError(ValueError):
+    """An error whose message is one line of printable characters, whatever it quotes."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
+
+
+class DataError(OneLineError):
+    """Data that cannot be read; the message names the source and the reason."""
 
 
 def shown(raw: bytes) -> str:
     """Bytes as a quoted piece of a message: printable, and cut when long."""
-    text = raw[:_SHOWN].decode("utf-8", "backslashreplace")
-    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    text = printable(raw[:_SHOWN].decode("utf-8", "backslashreplace"))
     return f"'{text}...'" if len(raw) > _SHOWN else f"'{text}'"
+
+
+def unfit(value: float) -> str:
+    """A number that is not finite in float32, as messages write it."""
+    if math.isnan(value):
+        return "NaN"
+    return f"{value:g}" if math.isinf(value) else f"{value:g}, too large for float32"
 
 
 class BadLine(NamedTuple):
@@ -33,4 +54,6 @@ class BadLine(NamedTuple):
     raw: bytes
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: expected {self.expected}, found {self.found}"
+        return printable(
+            f"{self.file}:{self.line}:{self.column}: expected {self.expected}, found {self.found}"
+        )

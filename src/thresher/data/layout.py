@@ -13,8 +13,10 @@ from thresher.data.interactions import terms_of
 HASHES = ("64", "vw")
 MOST_BITS = 61
 """Vowpal Wabbit's limit too"""
-WRITTEN = ("delimiter", "missing", "quoted_newlines")
+OF_CELLS = ("delimiter", "missing", "quoted_newlines")
 """Fields that say how cells between delimiters are written, and nothing of what they mean"""
+WRITTEN = (*OF_CELLS, "label_weights")
+"""Those of any format"""
 _NO_DELIMITERS = (b'"', b"\n", b"\r", b"\0")
 _LONGEST_TOKEN = 255
 COLUMN_OPTIONS = ("label", "weight", "numeric", "bins", "categorical", "text", "ignore")
@@ -36,6 +38,8 @@ class Layout:
     """of a table: which column is the label, or which columns, with commas; ``label`` if none is said"""
     weight: str = ""
     """which column is the importance weight"""
+    label_weights: bool = False
+    """of svmlight: whether ``label:weight`` begins a line; otherwise a colon there is that of a feature"""
     numeric: tuple[str, ...] = ()
     """columns that are numbers, whatever they look like: names, positions from 1 on, ``2-14``, ``I*``"""
     bins: tuple[str, ...] = ()
@@ -67,6 +71,8 @@ class Layout:
 
     def __post_init__(self) -> None:
         """Raises `DataError` for what no data can be read by."""
+        if not 0 <= self.seed < 1 << 64:
+            raise DataError(f"the seed of hashes must lie in 0..2^64 - 1, not {self.seed}")
         if self.hash not in HASHES:
             raise DataError(f"no hash is called '{self.hash}'; known: {', '.join(HASHES)}")
         if not 0 <= self.bits <= MOST_BITS:
@@ -95,7 +101,7 @@ class Layout:
         }
 
     def in_format(self, form: str) -> Layout:
-        """The same features from data in another format, with what is said of cells at its defaults."""
+        """The same features from data in another format, whose way of writing is the default one."""
         if form == self.format:
             return self
         return replace(self, format=form, **{name: getattr(Layout, name) for name in WRITTEN})
@@ -111,7 +117,16 @@ class Layout:
         if unknown:
             raise DataError(f"the data were read with {', '.join(unknown)}, which this version does not know")
         listed: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
+        for field in fields(cls):
+            _check_kind(field.name, listed.get(field.name, field.default), type(field.default))
         return cls(**listed)
+
+
+def _check_kind(name: str, value: Any, kind: type) -> None:
+    items = value if isinstance(value, tuple) else ()
+    if type(value) is not kind or not all(isinstance(item, str) for item in items):
+        wanted = {str: "text", tuple: "a list of texts", int: "a whole number", bool: "true or false"}
+        raise DataError(f"the layout's {name} must be {wanted[kind]}, not {value!r:.60}")
 
 
 def check_no_columns(layout: Layout) -> None:

@@ -13,7 +13,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, Place, read_only
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, unfit
 from thresher.data.report import Report
 from thresher.engine.jit import kernel
 from thresher.engine.tables import fetch
@@ -145,14 +145,24 @@ class Matrix(NamedTuple):
         arrays = read_only(self.indptr), read_only(self.indices), read_only(self.data)
         found = _copy(*arrays, self.last, read_only(rows), indptr, keys, values)
         if found >= 0:
-            raise DataError(
-                f"row {found + 1} of X holds NaN, inf, a number too large for float32 or a bad column"
-            )
+            raise DataError(self._wrong_in(int(found)))
         targets = None if self.targets is None else self.targets[rows]
         if found == _UNSORTED:
             labels = self.labels[rows] if targets is None else targets
             return Chunk.from_csr(indptr, keys, values, labels, weights)
         return Chunk(indptr, keys, values, self.labels[rows], weights, targets=targets)
+
+    def _wrong_in(self, row: int) -> str:
+        """What is wrong with the first bad entry of a row."""
+        span = slice(self.indptr[row], self.indptr[row + 1])
+        columns, numbers = self.indices[span], self.data[span]
+        with np.errstate(over="ignore"):
+            bad = np.flatnonzero(~np.isfinite(numbers.astype(np.float32)))
+        if len(bad):
+            value = unfit(float(numbers[bad[0]]))
+            return f"X[{row}, {columns[bad[0]]}] is {value}: every value must be finite in float32"
+        beyond = columns[(columns < 0) | (columns.astype(np.uint64) > self.last)]
+        return f"X[{row}, {beyond[0]}] is beyond the last column, {self.last}"
 
     def hashes(self) -> U64:
         """A hash of each example, its label included: equal for equal ones."""

@@ -105,3 +105,12 @@ class Through:
     @report.setter
     def report(self, report: Report) -> None:
         self._source.report = report
+
+    @property
+    def keep_hash(self) -> bool:
+        """Whether the source knows the content of what it reads."""
+        return bool(self._source.keep_hash)
+
+    @keep_hash.setter
+    def keep_hash(self, keep: bool) -> None:
+        self._source.keep_hash = keep

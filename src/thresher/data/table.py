@@ -21,6 +21,20 @@ _SHOWN = 12
 _WILD = re.compile(r"[*?\[]")
 
 
+KINDS = (IGNORE, *FEATURES, LABEL, WEIGHT, ABSENT)
+
+
+def check_settled(layout: Layout) -> Layout:
+    """`layout`, if its columns are settled so that rows can be read; else `DataError`."""
+    if len(layout.kinds) != len(layout.columns):
+        raise DataError(f"{len(layout.columns)} columns are of {len(layout.kinds)} kinds")
+    for kind in layout.kinds:
+        if kind not in KINDS:
+            raise DataError(f"no column can be '{kind}'; known: {', '.join(KINDS)}")
+    _check_once(layout.columns, "layout")
+    return layout
+
+
 def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: str) -> Layout:
     """The layout with the kind of each of the columns `names`: as said, else as guessed.
 

@@ -1,4 +1,4 @@
-"""The loops that examples go through before their keys become rows: running scales, and admission."""
+"""The loops that examples go through before their keys become rows: a guard, running scales, admission."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ LANES, LANE, LINE = np.uint64(4), np.uint64(16), np.uint64(64)
 """A key has a counter in each of four lanes of 16 that lie side by side: a line of the processor's cache."""
 MET, ADMITTED = range(2)  # columns of `counts`
 ROWS, MEAN, SQUARES = range(3)  # columns of `sums`
+
+
+@kernel
+def any_beyond(values, limit):
+    """Whether any |x| is `limit` or more."""
+    found = False
+    for p in range(values.size):  # without a way out, which would keep it from being vectorised
+        found |= abs(values[p]) >= limit
+    return found
 
 
 @kernel

@@ -14,7 +14,6 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic, overload
 
-from thresher.engine.compiling import FRESH as FRESH
 from thresher.engine.compiling import OPTIONS
 from thresher.engine.compiling import Kernel as Kernel
 from thresher.engine.compiling import helper as helper

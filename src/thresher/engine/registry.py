@@ -18,140 +18,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from thresher.engine.jit import weight
+from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, PROTOCOL, rebuilt, writes
 
 T = TypeVar("T", bound=type)
 
 
-def _plain_meet(self, S, j, w, x, now):  # type: ignore[no-untyped-def]
-    return w
-
-
-def _plain_gauge(self, S, j, x, now):  # type: ignore[no-untyped-def]
-    return 0.0
-
-
-def _plain_assess(self, margin, importance, value, slope, size, clock):  # type: ignore[no-untyped-def]
-    pass
-
-
-def _plain_gain(self, margin, value, slope, size, clock):  # type: ignore[no-untyped-def]
-    return slope
-
-
-def _plain_tick(self, clock):  # type: ignore[no-untyped-def]
-    pass
-
-
-def _plain_constrain(self, S, rows, begin, end, clock):  # type: ignore[no-untyped-def]
-    pass
-
-
-def _plain_relocate(self, S, count, clock):  # type: ignore[no-untyped-def]
-    pass
-
-
-def _plain_rewrites(self, clock):  # type: ignore[no-untyped-def]
-    return False
-
-
-def _plain_drift(self, clock, out):  # type: ignore[no-untyped-def]
-    pass
-
-
-def _plain_area(self, S, j, n, sums, now):  # type: ignore[no-untyped-def]
-    return n * weight(self, S, j, now)  # type: ignore[no-untyped-call]
-
-
-def _plain_areas(self, T, out, n, sums, now):  # type: ignore[no-untyped-def]
-    pass
-
-
-def _plain_renorm(self, clock):  # type: ignore[no-untyped-def]
-    return 1.0
-
-
-def _plain_shown(self, S, j, w, now):  # type: ignore[no-untyped-def]
-    return w
-
-
-def _never(self, S, j, w):  # type: ignore[no-untyped-def]
-    return False
-
-
-def _identity(self, margin):  # type: ignore[no-untyped-def]
-    return margin
-
-
-def _identities(self, margins, out):  # type: ignore[no-untyped-def]
-    out[:] = margins
-
-
-def _plain_couple(self, T, out, now):  # type: ignore[no-untyped-def]
-    pass
-
-
-def _no(self):  # type: ignore[no-untyped-def]
-    return False
-
-
-def _without_penalties(self):  # type: ignore[no-untyped-def]
-    """The rule of the intercept: the same one with its penalties at zero, and no group."""
-    cls = type(self)
-    groups = {f: d for f, d in cls._field_defaults.items() if f in _IN_SPECS}
-    return rebuilt(self, **dict.fromkeys(cls.PENALTIES, 0.0), **groups)
-
-
-# kind -> verb -> (parameter names, default; None = must be written)
-PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
-    "loss": {"value_slope": ("margin y", None), "link": ("margin", _identity)},
-    "joint loss": {
-        "values_slopes": ("margins y values slopes", None),
-        "links": ("margins out", _identities),
-    },
-    "rate": {"at": ("t", None), "steady": ("", _no)},
-    "group": {"alone": ("v owed", None), "together": ("out owed", None), "grouped": ("", None)},
-    "rule": {
-        "clock0": ("", None),
-        "weight": ("S j now", None),
-        "meet": ("S j w x now", _plain_meet),
-        "step": ("S j w x slope now", None),
-        "couple": ("T out now", _plain_couple),
-        "grouped": ("", _no),
-        "tick": ("clock", _plain_tick),
-        "gauge": ("S j x now", _plain_gauge),
-        "assess": ("margin importance value slope size clock", _plain_assess),
-        "gain": ("margin value slope size clock", _plain_gain),
-        "constrain": ("S rows begin end clock", _plain_constrain),
-        "relocate": ("S count clock", _plain_relocate),
-        "rewrites": ("clock", _plain_rewrites),
-        "drift": ("clock out", _plain_drift),
-        "area": ("S j n sums now", _plain_area),
-        "areas": ("T out n sums now", _plain_areas),
-        "renorm": ("clock", _plain_renorm),
-        "shown": ("S j w now", _plain_shown),
-        "idle": ("S j w", _never),
-        "intercept": ("", _without_penalties),
-    },
-}
-# What a part may say of itself beside its verbs.
-_ATTRIBUTES: dict[str, dict[str, Any]] = {
-    "loss": {"DOMAIN": "real", "PROBABILITY": False, "BOOSTABLE": False},
-    "joint loss": {"DOMAIN": "classes", "PROBABILITY": False, "BOOSTABLE": False},
-    "rate": {},
-    "group": {},
-    "rule": {"PENALTIES": (), "DTYPE": "float32", "DRIFTS": None},
-}
-_NEEDED: dict[str, dict[str, str]] = {
-    "loss": {},
-    "joint loss": {},
-    "rate": {},
-    "group": {},
-    "rule": {"SLOTS": "the columns of its state", "CLOCK": "the scalars that all coordinates share"},
-}
 REGISTRY: dict[str, dict[str, type]] = {kind: {} for kind in PROTOCOL}
 _FAMILIES = {"loss": ("loss", "joint loss")}  # a SPEC of the first names one of all of them
-_IN_SPECS = ("group",)  # fields that are parts, of the kind of that name, and are written in the SPEC
 
 
 class SpecError(ValueError):
@@ -169,12 +42,12 @@ def part(kind: str) -> Callable[[T], T]:
             raise TypeError(f"{kind} {cls.__name__} needs at least one field: it must be a NamedTuple")
         for verb, (names, default) in PROTOCOL[kind].items():
             _check_verb(kind, cls, verb, names.split(), default)
-        for needed in _NEEDED[kind]:
+        for needed in NEEDED[kind]:
             if needed not in vars(cls):
                 raise TypeError(
-                    f"{kind} {cls.__name__} must say {needed} = ('name', ...): {_NEEDED[kind][needed]}"
+                    f"{kind} {cls.__name__} must say {needed} = ('name', ...): {NEEDED[kind][needed]}"
                 )
-        for name, value in _ATTRIBUTES[kind].items():
+        for name, value in ATTRIBUTES[kind].items():
             if not hasattr(cls, name):
                 setattr(cls, name, value)
         if kind == "rule" and _couples_without_areas(cls):
@@ -204,20 +77,31 @@ def _check_verb(
 
 
 def _couples_without_areas(cls: Any) -> bool:
-    return cls.DRIFTS is not None and cls.couple is not _plain_couple and cls.areas is _plain_areas
+    return cls.DRIFTS is not None and writes(cls, "couple") and not writes(cls, "areas")
 
 
 def _check_values_at_birth(cls: Any) -> None:
-    """Make every number a float (``l1=1`` and ``l1=1.0`` are one kernel) and hold it to LIMITS."""
+    """Make every number a float (``l1=1`` and ``l1=1.0`` are one kernel) and hold it to LIMITS.
+
+    SpecError also for what is no number where a number belongs.
+    """
     plain = cls.__new__
 
     def new(klass: type, *args: Any, **kwargs: Any) -> Any:
-        values = [float(v) if type(v) is int else v for v in plain(klass, *args, **kwargs)]
+        values = [_as_float(v) for v in plain(klass, *args, **kwargs)]
         for field, value in zip(cls._fields, values, strict=True):
+            if isinstance(cls._field_defaults.get(field), float) and not isinstance(value, float):
+                raise SpecError(f"{part_name(cls)}: {field} must be a number, not {value!r}")
             _check_limit(cls, field, value)
         return tuple.__new__(klass, values)
 
     cls.__new__ = new
+
+
+def _as_float(value: Any) -> Any:
+    if isinstance(value, int | np.integer | np.floating) and not isinstance(value, bool):
+        return float(value)
+    return value
 
 
 _LIMITS: dict[str, Callable[[float], bool]] = {
@@ -270,18 +154,7 @@ def part_name(cls: type) -> str:
 
 def shares_a_clock(rule: Any) -> bool:
     """Whether the clock of a rule depends on no example, so that many outputs can have one."""
-    plain = {
-        "gauge": _plain_gauge,
-        "gain": _plain_gain,
-        "assess": _plain_assess,
-        "constrain": _plain_constrain,
-    }
-    return all(getattr(type(rule), verb) is default for verb, default in plain.items())
-
-
-def rebuilt(value: Any, **changes: Any) -> Any:
-    """The same part with some fields changed, checked as a new one is."""
-    return type(value)(**{**value._asdict(), **changes})
+    return not any(writes(type(rule), verb) for verb in ("gauge", "gain", "assess", "constrain"))
 
 
 def in_dtype(value: Any, dtype: Any) -> Any:
@@ -305,23 +178,24 @@ def make(kind: str, spec: Any, **nested: Any) -> Any:
 
     `nested` gives fields that are parts themselves, such as ``rate=``.
     """
-    if any(type(spec) in REGISTRY[k].values() for k in _FAMILIES.get(kind, (kind,))):
-        return rebuilt(spec, **nested) if nested else spec
-    if not isinstance(spec, str):
+    ready = any(type(spec) in REGISTRY[k].values() for k in _FAMILIES.get(kind, (kind,)))
+    if not ready and not isinstance(spec, str):
         raise SpecError(f"expected the name of a {kind} or a {kind}, not {spec!r}")
-    name, _, rest = spec.partition(":")
-    cls = lookup(kind, name.strip())
-    values = _read_fields(cls, rest)
+    name, _, rest = ("", "", "") if ready else spec.partition(":")
+    cls = type(spec) if ready else lookup(kind, name.strip())
+    values = {} if ready else _read_fields(cls, rest)
     for field in nested:
         if field not in cls._fields:
             raise SpecError(f"{kind} {part_name(cls)} has no {field}")
+    if ready:
+        return rebuilt(spec, **nested) if nested else spec
     return cls(**values, **nested)
 
 
 def parameters(cls: Any) -> dict[str, Any]:
     """Field -> default of the fields that a SPEC can set (numbers, flags, groups)."""
     defaults = cls._field_defaults.items()
-    return {f: d for f, d in defaults if f in _IN_SPECS or not isinstance(d, tuple)}
+    return {f: d for f, d in defaults if f in IN_SPECS or not isinstance(d, tuple)}
 
 
 def _numbers(cls: Any) -> set[str]:
@@ -330,7 +204,7 @@ def _numbers(cls: Any) -> set[str]:
 
 def _read_fields(cls: Any, text: str) -> dict[str, Any]:
     known = parameters(cls)
-    in_order = [field for field in known if field not in _IN_SPECS]
+    in_order = [field for field in known if field not in IN_SPECS]
     raw: dict[str, str] = {}
     for place, item in enumerate(text.split(",") if text.strip() else []):
         field, equals, value = (s.strip() for s in item.partition("="))
@@ -350,7 +224,7 @@ def _read_fields(cls: Any, text: str) -> dict[str, Any]:
 
 def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
     text, default = raw[field], cls._field_defaults[field]
-    if field in _IN_SPECS:
+    if field in IN_SPECS:
         return make(field, text)
     if text in _numbers(cls) - {field} and field in _numbers(cls):  # theta=gravity
         named = raw.get(text, cls._field_defaults[text])

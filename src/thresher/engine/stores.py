@@ -12,7 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.engine.sound import StateError, Tensors, ascending, given, require
 from thresher.engine.tables import (
+    MOST_RANK,
     REGISTERS,
     empty_index,
     estimate,
@@ -31,6 +33,7 @@ State = NDArray[Any]
 Shape = tuple[int, ...]
 
 _FIRST_LIMIT = 1 << 12
+_MOST_ROWS = np.iinfo(np.uint32).max
 _ALWAYS_KEPT = 1 << 17  # rows below which nothing is swept: the table just doubles
 
 
@@ -108,7 +111,7 @@ class GrowingStore:
             self._freed += self.count - kept
             self.count = kept
         limit = max(min(2 * kept, _ALWAYS_KEPT), kept + kept // 2, kept + needed)
-        if limit > np.iinfo(np.uint32).max:
+        if limit > _MOST_ROWS:
             raise MemoryError("more than 2^32 live features")
         if limit != self.S.shape[0]:
             self._slots = np.empty(0, np.uint32)  # free it before the new arrays are made
@@ -146,6 +149,20 @@ class GrowingStore:
             "registers": self._registers,
             "counts": counts,
         }
+
+    def check(self, tensors: Tensors, batch: int) -> None:
+        """StateError for what no store has written that learned from `batch` examples at a time."""
+        known = given(tensors, "keys", (None,), np.uint64)
+        given(tensors, "S", (len(known), *self.S.shape[1:]), self.S.dtype)
+        registers = given(tensors, "registers", (REGISTERS,), np.uint8)
+        require((registers <= MOST_RANK).all(), "registers", f"none is larger than {MOST_RANK}")
+        born, freed, limit = (int(v) for v in given(tensors, "counts", (3,), np.int64))
+        count = len(known)
+        require(0 <= freed == born - count + 1, "counts", "rows born less rows freed are those there are")
+        most = min(max(_FIRST_LIMIT, _ALWAYS_KEPT, (1 + batch) * count), _MOST_ROWS)
+        require(1 <= count <= limit <= most, "counts", f"room for {limit} rows is not what {count} rows take")
+        distinct = ascending(np.sort(known[1:]))  # np.unique takes a hundred times as long
+        require(distinct and known[0] == 0, "keys", "every key has one row, and the first row none")
 
     def restore(self, tensors: dict[str, NDArray[Any]]) -> None:
         """The store as it was when `tensors` were taken."""
@@ -217,15 +234,20 @@ class DirectStore:
     def fill(self, keys: U64, weights: NDArray[Any], unmet: NDArray[Any]) -> None:
         """Make a store of one column that holds these weights, and `unmet` for all other features."""
         size = int(keys.max(initial=0)) + 1
-        state, seen = np.empty((size, 1, *unmet.shape), weights.dtype), np.zeros(size, np.uint8)
-        state[:] = unmet
-        state[keys, 0], seen[keys] = weights, 1
-        self.restore({"S": state, "seen": seen})
-        self.S[-1] = unmet
+        if size > self.LARGEST:
+            raise StateError(f"feature id {size - 1} is too large for the direct store")
+        self.S, self.seen = _rows_of(unmet, size + 1, weights.dtype), np.zeros(size, np.uint8)
+        self.S[keys, 0], self.seen[keys] = weights, 1
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """All that `restore` needs."""
         return {"S": self.S[:-1], "seen": self.seen}
+
+    def check(self, tensors: Tensors, batch: int) -> None:
+        """StateError for what no store has written."""
+        rows = len(given(tensors, "seen", (None,), np.uint8))
+        require(1 <= rows < 2 * self.LARGEST, "seen", "there is a row at least")
+        given(tensors, "S", (rows, *self.S.shape[1:]), self.S.dtype)
 
     def restore(self, tensors: dict[str, NDArray[Any]]) -> None:
         """The store as it was when `tensors` were taken."""
@@ -303,12 +325,19 @@ class HashedStore:
 
     def fill(self, keys: U64, weights: NDArray[Any], unmet: NDArray[Any]) -> None:
         """Make a store of one column that holds these weights, and `unmet` for all other features."""
-        self.S[:] = unmet
+        if len(keys) and int(keys.max()) >= len(self.S):
+            raise StateError(f"{keys.max()} is no row of the store {self.spec}")
+        self.S = _rows_of(unmet, len(self.S), weights.dtype)
         self.S[keys, 0] = weights
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """All that `restore` needs."""
         return {"S": self.S, "seen": self.seen}
+
+    def check(self, tensors: Tensors, batch: int) -> None:
+        """StateError for what no store has written."""
+        given(tensors, "seen", self.seen.shape, np.uint8)
+        given(tensors, "S", self.S.shape, self.S.dtype)
 
     def restore(self, tensors: dict[str, NDArray[Any]]) -> None:
         """The store as it was when `tensors` were taken."""
@@ -337,6 +366,14 @@ def make_store(spec: str, shape: Shape, dtype: Any, seed: int = 0) -> Store:
     raise ValueError(
         f"no store is called {spec!r}; known: growing, direct, hashed:BITS, hashed:BITS,{HashedStore.SIGNED}"
     )
+
+
+def _rows_of(unmet: NDArray[Any], size: int, dtype: Any) -> State:
+    """A table of one column: `unmet` in every row. Zeros take no memory before they are written."""
+    table = np.zeros((size, 1, *unmet.shape), dtype)
+    if unmet.any():
+        table[:] = unmet
+    return table
 
 
 def _resized(array: NDArray[Any], size: int) -> NDArray[Any]:

@@ -18,6 +18,8 @@ from thresher.engine.compiling import OPTIONS
 from thresher.engine.jit import kernel, scalar
 
 REGISTERS = 1 << 14
+MOST_RANK = 50
+"""A register holds no more: 64 bits less the 14 that choose it."""
 FITS = 1 << 18
 """An index of so many entries lies in a cache."""
 FAR, NEXT = 32, 16
@@ -130,7 +132,7 @@ def note(registers, mixed):
     which = spread & np.uint64(16383)
     rest = spread >> np.uint64(14)
     rank = np.uint8(1)
-    while rank < 50 and rest & np.uint64(1) == 0:
+    while rank < MOST_RANK and rest & np.uint64(1) == 0:
         rest = rest >> np.uint64(1)
         rank += np.uint8(1)
     if rank > registers[which]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, read_only
 from thresher.engine import intake
+from thresher.engine.sound import Tensors, given
 
 BITS = 24
 _LEAST_BITS, _MOST_BITS, _MOST_NEEDED = 10, 34, 255
@@ -72,6 +73,11 @@ class Admission:
     def state(self) -> dict[str, NDArray[Any]]:
         """The filter."""
         return {"admit.counters": self._counters, "admit.counts": self._counts}
+
+    def check(self, state: Tensors) -> None:
+        """StateError for what is no filter of this size."""
+        given(state, "admit.counters", self._counters.shape, np.uint8)
+        given(state, "admit.counts", self._counts.shape, np.int64)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Go on from `state`."""

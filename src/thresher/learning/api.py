@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.layout import Layout
 from thresher.data.order import make_order
 from thresher.learning import metrics, modelfile
+from thresher.learning.checks import check_whole
 from thresher.learning.head import classes_of, leaves_classes_open
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
@@ -20,6 +21,8 @@ from thresher.learning.readout import Readout
 from thresher.learning.training import Plan, Trainer
 
 Data = str | os.PathLike[str] | Chunk | Iterable[Any] | Any
+_NOTHING = object()
+_KINDS = "a path, paths, a Chunk, Chunks, (X, y), pairs of a mapping and a label, or a table"
 
 
 def as_source(data: Data, domain: str, **options: Any) -> Any:
@@ -27,9 +30,14 @@ def as_source(data: Data, domain: str, **options: Any) -> Any:
 
     Paths, globs and ``-`` by `open_source`; a Chunk or Chunks; a tuple ``(X, y)`` or ``(X, y, weights)`` as
     `chunk_of` takes them; an iterable of pairs of a mapping and a label, as `PairSource` does; and what
-    has ``__arrow_c_stream__`` (a table of pandas, polars, pyarrow, a result of DuckDB) as a table. `where` of
-    anything but files and tables is a `DataError`.
+    has ``__arrow_c_stream__`` (a table of pandas, polars, pyarrow, a result of DuckDB) as a table. Anything
+    else, and `where` of anything but files and tables, is a `DataError`; ValueError for wrong options.
     """
+    layout, threads = options.get("layout"), options.get("threads")
+    if not isinstance(layout, Layout | None):
+        raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
+    if threads is not None:
+        check_whole("threads", threads, 1)
     found = _as_source(data, domain, options)
     if options.get("where") and found.where != options["where"]:
         raise DataError("rows are chosen (where) of files and tables only")
@@ -46,16 +54,32 @@ def _as_source(data: Data, domain: str, options: dict[str, Any]) -> Any:
     if isinstance(data, str | os.PathLike):
         return open_source(data, domain=domain, **options)
     if isinstance(data, tuple) and not isinstance(next(iter(data), ""), str | os.PathLike | Chunk | tuple):
+        if len(data) not in (2, 3) or data[1] is None:
+            raise DataError("a tuple of examples in memory is (X, y) or (X, y, weights), with labels y")
         return MemorySource(chunk_of(*data), domain)
+    if isinstance(data, bytes | Mapping) or hasattr(data, "read") or not hasattr(data, "__iter__"):
+        raise DataError(f"data must be {_KINDS}, not {type(data).__name__}")
     rest = iter(data)
-    first = next(rest, None)
+    first = next(rest, _NOTHING)
     again = chain([first], rest) if rest is data else data
     if isinstance(first, tuple):
         return PairSource(again, domain)
-    items = list(again)
-    if items and isinstance(items[0], Chunk):
+    items = [] if first is _NOTHING else _all_alike(first, again)
+    if isinstance(first, Chunk):
         return MemorySource(items, domain)
     return open_source(items, domain=domain, **options)
+
+
+def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
+    """All of `items`, Chunks or paths as the first is. `DataError` at the first that is something else."""
+    kind, name = (Chunk, "a Chunk") if isinstance(first, Chunk) else (str | os.PathLike, "a path")
+    found: list[Any] = []
+    for item in items:
+        if not isinstance(item, kind):
+            wanted = name if found else _KINDS
+            raise DataError(f"item {len(found) + 1} of data is {type(item).__name__}: expected {wanted}")
+        found.append(item)
+    return found
 
 
 def train(
@@ -96,31 +120,66 @@ def train(
     how files and tables are read; by default the endings of names and the types of columns do; `where`, which
     rows of `data` are, of Parquet, Arrow and tables: ``"day < 20 and city in ('Ulm', 'Kiel')"``. The other
     arguments are those of `Model` (`scale` and `admit` count in the first pass only) and `open_source`.
-    Raises `SpecError`, `DataError`, `DivergedError`.
+    Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, `DivergedError`.
     """
+    plan = _planned(passes, patience, holdout_every, holdout is not None)
     if leaves_classes_open(loss, outputs):
-        outputs = classes_of(as_source(data, "whole", threads=threads, layout=layout, where=where))
+        outputs = _classes(data, threads=threads, layout=layout, where=where)
     kind: dict[str, Any] = {"outputs": outputs or "one", "batch": batch, "average": average, "store": store}
     kind |= {"scale": scale, "admit": admit}
     model = Model(rule, loss, rate=rate, **kind, intercept=intercept, dtype=dtype, seed=seed)
     domain = model.head.domain
     source = as_source(data, domain, on_error=on_error, threads=threads, layout=layout, where=where)
-    held = None if holdout is None else as_source(holdout, domain, threads=threads, layout=source.layout)
-    plan = Plan(passes, None, holdout_every=holdout_every, patience=patience)
-    shuffling = make_order(order, seed)
+    held = _held(holdout, domain, source, threads)
+    shuffling = make_order(str(order), seed)
     model.layout = source.layout
     passes_of = Passes(source, shuffling.reads(passes), cached=cache and hasattr(source, "identity"))
     Trainer(model, passes_of.first, plan, reread=passes_of.later, order=shuffling, holdout=held).run()
     return model
 
 
+def _planned(passes: int, patience: int, holdout_every: int, given: bool) -> Plan:
+    plan = Plan(passes, None, holdout_every=holdout_every, patience=patience)
+    if patience and not (given or holdout_every):
+        raise ValueError("patience needs examples that are held out: give holdout or holdout_every")
+    return plan
+
+
+def _held(holdout: Data | None, domain: str, source: Any, threads: int | None) -> Any:
+    """The source of what is held out, which lines set aside may not overwrite; None for none."""
+    if holdout is None:
+        return None
+    held = as_source(holdout, domain, threads=threads, layout=source.layout)
+    if hasattr(source, "on_error"):
+        source.on_error.check_spares(held.names)
+    return held
+
+
+def _classes(data: Data, **options: Any) -> str:
+    """``classes:LO-HI`` from the labels of `data`; `DataError` if reading them would use them up."""
+    if isinstance(data, Iterator):
+        raise DataError("data that can be read only once: name their classes, outputs='classes:LO-HI'")
+    return classes_of(as_source(data, "whole", **options))
+
+
 def load(path: str | Path) -> Readout:
-    """The weights of a saved model, ready to predict."""
-    return modelfile.load_readout(path)[0]
+    """The weights of a saved model, ready to predict. `ModelFileError`; TypeError for what is no path."""
+    return modelfile.load_readout(os.fspath(path))[0]
+
+
+def check_model(given: Any) -> None:
+    """TypeError unless `given` is a Model or a Readout."""
+    if not isinstance(given, Model | Readout):
+        raise TypeError(f"expected a Model or a Readout, not {type(given).__name__}")
 
 
 def evaluate(model: Model | Readout | str | Path, data: Data, **options: Any) -> dict[str, Any]:
-    """``examples loss error auc`` (regression: ``examples loss rmse``) of a model on data."""
-    ready = load(model) if isinstance(model, str | Path) else model
+    """``examples loss error auc`` (regression: ``examples loss rmse``) of a model on data.
+
+    `options` are those of `open_source`. Raises `ModelFileError`, `DataError`, ValueError for wrong options,
+    TypeError for what is neither a model nor the path of one.
+    """
+    ready = load(model) if isinstance(model, str | os.PathLike) else model
+    check_model(ready)
     options.setdefault("layout", ready.layout)
     return metrics.evaluate(ready, as_source(data, ready.head.domain, **options)).figures()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ class Outputs(NamedTuple):
         """From ``one``, ``classes:LO-HI``, ``labels:LO-HI`` (or K: 1 to K), ``values:K``; or ValueError."""
         if spec == "one":
             return cls()
-        found = re.fullmatch(r"(classes|labels|values):(?:(-?\d+)-)?(-?\d+)", spec)
+        found = re.fullmatch(r"(classes|labels|values):(?:(-?\d+)-)?(-?\d+)", str(spec))
         if not found or (found[1] == "values" and found[2]):
             raise ValueError(
                 f"no outputs are called {spec!r}; known: one, classes, classes:LO-HI, labels:LO-HI, values:K"
@@ -67,7 +67,7 @@ class Head:
     """
 
     def __init__(self, loss: Any, spec: str | Outputs = "one") -> None:
-        self.outputs = Outputs.of(spec) if isinstance(spec, str) else spec
+        self.outputs = spec if isinstance(spec, Outputs) else Outputs.of(spec)
         self.loss = parts.make("loss", loss)
         self.joint = self._joint()
 
@@ -144,7 +144,12 @@ class Head:
         return out
 
     def respond(self, margins: F64, output: Output, lowest_label: float) -> F64:
-        """Margins ``(n,)`` or ``(n, outputs)`` as `output` wants them; ValueError without probabilities."""
+        """Margins ``(n,)`` or ``(n, outputs)`` as `output` wants them.
+
+        ValueError for an output that there is not, probabilities included.
+        """
+        if output not in get_args(Output):
+            raise ValueError(f"output must be {', '.join(get_args(Output))}, not {output!r}")
         if output == "margin":
             return margins
         if output == "probability" and not self.joint.PROBABILITY:

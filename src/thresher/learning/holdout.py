@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.byrows import known
 from thresher.data.chunk import Chunk, Place
 from thresher.data.source import MemorySource, Through
 from thresher.learning.model import Model
@@ -28,7 +29,7 @@ class Holdout:
     """What is evaluated after each pass, and the best pass so far."""
 
     def __init__(self, every: int = 0, given: Any = None) -> None:
-        self.every, self._given = every, given
+        self.every, self._given = every, None if given is None else known(given)
         self._kept: list[Chunk] = []
         self.incomplete = bool(every)
         """every N-th example is still to be collected"""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.layout import Layout
+from thresher.engine.sound import MOST_STEPS, Tensors, given, require
 from thresher.learning.admission import make_admission
 from thresher.learning.scaling import Divisors, make_scaling
 
@@ -71,6 +72,14 @@ class Intake:
         for part in self._parts:
             whole |= part.state()
         return whole
+
+    def check(self, state: Tensors) -> None:
+        """StateError for what counting examples cannot leave."""
+        if self._parts:
+            (rows,) = given(state, "intake.rows", (1,), np.int64)
+            require(0 <= rows <= MOST_STEPS, "intake.rows", "no such number of examples can be counted")
+        for part in self._parts:
+            part.check(state)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Go on from `state`."""

@@ -12,6 +12,7 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.engine import averaging, averaging_outputs, kernels, outputs
 from thresher.engine.jit import Kernel
 from thresher.engine.registry import in_dtype, shares_a_clock
+from thresher.engine.sound import Tensors, given, require
 from thresher.engine.stores import HashedStore, Resolved, Store, make_store
 from thresher.learning.head import F64, Head
 
@@ -69,6 +70,11 @@ class Loop:
         """Weights of all rows as they are read: (rows, *inner)."""
         return self._settled(self._narrow, self.store.S, self._past(), len(self.store.features()))
 
+    @property
+    def losses(self) -> float:
+        """Sum of all so far."""
+        return float(self.tally[kernels.LOSS_SUM])
+
     def bias(self) -> Array:
         """The intercepts as they are read, 0 without any: (outputs,)."""
         if not len(self.B):
@@ -86,9 +92,26 @@ class Loop:
         found = margins(compiled, self._narrow, self._past(), self.store, self.bias(), chunk)
         return found.reshape(len(found)) if self.head.count == 1 else found
 
+    def clocks(self) -> dict[str, Array]:
+        """Clocks and intercept."""
+        return {"clock": self.clock, "bclock": self.bclock, "B": self.B}
+
     def state(self) -> dict[str, Array]:
         """Clocks, intercept and sums."""
-        return {"clock": self.clock, "bclock": self.bclock, "B": self.B, "tally": self.tally}
+        return {**self.clocks(), "tally": self.tally}
+
+    def check(self, state: Tensors, steps: int) -> None:
+        """StateError for what learning from `steps` examples cannot leave; `S` is sound as a table."""
+        given(state, "tally", self.tally.shape, np.float64, finite=False)
+        for rule, table, name, mine in (
+            (self.rule, state["S"], "clock", self.clock),
+            (self.free, given(state, "B", self.B.shape, self.dtype), "bclock", self.bclock),
+        ):
+            clocks = given(state, name, mine.shape, np.float64).reshape(-1, mine.shape[-1])
+            outputs = table.reshape(*table.shape[:2], *(self.inner or (1,)))
+            for k in range(outputs.shape[2]):
+                wrong = rule.sound(outputs[:, :, k], clocks[min(k, len(clocks) - 1)], steps)
+                require(not wrong, name, wrong)
 
     def restore(self, state: dict[str, Array]) -> None:
         """Go on from `state`."""
@@ -142,6 +165,17 @@ class History:
         kept = self.ring[..., : used.max() + 1, :, :]
         return {"ring": np.where(within[..., np.newaxis, np.newaxis], kept, 0.0), "place": self.place}
 
+    def check(self, state: Tensors, steps: int) -> None:
+        """StateError for places that are in no ring, and for a ring that does not reach as far as they do."""
+        place = given(state, "place", self.place.shape, np.int64)
+        base, seen = place[..., averaging.BASE], place[..., averaging.SEEN]
+        sound = (base >= 0).all() and (base <= seen).all() and (seen <= steps).all()
+        require(sound, "place", f"0 <= steps before the ring <= steps in all <= {steps}")
+        *clocks, room, pair, drifts = self.ring.shape
+        used = int((seen - base).max()) if drifts else 0
+        require(used < room - 1 or not drifts, "place", f"{used} steps are too many for the ring")
+        given(state, "ring", (*clocks, used + 1, pair, drifts), np.float64)
+
     def restore(self, state: dict[str, Array]) -> None:
         """Go on from `state`."""
         ring = state["ring"]
@@ -165,6 +199,13 @@ class Averaged(Loop):
     def state(self) -> dict[str, Array]:
         """And what is in the rings."""
         return super().state() | self._history.state()
+
+    def check(self, state: Tensors, steps: int) -> None:
+        """And for rings, and for rows visited at steps that were not."""
+        super().check(state, steps)
+        self._history.check(state, steps)
+        since = state["S"][:, -1]
+        require((since >= 0).all() and (since <= steps).all(), "S", f"rows were visited in 0..{steps}")
 
     def restore(self, state: dict[str, Array]) -> None:
         """Go on from `state`."""

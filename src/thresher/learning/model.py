@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,18 +13,26 @@ from thresher.data.chunk import Chunk, concat, read_only
 from thresher.data.layout import Layout
 from thresher.data.names import Names
 from thresher.engine import kernels
+from thresher.engine.sound import MOST_STEPS, Tensors, given, require
+from thresher.learning import pending
+from thresher.learning.checks import check_chunk, check_options
+from thresher.learning.finite import (
+    Before,
+    DivergedError,
+    NothingLearnedWarning,
+    broken_row,
+    first_broken,
+    has_extremes,
+    is_finite,
+    ranges,
+)
 from thresher.learning.head import Head, Output
 from thresher.learning.intake import Intake
 from thresher.learning.loops import check_born_at_zero, make_loop
 from thresher.learning.readout import Readout
 
 _PIECE = 1 << 19  # non-zeros resolved at a time: fewer calls, and their rows stay in a cache
-_PENDING = "pending."
-_ARRAYS = ("indptr", "keys", "values", "labels", "weights")
-
-
-class DivergedError(ArithmeticError):
-    """The loss of an example is no longer a finite number."""
+_SHOWN = {"B": "the intercept", "bias": "the intercept", "clock": "the state of the rule"}
 
 
 class Tally(NamedTuple):
@@ -86,10 +95,7 @@ class Model:
         dtype: str = "float32",
         seed: int = 0,
     ) -> None:
-        if dtype not in ("float32", "float64"):
-            raise ValueError(f"dtype must be float32 or float64, not {dtype!r}")
-        if batch < 1:
-            raise ValueError(f"batch must be at least 1, not {batch}")
+        check_options(batch, average, store, intercept, dtype, seed)
         nested = {} if rate is None else {"rate": parts.make("rate", rate)}
         self.head = Head(loss, outputs)
         self.loss = self.head.loss
@@ -97,7 +103,8 @@ class Model:
         widest = max(dtype, self.rule.DTYPE, "float64" if average else "")  # the names sort as the widths do
         self.dtype = np.dtype(widest)
         self.batch, self.average, self.seed = batch, average, seed
-        self._learned = 0
+        self._learned = self._sound = 0
+        self._extremes = self._warned = False
         self.lowest_label = 0.0
         self._layout: Layout | None = None
         self.names: Names | None = None
@@ -115,8 +122,10 @@ class Model:
         Cutting a stream into chunks or ranges anywhere changes nothing, bit for bit: rows of a batch
         that is not full wait for the next call, or for `finish`. Rows that come `again`, in a later pass, are
         not counted twice: scales stay as they are, and features that wait go on waiting.
-        Raises `DivergedError` when a loss is not finite; that example has changed no weight.
+        Raises `DivergedError` when a loss is not finite (that example has changed no weight), and when an
+        example with extreme values leaves a weight that is not; `check_finite` finds all others.
         """
+        check_chunk(chunk)
         stop = len(chunk) if hi is None else hi
         if lo > 0 or stop < len(chunk):
             chunk = chunk.rows(lo, stop)
@@ -125,10 +134,12 @@ class Model:
             lowest = labels.item() if labels.size == 1 else float(labels.min())
             self.lowest_label = min(self.lowest_label, lowest)
         chunk = self._intake.learned(chunk, again)
-        if self.batch == 1:
-            self._learn(chunk)
-        else:
-            self._learn_in_batches(chunk)
+        for piece in chunk.pieces(_PIECE):  # whose values are in a cache when they are learned
+            self._extremes = self._extremes or (not again and has_extremes(piece))
+            if self.batch == 1:
+                self._learn(piece)
+            else:
+                self._learn_in_batches(piece)
 
     def _learn_in_batches(self, chunk: Chunk) -> None:
         lo, stop = 0, len(chunk)
@@ -154,12 +165,18 @@ class Model:
         if not len(chunk):
             return
         longest = chunk.nnz if len(chunk) == 1 else int(np.diff(chunk.indptr).max())
-        targets, lo = self._loop.targets(chunk), 0
-        while lo < len(chunk):
-            lo = self._learn_piece(chunk, targets, lo, longest)
+        targets = self._loop.targets(chunk)
+        for lo, hi, extreme in ranges(chunk, self.batch) if self._extremes else [(0, len(chunk), False)]:
+            before = Before(self._loop, chunk.rows(lo, hi)) if extreme else None
+            while lo < hi:
+                lo = self._learn_piece(chunk, targets, lo, hi, longest)
+            if before is not None:
+                self._judge(before)
 
-    def _learn_piece(self, chunk: Chunk, targets: NDArray[np.float32], lo: int, longest: int) -> int:
-        stop = hi = len(chunk)
+    def _learn_piece(
+        self, chunk: Chunk, targets: NDArray[np.float32], lo: int, stop: int, longest: int
+    ) -> int:
+        hi = stop
         indptr, keys, values = read_only(chunk.indptr), read_only(chunk.keys), read_only(chunk.values)
         if len(keys) > _PIECE:
             hi = int(np.searchsorted(indptr, indptr[lo] + _PIECE, side="right")) - 1
@@ -174,13 +191,58 @@ class Model:
         self._learned += done - lo
         last = min(done + self.batch, stop)
         if done < resolved.hi and not self._store.extend(keys[indptr[done] : indptr[last]]):
-            raise DivergedError(
-                f"the loss of example {self._learned + 1} is not finite: try a smaller step size, or scale"
-                " the features"
-            )
+            raise DivergedError(f"the loss of example {self._learned + 1} is not finite")
         if done == resolved.hi < hi:
             self._store.make_room(int(indptr[last] - indptr[done]), self._loop.sweep)
         return done
+
+    def _judge(self, before: Before) -> None:
+        """Of the examples just learned: have they broken a weight, have they taught anything?"""
+        self.check_learned(before.chunk, self._learned - len(before.chunk) + 1)
+        if not self._warned and before.taught_nothing():
+            self._warned = True
+            warnings.warn(
+                f"example {self._learned} taught nothing, as others may: its squared values overflow"
+                f" {self.dtype}; scale the features, or use the dtype float64",
+                NothingLearnedWarning,
+                stacklevel=2,
+            )
+
+    def _weight_of(self, row: int) -> str:
+        """What is stored in a row, for people."""
+        key = int(self._store.features()[row])
+        name = self.names.get(key) if self.names else None
+        return f"the weight of feature {key}" + (f" ({name})" if name else "")
+
+    def check_learned(self, chunk: Chunk, first: int) -> None:
+        """Raise `DivergedError` where a weight is not finite after `chunk`, examples from `first` on."""
+        row = broken_row(self._loop, chunk)
+        broken = self._weight_of(row) if row >= 0 else self._broken_among(self._loop.clocks())
+        if broken is not None:
+            raise self._diverged(broken, first)
+
+    def check_finite(self) -> None:
+        """Raise `DivergedError` where a weight, or anything that learning goes on from, is not finite."""
+        if (broken := self._broken()) is not None:
+            raise self._diverged(broken, self._sound + 1)
+        self._sound = self._learned
+
+    def _diverged(self, what: str, first: int) -> DivergedError:
+        last = self._learned
+        when = f"one of the examples {first} to {last}" if first < last else f"example {last}"
+        return DivergedError(f"{what} is not finite after {when}")
+
+    def _broken(self) -> str | None:
+        """What is not finite, if anything is."""
+        state = self.state()
+        for rows in (self._loop.settled(), state["S"]):
+            if (row := first_broken(rows)) >= 0:
+                return self._weight_of(row)
+        return self._broken_among({"bias": self._loop.bias(), **state})
+
+    def _broken_among(self, state: dict[str, NDArray[Any]]) -> str | None:
+        broken = (name for name, array in state.items() if not is_finite(array))
+        return next((_SHOWN.get(name, f"the state ({name})") for name in broken), None)
 
     @property
     def layout(self) -> Layout | None:
@@ -285,6 +347,7 @@ class Model:
 
     def predict(self, chunk: Chunk, output: Output = "margin") -> NDArray[np.float64]:
         """Predictions for the rows of `chunk`; changes nothing. See `Readout.predict`."""
+        check_chunk(chunk)
         margins = self._loop.margins(self._intake.read(chunk))
         return self.head.respond(margins, output, self.lowest_label)
 
@@ -298,23 +361,33 @@ class Model:
         """Everything that learning goes on from, as arrays."""
         counts = np.array([self._learned, self.lowest_label])
         whole = {**self._store.tensors(), **self._loop.state(), **self._intake.state(), "counters": counts}
-        if self.batch == 1:
-            return whole
-        waiting = self._pending
-        held = {name: getattr(waiting, name) for name in _ARRAYS}
-        held["targets"] = np.zeros((0, 0), np.float32) if waiting.targets is None else waiting.targets
-        return whole | {_PENDING + name: array for name, array in held.items()}
+        return whole if self.batch == 1 else whole | pending.state_of(self._pending)
+
+    def check(self, state: Tensors) -> None:
+        """StateError for a `state` that no model of these parts and options can be in."""
+        steps, lowest = given(state, "counters", (2,), np.float64)
+        counted = 0 <= steps <= MOST_STEPS and steps == np.floor(steps)
+        require(
+            counted and lowest <= 0,
+            "counters",
+            "examples are counted from 0 up, the least label is 0 or less",
+        )
+        self._store.check(state, self.batch)
+        self._loop.check(state, int(steps))
+        self._intake.check(state)
+        if self.batch > 1:
+            pending.check(state, self.batch, self.head)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Go on from `state`, taken from a model of the same parts and options."""
+        """Go on from `state`, taken from a model of the same parts and options; StateError for any other."""
+        self.check(state)
         self._store.restore(state)
         self._loop.restore(state)
         self._intake.restore(state)
         self._learned, self.lowest_label = int(state["counters"][0]), float(state["counters"][1])
+        self._sound, self._extremes = self._learned, True  # for all that is known of the data before
         if self.batch > 1:
-            held: dict[str, Any] = {name: state[_PENDING + name].copy() for name in _ARRAYS}
-            targets = state[_PENDING + "targets"].copy()
-            self._pending = Chunk(**held, targets=targets if targets.size else None)
+            self._pending = pending.restored(state)
 
 
 def _any_output(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:

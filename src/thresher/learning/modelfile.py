@@ -10,31 +10,58 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 
 from thresher import parts
 from thresher._version import __version__
+from thresher.data.errors import OneLineError
 from thresher.data.layout import Layout
 from thresher.data.names import Names
+from thresher.data.table import check_settled
+from thresher.learning import header as headers
 from thresher.learning.head import Head
 from thresher.learning.model import Model
-from thresher.learning.readout import Readout
-from thresher.learning.scaling import Columns, Divisors
+from thresher.learning.readout import Readout, names_of
 from thresher.learning.wholefile import whole_file
 
 FORMAT = 1
+_NO_TENSORS = (SafetensorError, ValueError, TypeError, AttributeError, OverflowError)
+"""What reading raises for bytes that are no tensors which NumPy knows."""
+_OPTIONS = ("outputs", "batch", "average", "scale", "admit", "store", "dtype", "seed")
+"""Those of a Model that stand in a header under their own names."""
 Tensors = dict[str, NDArray[Any]]
 Header = dict[str, Any]
+_LONGEST = 1000
+"""Characters of a message: a file may hold a text of any length where a name belongs."""
+_BEGINNING = b'{"__metadata__":{"thresher":'
 NAMES = "names."
 """What the tensors of names begin with."""
 
 
-class ModelFileError(ValueError):
-    """A file that is no model this version can read. One line."""
+class ModelFileError(OneLineError):
+    """A file that is no model this version can read. One line, whatever the file holds."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message if len(message) <= _LONGEST else f"{message[:_LONGEST]}...")
+
+
+@contextmanager
+def naming_file(name: str | Path) -> Iterator[None]:
+    """Turn what is wrong with the content of a file into a `ModelFileError` that names it."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except MemoryError as error:
+        raise ModelFileError(f"{name}: needs more memory than there is: {error}") from error
+    except ValueError as error:  # StateError, SpecError, DataError, and what Model and Head refuse
+        raise ModelFileError(f"{name}: {error}") from error
 
 
 def header_of(model: Model) -> Header:
@@ -79,13 +106,15 @@ def _header_of_any(model: Model | Readout) -> Header:
 def save(model: Model, path: str | Path, *, state: bool = True) -> None:
     """Write `model`: settled non-zero weights, header and, with `state`, all that resuming needs.
 
-    Raises OSError when the disk refuses; the file that stood there before is then untouched.
+    Raises OSError when the disk refuses, `DivergedError` for weights or state that are not finite; the file
+    that stood there before is then untouched.
     """
     write(path, header_of(model), tensors_of(model, state=state))
 
 
 def tensors_of(model: Model, *, state: bool = True) -> Tensors:
-    """Weights, and the state under ``state.*``."""
+    """Weights, and the state under ``state.*``. `DivergedError` where any of it is not finite."""
+    model.check_finite()
     readout = model.readout()
     tensors = weights_of(readout)
     if model.names is not None:
@@ -98,11 +127,6 @@ def tensors_of(model: Model, *, state: bool = True) -> Tensors:
 def tensors_of_names(names: Names) -> Tensors:
     """The names of features."""
     return {NAMES + "keys": names.keys, NAMES + "ends": names.ends, NAMES + "letters": names.letters}
-
-
-def _names_of(tensors: Tensors) -> Names | None:
-    found = [tensors.get(NAMES + name) for name in ("keys", "ends", "letters")]
-    return None if found[0] is None else Names(*found)  # type: ignore[arg-type]
 
 
 def weights_of(readout: Readout) -> Tensors:
@@ -170,9 +194,18 @@ def _checksum(array: NDArray[Any]) -> int:
     return zlib.crc32(_bytes_of(array), kind)
 
 
+def looks_like_ours(path: Path) -> bool:
+    """Whether a file begins as the models and checkpoints do that are written here."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(8 + len(_BEGINNING))[8:] == _BEGINNING
+    except OSError:
+        return False
+
+
 def read(path: str | Path) -> tuple[Header, Tensors]:
     """Header and tensors; `ModelFileError` with one line when there is no whole model of ours."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
     name = str(path)
     try:
@@ -184,24 +217,24 @@ def read(path: str | Path) -> tuple[Header, Tensors]:
     except OSError as error:
         reason = "a directory, not a model" if Path(path).is_dir() else error.strerror or str(error)
         raise ModelFileError(f"{name}: {reason}") from error
-    except (SafetensorError, ValueError, TypeError) as error:
-        reason = str(error).splitlines()[0]
-        raise ModelFileError(f"{name}: damaged, cut short, or not a model ({reason})") from error
-    return _checked(name, metadata, tensors), tensors
+    except _NO_TENSORS as error:
+        raise ModelFileError(f"{name}: damaged, cut short, or not a model ({error})") from error
+    header = _checked(name, metadata, tensors)
+    with naming_file(name):
+        headers.check(header, headers.SHOWN)
+    return header, tensors
 
 
 def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, Tensors]:
     """Header and tensors of what `as_bytes` gave; `ModelFileError`, in which it is called `name`."""
-    from safetensors import SafetensorError
     from safetensors.numpy import load as parsed
 
     try:
         tensors = parsed(data)
         (length,) = struct.unpack_from("<Q", data)
         metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
-    except (SafetensorError, ValueError, TypeError) as error:
-        reason = str(error).splitlines()[0]
-        raise ModelFileError(f"{name}: damaged, cut short, or not a model ({reason})") from error
+    except _NO_TENSORS as error:
+        raise ModelFileError(f"{name}: damaged, cut short, or not a model ({error})") from error
     return _checked(name, metadata, tensors), tensors
 
 
@@ -211,15 +244,22 @@ def _checked(name: str, metadata: dict[str, str], tensors: Tensors) -> Header:
     try:
         header: Header = json.loads(metadata["thresher"])
         whole = header["crc32"]["header"] == _header_sum(header)
-    except (json.JSONDecodeError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         whole = False
+    except RecursionError as error:
+        raise ModelFileError(f"{name}: the header is nested too deeply") from error
     if not whole:
         raise ModelFileError(f"{name}: damaged: the header does not match its checksum")
-    if header["format"] != FORMAT:
-        raise ModelFileError(
-            f"{name}: model format {header['format']}, written by thresher {header['version']};"
-            f" this version ({__version__}) reads format {FORMAT}"
-        )
+    with naming_file(name):
+        headers.check(header, headers.EDITION)
+        if header["format"] != FORMAT:
+            raise ModelFileError(
+                f"{name}: model format {header['format']}, written by thresher {header['version']};"
+                f" this version ({__version__}) reads format {FORMAT}"
+            )
+        headers.check(header, headers.READOUT)
+        if header["rule"] is not None:
+            headers.check(header, headers.MODEL)
     sums = header["crc32"]
     for key in sorted({*sums, *tensors} - {"header"}):
         if key not in tensors or _checksum(tensors[key]) != sums.get(key):
@@ -235,17 +275,10 @@ def load_readout(path: str | Path) -> tuple[Readout, Header]:
 
 def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
     """The readout that header and tensors describe."""
-    readout = Readout(
-        Head(_part(path, "loss", header["loss"]), header["outputs"]),
-        header["store"],
-        tensors["weights.keys"],
-        tensors["weights.values"],
-        tensors["weights.intercept"],
-        header["lowest_label"],
-        tensors["weights.unmet"],
-        Divisors(Columns(tensors["scale.keys"]), tensors["scale.by"]) if "scale.by" in tensors else None,
-    )
-    readout.layout, readout.names = layout_of(header), _names_of(tensors)
+    with naming_file(path):
+        head = Head(_part(path, "loss", header["loss"]), header["outputs"])
+        readout = Readout.of(head, header["store"], header["lowest_label"], tensors)
+        readout.layout, readout.names = layout_of(header), names_of(tensors, NAMES)
     return readout
 
 
@@ -262,22 +295,17 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
     state = {name.removeprefix("state."): a for name, a in tensors.items() if name.startswith("state.")}
     if not state:
         raise ModelFileError(f"{path}: holds weights only, nothing to go on learning from")
-    nested = {} if header["rate"] is None else {"rate": _part(path, "rate", header["rate"])}
-    model = Model(
-        parts.make("rule", _part(path, "rule", header["rule"]), **nested),
-        _part(path, "loss", header["loss"]),
-        outputs=header["outputs"],
-        batch=header["batch"],
-        average=header["average"],
-        scale=header["scale"],
-        admit=header["admit"],
-        store=header["store"],
-        intercept=header["has_intercept"],
-        dtype=header["dtype"],
-        seed=header["seed"],
-    )
-    model.restore(state)
-    model.layout, model.names = layout_of(header), _names_of(tensors)
+    with naming_file(path):
+        nested = {} if header["rate"] is None else {"rate": _part(path, "rate", header["rate"])}
+        options = {name: header[name] for name in _OPTIONS}
+        model = Model(
+            parts.make("rule", _part(path, "rule", header["rule"]), **nested),
+            _part(path, "loss", header["loss"]),
+            intercept=header["has_intercept"],
+            **options,
+        )
+        model.restore(state)
+        model.layout, model.names = layout_of(header), names_of(tensors, NAMES)
     return model
 
 
@@ -289,7 +317,7 @@ def noted(layout: Layout | None) -> dict[str, Any] | None:
 def layout_of(header: Header) -> Layout | None:
     """How the training data became features; None where they came as arrays. `DataError`."""
     given = header["layout"]
-    return None if given is None else Layout.from_dict(given)
+    return None if given is None else check_settled(Layout.from_dict(given))
 
 
 def _part(path: str | Path, kind: str, spec: str) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from thresher.data.errors import DataError
 from thresher.data.names import Names, find_names
 from thresher.engine.stores import HashedStore
-from thresher.learning.api import as_source
+from thresher.learning.api import as_source, check_model
 from thresher.learning.model import Model
 from thresher.learning.readout import Readout
 
@@ -24,8 +24,9 @@ def name_features(model: Model | Readout, data: Any, *, on_error: str = "skip", 
     anything go. What was an id in the data has no other name.
 
     Raises `DataError` for a model with a hashed store, where one weight stands for several features, and
-    for data without names.
+    for data without names; TypeError for what is no model.
     """
+    check_model(model)
     check_nameable(model.store)
     readout = model.readout() if isinstance(model, Model) else model
     options: dict[str, Any] = {"on_error": on_error, "layout": model.layout, "where": where}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from thresher.data.byrows import known
 from thresher.data.cache import CacheWriter, open_cache
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
-from thresher.data.source import Through
+from thresher.data.source import MemorySource, Through
 from thresher.data.sources.files import STDIN
 
 
@@ -18,10 +19,15 @@ class Passes:
     With `cached`, the first pass reads the cache of an earlier run over the same content, or writes
     one when there are more passes to come. A cache that cannot be written costs nothing but time,
     except that standard input cannot be read twice without one. Rows with interactions are not cached: they
-    are made faster than they are read.
+    are made faster than they are read. Where later passes read the data again, they must find what the
+    first has found, else they raise `DataError`.
     """
 
     def __init__(self, source: Any, passes: int, *, cached: bool) -> None:
+        lasting = isinstance(source, MemorySource)
+        source = known(source)
+        if passes > 1 and not lasting:
+            source.keep_hash = True
         cached = cached and not (source.layout and source.layout.interact)
         found = open_cache(source) if cached else None
         self.first = found or (Recorded(source) if cached and passes > 1 else source)
@@ -31,24 +37,43 @@ class Passes:
 
     def later(self) -> Any:
         """The source of every pass after the first."""
-        return self.first.cache or self.first if isinstance(self.first, Recorded) else self.first
+        if not isinstance(self.first, Recorded):
+            return self.first
+        self.first.ahead = not (self.first.rereadable or self.first.finished)
+        return self.first.cache or self.first
 
 
 class Recorded(Through):
     """A source that writes its cache while it is first read from beginning to end."""
 
     cache: Any = None
+    ahead = False
+    """whether to record all before any is handed on, to go on with a later pass of what is fed anew"""
+    _failed = False
+    """whether no cache could be written, which is neither tried nor told again"""
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
-        """One pass; a whole one leaves a cache."""
-        if start is not None or self.cache is not None:
+        """One pass; one from the beginning leaves a cache, and so does any of what can be read but once."""
+        if self.ahead:
+            self._record()
+        known = self.ahead or self._failed or self.cache is not None
+        if known or (start is not None and self._source.rereadable):
             yield from self._source.chunks(start)
             return
         writer = CacheWriter(self._source)
         try:
             for chunk in self._source.chunks():
                 writer.write(chunk)
-                yield chunk
+                if start is None or (chunk.place is not None and chunk.place >= start):
+                    yield chunk
             self.cache = writer.commit()
+            self._failed = self.cache is None
         finally:
             writer.abandon()
+
+    def _record(self) -> None:
+        """Read everything into the cache, and be that."""
+        self.ahead, report = False, self.report
+        for _ in self.chunks():
+            pass
+        self.ahead, self._source, self.report = True, self.cache or self._source, report

@@ -12,10 +12,12 @@ from thresher.data.layout import Layout
 from thresher.data.names import Names
 from thresher.engine import kernels, outputs
 from thresher.engine.registry import in_dtype
+from thresher.engine.sound import Tensors, ascending, given, offsets, require
 from thresher.engine.stores import make_store
+from thresher.learning.checks import check_chunk
 from thresher.learning.head import Head, Output
 from thresher.learning.loops import margins
-from thresher.learning.scaling import Divisors
+from thresher.learning.scaling import Divisors, divisors_of
 
 
 class Readout:
@@ -51,6 +53,18 @@ class Readout:
         self._store = make_store(store, (1, *inner), weights.dtype)
         self._store.fill(keys, weights, self.unmet.reshape(inner))
 
+    @classmethod
+    def of(cls, head: Head, store: str, lowest_label: float, tensors: Tensors) -> Readout:
+        """That of a model file; StateError for tensors that are no weights of such a head."""
+        keys = given(tensors, "weights.keys", (None,), np.uint64)
+        require(ascending(keys), "weights.keys", "keys ascend")
+        inner = () if head.count == 1 else (head.count,)
+        kinds, finite = (np.float32, np.float64), {"finite": False}
+        weights = given(tensors, "weights.values", (len(keys), *inner), *kinds, **finite)
+        bias = given(tensors, "weights.intercept", (head.count,), weights.dtype, **finite)
+        unmet = given(tensors, "weights.unmet", (head.count,), weights.dtype, **finite)
+        return cls(head, store, keys, weights, bias, lowest_label, unmet, divisors_of(tensors))
+
     @property
     def intercept(self) -> Any:
         """Weight of the intercept, ``(outputs,)`` for many."""
@@ -63,6 +77,7 @@ class Readout:
         that have one; ValueError otherwise), ``label`` the class as the training data wrote it
         ``(n,)``, or for regression the predicted mean.
         """
+        check_chunk(chunk)
         many = self.weights.ndim > 1
         scaled = chunk if self.divisors is None else self.divisors.of(chunk)
         found = margins(
@@ -82,3 +97,15 @@ class Readout:
         values = table[rows, columns]
         order = np.lexsort((columns, self.keys[rows], -np.abs(values)))[:top]
         return list(zip(self.keys[rows[order]].tolist(), columns[order].tolist(), values[order], strict=True))
+
+
+def names_of(tensors: Tensors, prefix: str) -> Names | None:
+    """The names in a model file; None where there are none. StateError for what are no names."""
+    if not any(name.startswith(prefix) for name in tensors):
+        return None
+    keys = given(tensors, prefix + "keys", (None,), np.uint64)
+    ends = given(tensors, prefix + "ends", (len(keys),), np.int64)
+    letters = given(tensors, prefix + "letters", (None,), np.uint8)
+    require(ascending(keys), prefix + "keys", "keys ascend")
+    require(offsets(ends, len(letters)), prefix + "ends", "names follow one another, to the last letter")
+    return Names(keys, ends, letters)

@@ -15,6 +15,7 @@ from thresher.data.interactions import terms_of
 from thresher.data.layout import Layout
 from thresher.data.table import NUMERIC, matching
 from thresher.engine import intake
+from thresher.engine.sound import Tensors, ascending, given, require
 from thresher.engine.tables import empty_index, find, reindex
 from thresher.learning.head import F64
 
@@ -79,6 +80,22 @@ class Divisors:
         return replace(chunk, values=(chunk.values / by).astype(np.float32))
 
 
+def _checked_keys(tensors: Tensors) -> U64:
+    keys = given(tensors, "scale.keys", (None,), np.uint64)
+    require(ascending(keys), "scale.keys", "keys ascend")
+    return keys
+
+
+def divisors_of(tensors: Tensors) -> Divisors | None:
+    """Those in a model file; None where nothing is scaled. StateError."""
+    if "scale.by" not in tensors and "scale.keys" not in tensors:
+        return None
+    keys = _checked_keys(tensors)
+    by = given(tensors, "scale.by", (len(keys),), np.float64)
+    require((by > 0).all(), "scale.by", "columns are divided by positive numbers")
+    return Divisors(Columns(keys), by)
+
+
 class Scaling:
     """The statistics of a scale, over the examples so far."""
 
@@ -128,6 +145,11 @@ class Scaling:
         """Columns and statistics."""
         keys = np.zeros(0, np.uint64) if self._columns is None else self._columns.keys
         return {"scale.keys": keys, "scale.kept": self._kept}
+
+    def check(self, state: Tensors) -> None:
+        """StateError for what are no statistics of this scale."""
+        keys = _checked_keys(state)
+        given(state, "scale.kept", (len(keys) + 1, *self.SHAPE), np.float64)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Go on from `state`."""

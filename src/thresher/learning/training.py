@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from thresher.data.byrows import known
 from thresher.data.chunk import Chunk
 from thresher.data.order import AsIs, Order
 from thresher.data.report import Report
 from thresher.learning import checkpoint
+from thresher.learning.checks import check_whole
 from thresher.learning.holdout import Holdout
 from thresher.learning.metrics import score
 from thresher.learning.model import Model, Tally
@@ -34,6 +36,14 @@ class Plan:
     checkpoint: Path | None = None
     checkpoint_every: int = 0
     """examples between checkpoints; 0: only when stopped"""
+
+    def __post_init__(self) -> None:
+        """ValueError for numbers out of range."""
+        check_whole("passes", self.passes, 1)
+        check_whole("holdout_every", self.holdout_every, 0)
+        check_whole("patience", self.patience, 0)
+        if self.holdout_every == 1:
+            raise ValueError("holdout_every=1 leaves nothing to learn from: give 2 or more, or 0 for none")
 
 
 @dataclass
@@ -85,8 +95,8 @@ class Trainer:
         watcher: Watcher | None = None,
         stopper: Stopper | None = None,
     ) -> None:
-        self.model, self.source, self.plan = model, source, plan
-        self.reread = reread or (lambda: source)
+        self.model, self.source, self.plan = model, known(source), plan
+        self.reread = reread or (lambda: self.source)
         self.order: Order = order or AsIs()
         self.holdout = Holdout(plan.holdout_every, holdout)
         self.watcher: Watcher = watcher or Silent()
@@ -99,6 +109,19 @@ class Trainer:
         self._report = Report()
         self._begun = 0.0
         self._examples_before = 0
+        self.owns_checkpoint = False
+        """whether the checkpoint is of this training: made by it, or gone on from"""
+        self.resumed = False
+        """whether what an earlier run has learned from is still to be confirmed"""
+        self._keep_contents()
+
+    def _keep_contents(self) -> None:
+        """What is read twice, by later passes or by a run that goes on, must be the same."""
+        lasting = self.plan.checkpoint is not None
+        if lasting:
+            self.source.keep_hash = True
+        if self.holdout.given is not None:
+            self.holdout.given.keep_hash = lasting or self.plan.passes > 1
 
     def run(self) -> Outcome:
         """All passes that are left."""
@@ -110,6 +133,7 @@ class Trainer:
                 break
             self.position = self.position.next_pass()
         self.model.finish()
+        self.model.check_finite()
         self._tell()
         return self._outcome()
 
@@ -120,6 +144,9 @@ class Trainer:
         source.report = Report.from_dict(self.position.report)
         with closing(source.chunks(self.position.place)) as chunks:
             for chunk in self._heeding(chunks):
+                if self.resumed:
+                    self.source.confirm()
+                    self.resumed = False
                 self._learn(chunk)
                 self.position = self.position.behind(chunk, source.report)
                 self.watcher.advance(self.model.examples, self._share(source))
@@ -136,6 +163,7 @@ class Trainer:
         while lo < len(chunk):
             hi = min(len(chunk), lo + self._until_due())
             self.model.learn(chunk, lo, hi, again=self.position.number > 1)
+            self.stopper.worth_keeping = True
             self.position = self.position.learned_to(hi)
             self.label = self.model.head.shown_label(chunk, hi - 1)
             self._tend()
@@ -164,6 +192,7 @@ class Trainer:
         unchanged = bool(self.table) and self.table[-1].examples == model.examples
         if unchanged or self.plan.report_every is None:
             return
+        model.check_finite()
         seconds = time.perf_counter() - self._begun
         row = Row(
             model.examples,
@@ -181,6 +210,7 @@ class Trainer:
 
     def _over(self) -> bool:
         """End the pass: evaluate on what was held out; whether patience is at its end."""
+        self.model.check_finite()
         held = self.holdout.source()
         figures = None
         if held is not None:
@@ -201,6 +231,7 @@ class Trainer:
         """Write model, position and table to the plan's checkpoint."""
         if self.plan.checkpoint is not None:
             checkpoint.save(self, self.plan.checkpoint)
+            self.owns_checkpoint = True
 
     def interrupt(self) -> None:
         """Leave a checkpoint and raise `Interrupted`."""

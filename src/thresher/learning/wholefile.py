@@ -1,19 +1,34 @@
-"""Files that appear under their names only when they are whole."""
+"""Files that appear under their names only when they are whole.
+
+Until then they are written aside, each under a name of its own and with a lock on it. So what a killed
+process has left can be told from what another process is writing.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import hashlib
 import os
 import secrets
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
 from typing import IO, Any
 
+if sys.platform != "win32":
+    import fcntl
+
 _SUFFIX = ".partial"
 _NAMED = 50
 """Characters of the name that stand in the name of the file aside, which must not grow too long."""
+_ABANDONED = 24 * 3600.0
+"""seconds without a write after which a file is taken for abandoned, where locks cannot tell"""
+
+_unfinished: set[Path] = set()
 
 
 @contextmanager
@@ -40,26 +55,99 @@ def whole_file(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
 
 @contextmanager
 def _aside(target: Path, mode: str) -> Iterator[IO[Any]]:
-    aside = target.with_name(f".{target.name[:_NAMED]}.{secrets.token_hex(4)}{_SUFFIX}")
-    try:
-        with open(aside, mode.replace("w", "x")) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            os.chmod(aside, target.stat().st_mode & 0o7777)
-        os.replace(aside, target)
-    except BaseException:
+    with _created(target, mode) as (file, aside):
+        try:
+            with file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            if target.exists():
+                os.chmod(aside, target.stat().st_mode & 0o7777)
+            os.replace(aside, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                aside.unlink(missing_ok=True)
+            raise
+
+
+def remove_unfinished() -> None:
+    """Remove what this process is writing, because it ends here and now."""
+    for aside in tuple(_unfinished):
         with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
-        raise
+            aside.unlink()
+
+
+def _prefix(target: Path) -> str:
+    """What the names of files aside begin with: long names that begin alike differ in their hashes."""
+    digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]
+    return f".{target.name[:_NAMED]}.{digest}."
+
+
+@contextmanager
+def _created(target: Path, mode: str) -> Iterator[tuple[IO[Any], Path]]:
+    """A new file aside, locked until the block ends, even when it is closed before."""
+    for attempts_left in (2, 1, 0):
+        aside = target.with_name(f"{_prefix(target)}{secrets.token_hex(4)}{_SUFFIX}")
+        with open(aside, mode.replace("w", "x")) as file, _held(file) as ours:
+            # otherwise another process has taken it for abandoned before it could be locked
+            if (ours and aside.exists()) or not attempts_left:
+                _unfinished.add(aside)
+                try:
+                    yield file, aside
+                finally:
+                    _unfinished.discard(aside)
+                return
+
+
+@contextmanager
+def _held(file: IO[Any]) -> Iterator[bool]:
+    """A lock on an open file until the block ends; whether it was to be had, or is not needed."""
+    if sys.platform == "win32":
+        yield True  # an open file cannot be removed there
+        return
+    descriptor = os.dup(file.fileno())
+    try:
+        yield _lock(descriptor) is not False
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Lock a file unless another process has; None where the file system has no locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return False if error.errno == errno.EWOULDBLOCK else None
+    return True
 
 
 def discard(path: Path) -> None:
     """Remove a file, if it is there, and what processes killed while writing it have left."""
     path.unlink(missing_ok=True)
-    for left in path.parent.glob(f".{escape(path.name[:_NAMED])}.*{_SUFFIX}"):
-        left.unlink(missing_ok=True)
+    clear_abandoned(path)
+
+
+def clear_abandoned(path: Path) -> None:
+    """Remove what processes killed while writing `path` have left, and nothing that is being written."""
+    target = Path(os.path.realpath(path))
+    for left in target.parent.glob(f"{escape(_prefix(target))}*{_SUFFIX}"):
+        with contextlib.suppress(OSError):  # gone meanwhile, or another user's
+            _clear(left)
+
+
+def _clear(left: Path) -> None:
+    if sys.platform == "win32":
+        left.unlink()
+        return
+    descriptor = os.open(left, os.O_RDWR)
+    try:
+        abandoned = _lock(descriptor)
+        if abandoned is None:
+            abandoned = time.time() - os.fstat(descriptor).st_mtime > _ABANDONED
+        if abandoned:
+            left.unlink()  # while it is locked
+    finally:
+        os.close(descriptor)
 
 
 def check_writable(path: Path) -> None:

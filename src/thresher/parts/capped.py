@@ -4,10 +4,13 @@ Rows hold v, `seen` (the example of the last visit), and are in one of three sta
 caps, in a heap of `ordered`, whose sizes are -|v|; at a cap (-1); or zero and new (0). The stack of
 caps lies in columns of the state too, the one made last on top: `time`, `cap` and `members`, how many
 weights lie at it. Caps rise from bottom to top, as the one made last takes up all higher ones, so the
-least since a visit is the first whose time is no earlier. One without members may be left out.
+least since a visit is the first whose time is no earlier. One without members may be left out, and is
+before there are as many caps as weights: a stack never needs more rows than are in use.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from thresher.engine.jit import helper, scalar
 from thresher.parts import ordered
@@ -44,8 +47,8 @@ def settled(S, j, caps):
 
 
 @helper
-def absorb(S, rows, begin, end, time, below, caps):
-    """Take up the rows just written, below all caps again: ``(weights in the heap, caps)``."""
+def absorb(S, rows, begin, end, time, below, capped, caps):
+    """Take up the rows just written, below all caps again: ``(weights below, at a cap)``."""
     for p in range(begin, end):
         row = rows[p]
         size = abs(S[row, V])
@@ -58,17 +61,18 @@ def absorb(S, rows, begin, end, time, below, caps):
         else:
             if S[row, PLACE] == _AT_A_CAP:
                 S[first_since(S, S[row, SEEN], caps), MEMBERS] -= 1.0
+                capped -= 1
             S[row, PLACE] = 0.0
             if size > 0.0:
                 push(S, row, -size, below)
                 below += 1
         S[row, SEEN] = time
-    return below, caps
+    return below, capped
 
 
 @helper
-def cap(S, time, below, caps, cut):
-    """Cap the largest weights where the excess adds up to `cut`: ``(weights in the heap, caps)``."""
+def cap(S, time, below, capped, caps, cut):
+    """Cap the largest weights where the excess adds up to `cut`: ``(weights below, at a cap, caps)``."""
     total, members = 0.0, 0.0
     while True:
         while caps > 0 and S[caps - 1, MEMBERS] == 0.0:
@@ -81,17 +85,17 @@ def cap(S, time, below, caps, cut):
             row = first(S, below)
             remove(S, row, below)
             S[row, PLACE] = _AT_A_CAP
-            total, members, below = total + level, members + 1.0, below - 1
+            total, members, below, capped = total + level, members + 1.0, below - 1, capped + 1
         else:
             caps -= 1
             total += level * S[caps, MEMBERS]
             members += S[caps, MEMBERS]
     if members == 0.0:
-        return below, caps
-    if caps == S.shape[0]:
+        return below, capped, caps
+    if caps >= below + capped:
         caps = without_empty(S, caps)
     S[caps, TIME], S[caps, CAP], S[caps, MEMBERS] = time, max((total - cut) / members, 0.0), members
-    return below, caps + 1
+    return below, capped, caps + 1
 
 
 @helper
@@ -104,3 +108,18 @@ def without_empty(S, caps):
             S[kept, MEMBERS] = S[place, MEMBERS]
             kept += 1
     return kept
+
+
+def inconsistent(S, below, capped, caps):
+    """What is wrong with heap and stack, in words; "" if nothing. Plain Python, for `sound`."""
+    if not (caps == np.floor(caps) and 0 <= caps <= len(S)):
+        return f"a stack of {caps:g} caps does not fit into {len(S)} rows"
+    times, held = S[: int(caps), TIME], S[: int(caps), MEMBERS]
+    if (times[1:] < times[:-1]).any():
+        return "the caps on the stack are not in the order of their times"
+    under = np.searchsorted(times, S[S[:, PLACE] == _AT_A_CAP, SEEN])
+    if capped != under.size:
+        return f"{capped:g} rows should lie at a cap, but {under.size} do"
+    if not np.array_equal(np.bincount(under, minlength=held.size), held):
+        return "the caps on the stack have other members than they count"
+    return ordered.misplaced(S, below, (0.0, _AT_A_CAP))

@@ -138,6 +138,43 @@ class SquaredHinge(NamedTuple):
 
 
 @part("loss")
+class ModifiedHuber(NamedTuple):
+    """max(0, 1 - y p)^2 where y p >= -1, -4 y p elsewhere, times `positive` for positive examples.
+
+    y = +1 or -1; link (1 + min(max(p, -1), 1)) / 2. Like the squared hinge near the boundary, but linear in
+    the margin of examples far on the wrong side, so that outliers count for less.
+
+    Reference: Zhang, Statistical behavior and consistency of classification methods based on convex risk
+    minimization, Annals of Statistics 32 (2004), section 3.
+
+    >>> ModifiedHuber().value_slope(-2.0, 1.0)
+    (8.0, -4.0)
+    >>> ModifiedHuber().link(0.5)
+    0.75
+    """
+
+    positive: float = 1.0
+    DOMAIN = "binary"
+    PROBABILITY = True
+    LIMITS = {"positive": "> 0"}
+
+    def value_slope(self, margin, y):
+        """Loss and slope."""
+        sign = 1.0 if y > 0 else -1.0
+        cost = self.positive if y > 0 else 1.0
+        z = sign * margin
+        if z >= 1:
+            return 0.0, 0.0
+        if z >= -1:
+            return cost * (1.0 - z) * (1.0 - z), -2.0 * cost * sign * (1.0 - z)
+        return -4.0 * cost * z, -4.0 * cost * sign
+
+    def link(self, margin):
+        """Probability of the positive class."""
+        return 0.5 * (1.0 + min(max(margin, -1.0), 1.0))
+
+
+@part("loss")
 class Squared(NamedTuple):
     """scale (p - y)^2 (scale = 0.5: the half that some texts prefer).
 

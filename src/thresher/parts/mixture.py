@@ -56,7 +56,7 @@ def lower(S, clock, unmet):
         least = S[row, SIZE] - threshold if live > 0 else 2.0
         if alike > 0.0 and clock[UNMET] <= min(theta, least):
             alike = 0.0
-        elif least <= theta and live + alike > 1.0:
+        elif live > 0 and least <= theta and live + alike > 1.0:
             remove(S, row, live)
             S[row, V] = 0.0
             total, live = total - least, live - 1
@@ -111,3 +111,11 @@ def lift(S, clock, unmet):
     clock[THRESHOLD], clock[UNMET] = 0.0, max(0.0, clock[UNMET] - theta)
     clock[TOTAL] = 1.0 - unmet * clock[UNMET]
     clock[LIVE] = rebuild(S, S.shape[0])
+
+
+def inconsistent(S, clock):
+    """What is wrong with heap and counts, in words; "" if nothing. Plain Python, for `sound`."""
+    met = np.count_nonzero(S[:, MET])
+    if clock[COUNT] != met:
+        return f"{clock[COUNT]:g} coordinates should have been met, but {met} rows were"
+    return ordered.misplaced(S, clock[LIVE])

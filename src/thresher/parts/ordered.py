@@ -11,6 +11,8 @@ A size that grows leaves its key alone: keys are made true only when they come f
 
 from __future__ import annotations
 
+import numpy as np
+
 from thresher.engine.jit import helper, scalar
 
 V, PLACE, HEAP, KEY, SIZE = range(5)
@@ -162,3 +164,27 @@ def lower(S, threshold, total, count, limit):
         total -= least
         count -= 1
     return ((total - limit) / count if count > 0 else 0.0), count
+
+
+def misplaced(S, count, elsewhere=(0.0,)):
+    """What is wrong with the places of a heap of `count` rows, in words; "" if nothing.
+
+    Rows that are not in it have one of the places `elsewhere`. Plain Python, for `sound`.
+
+    >>> misplaced(np.zeros((3, 5)), 0.0)
+    ''
+    >>> misplaced(np.zeros((3, 5)), 1e30)
+    'the heap should hold 1e+30 rows, but 0 have a place in it'
+    """
+    inside = S[:, PLACE] > 0
+    (rows,) = np.nonzero(inside)
+    places = S[rows, PLACE]
+    if count != rows.size:
+        return f"the heap should hold {count:g} rows, but {rows.size} have a place in it"
+    if not np.isin(S[~inside, PLACE], elsewhere).all():
+        return "a row has a place that there is not"
+    if not np.array_equal(np.sort(places), np.arange(1, rows.size + 1)):
+        return f"the places of rows in the heap are not 1 to {rows.size}"
+    if not np.array_equal(S[places.astype(np.int64) - 1, HEAP], rows):
+        return "the heap holds another row at a place than the row says"
+    return ""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +22,12 @@ F64 = NDArray[np.float64]
 F32 = NDArray[np.float32]
 DENSE = 1 << 20
 """`coef_` of more entries is sparse unless asked otherwise"""
+_LASTING = (
+    *("rule", "loss", "rate", "l1", "l2", "eta0", "batch", "average", "fit_intercept"),
+    *("scale", "admit", "store", "dtype", "layout"),
+)
+"""Parameters that a model has for life: it cannot go on learning with others"""
+_lasting_of = attrgetter(*_LASTING)
 _DIRECT = 1 << 20
 """Columns up to which a weight lies where its column is; beyond, memory follows the weights that there are"""
 
@@ -38,10 +47,10 @@ class SparseOnlineEstimator(BaseEstimator):
     _kind: str
     _sparse: bool | None
 
-    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool) -> Said:
+    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> Said:
         """What y says; with `reset` its classes, or number of outputs, are those of the model.
 
-        It is `whole` in `fit`.
+        It is `whole` in `fit`. `named` are the classes given to `partial_fit`.
         """
         raise NotImplementedError
 
@@ -54,13 +63,18 @@ class SparseOnlineEstimator(BaseEstimator):
 
         X is ``(n, d)``: a sparse matrix or array, anything dense, a table, or n dictionaries or texts;
         y is ``(n,)``, or ``(n, outputs)``; `sample_weight` ``(n,)`` is not negative. Raises ValueError,
-        `DataError`, `DivergedError`.
+        `DataError`, and `DivergedError` (a ValueError) when a loss or a weight is no longer finite.
         """
+        self._check_options()
+        with self._unchanged_by_errors():
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         from thresher.data.matrices import MatrixSource, as_copies, by_content, in_order
         from thresher.learning.training import Plan, Trainer
         from thresher.sklearn.telling import Teller
 
-        self._check_options()
         going_on = self.warm_start and self.__sklearn_is_fitted__()
         if going_on:
             self._check_goes_on()
@@ -86,14 +100,16 @@ class SparseOnlineEstimator(BaseEstimator):
             model, source, plan, order=source, holdout=held, watcher=Teller(model, self.verbose)
         )
         trainer.run()
-        self._model, self.n_iter_ = model, min(trainer.position.number, self.passes)
+        self.n_iter_ = min(trainer.position.number, self.passes)
         if not going_on:
-            self._sparse = None
-        return self
+            self._take(model)
 
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        from thresher.data.matrices import MatrixSource, in_order
+    def _take(self, model: Any) -> None:
+        self._model, self._sparse, self._learned_by = model, None, _lasting_of(self)
 
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, named: Any = None) -> Self:
+        if self.early_stopping:
+            raise ValueError("early_stopping should be False with partial_fit, which holds nothing out")
         first = not self.__sklearn_is_fitted__()
         if first:
             self._check_options()
@@ -102,41 +118,74 @@ class SparseOnlineEstimator(BaseEstimator):
         if not first and sample_weight is None and (chunk := self._one_row(X, y)) is not None:
             self._model.learn(chunk)
             return self
+        with self._unchanged_by_errors():
+            self._learn(X, y, sample_weight, first, named)
+        return self
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, first: bool, named: Any) -> None:
+        from thresher.data.matrices import MatrixSource, in_order
+
         numbers = inputs.read(self, X, reset=first)
         weights = self._weights(sample_weight, numbers.size)
-        said = self._encoded(_checked(y, numbers), weights, first, False)
+        said = self._encoded(_checked(y, numbers), weights, first, False, named)
         model = self._new_model() if first else self._model
         matrix = self._matrix(numbers, said, model)
         source = MatrixSource(matrix, _weighted(in_order(weights), said))
         source.prepare()
         for chunk in source.chunks():
+            before = model.examples
             model.learn(chunk)
+            model.check_learned(chunk, before + 1)
         if first:
-            self._model, self.n_iter_, self._sparse = model, 1, None
-        return self
+            self._take(model)
+            self.n_iter_ = 1
+
+    @contextmanager
+    def _unchanged_by_errors(self) -> Iterator[None]:
+        """Undo what a call that fails has noted about X and y: a fitted model stays as it was."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
 
     def _check_goes_on(self) -> None:
         if not hasattr(self._model, "learn"):
             raise ValueError("the model was made of weights alone: it has no state to go on learning from")
+        if self._learned_by == (now := _lasting_of(self)):
+            return
+        name, old, new = next(
+            found for found in zip(_LASTING, self._learned_by, now, strict=True) if found[1] != found[2]
+        )
+        raise ValueError(
+            f"{name} is {new!r} now, but the model was learned with {old!r}: set it back, or fit a new model"
+            " (warm_start=False)"
+        )
 
     def _one_row(self, X: Any, y: Any) -> Any:
         """A Chunk of the only example, where it can be had quickly."""
         raise NotImplementedError
 
     def _check_options(self) -> None:
+        from thresher.learning.checks import check_flag, check_whole
+
         for name in ("passes", "patience", "batch"):
-            if not (isinstance(getattr(self, name), int | np.integer) and getattr(self, name) >= 1):
-                raise ValueError(f"{name} must be a whole number from 1 on, not {getattr(self, name)!r}")
-        if self.early_stopping and not 0 < self.validation_fraction < 1:
-            raise ValueError(
-                f"validation_fraction must lie between 0 and 1, not at {self.validation_fraction!r}"
-            )
+            check_whole(name, getattr(self, name), 1)
+        for name in ("shuffle", "average", "fit_intercept", "warm_start", "early_stopping"):
+            check_flag(name, getattr(self, name))
+        held = self.validation_fraction
+        if self.early_stopping and not (isinstance(held, float | np.floating) and 0 < held < 1):
+            raise ValueError(f"validation_fraction must be a number between 0 and 1, not {held!r}")
 
     def _weights(self, given: Any, count: int) -> F64:
         """Importances ``(n,)`` float64, some of them above zero."""
         if given is None:
             return np.ones(count)
-        weights = np.asarray(given, np.float64)
+        numbers = np.asarray(given)
+        if numbers.dtype.kind == "c":
+            raise ValueError("sample_weight must hold real numbers, not complex ones")
+        weights = numbers.astype(np.float64)
         if weights.ndim == 0:
             weights = np.full(count, float(weights))
         if weights.ndim != 1:
@@ -211,7 +260,7 @@ class SparseOnlineEstimator(BaseEstimator):
         from thresher.learning.readout import Readout
 
         readout = self._model if isinstance(self._model, Readout) else self._model.readout()
-        weights = readout.weights.reshape(len(readout.keys), -1).T.astype(np.float64)
+        weights = readout.weights.reshape(len(readout.keys), readout.head.count).T.astype(np.float64)
         unmet = np.asarray(readout.unmet, np.float64).reshape(-1)
         return readout.keys, *self._shown(weights, unmet, np.asarray(readout.bias, np.float64).reshape(-1))
 
@@ -220,7 +269,7 @@ class SparseOnlineEstimator(BaseEstimator):
 
     @property
     def coef_(self) -> Any:
-        """Weights ``(outputs, d)``, ``(1, d)`` for one output; a copy, float64.
+        """Weights ``(outputs, d)``, ``(1, d)`` for one output, float64; a copy.
 
         Sparse after `sparsify`, dense after `densify`, else sparse where it has more than a million entries.
         For tables with columns that are no numbers, dictionaries, texts, and in a hashed store the columns
@@ -288,7 +337,7 @@ class SparseOnlineEstimator(BaseEstimator):
         if not self._weighs_columns():
             raise ValueError("features that are no columns of a matrix have no names here: see feature_keys_")
         coef = self.coef_
-        weighs = np.unique(coef.nonzero()[1]) if issparse(coef) else np.flatnonzero(coef.any(axis=0))
+        weighs = np.unique((coef if issparse(coef) else np.atleast_2d(coef)).nonzero()[1])
         return np.asarray(_check_feature_names_in(self, input_features)[weighs])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -19,9 +20,10 @@ from thresher.sklearn.onerow import chunk_of_row
 def _has_probabilities(estimator: Any) -> bool:
     from thresher import parts
 
-    if parts.make("loss", estimator.loss).PROBABILITY:
+    loss = estimator._model.loss if estimator.__sklearn_is_fitted__() else parts.make("loss", estimator.loss)
+    if loss.PROBABILITY:
         return True
-    name = parts.part_name(type(parts.make("loss", estimator.loss)))
+    name = parts.part_name(type(loss))
     raise AttributeError(f"the loss {name} gives no probabilities; logistic and softmax do")
 
 
@@ -33,6 +35,15 @@ def _tells_labels(loss: Any) -> bool:
         return not leaves_classes_open(loss, None)
     except parts.SpecError:
         return False  # which fit tells of
+
+
+def _check_labels(y: NDArray[Any]) -> None:
+    """ValueError for what are no classes."""
+    try:
+        check_classification_targets(y)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(label).__name__ for label in y}))
+        raise ValueError(f"y mixes labels that cannot be sorted, of the types {kinds}") from error
 
 
 class SparseOnlineClassifier(ClassifierMixin, SparseOnlineEstimator):
@@ -55,7 +66,8 @@ class SparseOnlineClassifier(ClassifierMixin, SparseOnlineEstimator):
             half a one (one over 16 for 16 heavier ones). Without, rows are learned as they come, and a
             weight is an importance, as it always is in `partial_fit`.
         batch: examples a step. What is left over of the last waits for the next `partial_fit`; `fit` ends it.
-        average: predict with the mean of the weights of all steps.
+        average: predict with the mean of the weights that each step began with. SGDClassifier averages those
+            that each step ended with, so its mean is one step ahead.
         fit_intercept: whether to learn one, which is never penalised.
         class_weight: ``{class: factor}`` or ``"balanced"``; multiplies importances.
         warm_start: `fit` goes on from where the model is.
@@ -72,7 +84,7 @@ class SparseOnlineClassifier(ClassifierMixin, SparseOnlineEstimator):
 
     Attributes:
         classes_: ``(classes,)``.
-        coef_, intercept_: weights ``(classes, d)`` and ``(classes,)``; of two classes ``(1, d)``, ``(1,)``.
+        coef_, intercept_: weights ``(classes, d)`` and ``(classes,)``; for two classes ``(1, d)``, ``(1,)``.
         feature_keys_: keys of the features that have a weight.
         n_iter_: passes made by the last `fit`.
         t_: examples learned from, and 1.
@@ -138,8 +150,8 @@ class SparseOnlineClassifier(ClassifierMixin, SparseOnlineEstimator):
             named = unique_labels(classes)
             if self.__sklearn_is_fitted__() and not np.array_equal(self.classes_, named):
                 raise ValueError(f"classes={classes!r} are not those of the first call: {self.classes_!r}")
-            self._named = named
-        return self._partial_fit(X, y, sample_weight)
+            classes = named
+        return self._partial_fit(X, y, sample_weight, classes)
 
     def _one_row(self, X: Any, y: Any) -> Any:
         if self.class_weight is not None or self._multilabel or not self._unnamed_columns():
@@ -148,11 +160,10 @@ class SparseOnlineClassifier(ClassifierMixin, SparseOnlineEstimator):
             return None
         return chunk_of_row(X, y, self.n_features_in_, self._labels)
 
-    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool) -> Said:
+    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> Said:
         y = check_array(
             y, accept_sparse="csr", ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0
         )
-        named = self.__dict__.pop("_named", None)
         if not issparse(y) and (y.ndim == 1 or y.shape[1] == 1):
             y = column_or_1d(y, warn=True)
             if reset:
@@ -175,7 +186,7 @@ class SparseOnlineClassifier(ClassifierMixin, SparseOnlineEstimator):
 
     def _note_classes(self, y: NDArray[Any], named: Any, whole: bool) -> None:
         if y.dtype.kind not in "biuSU":
-            check_classification_targets(y)
+            _check_labels(y)
         if named is None and not whole:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         classes = np.unique(y) if named is None else named
@@ -211,11 +222,16 @@ class SparseOnlineClassifier(ClassifierMixin, SparseOnlineEstimator):
             totals = np.bincount(codes, weights, len(self.classes_))
             factors: F64 = weights.sum() / (len(totals) * np.maximum(totals, np.finfo(float).tiny))
             return factors
+        if not isinstance(self.class_weight, Mapping):
+            raise ValueError(f"class_weight is a dictionary, 'balanced' or None, not {self.class_weight!r}")
         given = dict(self.class_weight)
         unknown = given.keys() - set(self.classes_.tolist())
         if unknown:
             raise ValueError(f"class_weight names {sorted(map(repr, unknown))}, which are no classes")
-        return np.array([float(given.get(name, 1.0)) for name in self.classes_.tolist()])
+        numbers = np.array([given.get(name, 1.0) for name in self.classes_.tolist()])
+        if numbers.dtype.kind not in "biuf" or not np.isfinite(numbers).all() or (numbers < 0).any():
+            raise ValueError(f"class_weight must hold finite numbers that are not negative, not {given}")
+        return numbers.astype(np.float64)
 
     def _outputs(self) -> str:
         from thresher.learning.head import leaves_classes_open

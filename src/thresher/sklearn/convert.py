@@ -6,11 +6,12 @@ handed out.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix, issparse, vstack
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,16 +28,23 @@ _METHODS = ("decision_function", "predict_proba", "predict")
 def from_sklearn(estimator: Any, loss: Any = None) -> SparseOnlineClassifier | SparseOnlineRegressor:
     """A model with the weights of a fitted one: SGDClassifier, LogisticRegression, SGDRegressor, Ridge ...
 
-    `loss` says what a margin means; if None it is found: ``logistic`` or ``softmax``, whichever gives the
-    same probabilities, ``hinge`` where there are none, ``squared`` or ``poisson`` for numbers. The model
+    `loss` says what a margin means; if None it is found: ``logistic``, ``softmax`` or ``modified-huber``,
+    whichever gives the same probabilities, ``hinge`` where there are none, ``squared`` or ``poisson`` for
+    numbers. The model
     predicts and is saved; it has no state to go on learning from. ValueError where no loss predicts the same.
     """
     check_is_fitted(estimator)
     if not hasattr(estimator, "coef_"):
         raise ValueError(f"{type(estimator).__name__} has no coef_: it is not a linear model")
+    if (
+        issparse(estimator.coef_) and estimator.coef_.ndim == 1
+    ):  # scikit-learn cannot predict sparse X with it
+        estimator = copy(estimator).densify()
     losses = [loss] if loss is not None else ["squared", "poisson"]
     if loss is None and is_classifier(estimator):
-        losses = ["logistic", "softmax"] if hasattr(estimator, "predict_proba") else ["hinge"]
+        losses = (
+            ["logistic", "softmax", "modified-huber"] if hasattr(estimator, "predict_proba") else ["hinge"]
+        )
     found: ValueError | None = None
     for candidate in losses:
         model = _with_weights(estimator, candidate)
@@ -60,9 +68,11 @@ def to_sklearn(model: Any, target: Any) -> Any:
         raise ValueError("scikit-learn has weights for the columns of a matrix only: see feature_keys_")
     fitted = clone(target)
     names = {"n_features_in_", "feature_names_in_", "n_iter_", "classes_", "t_"}
-    fitted.coef_, fitted.intercept_ = model.coef_, model.intercept_
-    if not is_classifier(model) and not model._targets:
-        fitted.coef_ = fitted.coef_.ravel() if isinstance(fitted.coef_, np.ndarray) else fitted.coef_
+    coef = model.coef_
+    if issparse(coef) and not hasattr(fitted, "sparsify"):  # a target that predicts with dense weights only
+        one = not is_classifier(model) and not model._targets
+        coef = coef.toarray()[0] if one else coef.toarray()
+    fitted.coef_, fitted.intercept_ = coef, model.intercept_
     for name in sorted(names):
         if hasattr(model, name):
             setattr(fitted, name, getattr(model, name))
@@ -74,7 +84,8 @@ def _with_weights(estimator: Any, loss: Any) -> SparseOnlineClassifier | SparseO
     classifies = is_classifier(estimator)
     model = SparseOnlineClassifier(loss=loss) if classifies else SparseOnlineRegressor(loss=loss)
     if not classifies:
-        model._targets = np.shape(estimator.intercept_) if np.ndim(estimator.coef_) == 2 else ()
+        none = csr_matrix((1, np.shape(estimator.coef_)[-1]))
+        model._targets = estimator.predict(_as_fitted(estimator, none)).shape[1:]
     elif isinstance(estimator.classes_, list) or np.ndim(estimator.classes_) != 1:
         raise ValueError("a model of one class or several is wanted, not of several outputs")
     else:
@@ -119,9 +130,14 @@ def _check_same(one: Any, other: Any) -> None:
         if not hasattr(one, method):
             continue
         ours, theirs = (getattr(model, method)(_as_fitted(model, X)) for model in (one, other))
-        numbers = ours.dtype.kind == "f"
-        if not (np.allclose(ours, theirs, rtol=1e-5, atol=1e-6) if numbers else (ours == theirs).all()):
+        if ours.shape != theirs.shape or not _equal(ours, theirs):
             raise ValueError(f"{type(one).__name__} and {type(other).__name__} differ in {method}")
+
+
+def _equal(ours: NDArray[Any], theirs: NDArray[Any]) -> bool:
+    if ours.dtype.kind == "f":
+        return np.allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+    return np.array_equal(ours, theirs)
 
 
 def _as_fitted(model: Any, X: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -36,11 +36,16 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Numbers:
 
     ValueError (TypeError for what is no number) as scikit-learn's own estimators raise them; `DataError`.
     """
+    X = _held(X)
     kind = _kind_of(X) if reset else estimator._kind
     if kind == TABLE and not hasattr(X, "__arrow_c_stream__"):
         raise ValueError(f"{_name(estimator)} was fitted on {TABLE}: give a table, not {type(X).__name__}")
     if kind in (ROWS, TEXTS) or not (reset or kind == TABLE):
         given = _kind_of(X)
+        if kind in (ROWS, TEXTS) and isinstance(X, str | Mapping):
+            raise ValueError(f"{_name(estimator)} was fitted on {kind}: give a list of them, not one")
+        if kind in (ROWS, TEXTS) and isinstance(X, list | tuple) and not X:
+            raise ValueError("X holds no examples")
         if {kind, given} & {ROWS, TEXTS} and given != kind:
             raise ValueError(f"{_name(estimator)} was fitted on {kind}, not on {given}")
     readers = {MATRIX: _matrix, TABLE: _table, ROWS: _named, TEXTS: _named}
@@ -57,6 +62,15 @@ def _name(estimator: Any) -> str:
     return type(estimator).__name__
 
 
+def _held(X: Any) -> Any:
+    """X; as a list or a table if it can be read only once."""
+    if hasattr(X, "__arrow_c_stream__"):
+        import pyarrow as pa
+
+        return X if hasattr(X, "__array__") else pa.table(X)
+    return list(X) if isinstance(X, Iterator) else X
+
+
 def _forget(estimator: Any) -> None:
     for name in ("_layout", "n_features_in_", "feature_names_in_"):
         if name in vars(estimator):
@@ -68,7 +82,7 @@ def _kind_of(X: Any) -> str:
         return MATRIX
     if hasattr(X, "__arrow_c_stream__") and getattr(X, "ndim", 2) == 2:
         return MATRIX if _all_numbers(X) else TABLE
-    if getattr(X, "ndim", 1) != 1 or not hasattr(X, "__iter__") or isinstance(X, str | bytes | Mapping):
+    if getattr(X, "ndim", 1) != 1 or not hasattr(X, "__iter__") or isinstance(X, str | bytes | Mapping | Set):
         return MATRIX
     first = next(iter(X), None)
     return ROWS if isinstance(first, Mapping) else TEXTS if isinstance(first, str) else MATRIX
@@ -87,11 +101,14 @@ def _all_numbers(table: Any) -> bool:
 
 
 def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
+    from thresher.data.arrays import nulls_as_zeros
+
     said: dict[str, Any] = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": _FLOATS}
-    # numbers are looked at once, when they are copied, which tells the row
-    X = validate_data(estimator, X, ensure_all_finite=False, reset=reset, **said)
+    # numbers are checked once, when they are copied, which names the entry
+    given, X = X, validate_data(estimator, X, ensure_all_finite=False, reset=reset, **said)
     if issparse(X):
         return Numbers(X.indptr, X.indices, X.data)
+    X = nulls_as_zeros(given, X)
     rows, columns = np.nonzero(X)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(X)))])
     return Numbers(starts, np.ascontiguousarray(columns), X[rows, columns])

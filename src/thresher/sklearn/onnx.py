@@ -22,7 +22,8 @@ def to_onnx(model: Any, path: Any = None, *, columns: str = "all") -> Any:
     in that order, which its metadata list: the only way for tables, dictionaries and texts, whose keys are
     hashes of names (how to make them: docs/sklearn.md). Outputs: ``label`` and ``probabilities`` (``scores``
     where the loss has none) of a classifier, ``variable`` of a regressor. ValueError for several labels at
-    once, for a link that is none of ONNX's, and for classes that are neither whole numbers nor text.
+    once, for a link that is none of ONNX's, for classes that are neither whole numbers nor text, and where no
+    column is ``used``.
     """
     import onnx
 
@@ -35,6 +36,8 @@ def to_onnx(model: Any, path: Any = None, *, columns: str = "all") -> Any:
     coef = csr_matrix(model.coef_)
     if columns == "used" and model._weighs_columns():
         coef = coef[:, keys.astype(np.int64)]
+    if not coef.shape[1]:
+        raise ValueError("no feature has a weight: there are no columns to export")
     table, bias = coef.toarray(), np.asarray(model.intercept_)
     nodes, outputs = (_classifier if is_classifier(model) else _regressor)(model, table, bias)
     given = onnx.helper.make_tensor_value_info("X", onnx.TensorProto.FLOAT, [None, table.shape[1]])

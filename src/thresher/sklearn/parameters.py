@@ -24,7 +24,7 @@ def rule_of(rule: Any, rate: Any, l1: float | None, l2: float | None, eta0: floa
 def changed(kind: str, value: Any, fields: dict[str, Any]) -> Any:
     """The part with some fields changed: a SPEC if `value` is one. SpecError for what it does not have."""
     from thresher import parts
-    from thresher.engine.registry import rebuilt
+    from thresher.engine.protocol import rebuilt
 
     made = parts.make(kind, value)
     for field in fields:

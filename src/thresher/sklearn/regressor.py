@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -17,7 +18,8 @@ class SparseOnlineRegressor(RegressorMixin, SparseOnlineEstimator):
 
     `loss` is ``squared``, ``absolute``, ``quantile:tau``, ``huber:delta`` or ``poisson`` (which predicts a
     count, the exponential of the margin). All other parameters and attributes are those of
-    `SparseOnlineClassifier`.
+    `SparseOnlineClassifier`, but for these shapes: `coef_` is ``(d,)`` for a y of one axis and
+    ``(outputs, d)`` for a y of two; `intercept_` is ``(1,)`` or ``(outputs,)``, as SGDRegressor's is.
 
     >>> import numpy as np
     >>> model = SparseOnlineRegressor("normalized", passes=50, random_state=0).fit(np.eye(3), [1.0, 2.0, 3.0])
@@ -81,7 +83,17 @@ class SparseOnlineRegressor(RegressorMixin, SparseOnlineEstimator):
             return None
         return chunk_of_row(X, y, self.n_features_in_, None)
 
-    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool) -> Said:
+    @property
+    def coef_(self) -> Any:
+        """Weights ``(d,)``, or ``(outputs, d)`` for a y of two axes, float64; a copy.
+
+        A sparse `coef_` has two axes, ``(1, d)`` for a y of one. For when it is sparse, and which columns
+        it has, see `SparseOnlineClassifier.coef_`.
+        """
+        coef = super().coef_
+        return coef if self._targets or issparse(coef) else coef[0]
+
+    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> Said:
         y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y", ensure_min_samples=0)
         if y.ndim > 2:
             raise ValueError(f"y has one axis or two, not {y.ndim}")

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.errors import BadLine, DataError, shown
+from thresher.data.errors import BadLine, DataError, shown, unfit
 from thresher.data.labels import LISTED
 from thresher.data.layout import Layout
 from thresher.data.ngrams import rows_of_bytes
@@ -26,10 +27,14 @@ from thresher.data.report import FIRST_BAD
 from thresher.data.sources import arrow_rows as rows
 from thresher.data.sources.factors import room_for_spans
 from thresher.data.sources.lines import bad_table
+from thresher.data.sources.numbers import OVERFLOW
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
-from thresher.data.sources.table_rows import OUTCOMES, SUM_RANGE, Kinds, expected_of, labels_of
+from thresher.data.sources.table_rows import NOT_FINITE, OUTCOMES, SUM_RANGE, Kinds, expected_of, labels_of
 from thresher.data.sources.where import Filter
 from thresher.data.table import BINS, CATEGORICAL, LABEL, LIST, NUMERIC, TEXT, WEIGHT
+
+if TYPE_CHECKING:
+    from thresher.data.content import ReadSoFar
 
 _NUMBERS = (LABEL, WEIGHT, NUMERIC, BINS)
 _TEXTS = pa.large_string()
@@ -131,6 +136,8 @@ class TableBlock(NamedTuple):
     raw_position: int
     passed: int = 0
     """rows from `offset` on that were passed over, before those of the batch"""
+    so_far: ReadSoFar | None = None
+    """what has been read by then, file by file, where the pass is watched"""
 
 
 class BatchParser:
@@ -244,7 +251,9 @@ class BatchParser:
         """A row of a batch, told as a line, which it is written as."""
         column, outcome = divmod(code, OUTCOMES)
         name = kinds.names[column]
-        found = "no such sum" if outcome == SUM_RANGE else _shown(batch.column(name), row)
+        found = (
+            "no such sum" if outcome == SUM_RANGE else _shown(batch.column(name), row, outcome in NOT_FINITE)
+        )
         expected = expected_of(outcome, name, self._domain, len(kinds.names))
         return BadLine("", line, column + 1, expected, found, raw)
 
@@ -312,8 +321,11 @@ def offer_columns(naming: Any, batch: Any, kinds: Kinds) -> None:
             rows.offer_values(naming, described, len(texts), kinds.seeds[c], c)
 
 
-def _shown(column: Any, row: int) -> str:
-    cell = column.view(_without_text(column.type))[row].as_py()
+def _shown(column: Any, row: int, not_finite: bool) -> str:
+    """A cell in a message; one that may be a number that is `not_finite` in float32, as such."""
+    cell: Any = column.view(_without_text(column.type))[row].as_py()
+    if not_finite and isinstance(cell, int | float | Decimal) and not abs(float(cell)) < OVERFLOW:
+        return unfit(float(cell))
     return "null" if cell is None else shown(_readable(cell).encode())
 
 

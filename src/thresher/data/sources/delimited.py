@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,16 @@ from thresher.data.labels import LISTED
 from thresher.data.layout import Layout
 from thresher.data.ngrams import letters, room_for, rooms_for
 from thresher.data.sources import delimited_rows as rows
-from thresher.data.sources.blocks import LINES, PAD, Block, BlockReader
+from thresher.data.sources.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
 from thresher.data.sources.factors import room_for_spans
 from thresher.data.sources.line_rows import AT, BLANKS
 from thresher.data.sources.line_rows import LINES as LINES_READ
 from thresher.data.sources.lines import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
-from thresher.data.sources.numbers import NUMBER, exact_number
+from thresher.data.sources.numbers import NUMBER, OVERFLOW, exact_number
 from thresher.data.sources.parsed import Columns, Parsed, Reading
 from thresher.data.sources.streams import Passing, head_of
 from thresher.data.sources.table_rows import (
+    NOT_FINITE,
     OUTCOMES,
     TOO_FEW,
     TOO_MANY,
@@ -40,13 +41,15 @@ from thresher.data.sources.table_rows import (
     kinds_of,
     labels_of,
 )
-from thresher.data.sources.text import TextSource, Watch
+from thresher.data.sources.text import TextSource
 from thresher.data.table import CATEGORICAL, NUMERIC, TEXT, settle
+
+if TYPE_CHECKING:
+    from thresher.data.sources.watches import Watches
 
 DELIMITERS = {"csv": b",", "tsv": b"\t"}
 LONGEST_CELL = 1 << 20
 """Bytes of a quoted cell with line breaks."""
-_MARK = b"\xef\xbb\xbf"
 HEAD = 1 << 20
 """Bytes of text by which the columns are settled."""
 _QUOTE = ord('"')
@@ -101,6 +104,8 @@ def opened(
     files, dialect = list[Kinds](), dialect_of(layout)
     for name in names:
         lines = lines_of(head_of(name, HEAD, passing), name, dialect if dialect.span else None)
+        if layout.header and b"\0" in lines[0]:
+            raise DataError(f"{name}: the line that names the columns, {shown(lines[0])}, holds a NUL")
         head = [_text(cell) for cell in _cells(lines[0], dialect)]
         if not layout.header:
             head = [str(k + 1) for k in range(len(head))]
@@ -127,9 +132,8 @@ def _check_delimiter(line: bytes, columns: int, name: str) -> None:
 
 def lines_of(head: bytes, name: str, spanning: Dialect | None = None) -> list[bytes]:
     """The whole lines, or rows of the dialect `spanning`, that a file begins with, blank ones left out."""
-    if b"\0" in head:
-        raise DataError(f"{name}: a binary file, not text (compression by gzip, bz2, xz and zstd is known)")
-    text = head.removeprefix(_MARK)
+    check_is_text(head, name)
+    text = head.removeprefix(MARK)
     lines = _rows(text, spanning, len(head) < HEAD) if spanning else text.split(b"\n")
     lines = lines[:-1] if len(head) >= HEAD and len(lines) > 1 else lines
     found = [line.removesuffix(b"\r") for line in lines]
@@ -193,6 +197,8 @@ def _guesses(lines: Sequence[bytes], count: int, dialect: Dialect) -> list[str]:
     """Columns whose cells are all numbers or missing, but not all missing, are numeric."""
     numbers, seen = np.ones(count, bool), np.zeros(count, bool)
     for line in lines:
+        if b"\0" in line:
+            continue
         for k, cell in enumerate(_cells(line, dialect)[:count]):
             if cell and numbers[k] and cell not in dialect.missing:
                 seen[k] = True
@@ -226,8 +232,8 @@ class DelimitedParser:
         grams, more = self._grams_for(block, kinds)
         columns = self._columns_for(block, block.size + 2 * len(kinds.codes) + 16 + more)
         state = np.zeros(rows.COUNTERS, np.int64)
-        if block.offset == 0:
-            self._skip_head(block, state)
+        state[rows.HAS_NUL] = block.has_nul
+        self._skip_head(block, state)
         room, aside = self._room_for(block), kinds.aside(self._reading.naming, self._spans)
         domain, dialect = self._domain.code(), self._dialect.compiled()
         parsed = gather(
@@ -266,9 +272,8 @@ class DelimitedParser:
         return block.text[start:end].tobytes().removesuffix(b"\n")
 
     def _skip_head(self, block: Block, state: NDArray[np.int64]) -> None:
-        """Begin behind the mark of UTF-8 and behind the header, which is counted as blank."""
-        at = len(_MARK) if block.text[: len(_MARK)].tobytes() == _MARK else 0
-        blank = self._layout.header
+        """Begin behind the byte order mark and behind the header of a file, which is counted as blank."""
+        at, blank = block.begin, self._layout.header and block.offset == 0
         while blank and at < block.size:
             line = self._row_at(block, at)
             at += len(line) + 1
@@ -312,6 +317,8 @@ class DelimitedParser:
         else:
             cell = _cells(without_end[at - start :], self._dialect)[0]
             found = shown(cell) if cell else "an empty cell"
+            if outcome in NOT_FINITE and NUMBER.fullmatch(cell.strip()) and not abs(float(cell)) < OVERFLOW:
+                found += ", too large for float32"
         begins = before.rfind(b"\n") + 1
         return BadLine("", line + 1 + before.count(b"\n"), at - start - begins + 1, expected, found, raw)
 
@@ -327,12 +334,12 @@ def _with(exact: Numbers, row: bytes, state: NDArray[np.int64]) -> Numbers:
 class SpanningSource(TextSource):
     """Files whose quoted cells may have line breaks: blocks are cut where rows end."""
 
-    def _blocks(self, start: Place | None, watch: Watch | None) -> BlockReader:
-        return BlockReader(self.names, self._block_bytes, start, watch, self._passing, whole=self._whole)
+    def _blocks(self, start: Place | None, watches: Watches | None) -> BlockReader:
+        return BlockReader(self.names, self._block_bytes, start, watches, self._passing, whole=self._whole)
 
     def _whole(self, text: NDArray[np.uint8], size: int, first: bool) -> int:
         """How many of ``text[:size]``, the `first` of a file or later ones, are whole rows."""
         dialect = dialect_of(self.layout)
-        at = len(_MARK) if first and text[: len(_MARK)].tobytes() == _MARK else 0
+        at = len(MARK) if first and text[: len(MARK)].tobytes() == MARK else 0
         end = rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, False, size)
         return int(end) if end > at else 0

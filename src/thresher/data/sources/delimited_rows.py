@@ -47,6 +47,7 @@ from thresher.data.sources.table_rows import (
     LABEL_NUMBER,
     NO_LABEL,
     NO_WEIGHT,
+    NUL,
     NUMBER,
     NUMBER_RANGE,
     NUMERIC,
@@ -77,10 +78,11 @@ from thresher.data.sources.words import (
 )
 from thresher.engine.jit import kernel
 
-PLACE, BREAKS, COUNTERS = 7, 8, 9
-"""In `state`: the place of a hard number, line breaks in rows, its length; the rest as for `parse_lines`."""
+PLACE, BREAKS, HAS_NUL, COUNTERS = 7, 8, 9, 10
+"""In `state`: the place of a hard number, line breaks in rows, whether the text holds a NUL, its length; the
+rest as for `parse_lines`."""
 
-_NEWLINE, _RETURN, _SPACE, _QUOTE = 10, 13, 32, 34
+_NUL, _NEWLINE, _RETURN, _SPACE, _QUOTE = 0, 10, 13, 32, 34
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 _STRAY, _OPEN = -1, -2
 """Of a quote: nothing closes it; the text ends first."""
@@ -191,6 +193,16 @@ def _breaks(text, at, end, span):
             count += byte(text, at) == _NEWLINE
             at += 1
     return count
+
+
+@register_jitable
+def _without_nul(text, start, end, outcome, has_nul):
+    """What came of the row [start, end): its end and `outcome`, or the place of a NUL in an example."""
+    if outcome == EXAMPLE and has_nul:
+        for at in range(start, end):
+            if byte(text, at) == _NUL:
+                return at, NUL
+    return end, outcome
 
 
 @register_jitable
@@ -341,9 +353,8 @@ def parse_delimited(
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
     indptr, keys, values, labels, weights, targets = columns
     room_keys, room_values = np.empty(BUCKETS, np.uint64), np.empty(FEW + 8, np.float32)
-    text, features = address(text_bytes), (keys, values)
+    text, features, described = address(text_bytes), (keys, values), (*kinds, np.int64(kinds[0].size))
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
-    described = (*kinds, np.int64(kinds[0].size))
     indptr[row] = nnz
     while at < size and result == DONE:
         start = at
@@ -354,6 +365,7 @@ def parse_delimited(
                 *(text, start, size, described, room, grams, features, nnz, domain, known, aside),
                 *(target_of(targets, row), *dialect),
             )
+        at, outcome = _without_nul(text, start, at, outcome, state[HAS_NUL])
         if outcome == EXAMPLE:
             stop, merged, outcome = complete(keys, values, nnz, stop, mask, aside, room_keys, room_values)
         if outcome in (UNDECIDED, CRAMPED):

@@ -38,6 +38,8 @@ def expand(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
         raise DataError("no data given")
     if names.count(STDIN) > 1:
         raise DataError("standard input (-) can be read only once")
+    if STDIN in names and (sys.stdin is None or sys.stdin.closed):
+        raise DataError("standard input (-) is closed")
     for name in names:
         if name != STDIN:
             _check_file(name)
@@ -76,11 +78,11 @@ def _check_file(name: str) -> None:
             raise DataError(f"{name}: a directory; name its files, for example {os.path.join(name, '*')}")
         if not stat.S_ISREG(status.st_mode):
             return  # a pipe: opening it would take it from whoever writes to it
-        with open(name, "rb"):
-            pass
+        with open(name, "rb") as file:
+            empty = status.st_size == 0 and not file.read(1)  # files of /proc have no size, and a content
     except OSError as error:
         raise DataError(f"{name}: {error.strerror or error}") from error
-    if status.st_size == 0:
+    if empty:
         raise DataError(f"{name}: an empty file, no examples")
 
 
@@ -91,10 +93,14 @@ def opened(name: str, piece: int = remote.PIECE) -> Any:
     return sys.stdin.buffer if name == STDIN else open(name, "rb", buffering=0)
 
 
+def called(name: str) -> str:
+    """What messages call a file."""
+    return "standard input" if name == STDIN else name
+
+
 @contextmanager
 def named(name: str) -> Iterator[None]:
     """Turn what goes wrong in reading into a `DataError` that names the file."""
-    shown = "standard input" if name == STDIN else name
     try:
         yield
     except (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError) as error:
@@ -102,4 +108,4 @@ def named(name: str) -> Iterator[None]:
             raise
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         reason = " ".join(reason.split())
-        raise DataError(f"{shown}: cannot be read, damaged or cut off: {reason}") from error
+        raise DataError(f"{called(name)}: cannot be read, damaged or cut off: {reason}") from error

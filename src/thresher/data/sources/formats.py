@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from thresher.data.errors import DataError
-from thresher.data.layout import WRITTEN, Layout
+from thresher.data.layout import OF_CELLS, Layout
 
 LINES = {"svmlight": "svmlight.svmlight_parser", "vw": "vw.vw_parser"}
 """Formats of text that is parsed block by block: what makes the parser, in this folder."""
@@ -88,9 +88,11 @@ def check_layout(layout: Layout) -> Layout:
         raise DataError(
             f"{form}: ids stay as they are, bits and hash are for names; the store hashed:BITS has fixed size"
         )
-    said = [f"--{name.replace('_', '-')}" for name in WRITTEN if getattr(layout, name)]
+    said = [f"--{name.replace('_', '-')}" for name in OF_CELLS if getattr(layout, name)]
     if said and form not in CELLS:
         raise DataError(f"{form}: {', '.join(said)} is for cells between delimiters (--format csv or tsv)")
+    if layout.label_weights and form != "svmlight":
+        raise DataError(f"{form}: --label-weights is for label:weight in svmlight")
     if form == "tsv" and layout.quoted_newlines:
         raise DataError(
             "tsv: quotes mean nothing, so no line break is quoted (--format csv --delimiter '\\t')"

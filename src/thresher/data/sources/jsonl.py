@@ -137,11 +137,12 @@ class JsonlParser(BatchParser):
         batch = self._quick(block)
         if batch is None:
             return self._careful(block)
-        return self.parsed(batch, self._files[block.file], partial(_lines, block.text[: block.size]))
+        text = block.text[block.begin : block.size]
+        return self.parsed(batch, self._files[block.file], partial(_lines, text))
 
     def _quick(self, block: Block) -> Any:
         """The block as a record batch with a row a line; None where that cannot be had."""
-        text, schema = block.text[: block.size], self._schemas[block.file]
+        text, schema = block.text[block.begin : block.size], self._schemas[block.file]
         rows = _whole_lines(text)
         if not rows:
             return None
@@ -160,7 +161,7 @@ class JsonlParser(BatchParser):
     def _careful(self, block: Block) -> Parsed:
         """The same, line by line."""
         kinds, schema = self._files[block.file], self._schemas[block.file]
-        lines = block.text[: block.size].tobytes().split(b"\n")[:-1]
+        lines = block.text[block.begin : block.size].tobytes().split(b"\n")[:-1]
         objects, places, refused, blank = list[dict[str, Any]](), list[int](), list[BadLine](), 0
         for k, line in enumerate(lines):
             if not line.strip():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,8 @@ class Wording(NamedTuple):
     """by the outcome of a bad line"""
     after_listed: str
     """what must follow a label where several are listed"""
+    advice: Callable[[int, bytes, int], str]
+    """what more to say of a bad line, if anything: by its outcome, the line, the place of the error in it"""
 
 
 class LineParser:
@@ -37,6 +39,7 @@ class LineParser:
         self._grammar = grammar
         self._reading, self._aside = reading, (crosses or (reading.naming and no_crosses()), reading.naming)
         self._domain = domain_of(reading.domain)
+        self._advice = wording.advice
         self._expected = {**wording.expected, rows.LABEL_DOMAIN: self._domain.meaning}
         if self._domain.kind != ONE:
             self._expected[rows.AFTER_LABEL] = wording.after_listed
@@ -55,6 +58,7 @@ class LineParser:
         columns = self._arenas.columns(most, size + 16, self._domain.width)
         domain = self._domain.code()
         state = np.zeros(rows.COUNTERS, np.int64)
+        state[rows.AT] = block.begin
         parsed = gather(
             lambda columns, exact: rows.parse_lines(
                 self._grammar, text, size, columns, domain, state, self._bad, exact, self._aside
@@ -79,4 +83,5 @@ class LineParser:
         if token.lstrip(b"+-")[:3].lower().decode("latin-1") in _NOT_FINITE:
             expected = expected.replace("a number", "a finite number")
         found = shown(token) if token else ("a blank" if raw[at - start :].strip() else "the end of the line")
+        found += self._advice(outcome, raw, at - start)
         return BadLine("", line + 1, at - start + 1, expected, found, raw)

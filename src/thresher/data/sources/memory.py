@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -13,8 +13,11 @@ from thresher.data.errors import DataError
 from thresher.data.layout import Layout
 from thresher.data.source import fingerprint_of
 from thresher.data.sources.tables import BatchReader, Rows, TableFormat, cut, settled
-from thresher.data.sources.text import TextSource, Watch
+from thresher.data.sources.text import TextSource
 from thresher.data.sources.where import Filter
+
+if TYPE_CHECKING:
+    from thresher.data.sources.watches import Watches
 
 NAME = "the table"
 """What messages call it."""
@@ -26,7 +29,6 @@ class _Stream:
     def __init__(self, given: Any) -> None:
         self.once = isinstance(given, pa.RecordBatchReader)
         self._given = given
-        self._counted: int | None = None
         reader = pa.RecordBatchReader.from_stream(given)
         self.schema = reader.schema
         self._first: Any = reader
@@ -41,13 +43,8 @@ class _Stream:
         return cut(self._batches(reader), needed, start)
 
     def _batches(self, reader: Any) -> Iterator[tuple[Any, float | None]]:
-        count = 0
         for batch in reader:
-            count += batch.num_rows
             yield batch, None
-        if self._counted not in (None, count):
-            raise DataError(f"{NAME} had {self._counted} rows in the pass before and has {count} now")
-        self._counted = count
 
 
 class StreamSource(TextSource):
@@ -87,8 +84,11 @@ class StreamSource(TextSource):
     def _size(self) -> int | None:
         return None
 
-    def _blocks(self, start: Place | None, watch: Watch | None) -> BatchReader:
-        return BatchReader(self.names, self._stream, self._format, start, {}, watch)
+    def _watches(self) -> None:
+        return None
+
+    def _blocks(self, start: Place | None, watches: Watches | None) -> BatchReader:
+        return BatchReader(self.names, self._stream, self._format, start, {}, watches)
 
     def fingerprint(self) -> str:
         """Hash of all its features, for which it is read once more."""

@@ -161,7 +161,8 @@ def looked_up(at, exact):
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """What a finite number looks like."""
 _LARGEST = np.finfo(np.float32).max
-_OVERFLOW = 2.0**128 - 2.0**103  # midpoint of the largest float32 and the one that would follow
+OVERFLOW = 2.0**128 - 2.0**103
+"""The midpoint of the largest float32 and the one that would follow: from here on a number is infinite."""
 
 
 def nearest_float32(number: str) -> np.float32:
@@ -170,8 +171,8 @@ def nearest_float32(number: str) -> np.float32:
     rough = float(exact)
     with np.errstate(all="ignore"):
         near = np.float32(rough)
-    if abs(rough) == _OVERFLOW:
-        return np.float32(np.copysign(_LARGEST if abs(exact) < Decimal(_OVERFLOW) else np.inf, rough))
+    if abs(rough) == OVERFLOW:
+        return np.float32(np.copysign(_LARGEST if abs(exact) < Decimal(OVERFLOW) else np.inf, rough))
     if not np.isfinite(near) or float(near) == rough:
         return near
     with np.errstate(all="ignore"):

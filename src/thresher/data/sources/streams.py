@@ -5,6 +5,8 @@ from __future__ import annotations
 import bz2
 import io
 import lzma
+import os
+import stat
 import zlib
 from collections.abc import Callable
 from contextlib import closing
@@ -15,6 +17,8 @@ from thresher.data.sources.files import STDIN, named, opened, passes_by
 _PIECE = 1 << 18
 _HEAD = 16
 _LONGEST_HEAD = 64 << 20
+_XZ_MEMORY = 512 << 20
+"""Most memory that unpacking xz may take, which a file decides: eight times what ``xz -9`` asks for."""
 
 _MAGIC = {
     b"\x1f\x8b": "gzip",
@@ -49,6 +53,7 @@ class RawFile(io.RawIOBase):
         self._file: Any
         self._file, self._kept = begun or (opened(name), b"")
         self._owned = name != STDIN
+        self._size = self._stored()
         self.head = self._kept = self._start(self._kept)
 
     def _start(self, head: bytes) -> bytes:
@@ -58,6 +63,14 @@ class RawFile(io.RawIOBase):
                 break
             head += more
         return head
+
+    def _stored(self) -> int | None:
+        """Length of the file as of now; None of what is no file here."""
+        try:
+            status = os.fstat(self._file.fileno())
+        except (OSError, AttributeError, ValueError):
+            return None
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
 
     def release(self) -> Any:
         """The open file, which stays open when this one is closed."""
@@ -77,18 +90,22 @@ class RawFile(io.RawIOBase):
             self._kept = self._kept[count:]
         else:
             count = self._file.readinto(view) or 0
+            if not count and self._size is not None and len(view) and (self._stored() or 0) < self._size:
+                raise EOFError(f"it was cut off at byte {self.position:,} while it was read")
         if self._watch is not None:
             self._watch(view[:count])
         self.position += count
         return count
 
-    def skip_to(self, offset: int) -> None:
+    @property
+    def can_jump(self) -> bool:
+        """Whether `jump` can leave bytes out."""
+        return self._owned and bool(self._file.seekable())
+
+    def jump(self, offset: int) -> None:
         """Go on at byte `offset` of the file."""
-        if self._owned and self._file.seekable():
-            self._file.seek(offset)
-            self._kept, self._watch, self.position = b"", None, offset
-        else:
-            _discard(self, offset)
+        self._file.seek(offset)
+        self._kept, self.position = b"", offset
 
     def close(self) -> None:
         """Give the file back; standard input stays open."""
@@ -104,22 +121,9 @@ class Stream(Protocol):
         """Fill the beginning of `buffer`; how many bytes."""
         ...
 
-    def skip_to(self, offset: int) -> None:
-        """Go on at an offset in the uncompressed bytes; only before the first read."""
-        ...
-
     def close(self) -> None:
         """Give the file back."""
         ...
-
-
-def _discard(stream: Any, count: int) -> None:
-    waste = memoryview(bytearray(_PIECE))
-    while count > 0:
-        got = stream.readinto(waste[: min(count, _PIECE)])
-        if got == 0:
-            raise EOFError("it is shorter than it was")
-        count -= got
 
 
 class _Inflated:
@@ -163,9 +167,6 @@ class _Inflated:
         self._decoder, self._input = _decoder(self._kind), rest
         return True
 
-    def skip_to(self, offset: int) -> None:
-        _discard(self, offset)
-
     def close(self) -> None:
         self._raw.close()
 
@@ -173,7 +174,7 @@ class _Inflated:
 def _decoder(kind: str) -> Any:
     if kind == "gzip":
         return zlib.decompressobj(wbits=31)
-    return bz2.BZ2Decompressor() if kind == "bz2" else lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    return bz2.BZ2Decompressor() if kind == "bz2" else lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY)
 
 
 class _Arrow:
@@ -187,9 +188,6 @@ class _Arrow:
 
     def readinto(self, buffer: memoryview) -> int:
         return int(self._stream.readinto(buffer))
-
-    def skip_to(self, offset: int) -> None:
-        _discard(self, offset)
 
     def close(self) -> None:
         self._stream.close()

@@ -1,5 +1,8 @@
 """The compiled svmlight parser: lines of ``labels[:weight] [qid:n] id:value ... # comment``.
 
+A colon in the first field may be that of a weight or of a first feature, and only the user knows which:
+see `Svmlight.weighted`.
+
 One loop over the features carries nearly all the work. It marks what is no digit in 64 bytes at a
 time, so that the ends of all runs of digits in them are known before any is read, and reads the
 usual shapes, ``id:d.ddd`` and ``id:ddd``, eight digits at once; it branches on nothing but the
@@ -25,6 +28,10 @@ from thresher.data.sources.line_rows import (
     EXAMPLE,
     KEY,
     KEY_RANGE,
+    LABEL_COUNT,
+    LABEL_DOMAIN,
+    LABEL_RANGE,
+    LABEL_REPEATED,
     QID,
     UNDECIDED,
     VALUE,
@@ -36,7 +43,16 @@ from thresher.data.sources.line_rows import (
     read_weight,
     skip_blanks,
 )
-from thresher.data.sources.numbers import FINE, HARD, NOT_A_NUMBER, TENS, decimal, read_digits, scaled
+from thresher.data.sources.numbers import (
+    FINE,
+    HARD,
+    NOT_A_NUMBER,
+    TENS,
+    decimal,
+    read_digits,
+    read_number,
+    scaled,
+)
 from thresher.data.sources.words import (
     WINDOW,
     byte,
@@ -49,7 +65,9 @@ from thresher.data.sources.words import (
 )
 from thresher.engine.jit import scalar
 
-_NEWLINE, _SPACE, _MINUS, _DOT, _COLON = 10, 32, 45, 46, 58
+NO_LABEL = 50
+"""The reason for which a line is bad that only svmlight text has."""
+_NEWLINE, _SPACE, _PLUS, _MINUS, _DOT, _COLON = 10, 32, 43, 45, 46, 58
 _LARGEST_KEY = np.uint64(2**64 - 1)
 _TENTH_KEY = np.uint64((2**64 - 1) // 10)
 _TEN, _ONE = np.uint64(10), np.uint64(1)
@@ -59,22 +77,66 @@ _FOUR_BYTES = np.uint64(2**32 - 1)
 
 
 @register_jitable
-def _head(text, at, domain, exact, targets, row):
+def _is_qid(text, at):
+    return load_word(text, at) & _FOUR_BYTES == _QID
+
+
+@register_jitable
+def _begins_feature(text, at):
+    """Whether ``id:`` stands here."""
+    begin = at + (byte(text, at) == _PLUS)
+    end, _, _ = read_digits(text, begin, np.uint64(0))
+    return end > begin and byte(text, end) == _COLON
+
+
+@register_jitable
+def _has_colon(text, at):
+    """Whether there is a colon in the field at `at`."""
+    while byte(text, at) != _COLON and not ends_token(text, at):
+        at += 1
+    return byte(text, at) == _COLON
+
+
+@register_jitable
+def _odd_head(text, start, first, at, label, outcome, domain, weighted, exact):
+    """A first field that is no label alone: ``(end or place of the error, label, weight, outcome)``.
+
+    The line begins at `start`, the field at `first`; `read_labels` returned ``(at, label, outcome)`` for it.
+    """
+    weight, weighted = np.float32(1), weighted and (first == start or at == first)
+    if weighted and outcome == EXAMPLE:
+        at, weight, outcome = read_weight(text, at + 1, exact)
+        return at, label, weight, outcome
+    if outcome == UNDECIDED:
+        return at, label, weight, outcome
+    unlabelled = _is_qid(text, first) or (not weighted and _begins_feature(text, first))
+    if unlabelled and domain[4]:
+        return first, np.float32(0), weight, EXAMPLE
+    numbers = outcome in (EXAMPLE, LABEL_DOMAIN, LABEL_RANGE, LABEL_COUNT, LABEL_REPEATED)
+    if numbers and not weighted and _has_colon(text, first):
+        return first, label, weight, NO_LABEL
+    return at, label, weight, outcome
+
+
+@register_jitable
+def _head(text, at, domain, exact, targets, row, weighted):
     """All before the features: ``(at, label, weight, outcome)``."""
     weight, start = np.float32(1), at
-    at = skip_blanks(text, at)
+    at = first = skip_blanks(text, at)
     if line_ends(text, at):
         return at, weight, weight, BLANK
     at, label, outcome = read_labels(text, at, domain, exact, targets, row, at > start)
-    if outcome == EXAMPLE and byte(text, at) == _COLON:
-        at, weight, outcome = read_weight(text, at + 1, exact)
+    if outcome != EXAMPLE or byte(text, at) == _COLON:
+        at, label, weight, outcome = _odd_head(
+            text, start, first, at, label, outcome, domain, weighted, exact
+        )
     if outcome != EXAMPLE:
         return at, label, weight, outcome
     at = skip_blanks(text, at)
-    if load_word(text, at) & _FOUR_BYTES == _QID:
+    if _is_qid(text, at):
         at += 4
-        end, _, _ = read_digits(text, at, np.uint64(0))
-        if end == at or not ends_token(text, end):
+        end, _, status = read_number(text, at)
+        if status == NOT_A_NUMBER or not ends_token(text, end):
             return at, label, weight, QID
         at = end
     return at, label, weight, EXAMPLE
@@ -84,8 +146,9 @@ def _head(text, at, domain, exact, targets, row):
 def _feature(text, at, exact):
     """Any feature at `at`: ``(end or place of the error, key, value, outcome)``."""
     value = np.float32(0)
-    end, key, dropped = read_digits(text, at, np.uint64(0))
-    if end == at:
+    begin = at + (byte(text, at) == _PLUS)
+    end, key, dropped = read_digits(text, begin, np.uint64(0))
+    if end == begin:
         return at, key, value, KEY
     if dropped == 1:
         digit = np.uint64(byte(text, end - 1) - 48)
@@ -194,11 +257,13 @@ def _features(text, at, keys, values, nnz, exact):
 class Svmlight(NamedTuple):
     """The grammar."""
 
+    weighted: bool
+    """whether a colon in the first field is that of ``label:weight``; otherwise it is that of a feature"""
     ordered: bool = True
 
     def read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside):
         """See `line_rows.read_line`."""
-        at, label, weight, outcome = _head(text, at, domain, exact, targets, row)
+        at, label, weight, outcome = _head(text, at, domain, exact, targets, row, self.weighted)
         ascend = True
         if outcome == EXAMPLE:
             keys, values = columns

@@ -41,8 +41,10 @@ _CODES = {
 EXAMPLE, BLANK, UNDECIDED = 0, 1, 2
 NUMBER, NUMBER_RANGE, NO_LABEL, LABEL_NUMBER, LABEL_DOMAIN = 3, 4, 5, 6, 7
 NO_WEIGHT, WEIGHT_NUMBER, TOO_FEW, TOO_MANY, UNCLOSED, AFTER_QUOTE, SUM_RANGE = 8, 9, 10, 11, 12, 13, 14
-MANY_PRODUCTS, CRAMPED, LABEL_REPEATED = 15, 16, 17
+MANY_PRODUCTS, CRAMPED, LABEL_REPEATED, NUL = 15, 16, 17, 18
 _ALL = np.uint64(2**64 - 1)
+NOT_FINITE = (NUMBER, NUMBER_RANGE, LABEL_NUMBER, WEIGHT_NUMBER)
+"""Those of a number that may not be finite in float32."""
 OUTCOMES = 32
 """A bad row is noted as ``outcome + OUTCOMES * column``."""
 
@@ -115,7 +117,7 @@ def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
         NUMBER: f"a finite number in column '{name}'",
         NUMBER_RANGE: f"a number that is finite in float32 in column '{name}'",
         NO_LABEL: f"a label in column '{name}'",
-        LABEL_NUMBER: f"a number as label in column '{name}'",
+        LABEL_NUMBER: f"a finite number as label in column '{name}'",
         LABEL_DOMAIN: f"{domain.meaning} in column '{name}'",
         LABEL_REPEATED: f"each class once in column '{name}'",
         NO_WEIGHT: f"an importance weight in column '{name}'",
@@ -126,6 +128,7 @@ def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
         AFTER_QUOTE: f"a delimiter after the quoted column '{name}'",
         SUM_RANGE: "values of equal keys with a sum finite in float32",
         MANY_PRODUCTS: crossing.EXPECTED,
+        NUL: "text without NUL bytes",
     }[outcome]
 
 

@@ -11,7 +11,7 @@ import io
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,9 +26,12 @@ from thresher.data.sources.parsed import Reading
 from thresher.data.sources.remote import is_remote
 from thresher.data.sources.streams import Passing, RawFile
 from thresher.data.sources.table_rows import Kinds, kinds_of
-from thresher.data.sources.text import TextSource, Watch
+from thresher.data.sources.text import TextSource
 from thresher.data.sources.where import Filter
 from thresher.data.table import ABSENT, IGNORE, settle
+
+if TYPE_CHECKING:
+    from thresher.data.sources.watches import Watches
 
 BATCH, CELLS = 1 << 16, 1 << 19
 """Most rows of a chunk, and most cells unless one row has more."""
@@ -89,7 +92,7 @@ def read_from(name: str) -> Iterator[None]:
     with named(name):
         try:
             yield
-        except (pa.ArrowNotImplementedError, MemoryError) as error:
+        except (pa.ArrowException, MemoryError) as error:
             raise ValueError(str(error) or "it asks for more memory than there is") from error
 
 
@@ -144,11 +147,11 @@ class _Parquet:
                     raise ValueError(f"row group {g} does not end with row {first}, but {at}")
 
 
-def _random(name: str, mapped: bool = False) -> Any:
-    """A file for pyarrow to read here and there, in memory where it can be."""
+def _random(name: str) -> Any:
+    """A file for pyarrow to read here and there. Not mapped into memory: it may be cut off meanwhile."""
     if is_remote(name):
         return pa.PythonFile(opened_file(name, piece=1 << 16), mode="r")
-    return pa.memory_map(name) if mapped else pa.OSFile(name)
+    return pa.OSFile(name)
 
 
 def _hopeful(file: Any, chosen: Filter) -> set[int]:
@@ -160,14 +163,14 @@ def _hopeful(file: Any, chosen: Filter) -> set[int]:
 
 
 class _Arrow:
-    """Arrow IPC files, mapped into memory, and streams."""
+    """Arrow IPC files and streams."""
 
     size = staticmethod(size_of)
 
     @staticmethod
     def schema(name: str, passing: Passing) -> Any:
         if _is_file(name):
-            with _random(name, mapped=True) as file:
+            with _random(name) as file:
                 return pa.ipc.open_file(file).schema
         once, seen = passes_by(name), list[bytes]()
         with RawFile(name, (lambda view: seen.append(bytes(view))) if once else None) as raw:
@@ -180,14 +183,19 @@ class _Arrow:
     def rows(
         name: str, needed: list[str], start: int, _: Filter | None, passing: Passing, watch: Any
     ) -> Rows:
-        whole = _Arrow._batches(name, passing, watch)
+        whole = _Arrow._batches(name, needed, passing, watch)
         return cut(((sound(batch, needed), part) for batch, part in whole), needed, start)
 
     @staticmethod
-    def _batches(name: str, passing: Passing, watch: Any) -> Iterator[tuple[Any, float | None]]:
+    def _batches(
+        name: str, needed: list[str], passing: Passing, watch: Any
+    ) -> Iterator[tuple[Any, float | None]]:
         if _is_file(name):
-            with _random(name, mapped=True) as file:
-                reader = pa.ipc.open_file(file)
+            with _random(name) as file:
+                whole = pa.ipc.open_file(file).schema
+                fields = [k for k, field in enumerate(whole.names) if field in needed]
+                options = pa.ipc.IpcReadOptions(included_fields=fields)
+                reader = pa.ipc.open_file(file, options=options)
                 for k in range(reader.num_record_batches):
                     yield reader.get_batch(k), (k + 1) / reader.num_record_batches
             return
@@ -240,11 +248,11 @@ class BatchReader:
         form: TableFormat,
         start: Place | None,
         passing: Passing,
-        watch: Watch | None,
+        watches: Watches | None,
     ) -> None:
         """`kind` has ``size`` of a file, and ``rows``: name, columns, first row, filter, passing, watch."""
         self._names, self._kind, self._form = names, kind, form
-        self._start, self._passing, self._watch = start or Place(0, 0, 0), passing, watch
+        self._start, self._passing, self._watches = start or Place(0, 0, 0), passing, watches
         self._blocks = self._all()
 
     def fill(self, _: Any) -> TableBlock | None:
@@ -263,7 +271,7 @@ class BatchReader:
             needed = _needed(self._form.files[k], chosen)
             if k >= self._start.file:
                 at = start = self._start.offset if k == self._start.file else 0
-                watch = self._watch(k) if self._watch else None
+                watch = self._watches.open(k) if self._watches else None
                 with read_from(name):
                     for end, batch, part in self._kind.rows(
                         name, needed, start, chosen, self._passing, watch
@@ -275,7 +283,8 @@ class BatchReader:
                             piece, begin = batch.slice(lo, most), first + lo
                             if begin >= start:
                                 last = begin + piece.num_rows
-                                yield TableBlock(piece, k, at, last, position, begin - at)
+                                so_far = self._watches.so_far() if self._watches else None
+                                yield TableBlock(piece, k, at, last, position, begin - at, so_far)
                                 at = last
             done += size
 
@@ -286,9 +295,9 @@ class TableSource(TextSource):
     def _in_order(self) -> bool:
         return self.layout.format == "arrow" and not any(_is_file(name) for name in self.names)
 
-    def _blocks(self, start: Place | None, watch: Watch | None) -> BatchReader:
+    def _blocks(self, start: Place | None, watches: Watches | None) -> BatchReader:
         kind = _KINDS[self.layout.format]
-        return BatchReader(self.names, kind, self._format, start, self._passing or {}, watch)
+        return BatchReader(self.names, kind, self._format, start, self._passing or {}, watches)
 
 
 def _needed(kinds: Kinds, chosen: Filter | None) -> list[str]:

@@ -6,10 +6,19 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.content import Content, ContentTable, hash_file, remote_content, stamp
+from thresher.data.content import (
+    NOTHING_READ,
+    Content,
+    ContentTable,
+    ReadSoFar,
+    check_beginning,
+    content_of,
+    hash_file,
+    stamp,
+)
 from thresher.data.errors import DataError
 from thresher.data.labels import domain_of
 from thresher.data.layout import Layout
@@ -18,10 +27,12 @@ from thresher.data.sources.blocks import BLOCK_BYTES, Block, BlockReader
 from thresher.data.sources.files import passes_by, size_of
 from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser, Reading
 from thresher.data.sources.reader import Pipeline, default_threads
+from thresher.data.sources.remote import is_remote
 from thresher.data.sources.streams import Passing
 
-Watch = Callable[[int], Callable[[memoryview], None] | None]
-"""Of a file: what is to see its bytes in order."""
+if TYPE_CHECKING:
+    from thresher.data.sources.watches import Watches
+
 Format = Callable[[Layout, Reading], Any]
 """A format: makes a parser."""
 
@@ -34,6 +45,10 @@ class OnError:
         self.path = Path(path) if self.kind == QUARANTINE and path else None
         if spec not in (FAIL, SKIP) and self.path is None:
             raise DataError(f"on_error is fail, skip or quarantine=FILE, not '{spec}'")
+        self.check_spares(names)
+
+    def check_spares(self, names: Sequence[str]) -> None:
+        """`DataError` if the quarantine file is one of these."""
         if self.path is not None and self.path.exists():
             files = [name for name in names if os.path.exists(name)]
             if any(os.path.samefile(name, self.path) for name in files):
@@ -50,7 +65,7 @@ class _Quarantine:
             resumed = keep is not None and path.exists()
             self._file: BinaryIO = open(path, "r+b" if resumed else "wb")  # noqa: SIM115
             if resumed:
-                self._file.seek(self._file.truncate(keep))
+                self._file.seek(self._file.truncate(min(keep or 0, path.stat().st_size)))
         except OSError as error:
             raise DataError(f"{path}: cannot write the quarantine file: {error.strerror}") from error
 
@@ -68,6 +83,14 @@ class _Quarantine:
 
 class TextSource:
     """Files of lines as a `Source`; made by `open_source`."""
+
+    keep_hash = False
+    """whether to know the content of what is read, so that `fingerprint` need not read again"""
+    _read = NOTHING_READ
+    _read_all = False
+    """whether `_read` is all there is"""
+    _watched: Watches | None = None
+    """the contents of the pass under way"""
 
     def __init__(
         self,
@@ -92,8 +115,6 @@ class TextSource:
         self.total_bytes = self._size() if self.rereadable else None
         self.position_bytes = 0
         self.report = Report()
-        self.keep_hash = False
-        """whether to hash the files while they are read, so that `fingerprint` need not read again"""
         self.identity = f"{layout.as_dict()} {domain=} on_error={self.on_error.kind} {block_bytes=} {where=}"
         """all but the content that decides what the chunks are"""
         self.where = where
@@ -115,11 +136,32 @@ class TextSource:
         parser: Parser = self._format(self.layout, reading)
         return parser
 
+    @property
+    def content(self) -> list[Content]:
+        """What has been read, file by file, if that is kept: at most in any pass, all after a whole one."""
+        return self._read.contents()
+
+    def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
+        """An earlier run has read `content`: all there was (`whole`), or what is to be read first.
+
+        Other data are a `DataError` when they are read, or `now` where they do not pass by.
+        """
+        self.keep_hash, self._read, self._read_all = True, ReadSoFar.of(content), whole
+        for name, expected in zip(self.names, content, strict=False):
+            if now and not passes_by(name):
+                check_beginning(name, expected)
+
+    def confirm(self) -> None:
+        """`DataError` now, in the midst of a pass, unless all that is expected is there."""
+        if self._watched is not None:
+            self._watched.confirm()
+
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """One pass over all files, or over what follows `start` (with `report` as it was there).
 
         Raises `DataError` at the turn of the chunk with the first bad line under ``fail``, where a
-        file cannot be read, and at the end if there was no example.
+        file cannot be read, and at the end if there was no example. With `keep_hash`, also if the
+        files change while they are read, or are not what an earlier pass has read.
         """
         if self._begun and not self.rereadable:
             raise DataError("standard input or a pipe can be read only once")
@@ -130,13 +172,14 @@ class TextSource:
         if self.on_error.path is not None:
             kept = None if start is None else self.report.quarantined_bytes
             quarantine = _Quarantine(self.on_error.path, kept)
-        watches = _Watches(self.names) if self.keep_hash and self._in_order() and start is None else None
-        blocks = self._blocks(start, watches.watch if watches else None)
+        self._watched = watches = self._watches() if self.keep_hash else None
+        blocks = self._blocks(start, watches)
         pipeline = Pipeline(blocks, self._parser, 1 if self.namer else self._threads, self._block_bytes)
         try:
             yield from self._placed(pipeline, start or Place(0, 0, 0), quarantine)
             if watches is not None:
-                self._contents = watches.contents()
+                self._read, self._read_all = ReadSoFar.of(watches.contents()), True
+                self._contents = watches.hashed()
             self.finished = self.finished or start is None
         finally:
             pipeline.close(patient=self.rereadable)
@@ -148,6 +191,12 @@ class TextSource:
     def _can_be_reread(self) -> bool:
         return not any(passes_by(name) for name in self.names)
 
+    def _watches(self) -> Watches | None:
+        """What sees to the content of a pass."""
+        from thresher.data.sources.watches import Watches
+
+        return Watches(self.names, self.content, self._read_all, self._in_order())
+
     def _in_order(self) -> bool:
         """Whether bytes are read one after the other, so that they can be hashed on the way."""
         return True
@@ -156,9 +205,9 @@ class TextSource:
         sizes = [size_of(name) for name in self.names]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
-    def _blocks(self, start: Place | None, watch: Watch | None) -> Any:
+    def _blocks(self, start: Place | None, watches: Watches | None) -> Any:
         """What yields the blocks of a pass."""
-        return BlockReader(self.names, self._block_bytes, start, watch, passing=self._passing)
+        return BlockReader(self.names, self._block_bytes, start, watches, passing=self._passing)
 
     def _placed(self, pipeline: Pipeline, start: Place, quarantine: _Quarantine | None) -> Iterator[Chunk]:
         file, line = start.file, start.line
@@ -180,6 +229,8 @@ class TextSource:
             raise DataError(str(bad[0]))
         self.report.add(*parsed.tally, bad)
         self.position_bytes = block.raw_position
+        if block.so_far is not None and block.so_far.size > self._read.size:
+            self._read = block.so_far
 
     def _nothing(self) -> str:
         where = self.names[0] if len(self.names) == 1 else f"{len(self.names)} files"
@@ -210,29 +261,9 @@ class TextSource:
             table.remember(fresh)
         return "-".join(f"{content.hash:016x}.{content.size:x}" for content in contents)
 
-
-class _Watches:
-    """Hashes of the files of a pass, made while they are read."""
-
-    def __init__(self, names: list[str]) -> None:
-        from thresher.data.hash64 import Hash64
-
-        self._names = names
-        self._stamps = [None if passes_by(name) else stamp(name) for name in names]
-        self._told = [remote_content(name) for name in names]
-        self._totals = [Hash64() for _ in names]
-
-    def watch(self, file: int) -> Callable[[memoryview], None]:
-        """What is to see every byte of a file in order."""
-        return self._totals[file].update
-
-    def contents(self) -> dict[int, Content]:
-        """All hashes, at the end of the pass; remembers them for other processes."""
-        for name, told in zip(self._names, self._told, strict=True):
-            if told is not None and told != remote_content(name):
-                raise DataError(f"{name}: changed while it was read")
-        found = {k: Content(total.digest(), total.size) for k, total in enumerate(self._totals)}
-        found |= {k: told for k, told in enumerate(self._told) if told is not None}
-        named = {self._names[k]: (self._stamps[k], content) for k, content in found.items()}
-        ContentTable().remember({name: both for name, both in named.items() if both[0] is not None})
-        return found
+    def known(self) -> list[Content]:
+        """The contents of all files, those behind URLs by what is told of them."""
+        self.fingerprint()
+        return [
+            content_of(name) if is_remote(name) else self._contents[k] for k, name in enumerate(self.names)
+        ]

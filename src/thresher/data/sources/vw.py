@@ -23,6 +23,7 @@ from thresher.data.sources import line_rows as rows
 from thresher.data.sources.factors import of_namespaces
 from thresher.data.sources.line_parser import LineParser, Wording
 from thresher.data.sources.parsed import Reading
+from thresher.data.sources.vw_labels import kind_of_label
 
 _EXPECTED = {
     rows.LABEL: "a number as label",
@@ -48,6 +49,16 @@ _EXPECTED = {
     rows.SUM_RANGE: "values of a repeated feature with a sum finite in float32",
 }
 _LISTED = "',' or a space after the label"
+_OF_HEAD = (
+    *(rows.LABEL, rows.LABEL_DOMAIN, rows.AFTER_LABEL, rows.WEIGHT, rows.WEIGHT_SIGN, rows.AFTER_VALUE),
+    *(vw_head.BASE, vw_head.FIELDS),
+)
+
+
+def _say_kind(outcome: int, line: bytes, place: int) -> str:
+    head, bar, _ = line.partition(b"|")
+    kind = kind_of_label(head) if bar and place <= len(head) and outcome in _OF_HEAD else ""
+    return f"; this looks like {kind}, which is not read" if kind else ""
 
 
 def vw_parser(layout: Layout, reading: Reading) -> LineParser:
@@ -59,4 +70,4 @@ def vw_parser(layout: Layout, reading: Reading) -> LineParser:
     def seed(name: str) -> int:
         return hash_bytes(name.encode(), layout.seed, VW if vw else WIDE) if name else nameless
 
-    return LineParser(grammar, Wording(_EXPECTED, _LISTED), reading, of_namespaces(layout, seed))
+    return LineParser(grammar, Wording(_EXPECTED, _LISTED, _say_kind), reading, of_namespaces(layout, seed))

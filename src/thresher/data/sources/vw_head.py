@@ -21,13 +21,12 @@ from thresher.data.sources.line_rows import (
     skip_blanks,
 )
 from thresher.data.sources.numbers import FINE
-from thresher.data.sources.words import byte, load_word
+from thresher.data.sources.words import byte
 
 # The reasons for which a line is bad that only VW text has.
 BAR, AFTER_TAG, FIELDS, BASE, NO_LABEL = 30, 31, 32, 33, 34
 
-_TAB, _SPACE, _QUOTE, _BAR = 9, 32, 39, 124
-_MARK, _THREE_BYTES = np.uint64(0xBFBBEF), np.uint64(2**24 - 1)  # of the order of bytes, in UTF-8
+_NUL, _TAB, _SPACE, _QUOTE, _BAR = 0, 9, 32, 39, 124
 
 
 @register_jitable
@@ -38,7 +37,7 @@ def breaks(text, at):
 
 @register_jitable
 def _word_end(text, at):
-    while not breaks(text, at):
+    while byte(text, at) != _NUL and not breaks(text, at):
         at += 1
     return at
 
@@ -72,8 +71,6 @@ def _unlabelled(text, at, domain, exact, targets, row):
 def read_head(text, at, domain, exact, targets, row):
     """All before the first bar: ``(place of it or of the error, label, weight, outcome)``."""
     label, weight, fields = np.float32(0), np.float32(1), 0
-    if load_word(text, at) & _THREE_BYTES == _MARK:
-        at += 3
     at = first = skip_blanks(text, at)
     if ends_line(text, at):
         return at, label, weight, BLANK

@@ -45,7 +45,8 @@ from thresher.engine.jit import scalar
 NAMESPACE, AFTER_NAMESPACE, SCALE, SCALE_RANGE, AFTER_NAME = 40, 41, 42, 43, 44
 """The reasons for which a line is bad that only VW text has; others are in `vw_head`."""
 
-_TAB, _NEWLINE, _RETURN, _SPACE, _PLUS, _MINUS, _DOT, _COLON, _BAR = (*(9, 10, 13, 32, 43, 45, 46, 58, 124),)
+_NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _PLUS, _MINUS, _DOT = 0, 9, 10, 13, 32, 43, 45, 46
+_COLON, _BAR = 58, 124
 _LETTER = ord("e")
 _ONE, _TWO, _THREE, _NONE = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(0)
 _TEN, _ID_DIGITS = np.uint64(10), 20
@@ -57,12 +58,12 @@ _GENTLE = np.float32(1e20)  # times a value of the usual shape it stays finite
 
 @register_jitable
 def _name_end(text, at):
-    """Where the name that begins at `at` ends: at a blank, colon, bar or carriage return, or the line end."""
+    """Where the name that begins at `at` ends: at a blank, colon, bar, carriage return, NUL or line end."""
     while True:
         end = lowest_bit(stops(text, at)[0])
         at += end
         if end < WINDOW:
-            if byte(text, at) in (_SPACE, _NEWLINE, _COLON, _BAR, _TAB, _RETURN):
+            if byte(text, at) in (_SPACE, _NEWLINE, _COLON, _BAR, _TAB, _RETURN, _NUL):
                 return at
             at += 1
 
@@ -120,8 +121,8 @@ def _not_finite(text, at, end):
 
 @register_jitable
 def _text_end(text, at):
-    """Where text as a value ends: at a blank, a carriage return or the line end."""
-    while byte(text, at) not in (_SPACE, _NEWLINE, _TAB, _RETURN):
+    """Where text as a value ends: at a blank, a carriage return, a NUL or the line end."""
+    while byte(text, at) not in (_SPACE, _NEWLINE, _TAB, _RETURN, _NUL):
         at += 1
     return at
 

@@ -22,18 +22,19 @@ class FobosLinf(NamedTuple):
 
     Owed by an untouched coordinate: the least cap since. Caps that some weight still lies at stand on a
     stack, each with the number of those weights, the weights below their caps in a heap, the largest
-    first; an example of k coordinates costs O(k log n).
+    first; an example of k coordinates costs O(k log n), but O(n) where nearly every one of n weights has a
+    cap of its own.
 
     Reference: Duchi and Singer (JMLR 2009), section 5.4.
 
-    >>> FobosLinf(linf=0.1).clock0()  # t, eta_t, weights in the heap, caps on the stack
-    array([1. , 0.5, 0. , 0. ])
+    >>> FobosLinf(linf=0.1).clock0()  # t, eta_t, weights in the heap, weights at a cap, caps on the stack
+    array([1. , 0.5, 0. , 0. , 0. ])
     """
 
     rate: Any = InverseSqrt()
     linf: float = 1e-3
     SLOTS = capped.COLUMNS
-    CLOCK = ("t", "eta", "below", "caps")
+    CLOCK = ("t", "eta", "below", "capped", "caps")
     PENALTIES = ("linf",)
     DTYPE = "float64"
 
@@ -42,12 +43,12 @@ class FobosLinf(NamedTuple):
         return Sgd(self.rate)
 
     def clock0(self):
-        """T, eta_t, weights in the heap, caps on the stack."""
-        return np.array([1.0, self.rate.at(1.0), 0.0, 0.0])
+        """T, eta_t, weights in the heap, weights at a cap, caps on the stack."""
+        return np.array([1.0, self.rate.at(1.0), 0.0, 0.0, 0.0])
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return capped.settled(S, j, int(now[3]))
+        return capped.settled(S, j, int(now[4]))
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step."""
@@ -55,11 +56,16 @@ class FobosLinf(NamedTuple):
 
     def constrain(self, S, rows, begin, end, clock):
         """Cap the largest weights."""
-        below, caps = capped.absorb(S, rows, begin, end, clock[0], int(clock[2]), int(clock[3]))
+        below, held, caps = int(clock[2]), int(clock[3]), int(clock[4])
+        below, held = capped.absorb(S, rows, begin, end, clock[0], below, held, caps)
         cut = clock[1] * self.linf
         if cut > 0.0:
-            below, caps = capped.cap(S, clock[0], below, caps, cut)
-        clock[2], clock[3] = below, caps
+            below, held, caps = capped.cap(S, clock[0], below, held, caps, cut)
+        clock[2], clock[3], clock[4] = below, held, caps
+
+    def sound(self, S, clock, steps):
+        """Whether heap and stack are such."""
+        return capped.inconsistent(S, clock[2], clock[3], clock[4])
 
     def tick(self, clock):
         """On to the next step size."""

@@ -67,6 +67,10 @@ class L1Ball(NamedTuple):
         """Heap the live rows again."""
         ordered.rebuild(S, count)
 
+    def sound(self, S, clock, steps):
+        """Whether the heap is one."""
+        return ordered.misplaced(S, clock[4])
+
     def tick(self, clock):
         """On to the next step size."""
         clock[0] += 1.0

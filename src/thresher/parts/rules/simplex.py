@@ -70,6 +70,10 @@ class Simplex(NamedTuple):
         """Heap the live rows again."""
         mixture.rebuild(S, count)
 
+    def sound(self, S, clock, steps):
+        """Whether the heap is one, and as many rows are met as are counted."""
+        return mixture.inconsistent(S, clock)
+
     def tick(self, clock):
         """On to the next step size."""
         clock[0] += 1.0

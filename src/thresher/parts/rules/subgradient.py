@@ -13,6 +13,8 @@ from thresher.parts.prox import soft
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.replay import replayed
 
+_MOST_REPLAYED = 2.0**42  # by all rows together: about two hours
+
 
 @part("rule")
 class Subgradient(NamedTuple):
@@ -64,6 +66,15 @@ class Subgradient(NamedTuple):
         S[j, 0] = w - now[1] * (slope * x + math.copysign(self.l1, w) * (w != 0.0))
         S[j, 1] = now[0]
         S[j, 2] = now[2] + now[1]
+
+    def sound(self, S, clock, steps):
+        """Whether the steps to replay are steps that were taken, and few enough to wait for."""
+        t, v, seen = clock[0], S[:, 0], S[:, 1]
+        if not 1 <= t <= steps + 1 or (seen < 0).any() or (seen > t).any():
+            return f"steps are counted that are not among the {steps} taken"
+        crossed = (v != 0) & (np.abs(v) <= self.l1 * (clock[2] - S[:, 2]))
+        owed = 0.0 if steady(self.rate) else float(np.sum((t - seen)[crossed]))
+        return f"{owed:g} steps would have to be replayed" if owed > _MOST_REPLAYED else ""
 
     def tick(self, clock):
         """One more step size to owe."""

@@ -1,0 +1,75 @@
+"""Standard streams that are closed, full, or read by nobody."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from typing import Any
+
+
+def prepare() -> None:
+    """Make sure that there are three standard streams, and that messages never stop the program.
+
+    A descriptor that was closed when the program started would go to the next file it opens, and
+    messages would end up in a model. It is opened so that using it fails.
+    """
+    for number, mode in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = _buffered(sys.stdout)
+    closed = sys.stderr is None
+    raw = io.FileIO(2, "w", closefd=False) if closed else getattr(sys.stderr.buffer, "raw", sys.stderr.buffer)
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(_Forgiving(raw)),
+        encoding="utf-8" if closed else sys.stderr.encoding,
+        errors="backslashreplace",
+        line_buffering=True,
+        write_through=True,
+    )
+
+
+def _buffered(stream: Any) -> Any:
+    """The same stream with a buffer: one without (PYTHONUNBUFFERED) loses what a full disk does not take."""
+    if not isinstance(getattr(stream, "buffer", None), io.RawIOBase):
+        return stream
+    whole = io.BufferedWriter(stream.buffer)
+    return io.TextIOWrapper(whole, stream.encoding, stream.errors, line_buffering=True)
+
+
+class _Forgiving(io.RawIOBase):
+    """Drops what the stream does not take."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return bool(self._raw.isatty())
+
+    def fileno(self) -> int:
+        return int(self._raw.fileno())
+
+    def write(self, data: Any) -> int:
+        try:
+            written = self._raw.write(data)
+        except OSError:
+            written = None
+        return len(data) if written is None else int(written)
+
+
+def let_go(stream: Any) -> None:
+    """Drop what a closed pipe or a full disk did not take: Python would try again, and complain."""
+    try:
+        stream.flush()
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            stream.flush()

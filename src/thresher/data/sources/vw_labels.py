@@ -1,0 +1,35 @@
+"""The kinds of labels that Vowpal Wabbit has beside numbers, told by how they look."""
+
+from __future__ import annotations
+
+import re
+
+_BY_WORD = {
+    b"shared": "the shared line of a multi-line example (contextual bandit or cost-sensitive)",
+    b"***shared***": "the shared line of a multi-line example (contextual bandit or cost-sensitive)",
+    b"ccb": "a conditional contextual bandit label (ccb)",
+    b"slates": "a slates label",
+    b"ca": "a continuous action label (ca action:cost:density)",
+}
+"""By the first word."""
+_BY_SHAPE = (
+    (re.compile(rb"[^:]*:[^:]*(:[^:]*)+"), "a contextual bandit label (action:cost:probability)"),
+    (re.compile(rb"\d+:[^:]*"), "a cost-sensitive label (class:cost)"),
+)
+"""By what one of the words looks like."""
+_NAME = re.compile(rb"[+-]?(?!(?:nan|inf|infinity)$)[^\W\d]\S*", re.IGNORECASE)
+
+
+def kind_of_label(head: bytes) -> str:
+    """What kind of label the text before the first bar of a line looks like; nothing for no known kind."""
+    words = head.split()
+    if words and (head[-1:] not in b" \t" or words[-1].startswith(b"'")):
+        words.pop()  # the tag
+    if not words:
+        return ""
+    if words[0] in _BY_WORD:
+        return _BY_WORD[words[0]]
+    for shape, kind in _BY_SHAPE:
+        if any(shape.fullmatch(word) for word in words):
+            return kind
+    return "a named label (--named_labels)" if _NAME.fullmatch(words[0]) else ""

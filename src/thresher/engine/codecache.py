@@ -1,0 +1,171 @@
+"""The disk cache of compiled code: one file for each function and signature.
+
+Numba's own cache keeps an index of a function's files, which two processes can each read, change and
+write so that an entry points at another signature's code. Here there is no index: a file is named after
+all that decides what is in it, holds that as text, and appears under its name only when it is whole.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import pickle
+import secrets
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+from numba.core import compiler, serialize
+from numba.core.caching import _Cache
+
+from thresher.engine.folders import CacheWarning, cache_folder, check_private_file, private_folder
+from thresher.engine.notices import compiling
+from thresher.engine.stamps import stamp
+
+_MAGIC = b"thresher compiled code 1\n"
+_config: Any = numba.config
+_compiler: Any = compiler  # untyped, both
+_serialize: Any = serialize
+
+
+def code_folder() -> Path:
+    """Where compiled code is kept; the folder may not exist."""
+    return cache_folder() / "code"
+
+
+@functools.cache
+def _usable_folder() -> Path | None:
+    """The folder if it is there and safe; else None, and one warning for this process."""
+    try:
+        folder = private_folder(code_folder())
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(13, "not writable", str(folder))
+    except OSError as error:
+        _warn(error)
+        return None
+    return folder
+
+
+def _warn(error: OSError) -> None:
+    where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    warnings.warn(
+        f"compiled code is not kept, so every run compiles anew ({where})", CacheWarning, stacklevel=2
+    )
+
+
+def _classes(numba_types: Iterable[Any]) -> Iterator[type]:
+    """The classes of named tuples among types, and of those nested in their fields."""
+    for one in numba_types:
+        cls = getattr(one, "instance_class", None)
+        if cls is not None:
+            yield cls
+        inner = getattr(one, "types", None)
+        if isinstance(inner, tuple):
+            yield from _classes(inner)
+
+
+def _has_file(module: str) -> bool:
+    """Whether another process could find what the module defines: not what was typed at a prompt."""
+    return os.path.isfile(getattr(sys.modules.get(module), "__file__", None) or "")
+
+
+class CodeCache(_Cache):
+    """What Numba asks for the compiled code of one function, and gives it to keep."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str:
+        """The folder of all files."""
+        return str(code_folder())
+
+    def enable(self) -> None:
+        """Look up and keep from now on."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Neither look up nor keep."""
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Nothing: what is stale has another name."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled code for a signature, or None."""
+        target_context.refresh()
+        found = self._place(sig, target_context.codegen())
+        payload = None if found is None else _read(*found)
+        if payload is None:
+            compiling()
+            return None
+        return _compiler.CompileResult._rebuild(target_context, *pickle.loads(payload))
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the compiled code of a signature."""
+        if any(not lifted.can_cache for lifted in data.lifted) or data.library.has_dynamic_globals:
+            return
+        found = self._place(sig, data.codegen)
+        if found is not None:
+            _write(*found, _serialize.dumps(data._reduce()))
+
+    def _place(self, sig: Any, codegen: Any) -> tuple[Path, bytes] | None:
+        """The file for a signature, and the text that tells what is in it; None where none is kept."""
+        types = sig.args if hasattr(sig, "args") else sig
+        classes = sorted({f"{cls.__module__}.{cls.__qualname__}" for cls in _classes(types)})
+        modules = sorted({cls.__module__ for cls in _classes(types)} | {self._function.__module__})
+        if not self._enabled or not all(_has_file(module) for module in modules):
+            return None
+        folder = _usable_folder()
+        if folder is None:
+            return None
+        told = (
+            *(self._function.__module__, self._function.__qualname__, str(types), *classes, stamp(*modules)),
+            *(
+                numba.__version__,
+                llvmlite.__version__,
+                sys.implementation.cache_tag,
+                *map(str, codegen.magic_tuple()),
+            ),
+            *(str(_config.OPT), str(_config.BOUNDSCHECK)),
+        )
+        key = "\n".join(word.replace("\n", " ") for word in told).encode()
+        name = f"{self._function.__module__}.{self._function.__name__}"
+        return folder / f"{name}-{hashlib.sha256(key).hexdigest()[:32]}.nbc", key
+
+
+def _read(path: Path, key: bytes) -> bytes | None:
+    """What `_write` wrote for this key; None where it did not, or others may have changed it."""
+    try:
+        with open(path, "rb") as file:
+            check_private_file(file.fileno(), path)
+            whole = file.read()
+    except OSError:
+        return None
+    head = _head(key)
+    payload = whole[len(head) + 32 :]
+    same = whole.startswith(head) and whole[len(head) : len(head) + 32] == hashlib.sha256(payload).digest()
+    return payload if same else None
+
+
+def _head(key: bytes) -> bytes:
+    return _MAGIC + len(key).to_bytes(8, "little") + key
+
+
+def _write(path: Path, key: bytes, payload: bytes) -> None:
+    """All of the file or none of it; whoever writes the same at the same time does no harm."""
+    aside = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
+    try:
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(_head(key) + hashlib.sha256(payload).digest() + payload)
+        os.replace(aside, path)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        _warn(error)

@@ -1,0 +1,165 @@
+"""What a header must be: which fields there are, and what each holds. Nothing else reads it before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from thresher.engine.sound import StateError
+from thresher.learning.progress import Row
+
+Fields = Mapping[str, str]
+"""What the value of each name must be, one of `_KINDS`."""
+_SHOWN = 40
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_place(value: Any) -> bool:
+    return _is_count(value) and value < 1 << 63
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "text": lambda v: isinstance(v, str),
+    "text or null": lambda v: v is None or isinstance(v, str),
+    "true or false": lambda v: isinstance(v, bool),
+    "a whole number": _is_whole,
+    "a number from 0 up": _is_count,
+    "a number from 1 up": lambda v: _is_count(v) and v >= 1,
+    "a place": _is_place,
+    "a place of three numbers or null": lambda v: v is None or (_is_list(v, 3, 3) and all(map(_is_place, v))),
+    "a finite number": lambda v: _is_number(v) and math.isfinite(v),
+    "a number": _is_number,
+    "a number or null": lambda v: v is None or _is_number(v),
+    "two numbers": lambda v: _is_list(v, 2, 2) and all(map(_is_number, v)),
+    "a list": lambda v: _is_list(v, 0),
+    "names, size and rows of data": lambda v: _is_data(v),
+    "what is held out": lambda v: _is_list(v, 4, 4) and _is_count(v[0]) and _is_data(v[1:]),
+    "hashes and sizes": lambda v: _is_list(v, 0) and all(map(_is_content, v)),
+    "rows of numbers": lambda v: _is_list(v, 0) and all(map(_is_row, v)),
+    "an object": lambda v: isinstance(v, dict),
+    "an object or null": lambda v: v is None or isinstance(v, dict),
+}
+
+
+def _is_list(value: Any, least: int, most: int | None = None) -> bool:
+    return isinstance(value, list) and least <= len(value) <= (len(value) if most is None else most)
+
+
+def _is_data(value: Any) -> bool:
+    if not _is_list(value, 3, 3):
+        return False
+    names, size, where = value
+    return isinstance(names, str) and (size is None or _is_count(size)) and isinstance(where, str)
+
+
+def _is_content(value: Any) -> bool:
+    return _is_list(value, 2, 2) and all(map(_is_count, value))
+
+
+def _is_row(value: Any) -> bool:
+    return _is_list(value, *[len(Row._fields)] * 2) and all(map(_is_number, value)) and _is_count(value[0])
+
+
+EDITION: Fields = {"format": "a whole number", "version": "text"}
+"""Of every file, whatever its format."""
+READOUT: Fields = {
+    "loss": "text",
+    "outputs": "text",
+    "store": "text",
+    "lowest_label": "a finite number",
+    "layout": "an object or null",
+    "rule": "text or null",
+    "rate": "text or null",
+}
+"""Of every model."""
+SHOWN: Fields = {"has_intercept": "true or false", "nonzero": "a number from 0 up"}
+"""Of every model in a file of its own, for the commands that show them."""
+MODEL: Fields = {
+    "batch": "a number from 1 up",
+    "average": "true or false",
+    "scale": "text or null",
+    "admit": "text or null",
+    "dtype": "text",
+    "has_intercept": "true or false",
+    "seed": "a whole number",
+}
+"""Of a model that can go on learning."""
+TRAINING: Fields = {
+    "data": "names, size and rows of data",
+    "read": "hashes and sizes",
+    "holdout": "what is held out",
+    "evaluated": "hashes and sizes",
+    "order": "text",
+    "passes": "a number from 1 up",
+    "patience": "a number from 0 up",
+    "position": "an object",
+    "label": "a number",
+    "table": "rows of numbers",
+    "reported": "two numbers",
+    "best": "an object or null",
+    "passes_since": "a number from 0 up",
+}
+"""Of ``training`` in a checkpoint."""
+POSITION: Fields = {
+    "number": "a number from 1 up",
+    "place": "a place of three numbers or null",
+    "learned": "a place",
+    "report": "an object",
+}
+REPORT: Fields = {
+    **dict.fromkeys(("lines", "examples", "blank", "skipped", "merged", "quarantined_bytes"), "a place"),
+    "first_bad": "a list",
+}
+BAD_LINE: Fields = {
+    **dict.fromkeys(("file", "expected", "found", "raw"), "text"),
+    **dict.fromkeys(("line", "column"), "a place"),
+}
+BEST: Fields = {"number": "a number from 1 up", "figures": "an object"}
+
+
+def check(given: Any, fields: Fields, where: str = "header") -> None:
+    """StateError, which names `where` and the field, unless `given` is an object with these fields."""
+    if not isinstance(given, dict):
+        raise StateError(f"{where}: expected an object, found {_told(given)}")
+    for name, kind in fields.items():
+        if name not in given:
+            raise StateError(f"{where}: {name} is missing")
+        if not _KINDS[kind](given[name]):
+            raise StateError(f"{where}: {name} must be {kind}, not {_told(given[name])}")
+
+
+def check_training(given: Any) -> None:
+    """The same for ``training`` and all in it."""
+    check(given, TRAINING, "training")
+    _check_all_of(given["position"], POSITION, "position")
+    _check_all_of(given["position"]["report"], REPORT, "report")
+    for bad in given["position"]["report"]["first_bad"]:
+        _check_all_of(bad, BAD_LINE, "first_bad")
+    if given["best"] is not None:
+        _check_all_of(given["best"], BEST, "best")
+        figures = given["best"]["figures"]
+        check(figures, {**dict.fromkeys(figures, "a number or null"), "loss": "a number"}, "figures")
+
+
+def _check_all_of(given: Any, fields: Fields, where: str) -> None:
+    """And for fields that there are not."""
+    check(given, fields, where)
+    if unknown := given.keys() - fields.keys():
+        raise StateError(f"{where}: there is no {min(unknown)}")
+
+
+def _told(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -1,0 +1,38 @@
+"""Models and checkpoints made to do harm: one line from every command."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Thresher
+from tests.learning.test_crafted import learned
+from tests.learning.test_crafted_headers import nested
+from tests.plain import not_compiled
+from thresher.cli.errors import FAILED
+from thresher.learning import modelfile
+
+COMMANDS = (
+    "predict m test.svm",
+    "evaluate m test.svm",
+    "weights m",
+    "name m train.svm",
+    "train train.svm -m m --resume",
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_says_one_line(command: str, folder: Path, thresher: Thresher) -> None:
+    with not_compiled():
+        model = learned("ftrl:l1=0.01")
+    head, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
+    short = {name: array[:0] for name, array in tensors.items()}
+    for crafted, arrays in (({**head, "loss": 7}, tensors), (head, short), ({**head, "training": {}}, {})):
+        for name in ("m", "m.checkpoint"):
+            modelfile.write(folder / name, crafted, arrays)
+        ran = thresher(*command.split())
+        assert ran.status == FAILED
+        assert len(ran.err.splitlines()) == 1
+        assert ran.err.startswith("thresher: m")
+    for name in ("m", "m.checkpoint"):
+        nested(folder / name, 10**5)
+    assert "the header is nested too deeply" in thresher(*command.split()).err

@@ -1,0 +1,93 @@
+"""Standard streams that are closed, full, or read by nobody: a training is done all the same."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commands import environment, run, start
+
+FULL = Path("/dev/full")
+TRAIN = "train train.svm -m m -q"
+
+
+def shell(line: str, folder: Path) -> tuple[int, str, str]:
+    """Status and output of ``thresher LINE``, in which a shell reads redirections."""
+    command = ["sh", "-c", f'exec "{sys.executable}" -m thresher {line}']
+    ran = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True)
+    return ran.returncode, ran.stdout.decode(), ran.stderr.decode()
+
+
+@pytest.mark.parametrize("command", ["train - -m m -q", "predict model -", "evaluate model -"])
+@pytest.mark.usefixtures("model")
+def test_a_closed_standard_input_is_one_line(command: str, folder: Path) -> None:
+    assert shell(f"{command} <&-", folder) == (1, "", "thresher: standard input (-) is closed\n")
+
+
+@pytest.mark.usefixtures("model")
+@pytest.mark.parametrize(
+    "command", ["predict model test.svm", "evaluate model test.svm", "weights model", "rules", "--help"]
+)
+def test_a_result_for_a_closed_standard_output_is_an_error(command: str, folder: Path) -> None:
+    status, _, err = shell(f"{command} >&-", folder)
+    *_, last = err.splitlines()  # it may have been compiling before
+    assert (status, last) == (1, "thresher: standard output is closed")
+
+
+@pytest.mark.usefixtures("model")
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        (">&-", "standard output is closed"),
+        pytest.param(
+            ">/dev/full",
+            "the disk is full",
+            marks=pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system"),
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", [TRAIN, "boost train.svm -m m -q --l1 9", "name model train.svm -o m"])
+def test_figures_that_cannot_be_printed_do_not_fail_what_is_saved(
+    command: str, where: str, reason: str, folder: Path
+) -> None:
+    status, _, err = shell(f"{command} {where}", folder)
+    *_, last = err.splitlines()
+    assert (status, last) == (0, f"thresher: m is saved, but its figures cannot be printed: {reason}")
+    assert shell("weights m", folder)[0] == 0
+
+
+@pytest.mark.parametrize("where", ["2>&-", "2>/dev/full", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_no_message_of_a_training_needs_a_reader(where: str, folder: Path) -> None:
+    status, _, _ = shell(f"train train.svm -m m {where}", folder)
+    assert status == 0
+    assert shell(f"{TRAIN.replace('-m m', '-m other')}", folder)[0] == 0
+    assert (folder / "m").read_bytes() == (folder / "other").read_bytes()
+
+
+def test_an_error_with_standard_error_closed_keeps_its_status(folder: Path) -> None:
+    assert shell("train none.svm -m m 2>&-", folder) == (1, "", "")
+    assert shell("harvest 2>&-", folder) == (2, "", "")
+
+
+@pytest.mark.parametrize("quiet", [[], ["-q"]])
+def test_a_reader_who_leaves_does_not_stop_a_training(quiet: list[str], folder: Path) -> None:
+    with start("train", "-", "-m", "m", *quiet, folder=folder, stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stderr.close()
+        process.stdin.write((folder / "train.svm").read_bytes())
+        process.stdin.close()
+        assert process.wait(120) == 0
+    assert run("weights", "m", folder=folder)[0] == 0
+
+
+def test_a_descriptor_that_was_closed_is_given_to_no_file(folder: Path) -> None:
+    (folder / "train.svm").write_bytes(b"oops\n" * 9 + (folder / "train.svm").read_bytes())
+    status, _, _ = shell("train train.svm -m m --on-error quarantine=bad <&- >&- 2>&-", folder)
+    assert status == 0
+    assert (folder / "bad").read_bytes() == b"oops\n" * 9
+    assert os.listdir(folder).count("m") == 1

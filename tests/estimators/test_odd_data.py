@@ -1,0 +1,213 @@
+"""Data of odd shapes, kinds and numbers: the same model, or one clear error, and nothing half done."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.sparse import csr_array, csr_matrix
+
+from tests.plain import not_compiled
+from thresher.parts import make
+from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
+
+X = np.round(np.random.default_rng(0).normal(size=(20, 4)), 1).astype(np.float32)
+Y = (X[:, 0] > 0).astype(int)
+NAMES = np.array(["no", "yes"])[Y]
+
+
+def classifier(**options: Any) -> SparseOnlineClassifier:
+    return SparseOnlineClassifier(random_state=0, **options)
+
+
+def test_layouts_and_types_of_numbers_change_nothing(tmp_path: Path) -> None:
+    expected = classifier().fit(X, Y).coef_
+    frozen, sparse = X.copy(), csr_matrix(X)
+    frozen.flags.writeable = sparse.data.flags.writeable = sparse.indices.flags.writeable = False
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    wide = np.repeat(X, 2, axis=1)[:, ::2]
+    swapped, long = X.astype(">f4"), X.astype(np.longdouble)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    for given in (
+        frozen,
+        sparse,
+        mapped,
+        wide,
+        np.asfortranarray(X),
+        swapped,
+        long,
+        X.astype(object),
+        X.astype(str),
+    ):
+        np.testing.assert_array_equal(classifier().fit(given, Y).coef_, expected)
+    for given in (
+        frame.astype("Float32"),
+        frame.convert_dtypes(dtype_backend="pyarrow"),
+        pl.from_pandas(frame),
+    ):
+        np.testing.assert_array_equal(classifier().fit(given, Y).coef_, expected)
+    whole = np.round(X * 10)
+    few = classifier().fit(whole, Y).coef_
+    for kind in ("int8", "int64", "float16", "<i2"):
+        np.testing.assert_array_equal(classifier().fit(whole.astype(kind), Y).coef_, few)
+    np.testing.assert_array_equal(classifier().fit(csr_array(whole.astype("int8")), Y).coef_, few)
+
+
+def test_labels_of_any_kind_are_the_classes() -> None:
+    expected = classifier().fit(X, Y).coef_
+    days = np.array(["2020-01-01", "2020-01-02"], "datetime64[D]")
+    for y in (
+        (Y > 0),
+        Y.astype(float),
+        Y.tolist(),
+        NAMES,
+        NAMES.astype(object),
+        pd.Series(NAMES, dtype="category"),
+        pd.Series(NAMES, dtype="string"),
+        pd.Series(Y, dtype="Int64"),
+        pl.Series(NAMES),
+        np.array([2**62, 2**62 + 1])[Y],
+        days[Y],
+    ):
+        model = classifier().fit(X, y)
+        np.testing.assert_array_equal(model.coef_, expected)
+        assert np.array_equal(model.classes_, np.unique(np.asarray(y)))
+
+
+@pytest.mark.parametrize(
+    ("y", "error"),
+    [
+        (np.ones(20), "1 class of a weight above zero"),
+        (np.where(Y, np.nan, 1.0), "NaN"),
+        (X[:, 1], "Unknown label type: continuous"),
+        (np.array([1, "yes"], object)[Y], "y mixes labels that cannot be sorted, of the types int, str"),
+        (
+            np.array([None, "yes"], object)[Y],
+            "y mixes labels that cannot be sorted, of the types NoneType, str",
+        ),
+        (pd.Series([None, *Y[1:]], dtype="Int64"), "NaN"),
+        (Y[:9], "inconsistent numbers of samples"),
+        (None, "y to be passed"),
+        (np.column_stack([Y * 2, Y]), "zeros and ones"),
+    ],
+    ids=["one", "nan", "continuous", "mixed", "None", "NA", "few", "nothing", "several classes"],
+)
+def test_labels_that_are_none(y: Any, error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        classifier().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"class_weight": {0: -1}}, "class_weight must hold finite numbers that are not negative"),
+        ({"class_weight": {0: float("nan")}}, "class_weight must hold finite numbers that are not negative"),
+        ({"class_weight": {0: "a"}}, "class_weight must hold finite numbers that are not negative"),
+        ({"class_weight": [1, 2]}, "class_weight is a dictionary, 'balanced' or None"),
+        ({"average": 10}, "average must be True or False, not 10"),
+        ({"shuffle": "no"}, "shuffle must be True or False, not 'no'"),
+        ({"passes": 2.0}, "passes must be a whole number, 1 or more, not 2.0"),
+        ({"batch": 0}, "batch must be a whole number, 1 or more, not 0"),
+        ({"early_stopping": True, "validation_fraction": "a"}, "validation_fraction must be a number"),
+        ({"l1": "much"}, "ftrl: l1 must be a number, not 'much'"),
+    ],
+    ids=str,
+)
+def test_parameters_that_cannot_be(options: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        classifier(**options).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [-np.ones(20), np.full(20, np.nan), np.zeros(20), np.ones((20, 1)), np.ones(9), np.ones(20) + 1j, "a"],
+)
+def test_sample_weights_that_cannot_be(weights: Any) -> None:
+    for model in (classifier(), SparseOnlineRegressor()):
+        with pytest.raises(ValueError, match=r"(?i)weight|convert"):
+            model.fit(X, Y, sample_weight=weights)
+
+
+def test_what_can_be_read_once_is_held() -> None:
+    rows = [{"a": float(number % 2), "b": 1.0} for number in range(20)]
+    texts = [f"word{number % 3}" for number in range(20)]
+    for given in (rows, texts):
+        model = classifier().fit(iter(given), Y)
+        np.testing.assert_array_equal(model.coef_, classifier().fit(given, Y).coef_)
+        np.testing.assert_array_equal(model.predict(part for part in given), model.predict(given))
+    table = pa.table({"v": X[:, 0], "w": X[:, 1]})
+    model = classifier().fit(table.to_reader(), Y)
+    np.testing.assert_array_equal(model.coef_, classifier().fit(table, Y).coef_)
+    np.testing.assert_array_equal(model.predict(table.to_reader()), model.predict(table))
+
+
+def test_one_text_one_row_and_none_are_no_examples() -> None:
+    texts, rows = classifier().fit(["a", "b"] * 10, Y), classifier().fit([{"a": 1.0}, {}] * 10, Y)
+    for model, one in ((texts, "a"), (rows, {"a": 1.0})):
+        with pytest.raises(ValueError, match="give a list of them, not one"):
+            model.predict(one)
+        with pytest.raises(ValueError, match="X holds no examples"):
+            model.predict([])
+    with pytest.raises(TypeError, match="set"):
+        classifier().fit({"a", "b"}, [0, 1])
+
+
+def test_a_call_that_fails_leaves_the_model_as_it_was() -> None:
+    model = classifier(warm_start=False).fit(X, NAMES)
+    before, state = pickle.dumps(model), model.predict(X)
+    bad = X.copy()
+    bad[3, 1] = np.inf
+    for given, y in (
+        (X[:, :2], np.full(20, "x")),
+        ([{"a": 1}] * 20, ["z"] * 20),
+        (bad[:, :3], np.arange(20)),
+    ):
+        with pytest.raises(ValueError, match=r"1 class|X\[3, 1\] is inf"):
+            model.fit(given, y)
+        assert pickle.dumps(model) == before
+    np.testing.assert_array_equal(model.predict(X), state)
+    fresh = classifier()
+    with pytest.raises(ValueError, match=r"X\[3, 1\] is inf"):
+        fresh.partial_fit(bad, Y, classes=[0, 1, 2])
+    assert fresh.fit(X, Y).classes_.tolist() == [0, 1], "classes of a call that failed are forgotten"
+
+
+def test_a_model_keeps_the_parameters_it_learned_with() -> None:
+    for options, changed in (
+        ({}, {"l1": 2.0}),
+        ({}, {"loss": "hinge"}),
+        ({"rule": "sgd"}, {"eta0": 0.25}),
+        ({"rule": make("rule", "ftrl:l1=0.5")}, {"rule__l1": 1.0}),
+        ({}, {"average": True}),
+    ):
+        with not_compiled():
+            model = classifier(warm_start=True, passes=1, **options).partial_fit(X, Y, classes=[0, 1])
+            model = pickle.loads(pickle.dumps(model)).set_params(**changed)
+            for learn in (model.fit, model.partial_fit):
+                with pytest.raises(ValueError, match=r"is .* now, but the model was learned with"):
+                    learn(X, Y)
+            with pytest.raises(ValueError, match="was learned with"):
+                model.partial_fit(X[:1], Y[:1])
+            assert model.set_params(warm_start=False).fit(X, Y).t_ == 21
+            model.set_params(passes=2, shuffle=False, class_weight={0: 2.0}, verbose=0).partial_fit(X, Y)
+
+
+def test_probabilities_are_those_of_the_loss_that_was_learned_with() -> None:
+    model = classifier(loss="hinge").fit(X, Y).set_params(loss="logistic")
+    assert not hasattr(model, "predict_proba")
+    model = classifier().fit(X, Y)
+    proba = model.predict_proba(X)
+    np.testing.assert_array_equal(model.set_params(loss="hinge").predict_proba(X), proba)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_a_weight_that_overflows_is_a_value_error(method: str) -> None:
+    X, y = np.array([[0.0, 9.0], [1.0, 0.0]]), [1.0, -1.0]
+    model = SparseOnlineRegressor("sgd", "absolute", rate="constant:1e38", fit_intercept=False, shuffle=False)
+    with pytest.raises(ValueError, match="the weight of feature 1 is not finite"):
+        getattr(model, method)(X, y)

@@ -1,0 +1,133 @@
+"""Full disks under the model, the checkpoint, the cache, the quarantine, the predictions and the curve."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.commands import own_cache
+from tests.hostile.conftest import SmallDisk, Tried
+from tests.hostile.trials import failed, file_size, names_in, svmlight, thresher
+
+BAD = b"this is no example\n" * 40_000
+_SKIP = ["-q", "--on-error", "skip"]
+WRITES = {
+    "model": ("m", ["train", "d.svm", "-m", "disk/m", *_SKIP]),
+    "checkpoint": ("m.checkpoint", ["train", "d.svm", "-m", "disk/m", *_SKIP, "--checkpoint-every", "1000"]),
+    "curve": ("c", ["train", "d.svm", "-m", "m", *_SKIP, "--curve", "disk/c", "--report-every", "20"]),
+    "quarantine": ("q", ["train", "d.svm", "-m", "m", "-q", "--on-error", "quarantine=disk/q"]),
+    "predictions": ("p", ["predict", "model", "d.svm", "-o", "disk/p", "--on-error", "skip"]),
+    "labels": ("p", ["predict", "model", "d.svm", "-o", "disk/p", "--on-error", "skip", "--output", "label"]),
+}
+every_write = pytest.mark.parametrize("what", WRITES)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("model")
+    svmlight(folder / "d.svm", 20_000, 20_000)
+    assert thresher("train", "d.svm", "-m", "model", "-q", folder=folder)[0] == 0
+    return (folder / "model").read_bytes()
+
+
+@pytest.fixture
+def data(folder: Path, model: bytes) -> Path:
+    """Data and a model of them, both far larger than the disks here."""
+    svmlight(folder / "d.svm", 20_000, 20_000)
+    (folder / "model").write_bytes(model)
+    with open(folder / "d.svm", "ab") as file:
+        file.write(BAD)
+    return folder
+
+
+def spare(folder: Path, what: str) -> None:
+    """It must fail in one line, and leave what was under the name, and no other file."""
+    name, command = WRITES[what]
+    place = folder / "disk"
+    taken = what != "checkpoint"  # what is none stops a training before it begins
+    if taken:
+        (place / name).write_bytes(b"before")
+    limit = None if os.path.ismount(place) else file_size(32 << 10)
+    reason = "No space left on device" if what == "quarantine" else "the disk is full"
+    failed(thresher(*command, folder=folder, limit=limit), name, "File too large" if limit else reason)
+    assert names_in(place) == [name] * taken
+    if taken and what != "quarantine":  # it is begun anew at once
+        assert (place / name).read_bytes() == b"before"
+
+
+@pytest.mark.parametrize("what", ["model", "checkpoint", "quarantine", "predictions"])
+def test_a_file_that_may_grow_no_more(data: Path, what: str) -> None:
+    (data / "disk").mkdir()
+    spare(data, what)
+
+
+@pytest.mark.hostile
+@every_write
+def test_a_disk_that_is_full(data: Path, what: str, small_disk: SmallDisk) -> None:
+    small_disk(32 << 10)
+    spare(data, what)
+
+
+def test_a_cache_that_cannot_grow_is_done_without(folder: Path) -> None:
+    svmlight(folder / "d.svm", 20_000)
+    command = ["train", "d.svm", "-q", "--passes", "4", "-m"]
+    assert thresher(*command, "whole", folder=folder)[0] == 0
+    shutil.rmtree(folder / "cache" / "data")
+    status, _, err = thresher(*command, "m", folder=folder, limit=file_size(32 << 10))
+    assert status == 0
+    assert (err.count("no cache is written: "), err.count("\n")) == (1, 1)
+    assert (folder / "m").read_bytes() == (folder / "whole").read_bytes()
+    assert not list((folder / "cache" / "data").glob("*-*"))
+
+
+def test_standard_output_that_takes_a_part_of_the_last_write(data: Path, tried: Tried) -> None:
+    """Unbuffered too, where Python takes no notice of what was not written."""
+    predict = ["predict", "model", "d.svm", "--on-error", "skip"]
+    _, out, _ = thresher(*predict, folder=data)
+    for unbuffered in ("1", ""):
+        with open(data / "out", "wb") as file:
+            ran = thresher(
+                *predict,
+                folder=data,
+                limit=file_size(len(out) - 5000),
+                stdout=file,
+                PYTHONUNBUFFERED=unbuffered,
+            )
+        failed(ran, "File too large")
+        assert (data / "out").stat().st_size < len(out)
+    tried(2)
+
+
+@pytest.mark.hostile
+def test_a_disk_of_any_size(data: Path, small_disk: SmallDisk, tried: Tried) -> None:
+    """Model, checkpoint, cache, quarantine and predictions on it: all are whole, or one line says why not."""
+    options = ["--passes", "2", "--checkpoint-every", "5000", "--on-error", "quarantine=disk/q"]
+    train = ["train", "d.svm", "-m", "disk/m", "-q", *options]
+    predict = ["predict", "model", "d.svm", "-o", "disk/p", "--on-error", "skip"]
+    assert thresher(*train[:3], "m", *train[4:-1], "quarantine=q", folder=data)[0] == 0
+    whole = (data / "m").read_bytes()
+    cache = own_cache(data)
+    done = 0
+    for size in range(64 << 10, 5 << 20, 256 << 10):
+        shutil.rmtree(cache / "data", ignore_errors=True)
+        disk = small_disk(size)
+        (disk / "data").mkdir(mode=0o700)
+        (cache / "data").unlink(missing_ok=True)
+        (cache / "data").symlink_to(disk / "data")
+        status, _, err = thresher(*train, folder=data)
+        assert status in (0, 1)
+        assert all(line.startswith(("thresher: ", "skipped ", "  ")) for line in err.splitlines())
+        if status == 0:
+            assert (disk / "m").read_bytes() == whole
+            assert (disk / "q").read_bytes() == BAD
+        else:
+            assert not (disk / "m").exists()
+            assert "disk is full" in err or "No space left" in err
+        status, _, err = thresher(*predict, folder=data)
+        assert (disk / "p").exists() == (status == 0)
+        assert not [*disk.glob(".*"), *disk.glob("data/*.partial")]
+        (cache / "data").unlink()
+        done += status == 0
+        tried(2)
+    assert done

@@ -1,0 +1,167 @@
+"""The quarantine file holds the rejected lines byte for byte, each ended by a newline, in their order."""
+
+import json
+import random
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.commands import start
+from tests.hostile.conftest import Tried
+from tests.hostile.trials import said, thresher
+from thresher.data import open_source
+from thresher.data.layout import Layout
+
+ROWS = 300
+
+
+class Case(NamedTuple):
+    head: bytes
+    good: bytes
+    bad: Sequence[bytes]
+    layout: Layout
+
+
+_CELLS = [b"x,2", b"1,z", b"1,\xff\xfe", b"1", b"1,2,3", b'1,"x"y', b"2,\x7f\x01", b"1," + b"9" * 5000]
+_QUOTED = [b'1,"3\n4"', b'x,"\r\n"', b'1,"z\n\n"', b'1,"\xff\n"']
+CASES = {
+    "d.svm": Case(
+        b"",
+        b"1 1:1",
+        [
+            b"oops",
+            b"1 a:\xff\xfe",
+            b"1 1:1 x",
+            b"2x",
+            b"1 1:nan",
+            b"\xf0\x9f\x98\x80 1:1",
+            b"1 1:1e99 " * 900,
+        ],
+        Layout(),
+    ),
+    "d.vw": Case(
+        b"",
+        b"1 |a x:2",
+        [b"\xff |a y", b"x |a y", b"1 1 1 1 |a \xff", b"1 |a b:1e99", b"1 -1 |a x", b"nan |a x"],
+        Layout(),
+    ),
+    "d.csv": Case(b"a,b\n", b"1,2", _CELLS, Layout("csv", label="a", numeric=("b",))),
+    "quoted.csv": Case(
+        b"a,b\n",
+        b'1,"2"',
+        [*_CELLS, *_QUOTED],
+        Layout("csv", label="a", numeric=("b",), quoted_newlines=True),
+    ),
+    "d.tsv": Case(
+        b"a\tb\n", b"1\t2", [cell.replace(b",", b"\t") for cell in _CELLS], Layout(label="a", numeric=("b",))
+    ),
+    "d.jsonl": Case(
+        b"",
+        b'{"label":1,"x":2}',
+        [b"{", b"\xff", b'{"label":1,"x":"a"}', b'{"label":"\xff","x":1}', b'{"label":1,"x":2} 1', b"[]"],
+        Layout(),
+    ),
+}
+every_format = pytest.mark.parametrize("name", CASES)
+
+
+def mixed(case: Case, end: bytes, seed: int) -> tuple[bytes, bytes]:
+    """A file of good and bad lines, half of them ended by CRLF, and the bad ones; `end` ends the last."""
+    chance = random.Random(seed)
+    kinds = [(case.good, False), *((line, True) for line in case.bad)]
+    lines = [(case.good, False), *chance.choices(kinds, k=ROWS), (case.bad[0], True)]
+    text, rejected = case.head, b""
+    for k, (line, bad) in enumerate(lines):
+        last = k == len(lines) - 1
+        line += b"\r" if chance.random() < 0.5 and not last else b""
+        text += line + (end if last else b"\n")
+        rejected += line + end.removesuffix(b"\n") * last + b"\n" if bad else b""
+    return text, rejected
+
+
+@every_format
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r", b"\r\n"])
+def test_rejected_lines_byte_for_byte(folder: Path, name: str, end: bytes, tried: Tried) -> None:
+    text, rejected = mixed(CASES[name], end, 1)
+    Path(name).write_bytes(text)
+    others = Path(f"other-{name}")
+    others.write_bytes(text)
+    for threads in (1, 4):
+        for block in (200, 1 << 20):
+            source = open_source(
+                [name, others],
+                on_error="quarantine=left",
+                threads=threads,
+                block_bytes=block,
+                layout=CASES[name].layout,
+            )
+            rows = sum(len(chunk) for chunk in source.chunks())
+            assert Path("left").read_bytes() == rejected * 2, (threads, block)
+            assert rows + source.report.skipped == source.report.lines - source.report.blank
+            tried(2 * rejected.count(b"\n"))
+
+
+def test_bad_lines_longer_than_a_line_may_be(folder: Path, tried: Tried) -> None:
+    """With or without a newline at the end of their file, they do not run into the next line."""
+    for end in (b"", b"\n"):
+        for size in (65 << 20, 64 << 20):
+            long = b"1 " + b"1:1 " * (size // 4) + b"x"
+            Path("a.svm").write_bytes(b"1 1:1\n" + long[-size:] + end)
+            Path("b.svm").write_bytes(b"bad\n1 1:1\n")
+            source = open_source(["a.svm", "b.svm"], on_error="quarantine=left", threads=2)
+            assert sum(len(chunk) for chunk in source.chunks()) == 2
+            assert Path("left").read_bytes() == long[-size:] + b"\nbad\n"
+            tried(1)
+
+
+_TABLE = {
+    "label": [1, None, 7, 1, 0],
+    "x": [1.0, 2.0, 3.0, float("nan"), 4.0],
+    "c": ["a", "b\r\n", "c", "é", "e"],
+}
+_LEFT = [
+    {"label": None, "x": 2.0, "c": "b\r\n"},
+    {"label": 7, "x": 3.0, "c": "c"},
+    {"label": 1, "x": float("nan"), "c": "é"},
+]
+
+
+@pytest.mark.parametrize("name", ["d.parquet", "d.arrow", "d.arrows"])
+def test_rejected_rows_of_tables_are_lines_of_json(folder: Path, name: str) -> None:
+    table = pa.table(_TABLE)
+    if name == "d.parquet":
+        pq.write_table(table, name)
+    else:
+        with (pa.ipc.new_file if name == "d.arrow" else pa.ipc.new_stream)(name, table.schema) as file:
+            file.write_table(table)
+    source = open_source(name, on_error="quarantine=left")
+    assert sum(len(chunk) for chunk in source.chunks()) == 2
+    lines = Path("left").read_bytes().splitlines()
+    assert [repr(json.loads(line)) for line in lines] == [repr(row) for row in _LEFT]
+
+
+def test_a_resumed_training_leaves_the_same_quarantine_file(folder: Path, tried: Tried) -> None:
+    text, rejected = mixed(CASES["d.svm"], b"\n", 2)
+    Path("d.svm").write_bytes(text * 50)
+    train = ["train", "d.svm", "-m", "m", "-q", "--on-error", "quarantine=left", "--threads", "2"]
+    assert thresher(*train, folder=folder)[0] == 0
+    model = Path("m").read_bytes()
+    assert Path("left").read_bytes() == rejected * 50
+    for examples in (500,):
+        Path("m").unlink()
+        with start(*train, "--checkpoint-every", examples, folder=folder) as process:
+            while process.poll() is None and not Path("m.checkpoint").exists():
+                pass
+            process.send_signal(signal.SIGKILL)
+        with open("left", "ab") as file:
+            file.write(b"litter")
+        status, _, err = thresher(*train, "--resume", folder=folder)
+        assert status == 0, said(err.encode())
+        assert Path("m").read_bytes() == model
+        assert Path("left").read_bytes() == rejected * 50
+        tried(1)

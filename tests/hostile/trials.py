@@ -1,0 +1,128 @@
+"""What trials under hostile conditions share: data, limits of a process, what a failure must look like."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.commands import environment
+from thresher.data import DataError, open_source
+from thresher.engine.notices import COMPILING
+
+Limit = Callable[[], None]
+# not ru_maxrss, which a process has from the one that started it
+_PEAK = """
+with open("/proc/self/status") as file:
+    (peak,) = (line.split()[1] for line in file if line.startswith("VmHWM:"))
+print("peak", int(peak) >> 10)
+"""
+_LEFT = "is left from an earlier run and not used"
+
+
+def svmlight(path: Path, rows: int, features: int = 50, seed: int = 0) -> Path:
+    """Rows of eight features, whose labels the first feature decides."""
+    random = np.random.default_rng(seed)
+    keys = np.sort(random.integers(1, features + 1, (rows, 8)), axis=1)
+    lines = (
+        f"{1 if row[0] % 2 else -1} " + " ".join(f"{key}:1" for key in dict.fromkeys(row)) + "\n"
+        for row in keys.tolist()
+    )
+    path.write_text("".join(lines))
+    return path
+
+
+def file_size(most: int) -> Limit:
+    """No file may grow beyond so many bytes; a write says so where a full disk would."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+    return limit
+
+
+def open_files(most: int) -> Limit:
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def peak_memory(code: str, folder: Path, most: int) -> str:
+    """What Python `code` prints in a process that may not come to hold more than `most` megabytes."""
+    code += _PEAK
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment(folder), capture_output=True, timeout=600
+    )
+    out, _, peak = ran.stdout.decode().rpartition("peak ")
+    assert ran.returncode == 0, ran.stderr.decode()
+    assert int(peak) < most
+    return out
+
+
+def thresher(
+    *words: object,
+    folder: Path,
+    limit: Limit | None = None,
+    prefix: Sequence[str] = (),
+    unset: Sequence[str] = (),
+    timeout: float = 300,
+    stdout: Any = subprocess.PIPE,
+    world: Mapping[str, str] | None = None,
+    **variables: str,
+) -> tuple[int, str, str]:
+    """Status, standard output and standard error of the program under a `limit` or behind a command."""
+    known = {
+        name: value
+        for name, value in environment(folder, **variables, **(world or {})).items()
+        if name not in unset
+    }
+    ran = subprocess.run(
+        [*prefix, sys.executable, "-m", "thresher", *map(str, words)],
+        cwd=folder,
+        env=known,
+        preexec_fn=limit,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        timeout=timeout,
+    )
+    return ran.returncode, (ran.stdout or b"").decode(errors="replace"), said(ran.stderr)
+
+
+def said(err: bytes) -> str:
+    """Standard error without the lines that a first run has, and one that finds a checkpoint."""
+    lines = err.decode(errors="replace").splitlines(keepends=True)
+    return "".join(line for line in lines if COMPILING not in line and _LEFT not in line)
+
+
+def failed(ran: tuple[int, str, str], *words: str, status: int = 1) -> None:
+    """It must have failed with one line that holds these words."""
+    assert ran[0] == status, ran
+    assert ran[2].startswith("thresher: "), ran
+    assert ran[2].count("\n") == 1, ran
+    for word in words:
+        assert word in ran[2], ran
+
+
+def names_in(folder: Path) -> list[str]:
+    """Everything in a folder but the cache."""
+    return sorted(path.name for path in folder.iterdir() if path.name != "cache")
+
+
+def outcome(path: Path, **options: Any) -> int | str:
+    """Rows learned from and skipped, or the error, which must be one line that names the file."""
+    try:
+        source = open_source(path, **{"on_error": "skip", "threads": 1, **options})
+        rows = sum(len(chunk) for chunk in source.chunks())
+    except DataError as error:
+        told = str(error)
+    else:
+        return rows + source.report.skipped
+    assert str(path) in told
+    assert "\n" not in told
+    return told

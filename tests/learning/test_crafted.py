@@ -1,0 +1,305 @@
+"""Files made to do harm, with right checksums: each is refused in one line before compiled code sees it."""
+
+import mmap
+import pickle
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.fuzz.models import CASES, Case, small_and_plain, strict, used
+from tests.intakes import LAYOUT, table
+from tests.plain import not_compiled
+from tests.streams import RULES, settings_of, stream
+from thresher.cli.errors import FAILED, status_and_line
+from thresher.data.chunk import Chunk
+from thresher.engine.sound import StateError
+from thresher.learning import modelfile
+from thresher.learning.model import Model
+from thresher.learning.modelfile import ModelFileError
+from thresher.sklearn import SparseOnlineClassifier
+
+Tensors = dict[str, NDArray[Any]]
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    """Nothing here gets as far as compiled code."""
+    with not_compiled():
+        yield
+
+
+def learned(spec: str, **options: Any) -> Model:
+    model = Model(spec, **options)
+    if "scale" in options:
+        model.layout = LAYOUT
+    rows = table(1, 40).chunk if "scale" in options else stream(1, 40).chunk
+    if options.get("outputs", "one").startswith("values"):
+        rows = replace(rows, targets=np.repeat(rows.labels[:, np.newaxis], 2, axis=1))
+    model.learn(rows)
+    return model
+
+
+def written(path: Path, model: Model, change: Callable[[Tensors], None], **changes: Any) -> Path:
+    """The model in a file, with other tensors and header."""
+    tensors = {name: array.copy() for name, array in modelfile.tensors_of(model).items()}
+    change(tensors)
+    modelfile.write(path, {**modelfile.header_of(model), **changes}, tensors)
+    return path
+
+
+def put(name: str, place: Any, value: Any) -> Callable[[Tensors], None]:
+    """One number, column or row of a tensor of the state."""
+
+    def change(tensors: Tensors) -> None:
+        tensors[f"state.{name}"][place] = value
+
+    return change
+
+
+def made(name: str, make: Callable[[NDArray[Any]], Any]) -> Callable[[Tensors], None]:
+    """Another tensor in place of one."""
+
+    def change(tensors: Tensors) -> None:
+        tensors[name] = make(tensors[name])
+
+    return change
+
+
+def lines_of(load: Callable[[Path], Any], path: Path) -> list[str]:
+    """What a command would say; nothing where the file loads."""
+    try:
+        load(path)
+    except ModelFileError as error:
+        status, line = status_and_line(error)
+        assert (status, line[: len(str(path)) + 12]) == (FAILED, f"thresher: {path}: ")
+        return line.splitlines()
+    return []
+
+
+BALL, CAPS, MIXTURE = "l1-ball:radius=0.5", "fobos-linf:linf=0.1", "simplex:features=45"
+SEVERAL: dict[str, Any] = {"outputs": "values:2"}
+WAITING: dict[str, Any] = {"batch": 7}
+STATES: list[tuple[str, dict[str, Any], Callable[[Tensors], None], str]] = [
+    (BALL, {}, put("clock", 4, 1e30), r"clock: the heap should hold 1e\+30 rows"),
+    (BALL, {}, put("clock", slice(None), 1e30), "clock: the heap"),
+    (BALL, {}, made("state.clock", lambda a: a[:0]), r"clock has the shape \[0\], expected \[5\]"),
+    (BALL, {}, made("state.S", lambda a: a[:3]), r"S has the shape \[3, 5\]"),
+    (BALL, {}, made("state.S", lambda a: a[:, :4].copy()), r"S has the shape \[13, 4\], expected \[13, 5\]"),
+    (BALL, {}, made("state.S", lambda a: a.astype(np.int64)), "S is an array of int64, expected float64"),
+    (BALL, {}, put("S", (slice(None), 2), 1e9), "another row at a place"),
+    (BALL, {}, put("S", (slice(None), 2), -1), "another row at a place"),
+    (BALL, {}, put("S", (2, 1), 0.5), "the places of rows in the heap|should hold"),
+    (BALL, {}, put("S", (2, 1), -3), "a place that there is not|should hold"),
+    (BALL, {}, put("S", (1, 0), np.nan), "S holds a number that is not finite"),
+    (BALL, {"batch": 2}, put("clock", (0, 4), 1e30), "the heap should hold"),
+    (BALL, SEVERAL, put("clock", (1, 4), 2.0**40), "the heap should hold"),
+    (BALL, SEVERAL, put("S", (slice(None), 2, 1), 99), "another row at a place"),
+    (BALL, {"store": "direct"}, put("S", (slice(None), 2), 5000), "another row at a place"),
+    (MIXTURE, {}, put("clock", 4, 99), "the heap should hold 99 rows"),
+    (MIXTURE, {}, put("clock", 6, 1), "1 coordinates should have been met"),
+    (MIXTURE, {}, put("S", (slice(None), 5), 1), "coordinates should have been met"),
+    (CAPS, {}, put("clock", 4, 1e30), r"a stack of 1e\+30 caps does not fit"),
+    (CAPS, {}, put("clock", 4, -1), "a stack of -1 caps does not fit"),
+    (CAPS, {}, put("clock", 4, 0.5), "a stack of 0.5 caps does not fit"),
+    (CAPS, {}, put("clock", 3, 99), "99 rows should lie at a cap"),
+    (CAPS, {}, put("clock", 2, 99), "the heap should hold 99 rows"),
+    (CAPS, {}, put("S", (slice(None), 8), 2), "other members than they count"),
+    (CAPS, {}, put("S", (slice(None), 6), -1), "other members than they count"),
+    (CAPS, {}, put("S", (0, 6), 1e9), "not in the order of their times|other members"),
+    (CAPS, {}, put("S", (slice(None), 5), 1e9), "other members than they count"),
+    ("subgradient:l1=0.1", {}, put("clock", 0, 1e30), "steps are counted that are not among the 40 taken"),
+    ("subgradient:l1=0.1", {}, put("S", (slice(None), 1), -1e30), "steps are counted"),
+    ("ftrl", {}, put("counts", 2, 2**40), "room for 1099511627776 rows is not what 13 rows take"),
+    ("ftrl", {}, put("counts", 2, 3), "room for 3 rows"),
+    ("ftrl", {}, put("counts", 0, 2**62), "rows born less rows freed"),
+    ("ftrl", {}, made("state.keys", lambda a: np.append(a, a[-1:])), "S has the shape"),
+    ("ftrl", {}, put("keys", 2, 3), "every key has one row"),
+    ("ftrl", {}, put("keys", slice(None), 7), "every key has one row"),
+    ("ftrl", {}, made("state.registers", lambda a: a[:9]), "registers has the shape"),
+    ("ftrl", {}, put("registers", 5, 51), "registers: none is larger than 50"),
+    ("ftrl", {}, made("state.B", lambda a: a[:0]), r"B has the shape \[0, 3\], expected \[1, 3\]"),
+    ("ftrl", {}, made("state.tally", lambda a: a[:2]), "tally has the shape"),
+    ("ftrl", {}, put("counters", 0, -1), "counters: examples are counted"),
+    ("ftrl", {}, put("counters", 0, 1.5), "counters: examples are counted"),
+    ("ftrl", {"store": "direct"}, made("state.seen", lambda a: a[:0]), "seen: there is a row at least"),
+    ("ftrl", {"store": "direct"}, made("state.S", lambda a: a[:9]), "S has the shape"),
+    (
+        "ftrl",
+        {"store": "hashed:6"},
+        made("state.seen", lambda a: a[:9]),
+        r"seen has the shape \[9\], expected \[64\]",
+    ),
+    ("sgd", {"average": True}, put("place", 1, 2**40), "place: 0 <= steps before the ring"),
+    ("fobos:l1=0.1", {"average": True}, put("place", 0, -1), "place: 0 <= steps before the ring"),
+    ("fobos:l1=0.1", {"average": True}, put("place", 0, 41), "place: 0 <= steps before the ring"),
+    ("fobos:l1=0.1", {"average": True}, put("place", 0, 5), "ring has the shape"),
+    ("fobos:l1=0.1", {"average": True}, made("state.ring", lambda a: a[:9]), "ring has the shape"),
+    ("fobos:l1=0.1", {"average": True}, put("S", (1, 3), 1e30), "S: rows were visited in 0..40"),
+    ("ftrl", WAITING, put("pending.indptr", 1, 2**40), "pending.indptr: rows follow one another"),
+    ("ftrl", WAITING, put("pending.indptr", 0, -1), "pending.indptr: rows follow one another"),
+    ("ftrl", WAITING, put("pending.labels", 0, 3), "expected a label -1, 0 or 1"),
+    ("ftrl", WAITING, put("pending.labels", 0, np.nan), "pending.labels holds a number that is not finite"),
+    ("ftrl", WAITING, put("pending.weights", 0, -1), "importances are not negative"),
+    ("ftrl", WAITING, put("pending.keys", slice(None), 7), "the keys of a row ascend"),
+    ("ftrl", WAITING, made("state.pending.values", lambda a: a[:1]), "pending.values has the shape"),
+    (
+        "sgd",
+        {**SEVERAL, **WAITING},
+        made("state.pending.targets", lambda a: a[:, :1].copy()),
+        "targets has the",
+    ),
+    (
+        "ftrl",
+        {"admit": "2,bits=10"},
+        made("state.admit.counters", lambda a: a[:64]),
+        "counters has the shape",
+    ),
+    ("ftrl", {"admit": "2,bits=10"}, put("intake.rows", 0, -1), "intake.rows: no such number"),
+    ("ftrl", {"scale": "standard"}, made("state.scale.kept", lambda a: a[:2]), "scale.kept has the shape"),
+    ("ftrl", {"scale": "max-abs"}, put("scale.keys", 0, 2**64 - 1), "scale.keys: keys ascend"),
+]
+"""Rule, options, change to the state, what is said."""
+
+
+@pytest.mark.parametrize(("spec", "options", "change", "said"), STATES, ids=range(len(STATES)))
+def test_a_state_that_cannot_be_is_refused(
+    spec: str, options: dict[str, Any], change: Callable[[Tensors], None], said: str, tmp_path: Path
+) -> None:
+    loss = "squared" if "outputs" in options else "logistic"
+    path = written(tmp_path / "model", learned(spec, loss=loss, **options), change)
+    with pytest.raises(ModelFileError, match=said) as found:
+        modelfile.load(path)
+    assert str(found.value).startswith(f"{path}: ")
+    assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_state_is_refused_where_any_tensor_is_missing_cut_or_of_another_kind(
+    name: str, tmp_path: Path
+) -> None:
+    model = learned(settings_of(name)[0])
+    header, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
+    for tensor, array in tensors.items():
+        load: Any = modelfile.load if tensor.startswith("state.") else modelfile.load_readout
+        for other in (array[:-1], array[np.newaxis], array.astype(np.float16)):
+            modelfile.write(tmp_path / "model", header, {**tensors, tensor: other})
+            with pytest.raises(ModelFileError, match=r"shape|array of|counts|seen"):
+                load(tmp_path / "model")
+        modelfile.write(tmp_path / "model", header, {k: v for k, v in tensors.items() if k != tensor})
+        with pytest.raises(ModelFileError, match=f"{tensor.removeprefix('state.')} is missing"):
+            load(tmp_path / "model")
+
+
+def test_what_is_refused_changes_nothing() -> None:
+    model = learned(BALL)
+    before = {name: array.copy() for name, array in model.state().items()}
+    with pytest.raises(StateError):
+        model.restore({**before, "clock": before["clock"] + 1e30})
+    assert all(np.array_equal(array, before[name]) for name, array in model.state().items())
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_what_training_leaves_is_sound(case: Case, tmp_path: Path) -> None:
+    with small_and_plain(compiled=False), np.errstate(all="ignore"):
+        (tmp_path / "rows.csv").write_text("label,a\n1,1\n")
+        case.write(tmp_path / "file")
+        done = used(case, tmp_path / "file", compiled=False)
+    can_go_on = modelfile.read(tmp_path / "file")[0]["rule"] is not None
+    assert done[1:] == ["ran" if can_go_on else "ModelFileError"] * 2
+    assert done[0] in ("ran", "DataError"), "the columns of rows.csv are not those of its layout"
+
+
+def test_no_state_that_is_finite_leads_a_mixture_out_of_its_heap(tmp_path: Path) -> None:
+    model = strict(
+        modelfile.load(written(tmp_path / "model", learned(MIXTURE), put("clock", [3, 5], [0.0, 99.0])))[0]
+    )
+    model.learn(stream(2, 30).chunk)
+
+
+READOUTS: list[tuple[Callable[[Tensors], None], str]] = [
+    (lambda tensors: tensors.clear(), "weights.keys is missing"),
+    (made("weights.keys", lambda a: a[::-1].copy()), "weights.keys: keys ascend"),
+    (made("weights.values", lambda a: a[:, np.newaxis]), "weights.values has the shape"),
+    (made("weights.values", lambda a: a.astype(np.int64)), "expected float32 or float64"),
+    (made("weights.intercept", lambda a: a[:0]), "weights.intercept has the shape"),
+    (made("weights.unmet", lambda a: np.zeros(2, a.dtype)), "weights.unmet has the shape"),
+    (lambda tensors: tensors.update({"scale.by": np.ones(3)}), "scale.keys is missing"),
+    (lambda tensors: tensors.update({"names.keys": tensors["weights.keys"]}), "names.ends is missing"),
+    (
+        lambda tensors: tensors.update(
+            {
+                "names.keys": np.arange(2, dtype=np.uint64),
+                "names.ends": np.array([9, 2]),
+                "names.letters": np.zeros(2, np.uint8),
+            }
+        ),
+        "names.ends: names follow one another",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), READOUTS, ids=range(len(READOUTS)))
+def test_weights_that_cannot_be_are_refused(
+    change: Callable[[Tensors], None], said: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "model", learned("ftrl:l1=0.01"), change)
+    with pytest.raises(ModelFileError, match=said):
+        modelfile.load_readout(path)
+
+
+def resident() -> int:
+    """The bytes of memory that this process holds."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+
+def test_large_stores_of_small_files_cost_little(tmp_path: Path) -> None:
+    """Two weights in 2^31 rows: pages of zeros are no memory."""
+    head = modelfile.header_of(Model("ftrl"))
+    keys = np.array([5, 2**31 - 2], np.uint64)
+    tensors: Tensors = {
+        "weights.keys": keys,
+        "weights.values": np.ones(2, np.float32),
+        "weights.intercept": np.zeros(1, np.float32),
+        "weights.unmet": np.zeros(1, np.float32),
+    }
+    before = resident()
+    for store in ("hashed:31", "direct"):
+        modelfile.write(tmp_path / "model", {**head, "store": store}, tensors)
+        if said := lines_of(modelfile.load_readout, tmp_path / "model"):
+            assert "needs more memory than there is" in said[0]
+            continue
+        readout = modelfile.load_readout(tmp_path / "model")[0]
+        assert resident() - before < 1 << 30
+        assert readout.predict(Chunk.of_rows([(1.0, {5: 1.0, 2**31 - 2: 1.0})]))[0] in (2.0, 1.0, 0.0)
+
+
+def test_estimators_refuse_crafted_models_as_files_do() -> None:
+    estimator = SparseOnlineClassifier(rule=BALL).fit(np.eye(3), [0, 1, 0])
+    state = estimator.__getstate__()
+    head, tensors = modelfile.from_bytes(state["_model"])
+    head.pop("crc32")
+    assert pickle.loads(pickle.dumps(estimator)).predict(np.eye(3)).shape == (3,)
+    for changes, said in (({"state.clock": tensors["state.clock"][:0]}, "clock has the shape"), ({}, "text")):
+        crafted = modelfile.as_bytes(head if changes else {**head, "outputs": 1}, {**tensors, **changes})
+        with pytest.raises(ModelFileError, match=said):
+            SparseOnlineClassifier().__setstate__({**state, "_model": crafted})
+    assert zlib.crc32(state["_model"]) == zlib.crc32(estimator.__getstate__()["_model"])
+
+
+def test_caps_are_kept_when_training_stops() -> None:
+    """Weights that outgrow each other leave empty caps behind, more of them than there are weights."""
+    rows = [(3.0 * t + 10.0, {t % 3: 1.0}) for t in range(200)]
+    options: dict[str, Any] = {"rate": "constant:0.5", "dtype": "float64", "intercept": False}
+    through, stopped_once = (Model("fobos-linf:linf=0.5", "squared", **options) for _ in range(2))
+    through.learn(Chunk.of_rows(rows))
+    stopped_once.learn(Chunk.of_rows(rows[:150]))
+    again = Model("fobos-linf:linf=0.5", "squared", **options)
+    again.restore(stopped_once.state())
+    again.learn(Chunk.of_rows(rows[150:]))
+    assert again.weights()[1].tolist() == through.weights()[1].tolist()

@@ -1,0 +1,212 @@
+"""Headers made to do harm, with right checksums, and files that are cut or damaged: one line each."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.fuzz.models import Case
+from tests.learning.test_crafted import BALL, learned, lines_of, written
+from tests.plain import not_compiled
+from thresher.data.chunk import Chunk
+from thresher.learning import checkpoint, header, modelfile
+from thresher.learning.model import Model
+from thresher.learning.modelfile import ModelFileError
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    """Nothing here gets as far as compiled code."""
+    with not_compiled():
+        yield
+
+
+HEADERS: list[tuple[dict[str, Any], str]] = [
+    ({"outputs": "classes:0-2"}, "outputs classes:0-2|weights.values has the shape"),
+    ({"outputs": "trees"}, "no outputs are called 'trees'"),
+    ({"outputs": "labels:0-2"}, "weights.values has the shape"),
+    ({"outputs": "values:99999999"}, "at most 65536"),
+    ({"outputs": 3}, "header: outputs must be text, not 3"),
+    ({"outputs": None}, "header: outputs must be text, not None"),
+    ({"store": "hashed:32"}, "bits must lie in 1..31"),
+    ({"store": "attic\nroof"}, r"no store is called 'attic\\nroof'"),
+    ({"store": "direct"}, "feature id 9223372036854775808 is too large for the direct store"),
+    ({"store": "hashed:6"}, "9223372036854775808 is no row of the store hashed:6"),
+    ({"loss": "softmax"}, "needs outputs classes"),
+    ({"loss": "logistic:positive=-1"}, "positive must be > 0"),
+    ({"lowest_label": float("nan")}, "lowest_label must be a finite number"),
+    ({"nonzero": -1}, "nonzero must be a number from 0 up"),
+    ({"has_intercept": 1}, "has_intercept must be true or false"),
+    ({"layout": []}, "layout must be an object or null"),
+    ({"layout": {"format": 3}}, "the layout's format must be text"),
+    ({"layout": {"format": "csv", "numeric": [[]]}}, "the layout's numeric must be a list of texts"),
+    ({"layout": {"format": "csv", "columns": ["a"]}}, "1 columns are of 0 kinds"),
+    ({"layout": {"format": "csv", "columns": ["a"], "kinds": ["b"]}}, "no column can be 'b'"),
+    ({"layout": {"format": "csv", "colour": "red"}}, "colour, which this version does not know"),
+    ({"format": "1"}, "format must be a whole number"),
+    ({"version": ["a\nb"]}, r"version must be text"),
+    ({"format": 2, "version": "9\n9"}, r"written by thresher 9\\n9"),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), HEADERS, ids=range(len(HEADERS)))
+def test_a_header_that_cannot_be_is_refused(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
+    model = Model("ftrl:l1=0.01")
+    model.learn(Chunk.of_rows([(1.0, {3: 1.0, 2**63: 0.5}), (-1.0, {3: 0.25, 9: 2.0})] * 4))
+    path = written(tmp_path / "model", model, lambda tensors: None, **changes)
+    with pytest.raises(ModelFileError, match=said) as found:
+        modelfile.load_readout(path)
+    assert "\n" not in str(found.value)
+
+
+HOSTILE: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    2**70,
+    1e400,
+    float("nan"),
+    "",
+    "x",
+    "a\nb",
+    "\ud800",
+    [],
+    {},
+    [[]],
+    {"a": {}},
+)
+
+
+@pytest.mark.parametrize("name", sorted({*header.EDITION, *header.READOUT, *header.SHOWN, *header.MODEL}))
+def test_any_field_may_hold_anything(name: str, tmp_path: Path) -> None:
+    """It is refused in one line, or it does no harm."""
+    model = learned("ftrl:l1=0.01")
+    for value in HOSTILE:
+        path = written(tmp_path / "model", model, lambda tensors: None, **{name: value})
+        for load in (modelfile.load_readout, modelfile.load):
+            assert len(lines_of(load, path)) <= 1
+    whole, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
+    modelfile.write(path, {key: value for key, value in whole.items() if key != name}, tensors)
+    with pytest.raises(ModelFileError, match=f"header: {name} is missing"):
+        modelfile.load(path)
+
+
+def nested(path: Path, depth: int) -> Path:
+    """A model file whose header is brackets in brackets, written by hand: `json` would not."""
+    text = '{"format": 1, "deep": ' + "[" * depth + "]" * depth + "}"
+    raw = json.dumps({"__metadata__": {"thresher": text}}).encode()
+    path.write_bytes(len(raw).to_bytes(8, "little") + raw)
+    return path
+
+
+def test_a_header_nested_deeply_is_refused(tmp_path: Path) -> None:
+    for read in (modelfile.read, lambda path: modelfile.from_bytes(path.read_bytes(), str(path))):
+        with pytest.raises(ModelFileError, match="the header is nested too deeply"):
+            read(nested(tmp_path / "model", 10**5))
+        with pytest.raises(ModelFileError, match="does not match its checksum"):
+            read(nested(tmp_path / "model", 10))
+
+
+@pytest.mark.parametrize("kind", ["BF16", "F8_E4M3", "F16", "I16", "C64"])
+def test_kinds_of_numbers_that_no_model_has(kind: str, tmp_path: Path) -> None:
+    modelfile.save(learned("ftrl"), tmp_path / "model")
+    raw = (tmp_path / "model").read_bytes()
+    length = int.from_bytes(raw[:8], "little")
+    head = json.loads(raw[8 : 8 + length])
+    size = head["weights.intercept"]["data_offsets"][1] - head["weights.intercept"]["data_offsets"][0]
+    head["weights.intercept"] |= {"dtype": kind, "shape": [size // {"F8_E4M3": 1, "C64": 8}.get(kind, 2)]}
+    text = json.dumps(head).encode()
+    (tmp_path / "model").write_bytes(len(text).to_bytes(8, "little") + text + raw[8 + length :])
+    with pytest.raises(ModelFileError):
+        modelfile.load_readout(tmp_path / "model")
+
+
+TRAININGS: list[tuple[str, Any, str]] = [
+    ("data", None, "data must be names, size and rows of data"),
+    ("holdout", [0], "holdout must be what is held out"),
+    ("position", {}, "position: number is missing"),
+    ("position.number", 0, "number must be a number from 1 up"),
+    ("position.place", [0, 1], "a place of three numbers or null"),
+    ("position.place", [0, 2**70, 1], "a place of three numbers or null"),
+    ("position.place", [9, 0, 0], "stopped in file 10, which there is not"),
+    ("position.learned", -1, "learned must be a place"),
+    ("position.report", {"lines": 1}, "report: examples is missing"),
+    ("position.report.first_bad", [{}], "first_bad: file is missing"),
+    ("position.more", 1, "position: there is no more"),
+    ("label", "x", "label must be a number"),
+    ("table", [[1]], "table must be rows of numbers"),
+    ("reported", [1.0], "reported must be two numbers"),
+    ("best", {"number": 1}, "figures is missing"),
+    ("best.figures", {"loss": "low"}, "loss must be a number"),
+    ("data", ["a.svm", 1], "data must be names, size and rows of data"),
+    ("read", [[1]], "read must be hashes and sizes"),
+    ("passes_since", None, "passes_since must be"),
+]
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint with a best pass."""
+    path = tmp_path_factory.mktemp("stopped") / "checkpoint"
+    with not_compiled():
+        Case(BALL).write(path)
+    return path
+
+
+@pytest.mark.parametrize(("place", "value", "said"), TRAININGS, ids=range(len(TRAININGS)))
+def test_a_training_that_cannot_be_is_refused(
+    place: str, value: Any, said: str, stopped: Path, tmp_path: Path
+) -> None:
+    head, tensors = modelfile.read(stopped)
+    *outer, last = place.split(".")
+    at = head["training"]
+    for name in outer:
+        at = at[name]
+    at[last] = value
+    head.pop("crc32")
+    modelfile.write(tmp_path / "checkpoint", head, tensors)
+    with pytest.raises(ModelFileError, match=said):
+        Case(BALL).trainer(tmp_path / "checkpoint", checkpoint.load(tmp_path / "checkpoint"))
+
+
+def test_the_best_pass_of_a_checkpoint_is_checked_before_training_goes_on(
+    stopped: Path, tmp_path: Path
+) -> None:
+    head, tensors = modelfile.read(stopped)
+    head.pop("crc32")
+    modelfile.write(tmp_path / "checkpoint", head, {**tensors, "best.clock": tensors["best.clock"] + 1e30})
+    with pytest.raises(ModelFileError, match="checkpoint: best: clock: the heap"):
+        Case(BALL).trainer(tmp_path / "checkpoint", checkpoint.load(tmp_path / "checkpoint"))
+
+
+@pytest.mark.parametrize("load", [modelfile.load_readout, modelfile.load, checkpoint.load])
+def test_a_file_cut_at_any_kilobyte_is_refused(
+    load: Callable[[Path], Any], stopped: Path, tmp_path: Path
+) -> None:
+    raw, path = stopped.read_bytes(), tmp_path / "cut"
+    assert len(raw) > 20 << 10
+    for length in [*range(0, len(raw), 1 << 10), len(raw) - 1]:
+        path.write_bytes(raw[:length])
+        (line,) = lines_of(load, path)
+        assert line.startswith(f"thresher: {path}: damaged, cut short, or not a model")
+
+
+def test_a_flipped_bit_is_refused_or_means_the_same(stopped: Path, tmp_path: Path) -> None:
+    raw, path = stopped.read_bytes(), tmp_path / "flipped"
+    before, refused = modelfile.read(stopped), 0
+    for bit in range(0, 8 * len(raw), 8 * len(raw) // 700 | 1):
+        damaged = bytearray(raw)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        said = lines_of(checkpoint.load, path)
+        assert len(said) <= 1
+        refused += len(said)
+        if not said:
+            found = modelfile.read(path)
+            assert json.dumps(found[0]) == json.dumps(before[0])
+            assert all(np.array_equal(found[1][name], before[1][name]) for name in before[1])
+    assert refused > 600

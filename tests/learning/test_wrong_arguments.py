@@ -1,0 +1,137 @@
+"""Arguments of the Python API that cannot be: one clear error of the documented type, before any work."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+import thresher
+from tests.plain import not_compiled
+from thresher.data.errors import DataError
+from thresher.learning.modelfile import ModelFileError
+
+X, Y = np.eye(4), np.array([1, -1, 1, -1])
+CHUNK = thresher.Chunk.of_rows([(1.0, {1: 1.0})])
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    with not_compiled():
+        yield
+
+
+def endless() -> Iterator[dict[str, float]]:
+    while True:
+        yield {"a": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (None, "data must be a path, .* not NoneType"),
+        (3, "not int"),
+        (b"train.svm", "not bytes"),
+        ({"a": 1.0}, "not dict"),
+        (io.StringIO("1 1:1\n"), "not StringIO"),
+        (X, "item 1 of data is ndarray: expected a path, .*, \\(X, y\\)"),
+        (csr_matrix(X), "item 1 of data is csr_matrix"),
+        ([None], "item 1 of data is NoneType"),
+        ([{"a": 1.0}], "item 1 of data is dict"),
+        (endless(), "item 1 of data is dict"),
+        ([CHUNK, "a.svm"], "item 2 of data is str: expected a Chunk"),
+        (["a.svm", CHUNK], "item 2 of data is Chunk: expected a path"),
+        ((X,), "is \\(X, y\\) or \\(X, y, weights\\)"),
+        ((X, None), "with labels y"),
+        ((X, Y, Y, Y), "is \\(X, y\\)"),
+        ((X, ["yes", "no"] * 2), "a label is no number"),
+        ([], "no data given"),
+        (iter(()), "no data given"),
+        ("nope.svm", "nope.svm: No such file"),
+        (Path("nope.svm"), "nope.svm: No such file"),
+        (["nope.svm"], "nope.svm: No such file"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_data_that_are_none(data: Any, error: str) -> None:
+    with pytest.raises(DataError, match=error):
+        thresher.train(data)
+    if not isinstance(data, Iterator):
+        with pytest.raises(DataError, match=error):
+            thresher.evaluate(thresher.Model(), data)
+
+
+def test_an_error_of_the_data_itself_is_not_hidden() -> None:
+    def failing() -> Iterator[Any]:
+        yield {"a": 1.0}, 1
+        raise RuntimeError("the sensor is gone")
+
+    with pytest.raises(RuntimeError, match="the sensor is gone"):
+        thresher.train(failing())
+
+
+def test_classes_are_not_looked_for_in_data_that_can_be_read_once() -> None:
+    pairs = [({"a": 1.0}, 1), ({"b": 1.0}, 2)]
+    with pytest.raises(DataError, match="outputs='classes:LO-HI'"):
+        thresher.train(iter(pairs), loss="softmax")
+    assert thresher.train(iter(pairs), loss="softmax", outputs="classes:1-2").examples == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "error"),
+    [
+        ("rule", [None, 3, "nope"], "rule"),
+        ("loss", [None, 3, "nope"], "loss"),
+        ("rate", [0.1, "nope"], "rate"),
+        ("outputs", [3, "nope"], "no outputs are called"),
+        ("passes", [0, -1, 2.5, "a", None, True], "passes must be a whole number, 1 or more"),
+        ("batch", [0, 2.5, "a", None], "batch must be a whole number, 1 or more"),
+        ("holdout_every", [-1, "a"], "holdout_every must be a whole number, 0 or more"),
+        ("holdout_every", [1], "leaves nothing to learn from"),
+        ("patience", [-1, "a", None], "patience must be a whole number, 0 or more"),
+        ("patience", [2], "patience needs examples that are held out"),
+        ("seed", [-1, 1.5, "a", None], "seed must be a whole number, 0 or more"),
+        ("threads", [0, -1, "a"], "threads must be a whole number, 1 or more"),
+        ("average", ["no", 10], "average must be True or False"),
+        ("intercept", ["no"], "intercept must be True or False"),
+        ("store", [None, 3], "store must be text"),
+        ("store", ["nope"], "no store is called"),
+        ("order", [None, 3, "nope"], "order"),
+        ("dtype", [None, "int8"], "dtype must be float32 or float64"),
+        ("layout", ["csv", {"label": "y"}], "layout must be a thresher.data.layout.Layout"),
+        ("holdout", [3, "nope.svm"], "data must be a path|No such file"),
+    ],
+)
+def test_options_that_cannot_be(name: str, values: list[Any], error: str) -> None:
+    for value in values:
+        options = {"rule": "sgd", name: value} if name == "rate" else {name: value}
+        with pytest.raises(ValueError, match=error):
+            thresher.train((X, Y), **options)
+
+
+def test_models_that_are_none() -> None:
+    for wrong in (None, 3, b"x", object(), thresher.Model):
+        with pytest.raises(TypeError, match="expected a Model or a Readout, not"):
+            thresher.evaluate(wrong, (X, Y))  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="expected a Model or a Readout, not"):
+            thresher.name_features(wrong, [({"a": 1.0}, 1)])  # type: ignore[arg-type]
+    for wrong in (None, 3, thresher.Model()):
+        with pytest.raises(TypeError, match=r"expected str, bytes or os\.PathLike object, not"):
+            thresher.load(wrong)  # type: ignore[arg-type]
+    for missing in ("nope.model", Path("nope.model")):
+        with pytest.raises(ModelFileError, match=r"nope\.model: No such file"):
+            thresher.evaluate(missing, (X, Y))
+
+
+def test_models_learn_from_chunks_and_answer_what_they_can() -> None:
+    model = thresher.train((X, Y))
+    wrong: Any
+    for wrong in (None, X, [CHUNK]):
+        for call in (model.learn, model.predict, model.readout().predict):
+            with pytest.raises(TypeError, match=f"expected a Chunk, not {type(wrong).__name__}"):
+                call(wrong)
+    with pytest.raises(ValueError, match="output must be margin, probability, label, not 'class'"):
+        model.predict(CHUNK, "class")  # type: ignore[arg-type]

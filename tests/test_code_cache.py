@@ -1,0 +1,197 @@
+"""The cache of compiled code: never another function's, never another user's."""
+
+import hashlib
+import os
+import pickle
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.commands import SAMPLE
+from tests.commands import run as thresher
+from tests.processes import printed, run, start
+from thresher.engine.folders import UnsafeFolderError, private_folder
+from thresher.engine.stamps import closure
+
+LINKS = {"logistic": 0.731059, "squared": 1.0, "poisson": 2.718282}
+"""Loss -> what it makes of the margin 1."""
+RESPOND = """
+import json
+import numpy as np
+from thresher import parts
+from thresher.engine import kernels
+
+loss, out = parts.make("loss", {loss!r}), np.empty(1)
+kernels.respond.compiled(loss, np.ones(1), out)
+hits, misses = (sum(counts.values()) for counts in kernels.respond.compiled.stats[1:])
+print(json.dumps([round(float(out[0]), 6), hits, misses]))
+"""
+DELAYED = """
+import os, time
+renamed = os.replace
+
+def held(source, target):
+    open({arrived!r}, "w").close()
+    while not os.path.exists({go!r}):
+        time.sleep(0.01)
+    renamed(source, target)
+
+os.replace = held
+"""
+
+
+def respond(loss: str, cache: Path) -> tuple[int, int]:
+    """Cache hits and misses of a process that has answered rightly."""
+    value, hits, misses = run(RESPOND.format(loss=loss), cache)
+    assert value == LINKS[loss]
+    return hits, misses
+
+
+def files(cache: Path) -> list[Path]:
+    return sorted((cache / "code").iterdir())
+
+
+def test_eight_cold_processes_each_run_their_own_code(tmp_path: Path) -> None:
+    losses = [*LINKS, *LINKS, "logistic", "poisson"]
+    processes = [start(["-c", RESPOND.format(loss=loss)], tmp_path) for loss in losses]
+    assert [printed(process)[0] for process in processes] == [LINKS[loss] for loss in losses]
+    assert len(files(tmp_path)) == len(LINKS), "one file for each signature, nothing left aside"
+    assert [respond(loss, tmp_path) for loss in LINKS] == [(1, 0)] * len(LINKS)
+
+
+def test_a_writer_held_up_between_two_steps_harms_nobody(tmp_path: Path) -> None:
+    arrived, go = str(tmp_path / "arrived"), str(tmp_path / "go")
+    code = DELAYED.format(arrived=arrived, go=go) + RESPOND.format(loss="logistic")
+    slow = start(["-c", code], tmp_path)
+    while not os.path.exists(arrived):
+        assert slow.poll() is None, slow.communicate()[1]
+    assert respond("poisson", tmp_path) == (0, 1)
+    Path(go).touch()
+    assert printed(slow)[0] == LINKS["logistic"]
+    assert [respond(loss, tmp_path) for loss in ("poisson", "logistic")] == [(1, 0), (1, 0)]
+
+
+def test_a_file_that_holds_other_code_than_its_name_says_is_not_run(tmp_path: Path) -> None:
+    respond("logistic", tmp_path)
+    (logistic,) = files(tmp_path)
+    respond("poisson", tmp_path)
+    (poisson,) = set(files(tmp_path)) - {logistic}
+    poisson.write_bytes(logistic.read_bytes())
+    assert respond("poisson", tmp_path) == (0, 1)
+    assert respond("poisson", tmp_path) == (1, 0), "what was compiled anew has taken its place"
+
+
+@pytest.mark.parametrize("kept", [0, 10, 1000, -1])
+def test_a_file_cut_short_or_changed_is_not_run(kept: int, tmp_path: Path) -> None:
+    respond("logistic", tmp_path)
+    (path,) = files(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:kept] if kept >= 0 else whole[:-9] + b"!" + whole[-8:])
+    assert respond("logistic", tmp_path) == (0, 1)
+
+
+# Other users
+
+
+class Planted:
+    """Runs a command when it is unpickled."""
+
+    def __init__(self, canary: Path) -> None:
+        self.canary = canary
+
+    def __reduce__(self) -> tuple[object, tuple[str, int]]:
+        return os.mkdir, (str(self.canary), 0o700)
+
+
+def plant(path: Path, canary: Path) -> None:
+    """Put code of an attacker behind the head of a file of the cache."""
+    whole, payload = path.read_bytes(), pickle.dumps(Planted(canary))
+    magic = whole.index(b"\n") + 1
+    head = whole[: magic + 8 + int.from_bytes(whole[magic : magic + 8], "little")]
+    path.write_bytes(head + hashlib.sha256(payload).digest() + payload)
+
+
+def test_a_file_that_others_can_write_is_not_run(tmp_path: Path) -> None:
+    respond("logistic", tmp_path)
+    (path,) = files(tmp_path)
+    canary = tmp_path / "canary"
+    plant(path, canary)
+    path.chmod(0o666)
+    assert respond("logistic", tmp_path) == (0, 1)
+    assert not canary.exists()
+    assert b"mkdir" not in path.read_bytes(), "what was compiled anew has taken its place"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    plant(path, canary)
+    process = start(["-c", RESPOND.format(loss="logistic")], tmp_path)
+    process.communicate()
+    assert canary.exists(), "what was planted would have run, had it been this user's own"
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
+def test_a_folder_that_others_can_write_to_is_not_used_and_said_so(mode: int, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    (cache / "code").mkdir(parents=True)
+    (cache / "code").chmod(mode)
+    train = ("train", SAMPLE, "-m", "m.model", "--rule", "sgd", "--rate", "constant:0.1", "-q")
+    status, _, err = thresher(*train, folder=tmp_path)
+    assert status == 0
+    (line,) = [line for line in err.splitlines() if "compiled code" in line]
+    assert "other users can write to" in line
+    assert "chmod go-w" in line
+    assert not files(cache)
+
+
+def test_folders_are_private_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        private_folder(tmp_path / "a" / "b" / "c")
+    finally:
+        os.umask(before)
+    for name in ("a", "a/b", "a/b/c"):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o700
+
+
+def test_a_folder_on_the_way_that_others_can_write_to_is_not_safe(tmp_path: Path) -> None:
+    outer = tmp_path / "outer"
+    private_folder(outer / "inner")
+    outer.chmod(0o777)
+    with pytest.raises(UnsafeFolderError, match="outer; to make it safe: chmod go-w"):
+        private_folder(outer / "inner")
+    outer.chmod(0o1777)  # like /tmp: others cannot rename what is not theirs
+    private_folder(outer / "inner")
+
+
+def test_a_folder_of_another_user_is_not_safe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = private_folder(tmp_path / "cache")
+    if os.geteuid() == 0:
+        os.chown(folder, 12345, 12345)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(UnsafeFolderError, match="belongs to another user"):
+        private_folder(folder)
+
+
+def test_a_link_is_as_safe_as_what_it_leads_to(tmp_path: Path) -> None:
+    open_to_all = tmp_path / "open"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    link = tmp_path / "link"
+    link.symlink_to(open_to_all)
+    with pytest.raises(UnsafeFolderError):
+        private_folder(link)
+
+
+# What counts as a source
+
+
+def test_a_kernel_depends_on_what_its_module_imports_and_on_nothing_else() -> None:
+    found = closure(["thresher.engine.kernels"])
+    assert "thresher.engine.jit" in found
+    assert not [name for name in found if name.startswith(("thresher.parts", "thresher.data"))]
+    of_rule = closure(["thresher.engine.kernels", "thresher.parts.rules.fobos"])
+    assert {"thresher.parts.prox", "thresher.parts.rates"} <= set(of_rule)
+    assert "thresher.parts.rules.ftrl" not in of_rule
+    of_reader = closure(["thresher.data.sources.line_rows", "thresher.data.sources.svmlight_rows"])
+    assert {"thresher.data.sources.words", "thresher.data.sources.numbers"} <= set(of_reader)
+    assert "thresher.data.cache" not in of_reader
