@@ -13,6 +13,7 @@ from benchmarks import (
     boosting,
     clicks,
     comparison,
+    defaults,
     estimators,
     formats,
     growing,
@@ -54,6 +55,7 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
     "formats": formats.run,
     "sklearn": estimators.run,
     "comparison": comparison.run,
+    "defaults": defaults.run,
 }
 LOADS = Path(__file__).parent.parent / "build" / "loads"
 

@@ -155,18 +155,7 @@ def _matrices(split: Split) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=4)
 def _vw_texts(split: Split) -> tuple[bytes, ...]:
-    return tuple(_vw_text(part) for part in (split.train, split.test))
-
-
-def _vw_text(chunk: Chunk) -> bytes:
-    """The rows as Vowpal Wabbit reads them."""
-    ends = chunk.indptr.tolist()
-    pairs = [f"{k}:{v:.7g}" for k, v in zip(chunk.keys.tolist(), chunk.values.tolist(), strict=True)]
-    rows = (
-        f"{label:.0f} | {' '.join(pairs[lo:hi])}\n"
-        for label, lo, hi in zip(chunk.labels.tolist(), ends, ends[1:], strict=False)
-    )
-    return "".join(rows).encode()
+    return tuple(peers.vw_text(part) for part in (split.train, split.test))
 
 
 Learner = Callable[[Split, str, int], Figures]

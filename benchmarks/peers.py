@@ -93,10 +93,23 @@ def vw_here(arguments: str) -> None:
     Workspace(f"--quiet {arguments}").finish()
 
 
-def vw_margins(train: Path, test: Path, options: str, folder: Path) -> tuple[Any, int, Sample]:
+def vw_text(chunk: Chunk) -> bytes:
+    """The rows as Vowpal Wabbit reads them."""
+    ends = chunk.indptr.tolist()
+    pairs = [f"{k}:{v:.7g}" for k, v in zip(chunk.keys.tolist(), chunk.values.tolist(), strict=True)]
+    rows = (
+        f"{label:.9g} | {' '.join(pairs[lo:hi])}\n"
+        for label, lo, hi in zip(chunk.labels.tolist(), ends, ends[1:], strict=False)
+    )
+    return "".join(rows).encode()
+
+
+def vw_margins(
+    train: Path, test: Path, options: str, folder: Path, loss: str = "logistic"
+) -> tuple[Any, int, Sample]:
     """Learn from text, then test the model without what only learning needs: predictions, non-zeros."""
     model, readable, predictions = folder / "vw.model", folder / "vw.txt", folder / "vw.predictions"
-    sample = vw(f"-d {train} --loss_function logistic {options} -f {model} --predict_only_model")
+    sample = vw(f"-d {train} --loss_function {loss} {options} -f {model} --predict_only_model")
     vw(f"-t -d {test} -i {model} -p {predictions} --readable_model {readable}")
     weights = re.findall(r"^\d+:(\S+)", readable.read_text(encoding="utf-8"), re.MULTILINE)
     return np.loadtxt(predictions, ndmin=1), sum(float(weight) != 0 for weight in weights), sample

@@ -51,7 +51,7 @@ def main() -> None:
         f"{DATA.name}: 2,000 newswire stories of RCV1, is the topic CCAT? (source: examples/data/README.md)"
     )
     thresher(
-        *("train", str(DATA), "--model", str(model), "--rule", "ftrl:alpha=10,l1=0.3"),
+        *("train", str(DATA), "--model", str(model)),
         *("--holdout", "every-5th", "--report-every", "100", "--curve", str(curve)),
     )
     thresher("weights", str(model), "--top", "10")

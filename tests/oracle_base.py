@@ -30,6 +30,9 @@ class Oracle:
     def meet(self, w: Vector, x: Vector) -> Vector:
         return w
 
+    def begin_pass(self, number: int, w: Vector) -> None:
+        """Pass `number`, from 1, over the same rows begins at the weights w."""
+
     def begin(self) -> Vector:
         """w_1."""
         return np.zeros_like(self.mask)

@@ -16,6 +16,7 @@ import numpy as np
 
 from tests.oracle_base import Loss, Oracle, Vector
 from tests.oracle_base import soft as _soft
+from tests.oracles_default import FtFtrl
 from tests.oracles_margin import MARGIN_ORACLES
 from tests.oracles_projection import PROJECTION_ORACLES
 from tests.oracles_sparse import (
@@ -225,6 +226,7 @@ ORACLES: dict[str, type[Oracle]] = {
     "ftrl": Ftrl,
     "pegasos": Pegasos,
     "ft-fobos": FtFobos,
+    "ft-ftrl": FtFtrl,
     "cumulative": Cumulative,
     "ft-cumulative": FtCumulative,
     "l2-ball": L2Ball,
@@ -263,8 +265,9 @@ def run(
     *,
     intercept: bool = False,
     keep_path: bool = False,
+    passes: int = 1,
 ) -> Trace:
-    """Pass once over the rows of X with the recursion that `name` has in ORACLES, from w_1 = 0."""
+    """Learn from the rows of X, so many `passes` of equal length, from w_1 = 0; `name` is one of ORACLES."""
     rows, features = X.shape
     X = np.hstack([X, np.ones((rows, 1))]) if intercept else X
     importance = np.ones(rows) if importance is None else importance
@@ -275,6 +278,8 @@ def run(
     if path is not None:
         path[0] = w
     for i in range(rows):
+        if i % (rows // passes) == 0:
+            oracle.begin_pass(i * passes // rows + 1, w)
         w = oracle.meet(w, X[i])
         margins[i] = w @ X[i]
         losses[i], slope = loss.value_slope(float(margins[i]), float(y[i]))

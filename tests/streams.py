@@ -41,6 +41,7 @@ SETTINGS: dict[str, list[str]] = {
     "clipped-subgradient": ["l1=0.2"],
     "fobos": ["l1=0.1", "l1=0.05,l2=0.5", "l1=0.05,l2=0.5,next_rate=true"],
     "ft-fobos": ["l1=0.5", "l1=0.2,p=1,cap=0.1", "l1=0.5,p=3", "l1=0.3,p=1.5,cap=0.05", "l1=2,p=inf"],
+    "ft-ftrl": ["alpha=0.2,l1=0.5", "alpha=0.3,l1=0.7,adapt=0", "alpha=0.2,l1=1,forget=3"],
     "cumulative": ["l1=0.1"],
     "normalized": ["eta=0.1,adaptive=false", "eta=0.05"],
     "coin": ["wealth=0.1,alpha=20", "wealth=0.01,alpha=0.5"],
@@ -79,6 +80,7 @@ SETTINGS: dict[str, list[str]] = {
 CALM = {
     "pegasos": {"l2": 1.0},
     "ftrl": {"alpha": 0.2},
+    "ft-ftrl": {"alpha": 0.2},
     "perceptron": {"eta": 0.1},
     "averaged-perceptron": {"eta": 0.1},
     "normalized": {"eta": 0.1},

@@ -138,7 +138,7 @@ def _first_output(seed: int) -> Stream:
 COMPILED = [
     settings_of(name)[0]
     for name in (
-        *("ftrl", "fobos", "adagrad-fobos", "coin", "ft-fobos", "arow", "pegasos", "normalized"),
+        *("ftrl", "fobos", "adagrad-fobos", "coin", "ft-fobos", "arow", "pegasos", "normalized", "ft-ftrl"),
         *("l1-ball", "fobos-linf", "simplex"),
     )
 ]

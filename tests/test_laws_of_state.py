@@ -227,6 +227,7 @@ def deaths_and_births(spec: str, chunk: Chunk) -> tuple[int, int]:
         "fobos:l1=0.2,l2=0.1",
         "fobos-l2norm:l2norm=0.6",
         "stabilised:rejection=0.5,purging=0.6,every=3,stage=2",
+        "ft-ftrl:forget=3",
     ],
 )
 def test_rules_that_truncate_free_their_rows(spec: str, dense: Stream, small_tables: None) -> None:
@@ -244,7 +245,7 @@ def test_idle_rows_are_as_good_as_new(name: str, dense: Stream) -> None:
         now = tuple(model.state()["clock"])
         for j in range(len(S)):
             w = rule.weight(S, j, now)
-            if not rule.idle(S, j, w):
+            if not rule.idle(S, j, w, now):
                 continue
             fresh = np.zeros((1, S.shape[1]))
             assert w == rule.weight(fresh, 0, now) == 0.0

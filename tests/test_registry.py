@@ -170,7 +170,7 @@ def broken(**changes: Any) -> Any:
         ({"clock0": None}, r"must define clock0\(self\)"),
         ({"weight": lambda self, S, i, now: None}, r"weight takes \(self, S, j, now\), by these names"),
         ({"tick": lambda self, time: None}, r"tick takes \(self, clock\)"),
-        ({"idle": lambda self, S, j: None}, r"idle takes \(self, S, j, w\)"),
+        ({"idle": lambda self, S, j: None}, r"idle takes \(self, S, j, w, now\)"),
         ({"SLOTS": None}, r"must say SLOTS"),
         ({"CLOCK": None}, r"must say CLOCK"),
         ({"DRIFTS": (), "couple": lambda self, T, out, now: None}, r"it must define areas"),

@@ -11,7 +11,7 @@ from tests.cli.conftest import Thresher
 USAGE = {
     "train train.svm": "--model",
     "train -m m": "Missing argument 'DATA...'",
-    "train train.svm -m m --rule ftr": "did you mean ftrl?",
+    "train train.svm -m m --rule ftr": "did you mean ftrl or ft-ftrl?",
     "train train.svm -m m --rule ftrl:alpha=x": "alpha must be a number, not 'x'",
     "train train.svm -m m --rule ftrl:alpha=-1": "alpha must be > 0, not -1",
     "train train.svm -m m --rule ftrl:alpha=nan": "alpha must be > 0",

@@ -37,7 +37,9 @@ def test_from_training_to_evaluation(thresher: Thresher) -> None:
     assert len(shops) <= ran.json["features_seen"] + ran.json["features_waiting"] <= len(shops) + 2
     assert ran.json["features_waiting"] > len(shops) / 2
     assert ran.json["holdout_error"] < 0.35
-    unscaled = thresher("train train.csv -m n --loss hinge --passes 2 -q --json --holdout test.csv").json
+    unscaled = thresher(
+        "train train.csv -m n --rule ftrl --loss hinge --passes 2 -q --json --holdout test.csv"
+    ).json
     assert unscaled["holdout_loss"] > 2 * ran.json["holdout_loss"]
     assert "features_waiting" not in unscaled
     figures = thresher("evaluate m test.csv --json").json

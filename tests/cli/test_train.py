@@ -152,8 +152,8 @@ def test_weights_only_predicts_the_same(thresher: Thresher, model: Path) -> None
 @pytest.mark.parametrize(
     ("option", "name"),
     [
-        ("--rule rda", "--rule ftrl:"),
-        ("--rule ftrl:l1=2", "--rule ftrl:"),
+        ("--rule rda", "--rule ft-ftrl:"),
+        ("--rule ft-ftrl:l1=2", "--rule ft-ftrl:"),
         ("--loss squared-hinge", "--loss hinge:"),
         ("--store hashed:10", "--store growing"),
         ("--dtype float64", "--dtype float32"),
@@ -183,7 +183,7 @@ def test_resume_refuses_other_data(thresher: Thresher, stopped: str, change: str
 
 
 def test_resume_with_the_same_options_said_again(thresher: Thresher, stopped: str) -> None:
-    same = "--rule ftrl:l1=1 --loss hinge --store growing --dtype float32 --intercept --seed 0"
+    same = "--rule ft-ftrl:l1=1.25 --loss hinge --store growing --dtype float32 --intercept --seed 0"
     same += " --order as-is"
     figures = thresher(f"{stopped} --resume {same} --json").json
     assert figures["examples"] == 400

@@ -84,7 +84,7 @@ def test_calibration_and_wrappers(wide: tuple[Any, Any]) -> None:
 def test_select_from_model(wide: tuple[Any, Any]) -> None:
     X, y = wide
     select = (
-        SelectFromModel(SparseOnlineClassifier(l1=20.0, random_state=0), threshold=1e-9)
+        SelectFromModel(SparseOnlineClassifier(l1=2.0, random_state=0), threshold=1e-9)
         .set_output(transform="pandas")
         .fit(X, y)
     )

@@ -134,7 +134,7 @@ def test_cutting_makes_sgdclassifier_dense(stories: tuple[Any, Array]) -> None:
 
 def test_fit_in_order_is_the_model_itself(stories: tuple[Any, Array]) -> None:
     X, y = stories
-    model = Model("ftrl:l1=0.5", "logistic", store="direct")
+    model = Model("ft-ftrl:l1=0.5", "logistic", store="direct")
     model.learn(chunk_of(X, y))
     fitted = SparseOnlineClassifier(l1=0.5, passes=1, shuffle=False).fit(X, y)
     np.testing.assert_array_equal(fitted.decision_function(X), model.predict(chunk_of(X)))

@@ -138,7 +138,7 @@ def test_tables_with_categories_and_texts_are_read_as_files_are() -> None:
     layout = Layout(text=("words",))
     columns = mixed_columns()
     arrow = pa.table({**columns, "label": Y})
-    expected = thresher.train(arrow, rule="ftrl:l1=0.01", layout=layout)
+    expected = thresher.train(arrow, rule="ft-ftrl:l1=0.01", layout=layout)
     category = pd.DataFrame({**columns, "city": pd.Categorical(columns["city"])})
     for X in (arrow.drop(["label"]), pl.DataFrame(columns), pd.DataFrame(columns), category):
         model = SparseOnlineClassifier(l1=0.01, passes=1, shuffle=False, layout=layout).fit(X, Y)
@@ -189,7 +189,7 @@ def test_dictionaries_and_texts() -> None:
     ]
     model = fitted(rows)
     expected = thresher.train(
-        [(row, label) for row, label in zip(rows, Y.tolist(), strict=True)], rule="ftrl:l1=0.01"
+        [(row, label) for row, label in zip(rows, Y.tolist(), strict=True)], rule="ft-ftrl:l1=0.01"
     )
     np.testing.assert_array_equal(np.isin(expected.weights()[0], model.feature_keys_), True)
     np.testing.assert_array_equal(fitted(np.array(rows, object)).coef_, model.coef_)

@@ -114,7 +114,7 @@ def test_labels_that_are_none(y: Any, error: str) -> None:
         ({"passes": 2.0}, "passes must be a whole number, 1 or more, not 2.0"),
         ({"batch": 0}, "batch must be a whole number, 1 or more, not 0"),
         ({"early_stopping": True, "validation_fraction": "a"}, "validation_fraction must be a number"),
-        ({"l1": "much"}, "ftrl: l1 must be a number, not 'much'"),
+        ({"l1": "much"}, "ft-ftrl: l1 must be a number, not 'much'"),
     ],
     ids=str,
 )

@@ -13,7 +13,7 @@ ModelFile = Annotated[
     Path, typer.Option("--model", "-m", metavar="MODEL", show_default=False, help="Where to write the model.")
 ]
 Rule = Annotated[
-    str | None, typer.Option(metavar=_SPEC, help="Algorithm: see thresher rules.  [default: ftrl]")
+    str | None, typer.Option(metavar=_SPEC, help="Algorithm: see thresher rules.  [default: ft-ftrl]")
 ]
 Loss = Annotated[str | None, typer.Option(metavar=_SPEC, help="See thresher losses.  [default: logistic]")]
 Rate = Annotated[

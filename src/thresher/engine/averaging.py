@@ -270,7 +270,7 @@ def sweep(narrow, S, past, keys, first, count):
     now, kept, held = snapshot(narrow, past.clock, S), first, np.empty(count)
     means(narrow, S, past, last_drifts(past), np.arange(count), 0, count, held)
     for j in range(first, count):
-        if held[j] == 0.0 and idle(narrow, S, j, weight(narrow, S, j, now)):
+        if held[j] == 0.0 and idle(narrow, S, j, weight(narrow, S, j, now), now):
             continue
         keep(S, keys, kept, j)
         kept += 1

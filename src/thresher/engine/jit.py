@@ -373,11 +373,11 @@ def _shown(self, S, j, w, now):
     return _method(self, "shown")
 
 
-def idle(self, S, j, w):
+def idle(self, S, j, w, now):
     """Whether row j, of settled weight `w`, is as good as a row of zeros."""
-    return self.idle(S, j, w)
+    return self.idle(S, j, w, now)
 
 
 @_verb(idle)
-def _idle(self, S, j, w):
+def _idle(self, S, j, w, now):
     return _method(self, "idle")

@@ -257,7 +257,7 @@ def sweep(narrow, S, clock, keys, first, count):
     now = snapshot(narrow, clock, S)
     kept = first
     for j in range(first, count):
-        if idle(narrow, S, j, weight(narrow, S, j, now)):
+        if idle(narrow, S, j, weight(narrow, S, j, now), now):
             continue
         if kept != j:  # written out: a call costs counts of references, which is five times all else
             keys[kept] = keys[j]

@@ -373,7 +373,7 @@ def lives(narrow, S, j, clocks, held):
     read_row(narrow, S, j, clocks, held)
     live = False
     for k in range(held.size):
-        live |= not idle(narrow, S[:, :, k], j, held[k])
+        live |= not idle(narrow, S[:, :, k], j, held[k], moment(narrow, S, clocks, k))
     return live
 
 

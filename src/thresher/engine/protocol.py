@@ -59,6 +59,10 @@ def _plain_renorm(self, clock):  # type: ignore[no-untyped-def]
     return 1.0
 
 
+def _plain_begin_pass(self, clock, number, live):  # type: ignore[no-untyped-def]
+    pass
+
+
 def _plain_sound(self, S, clock, steps):  # type: ignore[no-untyped-def]
     return ""
 
@@ -67,7 +71,7 @@ def _plain_shown(self, S, j, w, now):  # type: ignore[no-untyped-def]
     return w
 
 
-def _never(self, S, j, w):  # type: ignore[no-untyped-def]
+def _never(self, S, j, w, now):  # type: ignore[no-untyped-def]
     return False
 
 
@@ -95,9 +99,12 @@ def _without_penalties(self):  # type: ignore[no-untyped-def]
 
 
 # kind -> verb -> (parameter names, default; None = must be written)
-# `clock0`, `intercept` and `sound` are never compiled. `sound` is asked when a state comes from a file, with
-# arrays of one output: what is wrong with S and clock after at most so many steps, in words; "" if nothing.
-# It is for rules that keep places of rows, or counts, in S or clock, which compiled code trusts.
+# `clock0`, `begin_pass`, `intercept` and `sound` are never compiled. `begin_pass` tells the clock that pass
+# `number` (from 1) over the same data begins with so many `live` weights (not zero), or goes on after a stop:
+# told twice of a pass, it changes nothing.
+# `sound` is asked when a state comes from a file, with arrays of one output: what is wrong with S and clock
+# after at most so many steps, in words; "" if nothing. It is for rules that keep places of rows, or counts,
+# in S or clock, which compiled code trusts.
 PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
     "loss": {"value_slope": ("margin y", None), "link": ("margin", _identity)},
     "joint loss": {
@@ -108,6 +115,7 @@ PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
     "group": {"alone": ("v owed", None), "together": ("out owed", None), "grouped": ("", None)},
     "rule": {
         "clock0": ("", None),
+        "begin_pass": ("clock number live", _plain_begin_pass),
         "weight": ("S j now", None),
         "meet": ("S j w x now", _plain_meet),
         "step": ("S j w x slope now", None),
@@ -125,7 +133,7 @@ PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
         "areas": ("T out n sums now", _plain_areas),
         "renorm": ("clock", _plain_renorm),
         "shown": ("S j w now", _plain_shown),
-        "idle": ("S j w", _never),
+        "idle": ("S j w now", _never),
         "sound": ("S clock steps", _plain_sound),
         "intercept": ("", _without_penalties),
     },

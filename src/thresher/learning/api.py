@@ -84,7 +84,7 @@ def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
 
 def train(
     data: Data,
-    rule: Any = "ftrl",
+    rule: Any = "ft-ftrl",
     loss: Any = "logistic",
     *,
     rate: Any = None,

@@ -11,6 +11,7 @@ from thresher import parts
 from thresher.data.chunk import Chunk, read_only
 from thresher.engine import averaging, averaging_outputs, kernels, outputs
 from thresher.engine.jit import Kernel
+from thresher.engine.protocol import writes
 from thresher.engine.registry import in_dtype, shares_a_clock
 from thresher.engine.sound import Tensors, given, require
 from thresher.engine.stores import HashedStore, Resolved, Store, make_store
@@ -91,6 +92,18 @@ class Loop:
         compiled = self.predict.for_parts(self.rule)
         found = margins(compiled, self._narrow, self._past(), self.store, self.bias(), chunk)
         return found.reshape(len(found)) if self.head.count == 1 else found
+
+    def begin_pass(self, number: int) -> None:
+        """Tell the rules that pass `number` over the same data begins or goes on."""
+        if not writes(type(self.rule), "begin_pass"):
+            return  # to count weights takes time
+        for rule, clocks, weights in (
+            (self.rule, self.clock, self.settled()),
+            (self.free, self.bclock, self.bias()),
+        ):
+            live = np.count_nonzero(weights.reshape(-1, self.head.count), axis=0)
+            for k, clock in enumerate(clocks.reshape(-1, clocks.shape[-1])):
+                rule.begin_pass(clock, number, int(live[k]))
 
     def clocks(self) -> dict[str, Array]:
         """Clocks and intercept."""

@@ -81,7 +81,7 @@ class Model:
 
     def __init__(
         self,
-        rule: Any = "ftrl",
+        rule: Any = "ft-ftrl",
         loss: Any = "logistic",
         *,
         rate: Any = None,
@@ -115,6 +115,10 @@ class Model:
         check_born_at_zero(self._loop, admit is not None)
         self._rows = np.empty(0, np.uint32)
         self._pending = concat([])
+
+    def begin_pass(self, number: int) -> None:
+        """Pass `number`, from 1, over the same data begins, or goes on after a stop."""
+        self._loop.begin_pass(number)
 
     def learn(self, chunk: Chunk, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
         """Predict, then learn, rows lo <= i < hi of `chunk` (all of them by default).

@@ -128,6 +128,7 @@ class Trainer:
         self._begun = time.perf_counter()
         self._examples_before = self.model.examples
         while self.position.number <= self.plan.passes:
+            self.model.begin_pass(self.position.number)
             self._pass()
             if self._over():
                 break

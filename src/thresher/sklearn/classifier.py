@@ -98,7 +98,7 @@ class SparseOnlineClassifier(ClassifierMixin, SparseOnlineEstimator):
 
     def __init__(
         self,
-        rule: Any = "ftrl",
+        rule: Any = "ft-ftrl",
         loss: Any = "logistic",
         *,
         rate: Any = None,

@@ -29,7 +29,7 @@ class SparseOnlineRegressor(RegressorMixin, SparseOnlineEstimator):
 
     def __init__(
         self,
-        rule: Any = "ftrl",
+        rule: Any = "ft-ftrl",
         loss: Any = "squared",
         *,
         rate: Any = None,

@@ -104,6 +104,6 @@ class AdagradFobos(NamedTuple):
         """As `couple`."""
         adapt(self.group, T, out, n, sums[0] / n - T[0, 3], self.eta, self.delta, self.l1, self.l2)
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """No gradient yet: the sum of squares is needed for good."""
         return w == 0.0 and S[j, 1] == 0.0

@@ -68,6 +68,6 @@ class AdagradRda(NamedTuple):
         top = quotients(abs(S[j, 0]), self.l1, self.delta + S[j, 1], self.eta * self.l2, sums[0] / n, n)
         return -math.copysign(self.eta * top, S[j, 0])
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """No gradient yet."""
         return S[j, 0] == 0.0 and S[j, 1] == 0.0

@@ -62,6 +62,6 @@ class Arow(NamedTuple):
         S[j, 0] = w - slope * x * variance(S, j)
         S[j, 1] += now[0] * x * x
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """As uncertain as at first."""
         return w == 0.0 and S[j, 1] == 0.0

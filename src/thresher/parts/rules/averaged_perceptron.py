@@ -52,6 +52,6 @@ class AveragedPerceptron(NamedTuple):
         """On to the next example."""
         clock[0] += 1.0
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """No change is in the mean."""
         return w == 0.0 and S[j, 1] == 0.0

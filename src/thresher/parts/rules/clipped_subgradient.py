@@ -70,6 +70,6 @@ class ClippedSubgradient(NamedTuple):
         """Affine in the debt."""
         return n * soft(S[j, 0], sums[0] / n - S[j, 1])
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """What has reached zero stays there until its next gradient."""
         return w == 0.0

@@ -60,6 +60,6 @@ class Coin(NamedTuple):
         held = self.wealth * S[j, 4] / S[j, 5] + S[j, 2]
         S[j, 0] = S[j, 1] / S[j, 4] * held / max(S[j, 3] + S[j, 4], self.alpha * S[j, 4])
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """No gradient yet."""
         return w == 0.0 and S[j, 4] == 0.0

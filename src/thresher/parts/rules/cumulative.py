@@ -67,6 +67,6 @@ class Cumulative(NamedTuple):
         """The weight once it has had its whole penalty."""
         return receive(w, S[j, 1], now[2])
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """No gradient yet: the penalty it has had is needed for good."""
         return w == 0.0 and S[j, 1] == 0.0

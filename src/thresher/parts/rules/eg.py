@@ -83,6 +83,6 @@ class Eg(NamedTuple):
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """Back where it began, with a weight of zero there."""
         return self.signed and S[j, 0] == 0.0 and S[j, 1] == 0.0

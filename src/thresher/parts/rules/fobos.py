@@ -102,6 +102,6 @@ class Fobos(NamedTuple):
             out[k] = T[k, 0] * sums[0]
         together(self.group, out, sums[1] - T[0, 1] * sums[0])
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """What has reached zero stays there until its next gradient."""
         return w == 0.0

@@ -99,6 +99,6 @@ class FobosL2norm(NamedTuple):
         """Proportional to the scale, within a generation."""
         return S[j, 0] * sums[0] * (n * S[j, 1] == sums[1])
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """A zero weight is all there is."""
         return w == 0.0

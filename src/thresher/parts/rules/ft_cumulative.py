@@ -53,6 +53,6 @@ class FtCumulative(NamedTuple):
         """The weight once it has had its whole penalty."""
         return receive(w, S[j, 1], now[2] * min(S[j, 2], self.cap))
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """No gradient yet: h and the penalty it has had are needed for good."""
         return w == 0.0 and S[j, 2] == 0.0 and S[j, 1] == 0.0

@@ -71,6 +71,6 @@ class FtFobos(NamedTuple):
         """Affine in the debt."""
         return n * soft(S[j, 0], (sums[0] / n - S[j, 1]) * min(S[j, 2], self.cap))
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """No gradient yet: h is needed for good."""
         return w == 0.0 and S[j, 2] == 0.0

@@ -55,6 +55,6 @@ class Ftrl(NamedTuple):
         S[j, 1] = z
         S[j, 2] = root
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """No gradient yet."""
         return S[j, 1] == 0.0 and S[j, 2] == 0.0

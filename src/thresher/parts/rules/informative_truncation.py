@@ -77,6 +77,6 @@ class InformativeTruncation(NamedTuple):
         behind = max(0.0, min(n, last - (S[j, 2] + 1.0) * self.every))
         return (n - behind) * S[j, 0] + behind * soft(S[j, 0], S[j, 1])
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """Truncated at the end of a burst, or zero before any gradient."""
         return w == 0.0 and (S[j, 0] != 0.0 or S[j, 1] == 0.0)

@@ -84,6 +84,6 @@ class L1Ball(NamedTuple):
         """Affine in the threshold."""
         return n * ordered.beyond(S[j, 0], sums[0] / n)
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """Not among the living."""
         return S[j, 1] == 0.0

@@ -91,6 +91,6 @@ class Normalized(NamedTuple):
         else:
             S[j, 0] = w - move * S[j, 2]
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """No gradient yet: the scale is needed for good."""
         return w == 0.0 and S[j, 1] == 0.0

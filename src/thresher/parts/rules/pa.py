@@ -57,6 +57,6 @@ class Pa(NamedTuple):
         """The step."""
         S[j, 0] = w - slope * x
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """A zero weight is all there is."""
         return w == 0.0

@@ -91,6 +91,6 @@ class Pegasos(NamedTuple):
         """Proportional to the scale."""
         return S[j, 0] * sums[0]
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """A zero weight is all there is."""
         return w == 0.0

@@ -63,6 +63,6 @@ class Rda(NamedTuple):
         """Linear in both."""
         return -math.copysign(max(abs(S[j, 0]) * sums[0] - sums[1], 0.0), S[j, 0])
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """No gradient yet."""
         return S[j, 0] == 0.0

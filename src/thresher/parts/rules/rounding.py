@@ -65,6 +65,6 @@ class Rounding(NamedTuple):
         """As long as it is not rounded, it stands still."""
         return 0.0 if n * S[j, 1] != sums[0] and abs(S[j, 0]) < self.theta else n * S[j, 0]
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """A zero weight is all there is."""
         return w == 0.0

@@ -45,6 +45,6 @@ class Sgd(NamedTuple):
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """A zero weight is all there is."""
         return w == 0.0

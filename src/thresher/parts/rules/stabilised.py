@@ -119,6 +119,6 @@ class Stabilised(NamedTuple):
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """Not in the active set."""
         return S[j, 2] == 0.0

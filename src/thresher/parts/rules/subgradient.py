@@ -86,6 +86,6 @@ class Subgradient(NamedTuple):
         """Small weights are read as zero."""
         return 0.0 if abs(w) < self.theta else w
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """Only a weight of exactly zero stays."""
         return w == 0.0

@@ -68,6 +68,6 @@ class TruncatedGradient(NamedTuple):
         """Affine in the debt."""
         return n * truncate(S[j, 0], sums[0] / n - S[j, 1], self.theta)
 
-    def idle(self, S, j, w):
+    def idle(self, S, j, w, now):
         """What has reached zero stays there until its next gradient."""
         return w == 0.0

@@ -1,0 +1,229 @@
+"""Nothing chosen: the default beside those of its peers, on sets of every kind. Wants data."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import peers, report
+from benchmarks.corpora import Corpus, Parts, corpora
+from benchmarks.report import Reach
+from benchmarks.setting import Setting
+from thresher.learning import api
+from thresher.learning.finite import DivergedError
+from thresher.learning.head import Outputs
+
+OURS, BATCH = "thresher", "LIBLINEAR L1"
+VW = {"vw": "", "vw --ftrl": "--ftrl", "vw --coin": "--coin"}
+SGD = "sklearn SGD"
+ONLINE = (*VW, SGD)
+WORST = 1.05
+GUESS = 1e-9
+"""No probability is taken to be nearer to 0 or 1."""
+F64 = NDArray[np.float64]
+
+
+class Result(NamedTuple):
+    """Test loss (log loss, error of several classes, squared error) and weights that are not zero."""
+
+    loss: float
+    nonzero: int
+
+
+def loss_of(corpus: Corpus, margins: F64, labels: NDArray[Any]) -> float:
+    """Mean loss of margins (n,), of classes as they were predicted (n,), or of values."""
+    if corpus.outputs == "value":
+        return float(np.mean((margins - labels) ** 2))
+    if corpus.outputs != "one":
+        return float(np.mean(margins != labels))
+    most = -math.log(GUESS)
+    signed = np.clip(np.where(labels > 0, -margins, margins), -most, most)
+    return float(np.mean(np.logaddexp(0, signed)))
+
+
+def ours(corpus: Corpus, parts: Parts, passes: int, rule: str | None = None) -> Result:
+    """``thresher train`` with nothing but the loss."""
+    one = {"one": ("logistic", "one"), "value": ("squared", "one")}
+    loss, outputs = one.get(corpus.outputs, ("softmax", corpus.outputs))
+    chosen: dict[str, Any] = {} if rule is None else {"rule": rule}
+    try:
+        model = api.train(parts[0], loss=loss, outputs=outputs, passes=passes, **chosen)
+    except DivergedError:
+        return Result(math.inf, 0)
+    margins = np.asarray(model.predict(parts[1]), np.float64)
+    if margins.ndim > 1:
+        margins = np.argmax(margins, axis=1) + float(Outputs.of(outputs).low)
+    return Result(loss_of(corpus, margins, parts[1].labels), model.nonzero)
+
+
+class Matrices(NamedTuple):
+    """Both parts as scikit-learn takes them: as they are, or each column over its largest magnitude."""
+
+    train: Any
+    test: Any
+
+    @classmethod
+    def of(cls, parts: Parts) -> Matrices:
+        columns = int(max(part.keys.max(initial=0) for part in parts)) + 1
+        return cls(*(peers.csr(part, np.float64, columns) for part in parts))
+
+    def scaled(self) -> Matrices:
+        from sklearn.preprocessing import MaxAbsScaler
+
+        scaler = MaxAbsScaler().fit(self.train)
+        return Matrices(scaler.transform(self.train), scaler.transform(self.test))
+
+
+def batch(corpus: Corpus, parts: Parts, passes: int) -> Result:
+    """LIBLINEAR with L1 and C = 1, or the Lasso with its penalty by cross-validation; columns scaled."""
+    from sklearn.linear_model import LassoCV, LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+
+    del passes
+    train, test = Matrices.of(parts).scaled()
+    model: Any = LogisticRegression(l1_ratio=1, solver="liblinear", C=1.0, tol=1e-3, random_state=0)
+    if corpus.outputs == "value":
+        model = LassoCV(cv=3, alphas=20, tol=1e-3)
+    elif corpus.outputs != "one":
+        model = OneVsRestClassifier(model)
+    return _fitted(corpus, model, train, test, parts)
+
+
+def sgd(corpus: Corpus, parts: Parts, passes: int) -> Result:
+    """scikit-learn's SGD with its defaults, but for the logistic loss where that is what is measured."""
+    from sklearn.linear_model import SGDClassifier, SGDRegressor
+
+    kind: Any = SGDRegressor if corpus.outputs == "value" else SGDClassifier
+    model = kind(max_iter=passes, tol=None, random_state=0)
+    if corpus.outputs == "one":
+        model.set_params(loss="log_loss")
+    return _fitted(corpus, model, *Matrices.of(parts), parts)
+
+
+def _fitted(corpus: Corpus, model: Any, train: Any, test: Any, parts: Parts) -> Result:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it did not converge
+        try:
+            model.fit(train, parts[0].labels)
+        except ValueError:  # weights that are not finite
+            return Result(math.inf, 0)
+    found = getattr(model, "estimators_", [model])
+    nonzero = sum(int(np.count_nonzero(one.coef_)) for one in found)
+    predict = model.decision_function if corpus.outputs == "one" else model.predict
+    return Result(loss_of(corpus, predict(test), parts[1].labels), nonzero)
+
+
+def vw(options: str) -> Callable[[Corpus, Parts, int], Result]:
+    """Vowpal Wabbit in a process of its own, one class against the rest."""
+
+    def run(corpus: Corpus, parts: Parts, passes: int) -> Result:
+        command, keys = options, int(max(part.keys.max(initial=0) for part in parts)) + 1
+        loss = "squared" if corpus.outputs == "value" else "logistic"
+        if corpus.outputs not in ("one", "value"):
+            classes = Outputs.of(corpus.outputs).high
+            command += f" --oaa {classes}"
+            keys <<= (classes - 1).bit_length()
+        command += f" -b {max(keys.bit_length(), 18)}"
+        with TemporaryDirectory() as name:
+            folder = Path(name)
+            if passes > 1:
+                command += f" --passes {passes} --holdout_off --cache_file {folder / 'cache'}"
+            train, test = folder / "train.vw", folder / "test.vw"
+            for path, part in zip((train, test), parts, strict=True):
+                path.write_bytes(peers.vw_text(part))
+            margins, nonzero, _ = peers.vw_margins(train, test, command, folder, loss)
+        return Result(loss_of(corpus, margins, parts[1].labels), nonzero)
+
+    return run
+
+
+def learners() -> dict[str, Callable[[Corpus, Parts, int], Result]]:
+    """All that are installed."""
+    found: dict[str, Callable[[Corpus, Parts, int], Result]] = {OURS: ours}
+    if peers.installed("sklearn"):
+        found |= {BATCH: batch, SGD: sgd}
+    if peers.installed("vowpalwabbit"):
+        found |= {name: vw(options) for name, options in VW.items()}
+    return found
+
+
+def run(setting: Setting) -> list[Reach]:
+    """Learn, test, print, judge."""
+    if setting.data is None:
+        return []
+    once: dict[str, Result] = {}
+    reaches = list[Reach]()
+    for passes in (1, 5):
+        rows = {corpus: _row(setting.data, corpus, passes, once) for corpus in _there(setting.data)}
+        _print(rows, passes)
+        reaches += _judged(rows, passes)
+    return reaches
+
+
+def _there(folder: Path) -> Iterable[Corpus]:
+    return [corpus for corpus in corpora() if corpus.found(folder)]
+
+
+def _row(folder: Path, corpus: Corpus, passes: int, once: dict[str, Result]) -> dict[str, Result]:
+    """What each learner makes of a set; those without passes are asked once."""
+    parts = corpus.load(folder)
+    found = {}
+    for name, learn in learners().items():
+        if name == BATCH:
+            once[corpus.name] = once.get(corpus.name) or learn(corpus, parts, passes)
+            found[name] = once[corpus.name]
+        else:
+            found[name] = learn(corpus, parts, passes)
+    return found
+
+
+def _print(rows: dict[Corpus, dict[str, Result]], passes: int) -> None:
+    names = list(next(iter(rows.values())))
+    report.table(
+        f"nothing chosen, passes: {passes}; test loss @ weights (* constants were chosen on it)",
+        ("", *names),
+        [
+            (
+                corpus.name + "*" * corpus.chosen,
+                *(f"{found[n].loss:.4g} @ {found[n].nonzero:,}" for n in names),
+            )
+            for corpus, found in rows.items()
+        ],
+    )
+
+
+def mean_ratio(ratios: Iterable[float]) -> float:
+    """The geometric mean."""
+    return float(np.exp(np.mean(np.log(list(ratios)))))
+
+
+def _judged(rows: dict[Corpus, dict[str, Result]], passes: int) -> Iterable[Reach]:
+    goal, weights = (0.99, 3.0) if passes == 1 else (0.97, 4.0)
+    for chosen, where in ((True, "sets chosen on"), (False, "other sets"), (None, "all sets")):
+        kept = [found for corpus, found in rows.items() if chosen in (None, corpus.chosen)]
+        if kept and BATCH in kept[0]:
+            ratios = [_ratio(found, (BATCH,)) for found in kept]
+            sizes = mean_ratio(max(found[OURS].nonzero, 1) / max(found[BATCH].nonzero, 1) for found in kept)
+            said = f"{mean_ratio(ratios):.3f}, worst {max(ratios):.2f}, {sizes:.1f} x its weights"
+            met = mean_ratio(ratios) <= goal and max(ratios) <= WORST and sizes <= weights
+            what = f"test loss over {BATCH}'s, passes: {passes}, {where}"
+            yield Reach(what, f"<= {goal}, worst <= {WORST}, <= {weights:g} x", said, met)
+        online = [name for name in ONLINE if kept and name in kept[0]]
+        if online:
+            ratios = [_ratio(found, online) for found in kept]
+            share = float(np.mean([ratio <= 1 for ratio in ratios]))
+            said = f"{mean_ratio(ratios):.3f}, no worse on {share:.0%}, worst {max(ratios):.2f}"
+            what = f"over the best online default's, passes: {passes}, {where}"
+            yield Reach(what, f"85 %, worst <= {WORST}", said, share >= 0.85 and max(ratios) <= WORST)
+
+
+def _ratio(found: dict[str, Result], others: Iterable[str]) -> float:
+    least = min(found[name].loss for name in others)
+    return (found[OURS].loss + GUESS) / (least + GUESS)

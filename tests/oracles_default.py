@@ -1,0 +1,70 @@
+"""The dense recursion of the default rule. See `tests.oracles`."""
+
+from typing import Any
+
+import numpy as np
+
+from tests.oracle_base import Oracle, Vector, soft
+
+
+class FtFtrl(Oracle):
+    """FTRL-Proximal on x/s at the step size η = αL√(t/N)e^h, with the threshold λ√(pn): docs/default.md.
+
+    (a) where |x| > s: w, z and √n *= s/|x|, s = |x|; (b) predict; (c) t += 1, N += Σx²/s², L² the mean of
+    (loss/slope)² (slope² where the loss is not above 0); (d) γ = slope·x/s, σ = (√(n + γ²) − √n)/η,
+    z += γ − σsw, n += γ², w = −soft(z, λ√(pn))·η/(s√n); (e) U += u, V += u² for u = slope·⟨w, x⟩,
+    h = −adapt·U/√V. Pass p divides η by (p/(p − 1))^min(1, weights that are not zero/t).
+    An example without a gradient leaves all of this as it was. The intercept: s = 1, λ = h = 0.
+    """
+
+    def __init__(self, rule: Any, mask: Vector) -> None:
+        super().__init__(rule, mask)
+        self.before, self.x = np.zeros_like(mask), np.zeros_like(mask)
+        self.s, self.z, self.n, self.met = (np.zeros_like(mask) for _ in range(4))
+        self.passes, self.slope = np.ones(1), np.zeros(1)
+        self.sums, self.growth, self.damping = np.zeros(3), np.zeros(3), np.ones(2)
+
+    def begin_pass(self, number: int, w: Vector) -> None:
+        if number > 1:
+            live, t = np.array([self.mask, 1 - self.mask]) @ (w != 0), self.sums[0]
+            ratio = number / (number - 1)
+            self.damping[0] *= ratio ** -min(1.0, live[0] / t)
+            self.damping[1] *= ratio ** -min(1.0, live[1] / t)
+        self.passes[0] = number
+
+    def meet(self, w: Vector, x: Vector) -> Vector:
+        self.before[:], self.x[:] = w, np.abs(x)
+        larger = (self.mask > 0) & (self.x > self.s)
+        return w * np.where(larger, self.s / np.where(larger, self.x, 1.0), 1.0)
+
+    def look(self, x: Vector, margin: float, slope: float, importance: float) -> None:
+        self.slope[0] = importance * slope
+
+    def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
+        r = self.rule
+        if not np.any(g != 0):
+            return self.before.copy()
+        old = (self.before == 0) & (t - self.met > r.forget) & (self.mask > 0) & (self.x > 0)
+        self.s[:] = np.where(old & (r.forget > 0), 0.0, self.s)
+        s = np.maximum(self.s, self.x)
+        safe = np.where(s > 0, s, 1.0)
+        length = abs(value / self.slope[0]) if value > 0 else abs(self.slope[0])
+        self.sums[:] += np.array([1.0, np.sum((self.x / safe) ** 2), length**2])
+        eta = r.alpha * np.sqrt(self.sums[2] / self.sums[0]) * np.sqrt(self.sums[0] / self.sums[1])
+        eta = eta * np.where(self.mask > 0, np.exp(self.growth[2]) * self.damping[0], self.damping[1])
+        ratio, gamma = self.s / safe, g / safe
+        n = self.n * ratio**2
+        root = np.sqrt(n + gamma**2)
+        z = self.z * ratio + gamma - (root - np.sqrt(n)) / eta * s * w
+        pulled = -soft(z, r.l1 * np.sqrt(self.passes[0]) * self.mask * root)
+        out = np.where(g != 0, pulled * eta / (safe * np.where(root > 0, root, 1.0)), self.before)
+        self.s[:] = np.where(g != 0, s, self.s)
+        self.n[:] = np.where(g != 0, root**2, self.n)
+        self.z[:] = np.where(g != 0, z, self.z)
+        self.met[:] = np.where(g != 0, t, self.met)
+        u = np.sum(self.mask * w * g)
+        if r.adapt > 0 and self.passes[0] == 1 and u != 0:
+            self.growth[0] += u
+            self.growth[1] += u * u
+            self.growth[2] = min(max(-r.adapt * self.growth[0] / np.sqrt(self.growth[1]), -4.0), 4.0)
+        return out

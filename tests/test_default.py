@@ -1,0 +1,135 @@
+"""What the default promises: no scale to choose, noise left out, later passes that are no new evidence."""
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracles import run
+from tests.plain import not_compiled
+from tests.streams import Stream, Vector, model_of, read_weights, stream, stream_of
+from tests.test_laws_of_state import make_small
+from thresher import train
+from thresher.cli.main import status_of
+from thresher.data.chunk import Chunk
+from thresher.engine.kernels import LAST_MARGIN
+from thresher.learning.model import Model
+from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
+
+POWERS = 2.0 ** np.array([0, 30, -30, 5, -7, 12, 1, -60])
+
+
+def test_all_ways_to_train_have_the_same_default(capsys: pytest.CaptureFixture[str]) -> None:
+    makers: list[Any] = [train, Model, SparseOnlineClassifier, SparseOnlineRegressor]
+    rules = {inspect.signature(maker).parameters["rule"].default for maker in makers}
+    assert rules == {"ft-ftrl"}
+    assert status_of(["train", "--help"]) == 0
+    assert "[default: ft-ftrl]" in " ".join(capsys.readouterr().out.split())
+
+
+def margins_of(model: Model, chunk: Chunk) -> Vector:
+    """Of each example before it was learned from."""
+    found = np.zeros(len(chunk))
+    for i in range(len(chunk)):
+        model.learn(chunk, i, i + 1)
+        found[i] = model.state()["tally"][LAST_MARGIN]
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+def test_powers_of_two_in_a_feature_change_no_bit_of_a_prediction(loss: str, dtype: str) -> None:
+    data = stream(43, 300, 8)
+    other = stream_of(data.X * POWERS, data.X != 0, data.y, data.importance)
+    with not_compiled():
+        ours, theirs = (model_of("ft-ftrl:l1=0.5", loss, dtype=dtype) for _ in range(2))
+        assert (margins_of(ours, data.chunk) == margins_of(theirs, other.chunk)).all()
+    assert (read_weights(theirs, 8) * POWERS == read_weights(ours, 8)).all()
+    assert np.abs(read_weights(ours, 8)).max() > 0.1
+
+
+@pytest.mark.parametrize("power", [-40, 20])
+@pytest.mark.parametrize("loss", ["squared", "absolute", "quantile:tau=0.25"])
+def test_powers_of_two_in_the_targets_change_predictions_alone(loss: str, power: int) -> None:
+    data = stream(44, 300, 8, domain="real")
+    other = stream_of(data.X, data.X != 0, data.y * 2.0**power, data.importance)
+    with not_compiled():
+        ours, theirs = (model_of("ft-ftrl:l1=0.5", loss) for _ in range(2))
+        margins = margins_of(ours, data.chunk), margins_of(theirs, other.chunk)
+    assert (margins[0] * 2.0**power == margins[1]).all()
+    assert np.ptp(margins[0]) > 0.1
+
+
+@pytest.mark.parametrize("rows", [500, 20_000])
+@pytest.mark.parametrize("density", [0.05, 1.0])
+def test_so_many_standard_deviations_of_noise_are_left_out(rows: int, density: float) -> None:
+    """Labels that nothing tells: |z| beats l1 standard deviations no more often than a normal number does."""
+    rng = np.random.default_rng(rows)
+    features = 200
+    shares = {1.0: 0.317, 2.0: 0.0455}
+    X = rng.normal(size=(rows, features)) * (rng.random((rows, features)) < density)
+    noise = stream_of(X, X != 0, rng.choice([-1.0, 1.0], rows), np.ones(rows))
+    for l1, share in shares.items():
+        model = Model(f"ft-ftrl:l1={l1}")
+        model.learn(noise.chunk)
+        found, error = model.nonzero / features, np.sqrt(share / features)
+        assert 0.6 * share - 2 * error < found < share + 3 * error
+
+
+def repeated(data: Stream, passes: int) -> dict[str, Any]:
+    return {name: np.concatenate([getattr(data, name)] * passes) for name in ("X", "y", "importance")}
+
+
+def test_a_later_pass_is_no_new_evidence() -> None:
+    """In passes the threshold is that of the dense recursion, which is told of them as the rule is."""
+    data, passes = stream(45, 60, 8), 3
+    spec = "ft-ftrl:alpha=0.3,l1=0.5"
+    rows = repeated(data, passes)
+    told, untold = model_of(spec), model_of(spec)
+    with not_compiled():
+        for number in range(1, passes + 1):
+            told.begin_pass(number)
+            told.learn(data.chunk)
+            untold.learn(data.chunk)
+            told.begin_pass(number)  # twice, as after a stop: nothing changes
+    expected = run("ft-ftrl", told.rule, told.loss, **rows, intercept=True, passes=passes)
+    assert np.allclose(read_weights(told, 8), expected.weights, rtol=0, atol=1e-10)
+    assert np.abs(read_weights(untold, 8) - expected.weights).max() > 1e-3
+    trained = train(data.chunk, spec, passes=passes, dtype="float64", cache=False)
+    assert (read_weights(trained, 8) == read_weights(told, 8)).all()
+
+
+def test_noise_does_not_come_back_in_later_passes() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(1000, 300))
+    noise = stream_of(X, X != 0, rng.choice([-1.0, 1.0], 1000), np.ones(1000))
+    once, often = (train(noise.chunk, "ft-ftrl:l1=2", passes=passes).nonzero for passes in (1, 8))
+    assert often <= once < 40
+
+
+def test_what_is_forgotten_frees_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three of six features of a row come often and one of them tells; three come once in the stream."""
+    make_small(monkeypatch)
+    rng, rows = np.random.default_rng(6), 5000
+    keys = np.concatenate([rng.integers(0, 40, (rows, 3)), 40 + np.arange(3 * rows).reshape(rows, 3)], axis=1)
+    y = np.where((keys[:, :3] < 10).any(axis=1), 1.0, -1.0)
+    chunk = Chunk.from_csr(np.arange(0, 6 * rows + 1, 6), keys.ravel(), np.ones(6 * rows), y)
+    kept, forgetful = Model("ft-ftrl"), Model("ft-ftrl:forget=200")
+    for model in (kept, forgetful):
+        model.learn(chunk)
+    assert len(kept.state()["S"]) >= kept.features_seen > 3 * rows
+    assert len(forgetful.state()["S"]) < 0.4 * forgetful.features_seen
+    assert forgetful.tally.average == pytest.approx(kept.tally.average, rel=0.05)
+    assert 30 < forgetful.nonzero <= kept.nonzero
+
+
+def test_an_outlier_does_not_make_steps_explode() -> None:
+    data = stream(47, 2000, 8, domain="real")
+    y = data.y.copy()
+    y[1000] *= 1e4
+    other = stream_of(data.X, data.X != 0, y, data.importance)
+    models = [train(one.chunk, "ft-ftrl", loss="squared") for one in (data, other)]
+    errors = [float(np.mean((model.predict(data.chunk) - data.y) ** 2)) for model in models]
+    assert errors[1] < 3 * float(np.var(data.y))
+    assert errors[0] < 0.5 * float(np.var(data.y))
