@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,21 +123,11 @@ def vw(options: str) -> Callable[[Corpus, Parts, int], Result]:
     """Vowpal Wabbit in a process of its own, one class against the rest."""
 
     def run(corpus: Corpus, parts: Parts, passes: int) -> Result:
-        command, keys = options, int(max(part.keys.max(initial=0) for part in parts)) + 1
+        keys = int(max(part.keys.max(initial=0) for part in parts)) + 1
         loss = "squared" if corpus.outputs == "value" else "logistic"
-        if corpus.outputs not in ("one", "value"):
-            classes = Outputs.of(corpus.outputs).high
-            command += f" --oaa {classes}"
-            keys <<= (classes - 1).bit_length()
-        command += f" -b {max(keys.bit_length(), 18)}"
-        with TemporaryDirectory() as name:
-            folder = Path(name)
-            if passes > 1:
-                command += f" --passes {passes} --holdout_off --cache_file {folder / 'cache'}"
-            train, test = folder / "train.vw", folder / "test.vw"
-            for path, part in zip((train, test), parts, strict=True):
-                path.write_bytes(peers.vw_text(part))
-            margins, nonzero, _ = peers.vw_margins(train, test, command, folder, loss)
+        classes = 0 if corpus.outputs in ("one", "value") else Outputs.of(corpus.outputs).high
+        texts = [peers.vw_text(part) for part in parts]
+        margins, nonzero = peers.vw_learned(texts, options, keys, classes, passes, loss, bits=18)
         return Result(loss_of(corpus, margins, parts[1].labels), nonzero)
 
     return run

@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,19 +127,8 @@ def vw(split: Split, command: str, passes: int) -> Figures:
     """Vowpal Wabbit in a process of its own; one class against the rest."""
     outputs = Outputs.of(split.task.outputs)
     keys = int(max(split.train.keys.max(), split.test.keys.max())) + 1
-    if outputs.kind == "classes":
-        command += f" --oaa {outputs.high}"
-        keys <<= (outputs.high - 1).bit_length()  # so many weights lie side by side
-    bits = keys.bit_length()
-    command += f" -b {bits}"
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        if passes > 1:
-            command += f" --passes {passes} --holdout_off --cache_file {folder / 'cache'}"
-        train, test = folder / "train.vw", folder / "test.vw"
-        for path, text in zip((train, test), _vw_texts(split), strict=True):
-            path.write_bytes(text)
-        margins, nonzero, _ = peers.vw_margins(train, test, command, folder)
+    classes = outputs.high if outputs.kind == "classes" else 0
+    margins, nonzero = peers.vw_learned(_vw_texts(split), command, keys, classes, passes)
     if outputs.kind == "classes":  # it tells the class alone
         margins = margins[:, np.newaxis] == np.arange(outputs.low, outputs.high + 1)
     return figures(split.test, split.task.outputs, margins, nonzero, True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,6 +114,34 @@ def vw_margins(
     vw(f"-t -d {test} -i {model} -p {predictions} --readable_model {readable}")
     weights = re.findall(r"^\d+:(\S+)", readable.read_text(encoding="utf-8"), re.MULTILINE)
     return np.loadtxt(predictions, ndmin=1), sum(float(weight) != 0 for weight in weights), sample
+
+
+def vw_learned(
+    texts: Sequence[bytes],
+    options: str,
+    keys: int,
+    classes: int,
+    passes: int,
+    loss: str = "logistic",
+    bits: int = 1,
+) -> tuple[Any, int]:
+    """Learn from rows with keys below `keys`, one class against the rest, in at least 2^`bits` weights.
+
+    `texts` are training and test rows; returns predictions and non-zeros.
+    """
+    if classes:
+        options += f" --oaa {classes}"
+        keys <<= (classes - 1).bit_length()  # so many weights lie side by side
+    options += f" -b {max(keys.bit_length(), bits)}"
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        if passes > 1:
+            options += f" --passes {passes} --holdout_off --cache_file {folder / 'cache'}"
+        train, test = folder / "train.vw", folder / "test.vw"
+        for path, text in zip((train, test), texts, strict=True):
+            path.write_bytes(text)
+        margins, nonzero, _ = vw_margins(train, test, options, folder, loss)
+    return margins, nonzero
 
 
 def vw_scored(train: Path, test: Path, options: str, folder: Path) -> Scored:

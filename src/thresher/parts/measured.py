@@ -1,6 +1,6 @@
-"""The step size of a rule that measures features, targets and its own progress, and rows that it forgets.
+"""Step sizes for a rule that measures features and targets, and when it forgets a row.
 
-See `rules.ft_ftrl` for what is computed. A clock begins with these places.
+`rules.ft_ftrl` gives the formulas. Its clock begins with `PLACES`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def measure(alpha, value, slope, size, clock):
 
 @scalar
 def adapt_steps(adapt, moved, clock):
-    """From slope times margin: whether longer steps would have done better, which sets h."""
+    """Set h from slope times margin: do longer steps pay?"""
     clock[DRIFT] += moved
     clock[SPREAD] += moved * moved
     if clock[SPREAD] > 0.0:
@@ -38,7 +38,7 @@ def adapt_steps(adapt, moved, clock):
 
 
 def damp_steps(ratio, live, clock):
-    """Divide the steps of a new pass by ``ratio`` to the share of weights that are not zero in examples."""
+    """Divide the step size of a new pass by ratio^q, q = min(1, live weights / examples)."""
     if clock[COUNT] > 0.0:
         clock[GROWTH] -= min(1.0, live / clock[COUNT]) * math.log(ratio)
 

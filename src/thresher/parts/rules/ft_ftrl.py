@@ -23,7 +23,7 @@ class FtFtrl(NamedTuple):
     w = -soft(z, l1 sqrt(p n)) eta / (s sqrt(n)), in the p-th pass over the data.
 
     For a feature that says nothing z is a sum of noise whose standard deviation is sqrt(n): `l1` counts
-    standard deviations, and so means the same for two hundred rows and for two billion. A later pass
+    standard deviations, so it means the same for two hundred rows and for two billion. A later pass
     brings no new evidence: after p passes over the same rows z has grown by p and sqrt(n) by sqrt(p).
 
     The step size is eta = alpha L sqrt(t / N) exp(h). L is the root mean square of loss / slope over the
@@ -34,11 +34,11 @@ class FtFtrl(NamedTuple):
     h = -adapt U / sqrt(V), within -4 and 4, with U the sum of u = slope times margin (without the
     intercept) over the examples before, and V the sum of u^2: where longer steps would have done
     better on the whole, steps become longer. At the start of pass p eta is divided by (p / (p - 1))^q with
-    q = min(1, live / t), `live` the number of weights then: what has as many weights as examples
-    learns them by heart.
+    q = min(1, live / t), where `live` is the number of non-zero weights: a model with as many weights as
+    examples memorises them.
 
     An example without a gradient changes none of this. The intercept is a feature that is always 1, with
-    l1 = adapt = 0. Rows met and not learned from take the weights as they are.
+    l1 = adapt = 0. Prediction uses the weights as they are.
 
     With `forget` above 0, a coordinate whose weight is zero and that had no gradient in the last `forget`
     examples is as new when it is met again, and its row is free until then.
