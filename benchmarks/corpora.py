@@ -28,7 +28,7 @@ class Corpus(NamedTuple):
     there: tuple[str, ...]
     load: Callable[[Path], Parts]
     chosen: bool = False
-    """whether constants of the default were chosen on it; figures of the others are reported apart"""
+    """whether it was set apart for choosing the constants of the default; figures of the others come apart"""
 
     def found(self, folder: Path) -> bool:
         return all((folder / name).exists() for name in self.there)

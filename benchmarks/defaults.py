@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ OURS, BATCH = "thresher", "LIBLINEAR L1"
 VW = {"vw": "", "vw --ftrl": "--ftrl", "vw --coin": "--coin"}
 SGD = "sklearn SGD"
 ONLINE = (*VW, SGD)
+PASSES = (1, 5)
 WORST = 1.05
 GUESS = 1e-9
 """No probability is taken to be nearer to 0 or 1."""
@@ -34,6 +34,9 @@ class Result(NamedTuple):
 
     loss: float
     nonzero: int
+
+
+Rows = dict[Corpus, dict[str, Result]]
 
 
 def loss_of(corpus: Corpus, margins: F64, labels: NDArray[Any]) -> float:
@@ -147,36 +150,31 @@ def run(setting: Setting) -> list[Reach]:
     """Learn, test, print, judge."""
     if setting.data is None:
         return []
-    once: dict[str, Result] = {}
-    reaches = list[Reach]()
-    for passes in (1, 5):
-        rows = {corpus: _row(setting.data, corpus, passes, once) for corpus in _there(setting.data)}
-        _print(rows, passes)
-        reaches += _judged(rows, passes)
-    return reaches
+    rows: dict[int, Rows] = {passes: {} for passes in PASSES}
+    for corpus in corpora():
+        if corpus.found(setting.data):
+            for passes, found in _results(corpus, corpus.load(setting.data)).items():
+                rows[passes][corpus] = found
+    for passes in PASSES:
+        _print(rows[passes], passes)
+    return [reach for passes in PASSES for reach in _judged(rows[passes], passes)]
 
 
-def _there(folder: Path) -> Iterable[Corpus]:
-    return [corpus for corpus in corpora() if corpus.found(folder)]
+def _results(corpus: Corpus, parts: Parts) -> dict[int, dict[str, Result]]:
+    """What each learner makes of a set in so many passes; the batch learner has none and runs once."""
+    results: dict[int, dict[str, Result]] = {}
+    for passes in PASSES:
+        found = results[passes] = {}
+        for name, learn in learners().items():
+            known = name == BATCH and passes != PASSES[0]
+            found[name] = results[PASSES[0]][name] if known else learn(corpus, parts, passes)
+    return results
 
 
-def _row(folder: Path, corpus: Corpus, passes: int, once: dict[str, Result]) -> dict[str, Result]:
-    """What each learner makes of a set; those without passes are asked once."""
-    parts = corpus.load(folder)
-    found = {}
-    for name, learn in learners().items():
-        if name == BATCH:
-            once[corpus.name] = once.get(corpus.name) or learn(corpus, parts, passes)
-            found[name] = once[corpus.name]
-        else:
-            found[name] = learn(corpus, parts, passes)
-    return found
-
-
-def _print(rows: dict[Corpus, dict[str, Result]], passes: int) -> None:
+def _print(rows: Rows, passes: int) -> None:
     names = list(next(iter(rows.values())))
     report.table(
-        f"nothing chosen, passes: {passes}; test loss @ weights (* constants were chosen on it)",
+        f"nothing chosen, passes: {passes}; test loss @ weights (*: set apart for choosing constants)",
         ("", *names),
         [
             (
@@ -193,7 +191,7 @@ def mean_ratio(ratios: Iterable[float]) -> float:
     return float(np.exp(np.mean(np.log(list(ratios)))))
 
 
-def _judged(rows: dict[Corpus, dict[str, Result]], passes: int) -> Iterable[Reach]:
+def _judged(rows: Rows, passes: int) -> Iterable[Reach]:
     goal, weights = (0.99, 3.0) if passes == 1 else (0.97, 4.0)
     for chosen, where in ((True, "sets chosen on"), (False, "other sets"), (None, "all sets")):
         kept = [found for corpus, found in rows.items() if chosen in (None, corpus.chosen)]
