@@ -16,6 +16,7 @@ from benchmarks import (
     defaults,
     estimators,
     formats,
+    frontier,
     growing,
     hashing,
     learning,
@@ -56,6 +57,7 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
     "sklearn": estimators.run,
     "comparison": comparison.run,
     "defaults": defaults.run,
+    "frontier": frontier.run,
 }
 LOADS = Path(__file__).parent.parent / "build" / "loads"
 

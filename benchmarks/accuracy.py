@@ -12,25 +12,26 @@ from benchmarks.report import Reach
 from benchmarks.setting import Setting
 from thresher.learning import api
 
-BEST = "ftrl:alpha=2,beta=0,l1=3"
+BEST, DEFAULT = "ftrl:alpha=2,beta=0,l1=3", "ft-ftrl"
 COMMANDS: tuple[tuple[str, str | None], ...] = (
     (BEST, None),
     ("ftrl:alpha=2,beta=0,l1=2", None),
     ("ftrl:alpha=2,beta=0,l1=8", None),
     ("ftrl", None),
+    (DEFAULT, None),
 )
 
 
 def run(setting: Setting) -> list[Reach]:
     """Learn, test, print, judge."""
     files = setting.rcv1like
-    rows, best = [], (1.0, 0)
+    rows, found = [], dict[str, tuple[float, int]]()
     for rule, rate in COMMANDS:
         begun = time.perf_counter()
         model = api.train(files.train, rule, rate=rate)
         wall = time.perf_counter() - begun
         error, nonzero = api.evaluate(model, files.test)["error"], model.nonzero
-        best = (error, nonzero) if rule == BEST else best
+        found[rule] = error, nonzero
         command = f"thresher train --rule {rule}" + (f" --rate {rate}" if rate else "")
         rows.append((command, f"{error:.2%}", f"{nonzero:,}", f"{wall:.2f}"))
     report.table(
@@ -38,9 +39,14 @@ def run(setting: Setting) -> list[Reach]:
         ("", "test error", "non-zeros", "wall s"),
         [*rows, *_peers(setting)],
     )
-    good = best[0] <= 0.046 and best[1] <= 2400
-    measured = f"{best[0]:.2%} with {best[1]:,}: --rule {BEST}"
-    return [Reach("test error with non-zeros", "<= 4.6 % with <= 2,400", measured, setting.met(good))]
+    return [_judge(setting, *found[BEST], 0.046, 2400, BEST), _judge(setting, *found[DEFAULT], 0.048, 4000)]
+
+
+def _judge(setting: Setting, error: float, nonzero: int, most: float, room: int, rule: str = "") -> Reach:
+    what = f"--rule {rule}" if rule else "nothing chosen"
+    measured = f"{error:.2%} with {nonzero:,}: {what}"
+    good = setting.met(error <= most and nonzero <= room)
+    return Reach("test error with non-zeros", f"<= {most:.1%} with <= {room:,}", measured, good)
 
 
 def _peers(setting: Setting) -> list[tuple[str, str, str, str]]:

@@ -19,6 +19,7 @@ from thresher.learning.model import Model
 RULES = {
     "truncated-gradient": ("truncated-gradient:gravity=3e-5", "constant:0.1"),
     "fobos": ("fobos:l1=3e-5", "constant:0.1"),
+    "ft-ftrl": ("ft-ftrl:forget=5000", ""),
 }
 
 
@@ -31,11 +32,11 @@ def most_resident() -> float:
 
 def follow(rule: str, rate: str, distinct: int) -> dict[str, float]:
     """Learn the stream; bytes and live weights after every piece, at their peaks."""
-    warm = Model(rule, rate=rate)
+    warm = Model(rule, rate=rate or None)
     for chunk in Flood(distinct=200_000).chunks():
         warm.learn(chunk)
     del warm
-    before, model = psutil.Process().memory_info().rss / 1e6, Model(rule, rate=rate)
+    before, model = psutil.Process().memory_info().rss / 1e6, Model(rule, rate=rate or None)
     peak = (0, 1)
     worst = 0.0
     for chunk in Flood(distinct=distinct).chunks():
@@ -75,6 +76,7 @@ def run(setting: Setting) -> list[Reach]:
         "bytes/live at peak",
         "worst",
         "RSS +MB",
+        "loss",
     )
     rows = []
     for name, f in found.items():
@@ -82,6 +84,7 @@ def run(setting: Setting) -> list[Reach]:
         share = f"{f['alive'] / f['seen']:.2%}"
         sizes = [f"{f['bytes'] / 1e6:.1f}", f"{f['peak_bytes'] / 1e6:.1f}"]
         ratios = [f"{f['peak_bytes'] / f['peak_alive']:.1f}", f"{f['worst']:.1f}", f"{f['resident']:.0f}"]
+        ratios.append(f"{f['loss']:.4f}")
         rows.append([name, *counts, share, *sizes, *ratios])
     report.table(f"a growing model on {distinct:,} distinct features", head, rows)
     return [_judge(name, f) for name, f in found.items()]

@@ -12,8 +12,8 @@ class FtFtrl(Oracle):
 
     (a) where |x| > s: w, z and √n *= s/|x|, s = |x|; (b) predict; (c) t += 1, N += Σx²/s², L² the mean of
     (loss/slope)² (slope² where the loss is not above 0); (d) γ = slope·x/s, σ = (√(n + γ²) − √n)/η,
-    z += γ − σsw, n += γ², w = −soft(z, λ√(pn))·η/(s√n); (e) U += u, V += u² for u = slope·⟨w, x⟩,
-    h = −adapt·U/√V. Pass p divides η by (p/(p − 1))^min(1, weights that are not zero/t).
+    z += γ − σsw, n += γ², w = −soft(z, λf√n)·η/(sf√n); (e) U += u, V += u² for u = slope·⟨w, x⟩,
+    h = −adapt·U/√V. Pass p multiplies f by (p/(p − 1))^(q/2), q = min(1, 20·weights that are not zero/t).
     An example without a gradient leaves all of this as it was. The intercept: s = 1, λ = h = 0.
     """
 
@@ -22,14 +22,13 @@ class FtFtrl(Oracle):
         self.before, self.x = np.zeros_like(mask), np.zeros_like(mask)
         self.s, self.z, self.n, self.met = (np.zeros_like(mask) for _ in range(4))
         self.passes, self.slope = np.ones(1), np.zeros(1)
-        self.sums, self.growth, self.damping = np.zeros(3), np.zeros(3), np.ones(2)
+        self.sums, self.growth, self.factor = np.zeros(3), np.zeros(3), np.ones(2)
 
     def begin_pass(self, number: int, w: Vector) -> None:
         if number > 1:
             live, t = np.array([self.mask, 1 - self.mask]) @ (w != 0), self.sums[0]
             ratio = number / (number - 1)
-            self.damping[0] *= ratio ** -min(1.0, live[0] / t)
-            self.damping[1] *= ratio ** -min(1.0, live[1] / t)
+            self.factor *= ratio ** (np.minimum(1.0, 20 * live / t) / 2)
         self.passes[0] = number
 
     def meet(self, w: Vector, x: Vector) -> Vector:
@@ -51,12 +50,12 @@ class FtFtrl(Oracle):
         length = abs(value / self.slope[0]) if value > 0 else abs(self.slope[0])
         self.sums[:] += np.array([1.0, np.sum((self.x / safe) ** 2), length**2])
         eta = r.alpha * np.sqrt(self.sums[2] / self.sums[0]) * np.sqrt(self.sums[0] / self.sums[1])
-        eta = eta * np.where(self.mask > 0, np.exp(self.growth[2]) * self.damping[0], self.damping[1])
+        eta = eta * np.where(self.mask > 0, np.exp(self.growth[2]) / self.factor[0], 1 / self.factor[1])
         ratio, gamma = self.s / safe, g / safe
         n = self.n * ratio**2
         root = np.sqrt(n + gamma**2)
-        z = self.z * ratio + gamma - (root - np.sqrt(n)) / eta * s * w
-        pulled = -soft(z, r.l1 * np.sqrt(self.passes[0]) * self.mask * root)
+        z = self.z * ratio + gamma - (root - np.sqrt(n)) / eta * self.s * self.before
+        pulled = -soft(z, r.l1 * self.factor[0] * self.mask * root)
         out = np.where(g != 0, pulled * eta / (safe * np.where(root > 0, root, 1.0)), self.before)
         self.s[:] = np.where(g != 0, s, self.s)
         self.n[:] = np.where(g != 0, root**2, self.n)

@@ -1,6 +1,7 @@
 """What the default promises: no scale to choose, noise left out, later passes that are no new evidence."""
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from thresher import train
 from thresher.cli.main import status_of
 from thresher.data.chunk import Chunk
 from thresher.engine.kernels import LAST_MARGIN
+from thresher.learning import modelfile
 from thresher.learning.model import Model
+from thresher.parts import spec_of
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
 POWERS = 2.0 ** np.array([0, 30, -30, 5, -7, 12, 1, -60])
@@ -26,6 +29,24 @@ def test_all_ways_to_train_have_the_same_default(capsys: pytest.CaptureFixture[s
     assert rules == {"ft-ftrl"}
     assert status_of(["train", "--help"]) == 0
     assert "[default: ft-ftrl]" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_knob_has_one_name_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`l1` and `alpha` beside the rule are those in its SPEC, and said where a rule has none."""
+    data, expected = stream(46, 60, 8), "ft-ftrl:alpha=2.0,l1=0.5,adapt=0.3,forget=0.0"
+    assert spec_of(Model(l1=0.5, alpha=2).rule) == expected
+    assert spec_of(train(data.chunk, l1=0.5, alpha=2).rule) == expected
+    for estimator in (SparseOnlineClassifier, SparseOnlineRegressor):
+        fitted = estimator(l1=0.5).set_params(rule__alpha=2).fit(data.X, np.sign(data.y))
+        assert spec_of(fitted._model.rule) == expected
+    rows, model = tmp_path / "rows.svm", tmp_path / "a.model"
+    rows.write_text("1 1:1 2:3\n-1 2:1\n" * 20)
+    told = ["train", str(rows), "-m", str(model), "--no-cache"]
+    assert status_of([*told, "--l1", "0.5", "--alpha", "2"]) == 0
+    assert modelfile.read(model)[0]["rule"] == expected
+    assert status_of([*told, "--rule", "sgd", "--l1", "0.5"]) == 2
+    assert "sgd has no l1, so l1 says nothing" in capsys.readouterr().err
+    assert status_of([*told, "--l1", "nan"]) == 2
 
 
 def margins_of(model: Model, chunk: Chunk) -> Vector:
@@ -101,11 +122,23 @@ def test_a_later_pass_is_no_new_evidence() -> None:
 
 
 def test_noise_does_not_come_back_in_later_passes() -> None:
+    """As long as there are few examples for each weight; where there are many, noise does little harm."""
     rng = np.random.default_rng(5)
-    X = rng.normal(size=(1000, 300))
+    X = rng.normal(size=(1000, 2000))
     noise = stream_of(X, X != 0, rng.choice([-1.0, 1.0], 1000), np.ones(1000))
-    once, often = (train(noise.chunk, "ft-ftrl:l1=2", passes=passes).nonzero for passes in (1, 8))
-    assert often <= once < 40
+    once, often = (train(noise.chunk, passes=passes).nonzero for passes in (1, 8))
+    assert often <= once < 500
+
+
+def test_weights_with_many_examples_each_are_all_but_free_in_later_passes() -> None:
+    """Twenty features that tell little each: a threshold that grew with the passes would leave them out."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(4000, 20))
+    y = np.where(rng.random(4000) < 1 / (1 + np.exp(-0.1 * X.sum(axis=1))), 1.0, -1.0)
+    data = stream_of(X, X != 0, y, np.ones(4000))
+    thresholds = [train(data.chunk, passes=passes).state()["clock"][9] for passes in (1, 4)]
+    assert thresholds[0] == 1.25 < thresholds[1] < 1.1 * 1.25
+    assert train(data.chunk, passes=4).nonzero == 20
 
 
 def test_what_is_forgotten_frees_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,8 @@ class Wish:
     rule: t.Rule = None
     loss: t.Loss = None
     rate: t.Rate = None
+    l1: t.L1 = None
+    alpha: t.Alpha = None
     outputs: t.Outputs = None
     batch: t.Batch = None
     average: t.Average = None
@@ -61,14 +63,17 @@ class Wish:
         }
         wanted = modelfile.header_of(_made(rule=model.rule, loss=model.loss, **options))
         wanted["has_intercept"] = have["has_intercept"] if self.intercept is None else self.intercept
+        flat = {name: value for name in ("l1", "alpha") if (value := getattr(self, name)) is not None}
         for kind in ("rule", "loss", "rate"):
-            said = getattr(self, kind)
-            wanted[kind] = have[kind] if said is None else parts.spec_of(parts.make(kind, said))
+            said, fields = getattr(self, kind), flat if kind == "rule" else {}
+            known = have[kind] if said is None else parts.spec_of(parts.make(kind, said))
+            wanted[kind] = parts.changed(kind, known, fields) if fields else known
         for name in ("rule", "loss", "rate", *options, "has_intercept"):
             if wanted[name] != have[name]:
-                option = name.removeprefix("has_")
-                how = f"without --{option}" if have[name] is None else f"with --{option} {have[name]}"
-                raise UsageError(f"the checkpoint was made {how}; leave --{option} out")
+                option = f"--{name.removeprefix('has_')}"
+                how = f"without {option}" if have[name] is None else f"with {option} {have[name]}"
+                said = [f"--{n}" for n in ("rule", *flat) if name == "rule" and (n in flat or self.rule)]
+                raise UsageError(f"the checkpoint was made {how}; leave {' and '.join(said) or option} out")
 
 
 _NO_WISH = Wish()

@@ -15,6 +15,19 @@ ModelFile = Annotated[
 Rule = Annotated[
     str | None, typer.Option(metavar=_SPEC, help="Algorithm: see thresher rules.  [default: ft-ftrl]")
 ]
+L1 = Annotated[
+    float | None,
+    typer.Option(
+        "--l1",
+        metavar="L",
+        help="Penalty on |w|_1, instead of the rule's own: more leaves fewer weights."
+        "  [default of ft-ftrl: 1.25]",
+    ),
+]
+Alpha = Annotated[
+    float | None,
+    typer.Option(metavar="A", help="Overall step size, instead of the rule's own.  [default of ft-ftrl: 3]"),
+]
 Loss = Annotated[str | None, typer.Option(metavar=_SPEC, help="See thresher losses.  [default: logistic]")]
 Rate = Annotated[
     str | None,

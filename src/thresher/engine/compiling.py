@@ -11,7 +11,9 @@ from numba.extending import overload
 
 from thresher.engine.codecache import CodeCache
 
-OPTIONS: Any = {"error_model": "numpy"}
+OPTIONS: Any = {"error_model": "numpy", "_nrt": True}
+BORROWING: Any = {**OPTIONS, "_nrt": False}
+"""Of functions that make no array: they count no references, which would cost more than all else they do."""
 _config: Any = numba.config  # its settings are made at run time
 if "NUMBA_OPT" not in os.environ:
     # Below this level reference counts go only after loops were vectorised, and keep them from being so.

@@ -14,7 +14,7 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic, overload
 
-from thresher.engine.compiling import OPTIONS
+from thresher.engine.compiling import BORROWING, OPTIONS
 from thresher.engine.compiling import Kernel as Kernel
 from thresher.engine.compiling import helper as helper
 from thresher.engine.compiling import kernel as kernel
@@ -24,8 +24,11 @@ from thresher.engine.compiling import scalar as scalar
 # the parameter names of both to agree, which `part()` checks.
 
 
-def _verb(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return overload(function, jit_options=OPTIONS)
+def _verb(
+    function: Callable[..., Any], arrays: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`arrays` says that methods of this name may make arrays; those of a loop over coordinates may not."""
+    return overload(function, jit_options=OPTIONS if arrays else BORROWING)
 
 
 def _method(part: Any, name: str) -> Any:
@@ -95,7 +98,7 @@ def values_slopes(self, margins, y, values, slopes):
     return self.values_slopes(margins, y, values, slopes)
 
 
-@_verb(values_slopes)
+@_verb(values_slopes, arrays=True)
 def _values_slopes(self, margins, y, values, slopes):
     return _method(self, "values_slopes")
 
@@ -105,7 +108,7 @@ def links(self, margins, out):
     self.links(margins, out)
 
 
-@_verb(links)
+@_verb(links, arrays=True)
 def _links(self, margins, out):
     return _method(self, "links")
 
@@ -125,7 +128,7 @@ def together(self, out, owed):
     self.together(out, owed)
 
 
-@_verb(together)
+@_verb(together, arrays=True)
 def _together(self, out, owed):
     return _method(self, "together")
 
@@ -165,7 +168,7 @@ def couple(self, T, out, now):
     self.couple(T, out, now)
 
 
-@_verb(couple)
+@_verb(couple, arrays=True)
 def _couple(self, T, out, now):
     return _method(self, "couple")
 
@@ -252,7 +255,7 @@ def constrain(self, S, rows, begin, end, clock):
     self.constrain(S, rows, begin, end, clock)
 
 
-@_verb(constrain)
+@_verb(constrain, arrays=True)
 def _constrain(self, S, rows, begin, end, clock):
     return _method(self, "constrain")
 
@@ -298,7 +301,7 @@ def areas(self, T, out, n, sums, now):
     self.areas(T, out, n, sums, now)
 
 
-@_verb(areas)
+@_verb(areas, arrays=True)
 def _areas(self, T, out, n, sums, now):
     return _method(self, "areas")
 
@@ -308,7 +311,7 @@ def remember(self, rule, B, bias):
     self.remember(rule, B, bias)
 
 
-@_verb(remember)
+@_verb(remember, arrays=True)
 def _remember(self, rule, B, bias):
     return _method(self, "remember")
 
@@ -318,7 +321,7 @@ def catch_up(self, narrow, S, rows, begin, end, active):
     self.catch_up(narrow, S, rows, begin, end, active)
 
 
-@_verb(catch_up)
+@_verb(catch_up, arrays=True)
 def _catch_up(self, narrow, S, rows, begin, end, active):
     return _method(self, "catch_up")
 
@@ -328,7 +331,7 @@ def start_over(self, narrow, S, c):
     self.start_over(narrow, S, c)
 
 
-@_verb(start_over)
+@_verb(start_over, arrays=True)
 def _start_over(self, narrow, S, c):
     return _method(self, "start_over")
 
@@ -338,7 +341,7 @@ def end_step(self, rule, narrow, free, S, clocks, bclocks):
     self.end_step(rule, narrow, free, S, clocks, bclocks)
 
 
-@_verb(end_step)
+@_verb(end_step, arrays=True)
 def _end_step(self, rule, narrow, free, S, clocks, bclocks):
     return _method(self, "end_step")
 
@@ -348,7 +351,7 @@ def relocate(self, S, count, clock):
     self.relocate(S, count, clock)
 
 
-@_verb(relocate)
+@_verb(relocate, arrays=True)
 def _relocate(self, S, count, clock):
     return _method(self, "relocate")
 

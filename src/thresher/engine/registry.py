@@ -192,6 +192,22 @@ def make(kind: str, spec: Any, **nested: Any) -> Any:
     return cls(**values, **nested)
 
 
+def changed(kind: str, value: Any, fields: dict[str, Any]) -> Any:
+    """The part with some fields changed: a SPEC if `value` is one. SpecError for what it does not have."""
+    made = make(kind, value)
+    for field in fields:
+        check_field(made, field, field)
+    new = rebuilt(made, **fields)
+    return spec_of(new) if isinstance(value, str) else new
+
+
+def check_field(made: Any, field: str, said: str) -> None:
+    """SpecError if the part does not have the field that `said` gives."""
+    if field not in type(made)._fields:
+        name, known = part_name(type(made)), ", ".join(type(made)._fields)
+        raise SpecError(f"{name} has no {field}, so {said} says nothing; it has {known}")
+
+
 def parameters(cls: Any) -> dict[str, Any]:
     """Field -> default of the fields that a SPEC can set (numbers, flags, groups)."""
     defaults = cls._field_defaults.items()

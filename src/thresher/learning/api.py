@@ -88,6 +88,8 @@ def train(
     loss: Any = "logistic",
     *,
     rate: Any = None,
+    alpha: float | None = None,
+    l1: float | None = None,
     outputs: str | None = None,
     batch: int = 1,
     average: bool = False,
@@ -123,15 +125,13 @@ def train(
     Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, `DivergedError`.
     """
     plan = _planned(passes, patience, holdout_every, holdout is not None)
-    if leaves_classes_open(loss, outputs):
-        outputs = _classes(data, threads=threads, layout=layout, where=where)
-    kind: dict[str, Any] = {"outputs": outputs or "one", "batch": batch, "average": average, "store": store}
-    kind |= {"scale": scale, "admit": admit}
-    model = Model(rule, loss, rate=rate, **kind, intercept=intercept, dtype=dtype, seed=seed)
+    outputs = _outputs(loss, outputs, data, threads=threads, layout=layout, where=where)
+    kind: dict[str, Any] = {"outputs": outputs, "batch": batch, "average": average, "store": store}
+    kind |= {"rate": rate, "alpha": alpha, "l1": l1, "scale": scale, "admit": admit, "intercept": intercept}
+    model = Model(rule, loss, **kind, dtype=dtype, seed=seed)
     domain = model.head.domain
     source = as_source(data, domain, on_error=on_error, threads=threads, layout=layout, where=where)
-    held = _held(holdout, domain, source, threads)
-    shuffling = make_order(str(order), seed)
+    held, shuffling = _held(holdout, domain, source, threads), make_order(str(order), seed)
     model.layout = source.layout
     passes_of = Passes(source, shuffling.reads(passes), cached=cache and hasattr(source, "identity"))
     Trainer(model, passes_of.first, plan, reread=passes_of.later, order=shuffling, holdout=held).run()
@@ -155,8 +155,10 @@ def _held(holdout: Data | None, domain: str, source: Any, threads: int | None) -
     return held
 
 
-def _classes(data: Data, **options: Any) -> str:
-    """``classes:LO-HI`` from the labels of `data`; `DataError` if reading them would use them up."""
+def _outputs(loss: Any, outputs: str | None, data: Data, **options: Any) -> str:
+    """SPEC, with classes that are left open found in `data`; `DataError` if to read would use it up."""
+    if not leaves_classes_open(loss, outputs):
+        return outputs or "one"
     if isinstance(data, Iterator):
         raise DataError("data that can be read only once: name their classes, outputs='classes:LO-HI'")
     return classes_of(as_source(data, "whole", **options))

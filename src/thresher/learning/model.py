@@ -52,13 +52,13 @@ class Tally(NamedTuple):
 class Model:
     """A sparse linear model that learns from a stream.
 
-    `rule`, `loss` and `rate` are SPECs (``"ftrl:alpha=0.5,l1=1"``) or parts. `outputs` is ``one``,
-    ``classes:LO-HI`` (``classes:K``: 1 to K), ``labels:LO-HI`` or ``values:K``. The summed gradient of
-    `batch` examples is one step (Daume, A Course in Machine Learning (2012), Algorithm 33). `store` is
-    ``growing`` (64-bit keys, memory follows the live weights), ``direct`` (the key is the row) or
-    ``hashed:BITS``, or ``hashed:BITS,signed`` (see `HashedStore`). `dtype` of the state is ``float32`` or
-    ``float64``; a rule that needs exact counts makes it ``float64``. `seed` enters the hashes of a hashed
-    store and of `admit`.
+    `rule`, `loss` and `rate` are SPECs (``"ftrl:alpha=0.5,l1=1"``) or parts; `alpha` and `l1` change the rule
+    where they are said. `outputs` is ``one``, ``classes:LO-HI`` (``classes:K``: 1 to K), ``labels:LO-HI`` or
+    ``values:K``. The summed gradient of `batch` examples is one step (Daume, A Course in Machine Learning
+    (2012), Algorithm 33). `store` is ``growing`` (64-bit keys, memory follows the live weights), ``direct``
+    (the key is the row) or ``hashed:BITS``, or ``hashed:BITS,signed`` (see `HashedStore`). `dtype` of the
+    state is ``float32`` or ``float64``; a rule that needs exact counts makes it ``float64``. `seed` enters
+    the hashes of a hashed store and of `admit`.
 
     `scale` divides numeric columns by what they have shown so far, ``max-abs`` or ``standard`` (see
     `MaxAbs`, `Standard`); which columns are numeric is said by `layout`. With `admit` a feature is learned
@@ -85,6 +85,8 @@ class Model:
         loss: Any = "logistic",
         *,
         rate: Any = None,
+        alpha: float | None = None,
+        l1: float | None = None,
         outputs: str = "one",
         batch: int = 1,
         average: bool = False,
@@ -96,10 +98,9 @@ class Model:
         seed: int = 0,
     ) -> None:
         check_options(batch, average, store, intercept, dtype, seed)
-        nested = {} if rate is None else {"rate": parts.make("rate", rate)}
         self.head = Head(loss, outputs)
         self.loss = self.head.loss
-        self.rule = parts.make("rule", rule, **nested)
+        self.rule = parts.rule_of(rule, rate, alpha=alpha, l1=l1)
         widest = max(dtype, self.rule.DTYPE, "float64" if average else "")  # the names sort as the widths do
         self.dtype = np.dtype(widest)
         self.batch, self.average, self.seed = batch, average, seed

@@ -6,9 +6,19 @@
 import pkgutil
 from importlib import import_module
 
-from thresher.engine.registry import REGISTRY, SpecError, lookup, make, parameters, part_name, spec_of
+from thresher.engine.registry import (
+    REGISTRY,
+    SpecError,
+    changed,
+    lookup,
+    make,
+    parameters,
+    part_name,
+    spec_of,
+)
 from thresher.parts import groups, joint, losses, rates, rules
 from thresher.parts.description import Description, describe
+from thresher.parts.flat import rule_of
 
 for _module in pkgutil.iter_modules(rules.__path__):
     import_module(f"{rules.__name__}.{_module.name}")
@@ -17,6 +27,7 @@ __all__ = [
     "REGISTRY",
     "Description",
     "SpecError",
+    "changed",
     "describe",
     "groups",
     "joint",
@@ -26,6 +37,7 @@ __all__ = [
     "parameters",
     "part_name",
     "rates",
+    "rule_of",
     "rules",
     "spec_of",
 ]

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_consistent_l
 
 from thresher.sklearn import inputs
 from thresher.sklearn.inputs import MATRIX, Numbers
-from thresher.sklearn.parameters import NESTED, changed, nested_of, rule_of
+from thresher.sklearn.parameters import NESTED, nested_of
 
 F64 = NDArray[np.float64]
 F32 = NDArray[np.float32]
@@ -200,9 +200,10 @@ class SparseOnlineEstimator(BaseEstimator):
 
     def _new_model(self) -> Any:
         from thresher.learning.model import Model
+        from thresher.parts import rule_of
 
         model = Model(
-            rule_of(self.rule, self.rate, self.l1, self.l2, self.eta0),
+            rule_of(self.rule, self.rate, self.eta0, l1=self.l1, l2=self.l2),
             self.loss,
             outputs=self._outputs(),
             batch=self.batch,
@@ -351,6 +352,8 @@ class SparseOnlineEstimator(BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of rule, loss and rate as ``rule__alpha=0.1``. ValueError for others."""
+        from thresher import parts
+
         own = {name: value for name, value in params.items() if name.partition("__")[0] == name}
         nested: dict[str, dict[str, Any]] = {}
         for name in params.keys() - own.keys():
@@ -362,7 +365,7 @@ class SparseOnlineEstimator(BaseEstimator):
             nested.setdefault(part, {})[field] = params[name]
         super().set_params(**own)
         for name, fields in nested.items():
-            setattr(self, name, changed(name, getattr(self, name), fields))
+            setattr(self, name, parts.changed(name, getattr(self, name), fields))
         return self
 
     def __getstate__(self) -> dict[str, Any]:

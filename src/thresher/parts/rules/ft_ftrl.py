@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thresher.engine.registry import part
-from thresher.parts.measured import PLACES, RATE, adapt_steps, damp_steps, forgotten, measure
+from thresher.parts.measured import INVERSE, PLACES, RATE, adapt_steps, damp, forgotten, inverse_of, measure
 from thresher.parts.prox import soft
 
 PASS, THRESHOLD, TIME = range(len(PLACES), len(PLACES) + 3)
@@ -20,11 +20,10 @@ class FtFtrl(NamedTuple):
 
     With s the largest |x| of the feature so far (z and sqrt(n) *= s / |x| when |x| is larger) and
     g = slope x / s: n += g^2, z += g - (sqrt(n) - sqrt(n_old)) s w / eta, and
-    w = -soft(z, l1 sqrt(p n)) eta / (s sqrt(n)), in the p-th pass over the data.
+    w = -soft(z, l1 sqrt(n)) eta / (s sqrt(n)).
 
     For a feature that says nothing z is a sum of noise whose standard deviation is sqrt(n): `l1` counts
-    standard deviations, so it means the same for two hundred rows and for two billion. A later pass
-    brings no new evidence: after p passes over the same rows z has grown by p and sqrt(n) by sqrt(p).
+    standard deviations, so it means the same for two hundred rows and for two billion.
 
     The step size is eta = alpha L sqrt(t / N) exp(h). L is the root mean square of loss / slope over the
     examples: how far a margin is from where the tangent of its loss reaches zero, which is about 1 for
@@ -33,9 +32,12 @@ class FtFtrl(NamedTuple):
     gradient, N is the sum of their (x / s)^2, with 1 for the intercept. While the first pass lasts
     h = -adapt U / sqrt(V), within -4 and 4, with U the sum of u = slope times margin (without the
     intercept) over the examples before, and V the sum of u^2: where longer steps would have done
-    better on the whole, steps become longer. At the start of pass p eta is divided by (p / (p - 1))^q with
-    q = min(1, live / t), where `live` is the number of non-zero weights: a model with as many weights as
-    examples memorises them.
+    better on the whole, steps become longer.
+
+    A later pass brings no new evidence, but z grows by p in p passes and sqrt(n) by sqrt(p) alone; and a
+    model with many weights for its examples memorises them. At the start of pass p the threshold is
+    multiplied and eta divided by (p / (p - 1))^(q / 2), where q = min(1, 20 live / t) and `live` is the
+    number of weights that are not zero: with fewer than twenty examples a weight, by all of it.
 
     An example without a gradient changes none of this. The intercept is a feature that is always 1, with
     l1 = adapt = 0. Prediction uses the weights as they are.
@@ -43,7 +45,8 @@ class FtFtrl(NamedTuple):
     With `forget` above 0, a coordinate whose weight is zero and that had no gradient in the last `forget`
     examples is as new when it is met again, and its row is free until then.
 
-    Owed by an untouched coordinate: nothing, since w depends on its own z, n and s, at its last step.
+    Owed by an untouched coordinate: nothing, since w depends on its own z, n and s, at its last step. The
+    row holds v = s w and 1 / s: a larger |x| leaves v as it is, and a step takes one root and one quotient.
 
     Reference: McMahan et al., Ad Click Prediction (KDD 2013), Algorithm 1; the threshold by Oiwa, Matsushima
     and Nakagawa, Frequency-aware Truncated Methods (ECML PKDD 2011), equation 9 with p = 2; s, t and N by
@@ -51,14 +54,14 @@ class FtFtrl(NamedTuple):
     are this project's: docs/default.md.
 
     >>> FtFtrl(alpha=0.5).SLOTS
-    ('w', 'z', 'root', 'largest', 'met')
+    ('v', 'z', 'root', 'inverse', 'met')
     """
 
     alpha: float = 3.0
     l1: float = 1.25
     adapt: float = 0.3
     forget: float = 0.0
-    SLOTS = ("w", "z", "root", "largest", "met")
+    SLOTS = ("v", "z", "root", "inverse", "met")
     CLOCK = (*PLACES, "pass", "threshold", "time")
     DRIFTS = ()
     PENALTIES = ("l1",)
@@ -75,24 +78,24 @@ class FtFtrl(NamedTuple):
     def begin_pass(self, clock, number, live):
         """The threshold and the step size of pass `number`, from 1, which `live` weights begin."""
         if number > clock[PASS]:
-            damp_steps(number / clock[PASS], live, clock)
-            clock[PASS], clock[THRESHOLD] = number, self.l1 * math.sqrt(number)
+            clock[THRESHOLD] *= damp(number / clock[PASS], live, clock)
+            clock[PASS] = number
 
     def weight(self, S, j, now):
         """Weight of row j."""
-        return S[j, 0]
+        return S[j, 0] * S[j, 3]
 
     def meet(self, S, j, w, x, now):
         """The weight at the scale that x makes."""
-        return w if abs(x) <= S[j, 3] else w * (S[j, 3] / abs(x))
+        size = abs(x) * S[j, 3]
+        return w / size if size > S.dtype.type(1) else w
 
     def gauge(self, S, j, x, now):
         """(x / s)^2, for N."""
-        s = S[j, 3]
-        if abs(x) > s or (x != 0.0 and forgotten(self.forget, S[j, 0], S[j, 4], now[TIME])):
-            return 1.0
-        ratio = x / s if s > 0.0 else 0.0
-        return ratio * ratio
+        ratio, one = x * S[j, 3], S.dtype.type(1)
+        if S[j, 3] == 0.0 or forgotten(self.forget, S[j, 0], S[j, 4], now[TIME]):
+            return one if x != 0.0 else ratio
+        return min(ratio * ratio, one)
 
     def assess(self, margin, importance, value, slope, size, clock):
         """Measure the example."""
@@ -114,15 +117,15 @@ class FtFtrl(NamedTuple):
             return
         if forgotten(self.forget, S[j, 0], S[j, 4], now[TIME]):
             S[j, 1] = S[j, 2] = S[j, 3] = 0.0
-        if abs(x) > S[j, 3]:
-            ratio = S[j, 3] / abs(x)
-            S[j, 1], S[j, 2], S[j, 3] = S[j, 1] * ratio, S[j, 2] * ratio, abs(x)
-        s = S[j, 3]
-        g = slope * (x / s)
+        if S[j, 3] == 0.0 or abs(x) * S[j, 3] > S.dtype.type(1):
+            ratio = inverse_of(x) / S[j, 3] if S[j, 3] > 0.0 else 0.0
+            S[j, 1], S[j, 2], S[j, 3] = S[j, 1] * ratio, S[j, 2] * ratio, inverse_of(x)
+        g = slope * (x * S[j, 3])
         root = math.sqrt(S[j, 2] * S[j, 2] + g * g)
-        z = S[j, 1] + g - (root - S[j, 2]) * (s * w) / now[RATE]
-        S[j, 0] = -soft(z, now[THRESHOLD] * root) * now[RATE] / (s * root) if root > 0.0 else 0.0
-        S[j, 1], S[j, 2], S[j, 4] = z, root, now[TIME]
+        if root > 0.0:
+            z = S[j, 1] + g - (root - S[j, 2]) * S[j, 0] * now[INVERSE]
+            S[j, 0] = -soft(z, now[THRESHOLD] * root) * now[RATE] / root
+            S[j, 1], S[j, 2], S[j, 4] = z, root, now[TIME]
 
     def idle(self, S, j, w, now):
         """No gradient yet, or forgotten."""
