@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.oracle_base import Vector
+from tests.oracle_base import Vector, from_origin
 from tests.oracles import ORACLES
 from thresher.learning.head import Head
 
@@ -140,6 +140,9 @@ def run(name: str, rule: Any, head: Head, X: Vector, targets: Vector, importance
     shape = (X.shape[1], head.count)
     kind: Any = Grouped if getattr(rule, "group", None) is not None and rule.group.grouped() else Apart
     oracle: Any = kind(name, rule, shape, features)
+    wanted = intercept and ORACLES[name].ORIGIN and head.loss.SHIFTS
+    start, targets = from_origin(targets, importance, wanted)
+    ones = np.arange(X.shape[1])[:, np.newaxis] >= features
     W, losses = oracle.begin(), np.zeros(rows)
     path = [W]
     for t, first in enumerate(range(0, rows, batch), 1):
@@ -159,4 +162,5 @@ def run(name: str, rule: Any, head: Head, X: Vector, targets: Vector, importance
             W = oracle.step(W, G, (moved > 0).astype(float), t, total, 1.0)
         path.append(W)
     read = oracle.read(W)
-    return Trace(read[:features], read[features:].sum(axis=0), losses, np.array(path))
+    path = [W + start * ones for W in path]
+    return Trace(read[:features], read[features:].sum(axis=0) + start, losses, np.array(path))

@@ -9,6 +9,8 @@ Vector = NDArray[np.float64]
 
 
 class Loss(Protocol):
+    SHIFTS: bool
+
     def value_slope(self, margin: float, y: float) -> tuple[float, float]: ...
 
 
@@ -21,7 +23,10 @@ class Oracle:
     """One recursion; `step` maps w_t to w_{t+1}, `read` gives the weights that are reported at the end.
 
     `meet` is what an example's features do to the weights before they predict.
+    `ORIGIN` says that the intercept begins at the first label where the loss does not mind.
     """
+
+    ORIGIN = False
 
     def __init__(self, rule: Any, mask: Vector) -> None:
         self.rule = rule
@@ -45,3 +50,11 @@ class Oracle:
 
     def read(self, w: Vector) -> Vector:
         return w
+
+
+def from_origin(y: Vector, importance: Vector, wanted: bool) -> tuple[Any, Vector]:
+    """The labels of the first example that counts, or 0, and all labels less these, in float32."""
+    counting = np.flatnonzero(importance)
+    if not wanted or not len(counting):
+        return 0.0, y
+    return y[counting[0]], (y - y[counting[0]]).astype(np.float32).astype(np.float64)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle_base import Loss, Oracle, Vector
+from tests.oracle_base import Loss, Oracle, Vector, from_origin
 from tests.oracle_base import soft as _soft
 from tests.oracles_default import FtFtrl
 from tests.oracles_margin import MARGIN_ORACLES
@@ -273,6 +273,7 @@ def run(
     importance = np.ones(rows) if importance is None else importance
     oracle = ORACLES[name](rule, (np.arange(X.shape[1]) < features).astype(np.float64))
     w = oracle.begin()
+    start, y = from_origin(y, importance, intercept and oracle.ORIGIN and loss.SHIFTS)
     losses, margins = np.zeros(rows), np.zeros(rows)
     path = np.zeros((rows + 1, X.shape[1])) if keep_path else None
     if path is not None:
@@ -288,7 +289,10 @@ def run(
         if path is not None:
             path[i + 1] = w
     read = oracle.read(w)
-    return Trace(read[:features], float(read[features]) if intercept else 0.0, losses, margins, path)
+    if path is not None:
+        path[:, features:] += start
+    bias = float(start + read[features]) if intercept else 0.0
+    return Trace(read[:features], bias, losses, margins + start, path)
 
 
 def growth_constants(name: str, radius: float) -> tuple[float, float]:

@@ -8,27 +8,31 @@ from tests.oracle_base import Oracle, Vector, soft
 
 
 class FtFtrl(Oracle):
-    """FTRL-Proximal on x/s at the step size η = αL√(t/N)e^h, with the threshold λ√(pn): docs/default.md.
+    """FTRL-Proximal on x/s at the step sizes ρ = αL and κ = √(t/N)e^h/f, with the threshold λf√n.
 
-    (a) where |x| > s: w, z and √n *= s/|x|, s = |x|; (b) predict; (c) t += 1, N += Σx²/s², L² the mean of
-    (loss/slope)² (slope² where the loss is not above 0); (d) γ = slope·x/s, σ = (√(n + γ²) − √n)/η,
-    z += γ − σsw, n += γ², w = −soft(z, λf√n)·η/(sf√n); (e) U += u, V += u² for u = slope·⟨w, x⟩,
-    h = −adapt·U/√V. Pass p multiplies f by (p/(p − 1))^(q/2), q = min(1, 20·weights that are not zero/t).
+    (a) where |x| > s: w, z, a and √n *= s/|x|, s = |x|; (b) predict; (c) t += 1, N += Σx²/s², L² the mean of
+    (loss/slope)² (slope² where the loss is not above 0); (d) γ = slope·x/s, σ = (√(n + γ²) − √n)/ρ,
+    z += γ − σsw/κ, a += σ, n += γ², w = −soft(z, λf√n)·κ/(sa); (e) U += u, V += u² for u = slope·⟨w, x⟩,
+    h = −adapt·U/√V. Pass p multiplies f by (p/(p − 1))^(q/2), q = min(1, 5·features met/t).
     An example without a gradient leaves all of this as it was. The intercept: s = 1, λ = h = 0.
     """
+
+    ORIGIN = True
 
     def __init__(self, rule: Any, mask: Vector) -> None:
         super().__init__(rule, mask)
         self.before, self.x = np.zeros_like(mask), np.zeros_like(mask)
-        self.s, self.z, self.n, self.met = (np.zeros_like(mask) for _ in range(4))
+        self.s, self.z, self.n, self.a, self.met = (np.zeros_like(mask) for _ in range(5))
+        self.last = np.zeros(1)
         self.passes, self.slope = np.ones(1), np.zeros(1)
         self.sums, self.growth, self.factor = np.zeros(3), np.zeros(3), np.ones(2)
 
     def begin_pass(self, number: int, w: Vector) -> None:
         if number > 1:
-            live, t = np.array([self.mask, 1 - self.mask]) @ (w != 0), self.sums[0]
-            ratio = number / (number - 1)
-            self.factor *= ratio ** (np.minimum(1.0, 20 * live / t) / 2)
+            age, forget = self.last[0] + 1 - self.met, self.rule.forget
+            forgotten = (w == 0) & (age > forget) & (forget > 0) & (self.mask > 0)
+            met = np.array([self.mask, 1 - self.mask]) @ ((self.s > 0) & ~forgotten)
+            self.factor *= (number / (number - 1)) ** (np.minimum(1.0, 5 * met / self.sums[0]) / 2)
         self.passes[0] = number
 
     def meet(self, w: Vector, x: Vector) -> Vector:
@@ -40,7 +44,7 @@ class FtFtrl(Oracle):
         self.slope[0] = importance * slope
 
     def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
-        r = self.rule
+        r, self.last[0] = self.rule, t
         if not np.any(g != 0):
             return self.before.copy()
         old = (self.before == 0) & (t - self.met > r.forget) & (self.mask > 0) & (self.x > 0)
@@ -49,14 +53,16 @@ class FtFtrl(Oracle):
         safe = np.where(s > 0, s, 1.0)
         length = abs(value / self.slope[0]) if value > 0 else abs(self.slope[0])
         self.sums[:] += np.array([1.0, np.sum((self.x / safe) ** 2), length**2])
-        eta = r.alpha * np.sqrt(self.sums[2] / self.sums[0]) * np.sqrt(self.sums[0] / self.sums[1])
-        eta = eta * np.where(self.mask > 0, np.exp(self.growth[2]) / self.factor[0], 1 / self.factor[1])
+        rho, plain = r.alpha * np.sqrt(self.sums[2] / self.sums[0]), np.sqrt(self.sums[0] / self.sums[1])
+        kappa = plain * np.where(self.mask > 0, np.exp(self.growth[2]) / self.factor[0], 1 / self.factor[1])
         ratio, gamma = self.s / safe, g / safe
         n = self.n * ratio**2
         root = np.sqrt(n + gamma**2)
-        z = self.z * ratio + gamma - (root - np.sqrt(n)) / eta * self.s * self.before
+        sigma = (root - np.sqrt(n)) / rho
+        z, a = self.z * ratio + gamma - sigma / kappa * self.s * self.before, self.a * ratio + sigma
         pulled = -soft(z, r.l1 * self.factor[0] * self.mask * root)
-        out = np.where(g != 0, pulled * eta / (safe * np.where(root > 0, root, 1.0)), self.before)
+        out = np.where(g != 0, pulled * kappa / (safe * np.where(a > 0, a, 1.0)), self.before)
+        self.a[:] = np.where(g != 0, a, self.a)
         self.s[:] = np.where(g != 0, s, self.s)
         self.n[:] = np.where(g != 0, root**2, self.n)
         self.z[:] = np.where(g != 0, z, self.z)

@@ -18,6 +18,7 @@ from thresher.engine.kernels import LAST_MARGIN
 from thresher.learning import modelfile
 from thresher.learning.model import Model
 from thresher.parts import spec_of
+from thresher.parts.rules.ft_ftrl import FtFtrl
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
 POWERS = 2.0 ** np.array([0, 30, -30, 5, -7, 12, 1, -60])
@@ -136,7 +137,10 @@ def test_weights_with_many_examples_each_are_all_but_free_in_later_passes() -> N
     X = rng.normal(size=(4000, 20))
     y = np.where(rng.random(4000) < 1 / (1 + np.exp(-0.1 * X.sum(axis=1))), 1.0, -1.0)
     data = stream_of(X, X != 0, y, np.ones(4000))
-    thresholds = [train(data.chunk, passes=passes).state()["clock"][9] for passes in (1, 4)]
+    thresholds = [
+        train(data.chunk, passes=passes).state()["clock"][FtFtrl.CLOCK.index("threshold")]
+        for passes in (1, 4)
+    ]
     assert thresholds[0] == 1.25 < thresholds[1] < 1.1 * 1.25
     assert train(data.chunk, passes=4).nonzero == 20
 

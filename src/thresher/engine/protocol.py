@@ -59,7 +59,7 @@ def _plain_renorm(self, clock):  # type: ignore[no-untyped-def]
     return 1.0
 
 
-def _plain_begin_pass(self, clock, number, live):  # type: ignore[no-untyped-def]
+def _plain_begin_pass(self, clock, number, S):  # type: ignore[no-untyped-def]
     pass
 
 
@@ -100,8 +100,8 @@ def _without_penalties(self):  # type: ignore[no-untyped-def]
 
 # kind -> verb -> (parameter names, default; None = must be written)
 # `clock0`, `begin_pass`, `intercept` and `sound` are never compiled. `begin_pass` tells the clock that pass
-# `number` (from 1) over the same data begins with so many `live` weights (not zero), or goes on after a stop:
-# told twice of a pass, it changes nothing.
+# `number` (from 1) over the same data begins, or goes on after a stop, with the rows S of one output: told
+# twice of a pass, it changes nothing.
 # `sound` is asked when a state comes from a file, with arrays of one output: what is wrong with S and clock
 # after at most so many steps, in words; "" if nothing. It is for rules that keep places of rows, or counts,
 # in S or clock, which compiled code trusts.
@@ -115,7 +115,7 @@ PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
     "group": {"alone": ("v owed", None), "together": ("out owed", None), "grouped": ("", None)},
     "rule": {
         "clock0": ("", None),
-        "begin_pass": ("clock number live", _plain_begin_pass),
+        "begin_pass": ("clock number S", _plain_begin_pass),
         "weight": ("S j now", None),
         "meet": ("S j w x now", _plain_meet),
         "step": ("S j w x slope now", None),
@@ -140,8 +140,8 @@ PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
 }
 # What a part may say of itself beside its verbs.
 ATTRIBUTES: dict[str, dict[str, Any]] = {
-    "loss": {"DOMAIN": "real", "PROBABILITY": False, "BOOSTABLE": False},
-    "joint loss": {"DOMAIN": "classes", "PROBABILITY": False, "BOOSTABLE": False},
+    "loss": {"DOMAIN": "real", "PROBABILITY": False, "BOOSTABLE": False, "SHIFTS": False},
+    "joint loss": {"DOMAIN": "classes", "PROBABILITY": False, "BOOSTABLE": False, "SHIFTS": False},
     "rate": {},
     "group": {},
     "rule": {"PENALTIES": (), "DTYPE": "float32", "DRIFTS": None},

@@ -11,11 +11,11 @@ from thresher import parts
 from thresher.data.chunk import Chunk, read_only
 from thresher.engine import averaging, averaging_outputs, kernels, outputs
 from thresher.engine.jit import Kernel
-from thresher.engine.protocol import writes
 from thresher.engine.registry import in_dtype, shares_a_clock
 from thresher.engine.sound import Tensors, given, require
 from thresher.engine.stores import HashedStore, Resolved, Store, make_store
 from thresher.learning.head import F64, Head
+from thresher.learning.origin import Origin
 
 Array = NDArray[Any]
 F32 = NDArray[np.float32]
@@ -42,9 +42,12 @@ class Loop:
         self.clock, self.bclock = rule.clock0(), self.free.clock0()
         self.B: Array = np.zeros((1, len(self.free.SLOTS) + self.columns, *inner), dtype)
         self.tally = np.zeros(4)
+        self._origin = Origin(self.free, head.loss)
         self._narrow, self._free_narrow = in_dtype(rule, dtype), in_dtype(self.free, dtype)
 
     def _learn_with(self, compiled: Any, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> int:
+        if len(self.B):
+            targets = self._origin.relative(targets, self.bclock, rest[0], rest[1], resolved.hi)
         done: int = compiled(
             loss,
             *(self.rule, self._narrow, self.free, self._free_narrow),
@@ -80,12 +83,18 @@ class Loop:
         """The intercepts as they are read, 0 without any: (outputs,)."""
         if not len(self.B):
             return np.zeros(self.head.count, self.dtype)
-        return self._settled(self._free_narrow, self.B, self.bclock, 1).reshape(-1)
+        bias = self._settled(self._free_narrow, self.B, self.bclock, 1).reshape(-1)
+        return self._origin.added(bias, self.bclock)
 
     def unmet(self) -> Array:
         """The weights of a feature never met: (outputs,)."""
         row = np.zeros((1, *self.store.S.shape[1:]), self.dtype)
         return self._settled(self._narrow, row, self._past(), 1).reshape(-1)
+
+    @property
+    def last_margin(self) -> float:
+        """Of the first output, for the last example learned from, before it was."""
+        return float(self._origin.added(self.tally[kernels.LAST_MARGIN :][:1], self.bclock)[0])
 
     def margins(self, chunk: Chunk) -> F64:
         """Margins ``(n,)``, ``(n, outputs)`` for many, under the weights as they are read."""
@@ -95,15 +104,11 @@ class Loop:
 
     def begin_pass(self, number: int) -> None:
         """Tell the rules that pass `number` over the same data begins or goes on."""
-        if not writes(type(self.rule), "begin_pass"):
-            return  # to count weights takes time
-        for rule, clocks, weights in (
-            (self.rule, self.clock, self.settled()),
-            (self.free, self.bclock, self.bias()),
-        ):
-            live = np.count_nonzero(weights.reshape(-1, self.head.count), axis=0)
+        rows = self.store.S[: len(self.store.features())]
+        for rule, clocks, table in ((self.rule, self.clock, rows), (self.free, self.bclock, self.B)):
+            outputs = table.reshape(*table.shape[:2], *(self.inner or (1,)))
             for k, clock in enumerate(clocks.reshape(-1, clocks.shape[-1])):
-                rule.begin_pass(clock, number, int(live[k]))
+                rule.begin_pass(clock, number, outputs[:, :, k])
 
     def clocks(self) -> dict[str, Array]:
         """Clocks and intercept."""
@@ -207,7 +212,9 @@ class Averaged(Loop):
 
     def bias(self) -> Array:
         """The means of the intercepts, 0 without any: (outputs,)."""
-        return self._history.mean(self.B) if len(self.B) else super().bias()
+        if not len(self.B):
+            return super().bias()
+        return self._origin.added(self._history.mean(self.B), self.bclock)
 
     def state(self) -> dict[str, Array]:
         """And what is in the rings."""

@@ -286,7 +286,7 @@ class Model:
     @property
     def last_margin(self) -> float:
         """Of the first output, for the last example learned from, before it was."""
-        return float(self._loop.tally[kernels.LAST_MARGIN])
+        return self._loop.last_margin
 
     @property
     def last_prediction(self) -> float:

@@ -1,6 +1,7 @@
 """Losses: value and slope (derivative in the margin) of one example, and the link of its margin.
 
 `DOMAIN` names the labels a loss takes: ``binary`` (+1 against -1 or 0), ``real``, ``nonnegative``.
+`SHIFTS`: the loss stays what it is when margin and label move by the same amount.
 `BOOSTABLE`: with z = y p and q = -d loss / dz, loss(z + d) <= loss(z) + q (exp(-d) - 1) for every d,
 which is what the batch solver's steps rest on.
 """
@@ -184,6 +185,7 @@ class Squared(NamedTuple):
 
     scale: float = 1.0
     LIMITS = {"scale": "> 0"}
+    SHIFTS = True
 
     def value_slope(self, margin, y):
         """Loss and slope."""
@@ -201,6 +203,7 @@ class Absolute(NamedTuple):
 
     scale: float = 1.0
     LIMITS = {"scale": "> 0"}
+    SHIFTS = True
 
     def value_slope(self, margin, y):
         """Loss and slope; slope 0 at the kink."""
@@ -222,6 +225,7 @@ class Quantile(NamedTuple):
 
     tau: float = 0.5
     LIMITS = {"tau": "in (0, 1)"}
+    SHIFTS = True
 
     def value_slope(self, margin, y):
         """Loss and slope; slope 0 at the kink."""
@@ -243,6 +247,7 @@ class Huber(NamedTuple):
 
     delta: float = 1.0
     LIMITS = {"delta": "> 0"}
+    SHIFTS = True
 
     def value_slope(self, margin, y):
         """Loss and slope."""

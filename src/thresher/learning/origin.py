@@ -1,0 +1,43 @@
+"""Where the intercepts begin: at zero, or at the first label.
+
+Squared loss, absolute loss and their kin do not change when labels and margins move by the same amount.
+For them a rule may ask (``begun`` and ``origin`` in the CLOCK of its intercept) to learn the labels less the
+first one, which is added to the intercept wherever it is read: years and prices are then no further from zero
+than they are from each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Origin:
+    """Of the intercepts learned by the rule `free`, for `loss`."""
+
+    def __init__(self, free: Any, loss: Any) -> None:
+        wanted = loss.SHIFTS and "origin" in free.CLOCK
+        self._begun, self._place = (free.CLOCK.index(n) if wanted else -1 for n in ("begun", "origin"))
+
+    def added(self, bias: Array, bclock: Array) -> Array:
+        """The intercepts as they are read."""
+        if self._place < 0:
+            return bias
+        moved: Array = (bias + bclock.reshape(-1, bclock.shape[-1])[:, self._place]).astype(bias.dtype)
+        return moved
+
+    def relative(self, targets: Array, bclock: Array, weights: Array, lo: int, hi: int) -> Array:
+        """Labels from the origin, which is that of the first example that counts; lo..hi-1 come next."""
+        if self._place < 0:
+            return targets
+        clocks = bclock.reshape(-1, bclock.shape[-1])
+        if not clocks[0, self._begun]:
+            counting = np.flatnonzero(weights[lo:hi])[:1] + lo
+            if not len(counting):
+                return targets
+            clocks[:, self._place], clocks[:, self._begun] = targets[counting[0]], 1.0
+        return (targets - clocks[:, self._place]).astype(targets.dtype)
