@@ -46,7 +46,7 @@ def test_the_knob_has_one_name_everywhere(tmp_path: Path, capsys: pytest.Capture
     assert status_of([*told, "--l1", "0.5", "--alpha", "2"]) == 0
     assert modelfile.read(model)[0]["rule"] == expected
     assert status_of([*told, "--rule", "sgd", "--l1", "0.5"]) == 2
-    assert "sgd has no l1, so l1 says nothing" in capsys.readouterr().err
+    assert "sgd has no parameter l1" in capsys.readouterr().err
     assert status_of([*told, "--l1", "nan"]) == 2
 
 

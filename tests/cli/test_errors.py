@@ -16,7 +16,7 @@ USAGE = {
     "train train.svm -m m --rule ftrl:alpha=-1": "alpha must be > 0, not -1",
     "train train.svm -m m --rule ftrl:alpha=nan": "alpha must be > 0",
     "train train.svm -m m --rule ftrl:a=1": "it has alpha, beta, l1, l2",
-    "train train.svm -m m --rule ftrl --rate constant": "ftrl has no rate, so rate says nothing",
+    "train train.svm -m m --rule ftrl --rate constant": "ftrl has no parameter rate",
     "train train.svm -m m --rule sgd --rate foo": "known: constant, inverse",
     "train train.svm -m m --loss hing": "did you mean hinge?",
     "train train.svm -m m --store foo": "known: growing, direct, hashed:BITS",

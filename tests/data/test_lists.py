@@ -28,6 +28,8 @@ from thresher.data.layout import Layout
 from thresher.data.order import make_order
 from thresher.learning.holdout import Holdout
 
+BINARY = "a label -1, 0 or 1 (for several classes: --outputs classes; for a number: --loss squared)"
+
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 DOMAINS = ["values:3,real", "values:2,binary", "labels:3-8", "labels:0-1", "values", "labels"]
 
@@ -145,7 +147,7 @@ BAD = [
     ("1,nan,3 1:1", "values:3,real", 3, "a finite number as label", "'nan'"),
     ("1,1e99,3 1:1", "values:3,real", 3, "a finite label (float32)", "'1e99'"),
     ("1,2x,3 1:1", "values:3,real", 4, "',' or a space after the label", "'x,3'"),
-    ("1,2,1 1:1", "values:3,binary", 3, "a label -1, 0 or 1 (of more classes: outputs classes:LO-HI)", "'2'"),
+    ("1,2,1 1:1", "values:3,binary", 3, BINARY, "'2'"),
     ("1,1,-.5 1:1", "values:3,nonnegative", 5, "a label that is not negative", "'-.5'"),
     ("3,9,4 1:1", "labels:3-8", 3, "a class from 3 to 8 as label", "'9'"),
     ("3,4.5 1:1", "labels:3-8", 3, "a class from 3 to 8 as label", "'4.5'"),

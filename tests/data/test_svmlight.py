@@ -14,6 +14,8 @@ from tests.data.reference import bits, parse_line, parse_text, read_all, rows_of
 from thresher.data import DataError, concat, open_source
 from thresher.data.layout import Layout
 
+BINARY = "a label -1, 0 or 1 (for several classes: --outputs classes; for a number: --loss squared)"
+
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 digits = st.text("0123456789", min_size=0, max_size=22)
@@ -147,7 +149,7 @@ BAD = [
     ("  yes", "binary", 3, "a number as label", "'yes'"),
     ("nan 1:1", "real", 1, "a finite number as label", "'nan'"),
     ("1e99 1:1", "real", 1, "a finite label (float32)", "'1e99'"),
-    ("2 1:1", "binary", 1, "a label -1, 0 or 1 (of more classes: outputs classes:LO-HI)", "'2'"),
+    ("2 1:1", "binary", 1, BINARY, "'2'"),
     ("-0.5 1:1", "nonnegative", 1, "a label that is not negative", "'-0.5'"),
     ("1x 1:1", "binary", 2, "a space after the label", "'x'"),
     ("1 qid:a 1:1", "binary", 7, "a number after 'qid:'", "'a'"),

@@ -127,7 +127,7 @@ def test_long_rows_of_names_are_sorted_and_added_up(tmp_path: Path) -> None:
 
 
 KIND = "; this looks like %s, which is not read"
-BINARY = "-1, 0 or 1 (of more classes: outputs classes:LO-HI)"
+BINARY = "-1, 0 or 1 (for several classes: --outputs classes; for a number: --loss squared)"
 BANDIT, COSTS = "a contextual bandit label (action:cost:probability)", "a cost-sensitive label (class:cost)"
 SHARED = "the shared line of a multi-line example (contextual bandit or cost-sensitive)"
 CCB, NAMED = "a conditional contextual bandit label (ccb)", "a named label (--named_labels)"
@@ -137,7 +137,13 @@ BAD = [
     ("?x | a", "binary", 1, "a number as label", "'?x'"),
     ("nan | a", "real", 1, "a finite number as label", "'nan'"),
     ("1e99 | a", "real", 1, "a finite label (float32)", "'1e99'"),
-    ("2 | a", "binary", 1, "a label -1, 0 or 1 (of more classes: outputs classes:LO-HI)", "'2'"),
+    (
+        "2 | a",
+        "binary",
+        1,
+        f"a label {BINARY}",
+        "'2'",
+    ),
     ("1:1:0.5 | a", "real", 2, "a space after the label", f"':1:0.5'{KIND % BANDIT}"),
     ("1 1:0.5:0.25 | a", "real", 4, "'|' or a space after the number", f"':0.5:0.25'{KIND % BANDIT}"),
     ("0:1 1:2:0.5 'tag| a", "open", 2, "a space after the label", f"':1'{KIND % BANDIT}"),

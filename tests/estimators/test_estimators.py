@@ -292,9 +292,9 @@ def test_flat_and_nested_parameters() -> None:
     for wrong in ({"rule__nothing": 1}, {"passes__x": 1}, {"nothing": 1}):
         with pytest.raises(ValueError, match=r"nothing|passes__x"):
             model.set_params(**wrong)
-    with pytest.raises(ValueError, match="pegasos has no l1"):
+    with pytest.raises(ValueError, match="pegasos has no parameter l1"):
         SparseOnlineClassifier("pegasos", l1=0.1).fit(np.eye(2), [0, 1])
-    with pytest.raises(ValueError, match="ftrl has no rate, so eta0 says nothing"):
+    with pytest.raises(ValueError, match="ftrl has no parameter eta0"):
         SparseOnlineClassifier(eta0=0.1).fit(np.eye(2), [0, 1])
 
 

@@ -20,8 +20,8 @@ L1 = Annotated[
     typer.Option(
         "--l1",
         metavar="L",
-        help="Penalty on |w|_1, instead of the rule's own: more leaves fewer weights."
-        "  [default of ft-ftrl: 1.25]",
+        help="How sparse, in units of the rule (ft-ftrl: standard deviations of noise); higher leaves fewer"
+        " weights.  [default of ft-ftrl: 1.25]",
     ),
 ]
 Alpha = Annotated[

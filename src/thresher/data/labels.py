@@ -42,7 +42,12 @@ class Domain(NamedTuple):
 
 _LARGEST = float(np.finfo(np.float32).max)
 DOMAINS = {
-    "binary": Domain(-1.0, 1.0, True, "a label -1, 0 or 1 (of more classes: outputs classes:LO-HI)"),
+    "binary": Domain(
+        -1.0,
+        1.0,
+        True,
+        "a label -1, 0 or 1 (for several classes: --outputs classes; for a number: --loss squared)",
+    ),
     "real": Domain(-_LARGEST, _LARGEST, False, "a finite number as label"),
     "nonnegative": Domain(0.0, _LARGEST, False, "a label that is not negative"),
     "whole": Domain(-(2.0**24), 2.0**24, True, "a whole number as label"),

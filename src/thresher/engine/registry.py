@@ -205,7 +205,7 @@ def check_field(made: Any, field: str, said: str) -> None:
     """SpecError if the part does not have the field that `said` gives."""
     if field not in type(made)._fields:
         name, known = part_name(type(made)), ", ".join(type(made)._fields)
-        raise SpecError(f"{name} has no {field}, so {said} says nothing; it has {known}")
+        raise SpecError(f"{name} has no parameter {said}; it has {known}")
 
 
 def parameters(cls: Any) -> dict[str, Any]:

@@ -20,7 +20,9 @@ class DivergedError(ArithmeticError, ValueError):
     """A loss, a weight, or anything else that learning goes on from is no longer finite."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what}: try a smaller step size, or scale the features")
+        super().__init__(
+            f"{what}: try a smaller step size, scale features and labels, or use the dtype float64"
+        )
 
 
 class NothingLearnedWarning(UserWarning):
@@ -44,6 +46,11 @@ def first_broken(rows: NDArray[Any]) -> int:
 def has_extremes(chunk: Chunk) -> bool:
     """Whether there is a value so large that what is learned from it may not be finite."""
     return bool(any_beyond(read_only(chunk.values), _EXTREME))
+
+
+def is_extreme(*arrays: NDArray[Any] | None) -> bool:
+    """Whether a number in any of the arrays may leave weights that are not finite."""
+    return any(array is not None and bool((np.abs(array) >= _EXTREME).any()) for array in arrays)
 
 
 def ranges(chunk: Chunk, batch: int) -> Iterator[tuple[int, int, bool]]:

@@ -50,7 +50,7 @@ def columns_in(layout: Layout | None, wanted: str) -> Columns:
     if not names:
         raise DataError(
             f"there is nothing to scale by {wanted}: the data have no numeric columns, as tables may have"
-            " (csv, tsv, jsonl, parquet, arrow); the rule normalized learns alike from features of any scale"
+            " (csv, tsv, jsonl, parquet, arrow); the rules ft-ftrl and normalized need no scaling"
         )
     _check_no_products(given, names, wanted)
     keys = [hash_bytes(name.encode(), given.seed) & given.mask for name in names]

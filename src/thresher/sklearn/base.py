@@ -111,10 +111,7 @@ class SparseOnlineEstimator(BaseEstimator):
         if self.early_stopping:
             raise ValueError("early_stopping should be False with partial_fit, which holds nothing out")
         first = not self.__sklearn_is_fitted__()
-        if first:
-            self._check_options()
-        else:
-            self._check_goes_on()
+        self._check_options() if first else self._check_goes_on()
         if not first and sample_weight is None and (chunk := self._one_row(X, y)) is not None:
             self._model.learn(chunk)
             return self
@@ -124,6 +121,7 @@ class SparseOnlineEstimator(BaseEstimator):
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, first: bool, named: Any) -> None:
         from thresher.data.matrices import MatrixSource, in_order
+        from thresher.sklearn.frozen import restored_if_broken
 
         numbers = inputs.read(self, X, reset=first)
         weights = self._weights(sample_weight, numbers.size)
@@ -132,10 +130,11 @@ class SparseOnlineEstimator(BaseEstimator):
         matrix = self._matrix(numbers, said, model)
         source = MatrixSource(matrix, _weighted(in_order(weights), said))
         source.prepare()
-        for chunk in source.chunks():
-            before = model.examples
-            model.learn(chunk)
-            model.check_learned(chunk, before + 1)
+        with restored_if_broken(self, matrix, weights):
+            for chunk in source.chunks():
+                before = model.examples
+                model.learn(chunk)
+                model.check_learned(chunk, before + 1)
         if first:
             self._take(model)
             self.n_iter_ = 1
@@ -159,8 +158,8 @@ class SparseOnlineEstimator(BaseEstimator):
             found for found in zip(_LASTING, self._learned_by, now, strict=True) if found[1] != found[2]
         )
         raise ValueError(
-            f"{name} is {new!r} now, but the model was learned with {old!r}: set it back, or fit a new model"
-            " (warm_start=False)"
+            f"{name} is {new!r} now, but it was {old!r} when the model was learned: set it back, or fit a new"
+            " model (warm_start=False)"
         )
 
     def _one_row(self, X: Any, y: Any) -> Any:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from thresher.learning import modelfile
+from thresher.learning.finite import DivergedError, is_extreme
 from thresher.learning.readout import Readout
 
 _NAME = "the model in the estimator"
@@ -22,3 +25,16 @@ def from_bytes(data: bytes) -> Any:
     header, tensors = modelfile.from_bytes(data, _NAME)
     read = modelfile.readout_of if header["rule"] is None else modelfile.revive
     return read(_NAME, header, tensors)
+
+
+@contextmanager
+def restored_if_broken(estimator: Any, matrix: Any, weights: Any) -> Iterator[None]:
+    """Where numbers are so large that they may break weights, take back the model as it was if they do."""
+    large = is_extreme(matrix.data, matrix.labels, matrix.targets, weights)
+    kept = as_bytes(estimator._model) if large and "_model" in vars(estimator) else b""
+    try:
+        yield
+    except DivergedError:
+        if kept:
+            vars(estimator._model).update(vars(from_bytes(kept)))  # in place: others may hold it
+        raise

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 
 _CSR = (csr_matrix, csr_array)
+_ORDINARY = 1e18
+"""From here on labels may break weights."""
 
 
 def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) -> Any:
@@ -29,7 +30,7 @@ def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) ->
         label = labels.get(label) if isinstance(label, str | int | float | np.generic) else None
         if label is None:
             return None
-    elif not isinstance(label, float | int) or not math.isfinite(np.float32(label)):
+    elif not isinstance(label, float | int) or not abs(label) < _ORDINARY:
         return None
     if kind in _CSR:
         return one_row(X.indices, X.data, np.uint64(width - 1), label)
