@@ -8,12 +8,13 @@ from tests.oracle_base import Oracle, Vector, soft
 
 
 class FtFtrl(Oracle):
-    """FTRL-Proximal on x/s at the step sizes ρ = αL and κ = √(t/N)e^h/f, with the threshold λf√n.
+    """FTRL-Proximal on x/s at the step sizes ρ = αL and κ = √(t/N)e^h/f, with the threshold λf(√n + G).
 
     (a) where |x| > s: w, z, a and √n *= s/|x|, s = |x|; (b) predict; (c) t += 1, N += Σx²/s², L² the mean of
     (loss/slope)² (slope² where the loss is not above 0); (d) γ = slope·x/s, σ = (√(n + γ²) − √n)/ρ,
-    z += γ − σsw/κ, a += σ, n += γ², w = −soft(z, λf√n)·κ/(sa); (e) U += u, V += u² for u = slope·⟨w, x⟩,
-    h = −adapt·U/√V. Pass p multiplies f by (p/(p − 1))^(q/2), q = min(1, 5·features met/t).
+    z += γ − σsw/κ, a += σ, n += γ², w = −soft(z, λf(√n + G))·κ/(sa), G² the mean of
+    slope²; (e) U += u, V += u² for u = slope·⟨w, x⟩, h = −adapt·U/√V. Pass p
+    multiplies f by (p/(p − 1))^(q/2), q = min(1, 5·features met/t).
     An example without a gradient leaves all of this as it was. The intercept: s = 1, λ = h = 0.
     """
 
@@ -25,7 +26,7 @@ class FtFtrl(Oracle):
         self.s, self.z, self.n, self.a, self.met = (np.zeros_like(mask) for _ in range(5))
         self.last = np.zeros(1)
         self.passes, self.slope = np.ones(1), np.zeros(1)
-        self.sums, self.growth, self.factor = np.zeros(3), np.zeros(3), np.ones(2)
+        self.sums, self.growth, self.factor = np.zeros(4), np.zeros(3), np.ones(2)
 
     def begin_pass(self, number: int, w: Vector) -> None:
         if number > 1:
@@ -52,7 +53,7 @@ class FtFtrl(Oracle):
         s = np.maximum(self.s, self.x)
         safe = np.where(s > 0, s, 1.0)
         length = abs(value / self.slope[0]) if value > 0 else abs(self.slope[0])
-        self.sums[:] += np.array([1.0, np.sum((self.x / safe) ** 2), length**2])
+        self.sums[:] += np.array([1.0, np.sum((self.x / safe) ** 2), length**2, self.slope[0] ** 2])
         rho, plain = r.alpha * np.sqrt(self.sums[2] / self.sums[0]), np.sqrt(self.sums[0] / self.sums[1])
         kappa = plain * np.where(self.mask > 0, np.exp(self.growth[2]) / self.factor[0], 1 / self.factor[1])
         ratio, gamma = self.s / safe, g / safe
@@ -60,7 +61,8 @@ class FtFtrl(Oracle):
         root = np.sqrt(n + gamma**2)
         sigma = (root - np.sqrt(n)) / rho
         z, a = self.z * ratio + gamma - sigma / kappa * self.s * self.before, self.a * ratio + sigma
-        pulled = -soft(z, r.l1 * self.factor[0] * self.mask * root)
+        floor = np.sqrt(self.sums[3] / self.sums[0])
+        pulled = -soft(z, r.l1 * self.factor[0] * self.mask * (root + floor))
         out = np.where(g != 0, pulled * kappa / (safe * np.where(a > 0, a, 1.0)), self.before)
         self.a[:] = np.where(g != 0, a, self.a)
         self.s[:] = np.where(g != 0, s, self.s)

@@ -21,7 +21,7 @@ L1 = Annotated[
         "--l1",
         metavar="L",
         help="How sparse, in units of the rule (ft-ftrl: standard deviations of noise); higher leaves fewer"
-        " weights.  [default of ft-ftrl: 1.25]",
+        " weights.  [default of ft-ftrl: 1]",
     ),
 ]
 Alpha = Annotated[

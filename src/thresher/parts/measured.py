@@ -11,8 +11,13 @@ import numpy as np
 
 from thresher.engine.jit import scalar
 
-COUNT, SQUARES, LENGTHS, DRIFT, SPREAD, GROWTH, PER_LENGTH, FACTOR, INVERSE = range(9)
-PLACES = ("t", "squares", "lengths", "drift", "spread", "h", "per rho", "kappa", "inverse")
+PLACES = (
+    *("t", "squares", "lengths", "slopes", "drift", "spread", "h", "per rho", "kappa", "inverse"),
+    *("threshold", "floor"),
+)
+COUNT, SQUARES, LENGTHS, SLOPES, DRIFT, SPREAD, GROWTH, PER_LENGTH, FACTOR, INVERSE, THRESHOLD, FLOOR = range(
+    12
+)
 _FEW = 5.0
 """A model with fewer examples than this for each feature is crowded."""
 _WIDEST = 1e38
@@ -23,15 +28,17 @@ _MOST = 4.0
 
 @scalar
 def measure(alpha, value, slope, size, clock):
-    """Count an example with a gradient: t, N, L; 1 / rho, kappa with the h of before, and 1 over both."""
+    """Count an example with a gradient: t, N, L, G; 1 / rho, kappa with the h of before, and 1 over both."""
     if slope != 0.0 and size > 0.0:
         length = value / slope if value > 0.0 else slope
         clock[COUNT] += 1.0
         clock[SQUARES] += size
         clock[LENGTHS] += length * length
+        clock[SLOPES] += slope * slope
         clock[PER_LENGTH] = 1.0 / (alpha * math.sqrt(clock[LENGTHS] / clock[COUNT]))
         clock[FACTOR] = math.sqrt(clock[COUNT] / clock[SQUARES]) * math.exp(clock[GROWTH])
         clock[INVERSE] = clock[PER_LENGTH] / clock[FACTOR]
+        clock[FLOOR] = clock[THRESHOLD] * math.sqrt(clock[SLOPES] / clock[COUNT])
 
 
 @scalar
@@ -45,11 +52,11 @@ def adapt_steps(adapt, moved, clock):
 
 
 def damp(ratio, forget, S, time, clock):
-    """Divide kappa by ratio^(q / 2), q = min(1, 5 features / t), as a pass begins; returns the divisor."""
+    """For a new pass multiply threshold and divide kappa by ratio^(q / 2), q = min(1, 5 features / t)."""
     crowded = min(1.0, _FEW * _met(forget, S, time) / clock[COUNT]) if clock[COUNT] > 0.0 else 0.0
-    divisor = math.sqrt(ratio) ** crowded
-    clock[GROWTH] -= math.log(divisor)
-    return divisor
+    factor = math.sqrt(ratio) ** crowded
+    clock[GROWTH] -= math.log(factor)
+    clock[THRESHOLD] *= factor
 
 
 @scalar

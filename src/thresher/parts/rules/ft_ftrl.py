@@ -9,10 +9,10 @@ import numpy as np
 
 from thresher.engine.registry import part
 from thresher.parts import measured
-from thresher.parts.measured import FACTOR, INVERSE, PER_LENGTH, PLACES, forgotten
+from thresher.parts.measured import FACTOR, FLOOR, INVERSE, PER_LENGTH, PLACES, THRESHOLD, forgotten
 from thresher.parts.prox import soft
 
-PASS, THRESHOLD, TIME = range(len(PLACES), len(PLACES) + 3)
+PASS, TIME = range(len(PLACES), len(PLACES) + 2)
 
 
 @part("rule")
@@ -21,10 +21,11 @@ class FtFtrl(NamedTuple):
 
     With s the largest |x| of the feature so far (z, sqrt(n) and a *= s / |x| when |x| is larger) and
     g = slope x / s: n += g^2, sigma = (sqrt(n) - sqrt(n_old)) / rho, a += sigma, z += g - sigma s w / kappa,
-    and w = -soft(z, l1 sqrt(n)) kappa / (s a).
+    and w = -soft(z, l1 (sqrt(n) + G)) kappa / (s a), where G is the root mean square of the slopes so far.
 
     For a feature that says nothing z is a sum of noise whose standard deviation is sqrt(n): `l1` counts
-    standard deviations, so it means the same for two hundred rows and for two billion.
+    standard deviations, so it means the same for two hundred rows and for two billion. G asks more of a
+    feature that was seen a few times only: with l1 = 1 three equal gradients are needed, not two.
 
     The step size has two factors, rho = alpha L and kappa = sqrt(t / N) exp(h). L is the root mean square of
     loss / slope over the examples: how far a margin is from where the tangent of its loss reaches zero,
@@ -61,11 +62,11 @@ class FtFtrl(NamedTuple):
     """
 
     alpha: float = 3.0
-    l1: float = 1.25
+    l1: float = 1.0
     adapt: float = 0.3
     forget: float = 0.0
     SLOTS = ("v", "z", "root", "a", "inverse", "met")
-    CLOCK = (*PLACES, "pass", "threshold", "time", "begun", "origin")
+    CLOCK = (*PLACES, "pass", "time", "begun", "origin")
     DRIFTS = ()
     PENALTIES = ("l1",)
     LIMITS = {"alpha": "> 0"}
@@ -76,12 +77,12 @@ class FtFtrl(NamedTuple):
 
     def clock0(self):
         """The first pass begins."""
-        return np.array([*[0.0] * PASS, 1.0, self.l1, 1.0, 0.0, 0.0])
+        return np.array([*[0.0] * THRESHOLD, self.l1, 0.0, 1.0, 1.0, 0.0, 0.0])
 
     def begin_pass(self, clock, number, S):
         """The threshold and the step size of pass `number`, from 1."""
         if number > clock[PASS]:
-            clock[THRESHOLD] *= measured.damp(number / clock[PASS], self.forget, S, clock[TIME], clock)
+            measured.damp(number / clock[PASS], self.forget, S, clock[TIME], clock)
             clock[PASS] = number
 
     def weight(self, S, j, now):
@@ -126,7 +127,7 @@ class FtFtrl(NamedTuple):
         z = S[j, 1] + g - (root - S[j, 2]) * S[j, 0] * now[INVERSE]
         a = S[j, 3] + (root - S[j, 2]) * now[PER_LENGTH]
         if a > 0.0:
-            S[j, 0] = -soft(z, now[THRESHOLD] * root) * now[FACTOR] / a
+            S[j, 0] = -soft(z, now[THRESHOLD] * root + now[FLOOR]) * now[FACTOR] / a
             S[j, 1], S[j, 2], S[j, 3], S[j, 5] = z, root, a, now[TIME]
 
     def idle(self, S, j, w, now):
