@@ -33,12 +33,13 @@ CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind
         ("rule", "fobos:,", ["l1 must be a number, not ''"]),
         ("rule", "fobos:l1=-1", ["l1 must be >= 0, not -1"]),
         ("rule", "fobos:l1=nan", ["l1 must be >= 0, not nan"]),
-        ("rule", "fobos:l1=inf", ["l1 must be", "not inf"]),
+        ("rule", "fobos:l1=inf", ["l1 must be finite and >= 0, not inf"]),
+        ("rule", "ft-ftrl:forget=0.5", ["forget must be 0, or >= 1, not 0.5"]),
         ("rule", "ftrl:alpha=0", ["alpha must be > 0, not 0"]),
         ("rule", "adagrad-rda:1,2,3,4,5", ["adagrad-rda takes at most 4 values: eta, l1, l2, delta"]),
         ("rule", "truncated-gradient:every=1.5", ["every must be a whole number >= 1, not 1.5"]),
         ("rule", "truncated-gradient:every=0", ["every must be a whole number >= 1"]),
-        ("rule", "truncated-gradient:every=inf", ["every must be a whole number", "not inf"]),
+        ("rule", "truncated-gradient:every=inf", ["every must be finite and a whole number", "not inf"]),
         ("rule", "truncated-gradient:theta=theta", ["theta must be a number, not 'theta'"]),
         ("rule", "truncated-gradient:theta=gravity,gravity=theta", ["gravity", "theta"]),
         ("rule", "truncated-gradient:theta=rate", ["theta must be a number, not 'rate'"]),
@@ -92,6 +93,7 @@ def values_of(cls: Any, field: str, default: Any) -> st.SearchStrategy[Any]:
     ranges = {
         ">= 0": st.floats(0, 1e6),
         "> 0": st.floats(1e-300, 1e6),
+        "0, or >= 1": st.just(0.0) | st.floats(1, 1e6),
         ">= 1, inf included": st.floats(1, 1e6) | st.just(float("inf")),
         "in (0, 1)": st.floats(1e-9, 1 - 1e-9),
         "in (0.5, 1)": st.floats(0.5 + 1e-9, 1 - 1e-9),
@@ -135,6 +137,8 @@ def test_numbers_of_numpy_are_taken_as_numbers() -> None:
     assert {type(value) for value in made} == {float}
     with pytest.raises(parts.SpecError, match=r"l1 must be >= 0, not -1"):
         rebuilt(made, l1=np.int64(-1))
+    with pytest.raises(parts.SpecError, match=r"l1 must be finite and >= 0, not inf"):
+        rebuilt(made, l1=10**400)
 
 
 # What `part` turns down. Each class is a whole rule but for one thing.

@@ -100,7 +100,10 @@ def _check_values_at_birth(cls: Any) -> None:
 
 def _as_float(value: Any) -> Any:
     if isinstance(value, int | np.integer | np.floating) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf
     return value
 
 
@@ -108,6 +111,7 @@ _LIMITS: dict[str, Callable[[float], bool]] = {
     ">= 0": lambda v: v >= 0,
     "> 0": lambda v: v > 0,
     ">= 1, inf included": lambda v: v >= 1,
+    "0, or >= 1": lambda v: v == 0 or v >= 1,
     "in [0, 1]": lambda v: 0 <= v <= 1,
     "in (0, 1)": lambda v: 0 < v < 1,
     "in (0.5, 1)": lambda v: 0.5 < v < 1,
@@ -122,7 +126,8 @@ def _check_limit(cls: Any, field: str, value: Any) -> None:
     limit = limit_of(cls, field)
     bounded = "inf" not in limit and not math.isinf(cls._field_defaults.get(field, 0.0) or 0.0)
     if math.isnan(value) or (bounded and math.isinf(value)) or not _LIMITS[limit](value):
-        raise SpecError(f"{part_name(cls)}: {field} must be {limit}, not {value:g}")
+        finite = "finite and " if math.isinf(value) else ""
+        raise SpecError(f"{part_name(cls)}: {field} must be {finite}{limit}, not {value:g}")
 
 
 def limit_of(cls: Any, field: str) -> str:

@@ -69,7 +69,7 @@ class FtFtrl(NamedTuple):
     CLOCK = (*PLACES, "pass", "time", "begun", "origin")
     DRIFTS = ()
     PENALTIES = ("l1",)
-    LIMITS = {"alpha": "> 0"}
+    LIMITS = {"alpha": "> 0", "forget": "0, or >= 1"}
 
     def intercept(self):
         """The same without a threshold, at the plain step size."""
