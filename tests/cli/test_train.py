@@ -183,7 +183,7 @@ def test_resume_refuses_other_data(thresher: Thresher, stopped: str, change: str
 
 
 def test_resume_with_the_same_options_said_again(thresher: Thresher, stopped: str) -> None:
-    same = "--rule ft-ftrl:l1=1.25 --loss hinge --store growing --dtype float32 --intercept --seed 0"
+    same = "--rule ft-ftrl:l1=1 --loss hinge --store growing --dtype float32 --intercept --seed 0"
     same += " --order as-is"
     figures = thresher(f"{stopped} --resume {same} --json").json
     assert figures["examples"] == 400

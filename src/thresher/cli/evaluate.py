@@ -5,7 +5,7 @@ from __future__ import annotations
 from thresher.cli import options
 
 NAME = "evaluate"
-SHORT = "Say how good a model is on labelled data."
+SHORT = "Measure a model on labelled data."
 
 
 @options.takes(table=options.Writing)
@@ -17,7 +17,7 @@ def command(
     threads: options.Threads = None,
     as_json: options.Json = False,
 ) -> None:
-    """Say how good a model is on labelled data: loss, and error and AUC (regression: RMSE)."""
+    """Measure a model on labelled data: loss, and error and AUC (regression: RMSE)."""
     from thresher.cli.output import show_figures, tell_skipped
     from thresher.data import open_source
     from thresher.learning import metrics, modelfile

@@ -122,7 +122,7 @@ Store = Annotated[
     str | None,
     typer.Option(
         metavar="STORE",
-        help="Where weights lie: growing; direct, the id is the row; hashed:BITS, 2^BITS rows for good; or"
+        help="Where weights lie: growing; direct, the id is the row; hashed:BITS, a fixed 2^BITS rows; or"
         " hashed:BITS,signed, where features that meet in a row do not add up in the mean."
         "  [default: growing]",
     ),
