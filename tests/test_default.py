@@ -170,3 +170,46 @@ def test_an_outlier_does_not_make_steps_explode() -> None:
     errors = [float(np.mean((model.predict(data.chunk) - data.y) ** 2)) for model in models]
     assert errors[1] < 3 * float(np.var(data.y))
     assert errors[0] < 0.5 * float(np.var(data.y))
+
+
+def pinball(errors: Vector, tau: float) -> float:
+    return float(np.mean(np.where(errors > 0, tau * errors, (tau - 1) * errors)))
+
+
+@pytest.mark.parametrize("tau", [0.0001, 0.999])
+def test_quantiles_far_from_the_middle_do_not_run_away(tau: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 6))
+    y = X @ np.array([2.0, 1, -1, 0.5, 0, 0]) + rng.normal(size=5000)
+    data = stream_of(X, X != 0, y, np.ones(5000))
+    predicted = train(data.chunk, loss=f"quantile:tau={tau}").predict(data.chunk)
+    assert pinball(data.y - predicted, tau) < 3 * pinball(data.y - np.quantile(data.y, tau), tau)
+
+
+@pytest.mark.parametrize("loss", ["absolute", "huber"])
+def test_an_outlier_is_nothing_to_losses_that_bear_it(loss: str) -> None:
+    data = stream(48, 2000, 8, domain="real")
+    y = data.y.copy()
+    y[1000] *= 1e6
+    other = stream_of(data.X, data.X != 0, y, data.importance)
+    models = [train(one.chunk, loss=loss) for one in (data, other)]
+    errors = [float(np.median(np.abs(model.predict(data.chunk) - data.y))) for model in models]
+    assert errors[1] < 1.2 * errors[0]
+
+
+def test_averaging_changes_nothing_of_what_is_learned_in_later_passes() -> None:
+    data = stream(49, 300, 8)
+    losses = [
+        train(data.chunk, passes=4, average=average, dtype="float64").tally for average in (False, True)
+    ]
+    assert losses[0].average == losses[1].average
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "quantile:tau=0.3", "huber"])
+def test_labels_may_lie_anywhere(loss: str) -> None:
+    data = stream(50, 300, 8, domain="real")
+    near, far = (
+        stream_of(data.X, data.X != 0, np.round(data.y * 16) / 16 + k, data.importance) for k in (0, 4096)
+    )
+    margins = [train(one.chunk, loss=loss).predict(one.chunk) - k for one, k in ((near, 0), (far, 4096))]
+    assert np.abs(margins[0] - margins[1]).max() < 1e-3
