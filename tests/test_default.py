@@ -131,6 +131,14 @@ def test_noise_does_not_come_back_in_later_passes() -> None:
     assert often <= 1.1 * once < 700
 
 
+def test_a_high_threshold_still_leaves_few_weights_to_noise_after_five_passes() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(1000, 300))
+    noise = stream_of(X, X != 0, rng.choice([-1.0, 1.0], 1000), np.ones(1000))
+    once, often = (train(noise.chunk, l1=3, passes=passes).nonzero for passes in (1, 5))
+    assert once <= often <= 6
+
+
 def test_weights_with_many_examples_each_are_all_but_free_in_later_passes() -> None:
     """Twenty features that tell little each: a threshold that grew with the passes would leave them out."""
     rng = np.random.default_rng(7)

@@ -46,8 +46,6 @@ class Loop:
         self._narrow, self._free_narrow = in_dtype(rule, dtype), in_dtype(self.free, dtype)
 
     def _learn_with(self, compiled: Any, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> int:
-        if len(self.B):
-            targets = self._origin.relative(targets, self.bclock, rest[0], rest[1], resolved.hi)
         done: int = compiled(
             loss,
             *(self.rule, self._narrow, self.free, self._free_narrow),
@@ -56,6 +54,9 @@ class Loop:
             *(read_only(targets), *rest, self.store.seen, self.tally),
         )
         return done
+
+    def _from_origin(self, targets: F32, chunk: Chunk) -> F32:
+        return self._origin.relative(targets, self.bclock, chunk.weights) if len(self.B) else targets
 
     def _past(self) -> Any:
         """What weights are read from, beside their rows."""
@@ -149,7 +150,7 @@ class OneLoop(Loop):
 
     def targets(self, chunk: Chunk) -> F32:
         """What the loss reads of each row."""
-        return chunk.labels
+        return self._from_origin(chunk.labels, chunk)
 
     def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
         """Learn the examples lo..resolved.hi-1; the first that was not."""
@@ -268,7 +269,7 @@ class ManyLoop(Loop):
 
     def targets(self, chunk: Chunk) -> F32:
         """What the joint loss reads of each row."""
-        return self.head.targets(chunk)
+        return self._from_origin(self.head.targets(chunk), chunk)
 
     def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
         """Learn lo..resolved.hi-1 in batches, of which the last may be short; the first left over."""

@@ -30,13 +30,13 @@ class Origin:
         moved: Array = (bias + bclock.reshape(-1, bclock.shape[-1])[:, self._place]).astype(bias.dtype)
         return moved
 
-    def relative(self, targets: Array, bclock: Array, weights: Array, lo: int, hi: int) -> Array:
-        """Labels from the origin, which is that of the first example that counts; lo..hi-1 come next."""
+    def relative(self, targets: Array, bclock: Array, weights: Array) -> Array:
+        """Labels less the origin: of the first example with an importance, which may be among these."""
         if self._place < 0:
             return targets
         clocks = bclock.reshape(-1, bclock.shape[-1])
         if not clocks[0, self._begun]:
-            counting = np.flatnonzero(weights[lo:hi])[:1] + lo
+            counting = np.flatnonzero(weights)
             if not len(counting):
                 return targets
             clocks[:, self._place], clocks[:, self._begun] = targets[counting[0]], 1.0
