@@ -45,6 +45,7 @@ def prox_linf(v: Vector, a: float) -> Vector:
 
 
 PROX = {"L2": prox_l2, "Linf": prox_linf}
+DUAL = {"L2": 2, "Linf": 1}
 
 
 class GroupedFobos:
@@ -75,6 +76,25 @@ class GroupedAdagradFobos:
             scale = self.rule.eta / a if a > 0 else 0.0
             out[j] = self.prox(W[j] - scale * G[j], scale * self.rule.l1) / (1 + scale * self.rule.l2)
         return out
+
+
+class Threshold:
+    """Outputs by themselves with λ = 0, then the prox of ‖·‖ on each feature's row.
+
+    Its strength is the dual norm of what the outputs by themselves would take off.
+    """
+
+    def __init__(self, name: str, rule: Any, shape: tuple[int, int], features: int) -> None:
+        self.apart = Apart(name, rule, shape, features)
+        self.begin, self.meet, self.read = self.apart.begin, self.apart.meet, self.apart.read
+        self.prox, self.norm = PROX[type(rule.group).__name__], DUAL[type(rule.group).__name__]
+
+    def step(self, W: Vector, X: Vector, slopes: Vector, t: int, values: Vector, importance: float) -> Vector:
+        self.apart.step(W, X, slopes, t, values, importance)
+        free, held = (np.array([getattr(o, n) for o in self.apart.oracles]).T for n in ("free", "held"))
+        return np.array(
+            [self.prox(u, float(np.linalg.norm(r, self.norm))) for u, r in zip(free, held, strict=True)]
+        )
 
 
 GROUPED = {"fobos": GroupedFobos, "adagrad-fobos": GroupedAdagradFobos}
@@ -132,14 +152,20 @@ class Grouped:
         return W
 
 
+def kind_of(name: str, rule: Any) -> Any:
+    """How the outputs are held together."""
+    if getattr(rule, "group", None) is None or not rule.group.grouped():
+        return Apart
+    return Grouped if name in GROUPED else Threshold
+
+
 def run(name: str, rule: Any, head: Head, X: Vector, targets: Vector, importance: Vector, *,
         intercept: bool = True, batch: int = 1) -> Trace:  # fmt: skip
     """Pass once over the rows of X, `batch` of them a step, from zero weights."""
     rows, features = X.shape
     X = np.hstack([X, np.ones((rows, 1))]) if intercept else X
     shape = (X.shape[1], head.count)
-    kind: Any = Grouped if getattr(rule, "group", None) is not None and rule.group.grouped() else Apart
-    oracle: Any = kind(name, rule, shape, features)
+    oracle: Any = kind_of(name, rule)(name, rule, shape, features)
     wanted = intercept and ORACLES[name].ORIGIN and head.loss.SHIFTS
     start, targets = from_origin(targets, importance, wanted)
     ones = np.arange(X.shape[1])[:, np.newaxis] >= features

@@ -16,6 +16,7 @@ class FtFtrl(Oracle):
     slope²; (e) U += u, V += u² for u = slope·⟨w, x⟩, h = −adapt·U/√V. Pass p
     multiplies f by (p/(p − 1))^(q/2), q = min(1, 5·features met/t).
     An example without a gradient leaves all of this as it was. The intercept: s = 1, λ = h = 0.
+    `free` and `held` are what w would be with λ = 0, and what λ may take off: -zκ/(sa), λf(√n + G)κ/(sa).
     """
 
     ORIGIN = True
@@ -27,6 +28,7 @@ class FtFtrl(Oracle):
         self.last = np.zeros(1)
         self.passes, self.slope = np.ones(1), np.zeros(1)
         self.sums, self.growth, self.factor = np.zeros(4), np.zeros(3), np.ones(2)
+        self.free, self.held = np.zeros_like(mask), np.zeros_like(mask)
 
     def begin_pass(self, number: int, w: Vector) -> None:
         if number > 1:
@@ -52,8 +54,8 @@ class FtFtrl(Oracle):
         self.s[:] = np.where(old & (r.forget > 0), 0.0, self.s)
         s = np.maximum(self.s, self.x)
         safe = np.where(s > 0, s, 1.0)
-        length = abs(value / self.slope[0]) if value > 0 else abs(self.slope[0])
-        self.sums[:] += np.array([1.0, np.sum((self.x / safe) ** 2), length**2, self.slope[0] ** 2])
+        reach = abs(value / self.slope[0]) if value > 0 else abs(self.slope[0])
+        self.sums[:] += np.array([1.0, np.sum((self.x / safe) ** 2), reach**2, self.slope[0] ** 2])
         rho, plain = r.alpha * np.sqrt(self.sums[2] / self.sums[0]), np.sqrt(self.sums[0] / self.sums[1])
         kappa = plain * np.where(self.mask > 0, np.exp(self.growth[2]) / self.factor[0], 1 / self.factor[1])
         ratio, gamma = self.s / safe, g / safe
@@ -62,8 +64,11 @@ class FtFtrl(Oracle):
         sigma = (root - np.sqrt(n)) / rho
         z, a = self.z * ratio + gamma - sigma / kappa * self.s * self.before, self.a * ratio + sigma
         floor = np.sqrt(self.sums[3] / self.sums[0])
-        pulled = -soft(z, r.l1 * self.factor[0] * self.mask * (root + floor))
-        out = np.where(g != 0, pulled * kappa / (safe * np.where(a > 0, a, 1.0)), self.before)
+        threshold = r.l1 * self.factor[0] * self.mask * (root + floor)
+        length = kappa / (safe * np.where(a > 0, a, 1.0))
+        out = np.where(g != 0, -soft(z, threshold) * length, self.before)
+        self.free[:] = np.where(g != 0, -z * length, self.free)
+        self.held[:] = np.where(g != 0, threshold * length, self.held)
         self.a[:] = np.where(g != 0, a, self.a)
         self.s[:] = np.where(g != 0, s, self.s)
         self.n[:] = np.where(g != 0, root**2, self.n)

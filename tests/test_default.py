@@ -17,7 +17,7 @@ from thresher.data.chunk import Chunk
 from thresher.engine.kernels import LAST_MARGIN
 from thresher.learning import modelfile
 from thresher.learning.model import Model
-from thresher.parts import spec_of
+from thresher.parts import SpecError, spec_of
 from thresher.parts.rules.ft_ftrl import FtFtrl
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
@@ -34,7 +34,7 @@ def test_all_ways_to_train_have_the_same_default(capsys: pytest.CaptureFixture[s
 
 def test_the_knob_has_one_name_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`l1` and `alpha` beside the rule are those in its SPEC, and said where a rule has none."""
-    data, expected = stream(46, 60, 8), "ft-ftrl:alpha=2.0,l1=0.5,adapt=0.3,forget=0.0"
+    data, expected = stream(46, 60, 8), "ft-ftrl:alpha=2.0,l1=0.5,adapt=0.3,forget=0.0,group=single"
     assert spec_of(Model(l1=0.5, alpha=2).rule) == expected
     assert spec_of(train(data.chunk, l1=0.5, alpha=2).rule) == expected
     for estimator in (SparseOnlineClassifier, SparseOnlineRegressor):
@@ -221,3 +221,29 @@ def test_labels_may_lie_anywhere(loss: str) -> None:
     )
     margins = [train(one.chunk, loss=loss).predict(one.chunk) - k for one, k in ((near, 0), (far, 4096))]
     assert np.abs(margins[0] - margins[1]).max() < 1e-3
+
+
+def test_a_group_finds_the_features_that_outputs_share() -> None:
+    """Ten of 300 columns tell of all five classes: a group keeps fewer, for all of them, and loses less."""
+    rng, rows, columns = np.random.default_rng(0), 4000, 300
+    X, W = rng.normal(size=(rows, columns)).astype(np.float32), np.zeros((columns, 5))
+    W[:10] = rng.normal(size=(10, 5))
+    y = (X @ W + rng.gumbel(size=(rows, 5))).argmax(axis=1) + 1.0
+    chunk = Chunk.from_csr(np.arange(rows + 1) * columns, np.tile(np.arange(columns), rows), X.ravel(), y)
+    found = []
+    for spec in ("l1=1.5,group=l2", "l1=1", "l1=2"):
+        model = Model(f"ft-ftrl:{spec}", "softmax", outputs="classes:5")
+        model.learn(chunk)
+        alive = np.count_nonzero(model.weights()[1], axis=1)
+        found.append((model.tally.average, len(alive), set(alive)))
+    (loss, live, sizes), *alone = found
+    assert sizes == {5}
+    assert 8 <= live <= 20
+    for other, kept, _ in alone:
+        assert loss < 0.98 * other
+        assert live < 0.7 * kept
+
+
+def test_a_group_cannot_forget() -> None:
+    with pytest.raises(SpecError, match="forget does not work with a group"):
+        Model("ft-ftrl:forget=10,group=l2", "softmax", outputs="classes:3")

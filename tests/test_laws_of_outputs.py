@@ -26,6 +26,7 @@ GROUPS = [
         "fobos:l1=0.03,l2=0.3",
         "adagrad-fobos:eta=0.2,l1=0.05",
         "adagrad-fobos:eta=0.2,l1=0.05,l2=0.3,delta=0.1",
+        "ft-ftrl:l1=0.3",
     )
 ]
 SPECS = [spec for name in RULES for spec in settings_of(name)]
@@ -189,6 +190,19 @@ def test_steps_without_gradients_are_one_of_the_summed_strength(
     for strength in strengths:
         often = {"l2": many.prox_l2, "linf": many.prox_linf}[group](often, strength)
     assert np.allclose(once, often, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("group", ["single", "l2", "linf"])
+@given(st.lists(st.floats(-3, 3), min_size=1, max_size=6))
+def test_a_penalty_as_strong_as_the_dual_norm_leaves_nothing_and_one_less_strong_does(
+    group: str, row: list[float]
+) -> None:
+    part = parts.make("group", group)
+    for share, left in ((1.000001, False), (0.999, True)):
+        v, owed = np.array(row), share * part.dual(np.array(row))
+        v[:] = [part.alone(w, owed) for w in v]
+        part.together(v, owed)
+        assert v.any() == (left and max(map(abs, row)) > 0), (v, owed)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared-hinge"])

@@ -133,6 +133,16 @@ def _together(self, out, owed):
     return _method(self, "together")
 
 
+def dual(self, v):
+    """The dual norm of v: at this strength a penalty leaves nothing of it."""
+    return self.dual(v)
+
+
+@_verb(dual, arrays=True)
+def _dual(self, v):
+    return _method(self, "dual")
+
+
 def at(self, t):
     """Step size of example t = 1, 2, ..."""
     return self.at(t)

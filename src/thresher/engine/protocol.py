@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from thresher.engine.jit import weight
+from thresher.engine.jit import couple, weight
 
 IN_SPECS = ("group",)
 """Fields that are parts, of the kind of that name, and are written in the SPEC"""
@@ -52,7 +52,11 @@ def _plain_area(self, S, j, n, sums, now):  # type: ignore[no-untyped-def]
 
 
 def _plain_areas(self, T, out, n, sums, now):  # type: ignore[no-untyped-def]
-    pass
+    for k in range(out.size):
+        out[k] = weight(self, T, k, now)  # type: ignore[no-untyped-call]
+    couple(self, T, out, now)  # type: ignore[no-untyped-call]
+    for k in range(out.size):
+        out[k] *= n
 
 
 def _plain_renorm(self, clock):  # type: ignore[no-untyped-def]
@@ -112,7 +116,12 @@ PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
         "links": ("margins out", _identities),
     },
     "rate": {"at": ("t", None), "steady": ("", _no)},
-    "group": {"alone": ("v owed", None), "together": ("out owed", None), "grouped": ("", None)},
+    "group": {
+        "alone": ("v owed", None),
+        "together": ("out owed", None),
+        "dual": ("v", None),
+        "grouped": ("", None),
+    },
     "rule": {
         "clock0": ("", None),
         "begin_pass": ("clock number S", _plain_begin_pass),

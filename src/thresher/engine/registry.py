@@ -77,7 +77,7 @@ def _check_verb(
 
 
 def _couples_without_areas(cls: Any) -> bool:
-    return cls.DRIFTS is not None and writes(cls, "couple") and not writes(cls, "areas")
+    return bool(cls.DRIFTS) and writes(cls, "couple") and not writes(cls, "areas")
 
 
 def _check_values_at_birth(cls: Any) -> None:

@@ -66,6 +66,10 @@ class Single(NamedTuple):
     def together(self, out, owed):
         """Done already."""
 
+    def dual(self, v):
+        """The largest magnitude."""
+        return np.abs(v).max()
+
     def grouped(self):
         """Outputs are free of each other."""
         return False
@@ -88,6 +92,10 @@ class L2(NamedTuple):
     def alone(self, v, owed):
         """Left to `together`."""
         return v
+
+    def dual(self, v):
+        """The same norm."""
+        return length(v)
 
     def together(self, out, owed):
         """Scale the group."""
@@ -118,6 +126,10 @@ class Linf(NamedTuple):
     def alone(self, v, owed):
         """Left to `together`."""
         return v
+
+    def dual(self, v):
+        """Sum of the magnitudes."""
+        return np.abs(v).sum()
 
     def together(self, out, owed):
         """Cap the group; all of it goes where its l1 norm is no more than `owed`."""

@@ -9,21 +9,30 @@ import math
 
 import numpy as np
 
-from thresher.engine.jit import scalar
+from thresher.engine.jit import dual, grouped, helper, scalar, together
+from thresher.engine.registry import SpecError
 
 PLACES = (
     *("t", "squares", "lengths", "slopes", "drift", "spread", "h", "per rho", "kappa", "inverse"),
-    *("threshold", "floor"),
+    *("threshold", "floor", "pass", "time"),
 )
-COUNT, SQUARES, LENGTHS, SLOPES, DRIFT, SPREAD, GROWTH, PER_LENGTH, FACTOR, INVERSE, THRESHOLD, FLOOR = range(
-    12
-)
+COUNT, SQUARES, LENGTHS, SLOPES, DRIFT, SPREAD, GROWTH, PER_LENGTH, FACTOR, INVERSE = range(10)
+THRESHOLD, FLOOR, PASS, TIME = range(10, 14)
 _FEW = 5.0
 """A model with fewer examples than this for each feature is crowded."""
 _WIDEST = 1e38
 """1 / s stays within float32: a feature that is never above 1e-38 is measured as if it were that once."""
 _MOST = 4.0
 """The step size stays within e^-4 and e^4 of the one that `alpha` says."""
+
+
+def begin(l1, forget, group, length):
+    """The clock, of so many places, at the first example. SpecError for a group that forgets."""
+    if forget > 0.0 and grouped(group):
+        raise SpecError("ft-ftrl: forget does not work with a group; leave out one of them")
+    clock = np.zeros(length)
+    clock[THRESHOLD], clock[PASS], clock[TIME] = l1, 1.0, 1.0
+    return clock
 
 
 @scalar
@@ -51,18 +60,33 @@ def adapt_steps(adapt, moved, clock):
         clock[GROWTH] = min(max(growth, -_MOST), _MOST)
 
 
-def damp(ratio, forget, S, time, clock):
-    """For a new pass multiply threshold and divide kappa by ratio^(q / 2), q = min(1, 5 features / t)."""
-    crowded = min(1.0, _FEW * _met(forget, S, time) / clock[COUNT]) if clock[COUNT] > 0.0 else 0.0
-    factor = math.sqrt(ratio) ** crowded
+def begin_pass(number, forget, S, clock):
+    """Multiply the threshold, divide kappa by (p / old)^(q / 2) in pass p, q = min(1, 5 met / t)."""
+    if number <= clock[PASS]:
+        return
+    met = _met(forget, S, clock[TIME])
+    crowded = min(1.0, _FEW * met / clock[COUNT]) if clock[COUNT] > 0.0 else 0.0
+    factor = math.sqrt(number / clock[PASS]) ** crowded
     clock[GROWTH] -= math.log(factor)
     clock[THRESHOLD] *= factor
+    clock[PASS] = number
 
 
 @scalar
 def forgotten(forget, S, j, time):
     """Whether row j, (v, z, root, a, inverse, met), has no weight and no gradient in so many examples."""
     return forget > 0.0 and S[j, 0] == 0.0 and time - S[j, 5] > forget
+
+
+@helper
+def shrink_together(group, T, out):
+    """The prox of a group norm on the weights `out` of a feature, of the strength ||held / s||."""
+    if not grouped(group):
+        return
+    held = np.empty(out.size, out.dtype)
+    for k in range(out.size):
+        held[k] = T[k, 5] * T[k, 4]
+    together(group, out, dual(group, held))
 
 
 def _met(forget, S, time):
@@ -72,8 +96,20 @@ def _met(forget, S, time):
 
 
 @scalar
-def rescale(S, j, x):
-    """Measure row j against |x|, which is larger than all before, or the first."""
-    inverse = min(1.0 / float(abs(x)), _WIDEST)
-    ratio = inverse / S[j, 4] if S[j, 4] > 0.0 else 0.0
-    S[j, 1], S[j, 2], S[j, 3], S[j, 4] = S[j, 1] * ratio, S[j, 2] * ratio, S[j, 3] * ratio, inverse
+def share(forget, S, j, x, time):
+    """(x / s)^2, where s is at least |x|."""
+    ratio, one = x * S[j, 4], S.dtype.type(1)
+    if S[j, 4] == 0.0 or forgotten(forget, S, j, time):
+        return one if x != 0.0 else ratio
+    return min(ratio * ratio, one)
+
+
+@scalar
+def rescale(forget, S, j, x, time):
+    """Measure row j against |x| if that is larger than all before, or the first."""
+    if forgotten(forget, S, j, time):
+        S[j, 4] = 0.0
+    if S[j, 4] == 0.0 or abs(x) * S[j, 4] > S.dtype.type(1):
+        inverse = min(1.0 / float(abs(x)), _WIDEST)
+        ratio = inverse / S[j, 4] if S[j, 4] > 0.0 else 0.0
+        S[j, 1], S[j, 2], S[j, 3], S[j, 4] = S[j, 1] * ratio, S[j, 2] * ratio, S[j, 3] * ratio, inverse

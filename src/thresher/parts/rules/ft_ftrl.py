@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-
+from thresher.engine.jit import alone, grouped
 from thresher.engine.registry import part
 from thresher.parts import measured
-from thresher.parts.measured import FACTOR, FLOOR, INVERSE, PER_LENGTH, PLACES, THRESHOLD, forgotten
-from thresher.parts.prox import soft
-
-PASS, TIME = range(len(PLACES), len(PLACES) + 2)
+from thresher.parts.groups import Single
+from thresher.parts.measured import FACTOR, FLOOR, INVERSE, PASS, PER_LENGTH, PLACES, THRESHOLD, TIME
 
 
 @part("rule")
@@ -49,8 +46,15 @@ class FtFtrl(NamedTuple):
     With `forget` above 0, a coordinate whose weight is zero and that had no gradient in the last `forget`
     examples is as new when it is met again, and its row is free until then.
 
+    With many outputs `group` = ``l2`` or ``linf`` keeps or drops a feature for all of them: each weight is
+    first u = -z kappa / (s a), and all u of a feature are shrunk together by the prox of that norm, of
+    strength ||r||, the dual norm of what the outputs by themselves would take off,
+    r = l1 (sqrt(n) + G) kappa / (s a). Where all a are equal this is FTRL with the mixed norm.
+    Then `forget` must be 0.
+
     Owed by an untouched coordinate: nothing, since w depends on its own z, n, a and s, at its last step. The
-    row holds v = s w and 1 / s: a larger |x| leaves v as it is, and a step takes one root and one quotient.
+    row holds v = s w (s u in a group) and 1 / s: a larger |x| leaves v as it is, and a step takes one root
+    and one quotient.
 
     Reference: McMahan et al., Ad Click Prediction (KDD 2013), Algorithm 1; the threshold by Oiwa, Matsushima
     and Nakagawa, Frequency-aware Truncated Methods (ECML PKDD 2011), equation 9 with p = 2; s, t and N by
@@ -58,15 +62,16 @@ class FtFtrl(NamedTuple):
     are this project's: docs/default.md.
 
     >>> FtFtrl(alpha=0.5).SLOTS
-    ('v', 'z', 'root', 'a', 'inverse', 'met')
+    ('v', 'z', 'root', 'a', 'inverse', 'met or held')
     """
 
     alpha: float = 3.0
     l1: float = 1.0
     adapt: float = 0.3
     forget: float = 0.0
-    SLOTS = ("v", "z", "root", "a", "inverse", "met")
-    CLOCK = (*PLACES, "pass", "time", "begun", "origin")
+    group: Any = Single()
+    SLOTS = ("v", "z", "root", "a", "inverse", "met or held")
+    CLOCK = (*PLACES, "begun", "origin")
     DRIFTS = ()
     PENALTIES = ("l1",)
     LIMITS = {"alpha": "> 0", "forget": "0, or >= 1"}
@@ -77,17 +82,23 @@ class FtFtrl(NamedTuple):
 
     def clock0(self):
         """The first pass begins."""
-        return np.array([*[0.0] * THRESHOLD, self.l1, 0.0, 1.0, 1.0, 0.0, 0.0])
+        return measured.begin(self.l1, self.forget, self.group, len(self.CLOCK))
 
     def begin_pass(self, clock, number, S):
         """The threshold and the step size of pass `number`, from 1."""
-        if number > clock[PASS]:
-            measured.damp(number / clock[PASS], self.forget, S, clock[TIME], clock)
-            clock[PASS] = number
+        measured.begin_pass(number, self.forget, S, clock)
 
     def weight(self, S, j, now):
         """Weight of row j."""
         return S[j, 0] * S[j, 4]
+
+    def couple(self, T, out, now):
+        """The threshold of a group."""
+        measured.shrink_together(self.group, T, out)
+
+    def grouped(self):
+        """As the group says."""
+        return grouped(self.group)
 
     def meet(self, S, j, w, x, now):
         """The weight at the scale that x makes."""
@@ -96,10 +107,7 @@ class FtFtrl(NamedTuple):
 
     def gauge(self, S, j, x, now):
         """(x / s)^2, for N."""
-        ratio, one = x * S[j, 4], S.dtype.type(1)
-        if S[j, 4] == 0.0 or forgotten(self.forget, S, j, now[TIME]):
-            return one if x != 0.0 else ratio
-        return min(ratio * ratio, one)
+        return measured.share(self.forget, S, j, x, now[TIME])
 
     def assess(self, margin, importance, value, slope, size, clock):
         """Measure the example."""
@@ -118,18 +126,18 @@ class FtFtrl(NamedTuple):
         """The scale of the feature, its gradient there, then w anew."""
         if slope == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
             return
-        if forgotten(self.forget, S, j, now[TIME]):
-            S[j, 4] = 0.0
-        if S[j, 4] == 0.0 or abs(x) * S[j, 4] > S.dtype.type(1):
-            measured.rescale(S, j, x)
+        measured.rescale(self.forget, S, j, x, now[TIME])
         g = slope * (x * S[j, 4])
         root = math.sqrt(S[j, 2] * S[j, 2] + g * g)
-        z = S[j, 1] + g - (root - S[j, 2]) * S[j, 0] * now[INVERSE]
+        v = w / S[j, 4] if grouped(self.group) else S[j, 0]
+        z = S[j, 1] + g - (root - S[j, 2]) * v * now[INVERSE]
         a = S[j, 3] + (root - S[j, 2]) * now[PER_LENGTH]
         if a > 0.0:
-            S[j, 0] = -soft(z, now[THRESHOLD] * root + now[FLOOR]) * now[FACTOR] / a
-            S[j, 1], S[j, 2], S[j, 3], S[j, 5] = z, root, a, now[TIME]
+            held = now[THRESHOLD] * root + now[FLOOR]
+            S[j, 0] = -alone(self.group, z, held) * now[FACTOR] / a
+            S[j, 5] = held * now[FACTOR] / a if grouped(self.group) else now[TIME]
+            S[j, 1], S[j, 2], S[j, 3] = z, root, a
 
     def idle(self, S, j, w, now):
         """No gradient yet, or forgotten."""
-        return S[j, 4] == 0.0 or forgotten(self.forget, S, j, now[TIME])
+        return S[j, 4] == 0.0 or measured.forgotten(self.forget, S, j, now[TIME])
