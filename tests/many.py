@@ -79,10 +79,7 @@ class GroupedAdagradFobos:
 
 
 class Threshold:
-    """Outputs by themselves with λ = 0, then the prox of ‖·‖ on each feature's row.
-
-    Its strength is the dual norm of what the outputs by themselves would take off.
-    """
+    """The prox of ‖·‖ on the -zκ of a feature's outputs, as strong as the dual norm of their thresholds."""
 
     def __init__(self, name: str, rule: Any, shape: tuple[int, int], features: int) -> None:
         self.apart = Apart(name, rule, shape, features)
@@ -91,10 +88,12 @@ class Threshold:
 
     def step(self, W: Vector, X: Vector, slopes: Vector, t: int, values: Vector, importance: float) -> Vector:
         self.apart.step(W, X, slopes, t, values, importance)
-        free, held = (np.array([getattr(o, n) for o in self.apart.oracles]).T for n in ("free", "held"))
-        return np.array(
-            [self.prox(u, float(np.linalg.norm(r, self.norm))) for u, r in zip(free, held, strict=True)]
+        pull, held, unit = (
+            np.array([getattr(o, name) for o in self.apart.oracles]).T for name in ("pull", "held", "unit")
         )
+        strengths = [float(np.linalg.norm(row, self.norm)) for row in held]
+        rows: Vector = np.array([self.prox(row, a) for row, a in zip(pull, strengths, strict=True)])
+        return unit * rows
 
 
 GROUPED = {"fobos": GroupedFobos, "adagrad-fobos": GroupedAdagradFobos}

@@ -16,7 +16,7 @@ class FtFtrl(Oracle):
     slope²; (e) U += u, V += u² for u = slope·⟨w, x⟩, h = −adapt·U/√V. Pass p
     multiplies f by (p/(p − 1))^(q/2), q = min(1, 5·features met/t).
     An example without a gradient leaves all of this as it was. The intercept: s = 1, λ = h = 0.
-    `free` and `held` are what w would be with λ = 0, and what λ may take off: -zκ/(sa), λf(√n + G)κ/(sa).
+    What the group of a feature needs of each output: `pull` = -zκ, `held` = λf(√n + G)κ, `unit` = 1/(sa).
     """
 
     ORIGIN = True
@@ -28,7 +28,7 @@ class FtFtrl(Oracle):
         self.last = np.zeros(1)
         self.passes, self.slope = np.ones(1), np.zeros(1)
         self.sums, self.growth, self.factor = np.zeros(4), np.zeros(3), np.ones(2)
-        self.free, self.held = np.zeros_like(mask), np.zeros_like(mask)
+        self.pull, self.held, self.unit = np.zeros_like(mask), np.zeros_like(mask), np.ones_like(mask)
 
     def begin_pass(self, number: int, w: Vector) -> None:
         if number > 1:
@@ -65,10 +65,10 @@ class FtFtrl(Oracle):
         z, a = self.z * ratio + gamma - sigma / kappa * self.s * self.before, self.a * ratio + sigma
         floor = np.sqrt(self.sums[3] / self.sums[0])
         threshold = r.l1 * self.factor[0] * self.mask * (root + floor)
-        length = kappa / (safe * np.where(a > 0, a, 1.0))
-        out = np.where(g != 0, -soft(z, threshold) * length, self.before)
-        self.free[:] = np.where(g != 0, -z * length, self.free)
-        self.held[:] = np.where(g != 0, threshold * length, self.held)
+        unit = 1 / (safe * np.where(a > 0, a, 1.0))
+        out = np.where(g != 0, -soft(z, threshold) * kappa * unit, self.before)
+        for mine, now in ((self.pull, -z * kappa), (self.held, threshold * kappa), (self.unit, unit)):
+            mine[:] = np.where(g != 0, now, mine)
         self.a[:] = np.where(g != 0, a, self.a)
         self.s[:] = np.where(g != 0, s, self.s)
         self.n[:] = np.where(g != 0, root**2, self.n)

@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from thresher.data.sources.words import load_word
-from thresher.engine.jit import kernel
+from thresher.engine.jit import kernel, scalar
 
 _P1, _P2, _P3, _P4, _P5 = (
     11400714785074694791,
@@ -27,7 +26,7 @@ _MASK = (1 << 64) - 1
 _STRIPE = 32
 
 
-@register_jitable
+@scalar
 def _stir(lane, word):
     lane += word * _U2
     return ((lane << _LEFT) | (lane >> _RIGHT)) * _U1

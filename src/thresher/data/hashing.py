@@ -12,10 +12,9 @@ in different namespaces are different features.
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import register_jitable
 
 from thresher.data.sources.words import address, byte, load_half, load_word
-from thresher.engine.jit import kernel
+from thresher.engine.jit import kernel, scalar
 
 _A, _B = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)
 _MIX1, _MIX2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
@@ -29,17 +28,17 @@ WIDE, ROOMY, SHORT, VW = 0, 1, 2, 3
 """Kinds of hash, as `hash_each` and `hash_bytes` know them."""
 
 
-@register_jitable
+@scalar
 def _turn(word, by):
     return (word << np.uint64(by)) | (word >> np.uint64(64 - by))
 
 
-@register_jitable
+@scalar
 def _turn32(word, by):
     return ((word << np.uint64(by)) | (word >> np.uint64(32 - by))) & _LOW
 
 
-@register_jitable
+@scalar
 def finish(word):
     """The last step of the 64-bit hash: a one-to-one map of uint64 by which all bits depend on all."""
     word = (word ^ (word >> np.uint64(33))) * _MIX1
@@ -47,7 +46,7 @@ def finish(word):
     return word ^ (word >> np.uint64(33))
 
 
-@register_jitable
+@scalar
 def _short(text, at, count, before):
     """The `count` (0 to 8) bytes at `at` as a word, reading nothing but them and `before` bytes before."""
     if count == 0:
@@ -61,7 +60,7 @@ def _short(text, at, count, before):
     return word | np.uint64(byte(text, at + (count >> 1))) << np.uint64(8 * (count >> 1))
 
 
-@register_jitable
+@scalar
 def _wide_blocks(text, at, size, seed):
     """The whole 16 bytes of a name: ``(h, k, place of the rest)``."""
     h, k, end = seed, seed, at + size
@@ -74,7 +73,7 @@ def _wide_blocks(text, at, size, seed):
     return h, k, at
 
 
-@register_jitable
+@scalar
 def _wide_end(h, k, low, high, size):
     """The hash, given the rest of the name as two words (zero where it has no bytes)."""
     k ^= _turn(high * _B, 33) * _A
@@ -86,7 +85,7 @@ def _wide_end(h, k, low, high, size):
     return finish(h) + finish(k)
 
 
-@register_jitable
+@scalar
 def murmur3_64(text, at, size, seed):
     """Hash (uint64) of the `size` bytes at position `at` of address `text`, with a uint64 `seed`."""
     h, k, rest = _wide_blocks(text, at, size, seed)
@@ -95,13 +94,13 @@ def murmur3_64(text, at, size, seed):
     return _wide_end(h, k, _short(text, rest, min(left, 8), before), high, size)
 
 
-@register_jitable
+@scalar
 def word_murmur3_64(word, size, seed):
     """The same of the first `size` (at most 8) bytes of a word that has zeros behind them."""
     return _wide_end(seed, seed, word, np.uint64(0), size)
 
 
-@register_jitable
+@scalar
 def whole_murmur3_64(number, seed):
     """The same of a whole number as it is written in decimal, in at most 8 bytes."""
     word, size, rest = np.uint64(0), np.int64(0), abs(number)
@@ -113,13 +112,13 @@ def whole_murmur3_64(number, seed):
     return word_murmur3_64(word, size, seed)
 
 
-@register_jitable
+@scalar
 def first_bytes(word, count):
     """The first `count` (0 to 8) bytes of a word."""
     return word & ~(_ALL << np.uint64(8 * count)) if count < 8 else word
 
 
-@register_jitable
+@scalar
 def roomy_murmur3_64(text, at, size, seed):
     """The same of a name with 16 spare bytes behind it, which are read but do not count."""
     if size <= 8:
@@ -130,7 +129,7 @@ def roomy_murmur3_64(text, at, size, seed):
     return _wide_end(h, k, first_bytes(load_word(text, rest), min(left, 8)), high, size)
 
 
-@register_jitable
+@scalar
 def murmur3_32(text, at, size, seed):
     """The 32-bit hash of the same bytes, with a `seed` below 2^32; both as uint64."""
     h, end = seed, at + size
@@ -146,7 +145,7 @@ def murmur3_32(text, at, size, seed):
     return h ^ (h >> np.uint64(16))
 
 
-@register_jitable
+@scalar
 def vw_hash(text, at, size, seed):
     """Hash (uint64) of a name as Vowpal Wabbit has it by default (``--hash strings``), with a uint64 `seed`.
 

@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, Place, read_only
 from thresher.data.errors import DataError, unfit
 from thresher.data.report import Report
-from thresher.engine.jit import kernel
+from thresher.engine.jit import kernel, scalar
 from thresher.engine.tables import fetch
 
 PIECE = 1 << 17
@@ -59,7 +58,7 @@ def _copy(starts, indices, data, last, rows, indptr, keys, values):
     return found
 
 
-@register_jitable
+@scalar
 def _copy_span(indices, data, begin, size, to, keys, values):
     """How many numbers are not finite in float32, how often keys do not rise, and the highest key.
 

@@ -18,7 +18,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from thresher.data.errors import DataError
@@ -27,7 +26,7 @@ from thresher.data.hashing import roomy_murmur3_64
 from thresher.data.sources.naming import offer
 from thresher.data.sources.sorting import merge_row
 from thresher.data.sources.words import address, byte
-from thresher.engine.jit import kernel
+from thresher.engine.jit import helper, kernel, scalar
 
 _SPACE = 32
 _SPARE = 16
@@ -56,7 +55,7 @@ def letters(tokens: str = WORDS) -> NDArray[np.int32]:
     return table
 
 
-@register_jitable
+@scalar
 def _decode(text, at, end):
     """The character at `at`: ``(code point, or -1 for no UTF-8; bytes it takes)``."""
     first = byte(text, at)
@@ -77,7 +76,7 @@ def _decode(text, at, end):
     return code, size
 
 
-@register_jitable
+@scalar
 def _encode(code, scratch, at):
     """Write a code point as UTF-8 to ``scratch[at]``; the place behind it."""
     if code < 0x80:
@@ -98,7 +97,7 @@ def _encode(code, scratch, at):
     return at + 2
 
 
-@register_jitable
+@scalar
 def _words(text, at, end, known, lowercase, shortest, scratch, begins):
     """The words of ``text[at:end]`` to `scratch`, a space behind each; where they begin to `begins`.
 
@@ -127,7 +126,7 @@ def _words(text, at, end, known, lowercase, shortest, scratch, begins):
     return count
 
 
-@register_jitable
+@scalar
 def _characters(scratch, stop, begins):
     """Where the characters of ``scratch[:stop]`` begin, to `begins`, and the end; how many."""
     count = 0
@@ -139,7 +138,7 @@ def _characters(scratch, stop, begins):
     return count
 
 
-@register_jitable
+@scalar
 def _hash_runs(scratch, begins, count, low, high, gap, seed, keys, values, nnz, naming, space):
     """Keys of all runs of `low` to `high` pieces, each with value 1, without the last `gap` bytes."""
     if high == 0:
@@ -155,7 +154,7 @@ def _hash_runs(scratch, begins, count, low, high, gap, seed, keys, values, nnz, 
     return nnz
 
 
-@register_jitable
+@scalar
 def _scaled(values, start, stop, scale, norm):
     squares = 0.0
     for k in range(start, stop):
@@ -170,14 +169,14 @@ def _scaled(values, start, stop, scale, norm):
             values[k] = np.float32(np.float64(values[k]) * by)
 
 
-@register_jitable
+@scalar
 def room_for(size: int, code: tuple[Any, ...]) -> int:
     """Most entries that a text of `size` bytes can fill, twice (sorting needs as much again)."""
     words, chars = code[1] - code[0] + 1 if code[1] > 0 else 0, code[3] - code[2] + 1 if code[3] > 0 else 0
     return int(2 * (words * (size // (code[5] + 1) + 1) + chars * (size + 2)))
 
 
-@register_jitable
+@helper
 def text_features(text, at, end, code, known, seed, scratch, begins, keys, values, nnz, naming, space):
     """Enter the n-grams of ``text[at:end]`` from entry `nnz` on, ascending, each once; the new `nnz`.
 

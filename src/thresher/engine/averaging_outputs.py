@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.averaging import BASE, COLUMNS, SEEN, Past, between, enter, last_drifts, missed
-from thresher.engine.jit import areas, grouped, helper, kernel, scalar, snapshot, start_over
+from thresher.engine.jit import areas, grouped, helper, kernel, snapshot, start_over
 from thresher.engine.kernels import keep, move_clocks, multiply, owned
 from thresher.engine.outputs import give_up_outputs, lives, moment
 
@@ -62,7 +62,7 @@ class Pasts(NamedTuple):
                 multiply(owned(S[:, : S.shape[1] - COLUMNS], clocks, c), factor)
 
 
-@scalar
+@helper
 def past_of(past, k):
     """What output k has, by itself or with all others."""
     c = min(k, past.places.shape[0] - 1)

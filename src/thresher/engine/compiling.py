@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import numba
 from numba.extending import overload
 
 from thresher.engine.codecache import CodeCache
+from thresher.engine.linking import KernelCompiler, LinkedCompiler
 
-OPTIONS: Any = {"error_model": "numpy", "_nrt": True}
+_ALL: Any = {"error_model": "numpy", "_nrt": True}
+_KERNEL: Any = {**_ALL, "nogil": True, "pipeline_class": KernelCompiler}
+OPTIONS: Any = {**_ALL, "no_cfunc_wrapper": True, "pipeline_class": LinkedCompiler}
+"""Of functions that kernels call"""
 BORROWING: Any = {**OPTIONS, "_nrt": False}
-"""Of functions that make no array: they count no references, which would cost more than all else they do."""
+"""Of those that neither make nor return arrays: they count no references, which costs more than all else."""
 _config: Any = numba.config  # its settings are made at run time
 if "NUMBA_OPT" not in os.environ:
     # Below this level reference counts go only after loops were vectorised, and keep them from being so.
@@ -27,7 +31,7 @@ class Kernel:
         self.function = function
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
-        self.compiled: Any = numba.njit(nogil=True, **OPTIONS)(function)
+        self.compiled: Any = numba.njit(**_KERNEL)(function)
         """the Numba dispatcher, for calls from other kernels and for `stats`"""
         self.compiled._cache = CodeCache(function)
 
@@ -45,15 +49,16 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     return Kernel(function)
 
 
-def _jitable(inline: Literal["never", "always"]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _called_with(options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        overload(function, jit_options=OPTIONS, strict=False, inline=inline)(lambda *args: function)
+        overload(function, jit_options=options, strict=False)(lambda *args: function)
         return function
 
     return decorate
 
 
-scalar = _jitable("always")
-"""Decorator of a function called from parts and kernels, pasted in; plain Python when called from there."""
-helper = _jitable("never")
-"""The same, left to LLVM to inline: it compiles much faster, so paste in only what is slower otherwise."""
+scalar = _called_with(BORROWING)
+"""Decorator of a function that parts and kernels call, which neither makes nor returns an array; plain Python
+when called from there."""
+helper = _called_with(OPTIONS)
+"""The same for a function that does: it counts references, which takes longer to compile and to run."""

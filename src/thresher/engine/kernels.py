@@ -88,7 +88,7 @@ def end_example(rule, free, S, clock, bclock):
         multiply(S, factor)
 
 
-@scalar
+@helper
 def owned(S, clocks, c):
     """The outputs of clock c, one or all."""
     return S[:, :, c : S.shape[2] - clocks.shape[0] + 1 + c]

@@ -89,7 +89,8 @@ def _check_values_at_birth(cls: Any) -> None:
 
     def new(klass: type, *args: Any, **kwargs: Any) -> Any:
         values = [_as_float(v) for v in plain(klass, *args, **kwargs)]
-        for field, value in zip(cls._fields, values, strict=True):
+        for place, field in enumerate(cls._fields):
+            values[place] = value = make(field, values[place]) if field in IN_SPECS else values[place]
             if isinstance(cls._field_defaults.get(field), float) and not isinstance(value, float):
                 raise SpecError(f"{part_name(cls)}: {field} must be a number, not {value!r}")
             _check_limit(cls, field, value)
@@ -229,6 +230,8 @@ def _read_fields(cls: Any, text: str) -> dict[str, Any]:
     raw: dict[str, str] = {}
     for place, item in enumerate(text.split(",") if text.strip() else []):
         field, equals, value = (s.strip() for s in item.partition("="))
+        if field in IN_SPECS and field in known and not value:
+            raise SpecError(f"{part_name(cls)}: {field} must be one of {', '.join(REGISTRY[field])}")
         if not equals:
             if place >= len(in_order):
                 raise SpecError(
@@ -246,7 +249,7 @@ def _read_fields(cls: Any, text: str) -> dict[str, Any]:
 def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
     text, default = raw[field], cls._field_defaults[field]
     if field in IN_SPECS:
-        return make(field, text)
+        return lookup(field, text)()
     if text in _numbers(cls) - {field} and field in _numbers(cls):  # theta=gravity
         named = raw.get(text, cls._field_defaults[text])
         if named in _numbers(cls):

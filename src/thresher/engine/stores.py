@@ -301,7 +301,7 @@ class HashedStore:
 
     def _merged(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
         merged, ends = np.empty(keys.size, np.float32), np.empty(indptr.size, np.int64)
-        shift, seed = np.uint64(64 - self.bits), np.uint64(mix(np.uint64(self.seed)))
+        shift, seed = np.uint64(64 - self.bits), mix(np.array([self.seed], np.uint64))[0]
         table = (self._last, rows, ends, merged)
         hash_and_merge(shift, seed, self.signed, keys, indptr, values, lo, hi, *table)
         return Resolved(hi, ends, rows, merged)

@@ -6,7 +6,6 @@ place at or behind its key's home, 0 marks a free place. `registers` are those o
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -14,7 +13,6 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from thresher.engine.compiling import OPTIONS
 from thresher.engine.jit import kernel, scalar
 
 REGISTERS = 1 << 14
@@ -28,7 +26,7 @@ NEAR = np.uint64(1 << 17)
 """Keys below this are their own place in the index: small ids need no hash and no comparison."""
 
 
-@numba.njit(inline="always", **OPTIONS)
+@scalar
 def mix(key):
     """64 bits in, 64 well-spread bits out (an xor-shift and Fibonacci's multiplier)."""
     return (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)

@@ -23,7 +23,7 @@ def length(v):
     """||v||_2."""
     squares = 0.0
     for k in range(v.size):
-        squares += float(v[k]) * float(v[k])
+        squares += np.float64(v[k]) * np.float64(v[k])  # compiled, float() leaves a float32 as it is
     return math.sqrt(squares)
 
 

@@ -80,13 +80,19 @@ def forgotten(forget, S, j, time):
 
 @helper
 def shrink_together(group, T, out):
-    """The prox of a group norm on the weights `out` of a feature, of the strength ||held / s||."""
+    """The prox of a group norm on z of each output, as strong as their thresholds; then weights to `out`.
+
+    Outputs are weighed by what they gathered: one whose slopes are next to nothing decides next to nothing.
+    """
     if not grouped(group):
         return
     held = np.empty(out.size, out.dtype)
     for k in range(out.size):
-        held[k] = T[k, 5] * T[k, 4]
+        out[k], held[k] = T[k, 0] * T[k, 3], T[k, 5] * T[k, 3]
     together(group, out, dual(group, held))
+    for k in range(out.size):
+        if T[k, 3] > 0.0:
+            out[k] *= T[k, 4] / T[k, 3]
 
 
 def _met(forget, S, time):

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import register_jitable
 
 from thresher.data.hashing import murmur3_64, whole_murmur3_64
 from thresher.data.sources import crossing
@@ -48,7 +47,7 @@ from thresher.data.sources.words import (
     store_float,
     store_word,
 )
-from thresher.engine.jit import kernel
+from thresher.engine.jit import helper, kernel, scalar
 
 NUMBERS, SHORT, TEXT, KEYS, INDEXED, NUMBER_LISTS = 0, 1, 2, 3, 4, 5
 """What the buffers of a column hold: float64s; 32-bit offsets and bytes; 64-bit offsets and bytes; keys that
@@ -67,17 +66,17 @@ ROWS, NNZ, MERGED, BAD, AT, COUNTERS = 0, 1, 2, 3, 4, 5
 """The counters in `state`."""
 
 
-@register_jitable
+@scalar
 def _is_valid(bits, at):
     return bits == 0 or (byte(bits, at >> 3) >> (at & 7)) & 1 == 1
 
 
-@register_jitable
+@scalar
 def _offset(words, at):
     return np.int64(load_word(words, 8 * at))
 
 
-@register_jitable
+@scalar
 def _key(form, data, offsets, indices, at, seed):
     """The key of entry `at` of a column of texts or of keys: ``(key, whether there is one)``."""
     if form == KEYS:
@@ -91,7 +90,7 @@ def _key(form, data, offsets, indices, at, seed):
     return murmur3_64(data, begin, end - begin, seed), end > begin
 
 
-@register_jitable
+@scalar
 def _number(data, valid, at):
     """Entry `at` of a column of numbers: ``(float32, whether there is one, outcome)``."""
     if not _is_valid(valid, at):
@@ -103,7 +102,7 @@ def _number(data, valid, at):
     return value, True, NUMBER_RANGE if np.isfinite(wide) else NUMBER
 
 
-@register_jitable
+@scalar
 def _target(kind, data, valid, at, domain):
     """The label or weight in entry `at`: ``(float32, outcome)``."""
     value, there, outcome = _number(data, valid, at)
@@ -117,7 +116,7 @@ def _target(kind, data, valid, at, domain):
     return value, EXAMPLE if outcome == EXAMPLE and value >= np.float32(0) else WEIGHT_NUMBER
 
 
-@register_jitable
+@scalar
 def _classes(c, i, table, domain, target):
     """Enter the list of classes in row `i` of column `c` in `target`: its outcome."""
     at, lists, first = i + table[c, LISTS_FIRST], table[c, LISTS], table[c, FIRST]
@@ -135,7 +134,7 @@ def _classes(c, i, table, domain, target):
     return EXAMPLE
 
 
-@register_jitable
+@scalar
 def _label(c, i, table, which, domain, target):
     """The label in row `i` of column `c`, or the first of those for `target`: ``(float32, outcome)``."""
     if target is not None and table[c, FORM] == NUMBER_LISTS:
@@ -145,7 +144,7 @@ def _label(c, i, table, which, domain, target):
     return keep_label(target, which, label), outcome
 
 
-@register_jitable
+@scalar
 def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
     """Column `c` of rows [lo, hi): what of it is no list is staged, each row behind what it has."""
     codes, names, seeds = kinds
@@ -184,7 +183,7 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
             wrong[r] = outcome + OUTCOMES * table[c, COLUMN]
 
 
-@register_jitable
+@scalar
 def _add_list(c, i, table, seed, keys, values, nnz):
     """The features of the list in row `i` of column `c`, stored from `nnz` on; the new `nnz`."""
     at = i + table[c, LISTS_FIRST]
@@ -198,7 +197,7 @@ def _add_list(c, i, table, seed, keys, values, nnz):
     return nnz
 
 
-@register_jitable
+@scalar
 def _add_grams(c, i, table, out, out_values, nnz):
     """The n-grams of the text in row `i` of column `c`, stored from `nnz` on; the new `nnz`."""
     lists, keys, values = table[c, LISTS], table[c, DATA], table[c, OFFSETS]
@@ -209,7 +208,7 @@ def _add_grams(c, i, table, out, out_values, nnz):
     return nnz
 
 
-@register_jitable
+@scalar
 def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
     """The features of row `i`, staged as row `r` or in lists, stored from `nnz` on; the new `nnz`."""
     codes, _, seeds = kinds
@@ -233,7 +232,7 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
     return nnz
 
 
-@register_jitable
+@helper
 def _tile(targets):
     """Room for the labels of a tile of rows, or None where there is one a row."""
     if targets is not None:
@@ -241,7 +240,7 @@ def _tile(targets):
     return None
 
 
-@register_jitable
+@scalar
 def _settle(targets, row, tile, r):
     """The labels of a row of a tile go where they stay."""
     if targets is not None:

@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from thresher.data.hashing import finish
 from thresher.data.sources.naming import offer_product
+from thresher.engine.jit import scalar
 
 BITS, START, STOP, APART = 0, 1, 2, 3
 """A span as a row of int64: places in terms; its entries; 1 if none of its features is squared."""
@@ -55,14 +55,14 @@ class Crosses(NamedTuple):
     """(MOST_SPANS + 1, 4) those of a row; the first entry is how many there are"""
 
 
-@register_jitable
+@scalar
 def clear_spans(crosses):
     """Begin a row."""
     if crosses is not None:
         crosses.spans[0, 0] = 0
 
 
-@register_jitable
+@scalar
 def note_span(crosses, bits, apart, start, stop):
     """Enter the features [start, stop) as a span."""
     if crosses is not None:
@@ -74,14 +74,14 @@ def note_span(crosses, bits, apart, start, stop):
             spans[place, START], spans[place, STOP] = start, stop
 
 
-@register_jitable
+@scalar
 def note_column(crosses, column, start, stop):
     """Enter the features [start, stop) of a column."""
     if crosses is not None:
         note_span(crosses, crosses.bits[column], crosses.apart[column], start, stop)
 
 
-@register_jitable
+@scalar
 def note_namespace(crosses, seed, start, stop):
     """Enter the features [start, stop) of the namespace with a seed."""
     if crosses is not None:
@@ -92,7 +92,7 @@ def note_namespace(crosses, seed, start, stop):
         note_span(crosses, bits, 0, start, stop)
 
 
-@register_jitable
+@scalar
 def _product_key(crosses, a, b):
     """The key of the product of two features; that of three is of a product and a feature by the hash vw."""
     if crosses.vw:
@@ -100,25 +100,25 @@ def _product_key(crosses, a, b):
     return finish(finish(a) + finish(b) + _PAIR) & crosses.mask
 
 
-@register_jitable
+@scalar
 def _triple_key(crosses, a, b, c):
     if crosses.vw:
         return ((((a * _FNV) ^ b) * _FNV) ^ c) & crosses.mask
     return finish(finish(a) + finish(b) + finish(c) + _TRIPLE) & crosses.mask
 
 
-@register_jitable
+@scalar
 def _may(spans, span, place):
     """Whether a span may stand at a place."""
     return (spans[span, BITS] >> place) & 1 == 1
 
 
-@register_jitable
+@scalar
 def _fits(spans, term, s, t, u):
     return _may(spans, s, term[0]) and _may(spans, t, term[1]) and _may(spans, u, term[2])
 
 
-@register_jitable
+@scalar
 def _is_first(spans, term, s, t, u):
     """Whether no smaller order of these spans fits the term: each product is made once."""
     for a, b, c in ((s, u, t), (t, s, u), (t, u, s), (u, s, t), (u, t, s)):
@@ -128,12 +128,12 @@ def _is_first(spans, term, s, t, u):
     return True
 
 
-@register_jitable
+@scalar
 def _size(spans, span):
     return spans[span, STOP] - spans[span, START]
 
 
-@register_jitable
+@scalar
 def _has_room(keys, start, stop, more):
     """`DONE` if so many more entries fit, with as much room behind them to sort in."""
     size = stop + more - start
@@ -142,7 +142,7 @@ def _has_room(keys, start, stop, more):
     return DONE if start + 2 * size <= keys.size else NO_ROOM
 
 
-@register_jitable
+@scalar
 def _pairs(crosses, keys, values, s, t, stop, naming):
     """The products of the spans `s` and `t`, stored from `stop` on; the new `stop`."""
     spans = crosses.spans
@@ -156,7 +156,7 @@ def _pairs(crosses, keys, values, s, t, stop, naming):
     return stop
 
 
-@register_jitable
+@scalar
 def _triples(crosses, keys, values, s, t, u, stop, naming):
     """The products of three spans, stored from `stop` on; the new `stop`."""
     spans = crosses.spans
@@ -177,7 +177,7 @@ def _triples(crosses, keys, values, s, t, u, stop, naming):
     return stop
 
 
-@register_jitable
+@scalar
 def _cross_pair(crosses, term, keys, values, start, stop, naming):
     """The products of a term of two: ``(new stop, what came of it)``."""
     spans, count = crosses.spans, crosses.spans[0, 0]
@@ -195,7 +195,7 @@ def _cross_pair(crosses, term, keys, values, start, stop, naming):
     return stop, DONE
 
 
-@register_jitable
+@scalar
 def _cross_triple(crosses, term, keys, values, start, stop, naming):
     """The products of a term of three: ``(new stop, what came of it)``."""
     spans, count = crosses.spans, crosses.spans[0, 0]
@@ -213,7 +213,7 @@ def _cross_triple(crosses, term, keys, values, start, stop, naming):
     return stop, DONE
 
 
-@register_jitable
+@scalar
 def cross(crosses, keys, values, start, stop, naming):
     """Enter the products of the row [start, stop) behind it: ``(new stop, what came of it)``.
 

@@ -14,7 +14,6 @@ line. None is a type of its own, so what is not asked for is not compiled.
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import register_jitable
 
 from thresher.data.hashing import murmur3_64
 from thresher.data.ngrams import text_features
@@ -76,7 +75,7 @@ from thresher.data.sources.words import (
     store_float,
     store_word,
 )
-from thresher.engine.jit import kernel
+from thresher.engine.jit import kernel, scalar
 
 PLACE, BREAKS, HAS_NUL, COUNTERS = 7, 8, 9, 10
 """In `state`: the place of a hard number, line breaks in rows, whether the text holds a NUL, its length; the
@@ -88,7 +87,7 @@ _STRAY, _OPEN = -1, -2
 """Of a quote: nothing closes it; the text ends first."""
 
 
-@register_jitable
+@scalar
 def _number(cell, at, end, place, exact):
     """The number that fills ``cell[at:end]``, blanks aside: ``(float32, status)``."""
     while at < end and byte(cell, at) == _SPACE:
@@ -105,7 +104,7 @@ def _number(cell, at, end, place, exact):
     return value, status
 
 
-@register_jitable
+@scalar
 def _target(kind, cell, at, end, place, domain, exact):
     """The label or weight in ``cell[at:end]``: ``(float32, outcome)``."""
     is_label = kind == LABEL
@@ -121,7 +120,7 @@ def _target(kind, cell, at, end, place, domain, exact):
     return value, EXAMPLE if value >= np.float32(0) else WEIGHT_NUMBER
 
 
-@register_jitable
+@scalar
 def _closing(text, at, stop, delimiter, span):
     """Where the quote stands that closes the cell whose text begins at `at`, or `_STRAY` or `_OPEN`.
 
@@ -141,7 +140,7 @@ def _closing(text, at, stop, delimiter, span):
     return _OPEN if end == stop else _STRAY
 
 
-@register_jitable
+@scalar
 def row_end(text, at, stop, delimiter, span, final):
     """The place behind the row that begins at `at`; -1 where bytes from `stop` on decide, unless `final`.
 
@@ -176,7 +175,7 @@ def whole_rows(text_bytes, at, size, delimiter, span, final, most):
     return at
 
 
-@register_jitable
+@scalar
 def _bad_end(text, start, at, stop, delimiter, _, span):
     """A place on the last line of the bad row from `start` on, given one in it."""
     if span is not None:
@@ -184,7 +183,7 @@ def _bad_end(text, start, at, stop, delimiter, _, span):
     return at
 
 
-@register_jitable
+@scalar
 def _breaks(text, at, end, span):
     """How many newlines there are in [at, end)."""
     count = 0
@@ -195,7 +194,7 @@ def _breaks(text, at, end, span):
     return count
 
 
-@register_jitable
+@scalar
 def _without_nul(text, start, end, outcome, has_nul):
     """What came of the row [start, end): its end and `outcome`, or the place of a NUL in an example."""
     if outcome == EXAMPLE and has_nul:
@@ -205,7 +204,7 @@ def _without_nul(text, start, end, outcome, has_nul):
     return end, outcome
 
 
-@register_jitable
+@scalar
 def _means_missing(cell, at, end, tokens):
     """Whether ``cell[at:end]`` is one of the tokens."""
     listed, k = address(tokens), 0
@@ -220,7 +219,7 @@ def _means_missing(cell, at, end, tokens):
     return False
 
 
-@register_jitable
+@scalar
 def _quoted(text, at, last, room):
     """Copy the quoted cell whose text begins at `at` to `room`: ``(place behind it, its length, closed)``.
 
@@ -239,7 +238,7 @@ def _quoted(text, at, last, room):
     return at, size, False
 
 
-@register_jitable
+@scalar
 def _cell(text, at, stop, base, mask, delimiter, span, room):
     """The cell at `at`, given the separators `mask` from `base` on.
 
@@ -266,7 +265,7 @@ def _cell(text, at, stop, base, mask, delimiter, span, room):
     return text, at, last, end, base, mask, EXAMPLE
 
 
-@register_jitable
+@scalar
 def _feature(kind, cell, at, end, place, key, seed, exact):
     """The feature in a cell that is not empty: ``(key, value, outcome)``."""
     if kind == CATEGORICAL:
@@ -279,7 +278,7 @@ def _feature(kind, cell, at, end, place, key, seed, exact):
     return key, value, NUMBER_RANGE if status == OUT_OF_RANGE else NUMBER
 
 
-@register_jitable
+@scalar
 def _offer(naming, kind, key, cell, at, end, place, column, exact):
     """Tell the name of the feature in a cell."""
     if naming is not None:
@@ -290,7 +289,7 @@ def _offer(naming, kind, key, cell, at, end, place, column, exact):
             offer(naming, key, cell, at, (end - at) * (kind == CATEGORICAL), column)
 
 
-@register_jitable
+@scalar
 def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, aside, into, delimiter, tokens, span):
     """One line, its features stored from `nnz` on, several labels in `into`.
 

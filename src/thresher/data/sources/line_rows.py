@@ -10,14 +10,14 @@ that needs of the layout. `ordered` is in all of them: whether rows that are not
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import overload, register_jitable
+from numba.extending import overload
 
 from thresher.data.labels import LISTED, VALUES
 from thresher.data.sources import crossing
 from thresher.data.sources.numbers import HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
 from thresher.data.sources.sorting import BUCKETS, merge_row
 from thresher.data.sources.words import address, byte
-from thresher.engine.jit import kernel
+from thresher.engine.jit import kernel, scalar
 
 # What came of a line: an example, nothing, or the reason it is bad.
 EXAMPLE, BLANK, UNDECIDED, CRAMPED = 0, 1, 2, 3
@@ -46,7 +46,7 @@ def _read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside)
     return getattr(getattr(self, "instance_class", None), "read_line", None)
 
 
-@register_jitable
+@scalar
 def exact_number(text, at, exact):
     """`read_number`, with the numbers it finds hard looked up in ``exact = (places, float32s, count)``."""
     end, value, status = read_number(text, at)
@@ -55,14 +55,14 @@ def exact_number(text, at, exact):
     return end, value, status
 
 
-@register_jitable
+@scalar
 def ends_token(text, at):
     """Whether a blank, a comment or the end of the line stands here."""
     code = byte(text, at)
     return code in (_SPACE, _NEWLINE, _TAB, _HASH) or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
 
 
-@register_jitable
+@scalar
 def skip_blanks(text, at):
     """The place of the first byte from `at` on that is no blank."""
     while byte(text, at) == _SPACE or byte(text, at) == _TAB:
@@ -70,13 +70,13 @@ def skip_blanks(text, at):
     return at
 
 
-@register_jitable
+@scalar
 def ends_line(text, at):
     """Whether the line ends here."""
     return byte(text, at) == _NEWLINE or (byte(text, at) == _RETURN and byte(text, at + 1) == _NEWLINE)
 
 
-@register_jitable
+@scalar
 def next_line(text, at):
     """The place behind the newline that ends the line of `at`."""
     while byte(text, at) != _NEWLINE:
@@ -84,14 +84,14 @@ def next_line(text, at):
     return at + 1
 
 
-@register_jitable
+@scalar
 def line_ends(text, at):
     """Whether nothing but a comment follows on the line."""
     code = byte(text, at)
     return code in (_NEWLINE, _HASH) or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
 
 
-@register_jitable
+@scalar
 def _label(text, at, domain, exact, listed):
     """The label at `at`, perhaps one of a list: ``(end or place of the error, label, outcome)``."""
     end, label, status = exact_number(text, at, exact)
@@ -108,7 +108,7 @@ def _label(text, at, domain, exact, listed):
     return (end, label, EXAMPLE) if fits else (at, label, LABEL_DOMAIN)
 
 
-@register_jitable
+@scalar
 def _enter(target, count, label, low, kind):
     """Note label `count` of a list in `target`: its number, or its class; the outcome."""
     if kind == VALUES:
@@ -123,7 +123,7 @@ def _enter(target, count, label, low, kind):
     return EXAMPLE
 
 
-@register_jitable
+@scalar
 def _list(text, at, domain, exact, target, empty):
     """The list of labels at `at`, which may be `empty`: ``(end or place of the error, first, outcome)``.
 
@@ -150,7 +150,7 @@ def _list(text, at, domain, exact, target, empty):
     return at, first, LABEL_COUNT if kind == VALUES and count < wanted else EXAMPLE
 
 
-@register_jitable
+@scalar
 def read_labels(text, at, domain, exact, targets, row, empty):
     """The label field: a number, or a list of them for ``targets[row]``. What `_label` returns."""
     if targets is None:
@@ -158,7 +158,7 @@ def read_labels(text, at, domain, exact, targets, row, empty):
     return _list(text, at, domain, exact, targets[row], empty)
 
 
-@register_jitable
+@scalar
 def read_weight(text, at, exact):
     """The importance at `at`: ``(end or place of the error, weight, outcome)``."""
     end, weight, status = exact_number(text, at, exact)
@@ -173,7 +173,7 @@ def read_weight(text, at, exact):
     return end, weight, EXAMPLE
 
 
-@register_jitable
+@scalar
 def note(bad, state, start, at, outcome):
     """Enter a bad line in the table; whether that is full now."""
     entry = bad[state[BAD]]
@@ -182,7 +182,7 @@ def note(bad, state, start, at, outcome):
     return TABLE_FULL if state[BAD] == len(bad) else DONE
 
 
-@register_jitable
+@scalar
 def _complete(keys, values, start, own, ascend, aside, counts):
     """Cross and sort the row [start, own): ``(stop, whether keys were repeated, outcome)``."""
     stop, came = crossing.cross(aside[0], keys, values, start, own, aside[1])

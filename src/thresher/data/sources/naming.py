@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from thresher.data.hashing import finish
 from thresher.data.sources.words import byte
-from thresher.engine.jit import kernel
+from thresher.engine.jit import kernel, scalar
 
 FREE, WANTED, FOUND = 0, 1, 2
 KEY, FACTORS, A, B, C, FIELDS = 0, 1, 2, 3, 4, 5
@@ -42,7 +41,7 @@ class Naming(NamedTuple):
     """of the bits of a key"""
 
 
-@register_jitable
+@scalar
 def _place(naming, key):
     """Where a key is in the table, or would be."""
     last = naming.keys.size - 1
@@ -52,7 +51,7 @@ def _place(naming, key):
     return place
 
 
-@register_jitable
+@scalar
 def _want(naming, key):
     """Want a name for a key too, if there is room."""
     place = _place(naming, key)
@@ -68,7 +67,7 @@ def want_all(naming, keys):
         _want(naming, keys[k])
 
 
-@register_jitable
+@scalar
 def _note(naming, place, factors, a, b, c):
     entry = naming.entries[naming.state[ENTRIES]]
     entry[KEY], entry[FACTORS], entry[A], entry[B], entry[C] = naming.keys[place], factors, a, b, c
@@ -76,7 +75,7 @@ def _note(naming, place, factors, a, b, c):
     naming.marks[place] = FOUND
 
 
-@register_jitable
+@scalar
 def _wanted(naming, place, size):
     """Whether the key at a place wants a name, and there is room for one of so many letters."""
     if naming.marks[place] != WANTED:
@@ -86,14 +85,14 @@ def _wanted(naming, place, size):
     return not full
 
 
-@register_jitable
+@scalar
 def _write(naming, text, at, size):
     for k in range(size):
         naming.letters[naming.state[LETTERS] + k] = byte(text, at + k)
     naming.state[LETTERS] += size
 
 
-@register_jitable
+@scalar
 def offer(naming, key, text, at, size, space):
     """Say that `key` is of the name ``text[at : at + size]`` in the namespace or column number `space`."""
     if naming is not None:
@@ -103,7 +102,7 @@ def offer(naming, key, text, at, size, space):
             _note(naming, place, 0, np.uint64(space), np.uint64(used), np.uint64(size))
 
 
-@register_jitable
+@scalar
 def offer_whole(naming, key, number, space):
     """Say that `key` is of a whole number of at most 7 digits in the column number `space`."""
     if naming is not None:
@@ -123,7 +122,7 @@ def offer_whole(naming, key, number, space):
             _note(naming, place, 0, np.uint64(space), np.uint64(used), np.uint64(size))
 
 
-@register_jitable
+@scalar
 def offer_with(naming, key, text, at, size, before, before_size):
     """Say that `key` is of a name in the namespace ``text[before : before + before_size]``."""
     if naming is not None:
@@ -138,7 +137,7 @@ def offer_with(naming, key, text, at, size, before, before_size):
             _note(naming, place, 0, _NOWHERE, np.uint64(used), np.uint64(whole))
 
 
-@register_jitable
+@scalar
 def offer_product(naming, key, a, b, c, factors):
     """Say that `key` is of a product of two or three features, whose names are wanted then too."""
     if naming is not None:

@@ -17,7 +17,6 @@ import re
 from decimal import Decimal
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from thresher.data.sources.words import (
@@ -30,6 +29,7 @@ from thresher.data.sources.words import (
     marks,
     short_number,
 )
+from thresher.engine.jit import scalar
 
 FINE, NOT_A_NUMBER, OUT_OF_RANGE, HARD = 0, 1, 2, 3
 """What came of reading a number."""
@@ -51,7 +51,7 @@ _TEN = np.uint64(10)
 TENS = np.array([10**k for k in range(9)], np.uint64)
 
 
-@register_jitable
+@scalar
 def scaled(mantissa, exponent):
     """``(float32(mantissa * 10**exponent), FINE | OUT_OF_RANGE | HARD)``."""
     number = np.float64(mantissa)
@@ -70,14 +70,14 @@ def scaled(mantissa, exponent):
     return above, FINE if np.isfinite(above) else OUT_OF_RANGE
 
 
-@register_jitable
+@scalar
 def decimal(mantissa, decimals):
     """`scaled` for a mantissa below 2**53 and 0 to 22 decimals: ``(float32, whether certain)``."""
     number = np.float64(np.int64(mantissa)) / POWERS[ZERO + decimals]
     return np.float32(number), bits_of(number) & _TAIL != _TIE
 
 
-@register_jitable
+@scalar
 def read_digits(text, at, mantissa):
     """Read digits on: ``(end, mantissa, digits that no longer fitted)``."""
     dropped = np.int64(0)
@@ -100,7 +100,7 @@ def read_digits(text, at, mantissa):
             return end, mantissa, dropped
 
 
-@register_jitable
+@scalar
 def _exponent(text, at):
     """``(end, exponent, FINE | NOT_A_NUMBER)`` of what follows the letter e."""
     sign = np.int64(1)
@@ -113,7 +113,7 @@ def _exponent(text, at):
     return end, sign * np.int64(min(size, _FAR)) if dropped == 0 else sign * np.int64(_FAR), FINE
 
 
-@register_jitable
+@scalar
 def read_number(text, at):
     """Read ``[+-]digits[.digits][e[+-]digits]`` at `at`.
 
@@ -141,7 +141,7 @@ def read_number(text, at):
     return end, -value if negative else value, status
 
 
-@register_jitable
+@scalar
 def looked_up(at, exact):
     """The hard number at `at` in ``exact = (places, float32s, count)``: ``(float32, status)``."""
     places, numbers, count = exact

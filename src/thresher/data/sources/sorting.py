@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import register_jitable
 
 from thresher.data.sources.words import (
     address,
@@ -17,6 +16,7 @@ from thresher.data.sources.words import (
     store_float,
     store_word,
 )
+from thresher.engine.jit import scalar
 
 _RUN = 16
 BUCKETS = 1 << 12
@@ -27,7 +27,7 @@ _CROWD, _ONE = np.uint64(256), np.uint64(1)
 _LARGEST_KEY = np.uint64(2**64 - 1)
 
 
-@register_jitable
+@scalar
 def _merge_runs(keys, values, a, b, c, room):
     """Merge the sorted runs [a, b) and [b, c), equal keys in order, by way of the places from `room` on."""
     for k in range(b - a):
@@ -44,7 +44,7 @@ def _merge_runs(keys, values, a, b, c, room):
         k += 1
 
 
-@register_jitable
+@scalar
 def sort_row(keys, values, start, stop):
     """Sort the row [start, stop) by key, equal keys in order. Needs as much room behind `stop`."""
     for lo in range(start, stop, _RUN):
@@ -61,7 +61,7 @@ def sort_row(keys, values, start, stop):
         width *= 2
 
 
-@register_jitable
+@scalar
 def add_up(keys, values, start, stop):
     """Add the values of equal keys in the sorted row: ``(new stop, whether all sums are finite)``."""
     last, finite = start, True
@@ -75,7 +75,7 @@ def add_up(keys, values, start, stop):
     return last + 1, finite
 
 
-@register_jitable
+@scalar
 def _least_and_width(keys, start, stop):
     """Something no larger than any key of the row, and how many bits (about) the keys are apart."""
     some = load_word(keys, 8 * start) | load_word(keys, 8 * ((start + stop) >> 1))
@@ -88,7 +88,7 @@ def _least_and_width(keys, start, stop):
     return low, bit_length(high - low)
 
 
-@register_jitable
+@scalar
 def _settle(keys, values, start, stop):
     """Sort the nearly sorted row that stands behind `stop` into [start, stop); how many keys are repeated.
 
@@ -115,7 +115,7 @@ def _settle(keys, values, start, stop):
     return repeats
 
 
-@register_jitable
+@scalar
 def _sink(keys, values, start, k, key, value):
     """Move entry `k` down to its place in the sorted row from `start` on; whether the key was there."""
     while k > start and load_word(keys, 8 * (k - 1)) > key:
@@ -127,7 +127,7 @@ def _sink(keys, values, start, k, key, value):
     return k > start and load_word(keys, 8 * (k - 1)) == key
 
 
-@register_jitable
+@scalar
 def _spread(keys, values, start, stop, counts):
     """Sort the row [start, stop) of addresses `keys` and `values` by buckets of like keys.
 
@@ -159,7 +159,7 @@ def _spread(keys, values, start, stop, counts):
     return True, _settle(keys, values, start, stop)
 
 
-@register_jitable
+@scalar
 def merge_row(keys, values, start, stop, counts):
     """Sort the row, in linear time where keys lie evenly, as hashes do, and add up repeated keys.
 
@@ -177,7 +177,7 @@ def merge_row(keys, values, start, stop, counts):
     return add_up(keys, values, start, stop)
 
 
-@register_jitable
+@scalar
 def _rises(keys, start, stop):
     falls = 0
     for k in range(start + 1, stop):
@@ -185,7 +185,7 @@ def _rises(keys, start, stop):
     return falls == 0
 
 
-@register_jitable
+@scalar
 def ascending(keys, values, start, stop, room_keys, room_values):
     """Sort the row [start, stop) and add up equal keys: ``(new stop, whether all sums are finite)``.
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from thresher.data.sources.crossing import note_namespace
 from thresher.data.sources.line_rows import (
@@ -76,12 +75,12 @@ _QID = np.uint64(int.from_bytes(b"qid:", "little"))
 _FOUR_BYTES = np.uint64(2**32 - 1)
 
 
-@register_jitable
+@scalar
 def _is_qid(text, at):
     return load_word(text, at) & _FOUR_BYTES == _QID
 
 
-@register_jitable
+@scalar
 def _begins_feature(text, at):
     """Whether ``id:`` stands here."""
     begin = at + (byte(text, at) == _PLUS)
@@ -89,7 +88,7 @@ def _begins_feature(text, at):
     return end > begin and byte(text, end) == _COLON
 
 
-@register_jitable
+@scalar
 def _has_colon(text, at):
     """Whether there is a colon in the field at `at`."""
     while byte(text, at) != _COLON and not ends_token(text, at):
@@ -97,7 +96,7 @@ def _has_colon(text, at):
     return byte(text, at) == _COLON
 
 
-@register_jitable
+@scalar
 def _odd_head(text, start, first, at, label, outcome, domain, weighted, exact):
     """A first field that is no label alone: ``(end or place of the error, label, weight, outcome)``.
 
@@ -118,7 +117,7 @@ def _odd_head(text, start, first, at, label, outcome, domain, weighted, exact):
     return at, label, weight, outcome
 
 
-@register_jitable
+@scalar
 def _head(text, at, domain, exact, targets, row, weighted):
     """All before the features: ``(at, label, weight, outcome)``."""
     weight, start = np.float32(1), at
@@ -142,7 +141,7 @@ def _head(text, at, domain, exact, targets, row, weighted):
     return at, label, weight, EXAMPLE
 
 
-@register_jitable
+@scalar
 def _feature(text, at, exact):
     """Any feature at `at`: ``(end or place of the error, key, value, outcome)``."""
     value = np.float32(0)
@@ -167,7 +166,7 @@ def _feature(text, at, exact):
     return at, key, value, VALUE if status == NOT_A_NUMBER else VALUE_RANGE
 
 
-@register_jitable
+@scalar
 def _long(here, number, dot, decimals):
     """The value ``d.ddd`` at `number` with 9 to 18 decimals: ``(float32, whether certain)``."""
     mantissa, at, end = np.uint64(byte(here, number) - 48), dot + 1, dot + 1 + decimals
@@ -214,7 +213,7 @@ def _quick(here, begin, others, odd):
     return end, others & (others - _ONE), key, value, quick
 
 
-@register_jitable
+@scalar
 def _features(text, at, keys, values, nnz, exact):
     """The features from `at` on, stored from entry `nnz` of `keys` and `values` (addresses) on.
 

@@ -9,7 +9,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from thresher.data import table
@@ -23,6 +22,7 @@ from thresher.data.sources.crossing import Crosses
 from thresher.data.sources.factors import no_crosses, of_columns
 from thresher.data.sources.sorting import ascending
 from thresher.data.table import kinds_in
+from thresher.engine.jit import helper, scalar
 
 SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, LIST, TEXT, BINS = 0, 1, 2, 3, 4, 5, 6, 7
 _CODES = {
@@ -132,7 +132,7 @@ def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
     }[outcome]
 
 
-@register_jitable
+@scalar
 def mask_keys(keys, start, stop, mask):
     """Leave of the keys [start, stop) the bits of `mask`."""
     if mask != _ALL:
@@ -145,7 +145,7 @@ _BINS = np.array([v if v <= 2 else int(math.log(v) ** 2) + 2 for v in range(_SMA
 """Of small whole numbers, which most counts are."""
 
 
-@register_jitable
+@scalar
 def bin_of(value):
     """The bin of a number: floor(|v|), above 2 floor(ln(|v|)^2) + 2, with the sign of v."""
     size = abs(np.float64(value))
@@ -157,13 +157,13 @@ def bin_of(value):
     return -place if value < 0 else place
 
 
-@register_jitable
+@scalar
 def binned(value, seed):
     """The feature that the bin of a number is: ``(key, value)``."""
     return whole_murmur3_64(bin_of(value), seed), np.float32(1)
 
 
-@register_jitable
+@scalar
 def complete(keys, values, start, own, mask, aside, room_keys, room_values):
     """Cut the keys of the row [start, own) to `mask`, cross it, sort it: ``(stop, merged, outcome)``.
 
@@ -177,7 +177,7 @@ def complete(keys, values, start, own, mask, aside, room_keys, room_values):
     return last, last < stop, EXAMPLE if finite else SUM_RANGE
 
 
-@register_jitable
+@scalar
 def check_label(label, domain):
     """The outcome of a label that is a number."""
     low, high, whole, _, _ = domain
@@ -185,7 +185,7 @@ def check_label(label, domain):
     return EXAMPLE if fits else LABEL_DOMAIN
 
 
-@register_jitable
+@helper
 def target_of(targets, row):
     """Where the labels of a row go (outputs,), or None where there is one a row."""
     if targets is not None:
@@ -193,7 +193,7 @@ def target_of(targets, row):
     return None
 
 
-@register_jitable
+@scalar
 def keep_label(target, which, label):
     """Enter label number `which` in `target`, if that is not None: the first of them."""
     if target is not None:

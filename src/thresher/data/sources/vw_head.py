@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import register_jitable
 
 from thresher.data.labels import LISTED
 from thresher.data.sources.line_rows import (
@@ -22,6 +21,7 @@ from thresher.data.sources.line_rows import (
 )
 from thresher.data.sources.numbers import FINE
 from thresher.data.sources.words import byte
+from thresher.engine.jit import scalar
 
 # The reasons for which a line is bad that only VW text has.
 BAR, AFTER_TAG, FIELDS, BASE, NO_LABEL = 30, 31, 32, 33, 34
@@ -29,20 +29,20 @@ BAR, AFTER_TAG, FIELDS, BASE, NO_LABEL = 30, 31, 32, 33, 34
 _NUL, _TAB, _SPACE, _QUOTE, _BAR = 0, 9, 32, 39, 124
 
 
-@register_jitable
+@scalar
 def breaks(text, at):
     """Whether a blank, a bar or the end of the line stands here."""
     return byte(text, at) in (_SPACE, _TAB, _BAR) or ends_line(text, at)
 
 
-@register_jitable
+@scalar
 def _word_end(text, at):
     while byte(text, at) != _NUL and not breaks(text, at):
         at += 1
     return at
 
 
-@register_jitable
+@scalar
 def _field(text, at, end, place, domain, exact, targets, row):
     """Field `place` of the label, the word [at, end): ``(place of the error, number, outcome)``."""
     if place == 0:
@@ -58,7 +58,7 @@ def _field(text, at, end, place, domain, exact, targets, row):
     return at, number, EXAMPLE if zero else BASE
 
 
-@register_jitable
+@scalar
 def _unlabelled(text, at, domain, exact, targets, row):
     """What an example without a label is: ``(label, outcome)``."""
     if domain[3] == LISTED:
@@ -67,7 +67,7 @@ def _unlabelled(text, at, domain, exact, targets, row):
     return np.float32(0), EXAMPLE if domain[4] else NO_LABEL
 
 
-@register_jitable
+@scalar
 def read_head(text, at, domain, exact, targets, row):
     """All before the first bar: ``(place of it or of the error, label, weight, outcome)``."""
     label, weight, fields = np.float32(0), np.float32(1), 0

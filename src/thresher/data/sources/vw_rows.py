@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from thresher.data.hashing import first_bytes, roomy_murmur3_64, vw_hash, whole_murmur3_64, word_murmur3_64
 from thresher.data.sources.crossing import note_namespace
@@ -56,7 +55,7 @@ _NAN, _INF, _INFINITY = (np.uint64(int.from_bytes(word, "little")) for word in (
 _GENTLE = np.float32(1e20)  # times a value of the usual shape it stays finite
 
 
-@register_jitable
+@scalar
 def _name_end(text, at):
     """Where the name that begins at `at` ends: at a blank, colon, bar, carriage return, NUL or line end."""
     while True:
@@ -68,7 +67,7 @@ def _name_end(text, at):
             at += 1
 
 
-@register_jitable
+@scalar
 def _hash(grammar, text, at, size, seed):
     """The hash of a name, of the kind that the layout wants."""
     if grammar.vw:
@@ -76,7 +75,7 @@ def _hash(grammar, text, at, size, seed):
     return roomy_murmur3_64(text, at, size, seed)
 
 
-@register_jitable
+@scalar
 def _named(grammar, text, at, size, space):
     """The key of the name of `size` bytes at `at`; an id in the nameless namespace stays as it is."""
     seed, ids, _, _ = space
@@ -91,7 +90,7 @@ def _named(grammar, text, at, size, space):
     return _hash(grammar, text, at, size, seed) & grammar.mask
 
 
-@register_jitable
+@scalar
 def _numbered(grammar, number, space):
     """The key of the feature without a name that is the `number`-th of its namespace: that of the number."""
     seed, ids, offset, _ = space
@@ -100,7 +99,7 @@ def _numbered(grammar, number, space):
     return whole_murmur3_64(number, seed) & grammar.mask
 
 
-@register_jitable
+@scalar
 def _begins_number(text, at):
     code = byte(text, at)
     if code in (_PLUS, _MINUS):
@@ -109,7 +108,7 @@ def _begins_number(text, at):
     return 48 <= code <= 57 or (code == _DOT and 48 <= byte(text, at + 1) <= 57)
 
 
-@register_jitable
+@scalar
 def _not_finite(text, at, end):
     """Whether the word [at, end) writes infinity or no number."""
     if byte(text, at) == _PLUS or byte(text, at) == _MINUS:
@@ -119,7 +118,7 @@ def _not_finite(text, at, end):
     return (size == 3 and word in (_NAN, _INF)) or (size == 8 and word == _INFINITY)
 
 
-@register_jitable
+@scalar
 def _text_end(text, at):
     """Where text as a value ends: at a blank, a carriage return, a NUL or the line end."""
     while byte(text, at) not in (_SPACE, _NEWLINE, _TAB, _RETURN, _NUL):
@@ -127,7 +126,7 @@ def _text_end(text, at):
     return at
 
 
-@register_jitable
+@scalar
 def _feature(grammar, text, at, exact, space, numbered):
     """Any feature at `at`: ``(end or place of the error, key, value, outcome)``."""
     seed, _, _, scale = space
@@ -159,7 +158,7 @@ def _feature(grammar, text, at, exact, space, numbered):
     return end, key, value, EXAMPLE if breaks(text, end) else AFTER_VALUE
 
 
-@register_jitable
+@scalar
 def _namespace(grammar, text, at, exact):
     """What stands behind the bar before `at`: ``(place behind or of the error, space, outcome)``.
 
@@ -185,7 +184,7 @@ def _namespace(grammar, text, at, exact):
     return end, (seed, ids, offset, scale), EXAMPLE if breaks(text, end) else outcome
 
 
-@register_jitable
+@scalar
 def _scientific(here, first, length, shape):
     """The value ``d.ddde-dd`` of the `length` bytes from `first` on: ``(float32, whether it is one)``."""
     decimals, letter = length - 6, first + length - 4
@@ -245,13 +244,13 @@ def _quick(grammar, here, begin, ends, unlike, space):
     return end, ends, key, value, quick
 
 
-@register_jitable
+@scalar
 def _has_letters(unlike, begin, size):
     """Whether any of the `size` bytes from `begin` on is no digit."""
     return (unlike >> np.uint64(begin)) & ((_ONE << np.uint64(size)) - _ONE) != _NONE
 
 
-@register_jitable
+@scalar
 def _features(grammar, text, at, keys, values, nnz, exact, space, start, sorted_so_far, before, naming):
     """The features of one namespace from `at` on, stored from entry `nnz` of `keys` and `values` (addresses).
 
@@ -295,7 +294,7 @@ def _features(grammar, text, at, keys, values, nnz, exact, space, start, sorted_
         nnz += 1
 
 
-@register_jitable
+@scalar
 def _offer(naming, key, text, at, end, before):
     """Say how a feature is written: its name, or with text for a value all of it."""
     if naming is not None:

@@ -17,7 +17,9 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, register_jitable
+from numba.extending import intrinsic
+
+from thresher.engine.jit import scalar
 
 WINDOW = 64
 """Bytes that `marks` looks at."""
@@ -250,7 +252,7 @@ _TOPS = np.uint64(0x8080808080808080)
 _SEVENTIES = np.uint64(0x7676767676767676)
 
 
-@register_jitable
+@scalar
 def short_number(text, at, digits):
     """The number written by the 1 to 8 `digits` at position `at`, as a uint64.
 
@@ -265,7 +267,7 @@ def short_number(text, at, digits):
     return (upper + lower) >> np.uint64(32)
 
 
-@register_jitable
+@scalar
 def all_digits(text, at, count):
     """Whether the 1 to 8 bytes at position `at` are digits."""
     word = (load_word(text, at) ^ _ZEROS) << np.uint64(64 - 8 * count)

@@ -46,15 +46,14 @@ class FtFtrl(NamedTuple):
     With `forget` above 0, a coordinate whose weight is zero and that had no gradient in the last `forget`
     examples is as new when it is met again, and its row is free until then.
 
-    With many outputs `group` = ``l2`` or ``linf`` keeps or drops a feature for all of them: each weight is
-    first u = -z kappa / (s a), and all u of a feature are shrunk together by the prox of that norm, of
-    strength ||r||, the dual norm of what the outputs by themselves would take off,
-    r = l1 (sqrt(n) + G) kappa / (s a). Where all a are equal this is FTRL with the mixed norm.
-    Then `forget` must be 0.
+    With many outputs `group` = ``l2`` or ``linf`` keeps or drops a feature for all of them: the prox of that
+    norm on the vector z kappa of its outputs, as strong as the dual norm of l1 (sqrt(n) + G) kappa, then
+    w = -z kappa / (s a) with what is left. Where all a are equal this is FTRL with the mixed norm. Then
+    `forget` must be 0.
 
     Owed by an untouched coordinate: nothing, since w depends on its own z, n, a and s, at its last step. The
-    row holds v = s w (s u in a group) and 1 / s: a larger |x| leaves v as it is, and a step takes one root
-    and one quotient.
+    row holds v = s w (with a group v = -z kappa / a) and 1 / s: a larger |x| leaves v as it is, and a step
+    takes one root and one quotient.
 
     Reference: McMahan et al., Ad Click Prediction (KDD 2013), Algorithm 1; the threshold by Oiwa, Matsushima
     and Nakagawa, Frequency-aware Truncated Methods (ECML PKDD 2011), equation 9 with p = 2; s, t and N by
