@@ -247,3 +247,38 @@ def test_a_group_finds_the_features_that_outputs_share() -> None:
 def test_a_group_cannot_forget() -> None:
     with pytest.raises(SpecError, match="forget does not work with a group"):
         Model("ft-ftrl:forget=10,group=l2", "softmax", outputs="classes:3")
+
+
+@pytest.mark.parametrize("group", ["single", "l2", "linf"])
+def test_a_group_does_not_mind_the_scale_of_a_feature_in_float32(group: str) -> None:
+    """Compiled, since squares of what lies near the ends of float32 are no numbers there."""
+    rng, columns = np.random.default_rng(8), 6
+    X = rng.normal(size=(200, columns)).astype(np.float32)
+    y = (X[:, :3] + 0.5 * rng.normal(size=(200, 3))).argmax(axis=1) + 1.0
+    found = []
+    for power in (0, -90, 90):
+        values = X.copy()
+        values[:, 1] *= np.float32(2.0**power)
+        chunk = Chunk.from_csr(np.arange(201) * columns, np.tile(np.arange(columns), 200), values.ravel(), y)
+        model = Model(f"ft-ftrl:l1=0.5,group={group}", "softmax", outputs="classes:3")
+        model.learn(chunk)
+        found.append(model.predict(chunk))
+    assert np.abs(found[0]).max() > 0.5
+    assert all((margins == found[0]).all() for margins in found)
+
+
+def test_classes_that_never_occur_do_not_decide_for_the_others() -> None:
+    """Ten classes of which four occur: the shared columns are found all the same, and nothing is lost."""
+    rng, rows, columns = np.random.default_rng(9), 3000, 100
+    X, W = rng.normal(size=(rows, columns)).astype(np.float32), np.zeros((columns, 4))
+    W[:8] = rng.normal(size=(8, 4))
+    y = (X @ W + rng.gumbel(size=(rows, 4))).argmax(axis=1) + 1.0
+    chunk = Chunk.from_csr(np.arange(rows + 1) * columns, np.tile(np.arange(columns), rows), X.ravel(), y)
+    wrong, live = [], []
+    for classes in (4, 10):
+        model = Model("ft-ftrl:l1=1.5,group=l2", "logistic", outputs=f"classes:{classes}")
+        model.learn(chunk)
+        wrong.append(np.mean(model.predict(chunk).argmax(axis=1) + 1 != y))
+        live.append(len(model.weights()[0]))
+    assert wrong[1] < wrong[0] + 0.01
+    assert live[0] <= live[1] < 30

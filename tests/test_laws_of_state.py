@@ -170,7 +170,8 @@ def comparable(model: Model, names: Any) -> tuple[bytes, ...]:
 
 
 def hashed_name(key: Any, bits: int, seed: int) -> int:
-    return int(tables.mix(np.uint64(key) ^ np.uint64(tables.mix(np.uint64(seed)))) >> np.uint64(64 - bits))
+    mixed = tables.mix(np.array([key], np.uint64) ^ tables.mix(np.array([seed], np.uint64)))
+    return int(mixed[0] >> np.uint64(64 - bits))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

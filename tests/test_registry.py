@@ -48,6 +48,10 @@ CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind
         ("loss", "quantile:tau=1", ["tau must be in (0, 1), not 1"]),
         ("loss", 7, ["expected the name of a loss or a loss, not 7"]),
         ("rate", "constant:0", ["eta0 must be > 0"]),
+        ("rule", "ft-ftrl:group", ["group must be one of single, l2, linf"]),
+        ("rule", "ft-ftrl:group=", ["group must be one of single, l2, linf"]),
+        ("rule", "ft-ftrl:group=l3", ["no group is called 'l3'"]),
+        ("rule", "ft-ftrl:group=l2:3", ["no group is called 'l2:3'", "did you mean l2"]),
     ],
 )
 def test_a_wrong_spec_is_answered_in_one_line_that_helps(kind: str, spec: Any, hints: list[str]) -> None:

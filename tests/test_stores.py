@@ -166,9 +166,8 @@ def test_a_hashed_store_merges_keys_that_meet_in_one_example() -> None:
     data = stream(51, 80, features=9)
     model = model_of("fobos:l1=0.01", store="hashed:1", seed=9)
     model.learn(data.chunk)
-    mixed = [
-        int(tables.mix(np.uint64(j) ^ np.uint64(tables.mix(np.uint64(9)))) >> np.uint64(63)) for j in range(9)
-    ]
+    seed = tables.mix(np.array([9], np.uint64))
+    mixed = [int(bit) for bit in tables.mix(np.arange(9, dtype=np.uint64) ^ seed) >> np.uint64(63)]
     assert set(mixed) == {0, 1}
     rows = []
     for i, x in enumerate(data.X):

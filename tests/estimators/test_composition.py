@@ -34,6 +34,15 @@ def wide() -> tuple[Any, Any]:
     return X, y
 
 
+def test_a_group_is_set_by_its_name() -> None:
+    for rule in ("ft-ftrl", "ft-ftrl:group=linf", make("rule", "ft-ftrl")):
+        named = SparseOnlineClassifier(rule).set_params(rule__group="l2").rule
+        assert make("rule", named) == make("rule", "ft-ftrl:group=l2")
+    for wrong in ("l3", 3, None):
+        with pytest.raises(ValueError, match="group"):
+            SparseOnlineClassifier().set_params(rule__group=wrong)
+
+
 def test_pipelines_and_grids() -> None:
     model = make_pipeline(StandardScaler(), SparseOnlineClassifier(random_state=0))
     grid = {"sparseonlineclassifier__l1": [0.1, 1e4], "sparseonlineclassifier__rule__alpha": [0.1, 1.0]}

@@ -28,7 +28,7 @@ def lister(kind: str) -> Callable[[str | None], None]:
         if name is not None:
             typer.echo(_page(kind, parts.describe(kind, name)))
             return
-        for known in sorted(parts.REGISTRY[kind]):
+        for known in parts.names(kind):
             typer.echo(_block(parts.describe(kind, known)))
 
     command.__doc__ = f"List the {PLURALS[kind]}: parameters with defaults, what each does, its reference."

@@ -230,7 +230,7 @@ def respond(loss, margins, out):
         out[i] = link(loss, margins[i])
 
 
-@scalar
+@helper
 def keep(S, keys, kept, j):
     """Move row j up to the place `kept`."""
     if kept != j:

@@ -169,9 +169,19 @@ def in_dtype(value: Any, dtype: Any) -> Any:
     return tuple.__new__(type(value), [cast(v) if isinstance(v, float) else v for v in value])
 
 
+def _family(kind: str) -> dict[str, type]:
+    """All that a SPEC of this kind can name."""
+    return {name: cls for k in _FAMILIES.get(kind, (kind,)) for name, cls in REGISTRY[k].items()}
+
+
+def names(kind: str) -> list[str]:
+    """Names that a SPEC of this kind can begin with, in order."""
+    return sorted(_family(kind))
+
+
 def lookup(kind: str, name: str) -> Any:
     """The class registered under a name; SpecError with near matches otherwise."""
-    known = {name: cls for k in _FAMILIES.get(kind, (kind,)) for name, cls in REGISTRY[k].items()}
+    known = _family(kind)
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)

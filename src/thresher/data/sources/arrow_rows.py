@@ -144,7 +144,7 @@ def _label(c, i, table, which, domain, target):
     return keep_label(target, which, label), outcome
 
 
-@scalar
+@helper
 def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
     """Column `c` of rows [lo, hi): what of it is no list is staged, each row behind what it has."""
     codes, names, seeds = kinds
@@ -240,7 +240,7 @@ def _tile(targets):
     return None
 
 
-@scalar
+@helper
 def _settle(targets, row, tile, r):
     """The labels of a row of a tile go where they stay."""
     if targets is not None:
