@@ -17,7 +17,7 @@ from thresher.data.sources import crossing
 from thresher.data.sources.numbers import HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
 from thresher.data.sources.sorting import BUCKETS, merge_row
 from thresher.data.sources.words import address, byte
-from thresher.engine.jit import kernel, scalar
+from thresher.engine.compiling import BORROWING, kernel, scalar
 
 # What came of a line: an example, nothing, or the reason it is bad.
 EXAMPLE, BLANK, UNDECIDED, CRAMPED = 0, 1, 2, 3
@@ -41,7 +41,7 @@ def read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside):
     return self.read_line(text, at, columns, nnz, domain, exact, targets, row, aside)
 
 
-@overload(read_line)
+@overload(read_line, jit_options=BORROWING)
 def _read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside):
     return getattr(getattr(self, "instance_class", None), "read_line", None)
 
