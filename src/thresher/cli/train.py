@@ -201,6 +201,7 @@ def _trainer(
     from thresher.cli.watching import watcher
     from thresher.engine import notices
     from thresher.learning import checkpoint
+    from thresher.learning.ahead import compile_ahead
     from thresher.learning.passes import Passes
     from thresher.learning.training import Trainer
 
@@ -215,6 +216,7 @@ def _trainer(
     else:
         _look_at(spare, watching)
     model = loaded[0] if loaded else _with_classes(wish, reading).model()
+    ahead = compile_ahead(model, reading.holdout is not None or plan.holdout_every > 0)
     order = reading.order_of(loaded[1] if loaded else None, model.seed)
     layout = reading.table.layout(loaded[0].layout if loaded else None)
     source, held = _sources(reading, layout, model.head.domain, [*outputs], plan.passes)
@@ -223,6 +225,7 @@ def _trainer(
     passes = Passes(source, order.reads(plan.passes), cached=reading.cache)
     beside: Any = {"holdout": held, "watcher": watching, "stopper": saving.make_stopper()}
     trainer = Trainer(model, passes.first, plan, reread=passes.later, order=order, **beside)
+    trainer.ready = ahead.wait
     if loaded is not None:
         checkpoint.restore(trainer, spare, loaded[1], loaded[2])
     return trainer
@@ -353,6 +356,7 @@ def _tell(trainer: Trainer, outcome: Outcome, path: Path, curve: Path | None, as
         **({} if waiting is None else {"features_waiting": waiting}),
         **({} if trainer.model.names is None else {"named": len(trainer.model.names)}),
         "seconds": round(outcome.seconds, 3),
+        **({"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}),
         "examples_per_second": round(outcome.examples_per_second),
         "skipped": outcome.skipped,
         "model": str(path),

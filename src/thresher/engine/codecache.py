@@ -22,9 +22,9 @@ import llvmlite
 import numba
 from numba.core import compiler, serialize
 from numba.core.caching import _Cache
+from numba.core.registry import cpu_target
 
 from thresher.engine.folders import CacheWarning, cache_folder, check_private_file, private_folder
-from thresher.engine.notices import compiling
 from thresher.engine.stamps import stamp
 
 _MAGIC = b"thresher compiled code 1\n"
@@ -103,7 +103,6 @@ class CodeCache(_Cache):
         found = self._place(sig, target_context.codegen())
         payload = None if found is None else _read(*found)
         if payload is None:
-            compiling()
             return None
         return _compiler.CompileResult._rebuild(target_context, *pickle.loads(payload))
 
@@ -115,7 +114,18 @@ class CodeCache(_Cache):
         if found is not None:
             _write(*found, _serialize.dumps(data._reduce()))
 
-    def _place(self, sig: Any, codegen: Any) -> tuple[Path, bytes] | None:
+    def has_mark(self, sig: Any, words: str) -> bool:
+        """Whether `mark` was called with the same on this machine, for code of today."""
+        found = self._place(sig, cpu_target.target_context.codegen(), words)
+        return found is not None and _read(*found) is not None
+
+    def mark(self, sig: Any, words: str) -> None:
+        """Keep that the function, and what is used beside it for `words`, was compiled for a signature."""
+        found = self._place(sig, cpu_target.target_context.codegen(), words)
+        if found is not None:
+            _write(*found, b"")
+
+    def _place(self, sig: Any, codegen: Any, words: str = "") -> tuple[Path, bytes] | None:
         """The file for a signature, and the text that tells what is in it; None where none is kept."""
         types = sig.args if hasattr(sig, "args") else sig
         classes = sorted({f"{cls.__module__}.{cls.__qualname__}" for cls in _classes(types)})
@@ -133,7 +143,7 @@ class CodeCache(_Cache):
                 sys.implementation.cache_tag,
                 *map(str, codegen.magic_tuple()),
             ),
-            *(str(_config.OPT), str(_config.BOUNDSCHECK)),
+            *(str(_config.OPT), str(_config.BOUNDSCHECK), words),
         )
         key = "\n".join(word.replace("\n", " ") for word in told).encode()
         name = f"{self._function.__module__}.{self._function.__name__}"

@@ -18,6 +18,8 @@ from numba.core import codegen, compiler, typed_passes
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import TypingError
 
+from thresher.engine.notices import compiling
+
 _codegen: Any = codegen  # untyped, all of them
 _compiler: Any = compiler
 _passes: Any = typed_passes
@@ -105,7 +107,7 @@ class KernelCompiler(_compiler.Compiler):
 
     def compile_extra(self, function: Any) -> Any:
         """The compiled function."""
-        with _no_collection():
+        with _no_collection(), compiling():
             return super().compile_extra(function)
 
 

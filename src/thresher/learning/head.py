@@ -133,6 +133,12 @@ class Head:
             raise ValueError(f"{self.outputs.spec}: every example needs {self.count} labels")
         return chunk.targets
 
+    def any_labels(self, rows: int) -> NDArray[np.float32]:
+        """Labels that the loss can take: numbers ``(rows,)``, or ``(rows, outputs)`` where each has one."""
+        if self.outputs.kind in ("labels", "values"):
+            return np.ones((rows, self.count), np.float32)
+        return np.full(rows, self.outputs.low if self.outputs.kind == "classes" else 1, np.float32)
+
     def losses(self, margins: F64, chunk: Chunk) -> F64:
         """Loss of each row ``(n,)`` times its importance."""
         out, weights = np.empty(len(chunk)), read_only(chunk.weights)

@@ -13,6 +13,7 @@ from thresher.data.byrows import known
 from thresher.data.chunk import Chunk
 from thresher.data.order import AsIs, Order
 from thresher.data.report import Report
+from thresher.engine.notices import seconds_compiling
 from thresher.learning import checkpoint
 from thresher.learning.checks import check_whole
 from thresher.learning.holdout import Holdout
@@ -58,6 +59,8 @@ class Outcome:
     learned: int
     """examples learned in this run, which a resumed one shares with the runs before"""
     seconds: float
+    compiling: float
+    """of these, spent on machine code"""
     holdout: dict[str, float | int | None] | None
     reports: list[Report] = field(default_factory=list)
     """what became of the lines of the data, and of a hold-out source"""
@@ -65,8 +68,9 @@ class Outcome:
 
     @property
     def examples_per_second(self) -> float:
-        """Over the whole time of this run."""
-        return self.learned / self.seconds if self.seconds else 0.0
+        """Over the whole time of this run but what went into compiling."""
+        working = self.seconds - self.compiling
+        return self.learned / working if working > 0 else 0.0
 
     @property
     def skipped(self) -> int:
@@ -107,12 +111,14 @@ class Trainer:
         self.label = float("nan")
         """of the last example learned from"""
         self._report = Report()
-        self._begun = 0.0
+        self._begun = self._compiled = 0.0
         self._examples_before = 0
         self.owns_checkpoint = False
         """whether the checkpoint is of this training: made by it, or gone on from"""
         self.resumed = False
         """whether what an earlier run has learned from is still to be confirmed"""
+        self.ready: Callable[[], None] = lambda: None
+        """Called when the first examples are there, before they are learned."""
         self._keep_contents()
 
     def _keep_contents(self) -> None:
@@ -125,7 +131,7 @@ class Trainer:
 
     def run(self) -> Outcome:
         """All passes that are left."""
-        self._begun = time.perf_counter()
+        self._begun, self._compiled = time.perf_counter(), seconds_compiling()
         self._examples_before = self.model.examples
         while self.position.number <= self.plan.passes:
             self.model.begin_pass(self.position.number)
@@ -148,6 +154,7 @@ class Trainer:
                 if self.resumed:
                     self.source.confirm()
                     self.resumed = False
+                self.ready()
                 self._learn(chunk)
                 self.position = self.position.behind(chunk, source.report)
                 self.watcher.advance(self.model.examples, self._share(source))
@@ -194,7 +201,7 @@ class Trainer:
         if unchanged or self.plan.report_every is None:
             return
         model.check_finite()
-        seconds = time.perf_counter() - self._begun
+        seconds, compiling = self._spent()
         row = Row(
             model.examples,
             Tally(tally.loss - self.reported.loss, tally.weight - self.reported.weight).average,
@@ -203,7 +210,7 @@ class Trainer:
             model.last_prediction,
             model.nonzero,
             model.features_seen,
-            (model.examples - self._examples_before) / seconds if seconds else 0.0,
+            (model.examples - self._examples_before) / max(seconds - compiling, 1e-9),
         )
         self.reported = tally
         self.table.append(row)
@@ -239,6 +246,10 @@ class Trainer:
         self.save_checkpoint()
         raise Interrupted(self.plan.checkpoint, self.model.examples)
 
+    def _spent(self) -> tuple[float, float]:
+        """Seconds of this run, and how many of them went into compiling."""
+        return time.perf_counter() - self._begun, seconds_compiling() - self._compiled
+
     def _outcome(self) -> Outcome:
         passes = min(self.position.number, self.plan.passes)
         learned = self.model.examples - self._examples_before
@@ -246,6 +257,7 @@ class Trainer:
         if best is not None:
             self.watcher.say(f"kept the model of pass {best}, the best of {passes} on the hold-out")
         given = self.holdout.given
+        seconds, compiling = self._spent()
         return Outcome(
             examples=self.model.examples,
             passes=best or passes,
@@ -253,7 +265,8 @@ class Trainer:
             nonzero=self.model.nonzero,
             features_seen=self.model.features_seen,
             learned=learned,
-            seconds=time.perf_counter() - self._begun,
+            seconds=seconds,
+            compiling=compiling,
             holdout=self.holdout.figures,
             reports=[self._report] if given is None else [self._report, given.report],
             table=self.table,

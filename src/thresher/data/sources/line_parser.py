@@ -13,9 +13,10 @@ from thresher.data.labels import ONE, domain_of
 from thresher.data.sources import line_rows as rows
 from thresher.data.sources.blocks import LINES, Block
 from thresher.data.sources.factors import no_crosses
-from thresher.data.sources.lines import bad_table, gather, line_at, too_long
+from thresher.data.sources.lines import Numbers, bad_table, gather, line_at, too_long
 from thresher.data.sources.numbers import exact_numbers
-from thresher.data.sources.parsed import Parsed, Reading
+from thresher.data.sources.parsed import Columns, Parsed, Reading
+from thresher.data.sources.sorting import BUCKETS
 
 _OF_LABEL = (rows.LABEL, rows.LABEL_DOMAIN, rows.LABEL_RANGE, rows.LABEL_REPEATED)
 _NOT_FINITE = ("nan", "inf")
@@ -46,6 +47,9 @@ class LineParser:
             self._expected[rows.LABEL_COUNT] = f"{self._domain.outputs} labels with ',' between them"
         self._on_error, self._arenas = reading.on_error, reading.arenas
         self._bad = bad_table(reading.on_error)
+        sorts = crosses or not grammar.ordered
+        self._counts = np.empty(BUCKETS, np.uint64) if sorts else None
+        """room to sort in, from the first line that needs it: what sorts is not compiled before"""
 
     def parse(self, block: Block) -> Parsed:
         """The examples of a block, in arrays of an arena."""
@@ -59,10 +63,17 @@ class LineParser:
         domain = self._domain.code()
         state = np.zeros(rows.COUNTERS, np.int64)
         state[rows.AT] = block.begin
+
+        def parse(columns: Columns, exact: Numbers) -> int:
+            given = (self._grammar, text, size, columns, domain, state, self._bad, exact, self._aside)
+            came: int = rows.parse_lines(*given, self._counts)
+            if came != rows.NEEDS_SORTING:
+                return came
+            self._counts = np.empty(BUCKETS, np.uint64)
+            return parse(columns, exact)
+
         parsed = gather(
-            lambda columns, exact: rows.parse_lines(
-                self._grammar, text, size, columns, domain, state, self._bad, exact, self._aside
-            ),
+            parse,
             lambda _: exact_numbers(line_at(text, int(state[rows.AT])), int(state[rows.AT])),
             lambda *entry: self._bad_line(text, *entry),
             lambda start: line_at(text, start),

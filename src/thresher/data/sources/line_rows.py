@@ -15,18 +15,19 @@ from numba.extending import overload
 from thresher.data.labels import LISTED, VALUES
 from thresher.data.sources import crossing
 from thresher.data.sources.numbers import HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
-from thresher.data.sources.sorting import BUCKETS, merge_row
+from thresher.data.sources.sorting import merge_row
 from thresher.data.sources.words import address, byte
 from thresher.engine.compiling import BORROWING, kernel, scalar
 
 # What came of a line: an example, nothing, or the reason it is bad.
-EXAMPLE, BLANK, UNDECIDED, CRAMPED = 0, 1, 2, 3
+EXAMPLE, BLANK, UNDECIDED, CRAMPED, UNSORTED = 0, 1, 2, 3, 4
 LABEL, LABEL_DOMAIN, LABEL_RANGE, AFTER_LABEL, WEIGHT, WEIGHT_SIGN, QID = 10, 11, 12, 13, 14, 15, 16
 LABEL_COUNT, LABEL_REPEATED = 17, 18
 KEY, KEY_RANGE, COLON, VALUE, VALUE_RANGE, AFTER_VALUE, SUM_RANGE, PRODUCTS = 20, 21, 22, 23, 24, 25, 26, 27
 
-# What came of a call, and the counters it leaves in `state`.
-DONE, TABLE_FULL, NEEDS_EXACT, NEEDS_ROOM = 0, 1, 2, 3
+# What came of a call (a line that cannot be done yet ends it, by the number of its outcome), and the counters
+# it leaves in `state`.
+DONE, TABLE_FULL, NEEDS_EXACT, NEEDS_ROOM, NEEDS_SORTING = 0, 1, 2, 3, 4
 AT, ROWS, NNZ, LINES, BLANKS, MERGED, BAD, COUNTERS = 0, 1, 2, 3, 4, 5, 6, 7
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _COLON, _COMMA = 9, 10, 13, 32, 35, 58, 44
@@ -190,12 +191,14 @@ def _complete(keys, values, start, own, ascend, aside, counts):
         return stop, False, CRAMPED if came == crossing.NO_ROOM else PRODUCTS
     if ascend and stop == own:
         return stop, False, EXAMPLE
+    if counts is None:
+        return stop, False, UNSORTED
     last, finite = merge_row(keys, values, start, stop, counts)
     return last, last < stop, EXAMPLE if finite else SUM_RANGE
 
 
 @kernel
-def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, aside):
+def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, aside, counts):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
     `text_bytes` is uint8 with 64 spare bytes behind `size`; ``columns = (indptr, keys, values,
@@ -203,14 +206,14 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, a
     targets (None for one label a line); `state` (COUNTERS,) int64 carries on from call to call. A bad
     line leaves a row (its start, place of the error, outcome, lines before it) in the int64 table
     `bad`. Returns `DONE`, `TABLE_FULL`, `NEEDS_EXACT` when the line at ``state[AT]`` holds a number
-    that must be looked up in ``exact = (places, float32s)``, or `NEEDS_ROOM` when its products do not fit.
-    ``aside = (crosses, naming)``, each perhaps None.
+    that must be looked up in ``exact = (places, float32s)``, `NEEDS_ROOM` when its products do not fit, or
+    `NEEDS_SORTING` when `counts`, room for `merge_row`, is None and it is not sorted. ``aside = (crosses,
+    naming)``, each perhaps None.
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
     indptr, keys, values, labels, weights, targets = columns
     text, features = address(text_bytes), (address(keys), address(values))
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
-    counts = np.empty(BUCKETS, np.uint64)
     indptr[row] = nnz
     while at < size and result == DONE:
         start = at
@@ -221,8 +224,8 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, a
         stop, merges = own, False
         if outcome == EXAMPLE:
             stop, merges, outcome = _complete(keys, values, nnz, own, ascend, aside, counts)
-        if outcome in (UNDECIDED, CRAMPED):
-            at, result = start, NEEDS_EXACT if outcome == UNDECIDED else NEEDS_ROOM
+        if outcome in (UNDECIDED, CRAMPED, UNSORTED):
+            at, result = start, outcome
             break
         if outcome == EXAMPLE:
             labels[row], weights[row] = label, weight

@@ -1,0 +1,109 @@
+"""The first run of a kind: a process of its own compiles what learns, while this one compiles what reads.
+
+Numba compiles one function at a time in a process. So on Linux, before any thread is started, a copy of this
+process learns made-up examples with the same model: all that it compiles goes to the disk cache, from where
+this process takes it when its first examples are there. The copy writes nothing else, and nobody has to wait
+for it: what it did not compile is compiled here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import warnings
+from typing import Any
+
+import numba
+import numpy as np
+
+from thresher.data.chunk import Chunk
+from thresher.engine import kernels
+from thresher.engine.notices import compiling
+from thresher.learning.model import Model
+
+_DEATH_OF_PARENT = 1
+"""PR_SET_PDEATHSIG of <linux/prctl.h>"""
+_typeof: Any = numba.typeof
+_FEATURES = 1 << 13
+"""More than a new table has room for, so that its growing is compiled too."""
+
+
+class Ahead:
+    """A process that compiles; 0: none."""
+
+    def __init__(self, process: int = 0, kind: Any = None) -> None:
+        self._process, self._kind = process, kind
+
+    def wait(self) -> None:
+        """Return when the process has ended, in whatever way, and note that there need be no other."""
+        process, self._process = self._process, 0
+        if process:
+            with compiling():
+                os.waitpid(process, 0)
+            _cache().mark(*self._kind)
+
+
+def compile_ahead(model: Model, predicts: bool) -> Ahead:
+    """Begin to compile what learning, or predicting too, needs, if it is new and can be done beside."""
+    alone = threading.active_count() == 1 and (os.cpu_count() or 1) > 1
+    kind = _kind(model, predicts)
+    if sys.platform != "linux" or not alone or _cache().has_mark(*kind):
+        return Ahead()
+    parent = os.getpid()
+    with warnings.catch_warnings():  # of threads, which are those of numpy's libraries: they are ready for it
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process = os.fork()
+    if process == 0:
+        _compile(model, predicts, parent)
+    return Ahead(process, kind)
+
+
+def _compile(model: Model, predicts: bool, parent: int) -> None:
+    """Learn something, say nothing, end the process; or end with its parent."""
+    status = 1
+    try:
+        for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(one, signal.SIG_DFL)
+        ctypes.CDLL(None).prctl(_DEATH_OF_PARENT, signal.SIGTERM)
+        if os.getppid() != parent:
+            return
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(nothing, stream)
+        learn_anything(model, predicts)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _cache() -> Any:
+    return kernels.learn.compiled._cache
+
+
+def _kind(model: Model, predicts: bool) -> tuple[tuple[Any, ...], str]:
+    """What decides which code is compiled: types of the parts, and words."""
+    types = tuple(_typeof(part) for part in (model.head.joint, model.rule, model.rule.intercept()))
+    store, admit = model.store.partition(":")[0], model.admit is None
+    many, batched = model.head.count > 1, model.batch > 1
+    return types, f"{model.dtype} {store} {many} {batched} {model.average} {model.scale} {admit} {predicts}"
+
+
+def learn_anything(model: Model, predicts: bool) -> None:
+    """Do all that training does with `model`, on examples that mean nothing."""
+    keys, begins = np.arange(_FEATURES, dtype=np.uint64), np.array([0, _FEATURES, _FEATURES + 1])
+    chunk = Chunk.from_csr(
+        begins,
+        np.append(keys, keys[:1]),
+        np.full(_FEATURES + 1, 1e-6, np.float32),
+        model.head.any_labels(2),
+    )
+    model.learn(chunk)
+    model.finish()
+    model.check_finite()
+    if predicts:
+        model.predict(chunk, "probability" if model.loss.PROBABILITY else "margin")
+    model.nonzero  # noqa: B018
+    model.last_prediction  # noqa: B018

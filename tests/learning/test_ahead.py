@@ -1,0 +1,113 @@
+"""The first run of a kind compiles in two processes, and nobody notices but by the time it takes."""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.commands import SAMPLE, start
+from tests.plain import not_compiled
+from tests.streams import RULES, has_rate, settings_of
+from thresher.engine.notices import compiling, seconds_compiling
+from thresher.learning import ahead
+from thresher.learning.model import Model
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux only")
+HEADS = [
+    ("logistic", "one"),
+    ("squared", "one"),
+    ("poisson", "one"),
+    ("wealth", "one"),
+    ("softmax", "classes:3-5"),
+]
+HEADS += [("hinge", "labels:1-3"), ("absolute", "values:2"), ("logistic", "classes:2")]
+
+
+@pytest.mark.parametrize(("loss", "outputs"), HEADS)
+def test_any_model_learns_what_is_made_up(loss: str, outputs: str) -> None:
+    for options in ({}, {"batch": 3}, {"average": True}, {"admit": 2}, {"store": "hashed:8"}):
+        with not_compiled():
+            model = Model("sgd", loss, outputs=outputs, **options)
+            ahead.learn_anything(model, True)
+        assert model.examples == 2
+        assert np.isfinite(model.tally.loss)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_any_rule_learns_what_is_made_up(name: str) -> None:
+    spec = settings_of(name)[0]
+    with not_compiled():
+        model = Model(spec, rate="constant:0.1" if has_rate(spec) else None)
+        ahead.learn_anything(model, True)
+    assert model.examples == 2
+
+
+def cold(folder: Path) -> dict[str, str]:
+    (folder / "cache").mkdir()
+    return {"THRESHER_CACHE_DIR": str(folder / "cache")}
+
+
+def train(folder: Path, **variables: str) -> Any:
+    told = ("train", SAMPLE, "-m", folder / "a.model", "-q", "--no-cache", "--json", "--rule", "sgd")
+    return start(*told, folder=folder, **variables)
+
+
+def children(process: int) -> list[int]:
+    found = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
+    return [int(word) for word in found.split()]
+
+
+def first_child(process: Any) -> int:
+    """Of a running process; the test fails where there never is one."""
+    while process.poll() is None:
+        if found := children(process.pid):
+            return found[0]
+        time.sleep(0.005)
+    raise AssertionError("the process has ended and had no child")
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor compiles nothing beside")
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_first_run_compiles_in_two_processes_and_can_lose_one(killed: bool, tmp_path: Path) -> None:
+    variables = cold(tmp_path)
+    with train(tmp_path, **variables) as process:
+        if killed:
+            os.kill(first_child(process), signal.SIGKILL)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert json.loads(out)["examples"] == 2000
+    assert json.loads(out)["seconds_compiling"] > 0.5
+    first = (tmp_path / "a.model").read_bytes()
+    with train(tmp_path, **variables) as again:
+        out, _ = again.communicate(timeout=120)
+    assert "seconds_compiling" not in json.loads(out)
+    assert (tmp_path / "a.model").read_bytes() == first
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor compiles nothing beside")
+def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
+    with train(tmp_path, **cold(tmp_path)) as process:
+        child = first_child(process)
+        time.sleep(0.3)  # so that it has said whose child it is
+        process.kill()
+        process.communicate()
+    end = time.monotonic() + 5
+    while Path(f"/proc/{child}/cmdline").exists() and Path(f"/proc/{child}/cmdline").read_bytes():
+        assert time.monotonic() < end, "still there"
+        time.sleep(0.01)
+
+
+def test_time_spent_compiling_is_counted_once_however_many_compile() -> None:
+    before = seconds_compiling()
+    with compiling(), compiling():
+        time.sleep(0.05)
+    found = seconds_compiling() - before
+    assert 0.05 <= found < 0.09
+    time.sleep(0.02)
+    assert seconds_compiling() - before == pytest.approx(found)
