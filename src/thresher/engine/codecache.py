@@ -23,6 +23,7 @@ import numba
 from numba.core import compiler, serialize
 from numba.core.caching import _Cache
 from numba.core.registry import cpu_target
+from numba.core.runtime.nrt import rtsys
 
 from thresher.engine.folders import CacheWarning, cache_folder, check_private_file, private_folder
 from thresher.engine.stamps import stamp
@@ -99,7 +100,7 @@ class CodeCache(_Cache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code for a signature, or None."""
-        target_context.refresh()
+        rtsys.initialize(target_context)
         found = self._place(sig, target_context.codegen())
         payload = None if found is None else _read(*found)
         if payload is None:

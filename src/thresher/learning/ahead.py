@@ -22,6 +22,7 @@ import numpy as np
 from thresher.data.chunk import Chunk
 from thresher.engine import kernels
 from thresher.engine.notices import compiling
+from thresher.learning.metrics import score
 from thresher.learning.model import Model
 
 _DEATH_OF_PARENT = 1
@@ -59,6 +60,13 @@ def compile_ahead(model: Model, predicts: bool) -> Ahead:
     if process == 0:
         _compile(model, predicts, parent)
     return Ahead(process, kind)
+
+
+def compile_now(model: Model) -> None:
+    """Compile what training and predicting need with such a model; no other process will be begun for it."""
+    learn_anything(model, True)
+    for predicts in (True, False):
+        _cache().mark(*_kind(model, predicts))
 
 
 def _compile(model: Model, predicts: bool, parent: int) -> None:
@@ -104,6 +112,8 @@ def learn_anything(model: Model, predicts: bool) -> None:
     model.finish()
     model.check_finite()
     if predicts:
-        model.predict(chunk, "probability" if model.loss.PROBABILITY else "margin")
+        for reader in (model, model.readout()):
+            score(reader, [chunk])
+            reader.predict(chunk, "probability" if model.head.joint.PROBABILITY else "margin")
     model.nonzero  # noqa: B018
     model.last_prediction  # noqa: B018

@@ -1,0 +1,110 @@
+"""``thresher warm``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thresher.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from thresher.learning.model import Model
+
+NAME = "warm"
+SHORT = "Compile ahead of time, for container images and the like."
+_TABLE = "label{0}size{0}colour\n1{0}0.5{0}red\n-1{0}1{0}blue\n"
+_SAMPLES = {
+    "svmlight": "1 1:0.5 3:1 4:0.25 7:1\n-1 2:1 1:1 5:0.75 6:0.5\n",
+    "vw": "1 |a size:0.5 red\n-1 |a blue\n",
+    "csv": _TABLE.format(","),
+    "tsv": _TABLE.format("\t"),
+    "jsonl": '{"label": 1, "size": 0.5, "colour": "red"}\n{"label": -1, "size": 1, "colour": "blue"}\n',
+}
+"""Two examples of each format of text (of svmlight one that is not in order), more than the 32 bytes that are
+hashed at once; formats that are no text hold the same table."""
+
+
+def _several(words: str) -> Any:
+    return typer.Option(metavar="NAMES", help=words)
+
+
+def command(
+    rules: Annotated[str, _several("Rules, with commas between their names; 'all' for all.")] = "ft-ftrl",
+    losses: Annotated[str, _several("Losses, each with each rule that takes it.")] = "logistic",
+    formats: Annotated[str, _several("Formats of data, or 'all'.")] = "svmlight",
+    outputs: Annotated[str, typer.Option(help="What is predicted, as for train.")] = "one",
+) -> None:
+    """Compile what training and predicting need, so that no later run of this user has to wait for it."""
+    from thresher import parts
+    from thresher.data.sources.formats import FORMATS
+    from thresher.learning.ahead import compile_now
+
+    chosen = _named(formats, list(FORMATS), "format")
+    models = {
+        f"{rule} with {loss} loss": _model(rule, loss, outputs)
+        for rule in _named(rules, parts.names("rule"), "rule")
+        for loss in _named(losses, parts.names("loss"), "loss")
+    }
+    for one in chosen:
+        _timed(f"reading {one}", _read, one)
+    for words, model in models.items():
+        _timed(words, compile_now, model)
+
+
+def _named(text: str, known: list[str], kind: str) -> list[str]:
+    """The names in `text`; UsageError for one that is not known."""
+    found = known if text == "all" else [name.strip() for name in text.split(",")]
+    for name in found:
+        if name not in known:
+            raise UsageError(f"no {kind} is called '{name}'; known: all, {', '.join(known)}")
+    return found
+
+
+def _timed(what: str, work: Callable[[Any], None], given: Any) -> None:
+    """Do it, and say what was done and how long it took."""
+    begun = time.perf_counter()
+    work(given)
+    typer.echo(f"{what}: {time.perf_counter() - begun:.1f} s")
+
+
+def _read(name: str) -> None:
+    import tempfile
+
+    from thresher.data import open_source
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"sample.{name}"
+        _write(name, path)
+        source = open_source(path)
+        source.keep_hash = True
+        for _ in source.chunks():
+            pass
+
+
+def _write(name: str, path: Path) -> None:
+    if name in _SAMPLES:
+        path.write_text(_SAMPLES[name], encoding="ascii")
+        return
+    import pyarrow as pa
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    table = pa.table({"label": [1, -1], "size": [0.5, 1.0], "colour": ["red", "blue"]})
+    if name == "parquet":
+        pa.parquet.write_table(table, path)
+    else:
+        pa.feather.write_feather(table, path, compression="uncompressed")
+
+
+def _model(rule: str, loss: str, outputs: str) -> Model:
+    from thresher.learning.model import Model
+
+    try:
+        return Model(rule, loss, outputs=outputs)
+    except ValueError as error:
+        raise UsageError(str(error)) from error

@@ -1,0 +1,44 @@
+"""``thresher warm``: what was compiled ahead is not compiled again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Thresher
+from tests.commands import SAMPLE, run
+
+
+def test_nothing_is_compiled_after_it(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    options: Any = {"folder": tmp_path, "THRESHER_CACHE_DIR": str(tmp_path / "cache")}
+    status, out, err = run("warm", "--rules", "sgd,ftrl", **options)
+    assert status == 0, err
+    assert [line.rsplit(":")[0] for line in out.splitlines()] == [
+        *("reading svmlight", "sgd with logistic loss", "ftrl with logistic loss")
+    ]
+    for rule, more in (("sgd", []), ("ftrl", ["--holdout", "every-5th"])):
+        told = ["train", SAMPLE, "-m", "a.model", "-q", "--json", "--no-cache", "--rule", rule, *more]
+        status, out, err = run(*told, **options)
+        assert status == 0, err
+        assert "seconds_compiling" not in json.loads(out)
+    before = sorted(path.name for path in (tmp_path / "cache" / "code").iterdir())
+    for command in ("predict", "evaluate"):
+        assert run(command, "a.model", SAMPLE, **options)[0] == 0
+    assert sorted(path.name for path in (tmp_path / "cache" / "code").iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ("--rules sgdd", "no rule is called 'sgdd'; known: all, "),
+        ("--formats svmlite", "no format is called 'svmlite'; known: all, svmlight, "),
+        ("--losses softmax", "it needs outputs classes:LO-HI"),
+    ],
+)
+def test_wrong_names_are_said_before_anything_is_done(thresher: Thresher, arguments: str, hint: str) -> None:
+    ran = thresher(f"warm {arguments}")
+    assert ran.status == 2
+    assert hint in ran.err
+    assert ran.out == ""
