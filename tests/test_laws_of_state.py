@@ -6,7 +6,7 @@ How its stream is cut, where its rows are kept, that it is stopped, looked at, s
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tests.plain import compiled_if, not_compiled
 from tests.streams import (
     RULES,
     Stream,
+    Vector,
     cut,
     fingerprint,
     has_rate,
@@ -286,38 +287,44 @@ def test_looking_changes_nothing(spec: str, store: str, dense: Stream, tmp_path:
 READER = """
 import sys
 import numpy as np
-from tests.test_laws_of_state import saved_models, stream
+from tests.test_laws_of_state import stream
 from thresher.learning import modelfile
 
 chunk = stream(seed=14, rows=60, features=40).chunk
-for path in saved_models(sys.argv[1]):
-    np.save(path.with_suffix(".npy"), modelfile.load_readout(path)[0].predict(chunk))
+for path in map(str.strip, sys.stdin):
+    np.save(path + ".npy", modelfile.load_readout(path)[0].predict(chunk))
+    print("done", flush=True)
 """
 
 
-def saved_models(folder: str | Path) -> list[Path]:
-    return sorted(Path(folder).glob("*.model"))
-
-
 @pytest.fixture(scope="session")
-def read_elsewhere(tmp_path_factory: pytest.TempPathFactory, dense: Stream) -> Path:
-    """A folder with a model of every setting and store, and what another process predicts with each."""
-    folder = tmp_path_factory.mktemp("models")
-    for number, spec in enumerate(SPECS):
-        for store in STORES:
-            model = learned(spec, dense.chunk, store=store, dtype="float32")
-            modelfile.save(model, folder / f"{number}-{store.partition(':')[0]}.model", state=False)
-    subprocess.run([sys.executable, "-c", READER, str(folder)], check=True, env=SURROUNDINGS, cwd=folder)
-    return folder
+def elsewhere() -> Iterator[Callable[[Path], Vector]]:
+    """What another process predicts with a model file."""
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", READER], env=SURROUNDINGS, **pipes) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def predicted(path: Path) -> Vector:
+            print(path, file=process.stdin, flush=True)
+            assert process.stdout.readline() == "done\n"  # type: ignore[union-attr]
+            found: Vector = np.load(f"{path}.npy")
+            return found
+
+        yield predicted
+        process.stdin.close()
 
 
 @pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("number", range(len(SPECS)), ids=SPECS)
-def test_what_is_saved_is_what_predicts(number: int, store: str, read_elsewhere: Path, dense: Stream) -> None:
-    path = read_elsewhere / f"{number}-{store.partition(':')[0]}.model"
-    model = learned(SPECS[number], dense.chunk, store=store, dtype="float32")
+@pytest.mark.parametrize("spec", SPECS)
+def test_what_is_saved_is_what_predicts(
+    spec: str, store: str, elsewhere: Callable[[Path], Vector], dense: Stream, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.model"
+    model = learned(spec, dense.chunk, store=store, dtype="float32")
+    modelfile.save(model, path, state=False)
     margins = model.predict(stream(seed=14, rows=60, features=40).chunk)
-    assert np.load(path.with_suffix(".npy")).tobytes() == margins.tobytes()
+    assert elsewhere(path).tobytes() == margins.tobytes()
     header, tensors = modelfile.read(path)
     assert np.count_nonzero(tensors["weights.values"]) == len(tensors["weights.values"]) == header["nonzero"]
     assert header["nonzero"] == model.nonzero
