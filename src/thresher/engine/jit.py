@@ -14,7 +14,8 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic, overload
 
-from thresher.engine.compiling import BORROWING, OPTIONS
+from thresher.engine.compiling import BORROWING as BORROWING
+from thresher.engine.compiling import OPTIONS
 from thresher.engine.compiling import Kernel as Kernel
 from thresher.engine.compiling import helper as helper
 from thresher.engine.compiling import kernel as kernel

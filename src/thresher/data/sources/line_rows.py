@@ -17,7 +17,7 @@ from thresher.data.sources import crossing
 from thresher.data.sources.numbers import HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
 from thresher.data.sources.sorting import merge_row
 from thresher.data.sources.words import address, byte
-from thresher.engine.compiling import BORROWING, kernel, scalar
+from thresher.engine.jit import BORROWING, kernel, scalar
 
 # What came of a line: an example, nothing, or the reason it is bad.
 EXAMPLE, BLANK, UNDECIDED, CRAMPED, UNSORTED = 0, 1, 2, 3, 4
