@@ -11,6 +11,7 @@ from numba.extending import overload, overload_method
 from tests import oracle_base, oracles_projection
 from tests.oracle_base import Vector
 from tests.oracles import ORACLES
+from thresher.engine.compiling import OPTIONS
 from thresher.engine.jit import kernel, value_slope
 
 _CLASSES: dict[Any, Any] = {}
@@ -27,7 +28,7 @@ def _frame(name: str, oracle: Any) -> Any:
     return globals()[title](**vars(oracle))
 
 
-@overload_method(types.BaseNamedTuple, "at")
+@overload_method(types.BaseNamedTuple, "at", jit_options=OPTIONS)
 def _at(self, t):
     return self.instance_class.at
 
@@ -36,7 +37,7 @@ def advance(self, w, g, t, value):
     raise NotImplementedError
 
 
-@overload(advance)
+@overload(advance, jit_options=OPTIONS)
 def _advance(self, w, g, t, value):
     return _bare(_CLASSES[self.instance_class].step)
 
@@ -45,7 +46,7 @@ def look(self, x, margin, slope, importance):
     raise NotImplementedError
 
 
-@overload(look)
+@overload(look, jit_options=OPTIONS)
 def _look(self, x, margin, slope, importance):
     return _bare(_CLASSES[self.instance_class].look)
 
@@ -54,17 +55,17 @@ def meet(self, w, x):
     raise NotImplementedError
 
 
-@overload(meet)
+@overload(meet, jit_options=OPTIONS)
 def _meet(self, w, x):
     return _bare(_CLASSES[self.instance_class].meet)
 
 
-@overload(oracle_base.soft)
+@overload(oracle_base.soft, jit_options=OPTIONS)
 def _soft(v, a):
     return _bare(oracle_base.soft)
 
 
-@overload(oracles_projection.threshold_of)
+@overload(oracles_projection.threshold_of, jit_options=OPTIONS)
 def _threshold_of(v, total):
     return _bare(oracles_projection.threshold_of)
 

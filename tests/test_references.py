@@ -1,0 +1,133 @@
+"""Compiled code gives back what it is lent and what it makes: no array is kept for ever or freed too early.
+
+Functions that kernels call do not all count references (`thresher.engine.compiling`), so this is not left to
+Numba.
+"""
+
+import gc
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numba.core.errors import TypingError
+from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
+from numba.core.runtime.nrt import rtsys
+
+from tests.data.guarded import cases, parser
+from tests.streams import stream
+from thresher.data.sources.blocks import LINES, PAD, Block
+from thresher.data.sources.parsed import Arenas
+from thresher.engine.jit import helper, kernel, scalar
+from thresher.learning import modelfile
+from thresher.learning.model import Model
+
+_runtime: Any = rtsys
+MODELS = [
+    ("fobos:l1=0.01", {}),
+    ("ft-ftrl:forget=20", {"admit": 2}),
+    ("l1-ball:radius=0.5", {"store": "hashed:4"}),
+    ("fobos:l1=0.01", {"average": True}),
+    ("adagrad-fobos:l1=0.01", {"loss": "softmax", "outputs": "classes:3"}),
+    ("ft-ftrl:group=l2", {"loss": "softmax", "outputs": "classes:3"}),
+    ("fobos:l1=0.01,group=linf", {"loss": "softmax", "outputs": "classes:3", "average": True}),
+    ("pegasos", {"batch": 4, "average": True}),
+]
+CASES = list(cases())
+
+
+def living() -> tuple[int, int]:
+    """Pieces of memory, and arrays, that compiled code has made and not given back."""
+    gc.collect()
+    now: Any = _runtime.get_allocation_stats()
+    return now.alloc - now.free, now.mi_alloc - now.mi_free
+
+
+def check(work: Callable[[], Any], *lent: Any) -> None:
+    """Run `work` once to compile, then a few times: nothing more may live afterwards, nor be held."""
+    _nrt_python.memsys_enable_stats()
+    work()
+    before = living(), [sys.getrefcount(array) for array in lent]
+    for _ in range(3):
+        work()
+    assert (living(), [sys.getrefcount(array) for array in lent]) == before
+
+
+@scalar
+def _part(array):  # type: ignore[no-untyped-def]
+    return array[1:]
+
+
+@scalar
+def _part_and_more(array):  # type: ignore[no-untyped-def]
+    return array[1:], 1
+
+
+@helper
+def _counted_part(array):  # type: ignore[no-untyped-def]
+    return array[1:]
+
+
+@scalar
+def _sum_of_part(array):  # type: ignore[no-untyped-def]
+    return _counted_part(array).sum()
+
+
+@kernel
+def _lengths(array):  # type: ignore[no-untyped-def]
+    return len(_part(array))
+
+
+@kernel
+def _tuples(array):  # type: ignore[no-untyped-def]
+    return len(_part_and_more(array)[0])
+
+
+@kernel
+def _sums(array):  # type: ignore[no-untyped-def]
+    return _sum_of_part(array)
+
+
+@pytest.mark.parametrize(
+    ("compiled", "hint"),
+    [
+        (_lengths, "Only accept returning of array passed into the function as argument"),
+        (_tuples, "_part_and_more makes or returns .* make it a helper"),
+        (_sums, "_sum_of_part makes or returns .* make it a helper"),
+    ],
+)
+def test_what_does_not_count_makes_no_arrays(compiled: Any, hint: str) -> None:
+    """Views of an array among them: returned they would be freed twice, taken they would be kept for ever."""
+    with pytest.raises(TypingError, match=hint):
+        compiled(np.ones(3))
+
+
+@pytest.mark.parametrize(("rule", "options"), MODELS)
+def test_models(rule: str, options: dict[str, Any], tmp_path: Path) -> None:
+    chunk = stream(seed=20, rows=60, features=12).chunk
+    if "outputs" in options:
+        chunk = replace(chunk, labels=np.arange(60, dtype=np.float32) % 3 + 1)
+    model = Model(rule, **{"loss": "logistic", "store": "direct", **options})
+    model.learn(chunk)
+
+    def work() -> None:
+        model.learn(chunk)
+        model.predict(chunk)
+        model.weights()
+        model.readout().predict(chunk)
+        modelfile.save(model, tmp_path / "model")
+
+    loop = model._loop
+    check(work, chunk.indptr, chunk.keys, chunk.values, chunk.labels, loop.store.S, loop.clock, loop.B)
+
+
+@pytest.mark.parametrize(("name", "sample", "layout", "domain"), CASES, ids=[case[0] for case in CASES])
+def test_parsers(name: str, sample: Any, layout: Any, domain: str, tmp_path: Path) -> None:
+    lines = [*sample.good(20, 0), *sample.bad.values()]
+    text = b"".join(line + b"\n" for line in lines)
+    reads = parser(sample, layout, tmp_path, Arenas(1), domain)
+    memory = np.frombuffer(text + b" " * PAD, np.uint8)
+    check(lambda: reads.parse(Block(memory, len(text), LINES, 0, 1, 0, 0)), memory)
