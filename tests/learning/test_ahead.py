@@ -103,6 +103,20 @@ def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
         time.sleep(0.01)
 
 
+def test_nobody_compiles_beside_what_no_cache_can_keep(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "fork", lambda: pytest.fail("a process was begun"))
+    monkeypatch.setattr("threading.active_count", lambda: 1)
+    monkeypatch.setattr("thresher.engine.codecache._usable_folder", lambda: None)
+    ahead.compile_ahead(Model(), False).wait()
+    monkeypatch.setattr("thresher.engine.codecache._usable_folder", lambda: tmp_path)
+    kind = ahead._kind(Model(), False)
+    assert ahead._cache().lacks_mark(*kind)
+    ahead._cache().mark(*kind)
+    ahead.compile_ahead(Model(), False).wait()
+
+
 def test_time_spent_compiling_is_counted_once_however_many_compile() -> None:
     before = seconds_compiling()
     with compiling(), compiling():

@@ -35,7 +35,9 @@ def _several(words: str) -> Any:
 
 def command(
     rules: Annotated[str, _several("Rules, with commas between their names; 'all' for all.")] = "ft-ftrl",
-    losses: Annotated[str, _several("Losses, each with each rule that takes it.")] = "logistic",
+    losses: Annotated[
+        str, _several("Losses, each with each rule; 'all' for all that go with the outputs.")
+    ] = "logistic",
     formats: Annotated[str, _several("Formats of data, or 'all'.")] = "svmlight",
     outputs: Annotated[str, typer.Option(help="What is predicted, as for train.")] = "one",
 ) -> None:
@@ -46,14 +48,15 @@ def command(
 
     chosen = _named(formats, list(FORMATS), "format")
     models = {
-        f"{rule} with {loss} loss": _model(rule, loss, outputs)
+        f"{rule} with {loss} loss": _model(rule, loss, outputs, losses == "all")
         for rule in _named(rules, parts.names("rule"), "rule")
         for loss in _named(losses, parts.names("loss"), "loss")
     }
     for one in chosen:
         _timed(f"reading {one}", _read, one)
     for words, model in models.items():
-        _timed(words, compile_now, model)
+        if model is not None:
+            _timed(words, compile_now, model)
 
 
 def _named(text: str, known: list[str], kind: str) -> list[str]:
@@ -101,10 +104,13 @@ def _write(name: str, path: Path) -> None:
         pa.feather.write_feather(table, path, compression="uncompressed")
 
 
-def _model(rule: str, loss: str, outputs: str) -> Model:
+def _model(rule: str, loss: str, outputs: str, lenient: bool) -> Model | None:
+    """A model to compile for; None, or UsageError, where the loss is not for such outputs."""
     from thresher.learning.model import Model
 
     try:
         return Model(rule, loss, outputs=outputs)
     except ValueError as error:
+        if lenient:
+            return None
         raise UsageError(str(error)) from error

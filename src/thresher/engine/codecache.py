@@ -115,10 +115,10 @@ class CodeCache(_Cache):
         if found is not None:
             _write(*found, _serialize.dumps(data._reduce()))
 
-    def has_mark(self, sig: Any, words: str) -> bool:
-        """Whether `mark` was called with the same on this machine, for code of today."""
+    def lacks_mark(self, sig: Any, words: str) -> bool:
+        """Whether `mark` could be called with the same, and was not yet on this machine for code of today."""
         found = self._place(sig, cpu_target.target_context.codegen(), words)
-        return found is not None and _read(*found) is not None
+        return found is not None and _read(*found) is None
 
     def mark(self, sig: Any, words: str) -> None:
         """Keep that the function, and what is used beside it for `words`, was compiled for a signature."""

@@ -51,7 +51,7 @@ def compile_ahead(model: Model, predicts: bool) -> Ahead:
     """Begin to compile what learning, or predicting too, needs, if it is new and can be done beside."""
     alone = threading.active_count() == 1 and (os.cpu_count() or 1) > 1
     kind = _kind(model, predicts)
-    if sys.platform != "linux" or not alone or _cache().has_mark(*kind):
+    if sys.platform != "linux" or not alone or not _cache().lacks_mark(*kind):
         return Ahead()
     parent = os.getpid()
     with warnings.catch_warnings():  # of threads, which are those of numpy's libraries: they are ready for it
