@@ -223,13 +223,19 @@ def test_labels_may_lie_anywhere(loss: str) -> None:
     assert np.abs(margins[0] - margins[1]).max() < 1e-3
 
 
+def classes_told_by(told: int, columns: int, classes: int, rows: int, seed: int) -> tuple[Chunk, Vector]:
+    """Dense rows of which the first columns tell of every class, and the classes from 1 on."""
+    rng = np.random.default_rng(seed)
+    X, W = rng.normal(size=(rows, columns)).astype(np.float32), np.zeros((columns, classes))
+    W[:told] = rng.normal(size=(told, classes))
+    y = (X @ W + rng.gumbel(size=(rows, classes))).argmax(axis=1) + 1.0
+    keys = np.tile(np.arange(columns), rows)
+    return Chunk.from_csr(np.arange(rows + 1) * columns, keys, X.ravel(), y), y
+
+
 def test_a_group_finds_the_features_that_outputs_share() -> None:
     """Ten of 300 columns tell of all five classes: a group keeps fewer, for all of them, and loses less."""
-    rng, rows, columns = np.random.default_rng(0), 4000, 300
-    X, W = rng.normal(size=(rows, columns)).astype(np.float32), np.zeros((columns, 5))
-    W[:10] = rng.normal(size=(10, 5))
-    y = (X @ W + rng.gumbel(size=(rows, 5))).argmax(axis=1) + 1.0
-    chunk = Chunk.from_csr(np.arange(rows + 1) * columns, np.tile(np.arange(columns), rows), X.ravel(), y)
+    chunk, _ = classes_told_by(10, columns=300, classes=5, rows=4000, seed=0)
     found = []
     for spec in ("l1=1.5,group=l2", "l1=1", "l1=2"):
         model = Model(f"ft-ftrl:{spec}", "softmax", outputs="classes:5")
@@ -269,11 +275,7 @@ def test_a_group_does_not_mind_the_scale_of_a_feature_in_float32(group: str) -> 
 
 def test_classes_that_never_occur_do_not_decide_for_the_others() -> None:
     """Ten classes of which four occur: the shared columns are found all the same, and nothing is lost."""
-    rng, rows, columns = np.random.default_rng(9), 3000, 100
-    X, W = rng.normal(size=(rows, columns)).astype(np.float32), np.zeros((columns, 4))
-    W[:8] = rng.normal(size=(8, 4))
-    y = (X @ W + rng.gumbel(size=(rows, 4))).argmax(axis=1) + 1.0
-    chunk = Chunk.from_csr(np.arange(rows + 1) * columns, np.tile(np.arange(columns), rows), X.ravel(), y)
+    chunk, y = classes_told_by(8, columns=100, classes=4, rows=3000, seed=9)
     wrong, live = [], []
     for classes in (4, 10):
         model = Model("ft-ftrl:l1=1.5,group=l2", "logistic", outputs=f"classes:{classes}")

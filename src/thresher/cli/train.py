@@ -43,7 +43,7 @@ class Wish:
 
     def model(self) -> Model:
         """A new model."""
-        return _made(**{name: value for name, value in vars(self).items() if value is not None})
+        return new_model(**{name: value for name, value in vars(self).items() if value is not None})
 
     def check_same(self, model: Model) -> None:
         """What was said beside --resume must be what the checkpoint says."""
@@ -61,7 +61,7 @@ class Wish:
             "dtype": self.dtype or str(model.dtype),
             "seed": model.seed if self.seed is None else self.seed,
         }
-        wanted = modelfile.header_of(_made(rule=model.rule, loss=model.loss, **options))
+        wanted = modelfile.header_of(new_model(rule=model.rule, loss=model.loss, **options))
         wanted["has_intercept"] = have["has_intercept"] if self.intercept is None else self.intercept
         flat = {name: value for name in ("l1", "alpha") if (value := getattr(self, name)) is not None}
         for kind in ("rule", "loss", "rate"):
@@ -79,7 +79,8 @@ class Wish:
 _NO_WISH = Wish()
 
 
-def _made(**wanted: Any) -> Model:
+def new_model(**wanted: Any) -> Model:
+    """A model with these options; UsageError where they do not hold."""
     from thresher.learning.model import Model
 
     try:

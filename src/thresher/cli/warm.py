@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from thresher.cli.errors import UsageError
+from thresher.cli.train import new_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +53,8 @@ def command(
         for rule in _named(rules, parts.names("rule"), "rule")
         for loss in _named(losses, parts.names("loss"), "loss")
     }
+    if not any(models.values()):
+        raise UsageError(f"no loss goes with the outputs {outputs}")
     for one in chosen:
         _timed(f"reading {one}", _read, one)
     for words, model in models.items():
@@ -106,11 +109,9 @@ def _write(name: str, path: Path) -> None:
 
 def _model(rule: str, loss: str, outputs: str, lenient: bool) -> Model | None:
     """A model to compile for; None, or UsageError, where the loss is not for such outputs."""
-    from thresher.learning.model import Model
-
     try:
-        return Model(rule, loss, outputs=outputs)
-    except ValueError as error:
+        return new_model(rule=rule, loss=loss, outputs=outputs)
+    except UsageError:
         if lenient:
             return None
-        raise UsageError(str(error)) from error
+        raise
