@@ -54,14 +54,14 @@ def short_rings(monkeypatch: pytest.MonkeyPatch) -> None:
 def check(model: Model, data: Stream) -> None:
     """Weights and intercept are the mean of w_1, ..., w_T, to 1e-10."""
     name = parts.part_name(type(model.rule))
-    options = {"intercept": model.has_intercept, "keep_path": True}
+    options = {"intercept": model.recipe.intercept, "keep_path": True}
     trace = oracles.run(name, model.rule, model.loss, data.X, data.y, data.importance, **options)
     assert trace.path is not None
     expected = trace.path[:-1].mean(axis=0)
     model.learn(data.chunk)
-    found = np.append(read_weights(model, data.X.shape[1]), [model.intercept] * model.has_intercept)
+    found = np.append(read_weights(model, data.X.shape[1]), [model.intercept] * model.recipe.intercept)
     assert np.abs(found - expected).max() <= 1e-10 * max(1.0, np.abs(expected).max())
-    if model.has_intercept:
+    if model.recipe.intercept:
         assert np.abs(expected).max() > 1e-3 or not trace.losses.any(), "nothing learned"
         assert np.abs(expected - trace.path[-1]).max() > 1e-6, "the mean is the last: nothing tested"
 
@@ -205,7 +205,7 @@ def test_neither_cutting_nor_stopping_nor_looking_changes_anything(
         assert fingerprint(watched) == before
     expected = fingerprint(whole)
     assert fingerprint(cut_up) == fingerprint(stopped) == fingerprint(watched) == expected
-    assert stopped.average
+    assert stopped.recipe.average
 
 
 @laws
@@ -237,7 +237,7 @@ def test_what_is_saved_is_what_predicts(
     model.learn(WIDE.chunk)
     modelfile.save(model, tmp_path / "model", state=False)
     readout, header = modelfile.load_readout(tmp_path / "model")
-    assert header["average"]
+    assert header["recipe"]["average"]
     assert readout.predict(WIDE.chunk).tobytes() == model.predict(WIDE.chunk).tobytes()
     assert header["nonzero"] == model.nonzero == np.count_nonzero(readout.weights) == len(readout.weights)
     assert readout.intercept == model.intercept

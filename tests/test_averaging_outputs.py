@@ -191,11 +191,11 @@ def test_neither_cutting_nor_stopping_nor_looking_changes_anything(
             assert cut.readout().predict(data.chunk).tobytes() == cut.predict(data.chunk).tobytes()
             cut, _ = modelfile.load(place)
         assert fingerprint(cut) == fingerprint(whole)
-        assert cut.average
+        assert cut.recipe.average
         readout, header = modelfile.load_readout(place)
         assert readout.predict(data.chunk).tobytes() == whole.predict(data.chunk).tobytes()
         assert header["nonzero"] == whole.nonzero == np.count_nonzero(readout.weights)
-        assert header["average"]
+        assert header["recipe"]["average"]
 
 
 @pytest.mark.parametrize("spec", [*FIRST, *GROUPS[::3]])

@@ -76,8 +76,8 @@ def check(model: Model, data: Stream, tolerance: float = 1e-10) -> None:
         data.X,
         data.targets,
         data.importance,
-        intercept=model.has_intercept,
-        batch=model.batch,
+        intercept=model.recipe.intercept,
+        batch=model.recipe.batch,
     )
     model.learn(data.chunk)
     model.finish()
@@ -86,7 +86,7 @@ def check(model: Model, data: Stream, tolerance: float = 1e-10) -> None:
     if len(readout.keys):
         found[readout.keys.astype(int)] = readout.weights.reshape(len(readout.keys), -1)
     weights, intercepts = expected.weights, expected.intercepts
-    if model.average:
+    if model.recipe.average:
         mean = expected.path[:-1].mean(axis=0)
         weights, intercepts = mean[:FEATURES], mean[FEATURES:].sum(axis=0)
         assert np.abs(mean - expected.path[-1]).max() > 1e-6, "the mean is the last: nothing tested"

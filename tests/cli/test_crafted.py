@@ -26,7 +26,11 @@ def test_every_command_says_one_line(command: str, folder: Path, thresher: Thres
         model = learned("ftrl:l1=0.01")
     head, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
     short = {name: array[:0] for name, array in tensors.items()}
-    for crafted, arrays in (({**head, "loss": 7}, tensors), (head, short), ({**head, "training": {}}, {})):
+    for crafted, arrays in (
+        ({**head, "recipe": {**head["recipe"], "loss": 7}}, tensors),
+        (head, short),
+        ({**head, "training": {}}, {}),
+    ):
         for name in ("m", "m.checkpoint"):
             modelfile.write(folder / name, crafted, arrays)
         ran = thresher(*command.split())

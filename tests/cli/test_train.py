@@ -48,8 +48,8 @@ def test_every_rule_and_rate(thresher: Thresher, rule: str, rate: str | None) ->
         )
     assert ran.status == 0, ran.err
     header, _ = modelfile.read("m")
-    assert header["rule"].startswith(f"{rule}:")
-    assert rate is None or header["rate"].startswith(f"{rate}:")
+    assert header["recipe"]["rule"].startswith(f"{rule}:")
+    assert rate is None or header["recipe"]["rate"].startswith(f"{rate}:")
 
 
 @pytest.mark.parametrize("loss", REGISTRY["loss"])
@@ -163,8 +163,8 @@ def test_weights_only_predicts_the_same(thresher: Thresher, model: Path) -> None
         ("--loss squared-hinge", "--loss hinge:"),
         ("--store hashed:10", "--store growing"),
         ("--dtype float64", "--dtype float32"),
-        ("--average", "--average False"),
-        ("--no-intercept", "--intercept True"),
+        ("--average", "--no-average"),
+        ("--no-intercept", "--intercept"),
         ("--seed 5", "--seed 0"),
         ("--order once", "--order as-is"),
     ],

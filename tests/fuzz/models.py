@@ -68,7 +68,7 @@ class Case:
     def model(self) -> Model:
         """A new one."""
         made = Model(self.spec, rate="power:0.2,10,0.5" if has_rate(self.spec) else None, **self.options)
-        if made.scale is not None:
+        if made.recipe.scale is not None:
             made.layout = LAYOUT
         return made
 
@@ -96,7 +96,8 @@ class Case:
         model = loaded[0] if loaded else self.model()
         made = Trainer(model, MemorySource(self.data(3, 40), model.head.domain), plan)
         if loaded:
-            checkpoint.restore(made, path, *loaded[1:])
+            with modelfile.naming_file(path):
+                made.go_on(loaded[1])
         return made
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.intakes import sightings
 from thresher.data.chunk import Chunk
-from thresher.learning.admission import make_admission
+from thresher.learning.admission import Admission, Terms
 
 
 def visits(seed: int, rows: int, names: int) -> Chunk:
@@ -32,7 +32,7 @@ def is_in(chunk: Chunk, kept: Chunk) -> list[bool]:
 @pytest.mark.parametrize("needed", [1, 2, 7, 255])
 def test_a_feature_enters_at_its_nth_sighting(needed: int) -> None:
     chunk = visits(1, 2000, 3000)
-    admission = make_admission(f"{needed},bits=22", 3)
+    admission = Admission(f"{needed},bits=22", 3)
     kept = admission.kept(chunk, 0, False)
     counts = sightings(chunk)
     assert max(counts) > 300
@@ -44,12 +44,12 @@ def test_a_feature_enters_at_its_nth_sighting(needed: int) -> None:
 
 def test_false_positives_enter_too_early_and_none_too_late() -> None:
     chunk = visits(2, 3000, 3000)
-    kept = is_in(chunk, make_admission("4,bits=10", 3).kept(chunk, 0, False))
+    kept = is_in(chunk, Admission("4,bits=10", 3).kept(chunk, 0, False))
     late = [count >= 4 and not found for count, found in zip(sightings(chunk), kept, strict=True)]
     early = [count < 4 and found for count, found in zip(sightings(chunk), kept, strict=True)]
     assert not any(late)
     assert 0.02 < np.mean(early) < 0.5
-    roomy = is_in(chunk, make_admission("4,bits=14", 3).kept(chunk, 0, False))
+    roomy = is_in(chunk, Admission("4,bits=14", 3).kept(chunk, 0, False))
     assert sum(roomy) < sum(kept)
 
 
@@ -58,9 +58,7 @@ def test_a_larger_filter_admits_fewer_too_early() -> None:
     rng = np.random.default_rng(5)
     keys = rng.integers(0, 2**64, 1 << 16, np.uint64)
     chunk = Chunk.from_csr(np.arange(len(keys) + 1), keys, np.ones(len(keys)), np.ones(len(keys)))
-    shares = [
-        make_admission(f"2,bits={bits}", 0).kept(chunk, 0, False).nnz / len(keys) for bits in (16, 18, 20)
-    ]
+    shares = [Admission(f"2,bits={bits}", 0).kept(chunk, 0, False).nnz / len(keys) for bits in (16, 18, 20)]
     assert shares == sorted(shares, reverse=True)
     assert shares[0] > 0.2
     assert shares[1] < 0.1
@@ -75,7 +73,7 @@ def test_by_chance_a_feature_enters_after_a_geometric_number_of_sightings() -> N
     )
     seen = {}
     for seed in (0, 1):
-        kept = make_admission("poisson:0.2", seed).kept(chunk, 0, False)
+        kept = Admission("poisson:0.2", seed).kept(chunk, 0, False)
         missed = np.array([rows - count for count in Counter(kept.keys.tolist()).values()])
         share = [np.mean(missed >= k) for k in range(5)]
         assert share == pytest.approx(0.8 ** np.arange(5), abs=0.03)
@@ -94,7 +92,7 @@ def test_by_chance_a_feature_enters_after_a_geometric_number_of_sightings() -> N
     ],
 )
 def test_the_spec_of_an_admission_makes_it_again(spec: Any, again: str) -> None:
-    assert make_admission(spec, 0).spec == again == make_admission(again, 0).spec
+    assert Terms.of(spec).spec == again == Terms.of(again).spec
 
 
 @pytest.mark.parametrize(
@@ -102,4 +100,4 @@ def test_the_spec_of_an_admission_makes_it_again(spec: Any, again: str) -> None:
 )
 def test_what_is_no_admission_is_told(spec: str) -> None:
     with pytest.raises(ValueError, match="admit is N or poisson:P"):
-        make_admission(spec, 0)
+        Terms.of(spec)

@@ -14,6 +14,7 @@ from thresher.data.order import make_order
 from thresher.learning import checkpoint, modelfile
 from thresher.learning.modelfile import ModelFileError
 from thresher.learning.passes import Passes
+from thresher.learning.standing import Standing
 from thresher.learning.training import Outcome, Plan, Trainer
 
 ROWS = gzip.decompress(SAMPLE.read_bytes()).splitlines(keepends=True)[:300]
@@ -83,13 +84,14 @@ def litter(data: list[str]) -> None:
 def trainer(case: Case, data: list[str], loaded: Any = None) -> Trainer:
     source = open_source(data, on_error=case.on_error, block_bytes=BLOCK, threads=2)
     model = loaded[0] if loaded else case.model()
-    order = make_order(case.order, model.seed)
+    order = make_order(case.order, model.recipe.seed)
     passes = Passes(source, order.reads(case.plan.passes), cached=case.cached)
     held = open_source("held.svm", block_bytes=BLOCK) if case.held else None
     plan = replace(case.plan, checkpoint=Path("checkpoint"), checkpoint_every=30)
     made = Trainer(model, passes.first, plan, reread=passes.later, order=order, holdout=held)
     if loaded:
-        checkpoint.restore(made, Path("checkpoint"), loaded[1], loaded[2])
+        with modelfile.naming_file("checkpoint"):
+            made.go_on(loaded[1])
     return made
 
 
@@ -111,8 +113,8 @@ def test_going_on_from_any_checkpoint_ends_in_the_same_place(
     taken: list[bytes] = []
     save = checkpoint.save
 
-    def keep(ready: Trainer, path: Path) -> None:
-        save(ready, path)
+    def keep(path: Path, model: Model, standing: Standing) -> None:
+        save(path, model, standing)
         taken.append(path.read_bytes())
 
     with monkeypatch.context() as patch:

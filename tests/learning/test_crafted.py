@@ -20,6 +20,7 @@ from thresher.cli.errors import FAILED, status_and_line
 from thresher.data.chunk import Chunk
 from thresher.engine.sound import StateError
 from thresher.learning import modelfile
+from thresher.learning.header import RECIPE
 from thresher.learning.model import Model
 from thresher.learning.modelfile import ModelFileError
 from thresher.sklearn import SparseOnlineClassifier
@@ -46,10 +47,13 @@ def learned(spec: str, **options: Any) -> Model:
 
 
 def written(path: Path, model: Model, change: Callable[[Tensors], None], **changes: Any) -> Path:
-    """The model in a file, with other tensors and header."""
+    """The model in a file, with other tensors, and other fields of its recipe or else of the header."""
     tensors = {name: array.copy() for name, array in modelfile.tensors_of(model).items()}
     change(tensors)
-    modelfile.write(path, {**modelfile.header_of(model), **changes}, tensors)
+    header = modelfile.header_of(model)
+    for name, value in changes.items():
+        (header["recipe"] if name in RECIPE else header)[name] = value
+    modelfile.write(path, header, tensors)
     return path
 
 
@@ -210,7 +214,7 @@ def test_what_training_leaves_is_sound(case: Case, tmp_path: Path) -> None:
         (tmp_path / "rows.csv").write_text("label,a\n1,1\n")
         case.write(tmp_path / "file")
         done = used(case, tmp_path / "file", compiled=False)
-    can_go_on = modelfile.read(tmp_path / "file")[0]["rule"] is not None
+    can_go_on = modelfile.read(tmp_path / "file")[0]["recipe"]["rule"] is not None
     assert done[1:] == ["ran" if can_go_on else "ModelFileError"] * 2
     assert done[0] in ("ran", "DataError"), "the columns of rows.csv are not those of its layout"
 
@@ -270,7 +274,8 @@ def test_large_stores_of_small_files_cost_little(tmp_path: Path) -> None:
     }
     before = resident()
     for store in ("hashed:31", "direct"):
-        modelfile.write(tmp_path / "model", {**head, "store": store}, tensors)
+        head["recipe"]["store"] = store
+        modelfile.write(tmp_path / "model", head, tensors)
         if said := lines_of(modelfile.load_readout, tmp_path / "model"):
             assert "needs more memory than there is" in said[0]
             continue
@@ -286,7 +291,8 @@ def test_estimators_refuse_crafted_models_as_files_do() -> None:
     head.pop("crc32")
     assert pickle.loads(pickle.dumps(estimator)).predict(np.eye(3)).shape == (3,)
     for changes, said in (({"state.clock": tensors["state.clock"][:0]}, "clock has the shape"), ({}, "text")):
-        crafted = modelfile.as_bytes(head if changes else {**head, "outputs": 1}, {**tensors, **changes})
+        header = head if changes else {**head, "recipe": {**head["recipe"], "outputs": 1}}
+        crafted = modelfile.as_bytes(header, {**tensors, **changes})
         with pytest.raises(ModelFileError, match=said):
             SparseOnlineClassifier().__setstate__({**state, "_model": crafted})
     assert zlib.crc32(state["_model"]) == zlib.crc32(estimator.__getstate__()["_model"])

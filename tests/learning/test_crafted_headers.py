@@ -29,8 +29,8 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"outputs": "trees"}, "no outputs are called 'trees'"),
     ({"outputs": "labels:0-2"}, "weights.values has the shape"),
     ({"outputs": "values:99999999"}, "at most 65536"),
-    ({"outputs": 3}, "header: outputs must be text, not 3"),
-    ({"outputs": None}, "header: outputs must be text, not None"),
+    ({"outputs": 3}, "recipe: outputs must be text, not 3"),
+    ({"outputs": None}, "recipe: outputs must be text, not None"),
     ({"store": "hashed:32"}, "bits must lie in 1..31"),
     ({"store": "attic\nroof"}, r"no store is called 'attic\\nroof'"),
     ({"store": "direct"}, "feature id 9223372036854775808 is too large for the direct store"),
@@ -39,7 +39,7 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"loss": "logistic:positive=-1"}, "positive must be > 0"),
     ({"lowest_label": float("nan")}, "lowest_label must be a finite number"),
     ({"nonzero": -1}, "nonzero must be a number from 0 up"),
-    ({"has_intercept": 1}, "has_intercept must be true or false"),
+    ({"intercept": 1}, "intercept must be true or false"),
     ({"layout": []}, "layout must be an object or null"),
     ({"layout": {"format": 3}}, "the layout's format must be text"),
     ({"layout": {"format": "csv", "numeric": [[]]}}, "the layout's numeric must be a list of texts"),
@@ -48,7 +48,7 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"layout": {"format": "csv", "colour": "red"}}, "colour, which this version does not know"),
     ({"format": "1"}, "format must be a whole number"),
     ({"version": ["a\nb"]}, r"version must be text"),
-    ({"format": 2, "version": "9\n9"}, r"written by thresher 9\\n9"),
+    ({"format": 3, "version": "9\n9"}, r"written by thresher 9\\n9"),
 ]
 
 
@@ -81,7 +81,7 @@ HOSTILE: tuple[Any, ...] = (
 )
 
 
-@pytest.mark.parametrize("name", sorted({*header.EDITION, *header.READOUT, *header.SHOWN, *header.MODEL}))
+@pytest.mark.parametrize("name", sorted({*header.EDITION, *header.SHOWN, *header.MODEL, *header.RECIPE}))
 def test_any_field_may_hold_anything(name: str, tmp_path: Path) -> None:
     """It is refused in one line, or it does no harm."""
     model = learned("ftrl:l1=0.01")
@@ -90,14 +90,16 @@ def test_any_field_may_hold_anything(name: str, tmp_path: Path) -> None:
         for load in (modelfile.load_readout, modelfile.load):
             assert len(lines_of(load, path)) <= 1
     whole, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
-    modelfile.write(path, {key: value for key, value in whole.items() if key != name}, tensors)
-    with pytest.raises(ModelFileError, match=f"header: {name} is missing"):
+    where = "recipe" if name in header.RECIPE else "header"
+    del (whole["recipe"] if where == "recipe" else whole)[name]
+    modelfile.write(path, whole, tensors)
+    with pytest.raises(ModelFileError, match=f"{where}: {name} is missing"):
         modelfile.load(path)
 
 
 def nested(path: Path, depth: int) -> Path:
     """A model file whose header is brackets in brackets, written by hand: `json` would not."""
-    text = '{"format": 1, "deep": ' + "[" * depth + "]" * depth + "}"
+    text = '{"format": 2, "deep": ' + "[" * depth + "]" * depth + "}"
     raw = json.dumps({"__metadata__": {"thresher": text}}).encode()
     path.write_bytes(len(raw).to_bytes(8, "little") + raw)
     return path

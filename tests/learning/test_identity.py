@@ -117,7 +117,8 @@ def stopped_after(ready: Trainer, examples: int) -> None:
 def resumed(ready: Trainer) -> Trainer:
     loaded = checkpoint.load(CHECKPOINT)
     ready.model = loaded[0]
-    checkpoint.restore(ready, CHECKPOINT, loaded[1], loaded[2])
+    with modelfile.naming_file(CHECKPOINT):
+        ready.go_on(loaded[1])
     return ready
 
 
@@ -133,8 +134,7 @@ def refused(ready: Callable[[], Trainer], reason: str = CHANGED) -> None:
 
 def keep_size(name: str) -> None:
     """As if a file had the size of before, which alone would be reason enough to refuse it."""
-    loaded = checkpoint.load(CHECKPOINT)
-    header, tensors = loaded[1], loaded[2]
+    header, tensors = modelfile.read(CHECKPOINT)
     header["training"]["data"][1] = os.path.getsize(name)
     modelfile.write(CHECKPOINT, header, tensors)
 

@@ -198,7 +198,7 @@ def test_what_is_saved_is_what_predicts(
     assert np.abs(model.predict(new) - model.intercept).max() > 0
     assert readout.predict(new).tobytes() == model.predict(new).tobytes()
     assert model.readout().predict(new).tobytes() == model.predict(new).tobytes()
-    assert (header["scale"], header["store"]) == (scale, model.store)
+    assert (header["recipe"]["scale"], header["recipe"]["store"]) == (scale, model.store)
     assert not any(name.startswith(("state", "admit")) for name in modelfile.read(tmp_path / "model")[1])
 
 

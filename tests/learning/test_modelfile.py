@@ -41,7 +41,7 @@ def test_the_file_is_plain_safetensors_with_a_json_header(path: Path) -> None:
     assert np.all(tensors["weights.values"] != 0)
     length = int.from_bytes(raw[:8], "little")
     header = json.loads(json.loads(raw[8 : 8 + length])["__metadata__"]["thresher"])
-    assert header["rule"] == "ftrl:alpha=0.5,beta=1.0,l1=0.01,l2=0.0"
+    assert header["recipe"]["rule"] == "ftrl:alpha=0.5,beta=1.0,l1=0.01,l2=0.0"
     assert header["nonzero"] == len(tensors["weights.keys"])
 
 
@@ -100,13 +100,14 @@ def rewritten(path: Path, **changes: Any) -> None:
 def test_another_format_is_named(path: Path) -> None:
     rewritten(path, format=99, version="7.0")
     with pytest.raises(
-        ModelFileError, match=r"model format 99, written by thresher 7\.0; this version .* reads format 1"
+        ModelFileError, match=r"model format 99, written by thresher 7\.0; this version .* reads format 2"
     ):
         modelfile.load_readout(path)
 
 
 def test_an_unknown_part_is_named(path: Path) -> None:
-    rewritten(path, rule="homemade:a=1.0")
+    recipe = modelfile.read(path)[0]["recipe"]
+    rewritten(path, recipe={**recipe, "rule": "homemade:a=1.0"})
     with pytest.raises(ModelFileError, match=r"'homemade'.*import the module that defines it"):
         modelfile.load(path)
 

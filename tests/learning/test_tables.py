@@ -17,7 +17,7 @@ from thresher import Model
 from thresher.data import DataError, open_source
 from thresher.data.layout import Layout
 from thresher.data.sources import tables as tables_module
-from thresher.learning import checkpoint
+from thresher.learning import checkpoint, modelfile
 from thresher.learning.modelfile import ModelFileError
 from thresher.learning.passes import Passes
 from thresher.learning.training import Plan, Trainer
@@ -57,7 +57,8 @@ def test_a_filter_stays_what_it_was_when_training_goes_on(
         model = loaded[0] if loaded else Model("ftrl:l1=0.1")
         made = Trainer(model, passes.first, plan, reread=passes.later)
         if loaded:
-            checkpoint.restore(made, kept, loaded[1], loaded[2])
+            with modelfile.naming_file(kept):
+                made.go_on(loaded[1])
         return made
 
     whole = trainer("y >= 0", 70)

@@ -61,12 +61,8 @@ class Boosted(Readout):
             **{name: getattr(solution, name) for name in ("rounds", "sweeps", "objective", "certificate")},
         }
         header = {
-            **modelfile.header_of_weights(self),
+            **modelfile.header_of_weights(self, self.has_intercept),
             "solver": solver,
-            "batch": None,
-            "seed": plan.seed,
-            "dtype": str(self.weights.dtype),
-            "has_intercept": self.has_intercept,
             "intercept": self.intercept,
             "examples": solution.examples,
             "progressive_loss": None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
+from thresher.cli.asked import Asked, check_same, new_model, said
 from thresher.cli.errors import StoppedAfterSaving, UsageError
 
 if TYPE_CHECKING:
@@ -16,77 +17,11 @@ if TYPE_CHECKING:
     from thresher.data.layout import Layout
     from thresher.data.order import Order
     from thresher.learning.model import Model
+    from thresher.learning.standing import Standing
     from thresher.learning.training import Outcome, Plan, Trainer
 
 NAME = "train"
 SHORT = "Learn a sparse linear model from a stream."
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What the user asked for of the model; None: not said."""
-
-    rule: t.Rule = None
-    loss: t.Loss = None
-    rate: t.Rate = None
-    l1: t.L1 = None
-    alpha: t.Alpha = None
-    outputs: t.Outputs = None
-    batch: t.Batch = None
-    average: t.Average = None
-    scale: t.Scale = None
-    admit: t.Admit = None
-    store: t.Store = None
-    dtype: t.Dtype = None
-    intercept: t.Intercept = None
-    seed: t.Seed = None
-
-    def model(self) -> Model:
-        """A new model."""
-        return new_model(**{name: value for name, value in vars(self).items() if value is not None})
-
-    def check_same(self, model: Model) -> None:
-        """What was said beside --resume must be what the checkpoint says."""
-        from thresher import parts
-        from thresher.learning import modelfile
-
-        have = modelfile.header_of(model)
-        options = {
-            "outputs": self.outputs or model.head.outputs.spec,
-            "batch": self.batch or model.batch,
-            "average": model.average if self.average is None else self.average,
-            "scale": self.scale or model.scale,
-            "admit": self.admit or model.admit,
-            "store": self.store or model.store,
-            "dtype": self.dtype or str(model.dtype),
-            "seed": model.seed if self.seed is None else self.seed,
-        }
-        wanted = modelfile.header_of(new_model(rule=model.rule, loss=model.loss, **options))
-        wanted["has_intercept"] = have["has_intercept"] if self.intercept is None else self.intercept
-        flat = {name: value for name in ("l1", "alpha") if (value := getattr(self, name)) is not None}
-        for kind in ("rule", "loss", "rate"):
-            said, fields = getattr(self, kind), flat if kind == "rule" else {}
-            known = have[kind] if said is None else parts.spec_of(parts.make(kind, said))
-            wanted[kind] = parts.changed(kind, known, fields) if fields else known
-        for name in ("rule", "loss", "rate", *options, "has_intercept"):
-            if wanted[name] != have[name]:
-                option = f"--{name.removeprefix('has_')}"
-                how = f"without {option}" if have[name] is None else f"with {option} {have[name]}"
-                said = [f"--{n}" for n in ("rule", *flat) if name == "rule" and (n in flat or self.rule)]
-                raise UsageError(f"the checkpoint was made {how}; leave {' and '.join(said) or option} out")
-
-
-_NO_WISH = Wish()
-
-
-def new_model(**wanted: Any) -> Model:
-    """A model with these options; UsageError where they do not hold."""
-    from thresher.learning.model import Model
-
-    try:
-        return Model(**wanted)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -107,11 +42,11 @@ class _Reading:
         """What to do about a bad line where it is read beside the training: nothing is set aside again."""
         return "fail" if self.on_error == "fail" else "skip"
 
-    def order_of(self, header: dict[str, Any] | None, seed: int) -> Order:
-        """The order of the rows, which for a checkpoint (its header) must be that of before."""
+    def order_of(self, stopped: Standing | None, seed: int) -> Order:
+        """The order of the rows, which after a stop must be that of before."""
         from thresher.data.order import make_order
 
-        before = header["training"]["order"] if header else None
+        before = stopped.order if stopped else None
         if before and self.order not in (None, before):
             raise UsageError(f"the checkpoint was made with --order {before}; leave --order out")
         return make_order(self.order or before or "as-is", seed)
@@ -134,11 +69,11 @@ class _Reading:
         name_features(model, self.data, on_error=self.lenient)
 
 
-@options.takes(wish=Wish, table=options.Table)
+@options.takes(asked=Asked, table=options.Table)
 def command(
     data: options.Data,
     model: t.ModelFile,
-    wish: Wish = _NO_WISH,
+    asked: Any = None,
     passes: t.Passes = None,
     order: t.Order = None,
     holdout: t.Holdout = None,
@@ -164,7 +99,7 @@ def command(
     every, held = _holdout(holdout, early_stop)
     plan = Plan(passes or 1, report_every or 0, every, early_stop or 0, spare, checkpoint_every or 0)
     reading = _Reading(data, held, table, on_error, threads, cache, order, names)
-    trainer = _trainer(plan, passes, wish, reading, resume, quiet, model, curve, spare)
+    trainer = _trainer(plan, passes, asked, reading, resume, quiet, model, curve, spare)
     trainer.stopper.listen()
     try:
         outcome = _run(trainer)
@@ -192,8 +127,8 @@ def _holdout(text: str | None, early_stop: int | None) -> tuple[int, str | None]
 
 def _trainer(
     plan: Plan,
-    said: int | None,
-    wish: Wish,
+    passes: int | None,
+    asked: Asked,
     reading: _Reading,
     resume: bool,
     quiet: bool,
@@ -201,7 +136,7 @@ def _trainer(
 ) -> Trainer:
     from thresher.cli.watching import watcher
     from thresher.engine import notices
-    from thresher.learning import checkpoint
+    from thresher.learning import checkpoint, modelfile
     from thresher.learning.ahead import compile_ahead
     from thresher.learning.passes import Passes
     from thresher.learning.training import Trainer
@@ -211,35 +146,35 @@ def _trainer(
     spare = plan.checkpoint
     assert spare is not None
     loaded = checkpoint.load(spare) if resume else None
-    plan = _agreed(plan, said, loaded[1]["training"] if loaded else None)
+    plan = _agreed(plan, passes, loaded[1] if loaded else None)
     if loaded is not None:
-        wish.check_same(loaded[0])
+        check_same(asked, loaded[0].recipe)
     else:
         _look_at(spare, watching)
-    model = loaded[0] if loaded else _with_classes(wish, reading).model()
+    model = loaded[0] if loaded else new_model(_with_classes(asked, reading))
     ahead = compile_ahead(model, reading.holdout is not None or plan.holdout_every > 0)
-    order = reading.order_of(loaded[1] if loaded else None, model.seed)
+    order = reading.order_of(loaded[1] if loaded else None, model.recipe.seed)
     layout = reading.table.layout(loaded[0].layout if loaded else None)
     source, held = _sources(reading, layout, model.head.domain, [*outputs], plan.passes)
     model.layout = source.layout
     reading.check_nameable(source, model.store)
-    passes = Passes(source, order.reads(plan.passes), cached=reading.cache)
-    beside: Any = {"holdout": held, "watcher": watching, "stopper": saving.make_stopper()}
-    trainer = Trainer(model, passes.first, plan, reread=passes.later, order=order, **beside)
-    trainer.ready = ahead.wait
+    reads = Passes(source, order.reads(plan.passes), cached=reading.cache)
+    beside: Any = {"watcher": watching, "stopper": saving.make_stopper(), "ready": ahead.wait}
+    trainer = Trainer(model, reads.first, plan, reread=reads.later, order=order, holdout=held, **beside)
     if loaded is not None:
-        checkpoint.restore(trainer, spare, loaded[1], loaded[2])
+        with modelfile.naming_file(spare):
+            trainer.go_on(loaded[1])
     return trainer
 
 
-def _agreed(plan: Plan, passes: int | None, before: dict[str, Any] | None) -> Plan:
+def _agreed(plan: Plan, passes: int | None, before: Standing | None) -> Plan:
     """The plan, with what was not said as it was when the checkpoint was made."""
     if before is None:
         return plan
-    under_way = before["position"]["number"]
+    under_way = before.position.number
     if passes is not None and passes < under_way:
         raise UsageError(f"the checkpoint is in pass {under_way}: --passes must be at least that")
-    return replace(plan, passes=passes or before["passes"], patience=plan.patience or before["patience"])
+    return replace(plan, passes=passes or before.passes, patience=plan.patience or before.patience)
 
 
 def _look_at(spare: Path, watching: Quiet) -> None:
@@ -252,13 +187,14 @@ def _look_at(spare: Path, watching: Quiet) -> None:
         watching.say(f"{spare} is left from an earlier run and not used; --resume goes on from it")
 
 
-def _with_classes(wish: Wish, reading: _Reading) -> Wish:
-    """The wish with the classes found in the data, where it leaves them open."""
+def _with_classes(asked: Asked, reading: _Reading) -> dict[str, Any]:
+    """What was asked for, with the classes found in the data where it leaves them open."""
     from thresher.data import open_source
     from thresher.learning import head
 
-    if not head.leaves_classes_open(wish.loss or "logistic", wish.outputs):
-        return wish
+    wanted = said(asked)
+    if not head.leaves_classes_open(wanted.get("loss", "logistic"), wanted.get("outputs")):
+        return wanted
     if "-" in reading.data:
         raise UsageError("standard input is read once only: say the classes, --outputs classes:LO-HI")
     layout = reading.table.layout(None)
@@ -270,7 +206,7 @@ def _with_classes(wish: Wish, reading: _Reading) -> Wish:
         threads=reading.threads,
         where=reading.table.where,
     )
-    return replace(wish, outputs=head.classes_of(source))
+    return wanted | {"outputs": head.classes_of(source)}
 
 
 def _sources(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from thresher.cli.asked import new_model
 from thresher.cli.errors import UsageError
-from thresher.cli.train import new_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +110,7 @@ def _write(name: str, path: Path) -> None:
 def _model(rule: str, loss: str, outputs: str, lenient: bool) -> Model | None:
     """A model to compile for; None, or UsageError, where the loss is not for such outputs."""
     try:
-        return new_model(rule=rule, loss=loss, outputs=outputs)
+        return new_model({"rule": rule, "loss": loss, "outputs": outputs})
     except UsageError:
         if lenient:
             return None

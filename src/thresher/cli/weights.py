@@ -30,7 +30,7 @@ def command(
     many, first = readout.head.outputs.kind != "one", readout.head.outputs.low
     called = readout.names.get if readout.names else lambda _: None
     rows = [(str(key), _shown(called(key)), output, weight) for key, output, weight in readout.heaviest(top)]
-    if header["has_intercept"]:
+    if header["recipe"]["intercept"]:
         rows += [("intercept", "", output, weight) for output, weight in enumerate(readout.bias)]
     lines = [
         f"{key}\t{name}\t" + (f"{first + output}\t" if many else "") + f"{weight!s}\n"

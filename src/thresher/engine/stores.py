@@ -283,7 +283,7 @@ class HashedStore:
     @property
     def spec(self) -> str:
         """How `make_store` is told to make this store."""
-        return f"{self.NAME}:{self.bits},{self.seed}" + (f",{self.SIGNED}" if self.signed else "")
+        return _hashed_spec(self.bits, self.seed, self.signed)
 
     @property
     def nbytes(self) -> int:
@@ -352,20 +352,35 @@ def make_store(spec: str, shape: Shape, dtype: Any, seed: int = 0) -> Store:
 
     ``hashed`` may say more, in this order: ``hashed:BITS,SEED,signed``; 20 bits and the given `seed` if not.
     """
+    kind, options = _read_spec(spec, seed)
+    return kind(shape, dtype, *options)
+
+
+def store_spec(spec: str, seed: int = 0) -> str:
+    """The same SPEC as a store says it; ValueError for one that names no store."""
+    kind, options = _read_spec(spec, seed)
+    return _hashed_spec(*options) if options else kind.NAME
+
+
+def _read_spec(spec: str, seed: int) -> tuple[type[Store], tuple[int, int, bool] | tuple[()]]:
+    """The class of a store, and what it is made with besides rows."""
     name, _, rest = spec.partition(":")
-    if name == GrowingStore.NAME and not rest:
-        return GrowingStore(shape, dtype)
-    if name == DirectStore.NAME and not rest:
-        return DirectStore(shape, dtype)
+    for kind in (GrowingStore, DirectStore):
+        if name == kind.NAME and not rest:
+            return kind, ()
     numbers = rest.split(",") if rest else []
     signed = numbers[-1:] == [HashedStore.SIGNED]
     numbers = numbers[:-1] if signed else numbers
     if name == HashedStore.NAME and len(numbers) <= 2 and all(n.isdigit() for n in numbers):
         bits, own = [*(int(n) for n in numbers or ["20"]), seed][:2]
-        return HashedStore(shape, dtype, bits, own, signed)
+        return HashedStore, (bits, own, signed)
     raise ValueError(
         f"no store is called {spec!r}; known: growing, direct, hashed:BITS, hashed:BITS,{HashedStore.SIGNED}"
     )
+
+
+def _hashed_spec(bits: int, seed: int, signed: bool) -> str:
+    return f"{HashedStore.NAME}:{bits},{seed}" + (f",{HashedStore.SIGNED}" if signed else "")
 
 
 def _rows_of(unmet: NDArray[Any], size: int, dtype: Any) -> State:

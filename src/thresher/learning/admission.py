@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,44 @@ from thresher.engine.sound import Tensors, given
 BITS = 24
 _LEAST_BITS, _MOST_BITS, _MOST_NEEDED = 10, 34, 255
 _SPEC = re.compile(r"(?:(\d+)|poisson:([^,]+))(?:,bits=(\d+))?")
+
+
+class Terms(NamedTuple):
+    """When features enter: at their `needed`-th sighting of those counted, each by `chance`."""
+
+    needed: int
+    chance: float
+    bits: int
+
+    @classmethod
+    def of(cls, spec: str | int) -> Terms:
+        """From ``N``, ``poisson:P``, ``N,bits=B`` or ``poisson:P,bits=B``; ValueError for others."""
+        found = _SPEC.fullmatch(str(spec))
+        try:
+            chance = float(found[2]) if found and found[2] else 1.0
+        except ValueError:
+            found = None
+        if found is None:
+            raise ValueError(f"admit is N or poisson:P, either with ,bits=B behind it, not {spec!r}")
+        terms = cls(int(found[1] or 1), chance, int(found[3] or BITS))
+        terms._check()
+        return terms
+
+    def _check(self) -> None:
+        if not 1 <= self.needed <= _MOST_NEEDED:
+            raise ValueError(
+                f"admit: a feature can wait for 1 to {_MOST_NEEDED} sightings, not {self.needed}"
+            )
+        if not 0.0 < self.chance <= 1.0:
+            raise ValueError(f"admit: the probability must lie in (0, 1], not {self.chance}")
+        if not _LEAST_BITS <= self.bits <= _MOST_BITS:
+            raise ValueError(f"admit: bits must lie in {_LEAST_BITS}..{_MOST_BITS}, not {self.bits}")
+
+    @property
+    def spec(self) -> str:
+        """What `of` makes it of again."""
+        rule = f"poisson:{self.chance}" if self.chance < 1.0 else str(self.needed)
+        return f"{rule},bits={self.bits}"
 
 
 class Admission:
@@ -34,23 +72,11 @@ class Admission:
     and Singler (2007) for its blocks.
     """
 
-    def __init__(self, needed: int, chance: float, bits: int, seed: int) -> None:
-        if not 1 <= needed <= _MOST_NEEDED:
-            raise ValueError(f"admit: a feature can wait for 1 to {_MOST_NEEDED} sightings, not {needed}")
-        if not 0.0 < chance <= 1.0:
-            raise ValueError(f"admit: the probability must lie in (0, 1], not {chance}")
-        if not _LEAST_BITS <= bits <= _MOST_BITS:
-            raise ValueError(f"admit: bits must lie in {_LEAST_BITS}..{_MOST_BITS}, not {bits}")
-        self.needed, self.chance, self.bits = needed, chance, bits
+    def __init__(self, spec: str | int, seed: int) -> None:
+        self.needed, self.chance, bits = Terms.of(spec)
         self._seed = np.uint64(seed % 2**64)
         self._counters = _zeros_in_lines(1 << bits)
         self._counts = np.zeros(2, np.int64)
-
-    @property
-    def spec(self) -> str:
-        """How `make_admission` is told to make this one."""
-        rule = f"poisson:{self.chance}" if self.chance < 1.0 else str(self.needed)
-        return f"{rule},bits={self.bits}"
 
     @property
     def waiting(self) -> int | None:
@@ -90,15 +116,3 @@ def _zeros_in_lines(size: int) -> NDArray[np.uint8]:
     room = np.zeros(size + line, np.uint8)
     first = -room.ctypes.data % line
     return room[first : first + size]
-
-
-def make_admission(spec: str | int, seed: int) -> Admission:
-    """An admission from ``N``, ``poisson:P``, ``N,bits=B`` or ``poisson:P,bits=B``; ValueError for others."""
-    found = _SPEC.fullmatch(str(spec))
-    try:
-        chance = float(found[2]) if found and found[2] else 1.0
-    except ValueError:
-        found = None
-    if found is None:
-        raise ValueError(f"admit is N or poisson:P, either with ,bits=B behind it, not {spec!r}")
-    return Admission(int(found[1] or 1), chance, int(found[3] or BITS), seed)

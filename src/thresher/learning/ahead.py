@@ -94,9 +94,11 @@ def _cache() -> Any:
 def _kind(model: Model, predicts: bool) -> tuple[tuple[Any, ...], str]:
     """What decides which code is compiled: types of the parts, and words."""
     types = tuple(_typeof(part) for part in (model.head.joint, model.rule, model.rule.intercept()))
-    store, admit = model.store.partition(":")[0], model.admit is None
-    many, batched = model.head.count > 1, model.batch > 1
-    return types, f"{model.dtype} {store} {many} {batched} {model.average} {model.scale} {admit} {predicts}"
+    recipe = model.recipe
+    store, admit = recipe.store.partition(":")[0], recipe.admit is None
+    many, batched = model.head.count > 1, recipe.batch > 1
+    words = (recipe.dtype, store, many, batched, recipe.average, recipe.scale, admit, predicts)
+    return types, " ".join(map(str, words))
 
 
 def learn_anything(model: Model, predicts: bool) -> None:

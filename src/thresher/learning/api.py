@@ -18,6 +18,7 @@ from thresher.learning.head import classes_of, leaves_classes_open
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.readout import Readout
+from thresher.learning.recipe import Recipe
 from thresher.learning.training import Plan, Trainer
 
 Data = str | os.PathLike[str] | Chunk | Iterable[Any] | Any
@@ -87,20 +88,9 @@ def train(
     rule: Any = "ft-ftrl",
     loss: Any = "logistic",
     *,
-    rate: Any = None,
-    alpha: float | None = None,
-    l1: float | None = None,
     outputs: str | None = None,
-    batch: int = 1,
-    average: bool = False,
-    scale: str | None = None,
-    admit: str | int | None = None,
     passes: int = 1,
     order: str = "as-is",
-    store: str = "growing",
-    intercept: bool = True,
-    dtype: str = "float32",
-    seed: int = 0,
     holdout: Data | None = None,
     holdout_every: int = 0,
     patience: int = 0,
@@ -109,8 +99,12 @@ def train(
     cache: bool = True,
     layout: Layout | None = None,
     where: str = "",
+    **recipe: Any,
 ) -> Model:
     """Train a model on `data`, one pass or more.
+
+    `rule`, `loss`, `outputs` and whatever else is given by name (``l1=1.0``, ``batch=10``, ``average=True``,
+    ``seed=1`` ...) say what the model is: see `Recipe`. Outputs that are left open are found in the data.
 
     `data` is a path, a glob, ``-``, a list of them, a Chunk, Chunks, ``(X, y)``, ``(X, y, weights)``,
     pairs of a mapping and a label, or an Arrow table: see `as_source`. `holdout` is data to evaluate on after
@@ -120,18 +114,16 @@ def train(
     held in memory), or ``buffer:N``, by chance from `seed`; hold-out rows are chosen before it. Later
     passes read a binary `cache` of the first, and so does the next run over the same content. `layout` says
     how files and tables are read; by default the endings of names and the types of columns do; `where`, which
-    rows of `data` are, of Parquet, Arrow and tables: ``"day < 20 and city in ('Ulm', 'Kiel')"``. The other
-    arguments are those of `Model` (`scale` and `admit` count in the first pass only) and `open_source`.
+    rows of `data` are, of Parquet, Arrow and tables: ``"day < 20 and city in ('Ulm', 'Kiel')"``; `on_error`
+    and `threads` are those of `open_source`. `scale` and `admit` count in the first pass only.
     Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, `DivergedError`.
     """
     plan = _planned(passes, patience, holdout_every, holdout is not None)
     outputs = _outputs(loss, outputs, data, threads=threads, layout=layout, where=where)
-    kind: dict[str, Any] = {"outputs": outputs, "batch": batch, "average": average, "store": store}
-    kind |= {"rate": rate, "alpha": alpha, "l1": l1, "scale": scale, "admit": admit, "intercept": intercept}
-    model = Model(rule, loss, **kind, dtype=dtype, seed=seed)
+    model = Model(Recipe(rule, loss, outputs=outputs, **recipe))
     domain = model.head.domain
     source = as_source(data, domain, on_error=on_error, threads=threads, layout=layout, where=where)
-    held, shuffling = _held(holdout, domain, source, threads), make_order(str(order), seed)
+    held, shuffling = _held(holdout, domain, source, threads), make_order(str(order), model.recipe.seed)
     model.layout = source.layout
     passes_of = Passes(source, shuffling.reads(passes), cached=cache and hasattr(source, "identity"))
     Trainer(model, passes_of.first, plan, reread=passes_of.later, order=shuffling, holdout=held).run()

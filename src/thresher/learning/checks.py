@@ -8,8 +8,6 @@ import numpy as np
 
 from thresher.data.chunk import Chunk
 
-_MOST_IN_A_BATCH = 1 << 31
-
 
 def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
     """ValueError unless `value` is a whole number, from `least` on and no more than `most`."""
@@ -31,15 +29,3 @@ def check_chunk(given: Any) -> None:
         raise TypeError(
             f"expected a Chunk, not {type(given).__name__}: thresher.data.arrays.chunk_of makes one"
         )
-
-
-def check_options(batch: int, average: bool, store: str, intercept: bool, dtype: str, seed: int) -> None:
-    """ValueError for options of a Model that no model can have."""
-    if dtype not in ("float32", "float64"):
-        raise ValueError(f"dtype must be float32 or float64, not {dtype!r}")
-    if not isinstance(store, str):
-        raise ValueError(f"store must be text such as growing, direct or hashed:20, not {store!r}")
-    check_whole("batch", batch, 1, _MOST_IN_A_BATCH)
-    check_whole("seed", seed, 0)
-    check_flag("average", average)
-    check_flag("intercept", intercept)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from thresher.engine.sound import StateError
 from thresher.learning.progress import Row
+from thresher.learning.recipe import Recipe
 
 Fields = Mapping[str, str]
 """What the value of each name must be, one of `_KINDS`."""
@@ -74,28 +76,25 @@ def _is_row(value: Any) -> bool:
 
 EDITION: Fields = {"format": "a whole number", "version": "text"}
 """Of every file, whatever its format."""
-READOUT: Fields = {
-    "loss": "text",
-    "outputs": "text",
-    "store": "text",
-    "lowest_label": "a finite number",
-    "layout": "an object or null",
-    "rule": "text or null",
-    "rate": "text or null",
-}
+MODEL: Fields = {"recipe": "an object", "lowest_label": "a finite number"}
 """Of every model."""
-SHOWN: Fields = {"has_intercept": "true or false", "nonzero": "a number from 0 up"}
-"""Of every model in a file of its own, for the commands that show them."""
-MODEL: Fields = {
-    "batch": "a number from 1 up",
-    "average": "true or false",
-    "scale": "text or null",
-    "admit": "text or null",
-    "dtype": "text",
-    "has_intercept": "true or false",
-    "seed": "a whole number",
+SHOWN: Fields = {"nonzero": "a number from 0 up"}
+"""Of every model in a file of its own, for the commands that show it."""
+_OF_TYPES = {
+    "Spec": "text",
+    "Spec | None": "text or null",
+    "str": "text",
+    "str | None": "text or null",
+    "str | int | None": "text or null",
+    "int": "a whole number",
+    "bool": "true or false",
+    "Layout | None": "an object or null",
 }
+"""How a header holds the fields of a Recipe, by their types."""
+RECIPE: Fields = {field.name: _OF_TYPES[str(field.type)] for field in fields(Recipe)}
 """Of a model that can go on learning."""
+_WEIGHTS = ("loss", "outputs", "store", "intercept", "layout")
+"""What there is of a recipe where weights are all that there is."""
 TRAINING: Fields = {
     "data": "names, size and rows of data",
     "read": "hashes and sizes",
@@ -138,6 +137,17 @@ def check(given: Any, fields: Fields, where: str = "header") -> None:
             raise StateError(f"{where}: {name} is missing")
         if not _KINDS[kind](given[name]):
             raise StateError(f"{where}: {name} must be {kind}, not {_told(given[name])}")
+
+
+def check_model(given: Any) -> None:
+    """The same for what a model is."""
+    check(given, MODEL)
+    recipe = given["recipe"]
+    check(recipe, {"rule": "text or null"}, "recipe")
+    if recipe["rule"] is None:
+        check(recipe, {name: RECIPE[name] for name in _WEIGHTS}, "recipe")
+    else:
+        _check_all_of(recipe, RECIPE, "recipe")
 
 
 def check_training(given: Any) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.layout import Layout
 from thresher.engine.sound import MOST_STEPS, Tensors, given, require
-from thresher.learning.admission import make_admission
+from thresher.learning.admission import Admission
 from thresher.learning.scaling import Divisors, make_scaling
 
 
@@ -22,19 +22,9 @@ class Intake:
 
     def __init__(self, scale: str | None, admit: str | int | None, seed: int) -> None:
         self._scaling = None if scale is None else make_scaling(scale)
-        self._admission = None if admit is None else make_admission(admit, seed)
+        self._admission = None if admit is None else Admission(admit, seed)
         self._parts = [part for part in (self._scaling, self._admission) if part is not None]
         self._rows = 0
-
-    @property
-    def scale(self) -> str | None:
-        """Name of the scale."""
-        return None if self._scaling is None else self._scaling.NAME
-
-    @property
-    def admit(self) -> str | None:
-        """SPEC of the admission."""
-        return None if self._admission is None else self._admission.spec
 
     @property
     def waiting(self) -> int | None:

@@ -16,6 +16,7 @@ from thresher.engine.sound import Tensors, given, require
 from thresher.engine.stores import HashedStore, Resolved, Store, make_store
 from thresher.learning.head import F64, Head
 from thresher.learning.origin import Origin
+from thresher.learning.recipe import Recipe
 
 Array = NDArray[Any]
 F32 = NDArray[np.float32]
@@ -32,13 +33,11 @@ class Loop:
     columns: ClassVar[int] = 0
     """of a row, behind those of its rule"""
 
-    def __init__(
-        self, head: Head, rule: Any, dtype: Any, store: str, seed: int, inner: tuple[int, ...]
-    ) -> None:
+    def __init__(self, head: Head, rule: Any, dtype: Any, store: str, inner: tuple[int, ...]) -> None:
         self.head, self.rule, self.free, self.dtype = head, rule, rule.intercept(), dtype
         self.inner = inner
         """axes of the weights of a feature: none, or the outputs"""
-        self.store: Store = make_store(store, (len(rule.SLOTS) + self.columns, *inner), dtype, seed)
+        self.store: Store = make_store(store, (len(rule.SLOTS) + self.columns, *inner), dtype)
         self.clock, self.bclock = rule.clock0(), self.free.clock0()
         self.B: Array = np.zeros((1, len(self.free.SLOTS) + self.columns, *inner), dtype)
         self.tally = np.zeros(4)
@@ -144,8 +143,8 @@ class OneLoop(Loop):
     settle, predict, free_rows = kernels.settle, kernels.predict, kernels.sweep
     learner: ClassVar[Kernel] = kernels.learn
 
-    def __init__(self, head: Head, rule: Any, dtype: Any, store: str, seed: int) -> None:
-        super().__init__(head, rule, dtype, store, seed, ())
+    def __init__(self, head: Head, rule: Any, dtype: Any, store: str) -> None:
+        super().__init__(head, rule, dtype, store, ())
         self._learn = self.learner.for_parts(head.loss, rule, self.free)
 
     def targets(self, chunk: Chunk) -> F32:
@@ -256,8 +255,8 @@ class ManyLoop(Loop):
     settle, predict = outputs.settle_outputs, outputs.predict_outputs
     free_rows = outputs.sweep_outputs
 
-    def __init__(self, head: Head, rule: Any, dtype: Any, store: str, seed: int, batch: int) -> None:
-        super().__init__(head, rule, dtype, store, seed, (head.count,))
+    def __init__(self, head: Head, rule: Any, dtype: Any, store: str, batch: int) -> None:
+        super().__init__(head, rule, dtype, store, (head.count,))
         self.batch = batch
         shared = shares_a_clock(rule) and shares_a_clock(self.free)
         self._together = shared and batch == 1
@@ -299,24 +298,23 @@ class AveragedManyLoop(Averaged, ManyLoop):
         return averaging_outputs.Pasts(self.clock, self._history.ring, self._history.place)
 
 
-def make_loop(
-    head: Head, rule: Any, dtype: Any, intercept: bool, store: str, seed: int, batch: int, average: bool
-) -> OneLoop | ManyLoop:
+def make_loop(recipe: Recipe, head: Head, rule: Any) -> OneLoop | ManyLoop:
     """The loop for so many outputs and examples a step. A group of one output is no group.
 
     ValueError for an average that cannot be kept.
     """
-    if average:
+    if recipe.average:
         _check_average(rule)
     if head.count == 1 and hasattr(rule, "group"):
         rule = parts.make("rule", rule, group=type(rule)._field_defaults["group"])
-    if head.outputs.kind == "one" and batch == 1:
-        one = AveragedLoop if average else OneLoop
-        loop: OneLoop | ManyLoop = one(head, rule, dtype, store, seed)
+    made = (head, rule, recipe.numbers, recipe.store)
+    if head.outputs.kind == "one" and recipe.batch == 1:
+        one = AveragedLoop if recipe.average else OneLoop
+        loop: OneLoop | ManyLoop = one(*made)
     else:
-        many = AveragedManyLoop if average else ManyLoop
-        loop = many(head, rule, dtype, store, seed, batch)
-    if not intercept:
+        many = AveragedManyLoop if recipe.average else ManyLoop
+        loop = many(*made, recipe.batch)
+    if not recipe.intercept:
         loop.B = loop.B[:0]
     return loop
 

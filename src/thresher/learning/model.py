@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher import parts
 from thresher.data.chunk import Chunk, concat, read_only
 from thresher.data.layout import Layout
 from thresher.data.names import Names
 from thresher.engine import kernels
 from thresher.engine.sound import MOST_STEPS, Tensors, given, require
 from thresher.learning import pending
-from thresher.learning.checks import check_chunk, check_options
+from thresher.learning.checks import check_chunk
 from thresher.learning.finite import (
     Before,
     DivergedError,
@@ -26,10 +26,11 @@ from thresher.learning.finite import (
     is_finite,
     ranges,
 )
-from thresher.learning.head import Head, Output
+from thresher.learning.head import Output
 from thresher.learning.intake import Intake
 from thresher.learning.loops import check_born_at_zero, make_loop
 from thresher.learning.readout import Readout
+from thresher.learning.recipe import Recipe, Spec
 
 _PIECE = 1 << 19  # non-zeros resolved at a time: fewer calls, and their rows stay in a cache
 _SHOWN = {"B": "the intercept", "bias": "the intercept", "clock": "the state of the rule"}
@@ -52,26 +53,7 @@ class Tally(NamedTuple):
 class Model:
     """A sparse linear model that learns from a stream.
 
-    `rule`, `loss` and `rate` are SPECs (``"ftrl:alpha=0.5,l1=1"``) or parts; `alpha` and `l1` change the rule
-    where they are said. `outputs` is ``one``, ``classes:LO-HI`` (``classes:K``: 1 to K), ``labels:LO-HI`` or
-    ``values:K``. The summed gradient of `batch` examples is one step (Daume, A Course in Machine Learning
-    (2012), Algorithm 33). `store` is ``growing`` (64-bit keys, memory follows the live weights), ``direct``
-    (the key is the row) or ``hashed:BITS``, or ``hashed:BITS,signed`` (see `HashedStore`). `dtype` of the
-    state is ``float32`` or ``float64``; a rule that needs exact counts makes it ``float64``. `seed` enters
-    the hashes of a hashed store and of `admit`.
-
-    `scale` divides numeric columns by what they have shown so far, ``max-abs`` or ``standard`` (see
-    `MaxAbs`, `Standard`); which columns are numeric is said by `layout`. With `admit` a feature is learned
-    from its N-th sighting on: ``N``, ``poisson:P``, or either with ``,bits=B`` (see `Admission`).
-
-    With `average` what is read (predictions, weights, what is saved) is the mean (w_1 + ... + w_T) / T of
-    the weights that the T steps so far began with, one for each batch; learning and the progressive loss
-    go on with w_t itself. The state is then float64. (Langford, Li and Zhang (JMLR 2009), theorem 3.2 and
-    the remark on it; Polyak and Juditsky (1992).)
-
-    The intercept is learned by the same rule with its penalties at zero.
-
-    Raises `SpecError` (a ValueError) for a SPEC that does not hold, ValueError for other options.
+    Made of a `Recipe`, or of what a Recipe is made of: ``Model("ftrl", l1=1.0)``. Raises what a Recipe does.
 
     >>> model = Model("sgd", "squared", rate="constant:0.1")
     >>> model.learn(Chunk.of_rows([(1.0, {7: 2.0})]))
@@ -79,41 +61,24 @@ class Model:
     array([1.00000001])
     """
 
-    def __init__(
-        self,
-        rule: Any = "ft-ftrl",
-        loss: Any = "logistic",
-        *,
-        rate: Any = None,
-        alpha: float | None = None,
-        l1: float | None = None,
-        outputs: str = "one",
-        batch: int = 1,
-        average: bool = False,
-        scale: str | None = None,
-        admit: str | int | None = None,
-        store: str = "growing",
-        intercept: bool = True,
-        dtype: str = "float32",
-        seed: int = 0,
-    ) -> None:
-        check_options(batch, average, store, intercept, dtype, seed)
-        self.head = Head(loss, outputs)
-        self.loss = self.head.loss
-        self.rule = parts.rule_of(rule, rate, alpha=alpha, l1=l1)
-        widest = max(dtype, self.rule.DTYPE, "float64" if average else "")  # the names sort as the widths do
-        self.dtype = np.dtype(widest)
-        self.batch, self.average, self.seed = batch, average, seed
+    def __init__(self, rule: Recipe | Spec = "ft-ftrl", loss: Spec | None = None, **options: Any) -> None:
+        options |= {} if loss is None else {"loss": loss}
+        recipe = replace(rule, **options) if isinstance(rule, Recipe) else Recipe(rule, **options)
+        self.recipe = recipe
+        """what this model is"""
+        self.head, self.rule, self.dtype = recipe.head(), recipe.make_rule(), recipe.numbers
+        self.loss, self.batch = self.head.loss, recipe.batch
         self._learned = self._sound = 0
         self._extremes = self._warned = False
         self.lowest_label = 0.0
-        self._layout: Layout | None = None
         self.names: Names | None = None
         """of features, where they were asked for"""
-        self._intake = Intake(scale, admit, seed)
-        self._loop = make_loop(self.head, self.rule, self.dtype, intercept, store, seed, batch, average)
+        self._intake = Intake(recipe.scale, recipe.admit, recipe.seed)
+        if recipe.layout is not None:
+            self._intake.bind(recipe.layout)
+        self._loop = make_loop(recipe, self.head, self.rule)
         self._store = self._loop.store
-        check_born_at_zero(self._loop, admit is not None)
+        check_born_at_zero(self._loop, recipe.admit is not None)
         self._rows = np.empty(0, np.uint32)
         self._pending = concat([])
 
@@ -255,22 +220,12 @@ class Model:
 
         Setting it raises `DataError` where columns are to be scaled and it has no numeric ones.
         """
-        return self._layout
+        return self.recipe.layout
 
     @layout.setter
     def layout(self, layout: Layout | None) -> None:
         self._intake.bind(layout)
-        self._layout = layout
-
-    @property
-    def scale(self) -> str | None:
-        """What numeric columns are divided by."""
-        return self._intake.scale
-
-    @property
-    def admit(self) -> str | None:
-        """When features enter."""
-        return self._intake.admit
+        self.recipe = replace(self.recipe, layout=layout)
 
     @property
     def features_waiting(self) -> int | None:
@@ -312,12 +267,7 @@ class Model:
     @property
     def store(self) -> str:
         """SPEC of the store."""
-        return self._store.spec
-
-    @property
-    def has_intercept(self) -> bool:
-        """Whether an intercept is learned."""
-        return bool(len(self._loop.B))
+        return self.recipe.store
 
     @property
     def nonzero(self) -> int:

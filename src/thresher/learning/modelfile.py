@@ -21,22 +21,18 @@ from safetensors import SafetensorError
 from thresher import parts
 from thresher._version import __version__
 from thresher.data.errors import OneLineError
-from thresher.data.layout import Layout
 from thresher.data.names import Names
-from thresher.data.table import check_settled
 from thresher.learning import header as headers
 from thresher.learning.head import Head
 from thresher.learning.model import Model
 from thresher.learning.readout import Readout, names_of
+from thresher.learning.recipe import Header, Recipe, layout_of
 from thresher.learning.wholefile import whole_file
 
-FORMAT = 1
+FORMAT = 2
 _NO_TENSORS = (SafetensorError, ValueError, TypeError, AttributeError, OverflowError)
 """What reading raises for bytes that are no tensors which NumPy knows."""
-_OPTIONS = ("outputs", "batch", "average", "scale", "admit", "store", "dtype", "seed")
-"""Those of a Model that stand in a header under their own names."""
 Tensors = dict[str, NDArray[Any]]
-Header = dict[str, Any]
 _LONGEST = 1000
 """Characters of a message: a file may hold a text of any length where a name belongs."""
 _BEGINNING = b'{"__metadata__":{"thresher":'
@@ -65,19 +61,10 @@ def naming_file(name: str | Path) -> Iterator[None]:
 
 
 def header_of(model: Model) -> Header:
-    """Parts, parameters and counts."""
-    rate = getattr(model.rule, "rate", None)
+    """What the model is, and counts."""
     return {
         **_header_of_any(model),
-        "rule": parts.spec_of(model.rule),
-        "rate": None if rate is None else parts.spec_of(rate),
-        "batch": model.batch,
-        "average": model.average,
-        "scale": model.scale,
-        "admit": model.admit,
-        "seed": model.seed,
-        "dtype": str(model.dtype),
-        "has_intercept": model.has_intercept,
+        "recipe": model.recipe.as_dict(),
         "intercept": np.asarray(model.intercept).tolist(),
         "examples": model.examples,
         "progressive_loss": model.tally.average if model.tally.weight else None,
@@ -86,21 +73,21 @@ def header_of(model: Model) -> Header:
     }
 
 
-def header_of_weights(readout: Readout) -> Header:
+def header_of_weights(readout: Readout, intercept: bool = True) -> Header:
     """Of a model of weights alone, which no rule goes on learning; more may be added."""
-    return {**_header_of_any(readout), "rule": None, "rate": None}
+    recipe = {
+        "rule": None,
+        "loss": parts.spec_of(readout.loss),
+        "outputs": readout.head.outputs.spec,
+        "store": readout.store,
+        "intercept": intercept,
+        "layout": None if readout.layout is None else readout.layout.as_dict(),
+    }
+    return {**_header_of_any(readout), "recipe": recipe}
 
 
 def _header_of_any(model: Model | Readout) -> Header:
-    return {
-        "format": FORMAT,
-        "version": __version__,
-        "loss": parts.spec_of(model.loss),
-        "outputs": model.head.outputs.spec,
-        "store": model.store,
-        "lowest_label": model.lowest_label,
-        "layout": noted(model.layout),
-    }
+    return {"format": FORMAT, "version": __version__, "lowest_label": model.lowest_label}
 
 
 def save(model: Model, path: str | Path, *, state: bool = True) -> None:
@@ -257,9 +244,7 @@ def _checked(name: str, metadata: dict[str, str], tensors: Tensors) -> Header:
                 f"{name}: model format {header['format']}, written by thresher {header['version']};"
                 f" this version ({__version__}) reads format {FORMAT}"
             )
-        headers.check(header, headers.READOUT)
-        if header["rule"] is not None:
-            headers.check(header, headers.MODEL)
+        headers.check_model(header)
     sums = header["crc32"]
     for key in sorted({*sums, *tensors} - {"header"}):
         if key not in tensors or _checksum(tensors[key]) != sums.get(key):
@@ -275,10 +260,11 @@ def load_readout(path: str | Path) -> tuple[Readout, Header]:
 
 def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
     """The readout that header and tensors describe."""
-    with naming_file(path):
-        head = Head(_part(path, "loss", header["loss"]), header["outputs"])
-        readout = Readout.of(head, header["store"], header["lowest_label"], tensors)
-        readout.layout, readout.names = layout_of(header), names_of(tensors, NAMES)
+    recipe = header["recipe"]
+    with naming_file(path), _knowing_parts(path):
+        head = Head(recipe["loss"], recipe["outputs"])
+        readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
+        readout.layout, readout.names = layout_of(recipe), names_of(tensors, NAMES)
     return readout
 
 
@@ -290,38 +276,22 @@ def load(path: str | Path) -> tuple[Model, Header]:
 
 def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
     """The model that header and tensors describe."""
-    if header["rule"] is None:
+    if header["recipe"]["rule"] is None:
         raise ModelFileError(f"{path}: made by a batch solver: weights only, nothing to go on learning from")
     state = {name.removeprefix("state."): a for name, a in tensors.items() if name.startswith("state.")}
     if not state:
         raise ModelFileError(f"{path}: holds weights only, nothing to go on learning from")
-    with naming_file(path):
-        nested = {} if header["rate"] is None else {"rate": _part(path, "rate", header["rate"])}
-        options = {name: header[name] for name in _OPTIONS}
-        model = Model(
-            parts.make("rule", _part(path, "rule", header["rule"]), **nested),
-            _part(path, "loss", header["loss"]),
-            intercept=header["has_intercept"],
-            **options,
-        )
+    with naming_file(path), _knowing_parts(path):
+        model = Model(Recipe.from_dict(header["recipe"]))
         model.restore(state)
-        model.layout, model.names = layout_of(header), names_of(tensors, NAMES)
+        model.names = names_of(tensors, NAMES)
     return model
 
 
-def noted(layout: Layout | None) -> dict[str, Any] | None:
-    """A layout as it stands in a header."""
-    return None if layout is None else layout.as_dict()
-
-
-def layout_of(header: Header) -> Layout | None:
-    """How the training data became features; None where they came as arrays. `DataError`."""
-    given = header["layout"]
-    return None if given is None else check_settled(Layout.from_dict(given))
-
-
-def _part(path: str | Path, kind: str, spec: str) -> Any:
+@contextmanager
+def _knowing_parts(path: str | Path) -> Iterator[None]:
+    """Say of a part that is not known where it could come from."""
     try:
-        return parts.make(kind, spec)
+        yield
     except parts.SpecError as error:
         raise ModelFileError(f"{path}: {error} (import the module that defines it first)") from error

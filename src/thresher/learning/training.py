@@ -20,7 +20,11 @@ from thresher.learning.holdout import Holdout
 from thresher.learning.metrics import score
 from thresher.learning.model import Model, Tally
 from thresher.learning.progress import PassEnd, Row, Silent, Watcher
+from thresher.learning.standing import Held, Origin, Position, Standing
 from thresher.learning.stopping import Interrupted, Stopper
+
+_LONG = 1 << 30
+"""Bytes that take about a second to read again."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,8 @@ class Trainer:
 
     `reread` gives the source of the passes after the first (a cache of it, or itself). What is held
     out of the source is taken out before `order` shuffles the rest, so it is the same in any order.
-    `holdout` is a source of its own, evaluated after every pass. Raises `Interrupted` when `stopper`
+    `holdout` is a source of its own, evaluated after every pass; `ready` is called when examples are there,
+    before they are learned. Raises `Interrupted` when `stopper`
     was asked to stop, after leaving a checkpoint; `DataError` for a bad line; `DivergedError`.
     """
 
@@ -98,6 +103,7 @@ class Trainer:
         holdout: Any = None,
         watcher: Watcher | None = None,
         stopper: Stopper | None = None,
+        ready: Callable[[], None] = lambda: None,
     ) -> None:
         self.model, self.source, self.plan = model, known(source), plan
         self.reread = reread or (lambda: self.source)
@@ -106,7 +112,7 @@ class Trainer:
         self.watcher: Watcher = watcher or Silent()
         self.stopper = stopper or Stopper()
         self.table: list[Row] = []
-        self.position = checkpoint.Position()
+        self.position = Position()
         self.reported = Tally(0.0, 0.0)
         self.label = float("nan")
         """of the last example learned from"""
@@ -117,8 +123,7 @@ class Trainer:
         """whether the checkpoint is of this training: made by it, or gone on from"""
         self.resumed = False
         """whether what an earlier run has learned from is still to be confirmed"""
-        self.ready: Callable[[], None] = lambda: None
-        """Called when the first examples are there, before they are learned."""
+        self._ready = ready
         self._keep_contents()
 
     def _keep_contents(self) -> None:
@@ -128,6 +133,44 @@ class Trainer:
             self.source.keep_hash = True
         if self.holdout.given is not None:
             self.holdout.given.keep_hash = lasting or self.plan.passes > 1
+
+    def standing(self) -> Standing:
+        """What a checkpoint keeps besides the model."""
+        given = self.holdout.given
+        return Standing(
+            data=Origin.of(self.source),
+            read=list(self.source.content),
+            holdout=Held.of(self.holdout),
+            evaluated=[] if given is None else list(given.content),
+            order=self.order.spec,
+            passes=self.plan.passes,
+            patience=self.plan.patience,
+            position=self.position,
+            label=self.label,
+            table=self.table,
+            reported=self.reported,
+            best=self.holdout.best,
+            passes_since=self.holdout.passes_since,
+        )
+
+    def go_on(self, before: Standing) -> None:
+        """Go on from where training stood; the model is that of then. ValueError for other data or orders."""
+        self.standing().check_same(before)
+        place = before.position.place
+        if place is not None and place[0] >= len(self.source.names):
+            raise ValueError(f"stopped in file {place[0] + 1}, which there is not")
+        self.position, self.label, self.table = before.position, before.label, list(before.table)
+        self.reported = before.reported
+        self.holdout.best, self.holdout.passes_since = before.best, before.passes_since
+        if sum(content.size for content in [*before.read, *before.evaluated]) > _LONG:
+            self.watcher.say(
+                "reading the data again up to the checkpoint, to check that they have not changed"
+            )
+        self.resumed = self.owns_checkpoint = True
+        whole = before.position.number > 1
+        self.source.expect(before.read, whole=whole)
+        if self.holdout.given is not None:
+            self.holdout.given.expect(before.evaluated, whole=whole, now=True)
 
     def run(self) -> Outcome:
         """All passes that are left."""
@@ -154,7 +197,7 @@ class Trainer:
                 if self.resumed:
                     self.source.confirm()
                     self.resumed = False
-                self.ready()
+                self._ready()
                 self._learn(chunk)
                 self.position = self.position.behind(chunk, source.report)
                 self.watcher.advance(self.model.examples, self._share(source))
@@ -238,7 +281,7 @@ class Trainer:
     def save_checkpoint(self) -> None:
         """Write model, position and table to the plan's checkpoint."""
         if self.plan.checkpoint is not None:
-            checkpoint.save(self, self.plan.checkpoint)
+            checkpoint.save(self.plan.checkpoint, self.model, self.standing())
             self.owns_checkpoint = True
 
     def interrupt(self) -> None:

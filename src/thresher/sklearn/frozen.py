@@ -23,7 +23,7 @@ def as_bytes(model: Any) -> bytes:
 def from_bytes(data: bytes) -> Any:
     """The inverse; `ModelFileError`."""
     header, tensors = modelfile.from_bytes(data, _NAME)
-    read = modelfile.readout_of if header["rule"] is None else modelfile.revive
+    read = modelfile.readout_of if header["recipe"]["rule"] is None else modelfile.revive
     return read(_NAME, header, tensors)
 
 

@@ -1,0 +1,148 @@
+"""What is asked for of a model on the command line: an option for each field of a `Recipe`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thresher.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from thresher.learning.model import Model
+    from thresher.learning.recipe import Recipe
+
+_SPEC = "NAME:FIELD=VALUE,..."
+_OF_RULES = ("rule", "l1", "alpha")
+"""Options that together say what the rule is."""
+
+
+def _option(metavar: str | None, words: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, metavar=metavar, help=words, **more)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The fields of a Recipe, and what changes its rule; None: not said."""
+
+    rule: Annotated[str | None, _option(_SPEC, "Algorithm: see thresher rules.  [default: ft-ftrl]")] = None
+    loss: Annotated[str | None, _option(_SPEC, "See thresher losses.  [default: logistic]")] = None
+    rate: Annotated[
+        str | None, _option(_SPEC, "Step sizes, for rules that have them: see thresher rates.")
+    ] = None
+    l1: Annotated[
+        float | None,
+        _option(
+            "L",
+            "How sparse, in units of the rule (ft-ftrl: standard deviations of noise); higher leaves fewer"
+            " weights.  [default of ft-ftrl: 1]",
+            "--l1",
+        ),
+    ] = None
+    alpha: Annotated[
+        float | None, _option("A", "Overall step size, instead of the rule's own.  [default of ft-ftrl: 3]")
+    ] = None
+    outputs: Annotated[
+        str | None,
+        _option(
+            "OUTPUTS",
+            "What is predicted: one number; classes:LO-HI, one of several, or classes, found by reading the"
+            " labels first; labels:LO-HI, which of several hold (lists: 3,17); values:K, a number for each of"
+            " K (lists: 0.5,-2).  [default: one; classes for a loss of them]",
+        ),
+    ] = None
+    batch: Annotated[
+        int | None, _option("S", "Examples whose summed gradient is one step.  [default: 1]", min=1)
+    ] = None
+    average: Annotated[
+        bool | None,
+        _option(
+            None,
+            "Predict, count and save with the mean of the weights of all steps; learn with the last."
+            "  [default: no-average]",
+            "--average/--no-average",
+        ),
+    ] = None
+    scale: Annotated[
+        str | None,
+        _option(
+            "max-abs|standard",
+            "Divide numeric columns by the largest magnitude, or by the standard deviation, that they have"
+            " shown so far in the first pass; zeros stay zeros.  [default: none]",
+        ),
+    ] = None
+    admit: Annotated[
+        str | None,
+        _option(
+            "N|poisson:P",
+            "Learn a feature from the N-th example on that has it; or let each of its examples in the first"
+            " pass admit it with probability P. They are counted in a filter of 2^B bytes: N,bits=B."
+            "  [default: learn it from the first, without a filter; bits=24]",
+        ),
+    ] = None
+    store: Annotated[
+        str | None,
+        _option(
+            "STORE",
+            "Where weights lie: growing; direct, the id is the row; hashed:BITS, a fixed 2^BITS rows; or"
+            " hashed:BITS,signed, where features that meet in a row do not add up in the mean."
+            "  [default: growing]",
+        ),
+    ] = None
+    dtype: Annotated[str | None, _option("float32|float64", "Numbers of the state.  [default: float32]")] = (
+        None
+    )
+    intercept: Annotated[
+        bool | None, _option(None, "Learn an intercept.  [default: intercept]", "--intercept/--no-intercept")
+    ] = None
+    seed: Annotated[
+        int | None, _option("N", "Seed of --order, --admit and the hashed store.  [default: 0]")
+    ] = None
+
+
+def said(asked: Asked) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: value for name, value in vars(asked).items() if value is not None}
+
+
+def new_model(options: dict[str, Any]) -> Model:
+    """A model with these options; UsageError where they do not hold."""
+    from thresher.learning.model import Model
+    from thresher.learning.recipe import Recipe
+
+    try:
+        return Model(Recipe(**options))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def check_same(asked: Asked, recipe: Recipe) -> None:
+    """UsageError where an option says something else than the recipe of a checkpoint."""
+    options = said(asked)
+    of_rule = {name: options.pop(name) for name in _OF_RULES if name in options}
+    if of_rule and _other(recipe, "rule", {"rate": None, **of_rule}):
+        raise _made_otherwise(recipe, "rule", *of_rule)
+    for name, value in options.items():
+        if _other(recipe, name, {name: value}):
+            raise _made_otherwise(recipe, name, name)
+
+
+def _other(recipe: Recipe, field: str, options: dict[str, Any]) -> bool:
+    """Whether the field changes with these options, or they hold for no such model."""
+    try:
+        changed = replace(recipe, **options)
+    except ValueError:
+        return True
+    return bool(getattr(changed, field) != getattr(recipe, field))
+
+
+def _made_otherwise(recipe: Recipe, field: str, *options: str) -> UsageError:
+    value = getattr(recipe, field)
+    if isinstance(value, bool):
+        how = f"with --{'' if value else 'no-'}{field}"
+    else:
+        how = f"without --{field}" if value is None else f"with --{field} {value}"
+    return UsageError(
+        f"the checkpoint was made {how}; leave {' and '.join(f'--{name}' for name in options)} out"
+    )

@@ -1,0 +1,134 @@
+"""Recipe: what a model is, before it has learned anything."""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from thresher import parts
+from thresher.data.layout import Layout
+from thresher.data.table import check_settled
+from thresher.engine.stores import store_spec
+from thresher.learning.admission import Terms
+from thresher.learning.checks import check_flag, check_whole
+from thresher.learning.head import Head
+from thresher.learning.scaling import make_scaling
+
+Spec = Any
+"""A part or its SPEC (``"ftrl:alpha=0.5,l1=1"``) where it is given, the whole SPEC where it is kept"""
+Header = dict[str, Any]
+_DTYPES = ("float32", "float64")
+_MOST_IN_A_BATCH = 1 << 31
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a model is. Two models of equal recipes are the same until they learn.
+
+    Every field is text, a number, a flag or a `Layout`, and is kept in full: ``"ftrl"`` becomes
+    ``"ftrl:alpha=0.1,..."``, a dtype the one that rule and average need. `alpha` and `l1` change the rule
+    where they are given, and are no fields. Raises `SpecError` (a ValueError) for a SPEC that does not hold,
+    ValueError for all else that no model can be.
+
+    >>> Recipe("ft-ftrl", l1=2.0).rule
+    'ft-ftrl:alpha=3.0,l1=2.0,adapt=0.3,forget=0.0,group=single'
+    >>> Recipe("pegasos", "hinge") == Recipe("pegasos", "hinge", dtype="float32")
+    True
+    """
+
+    rule: Spec = "ft-ftrl"
+    loss: Spec = "logistic"
+    rate: Spec | None = None
+    """the step size, of rules that have one"""
+    outputs: str = "one"
+    """``one``, ``classes:LO-HI`` (``classes:K``: 1 to K), ``labels:LO-HI`` or ``values:K``"""
+    batch: int = 1
+    """The summed gradient of so many examples is one step (Daume, A Course in Machine Learning (2012),
+    Algorithm 33)."""
+    average: bool = False
+    """What is read (predictions, weights, what is saved) is the mean (w_1 + ... + w_T) / T of the weights
+    that the T steps so far began with, one for each batch; learning and the progressive loss go on with w_t
+    itself. The state is then float64. (Langford, Li and Zhang (JMLR 2009), theorem 3.2 and the remark on it;
+    Polyak and Juditsky (1992).)"""
+    scale: str | None = None
+    """Divides numeric columns by what they have shown so far, ``max-abs`` or ``standard`` (see `MaxAbs`,
+    `Standard`); which columns are numeric is said by `layout`."""
+    admit: str | int | None = None
+    """A feature is learned from its N-th sighting on: ``N``, ``poisson:P``, or either with ``,bits=B``
+    (see `Admission`)."""
+    store: str = "growing"
+    """``growing`` (64-bit keys, memory follows the live weights), ``direct`` (the key is the row),
+    ``hashed:BITS`` or ``hashed:BITS,signed`` (see `HashedStore`)"""
+    intercept: bool = True
+    """whether one is learned, by the same rule with its penalties at zero"""
+    dtype: str = "float32"
+    """of the state, ``float32`` or ``float64``; a rule that needs exact counts makes it ``float64``"""
+    seed: int = 0
+    """of the hashes of a hashed store and of `admit`, and of the order of rows"""
+    layout: Layout | None = None
+    """how the data learned from became features, where they came from files"""
+    alpha: InitVar[float | None] = None
+    l1: InitVar[float | None] = None
+
+    def __post_init__(self, alpha: float | None, l1: float | None) -> None:
+        """Write all fields in full; ValueError."""
+        if self.dtype not in _DTYPES:
+            raise ValueError(f"dtype must be {' or '.join(_DTYPES)}, not {self.dtype!r}")
+        if not isinstance(self.store, str):
+            raise ValueError(f"store must be text such as growing, direct or hashed:20, not {self.store!r}")
+        check_whole("batch", self.batch, 1, _MOST_IN_A_BATCH)
+        check_whole("seed", self.seed, 0)
+        check_flag("average", self.average)
+        check_flag("intercept", self.intercept)
+        if self.scale is not None:
+            make_scaling(self.scale)
+        head, rule = self.head(), parts.rule_of(self.rule, self.rate, alpha=alpha, l1=l1)
+        rate = getattr(rule, "rate", None)
+        self._keep(
+            rule=parts.spec_of(rule),
+            rate=None if rate is None else parts.spec_of(rate),
+            loss=parts.spec_of(head.loss),
+            outputs=head.outputs.spec,
+            batch=int(self.batch),
+            average=bool(self.average),
+            admit=None if self.admit is None else Terms.of(self.admit).spec,
+            store=store_spec(self.store, int(self.seed)),
+            intercept=bool(self.intercept),
+            dtype=max(self.dtype, rule.DTYPE, "float64" if self.average else ""),  # sorted as the widths are
+            seed=int(self.seed),
+        )
+
+    def _keep(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def head(self) -> Head:
+        """Loss and outputs; ValueError for a pair that there is not."""
+        return Head(self.loss, self.outputs)
+
+    def make_rule(self) -> Any:
+        """The rule, with its rate."""
+        return parts.rule_of(self.rule, self.rate)
+
+    @property
+    def numbers(self) -> np.dtype[Any]:
+        """The dtype of the state, as NumPy has it."""
+        return np.dtype(self.dtype)
+
+    def as_dict(self) -> Header:
+        """The fields as a header holds them."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return own | {"layout": None if self.layout is None else self.layout.as_dict()}
+
+    @classmethod
+    def from_dict(cls, given: Header) -> Recipe:
+        """The inverse. ValueError, `DataError` for what describes no model; TypeError for unknown names."""
+        return cls(**{**given, "layout": layout_of(given)})
+
+
+def layout_of(given: Header) -> Layout | None:
+    """The layout in a recipe of a header; None where the data came as arrays. `DataError`."""
+    layout = given["layout"]
+    return None if layout is None else check_settled(Layout.from_dict(layout))

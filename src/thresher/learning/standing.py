@@ -1,0 +1,140 @@
+"""Where training stands: all that a run goes on from, besides the model."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, NamedTuple
+
+from thresher.data.chunk import Chunk, Place
+from thresher.data.content import Content
+from thresher.data.report import Report
+from thresher.learning.holdout import Best, Holdout
+from thresher.learning.model import Tally
+from thresher.learning.progress import Row
+
+
+class Origin(NamedTuple):
+    """Which data they are, and which of their rows are read."""
+
+    names: str = ""
+    size: int | None = 0
+    """in bytes, None where it is not known"""
+    where: str = ""
+
+    @classmethod
+    def of(cls, source: Any) -> Origin:
+        """That of a source."""
+        return cls(", ".join(source.names), source.total_bytes, source.where)
+
+
+class Held(NamedTuple):
+    """What is held out: every N-th example of the data, or data of their own."""
+
+    every: int
+    given: Origin
+
+    @classmethod
+    def of(cls, holdout: Holdout) -> Held:
+        """That of a hold-out."""
+        return cls(holdout.every, Origin() if holdout.given is None else Origin.of(holdout.given))
+
+    def __str__(self) -> str:
+        """For people."""
+        return self.given.names or (f"every-{self.every}th" if self.every else "none")
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place between two examples of the stream."""
+
+    number: int = 1
+    """pass, from 1"""
+    place: Place | None = None
+    """where the chunk under way is read from; None: the beginning"""
+    learned: int = 0
+    """rows of that chunk that are learned"""
+    report: dict[str, Any] = field(default_factory=lambda: Report().as_dict())
+    """the source's account before that chunk"""
+
+    def learned_to(self, row: int) -> Position:
+        """Behind `row` learned rows of the chunk."""
+        return replace(self, learned=row)
+
+    def behind(self, chunk: Chunk, report: Report) -> Position:
+        """At the end of the chunk."""
+        return Position(self.number, chunk.after, 0, report.as_dict())
+
+    def next_pass(self) -> Position:
+        """At the beginning of the next pass."""
+        return Position(self.number + 1)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where training stands."""
+
+    data: Origin
+    read: list[Content]
+    """what was read of them, file by file"""
+    holdout: Held
+    evaluated: list[Content]
+    """what was read of what is held out"""
+    order: str
+    passes: int
+    patience: int
+    position: Position
+    label: float
+    """of the last example learned from"""
+    table: list[Row]
+    reported: Tally
+    """as of the last line of the table"""
+    best: Best | None
+    passes_since: int
+    """the best one"""
+
+    def check_same(self, before: Standing) -> None:
+        """ValueError where data, hold-out or order are not those of `before`.
+
+        That what was read of the data is the same is found out when they are read.
+        """
+        then, now = before.data, self.data
+        if then.names != now.names:
+            raise ValueError(f"made while training on other data ({then.names})")
+        if then.size != now.size:
+            both = then.size and now.size
+            sizes = f"of {then.size:,} bytes, which now have {now.size:,}" if both else "of another size"
+            raise ValueError(f"made while training on {then.names} {sizes}: train anew")
+        if then.where != now.where:
+            raise ValueError(f"made with {f'--where {then.where}' if then.where else 'no --where'}")
+        if before.holdout != self.holdout:
+            raise ValueError(f"made with another --holdout ({before.holdout})")
+        if before.order != self.order:
+            raise ValueError(f"made with another --order ({before.order})")
+
+    def as_dict(self) -> dict[str, Any]:
+        """What a header holds; the state of the best pass is left out."""
+        every, given = self.holdout
+        best = None if self.best is None else {"number": self.best.number, "figures": self.best.figures}
+        return {
+            **{field.name: getattr(self, field.name) for field in fields(self)},
+            "holdout": [every, *given],
+            "best": best,
+            "position": asdict(self.position),
+        }
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any], best: dict[str, Any]) -> Standing:
+        """The inverse, with the state of the best pass; `DataError` for a report that cannot be."""
+        position = dict(given["position"])
+        Report.from_dict(position["report"])
+        place, (every, *held) = position.pop("place"), given["holdout"]
+        read = {name: [Content(*one) for one in given[name]] for name in ("read", "evaluated")}
+        made = {
+            "data": Origin(*given["data"]),
+            "holdout": Held(every, Origin(*held)),
+            "position": Position(**position, place=None if place is None else Place(*place)),
+            "table": [Row(*row) for row in given["table"]],
+            "reported": Tally(*given["reported"]),
+            "best": None if given["best"] is None else Best(**given["best"], state=best),
+        }
+        return cls(**{**given, **read, **made})

@@ -1,0 +1,128 @@
+"""A recipe says all that a model is: it makes the same model from a file, an option, a call."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError, fields, replace
+from typing import Any
+
+import pytest
+
+from tests.intakes import LAYOUT
+from thresher import parts
+from thresher.cli.asked import Asked, check_same
+from thresher.cli.errors import UsageError
+from thresher.learning import header, modelfile
+from thresher.learning.model import Model
+from thresher.learning.recipe import Recipe
+
+OTHERS: dict[str, tuple[Any, Any]] = {
+    "rule": ("sgd", "fobos:l1=0.5"),
+    "loss": ("hinge", "squared"),
+    "rate": ("constant:0.5", "inverse"),
+    "outputs": ("one", "values:3"),
+    "batch": (1, 7),
+    "average": (False, True),
+    "scale": (None, "max-abs"),
+    "admit": (None, "3"),
+    "store": ("growing", "hashed:9,5,signed"),
+    "intercept": (True, False),
+    "dtype": ("float32", "float64"),
+    "seed": (0, 5),
+}
+"""Two values of each field of which either makes a model beside the first values of the others"""
+FIRST = {name: values[0] for name, values in OTHERS.items()}
+RULES = sorted(parts.names("rule"))
+
+
+@pytest.fixture
+def recipe() -> Recipe:
+    return Recipe(**FIRST)
+
+
+def test_every_field_is_an_option_and_stands_in_a_header() -> None:
+    names = [field.name for field in fields(Recipe)]
+    assert set(names) == {*OTHERS, "layout"} == set(header.RECIPE)
+    assert {field.name for field in fields(Asked)} == {*OTHERS, "l1", "alpha"}
+    assert list(Recipe().as_dict()) == names
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_changed_field_makes_another_recipe_and_cannot_be_resumed(name: str, recipe: Recipe) -> None:
+    first, second = OTHERS[name]
+    changed = replace(recipe, **{name: second})
+    assert changed != recipe
+    same = {field: value for field, value in recipe.as_dict().items() if field not in (name, "dtype")}
+    assert same.items() <= changed.as_dict().items(), "nothing else changes, but an average is in float64"
+    check_same(Asked(**{name: first}), recipe)
+    check_same(Asked(**{name: second}), changed)
+    with pytest.raises(UsageError, match=f"the checkpoint was made .*{name}.*; leave --{name} out"):
+        check_same(Asked(**{name: second}), recipe)
+
+
+def test_what_changes_a_rule_is_compared_as_part_of_it(recipe: Recipe) -> None:
+    sparse = replace(recipe, rule="ftrl", rate=None, l1=0.25)
+    check_same(Asked(l1=0.25), sparse)
+    check_same(Asked(rule="ftrl", l1=0.25), sparse)
+    for asked, options in (
+        (Asked(l1=0.5), "--l1"),
+        (Asked(rule="ftrl"), "--rule"),
+        (Asked(alpha=9.0), "--alpha"),
+    ):
+        with pytest.raises(UsageError, match=f"leave {options} out"):
+            check_same(asked, sparse)
+    with pytest.raises(UsageError, match="leave --rule and --l1 out"):
+        check_same(Asked(rule="ftrl", l1=0.5), sparse)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_header_makes_the_same_recipe(name: str) -> None:
+    recipe = Recipe(name, seed=3, store="hashed:9", layout=LAYOUT)
+    kept = json.loads(json.dumps(recipe.as_dict()))
+    assert Recipe.from_dict(kept) == recipe
+    assert parts.spec_of(recipe.make_rule()) == recipe.rule
+    assert replace(recipe) == recipe
+
+
+def test_a_model_and_its_file_have_the_recipe(tmp_path: Any) -> None:
+    recipe = Recipe("fobos:l1=0.1", rate="inverse:2", average=True, admit="poisson:0.5", store="hashed:9")
+    model = Model(recipe)
+    assert model.recipe == recipe
+    assert (str(model.dtype), recipe.dtype) == ("float64", "float64"), "for the average"
+    modelfile.save(model, tmp_path / "model")
+    loaded, head = modelfile.load(tmp_path / "model")
+    assert loaded.recipe == recipe
+    assert head["recipe"] == recipe.as_dict()
+    assert Model(recipe, batch=4).recipe == replace(recipe, batch=4) != recipe
+
+
+def test_parts_and_their_specs_are_the_same() -> None:
+    rule = parts.rule_of("sgd", "constant:0.5")
+    assert Recipe(rule) == Recipe("sgd", rate="constant:0.5") == Recipe("sgd", rate="constant:eta0=0.5")
+    assert Recipe("ft-ftrl:l1=2") == Recipe(l1=2) == Recipe(parts.make("rule", "ft-ftrl"), l1=2.0)
+
+
+def test_a_recipe_does_not_change(recipe: Recipe) -> None:
+    with pytest.raises(FrozenInstanceError):
+        recipe.seed = 1  # type: ignore[misc]
+    assert {recipe: 1}[Recipe(**FIRST)]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"loss": "softmax"}, "it needs outputs classes"),
+        ({"rule": "coin", "rate": "inverse"}, "has no parameter rate"),
+        ({"dtype": "float16"}, "dtype must be float32 or float64"),
+        ({"store": 7}, "store must be text"),
+        ({"store": "attic"}, "no store is called 'attic'"),
+        ({"batch": 0}, "batch must be a whole number"),
+        ({"average": "yes"}, "average must be True or False"),
+        ({"scale": "min"}, "no scale is called 'min'"),
+        ({"admit": "often"}, "admit is N or poisson:P"),
+        ({"outputs": "trees"}, "no outputs are called 'trees'"),
+    ],
+)
+def test_what_no_model_can_be_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Recipe(**options)
