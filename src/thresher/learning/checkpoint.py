@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.content import Content
+from thresher.data.files.content import Content
 from thresher.data.report import Report
 from thresher.learning import header as headers
 from thresher.learning import modelfile

@@ -20,10 +20,10 @@ from safetensors import SafetensorError
 
 from thresher import parts
 from thresher._version import __version__
+from thresher.data.columns import check_settled
 from thresher.data.errors import OneLineError
+from thresher.data.features.names import Names
 from thresher.data.layout import Layout
-from thresher.data.names import Names
-from thresher.data.table import check_settled
 from thresher.learning import header as headers
 from thresher.learning.head import Head
 from thresher.learning.model import Model
