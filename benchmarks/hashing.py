@@ -13,7 +13,7 @@ from benchmarks import limits, measure, report
 from benchmarks.measure import Sample, timed
 from benchmarks.report import Reach
 from benchmarks.setting import Setting
-from thresher.data.hashing import ROOMY, WIDE, hash_each
+from thresher.data.features.murmur import ROOMY, WIDE, hash_each
 
 LENGTHS = {"of 4 to 8 bytes": (4, 8), "of 1 to 24 bytes": (1, 24)}
 NAMES, SEED = 1_000_000, 7

@@ -11,9 +11,9 @@ from benchmarks.measure import Sample, timed
 from benchmarks.report import Reach
 from benchmarks.setting import Setting
 from thresher.data import open_source
+from thresher.data.files.blocks import BLOCK_BYTES, BlockReader, TextBuffer
+from thresher.data.formats.known import parser_of
 from thresher.data.layout import Layout
-from thresher.data.sources.blocks import BLOCK_BYTES, BlockReader, TextBuffer
-from thresher.data.sources.formats import parser_of
 from thresher.data.sources.parsed import Arenas, Reading
 
 C_PARSER, ALONE = "C parser, text in memory", "thresher, parser alone"

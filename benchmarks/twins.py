@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from thresher.data.hashing import hash_bytes, seed_of
+from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.layout import Layout
 
 NUMBERS, CATEGORIES = (

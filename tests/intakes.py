@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.streams import Stream, stream
 from thresher.data.chunk import Chunk
-from thresher.data.hashing import hash_bytes
+from thresher.data.features.murmur import hash_bytes
 from thresher.data.layout import Layout
 
 ROWS, FEATURES, BITS = 150, 48, 9  # keys are small, so that the direct store holds them

@@ -192,6 +192,8 @@ def test_a_kernel_depends_on_what_its_module_imports_and_on_nothing_else() -> No
     of_rule = closure(["thresher.engine.kernels", "thresher.parts.rules.fobos"])
     assert {"thresher.parts.prox", "thresher.parts.rates"} <= set(of_rule)
     assert "thresher.parts.rules.ftrl" not in of_rule
-    of_reader = closure(["thresher.data.sources.line_rows", "thresher.data.sources.svmlight_rows"])
-    assert {"thresher.data.sources.words", "thresher.data.sources.numbers"} <= set(of_reader)
+    of_reader = closure(
+        ["thresher.data.formats.lines.line_rows", "thresher.data.formats.lines.svmlight_rows"]
+    )
+    assert {"thresher.data.text.words", "thresher.data.text.numbers"} <= set(of_reader)
     assert "thresher.data.cache" not in of_reader

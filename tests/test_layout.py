@@ -49,6 +49,8 @@ ARROWS = {
     "__main__": ("cli.*",),
     "_version": (),
 }
+# the rooms of data, each of which may import those before it
+ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.tables")
 # folder -> the only packages outside the standard library that its modules may import
 OUTSIDE = {
     "engine": {"numba", "numpy", "llvmlite"},
@@ -110,6 +112,11 @@ def imports(path: Path) -> Iterator[Import]:
     return visit(parse(path), True)
 
 
+def room(name: str) -> int:
+    """Which of `ROOMS` a module is in; -1 if in none."""
+    return next((k for k, one in enumerate(ROOMS) if name.startswith(f"thresher.data.{one}.")), -1)
+
+
 def allowed(name: str, patterns: tuple[str, ...]) -> bool:
     for pattern in patterns:
         stem = pattern.removesuffix("*").removesuffix(".")
@@ -148,6 +155,15 @@ def test_imports_follow_the_arrows(path: Path) -> None:
         if found.name.split(".")[0] == "thresher":
             inner = found.name.removeprefix("thresher").removeprefix(".")
             assert allowed(inner, arrows), f"line {found.line}: {folder(path)} may not import {found.name}"
+
+
+@sources
+def test_rooms_of_data_import_those_before_them(path: Path) -> None:
+    own = room(".".join(path.relative_to(ROOT / "src").with_suffix("").parts))
+    for found in imports(path):
+        assert own < 0 or room(found.name) <= own, (
+            f"line {found.line}: {ROOMS[own]} may not import {found.name}"
+        )
 
 
 @sources

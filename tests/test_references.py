@@ -19,7 +19,7 @@ from numba.core.runtime.nrt import rtsys
 
 from tests.data.guarded import cases, parser
 from tests.streams import stream
-from thresher.data.sources.blocks import LINES, PAD, Block
+from thresher.data.files.blocks import LINES, PAD, Block
 from thresher.data.sources.parsed import Arenas
 from thresher.engine.jit import helper, kernel, scalar
 from thresher.learning import modelfile

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from thresher.data import Chunk, open_source
     from thresher.engine.registry import part
     from thresher.learning.api import evaluate, load, train
+    from thresher.learning.feature_names import name_features
     from thresher.learning.model import Model
-    from thresher.learning.naming import name_features
 
 _HOMES = {
     "Chunk": "thresher.data",
@@ -29,7 +29,7 @@ _HOMES = {
     "boost": "thresher.batch.api",
     "evaluate": "thresher.learning.api",
     "load": "thresher.learning.api",
-    "name_features": "thresher.learning.naming",
+    "name_features": "thresher.learning.feature_names",
     "open_source": "thresher.data",
     "part": "thresher.engine.registry",
     "train": "thresher.learning.api",

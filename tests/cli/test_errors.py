@@ -185,6 +185,6 @@ def test_an_error_of_our_own_is_not_hidden(thresher: Thresher, monkeypatch: pyte
     def broken(data: object) -> list[str]:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("thresher.data.sources.expand", broken)
+    monkeypatch.setattr("thresher.data.opening.expand", broken)
     with pytest.raises(ZeroDivisionError):
         thresher("train train.svm -m m")

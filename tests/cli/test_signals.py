@@ -14,7 +14,7 @@ import pytest
 from tests.cli.conftest import Thresher
 from tests.commands import environment
 from thresher.data.errors import DataError
-from thresher.learning import naming
+from thresher.learning import feature_names
 from thresher.learning.stopping import Stopper
 from thresher.learning.training import Trainer
 
@@ -86,7 +86,7 @@ def test_a_signal_while_names_are_read_leaves_the_model_without(
         while True:
             time.sleep(0.01)
 
-    monkeypatch.setattr(naming, "find_names", endless)
+    monkeypatch.setattr(feature_names, "find_names", endless)
     ran = thresher("train a.csv -m m --names -q --curve c")
     assert ran.status == 130
     assert ran.err == (
@@ -104,7 +104,7 @@ def test_names_that_cannot_be_read_do_not_cost_the_model(
     def gone(*_: object) -> None:
         raise DataError("a.csv: No such file or directory")
 
-    monkeypatch.setattr(naming, "find_names", gone)
+    monkeypatch.setattr(feature_names, "find_names", gone)
     ran = thresher("train a.csv -m m --names -q")
     assert ran.status == 1
     (line,) = ran.err.splitlines()

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow.fs import FileInfo, FileSelector, FileSystemHandler, FileType, LocalFileSystem, PyFileSystem
 
-from thresher.data.sources import remote
+from thresher.data.files import remote
 
 
 class Faraway(FileSystemHandler):

@@ -22,15 +22,15 @@ from numpy.typing import NDArray
 
 from tests.data.reference import rows_of
 from tests.data.samples import SAMPLES, VARIANTS, Sample
-from thresher.data import ngrams
+from thresher.data.features import ngrams
+from thresher.data.files.blocks import LINES, PAD, Block
+from thresher.data.formats.known import LINES as LINE_FORMATS
+from thresher.data.formats.known import opener_of, parser_of
+from thresher.data.formats.tables import delimited
+from thresher.data.formats.tables.arrow_batches import TableBlock
+from thresher.data.formats.tables.arrow_files import TableFormat, settled
 from thresher.data.layout import Layout
-from thresher.data.sources import delimited
-from thresher.data.sources.batches import TableBlock
-from thresher.data.sources.blocks import LINES, PAD, Block
-from thresher.data.sources.formats import LINES as LINE_FORMATS
-from thresher.data.sources.formats import opener_of, parser_of
 from thresher.data.sources.parsed import Arenas, Columns, Reading
-from thresher.data.sources.tables import TableFormat, settled
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)

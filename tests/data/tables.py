@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.data.reference import Row
-from thresher.data.hashing import hash_bytes, seed_of
+from thresher.data.features.murmur import hash_bytes, seed_of
 
 Cells = Mapping[str, Any]
 

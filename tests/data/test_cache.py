@@ -25,9 +25,9 @@ from thresher.data import (
     open_source,
 )
 from thresher.data import cachefile as cachefile_module
-from thresher.data import content as content_module
 from thresher.data.cache import CacheSource, CacheWarning
-from thresher.data.content import ContentTable, hash_file, stamp
+from thresher.data.files import content as content_module
+from thresher.data.files.content import ContentTable, hash_file, stamp
 from thresher.data.sources.text import TextSource
 
 

@@ -24,7 +24,7 @@ MOMENTS = {
 KILLED = """
 import json, os, signal, sys
 from thresher.data.cachefile import BatchWriter
-from thresher.data.content import ContentTable
+from thresher.data.files.content import ContentTable
 
 owner, name = sys.argv[1].split(".")
 table = {"BatchWriter": BatchWriter, "os": os, "json": json}[owner]

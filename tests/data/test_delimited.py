@@ -14,8 +14,8 @@ from tests.data.reference import Row, bits, rows_of
 from tests.data.table_reference import row_of
 from tests.data.tables import Bad
 from thresher.data import Chunk, DataError, open_source
+from thresher.data.formats.tables import delimited
 from thresher.data.layout import Layout
-from thresher.data.sources import delimited
 
 KINDS = {"l": "label", "w": "weight", "x": "numeric", "c": "categorical"}
 LAYOUT = Layout("", label="l", weight="w", numeric=("x",), categorical=("c",))

@@ -14,8 +14,8 @@ import thresher
 from tests.data.reference import rows_of, same
 from tests.data.samples import PACKERS, SAMPLES, VARIANTS, Sample
 from thresher.data import Chunk, DataError, Report, open_source
-from thresher.data.sources import tables
-from thresher.data.sources.formats import FORMATS
+from thresher.data.formats.known import FORMATS
+from thresher.data.formats.tables import arrow_files
 
 ALL = {**SAMPLES, **VARIANTS}
 SAMPLED = pytest.mark.parametrize("name", ALL)
@@ -25,7 +25,7 @@ BLOCK, ROWS = 900, 29
 @pytest.fixture(autouse=True)
 def short_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables that are read in batches have several of them in these files."""
-    monkeypatch.setattr(tables, "BATCH", ROWS)
+    monkeypatch.setattr(arrow_files, "BATCH", ROWS)
 
 
 def test_every_format_has_a_sample() -> None:
@@ -90,7 +90,7 @@ def test_the_size_of_blocks_changes_no_row(
     path = written(sample, tmp_path / f"data{sample.ending}", records)
     counts, found = set(), set()
     for block in (1, 50, 333, 1 << 20):
-        monkeypatch.setattr(tables, "BATCH", max(1, block // 50))
+        monkeypatch.setattr(arrow_files, "BATCH", max(1, block // 50))
         for threads in (1, 3):
             result = read(opened(sample, path, threads=threads, block=block))
             counts.add(len(result.chunks))

@@ -12,10 +12,10 @@ import pytest
 
 from tests.data.test_interactions import product_key, table_rows, write
 from thresher.data import concat, open_source
-from thresher.data import names as module
-from thresher.data.hashing import hash_bytes, seed_of
+from thresher.data.features import names as module
+from thresher.data.features.murmur import hash_bytes, seed_of
+from thresher.data.features.names import BETWEEN, Names, find_names
 from thresher.data.layout import Layout
-from thresher.data.names import BETWEEN, Names, find_names
 from thresher.data.sources.text import TextSource
 
 NUMERIC = ("n1", "n2")

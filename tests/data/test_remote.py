@@ -19,8 +19,8 @@ from tests.data.tables import WRITERS
 from tests.data.test_tables import LAYOUT, some_rows
 from thresher.data import DataError, open_source
 from thresher.data.cache import CacheWriter, open_cache
+from thresher.data.files import remote
 from thresher.data.layout import Layout
-from thresher.data.sources import remote
 
 TEXTS = {
     "data.svm": some_text(300),

@@ -19,10 +19,10 @@ from tests.data.forms import REFERENCES, some_lines, some_text
 from tests.data.reference import bits, read_all, rows_of, same, written
 from tests.data.samples import PACKERS, SAMPLES
 from thresher.data import Chunk, DataError, MemorySource, Place, Report, concat, open_source
+from thresher.data.files import blocks as blocks_module
+from thresher.data.files.blocks import LINES, PAD, Block
+from thresher.data.formats.known import parser_of
 from thresher.data.layout import Layout
-from thresher.data.sources import blocks as blocks_module
-from thresher.data.sources.blocks import LINES, PAD, Block
-from thresher.data.sources.formats import parser_of
 from thresher.data.sources.parsed import Arenas, Reading
 
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -288,7 +288,7 @@ def test_imports_stay_light() -> None:
         "heavy = {'pyarrow', 'numba', 'scipy', 'sklearn'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
         "d.open_source(sys.argv[0]) if 0 else None\n"
-        "import thresher.data.sources.svmlight, thresher.data.sources.text\n"
+        "import thresher.data.formats.lines.svmlight, thresher.data.sources.text\n"
         "assert 'pyarrow' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

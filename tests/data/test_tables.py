@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.data.reference import Row, bits, read_all, rows_of
 from tests.data.tables import WRITERS, Bad, meaning, write_csv
 from thresher.data import DataError, open_source
+from thresher.data.formats.tables import arrow_files as tables_module
 from thresher.data.layout import Layout
-from thresher.data.sources import tables as tables_module
 
 quick = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 KINDS = {

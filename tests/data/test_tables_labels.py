@@ -14,7 +14,7 @@ import pytest
 from tests.data.reference import read_all, rows_of
 from tests.data.tables import WRITERS, Streamed, as_table
 from thresher.data import Chunk, DataError, open_source, table_source
-from thresher.data.hashing import hash_bytes
+from thresher.data.features.murmur import hash_bytes
 from thresher.data.layout import Layout
 
 FORMATS = pytest.mark.parametrize("name", WRITERS)

@@ -16,7 +16,7 @@ from tests.data.test_svmlight import blanks, keys, numbers
 from tests.data.vw_reference import murmur, parse_vw_line
 from thresher import train
 from thresher.data import DataError, concat, open_source
-from thresher.data.hashing import hash_bytes, seed_of
+from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.layout import Layout
 
 ROOT = Path(__file__).parents[2]

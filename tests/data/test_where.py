@@ -14,9 +14,9 @@ import pytest
 from tests.data.reference import read_all, rows_of
 from tests.data.tables import Streamed
 from thresher.data import Chunk, DataError, open_source, table_source
+from thresher.data.formats.tables import arrow_files as tables_module
+from thresher.data.formats.tables.where import conditions_in
 from thresher.data.layout import Layout
-from thresher.data.sources import tables as tables_module
-from thresher.data.sources.where import conditions_in
 
 DAYS = [datetime.date(2024, 5, 1 + k // 20) for k in range(200)]
 NAMES = pytest.mark.parametrize("name", ["data.parquet", "data.arrow", "memory"])

@@ -34,7 +34,7 @@ from thresher.batch.api import boost
 from thresher.data import open_source
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
-from thresher.data.names import Names
+from thresher.data.features.names import Names
 from thresher.data.source import MemorySource
 from thresher.engine import stores
 from thresher.learning import checkpoint, modelfile

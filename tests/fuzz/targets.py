@@ -16,8 +16,8 @@ from tests.data.samples import SAMPLES
 from tests.data.table_reference import parse_cells, parse_json
 from tests.data.test_tables import KINDS
 from tests.data.vw_reference import parse_vw_line
+from thresher.data.files.blocks import LINES, PAD, Block
 from thresher.data.layout import Layout
-from thresher.data.sources.blocks import LINES, PAD, Block
 
 VW_LAYOUTS = {"vw": Layout("vw"), "vw-indices": Layout("vw", hash="vw", bits=18)}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from benchmarks.formats import hashed, models
 from benchmarks.twins import COLUMNS, WRITERS, rows_of
 from thresher.data import concat, open_source
-from thresher.data.hashing import SHORT, hash_bytes
-from thresher.data.sources.formats import FORMATS, format_of
+from thresher.data.features.murmur import SHORT, hash_bytes
+from thresher.data.formats.known import FORMATS, format_of
 
 DATA = Path(__file__).parents[2] / "examples" / "data"
 RAW, HASHED = DATA / "criteo_first200.txt.gz", DATA / "criteo_hashed200.svm.gz"

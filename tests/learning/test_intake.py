@@ -15,7 +15,7 @@ from tests.streams import Stream, Vector, cut, fingerprint, model_of
 from tests.test_laws_of_state import STORES, make_small
 from thresher.data import DataError, MemorySource
 from thresher.data.chunk import Chunk, concat
-from thresher.data.hashing import hash_bytes
+from thresher.data.features.murmur import hash_bytes
 from thresher.learning import modelfile
 from thresher.learning.intake import Intake
 from thresher.learning.model import Model

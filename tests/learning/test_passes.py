@@ -212,7 +212,7 @@ def test_no_cache_serves_rows_of_before_an_edit(
     edit: Callable[[str], None], settled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if settled:
-        monkeypatch.setattr("thresher.data.content._SETTLED", 0)
+        monkeypatch.setattr("thresher.data.files.content._SETTLED", 0)
     names = ["a.svm", "b.svm"]
     Path("a.svm").write_bytes(b"".join(ROWS[:150]))
     Path("b.svm").write_bytes(b"".join(ROWS[150:]))

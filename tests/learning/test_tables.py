@@ -15,8 +15,8 @@ from tests.data.test_tables import KINDS, LAYOUT, some_rows
 from tests.data.test_tables_labels import as_svmlight, some_lists, some_values
 from thresher import Model
 from thresher.data import DataError, open_source
+from thresher.data.formats.tables import arrow_files as tables_module
 from thresher.data.layout import Layout
-from thresher.data.sources import tables as tables_module
 from thresher.learning import checkpoint, modelfile
 from thresher.learning.modelfile import ModelFileError
 from thresher.learning.passes import Passes

@@ -33,9 +33,9 @@ def command(
     """
     from thresher.cli.output import show_result
     from thresher.data.errors import DataError
-    from thresher.data.sources.files import expand
+    from thresher.data.files.paths import expand
     from thresher.learning import modelfile
-    from thresher.learning.naming import name_features
+    from thresher.learning.feature_names import name_features
 
     before = _stamp(model)
     header, tensors = modelfile.read(model)

@@ -55,7 +55,7 @@ Threads = Annotated[
 
 def _check_format(text: str | None) -> str | None:
     from thresher.data.errors import DataError
-    from thresher.data.sources.formats import check_format
+    from thresher.data.formats.known import check_format
 
     try:
         return text if text is None else check_format(text)
@@ -266,8 +266,8 @@ NO_WRITING = Writing()
 
 def _check_same(said: Layout, trained: Layout) -> None:
     """What is said of columns beside --resume must be what the checkpoint says."""
+    from thresher.data.columns import settle
     from thresher.data.layout import COLUMN_OPTIONS
-    from thresher.data.table import settle
 
     options = [name for name in COLUMN_OPTIONS if getattr(said, name)]
     if not options:

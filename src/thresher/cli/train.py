@@ -53,7 +53,7 @@ class _Reading:
 
     def check_nameable(self, source: Any, store: str) -> None:
         """UsageError, DataError where names are wanted and cannot be had."""
-        from thresher.learning.naming import check_nameable
+        from thresher.learning.feature_names import check_nameable
 
         if self.names:
             check_nameable(store)
@@ -64,7 +64,7 @@ class _Reading:
 
     def name(self, model: Model) -> None:
         """Keep the names of features."""
-        from thresher.learning.naming import name_features
+        from thresher.learning.feature_names import name_features
 
         name_features(model, self.data, on_error=self.lenient)
 

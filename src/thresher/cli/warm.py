@@ -44,7 +44,7 @@ def command(
 ) -> None:
     """Compile what training and predicting need, so that no later run of this user has to wait for it."""
     from thresher import parts
-    from thresher.data.sources.formats import FORMATS
+    from thresher.data.formats.known import FORMATS
     from thresher.learning.ahead import compile_now
 
     chosen = _named(formats, list(FORMATS), "format")

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from thresher.data.cache import CacheSource, CacheWriter, cache_entries, clear_cache, open_cache
     from thresher.data.chunk import Chunk, Place, concat
     from thresher.data.errors import BadLine, DataError
+    from thresher.data.opening import open_source, table_source
     from thresher.data.report import Report
     from thresher.data.source import MemorySource, Source
-    from thresher.data.sources import open_source, table_source
 
 _HOME = {
     "BadLine": "errors",
@@ -27,8 +27,8 @@ _HOME = {
     "clear_cache": "cache",
     "concat": "chunk",
     "open_cache": "cache",
-    "open_source": "sources",
-    "table_source": "sources",
+    "open_source": "opening",
+    "table_source": "opening",
 }
 
 __all__ = [

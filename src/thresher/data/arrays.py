@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError, unfit
-from thresher.data.grams import grams_of
-from thresher.data.hashing import hash_bytes, seed_of
+from thresher.data.features.murmur import hash_bytes, seed_of
+from thresher.data.features.ngrams import rows_of_texts
 from thresher.data.labels import check_labels
-from thresher.data.ngrams import rows_of_texts
+from thresher.data.ngram_spec import grams_of
 from thresher.data.report import Report
-from thresher.data.sources.numbers import OVERFLOW
+from thresher.data.text.numbers import OVERFLOW
 
 _ROWS = 1 << 12
 """Rows of a chunk of a stream of pairs."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.content import Content, changed
+from thresher.data.files.content import Content, changed
 from thresher.data.matrices import Matrix, mixed
 from thresher.data.source import Through
 

@@ -22,15 +22,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.content import data_cache_folder, trusted_folder
 from thresher.data.errors import DataError
+from thresher.data.files.content import data_cache_folder, trusted_folder
 from thresher.data.report import Report
 from thresher.engine.folders import CacheWarning as CacheWarning
 from thresher.engine.folders import private_folder
 
 if TYPE_CHECKING:
     from thresher.data.cachefile import BatchReader, BatchWriter, Note
-    from thresher.data.content import Content
+    from thresher.data.files.content import Content
     from thresher.data.sources.text import TextSource
 
 _AHEAD = 4

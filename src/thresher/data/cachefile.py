@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.hash64 import Hash64
+from thresher.data.files.xxh64 import Hash64
 from thresher.data.sources.parsed import Arenas
 
 VERSION = 2

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from thresher.data.errors import DataError
-from thresher.data.grams import grams_of
 from thresher.data.interactions import terms_of
+from thresher.data.ngram_spec import grams_of
 
 HASHES = ("64", "vw")
 MOST_BITS = 61
@@ -27,7 +27,7 @@ class Layout:
     """What must be known to read new data as the training data were read. All of it is JSON."""
 
     format: str = ""
-    """one of `formats.FORMATS`; empty: told by the names of files"""
+    """one of `known.FORMATS`; empty: told by the names of files"""
     seed: int = 0
     """of the hashes that names become keys by"""
     hash: str = "64"

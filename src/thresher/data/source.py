@@ -76,7 +76,7 @@ class MemorySource:
 
 def fingerprint_of(chunks: Iterable[Chunk]) -> str:
     """Hash of all numbers in `chunks`."""
-    from thresher.data.hash64 import Hash64
+    from thresher.data.files.xxh64 import Hash64
 
     total = Hash64()
     for chunk in chunks:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, read_only
-from thresher.engine import intake
+from thresher.engine import preparing
 from thresher.engine.sound import Tensors, given
 
 BITS = 24
@@ -93,7 +93,7 @@ class Admission:
         values, chance = np.empty(chunk.nnz, np.float32), 0.0 if again else self.chance
         rows = (read_only(array) for array in (chunk.indptr, chunk.keys, chunk.values))
         numbers = (self.needed, chance, self._seed, before)
-        intake.admit(self._counters, *numbers, *rows, self._counts, ends, keys, values)
+        preparing.admit(self._counters, *numbers, *rows, self._counts, ends, keys, values)
         return replace(chunk, indptr=ends, keys=keys[: ends[-1]], values=values[: ends[-1]])
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -112,7 +112,7 @@ class Admission:
 
 def _zeros_in_lines(size: int) -> NDArray[np.uint8]:
     """Counters of which every block lies in one line of the cache."""
-    line = int(intake.LINE)
+    line = int(preparing.LINE)
     room = np.zeros(size + line, np.uint8)
     first = -room.ctypes.data % line
     return room[first : first + size]

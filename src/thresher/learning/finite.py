@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, read_only
-from thresher.engine.intake import any_beyond
+from thresher.engine.preparing import any_beyond
 
 _EXTREME = np.float32(2.0**61)
 """The squares of a few such values overflow float32 once summed. Nanoseconds since 1970 stay below it."""

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, concat, read_only
+from thresher.data.features.names import Names
 from thresher.data.layout import Layout
-from thresher.data.names import Names
 from thresher.engine import kernels
 from thresher.engine.sound import MOST_STEPS, Tensors, given, require
 from thresher.learning import pending

@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from thresher import parts
 from thresher._version import __version__
 from thresher.data.errors import OneLineError
-from thresher.data.names import Names
+from thresher.data.features.names import Names
 from thresher.learning import header as headers
 from thresher.learning.head import Head
 from thresher.learning.model import Model

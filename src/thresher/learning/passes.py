@@ -9,8 +9,8 @@ from thresher.data.byrows import known
 from thresher.data.cache import CacheWriter, open_cache
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
+from thresher.data.files.paths import STDIN
 from thresher.data.source import MemorySource, Through
-from thresher.data.sources.files import STDIN
 
 
 class Passes:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
+from thresher.data.features.names import Names
 from thresher.data.layout import Layout
-from thresher.data.names import Names
 from thresher.engine import kernels, outputs
 from thresher.engine.registry import in_dtype
 from thresher.engine.sound import Tensors, ascending, given, offsets, require

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from thresher import parts
+from thresher.data.columns import check_settled
 from thresher.data.layout import Layout
-from thresher.data.table import check_settled
 from thresher.engine.stores import store_spec
 from thresher.learning.admission import Terms
 from thresher.learning.checks import check_flag, check_whole

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, read_only
+from thresher.data.columns import NUMERIC, matching
 from thresher.data.errors import DataError
-from thresher.data.hashing import hash_bytes
+from thresher.data.features.murmur import hash_bytes
 from thresher.data.interactions import terms_of
 from thresher.data.layout import Layout
-from thresher.data.table import NUMERIC, matching
-from thresher.engine import intake
+from thresher.engine import preparing
 from thresher.engine.sound import Tensors, ascending, given, require
 from thresher.engine.tables import empty_index, find, reindex
 from thresher.learning.head import F64
@@ -167,7 +167,7 @@ class MaxAbs(Scaling):
     NAME = "max-abs"
 
     def _take_in(self, columns: Numbers, chunk: Chunk, before: int, out: F32) -> None:
-        intake.scale_by_largest(self._kept, columns, read_only(chunk.values), out)
+        preparing.scale_by_largest(self._kept, columns, read_only(chunk.values), out)
 
     def _divisors(self, rows: int) -> F64:
         largest = self._kept[1:]
@@ -191,11 +191,11 @@ class Standard(Scaling):
 
     def _take_in(self, columns: Numbers, chunk: Chunk, before: int, out: F32) -> None:
         numbers = (read_only(chunk.indptr), read_only(chunk.values))
-        intake.scale_by_deviation(self._kept, before, columns, *numbers, out)
+        preparing.scale_by_deviation(self._kept, before, columns, *numbers, out)
 
     def _divisors(self, rows: int) -> F64:
         by = np.empty(len(self._kept) - 1)
-        intake.deviations(self._kept.copy(), rows, by)
+        preparing.deviations(self._kept.copy(), rows, by)
         return by
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.content import Content
+from thresher.data.files.content import Content
 from thresher.data.report import Report
 from thresher.learning.holdout import Best, Holdout
 from thresher.learning.model import Tally

@@ -146,10 +146,10 @@ def _settled(layout: Any, table: Any) -> Any:
     """The layout with the kind of each column of `table`, none of which is a label."""
     import pyarrow as pa
 
+    from thresher.data.columns import LABEL, settle
     from thresher.data.errors import DataError
+    from thresher.data.formats.tables.arrow_batches import guess
     from thresher.data.layout import Layout
-    from thresher.data.sources.batches import guess
-    from thresher.data.table import LABEL, settle
 
     layout = layout or Layout()
     if layout.label or layout.weight:

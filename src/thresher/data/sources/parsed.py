@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.errors import BadLine
-from thresher.data.sources.blocks import Block
+from thresher.data.files.blocks import Block
 
 FAIL, SKIP, QUARANTINE = "fail", "skip", "quarantine"
 """What to do about a bad line."""

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 
-from thresher.data.sources.blocks import Block, BlockReader, TextBuffer
+from thresher.data.files.blocks import Block, BlockReader, TextBuffer
 from thresher.data.sources.parsed import Parsed, Parser
 
 _AHEAD = 2

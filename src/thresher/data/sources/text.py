@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.content import (
+from thresher.data.errors import DataError
+from thresher.data.files.blocks import BLOCK_BYTES, Block, BlockReader
+from thresher.data.files.content import (
     NOTHING_READ,
     Content,
     ContentTable,
@@ -19,19 +21,17 @@ from thresher.data.content import (
     hash_file,
     stamp,
 )
-from thresher.data.errors import DataError
+from thresher.data.files.paths import passes_by, size_of
+from thresher.data.files.remote import is_remote
+from thresher.data.files.streams import Passing
 from thresher.data.labels import domain_of
 from thresher.data.layout import Layout
 from thresher.data.report import Report
-from thresher.data.sources.blocks import BLOCK_BYTES, Block, BlockReader
-from thresher.data.sources.files import passes_by, size_of
 from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser, Reading
 from thresher.data.sources.reader import Pipeline, default_threads
-from thresher.data.sources.remote import is_remote
-from thresher.data.sources.streams import Passing
 
 if TYPE_CHECKING:
-    from thresher.data.sources.watches import Watches
+    from thresher.data.files.watches import Watches
 
 Format = Callable[[Layout, Reading], Any]
 """A format: makes a parser."""
@@ -193,7 +193,7 @@ class TextSource:
 
     def _watches(self) -> Watches | None:
         """What sees to the content of a pass."""
-        from thresher.data.sources.watches import Watches
+        from thresher.data.files.watches import Watches
 
         return Watches(self.names, self.content, self._read_all, self._in_order())
 

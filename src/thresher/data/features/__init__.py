@@ -1,0 +1,1 @@
+"""How names, texts and products become features."""

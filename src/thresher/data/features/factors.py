@@ -1,0 +1,77 @@
+"""The terms of a layout, as compiled readers need them: of columns, or of namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.columns import BINS, CATEGORICAL, FEATURES, LIST, matching
+from thresher.data.errors import DataError
+from thresher.data.features.crossing import MOST_SPANS, Crosses
+from thresher.data.interactions import ANY, Terms, terms_of
+from thresher.data.layout import Layout
+
+
+def of_columns(layout: Layout, names: Sequence[str], kinds: Sequence[str], file: str) -> Crosses | None:
+    """Of the columns `names` of a file, which are `kinds`; None without any. `DataError`."""
+    terms = terms_of(layout.interact)
+    if not terms.terms:
+        return None
+    bits = dict.fromkeys(names, 0)
+    known = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind in FEATURES]
+    for place, factor in enumerate(terms.factors):
+        found = [name for name in matching(factor, layout.columns) if name in known]
+        if not found:
+            raise DataError(f"{file}: --interact: no column of features is called '{factor}'")
+        for name in found:
+            bits[name] |= 1 << place
+    apart = [kind in (BINS, CATEGORICAL, LIST) for kind in kinds]
+    return _crosses(
+        terms,
+        layout,
+        bits=np.array([bits[name] for name in names], np.int64),
+        apart=np.array(apart, np.int64),
+    )
+
+
+def of_namespaces(layout: Layout, seed: Callable[[str], int]) -> Crosses | None:
+    """Of namespaces, which the readers know by their `seed`; None without any."""
+    terms = terms_of(layout.interact)
+    if not terms.terms:
+        return None
+    wild = sum(1 << place for place, factor in enumerate(terms.factors) if factor == ANY)
+    return _crosses(terms, layout, seeds=[seed(factor) for factor in terms.factors], wild=wild)
+
+
+def no_crosses(columns: int = 0) -> Crosses:
+    """No terms, of so many columns."""
+    none = np.zeros(columns, np.int64)
+    return _crosses(Terms([], []), Layout(), none, none)
+
+
+def _crosses(
+    terms: Terms,
+    layout: Layout,
+    bits: NDArray[np.int64] | None = None,
+    apart: NDArray[np.int64] | None = None,
+    seeds: Sequence[int] = (),
+    wild: int = 0,
+) -> Crosses:
+    none = np.zeros(0, np.int64)
+    return Crosses(
+        np.array([(*term, -1)[:3] for term in terms.terms], np.int64).reshape(-1, 3),
+        none if bits is None else bits,
+        none if apart is None else apart,
+        np.array(seeds, np.uint64),
+        np.int64(wild),
+        np.uint64(layout.mask),
+        layout.hash == "vw",
+        room_for_spans(),
+    )
+
+
+def room_for_spans() -> NDArray[np.int64]:
+    """Room for the spans of a row, which no two threads may share."""
+    return np.zeros((MOST_SPANS + 1, 4), np.int64)

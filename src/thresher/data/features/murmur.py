@@ -1,0 +1,197 @@
+"""From names to keys: MurmurHash3, the 64-bit half that keys are, and the 32 bits of Vowpal Wabbit.
+
+Austin Appleby's MurmurHash3 (public domain, 2011): `murmur3_64` is the first half of ``x64_128``,
+`murmur3_32` is ``x86_32``, which Vowpal Wabbit has for names that are no numbers. The key of a named
+feature is ``murmur3_64(name, seed)``, its seed that of its namespace or column (`seed_of`), so equal names
+in different namespaces are different features.
+"""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import numpy as np
+
+from thresher.data.text.words import address, byte, load_half, load_word
+from thresher.engine.jit import kernel, scalar
+
+_A, _B = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)
+_MIX1, _MIX2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+_C, _D = np.uint64(0xCC9E2D51), np.uint64(0x1B873593)
+_E, _F = np.uint64(0x85EBCA6B), np.uint64(0xC2B2AE35)
+_ADD1, _ADD2, _ADD3 = np.uint64(0x52DCE729), np.uint64(0x38495AB5), np.uint64(0xE6546B64)
+_FIVE, _LOW, _ALL = np.uint64(5), np.uint64(0xFFFFFFFF), np.uint64(2**64 - 1)
+_TEN, _MINUS = np.uint64(10), np.uint64(ord("-"))
+
+WIDE, ROOMY, SHORT, VW = 0, 1, 2, 3
+"""Kinds of hash, as `hash_each` and `hash_bytes` know them."""
+
+
+@scalar
+def _turn(word, by):
+    return (word << np.uint64(by)) | (word >> np.uint64(64 - by))
+
+
+@scalar
+def _turn32(word, by):
+    return ((word << np.uint64(by)) | (word >> np.uint64(32 - by))) & _LOW
+
+
+@scalar
+def finish(word):
+    """The last step of the 64-bit hash: a one-to-one map of uint64 by which all bits depend on all."""
+    word = (word ^ (word >> np.uint64(33))) * _MIX1
+    word = (word ^ (word >> np.uint64(33))) * _MIX2
+    return word ^ (word >> np.uint64(33))
+
+
+@scalar
+def _short(text, at, count, before):
+    """The `count` (0 to 8) bytes at `at` as a word, reading nothing but them and `before` bytes before."""
+    if count == 0:
+        return np.uint64(0)
+    if count + before >= 8:
+        return load_word(text, at + count - 8) >> np.uint64(64 - 8 * count)
+    if count >= 4:
+        upper = load_half(text, at + count - 4) >> np.uint64(64 - 8 * count)
+        return load_half(text, at) | (upper << np.uint64(32))
+    word = np.uint64(byte(text, at)) | np.uint64(byte(text, at + count - 1)) << np.uint64(8 * count - 8)
+    return word | np.uint64(byte(text, at + (count >> 1))) << np.uint64(8 * (count >> 1))
+
+
+@scalar
+def _wide_blocks(text, at, size, seed):
+    """The whole 16 bytes of a name: ``(h, k, place of the rest)``."""
+    h, k, end = seed, seed, at + size
+    while end - at >= 16:
+        h ^= _turn(load_word(text, at) * _A, 31) * _B
+        h = (_turn(h, 27) + k) * _FIVE + _ADD1
+        k ^= _turn(load_word(text, at + 8) * _B, 33) * _A
+        k = (_turn(k, 31) + h) * _FIVE + _ADD2
+        at += 16
+    return h, k, at
+
+
+@scalar
+def _wide_end(h, k, low, high, size):
+    """The hash, given the rest of the name as two words (zero where it has no bytes)."""
+    k ^= _turn(high * _B, 33) * _A
+    h ^= _turn(low * _A, 31) * _B
+    h ^= np.uint64(size)
+    k ^= np.uint64(size)
+    h += k
+    k += h
+    return finish(h) + finish(k)
+
+
+@scalar
+def murmur3_64(text, at, size, seed):
+    """Hash (uint64) of the `size` bytes at position `at` of address `text`, with a uint64 `seed`."""
+    h, k, rest = _wide_blocks(text, at, size, seed)
+    left, before = at + size - rest, rest - at
+    high = _short(text, rest + 8, left - 8, before + 8) if left > 8 else np.uint64(0)
+    return _wide_end(h, k, _short(text, rest, min(left, 8), before), high, size)
+
+
+@scalar
+def word_murmur3_64(word, size, seed):
+    """The same of the first `size` (at most 8) bytes of a word that has zeros behind them."""
+    return _wide_end(seed, seed, word, np.uint64(0), size)
+
+
+@scalar
+def whole_murmur3_64(number, seed):
+    """The same of a whole number as it is written in decimal, in at most 8 bytes."""
+    word, size, rest = np.uint64(0), np.int64(0), abs(number)
+    while size == 0 or rest > 0:
+        word = word << np.uint64(8) | np.uint64(48 + rest % 10)
+        size, rest = size + 1, rest // 10
+    if number < 0:
+        word, size = word << np.uint64(8) | _MINUS, size + 1
+    return word_murmur3_64(word, size, seed)
+
+
+@scalar
+def first_bytes(word, count):
+    """The first `count` (0 to 8) bytes of a word."""
+    return word & ~(_ALL << np.uint64(8 * count)) if count < 8 else word
+
+
+@scalar
+def roomy_murmur3_64(text, at, size, seed):
+    """The same of a name with 16 spare bytes behind it, which are read but do not count."""
+    if size <= 8:
+        return word_murmur3_64(first_bytes(load_word(text, at), size), size, seed)
+    h, k, rest = _wide_blocks(text, at, size, seed)
+    left = at + size - rest
+    high = first_bytes(load_word(text, rest + 8), left - 8) if left > 8 else np.uint64(0)
+    return _wide_end(h, k, first_bytes(load_word(text, rest), min(left, 8)), high, size)
+
+
+@scalar
+def murmur3_32(text, at, size, seed):
+    """The 32-bit hash of the same bytes, with a `seed` below 2^32; both as uint64."""
+    h, end = seed, at + size
+    while end - at >= 4:
+        h ^= _turn32((load_half(text, at) * _C) & _LOW, 15) * _D & _LOW
+        h = (_turn32(h, 13) * _FIVE + _ADD3) & _LOW
+        at += 4
+    if at < end:
+        h ^= _turn32((_short(text, at, end - at, size - (end - at)) * _C) & _LOW, 15) * _D & _LOW
+    h ^= np.uint64(size)
+    h = (h ^ (h >> np.uint64(16))) * _E & _LOW
+    h = (h ^ (h >> np.uint64(13))) * _F & _LOW
+    return h ^ (h >> np.uint64(16))
+
+
+@scalar
+def vw_hash(text, at, size, seed):
+    """Hash (uint64) of a name as Vowpal Wabbit has it by default (``--hash strings``), with a uint64 `seed`.
+
+    The number written, plus the seed, where all bytes are digits; else `murmur3_32`. Blanks and control
+    characters around the name are no part of it.
+    """
+    while size > 0 and byte(text, at) <= 32:
+        at, size = at + 1, size - 1
+    while size > 0 and byte(text, at + size - 1) <= 32:
+        size -= 1
+    number = np.uint64(0)
+    for k in range(at, at + size):
+        digit = byte(text, k) - 48
+        if digit < 0 or digit > 9:
+            return murmur3_32(text, at, size, seed & _LOW)
+        number = number * _TEN + np.uint64(digit)
+    return number + seed
+
+
+@kernel
+def hash_each(text, starts, sizes, seed, kind, out):
+    """Hashes (uint64) to `out` of the names at ``text[starts : starts + sizes]`` (uint8), of one kind."""
+    start = address(text)
+    for i in range(out.size):
+        if kind == ROOMY:
+            out[i] = roomy_murmur3_64(start, starts[i], sizes[i], seed)
+        elif kind == WIDE:
+            out[i] = murmur3_64(start, starts[i], sizes[i], seed)
+        elif kind == SHORT:
+            out[i] = murmur3_32(start, starts[i], sizes[i], seed)
+        else:
+            out[i] = vw_hash(start, starts[i], sizes[i], seed)
+
+
+def hash_bytes(name: bytes, seed: int = 0, kind: int = WIDE) -> int:
+    """`murmur3_64` of a name, or another `kind`: `SHORT` for `murmur3_32`, `VW` for `vw_hash`.
+
+    >>> hash_bytes(b"hello"), hash_bytes(b"hello", kind=SHORT)
+    (14688674573012802306, 613153351)
+    """
+    out, text = np.zeros(1, np.uint64), np.frombuffer(name or b"\0", np.uint8)
+    place, size = np.zeros(1, np.int64), np.full(1, len(name), np.int64)
+    hash_each(text, place, size, np.uint64(seed), kind, out)
+    return int(out[0])
+
+
+def seed_of(namespace: str, seed: int = 0) -> int:
+    """The seed of the names in a namespace or column: the hash of its own name, `seed` for the nameless."""
+    return hash_bytes(namespace.encode(), seed) if namespace else seed

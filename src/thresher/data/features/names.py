@@ -1,0 +1,146 @@
+"""Names of features: what keys were hashed from, found by reading data again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.features import wanted as rows
+from thresher.data.layout import Layout
+
+BETWEEN = " × "
+"""Between the factors of a product."""
+_LETTERS = 1 << 24
+_SPARE = 8
+"""Places of the table for each key: a product wants names for up to three more."""
+
+
+class Names:
+    """Names (bytes, mostly UTF-8) of features."""
+
+    def __init__(self, keys: NDArray[np.uint64], ends: NDArray[np.int64], letters: NDArray[np.uint8]) -> None:
+        self.keys, self.ends, self.letters = keys, ends, letters
+        """``(n,)`` ascending; ``(n,)`` where each name ends in the letters of all"""
+
+    @classmethod
+    def of(cls, given: Mapping[int, bytes]) -> Names:
+        """From a dictionary."""
+        keys = np.array(sorted(given), np.uint64)
+        names = [given[key] for key in keys.tolist()]
+        ends = np.cumsum([len(name) for name in names], dtype=np.int64)
+        return cls(keys, ends, np.frombuffer(b"".join(names), np.uint8))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def get(self, key: int) -> str | None:
+        """The name of a feature, None where it has none."""
+        place = int(np.searchsorted(self.keys, np.uint64(key)))
+        if place == len(self.keys) or int(self.keys[place]) != key:
+            return None
+        first = int(self.ends[place - 1]) if place else 0
+        return self.letters[first : self.ends[place]].tobytes().decode("utf-8", "backslashreplace")
+
+    def joined(self, other: Names) -> Names:
+        """These and those of other features."""
+        keys = np.concatenate([self.keys, other.keys])
+        order = np.argsort(keys)
+        sizes = np.concatenate([np.diff(self.ends, prepend=0), np.diff(other.ends, prepend=0)])
+        firsts = np.concatenate([self.ends, self.letters.size + other.ends]) - sizes
+        letters = np.concatenate([self.letters, other.letters])
+        ends = np.cumsum(sizes[order])
+        places = np.arange(letters.size) + np.repeat(firsts[order] - (ends - sizes[order]), sizes[order])
+        return Names(keys[order], ends, letters[places])
+
+    def only(self, keys: NDArray[np.uint64]) -> Names:
+        """Those of features among `keys`."""
+        kept = np.isin(self.keys, keys)
+        sizes = np.diff(self.ends, prepend=0)
+        return Names(self.keys[kept], np.cumsum(sizes[kept]), self.letters[np.repeat(kept, sizes)])
+
+
+class Namer:
+    """Keys that want names; readers are given its `table` and have it `take` what they told that."""
+
+    def __init__(self, keys: NDArray[np.uint64], mask: int, *, ids: bool = False) -> None:
+        """`mask` of the bits of a key; by `ids`, a factor without a name is called by its key."""
+        size = 1 << max(10, int(_SPARE * len(keys)).bit_length())
+        self.table = rows.Naming(
+            np.zeros(size, np.uint64),
+            np.zeros(size, np.uint8),
+            np.zeros((size // 2, rows.FIELDS), np.uint64),
+            np.zeros(_LETTERS, np.uint8),
+            np.zeros(rows.COUNTERS, np.int64),
+            np.uint64(mask),
+        )
+        self._ids, self._wanted = ids, keys
+        self._names: dict[int, bytes] = {}
+        self.products: dict[int, tuple[int, ...]] = {}
+        """of how many keys the factors are known, and which"""
+        rows.want_all(self.table, keys)
+
+    @property
+    def left(self) -> int:
+        """Keys, those of factors among them, that nothing is known of yet."""
+        return int(self.table.state[rows.KEYS]) - len(self._names) - len(self.products)
+
+    def left_out(self) -> bool:
+        """Whether there was no room for some names since this was last asked."""
+        count = int(self.table.state[rows.LEFT_OUT])
+        self.table.state[rows.LEFT_OUT] = 0
+        return count > 0
+
+    def take(self, spaces: Sequence[str]) -> None:
+        """Take out what was told since; `spaces` are the columns of the file that is read."""
+        state, letters = self.table.state, self.table.letters.data
+        for key, factors, a, b, c in self.table.entries[: state[rows.ENTRIES]].tolist():
+            if factors:
+                self.products[key] = (a, b, c)[:factors]
+                continue
+            name = bytes(letters[b : b + c])
+            space = b"" if a == rows.NOWHERE else spaces[a].encode("utf-8", "surrogateescape")
+            self._names[key] = b"=".join(filter(None, (space, name)))
+        state[[rows.ENTRIES, rows.LETTERS]] = 0
+
+    def tell(self, names: Mapping[int, bytes]) -> None:
+        """Take what is known of keys that want a name."""
+        for key in np.intersect1d(self._wanted, np.array(list(names), np.uint64)).tolist():
+            self._names.setdefault(key, names[key])
+
+    def names(self, keys: NDArray[np.uint64]) -> Names:
+        """The names found of `keys`; a product's are those of its factors."""
+        found = {key: name for key in keys.tolist() if (name := self._name(key)) is not None}
+        return Names.of(found)
+
+    def _name(self, key: int) -> bytes | None:
+        if key not in self.products:
+            return self._names.get(key)
+        factors = [
+            self._names.get(factor, str(factor).encode() if self._ids else None)
+            for factor in self.products[key]
+        ]
+        return None if None in factors else BETWEEN.encode().join(filter(None, factors))
+
+
+def find_names(source: Any, keys: NDArray[np.uint64]) -> Names:
+    """Names of the features `keys` in the data of a source that has a `namer`.
+
+    It is read until all have one; once more where products were found whose factors went by before, or
+    where there was no room for all names at once.
+    """
+    layout = source.layout or Layout()
+    namer = Namer(keys, layout.mask, ids=layout.format == "svmlight")
+    source.namer = namer
+    again = True
+    while namer.left and again:
+        known = len(namer.products)
+        with closing(source.chunks()) as chunks:
+            for _ in chunks:
+                if not namer.left:
+                    break
+        again = (len(namer.products) > known or namer.left_out()) and source.rereadable
+    return namer.names(keys)

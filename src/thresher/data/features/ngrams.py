@@ -1,0 +1,268 @@
+"""Text to features: word and character n-grams, hashed, counted, scaled.
+
+A text is read once: its letters, lower-cased, go to a scratch buffer where one space stands between two
+words, so every n-gram is a run of bytes there and its key is the hash of that run. Words are runs of word
+characters (letters, digits, underscore: `str.isalnum`), of `shortest` or more. Lower-casing is
+one-to-one by code point (`str.lower` where that gives one). Bytes that are no UTF-8 stand between words.
+"""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.errors import DataError
+from thresher.data.features.murmur import roomy_murmur3_64
+from thresher.data.features.wanted import offer
+from thresher.data.ngram_spec import BINARY, BLANKS, LETTERS, LOG, WORDS, Grams
+from thresher.data.text.sorting import merge_row
+from thresher.data.text.words import address, byte
+from thresher.engine.jit import helper, kernel, scalar
+
+_SPACE = 32
+_SPARE = 16
+"""Bytes behind the letters of a text that its last names are hashed with, and that do not count."""
+_LETTERS = 0x32400
+"""Beyond this code point no character is a letter or a digit."""
+_PARTS: dict[str, Callable[[str], bool]] = {
+    WORDS: lambda letter: letter.isalnum() or letter == "_",
+    LETTERS: str.isalpha,
+    BLANKS: lambda letter: not letter.isspace(),
+}
+
+
+@cache
+def letters(tokens: str = WORDS) -> NDArray[np.int32]:
+    """Code point to its lower case, 0 for what is no part of a word; by `tokens`, see `Grams.tokens`.
+
+    Entry c is ``(lower case of c) << 1 | 1`` where c is part of a word.
+    """
+    table = np.zeros(sys.maxunicode + 1 if tokens == BLANKS else _LETTERS, np.int32)
+    part = _PARTS[tokens]
+    for code in range(len(table)):
+        if part(letter := chr(code)):
+            lower = letter.lower()
+            table[code] = (ord(lower) if len(lower) == 1 else code) << 1 | 1
+    return table
+
+
+@scalar
+def _decode(text, at, end):
+    """The character at `at`: ``(code point, or -1 for no UTF-8; bytes it takes)``."""
+    first = byte(text, at)
+    if first < 0x80:
+        return first, 1
+    size = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+    if first < 0xC2 or first > 0xF4 or at + size > end:
+        return -1, 1
+    code = first & (0xFF >> (size + 1))
+    for k in range(1, size):
+        tail = byte(text, at + k)
+        if tail & 0xC0 != 0x80:
+            return -1, 1
+        code = code << 6 | (tail & 0x3F)
+    overlong = (size == 3 and code < 0x800) or (size == 4 and code < 0x10000)
+    if overlong or code > 0x10FFFF or 0xD800 <= code < 0xE000:
+        return -1, 1
+    return code, size
+
+
+@scalar
+def _encode(code, scratch, at):
+    """Write a code point as UTF-8 to ``scratch[at]``; the place behind it."""
+    if code < 0x80:
+        scratch[at] = code
+        return at + 1
+    if code < 0x800:
+        scratch[at] = 0xC0 | (code >> 6)
+    else:
+        if code < 0x10000:
+            scratch[at] = 0xE0 | (code >> 12)
+        else:
+            scratch[at] = 0xF0 | (code >> 18)
+            at += 1
+            scratch[at] = 0x80 | ((code >> 12) & 0x3F)
+        at += 1
+        scratch[at] = 0x80 | ((code >> 6) & 0x3F)
+    scratch[at + 1] = 0x80 | (code & 0x3F)
+    return at + 2
+
+
+@scalar
+def _words(text, at, end, known, lowercase, shortest, scratch, begins):
+    """The words of ``text[at:end]`` to `scratch`, a space behind each; where they begin to `begins`.
+
+    Returns how many; ``begins`` of that number is one behind the last space.
+    """
+    count = place = start = size = 0
+    begins[0] = 0
+    while at <= end:
+        entry, taken, code = 0, 1, 0
+        if at < end:
+            code, taken = _decode(text, at, end)
+            if 0 <= code < known.size:
+                entry = int(known[code])
+        if entry != 0:
+            place = _encode(entry >> 1 if lowercase else code, scratch, place)
+            size += 1
+        elif size >= shortest:
+            scratch[place] = _SPACE
+            place += 1
+            count += 1
+            begins[count] = start = place
+            size = 0
+        else:
+            place, size = start, 0
+        at += taken
+    return count
+
+
+@scalar
+def _characters(scratch, stop, begins):
+    """Where the characters of ``scratch[:stop]`` begin, to `begins`, and the end; how many."""
+    count = 0
+    for at in range(stop):
+        if scratch[at] & 0xC0 != 0x80:
+            begins[count] = at
+            count += 1
+    begins[count] = stop
+    return count
+
+
+@scalar
+def _hash_runs(scratch, begins, count, low, high, gap, seed, keys, values, nnz, naming, space):
+    """Keys of all runs of `low` to `high` pieces, each with value 1, without the last `gap` bytes."""
+    if high == 0:
+        return nnz
+    text = address(scratch)
+    for first in range(count):
+        for length in range(low, min(high, count - first) + 1):
+            begin = begins[first]
+            size = begins[first + length] - gap - begin
+            keys[nnz], values[nnz] = roomy_murmur3_64(text, begin, size, seed), np.float32(1)
+            offer(naming, keys[nnz], text, begin, size, space)
+            nnz += 1
+    return nnz
+
+
+@scalar
+def _scaled(values, start, stop, scale, norm):
+    squares = 0.0
+    for k in range(start, stop):
+        if scale == BINARY:
+            values[k] = np.float32(1)
+        elif scale == LOG:
+            values[k] = np.float32(1.0 + math.log(np.float64(values[k])))
+        squares += np.float64(values[k]) * np.float64(values[k])
+    if norm and squares > 0.0:
+        by = 1.0 / math.sqrt(squares)
+        for k in range(start, stop):
+            values[k] = np.float32(np.float64(values[k]) * by)
+
+
+@scalar
+def room_for(size: int, code: tuple[Any, ...]) -> int:
+    """Most entries that a text of `size` bytes can fill, twice (sorting needs as much again)."""
+    words, chars = code[1] - code[0] + 1 if code[1] > 0 else 0, code[3] - code[2] + 1 if code[3] > 0 else 0
+    return int(2 * (words * (size // (code[5] + 1) + 1) + chars * (size + 2)))
+
+
+@helper
+def text_features(text, at, end, code, known, seed, scratch, begins, keys, values, nnz, naming, space):
+    """Enter the n-grams of ``text[at:end]`` from entry `nnz` on, ascending, each once; the new `nnz`.
+
+    `text` is an address; `code` is `Grams.code()`, `known` `letters()`; `scratch` uint8 has room for
+    twice the bytes and 17 more, `begins` int64 for two more, `keys` and `values` for `room_for` more.
+    `naming`, where it is not None, is told each n-gram as a name in the column `space`.
+    """
+    word_low, word_high, char_low, char_high, lowercase, shortest, scale, norm = code
+    start = nnz
+    count = _words(text, at, end, known, lowercase, shortest, scratch, begins)
+    nnz = _hash_runs(scratch, begins, count, word_low, word_high, 1, seed, keys, values, nnz, naming, space)
+    if char_high > 0:
+        count = _characters(scratch, max(begins[count] - 1, 0), begins)
+        other = seed ^ np.uint64(1)
+        nnz = _hash_runs(
+            scratch, begins, count, char_low, char_high, 0, other, keys, values, nnz, naming, space
+        )
+    if nnz > start:
+        nnz, _ = merge_row(keys, values, start, nnz, begins.view(np.uint64))
+    _scaled(values, start, nnz, scale, norm)
+    return nnz
+
+
+@kernel
+def _enter_texts(text, offsets, code, known, seed, scratch, begins, indptr, keys, values, naming, space):
+    nnz = np.int64(0)
+    for i in range(offsets.size - 1):
+        nnz = text_features(
+            *(text, offsets[i], offsets[i + 1], code, known, seed, scratch, begins, keys, values, nnz),
+            *(naming, space),
+        )
+        indptr[i + 1] = nnz
+
+
+def rooms_for(longest: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """`scratch` and `begins` for texts of at most so many bytes."""
+    return np.empty(2 * longest + 2 + _SPARE, np.uint8), np.empty(2 * longest + 3, np.int64)
+
+
+def rows_of_bytes(
+    text: int,
+    offsets: NDArray[np.int64],
+    grams: Grams,
+    seed: int = 0,
+    naming: Any = None,
+    space: int = 0,
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32]]:
+    """CSR arrays of the n-grams of texts, a row each, keys ascending.
+
+    Text i is the bytes ``offsets[i]`` to ``offsets[i + 1]`` behind address `text`. A `naming` is told the
+    n-grams as names in the column `space`.
+    """
+    sizes, code = np.diff(offsets), grams.code()
+    longest = int(sizes.max(initial=0))
+    room = sum(room_for(size, code) // 2 for size in sizes.tolist()) + room_for(longest, code)
+    keys, values = np.empty(room, np.uint64), np.empty(room, np.float32)
+    indptr = np.zeros(len(offsets), np.int64)
+    rooms = rooms_for(longest)
+    _enter_texts(
+        text,
+        offsets,
+        code,
+        letters(grams.tokens),
+        np.uint64(seed),
+        *rooms,
+        indptr,
+        keys,
+        values,
+        naming,
+        space,
+    )
+    return indptr, keys[: indptr[-1]].copy(), values[: indptr[-1]].copy()
+
+
+def rows_of_texts(
+    texts: Sequence[str], grams: Grams, seed: int = 0
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32]]:
+    """`rows_of_bytes` of strings; `DataError` for anything else.
+
+    >>> sorted(rows_of_texts(["To be or not to be", ""], Grams())[2].tolist())
+    [1.0, 1.0, 2.0, 2.0]
+    """
+    for number, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise DataError(f"example {number}: expected a text, found {text!r:.40}")
+    raw = [text.encode("utf-8", "surrogatepass") for text in texts]
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in raw], dtype=np.int64)])
+    whole = np.frombuffer(b"".join(raw) or b"\0", np.uint8)
+    return rows_of_bytes(whole.ctypes.data, offsets, grams, seed)

@@ -1,0 +1,258 @@
+"""Streams cut into blocks of whole lines, always at the same places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Place
+from thresher.data.errors import DataError
+from thresher.data.files.paths import called, named
+from thresher.data.files.streams import Passing, RawFile, Stream, open_stream
+
+if TYPE_CHECKING:
+    from thresher.data.files.content import ReadSoFar
+    from thresher.data.files.watches import Watches
+
+PAD = 64
+"""Spare bytes behind the text of a block, for parsers that read words."""
+BLOCK_BYTES = 4 << 20
+CROSSED_BYTES = 1 << 18
+"""Of a block whose rows grow by interactions."""
+LONGEST_LINE = 64 << 20
+MARK = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8: the first bytes of a file, but not of its text."""
+_SEARCH = 1 << 14
+_PROBE = 1 << 16
+_START = 512
+_CONTROLS = 8
+_PLAIN = bytes(range(32, 127)) + b"\t\n\v\f\r"
+_NO_CONTROLS = _PLAIN + bytes(range(128, 256))
+_BEGINS_TEXT = _PLAIN + bytes(range(0xC2, 0xF5))
+
+LINES, LONG_HEAD, LONG_TAIL = 0, 1, 2
+"""What a block holds: whole lines, the beginning of a line that is too long, more of that line."""
+
+
+class TextBuffer:
+    """Memory for the text of one block, used again and again; grows when a line needs it."""
+
+    def __init__(self, size: int) -> None:
+        self.array: NDArray[np.uint8] = np.empty(size + PAD, np.uint8)
+        self.view = self.array.data
+
+    def grow(self, size: int, keep: int) -> None:
+        """Make room for `size` bytes and the padding; the first `keep` stay."""
+        if len(self.array) < size + PAD:
+            old = self.array
+            self.array = np.empty(size + PAD, np.uint8)
+            self.array[:keep] = old[:keep]
+            self.view = self.array.data
+
+
+class Block(NamedTuple):
+    """Some text: ``text[:size]`` (uint8, padded by `PAD`) ends with a newline unless it is too long."""
+
+    text: NDArray[np.uint8]
+    size: int
+    kind: int
+    file: int
+    offset: int
+    """of its first byte in the uncompressed file"""
+    end: int
+    """offset of the byte behind it"""
+    raw_position: int
+    """bytes of all files (as they are stored) read so far"""
+    so_far: ReadSoFar | None = None
+    """what has been read up to its end, where the pass is watched"""
+
+    @property
+    def begin(self) -> int:
+        """Where its first line begins: behind the byte order mark, if the file begins with one."""
+        marked = self.offset == 0 and self.text[: len(MARK)].tobytes() == MARK
+        return len(MARK) if marked else 0
+
+    @property
+    def has_nul(self) -> bool:
+        """Whether a byte of its text is 0, which no line may hold."""
+        return not self.text[: self.size].all()
+
+
+def check_is_text(head: bytes, name: str) -> None:
+    """`DataError` if a file that begins with `head` is binary, not text.
+
+    It is if there is a NUL in its first 64 KB and either its first byte cannot begin text (a control
+    character, no first byte of UTF-8), or its first 512 bytes hold eight control characters besides tabs
+    and line ends. Text with a NUL here and there is text with bad lines.
+    """
+    head = head[:_PROBE]
+    if b"\0" not in head:
+        return
+    controls = len(head[:_START].translate(None, _NO_CONTROLS))
+    if head[0] not in _BEGINS_TEXT or controls >= _CONTROLS:
+        raise DataError(
+            f"{called(name)}: a binary file, not text (compression by gzip, bz2, xz and zstd is known)"
+        )
+
+
+class BlockReader:
+    """Cuts files into blocks, one after the other.
+
+    The buffer is filled to `block_bytes`, or to the end of the file, and cut behind the last
+    newline; the rest begins the next block. If it holds no newline it is filled to twice the size,
+    and so on up to `LONGEST_LINE`. So the cuts depend on the content alone. A newline missing at
+    the end of a file is supplied. Not for use by two threads at once.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        block_bytes: int = BLOCK_BYTES,
+        start: Place | None = None,
+        watches: Watches | None = None,
+        passing: Passing | None = None,
+        whole: Callable[[NDArray[np.uint8], int, bool], int] | None = None,
+        longest: int = LONGEST_LINE,
+    ) -> None:
+        """`whole` says how much of a text is whole lines, where not every newline ends one."""
+        self._names = names
+        self._block_bytes = block_bytes
+        self._watches = watches
+        self._passing = passing or {}
+        self._longest = max(longest, block_bytes)
+        self._whole = whole
+        self._file = start.file if start else 0
+        self._start = start.offset if start else 0
+        self._offset = 0
+        self._done_bytes = 0
+        self._raw: RawFile | None = None
+        self._stream: Stream | None = None
+        self._carry = b""
+        self._in_long = False
+
+    def fill(self, buffer: TextBuffer) -> Block | None:
+        """The next block, its text in `buffer`; None after the last. `DataError` if a file is bad."""
+        while self._file < len(self._names):
+            with named(self._names[self._file]):
+                if self._stream is None:
+                    self._open(buffer)
+                block = self._fill(buffer)
+            if block is not None:
+                return block
+            self._next_file()
+        return None
+
+    def close(self) -> None:
+        """Give the open file back; `fill` must not be running."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def _open(self, buffer: TextBuffer) -> None:
+        name = self._names[self._file]
+        watch = self._watches.open(self._file) if self._watches else None
+        self._raw = RawFile(name, watch, self._passing.get(name))
+        self._stream = open_stream(self._raw)
+        self._offset, start, self._start = 0, self._start, 0
+        if self._stream is self._raw and watch is None and self._raw.can_jump:
+            self._raw.jump(start)
+            self._offset = start
+        # what must be read to get there is read in the same pieces as before: so are the bytes ahead
+        while self._offset < start:
+            if self._fill(buffer) is None:
+                raise EOFError("it is shorter than it was")
+        if self._offset > start:
+            raise DataError(f"{name}: changed since it was first read (no line begins at byte {start:,})")
+
+    def _next_file(self) -> None:
+        self._done_bytes += self._raw.position if self._raw else 0
+        self.close()
+        self._carry, self._in_long = b"", False
+        self._file += 1
+
+    def _read(self, view: memoryview) -> int:
+        """Fill `view`, short only at the end of the file."""
+        assert self._stream is not None
+        size = 0
+        while size < len(view):
+            got = self._stream.readinto(view[size:])
+            if got == 0:
+                break
+            size += got
+        return size
+
+    def _fill(self, buffer: TextBuffer) -> Block | None:
+        size = len(self._carry)
+        goal = max(self._block_bytes, size)
+        buffer.grow(goal, 0)
+        buffer.view[:size] = self._carry
+        searched = 0
+        while True:
+            size += self._read(buffer.view[size:goal])
+            if self._offset == 0 and searched == 0:
+                self._check_start(buffer.view[: min(size, _PROBE)])
+            if size < goal:
+                return self._last(buffer, size) if size or self._in_long else None
+            cut = self._cut(buffer, size, searched)
+            if cut or goal >= self._longest or self._in_long:
+                return self._block(buffer, size, cut)
+            goal, searched = min(2 * goal, self._longest), size
+            buffer.grow(goal, size)
+
+    def _check_start(self, head: memoryview) -> None:
+        name = self._names[self._file]
+        if len(head) == 0:
+            raise DataError(f"{called(name)}: empty, no examples")
+        check_is_text(bytes(head), name)
+
+    def _cut(self, buffer: TextBuffer, size: int, searched: int) -> int:
+        """Bytes of whole lines among `size`, of which the first `searched` hold no newline; 0 for none.
+
+        In a line that is too long: bytes up to its first newline.
+        """
+        view = buffer.view[:size]
+        if self._in_long:
+            return bytes(view).find(b"\n") + 1
+        if self._whole is not None:
+            return self._whole(buffer.array, size, self._offset == 0)
+        end = len(view)
+        while end > searched:
+            begin = max(end - _SEARCH, searched)
+            found = bytes(view[begin:end]).rfind(b"\n")
+            if found >= 0:
+                return begin + found + 1
+            end = begin
+        return 0
+
+    def _block(self, buffer: TextBuffer, size: int, cut: int) -> Block:
+        kind, used = LINES, cut or size
+        if self._in_long:
+            kind, self._in_long = LONG_TAIL, cut == 0
+        elif cut == 0:
+            kind, self._in_long = LONG_HEAD, True
+        self._carry = bytes(buffer.view[used:size])
+        return self._made(buffer, used, used, kind)
+
+    def _last(self, buffer: TextBuffer, size: int) -> Block:
+        """The rest of a file, in `buffer`: of a line that is too long it may be nothing."""
+        kind = LINES
+        if self._in_long:
+            if cut := self._cut(buffer, size, 0):
+                return self._block(buffer, size, cut)
+            kind, self._in_long = LONG_TAIL, False
+        self._carry = b""
+        supplied = 0
+        if size == 0 or buffer.array[size - 1] != ord("\n"):
+            buffer.array[size] = ord("\n")
+            supplied = 1
+        return self._made(buffer, size + supplied, size, kind)
+
+    def _made(self, buffer: TextBuffer, size: int, used: int, kind: int) -> Block:
+        offset = self._offset
+        self._offset += used
+        position = self._done_bytes + (self._raw.position if self._raw else 0)
+        so_far = self._watches.so_far() if self._watches else None
+        return Block(buffer.array, size, kind, self._file, offset, self._offset, position, so_far)

@@ -1,0 +1,192 @@
+"""Which content a file has, known by its hash, without reading it again while it is unchanged."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from thresher.data.errors import DataError
+from thresher.data.files import remote
+from thresher.data.files.paths import called, named, opened
+from thresher.engine.folders import cache_folder, private_folder
+
+_PIECE = 1 << 20
+_SETTLED = 2_000_000_000
+"""A file changed this few nanoseconds ago may change again within one tick of its clock."""
+_REMEMBERED = 1000
+
+
+class Content(NamedTuple):
+    """Hash and length in bytes of one file as it is stored, or of its beginning."""
+
+    hash: int
+    size: int
+
+
+class ReadSoFar(NamedTuple):
+    """What has been read of several files up to some place: cheap to note at every block."""
+
+    done: Sequence[Content]
+    """the files that were read whole; may grow later"""
+    files: int
+    """how many of `done` count"""
+    partly: tuple[Content, ...]
+    """the file under way, if any"""
+    size: int
+    """bytes of all"""
+
+    @classmethod
+    def of(cls, contents: Sequence[Content]) -> ReadSoFar:
+        """`contents` and nothing else."""
+        return cls(contents, len(contents), (), sum(content.size for content in contents))
+
+    def contents(self) -> list[Content]:
+        """File by file."""
+        return [*self.done[: self.files], *self.partly]
+
+
+NOTHING_READ = ReadSoFar.of(())
+
+
+def hash_file(name: str, size: int | None = None) -> Content:
+    """The content of a file, or of its first `size` bytes; `DataError` if it cannot be read."""
+    from thresher.data.files.xxh64 import Hash64
+
+    total, piece = Hash64(), memoryview(bytearray(_PIECE))
+    with named(name), opened(name) as file:
+        while size is None or total.size < size:
+            room = piece if size is None else piece[: size - total.size]
+            if not (count := file.readinto(room)):
+                break
+            total.update(room[:count])
+    return Content(total.digest(), total.size)
+
+
+def check_beginning(name: str, expected: Content) -> None:
+    """`DataError` unless a file begins with (or is) what was read of it before."""
+    far = remote.is_remote(name)
+    found = content_of(name) if far else ContentTable().look_up(name)
+    if found != expected and not far:
+        found = hash_file(name, expected.size)
+    if found != expected:
+        raise changed(name, 0 if found is None else found.size, expected.size)
+
+
+def changed(name: str, now: int, before: int, unit: str = "bytes") -> DataError:
+    """The error for data that are not what they were when they were read before."""
+    how = f"within its first {now:,} {unit}" if now == before else f"from {before:,} {unit} to {now:,}"
+    return DataError(
+        f"{called(name)}: changed since it was first read ({how}); every pass needs the same data"
+    )
+
+
+def stamp(name: str) -> list[int] | None:
+    """What changes when a file does; None while it is too fresh to tell.
+
+    Size, modification time and inode can all be kept through an edit; the time of the last change of
+    the inode cannot be set.
+    """
+    try:
+        status = os.stat(name)
+    except OSError:
+        return None
+    if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < _SETTLED:
+        return None
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+def content_of(name: str) -> Content:
+    """The content of a whole file, read only where it is not remembered; of a URL what its server says."""
+    if remote.is_remote(name):
+        return _said_of(name, *remote.look_at(name))
+    return ContentTable().look_up(name) or hash_file(name)
+
+
+def remote_content(name: str) -> Content | None:
+    """What is taken for the content of a file behind a URL: its name, size and time, where these are told."""
+    if not remote.is_remote(name):
+        return None
+    with named(name):
+        size, modified = remote.look_at(name)
+    if size is None or modified is None or time.time_ns() - modified < _SETTLED:
+        return None
+    return _said_of(name, size, modified)
+
+
+def _said_of(name: str, size: int | None, modified: int | None) -> Content:
+    from thresher.data.files.xxh64 import Hash64
+
+    total = Hash64()
+    total.update(f"{name}\n{size}\n{modified}".encode())
+    return Content(total.digest(), size or 0)
+
+
+def data_cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
+    """The folder given, or ``data`` in the cache folder; OSError where nothing names one."""
+    return cache_folder() / "data" if folder is None else Path(folder)
+
+
+def trusted_folder(folder: str | os.PathLike[str] | None = None) -> Path | None:
+    """The same if it is there and nobody else can write to it."""
+    try:
+        place = data_cache_folder(folder)
+        return private_folder(place) if place.is_dir() else None
+    except OSError:
+        return None
+
+
+class ContentTable:
+    """Remembers the hashes of files by path, size, times and inode, in a small file of the cache folder."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+
+    def _path(self) -> Path | None:
+        """The file, if there is a folder for it that can be trusted."""
+        place = trusted_folder(self._folder)
+        return None if place is None else place / "contents.json"
+
+    def _load(self) -> dict[str, Any]:
+        path = self._path()
+        try:
+            table = json.loads(path.read_text()) if path else {}
+        except (OSError, ValueError):
+            return {}
+        return table if isinstance(table, dict) else {}
+
+    def look_up(self, name: str) -> Content | None:
+        """The content of a file if its time tells it, or it was remembered and has not changed since."""
+        if remote.is_remote(name):
+            return remote_content(name)
+        now, found = stamp(name), self._load().get(os.path.abspath(name))
+        if now is None or not isinstance(found, list) or len(found) != 5 or found[:4] != now:
+            return None
+        return Content(found[4], found[0]) if isinstance(found[4], int) else None
+
+    def remember(self, contents: dict[str, tuple[list[int] | None, Content]]) -> None:
+        """Note ``{path: (its stamp before it was read, content)}`` if there is a folder for it.
+
+        A failure to write is no matter.
+        """
+        path = self._path()
+        if path is None:
+            return
+        table = self._load()
+        for name, (before, content) in contents.items():
+            if before is not None and before == stamp(name) and before[0] == content.size:
+                table.pop(os.path.abspath(name), None)
+                table[os.path.abspath(name)] = [*before, content.hash]
+        kept = dict(list(table.items())[-_REMEMBERED:])
+        aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        try:
+            aside.write_text(json.dumps(kept))
+            os.replace(aside, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                aside.unlink()

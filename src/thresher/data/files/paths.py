@@ -1,0 +1,111 @@
+"""Files, here and behind URLs, and standard input: which there are, how they are opened."""
+
+from __future__ import annotations
+
+import glob
+import io
+import lzma
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from thresher.data.errors import DataError
+from thresher.data.files import remote
+
+STDIN = "-"
+
+
+def expand(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    """The files that `data` names: paths, URLs, globs of both (sorted) and ``-``, in order.
+
+    Raises `DataError`, before anything is read, for a glob without a match, a missing, unreadable
+    or empty file, a directory, ``-`` given twice, and nothing at all.
+    """
+    given = [data] if isinstance(data, (str, os.PathLike)) else list(data)
+    names: list[str] = []
+    for item in given:
+        name = remote.local_path(os.fspath(item))
+        with named(name):
+            found = _matching(name)
+        if not found:
+            raise DataError(f"{name}: no file matches")
+        names += found
+    if not names:
+        raise DataError("no data given")
+    if names.count(STDIN) > 1:
+        raise DataError("standard input (-) can be read only once")
+    if STDIN in names and (sys.stdin is None or sys.stdin.closed):
+        raise DataError("standard input (-) is closed")
+    for name in names:
+        if name != STDIN:
+            _check_file(name)
+    return names
+
+
+def _matching(name: str) -> list[str]:
+    if remote.is_remote(name):
+        return remote.matching(name)
+    if name == STDIN or os.path.exists(name) or not glob.has_magic(name):
+        return [name]
+    return sorted(glob.glob(name, recursive=True))
+
+
+def passes_by(name: str) -> bool:
+    """Whether it can be read only once: standard input, a pipe."""
+    return name == STDIN or not (remote.is_remote(name) or stat.S_ISREG(os.stat(name).st_mode))
+
+
+def size_of(name: str) -> int | None:
+    """Bytes of a file as it is stored; None where that is not known, as of what passes by."""
+    if remote.is_remote(name):
+        with named(name):
+            return remote.look_at(name).size
+    return None if passes_by(name) else os.path.getsize(name)
+
+
+def _check_file(name: str) -> None:
+    if remote.is_remote(name):
+        if size_of(name) == 0:
+            raise DataError(f"{name}: an empty file, no examples")
+        return
+    try:
+        status = os.stat(name)
+        if stat.S_ISDIR(status.st_mode):
+            raise DataError(f"{name}: a directory; name its files, for example {os.path.join(name, '*')}")
+        if not stat.S_ISREG(status.st_mode):
+            return  # a pipe: opening it would take it from whoever writes to it
+        with open(name, "rb") as file:
+            empty = status.st_size == 0 and not file.read(1)  # files of /proc have no size, and a content
+    except OSError as error:
+        raise DataError(f"{name}: {error.strerror or error}") from error
+    if empty:
+        raise DataError(f"{name}: an empty file, no examples")
+
+
+def opened(name: str, piece: int = remote.PIECE) -> Any:
+    """A file of bytes, to be read from its beginning; one behind a URL by `piece` bytes at least."""
+    if remote.is_remote(name):
+        return io.BufferedReader(remote.RemoteFile(name), piece)
+    return sys.stdin.buffer if name == STDIN else open(name, "rb", buffering=0)
+
+
+def called(name: str) -> str:
+    """What messages call a file."""
+    return "standard input" if name == STDIN else name
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Turn what goes wrong in reading into a `DataError` that names the file."""
+    try:
+        yield
+    except (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = " ".join(reason.split())
+        raise DataError(f"{called(name)}: cannot be read, damaged or cut off: {reason}") from error

@@ -1,0 +1,227 @@
+"""Files and standard input as streams of uncompressed bytes, compression found by content."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import os
+import stat
+import zlib
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any, Protocol
+
+from thresher.data.files.paths import STDIN, named, opened, passes_by
+
+_PIECE = 1 << 18
+_HEAD = 16
+_LONGEST_HEAD = 64 << 20
+_XZ_MEMORY = 512 << 20
+"""Most memory that unpacking xz may take, which a file decides: eight times what ``xz -9`` asks for."""
+
+_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bz2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
+
+
+def compression_of(head: bytes) -> str | None:
+    """The compression that a file beginning with `head` is in; None for none known."""
+    for magic, name in _MAGIC.items():
+        if head.startswith(magic):
+            return name
+    skippable = len(head) >= 4 and 0x50 <= head[0] <= 0x5F and head[1:4] == b"\x2a\x4d\x18"
+    return "zstd" if skippable else None
+
+
+class RawFile(io.RawIOBase):
+    """The bytes of a file or of standard input as they are, counted, and shown to `watch` if given."""
+
+    def __init__(
+        self,
+        name: str,
+        watch: Callable[[memoryview], None] | None = None,
+        begun: tuple[Any, bytes] | None = None,
+    ) -> None:
+        """`begun`: the open file and what was read of it already, for what passes by."""
+        super().__init__()
+        self.position = 0
+        self._watch = watch
+        self._file: Any
+        self._file, self._kept = begun or (opened(name), b"")
+        self._owned = name != STDIN
+        self._size = self._stored()
+        self.head = self._kept = self._start(self._kept)
+
+    def _start(self, head: bytes) -> bytes:
+        while len(head) < _HEAD:
+            more = self._file.read(_HEAD - len(head))
+            if not more:
+                break
+            head += more
+        return head
+
+    def _stored(self) -> int | None:
+        """Length of the file as of now; None of what is no file here."""
+        try:
+            status = os.fstat(self._file.fileno())
+        except (OSError, AttributeError, ValueError):
+            return None
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+    def release(self) -> Any:
+        """The open file, which stays open when this one is closed."""
+        self._owned = False
+        return self._file
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` as far as one system call does; 0 at the end."""
+        view = memoryview(buffer).cast("B")
+        count = min(len(self._kept), len(view))
+        if count:
+            view[:count] = self._kept[:count]
+            self._kept = self._kept[count:]
+        else:
+            count = self._file.readinto(view) or 0
+            if not count and self._size is not None and len(view) and (self._stored() or 0) < self._size:
+                raise EOFError(f"it was cut off at byte {self.position:,} while it was read")
+        if self._watch is not None:
+            self._watch(view[:count])
+        self.position += count
+        return count
+
+    @property
+    def can_jump(self) -> bool:
+        """Whether `jump` can leave bytes out."""
+        return self._owned and bool(self._file.seekable())
+
+    def jump(self, offset: int) -> None:
+        """Go on at byte `offset` of the file."""
+        self._file.seek(offset)
+        self._kept, self.position = b"", offset
+
+    def close(self) -> None:
+        """Give the file back; standard input stays open."""
+        if self._owned:
+            self._file.close()
+        super().close()
+
+
+class Stream(Protocol):
+    """Uncompressed bytes: `readinto` gives at least one byte, or 0 at the end."""
+
+    def readinto(self, buffer: memoryview) -> int:
+        """Fill the beginning of `buffer`; how many bytes."""
+        ...
+
+    def close(self) -> None:
+        """Give the file back."""
+        ...
+
+
+class _Inflated:
+    """A stream out of a decoder that gives at most n bytes a call: gzip, bz2 or xz, any number of members."""
+
+    def __init__(self, raw: RawFile, kind: str) -> None:
+        self._raw = raw
+        self._kind = kind
+        self._decoder: Any = _decoder(kind)
+        self._input = b""
+
+    def readinto(self, buffer: memoryview) -> int:
+        while True:
+            if self._decoder.eof and not self._next_member():
+                return 0
+            if not self._input and getattr(self._decoder, "needs_input", True):
+                self._input = self._raw.read(_PIECE)
+                ended = not self._input
+            else:
+                ended = False
+            output = self._decoder.decompress(self._input, len(buffer))
+            self._input = getattr(self._decoder, "unconsumed_tail", b"")
+            if output:
+                buffer[: len(output)] = output
+                return len(output)
+            if ended and not self._decoder.eof:
+                raise EOFError("it ends too early")
+
+    def _next_member(self) -> bool:
+        """Set up for what follows the end of a member: another one, or padding of zeros and the end."""
+        rest = self._decoder.unused_data.lstrip(b"\0")
+        while len(rest) < _HEAD:
+            more = self._raw.read(_PIECE)
+            if not more:
+                break
+            rest = (rest + more).lstrip(b"\0")
+        if not rest:
+            return False
+        if compression_of(rest) != self._kind:
+            raise ValueError("other bytes follow the compressed ones")
+        self._decoder, self._input = _decoder(self._kind), rest
+        return True
+
+    def close(self) -> None:
+        self._raw.close()
+
+
+def _decoder(kind: str) -> Any:
+    if kind == "gzip":
+        return zlib.decompressobj(wbits=31)
+    return bz2.BZ2Decompressor() if kind == "bz2" else lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY)
+
+
+class _Arrow:
+    """A zstd stream, by way of pyarrow, which is imported only here."""
+
+    def __init__(self, raw: RawFile) -> None:
+        import pyarrow as pa
+
+        self._raw = raw
+        self._stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
+
+    def readinto(self, buffer: memoryview) -> int:
+        return int(self._stream.readinto(buffer))
+
+    def close(self) -> None:
+        self._stream.close()
+        self._raw.close()
+
+
+def open_stream(raw: RawFile) -> Stream:
+    """The uncompressed bytes of `raw`."""
+    kind = compression_of(raw.head)
+    if kind is None:
+        return raw
+    return _Arrow(raw) if kind == "zstd" else _Inflated(raw, kind)
+
+
+Passing = dict[str, tuple[Any, bytes]]
+"""What can be read only once and was begun: the open file, and what was read of it."""
+
+
+def head_of(name: str, size: int, passing: Passing) -> bytes:
+    """The first `size` bytes of the uncompressed file, or more, up to a newline or `_LONGEST_HEAD`.
+
+    What passes by is kept in `passing`. `DataError` if it cannot be read.
+    """
+    once, seen = passes_by(name), list[bytes]()
+    with named(name):
+        raw = RawFile(name, (lambda view: seen.append(bytes(view))) if once else None)
+        with closing(open_stream(raw)) as stream:
+            head = bytearray()
+            while len(head) < size or (len(head) < _LONGEST_HEAD and b"\n" not in head):
+                piece = bytearray(max(size - len(head), _PIECE))
+                got = stream.readinto(memoryview(piece))
+                if got == 0:
+                    break
+                head += piece[:got]
+            if once:
+                passing[name] = (raw.release(), b"".join(seen))
+    return bytes(head)

@@ -1,0 +1,152 @@
+"""What a pass reads of its files, known by content, and held against what was read before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from thresher.data.errors import DataError
+from thresher.data.files.content import (
+    Content,
+    ContentTable,
+    ReadSoFar,
+    changed,
+    check_beginning,
+    content_of,
+    hash_file,
+    remote_content,
+    stamp,
+)
+from thresher.data.files.paths import passes_by
+from thresher.data.files.remote import is_remote
+from thresher.data.files.xxh64 import Hash64
+
+
+class Watches:
+    """The contents of the files of one pass.
+
+    A file read from front to back is hashed as it goes by. One that is read here and there is hashed
+    whole when it is opened, and a URL is known by name, size and time. The reader calls `open` and
+    `so_far`; whoever goes on with an earlier run calls `confirm` before anything is learned; `contents`
+    ends the pass.
+    """
+
+    def __init__(
+        self, names: Sequence[str], expected: Sequence[Content], whole: bool, in_order: bool
+    ) -> None:
+        """`expected` was read before, `whole` or up to somewhere in the last file that it names."""
+        self._names, self._expected, self._whole, self._in_order = names, expected, whole, in_order
+        self._stamps: list[list[int] | None] = []
+        self._done: list[Content] = []
+        self._size = 0
+        self._running: Hash64 | None = None
+        self._told: dict[int, Content | None] = {}
+        self._hashes: dict[int, Hash64] = {}
+        self._confirmed = set[int]()
+
+    def open(self, file: int) -> Callable[[memoryview], None] | None:
+        """What is to see the bytes of a file that is about to be read. Files left out were read earlier."""
+        self._end()
+        while len(self._done) < file:
+            self._known(len(self._done))
+        name = self._names[file]
+        remote = is_remote(name)
+        if self._in_order or passes_by(name):
+            if not remote:
+                self._stamps.append(None if passes_by(name) else stamp(name))
+                self._running = Hash64()
+                return self._see
+            if remote_content(name) is None:
+                self._hashes[file] = Hash64()
+        self._known(file)
+        return self._hashes[file].update if file in self._hashes else None
+
+    def _known(self, file: int) -> None:
+        """Take the content of a whole file without reading it from front to back."""
+        name = self._names[file]
+        self._stamps.append(None if is_remote(name) else stamp(name))
+        if is_remote(name):
+            self._told[file] = remote_content(name)
+        self._finish(content_of(name), True)
+
+    def _see(self, view: memoryview) -> None:
+        """Bytes of the file under way; `DataError` as soon as they are not those of before."""
+        assert self._running is not None
+        file, total = len(self._done), self._running
+        if file < len(self._expected) and file not in self._confirmed:
+            expected = self._expected[file]
+            missing = expected.size - total.size
+            if missing <= len(view):
+                total.update(view[:missing])
+                if total.digest() != expected.hash:
+                    raise changed(self._names[file], expected.size, expected.size)
+                self._confirmed.add(file)
+                view = view[missing:]
+        total.update(view)
+
+    def _end(self) -> None:
+        """The file under way has ended."""
+        if self._running is not None:
+            ended, self._running = self._running, None
+            self._finish(
+                Content(ended.digest(), ended.size),
+                self._whole or len(self._done) < len(self._expected) - 1,
+            )
+
+    def _finish(self, content: Content, whole: bool) -> None:
+        """What a file is; `DataError` if it was another, or (not `whole`) is shorter than what was read."""
+        file = len(self._done)
+        self._done.append(content)
+        self._size += content.size
+        if file < len(self._expected):
+            expected = self._expected[file]
+            if content != expected if whole else content.size < expected.size:
+                raise changed(self._names[file], content.size, expected.size)
+            self._confirmed.add(file)
+
+    def so_far(self) -> ReadSoFar:
+        """What has been read."""
+        total = self._running
+        partly = () if total is None else (Content(total.digest(), total.size),)
+        return ReadSoFar(self._done, len(self._done), partly, self._size + (total.size if total else 0))
+
+    def confirm(self) -> None:
+        """Read what is expected and has not gone by yet. `DataError` where that is another, or is gone."""
+        for file, expected in enumerate(self._expected):
+            name = self._names[file]
+            if file not in self._confirmed:
+                if passes_by(name):
+                    raise changed(name, expected.size, expected.size)
+                check_beginning(name, expected)
+                self._confirmed.add(file)
+
+    def contents(self) -> list[Content]:
+        """All contents, at the end of the pass, remembered for other processes.
+
+        `DataError` for a file that was not the same from the first byte read to the last.
+        """
+        self._end()
+        for file, (name, content) in enumerate(zip(self._names, self._done, strict=True)):
+            self._check_steady(file, name, content)
+        both = zip(self._names, self._stamps, self._done, strict=True)
+        ContentTable().remember({name: (when, content) for name, when, content in both})
+        return self._done
+
+    def _check_steady(self, file: int, name: str, content: Content) -> None:
+        if is_remote(name):
+            if self._told.get(file) not in (None, remote_content(name)):
+                raise DataError(f"{name}: changed while it was read")
+            return
+        before = self._stamps[file]
+        if passes_by(name) or (before is not None and before == stamp(name)):
+            return
+        # what has been appended to since it was read is not among the rows read
+        in_order = self._in_order
+        if hash_file(name, content.size if in_order else None) != content:
+            raise DataError(f"{name}: changed while it was read")
+
+    def hashed(self) -> dict[int, Content]:
+        """The contents that a cache may be named after, by file: of URLs only what is told or was read."""
+        told = {file: content for file, content in self._told.items() if content is not None}
+        read = {file: Content(total.digest(), total.size) for file, total in self._hashes.items()}
+        own = {file: content for file, content in enumerate(self._done) if file not in self._told}
+        return own | told | read

@@ -1,0 +1,1 @@
+"""The formats that data may be in."""

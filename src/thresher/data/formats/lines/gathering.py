@@ -1,0 +1,90 @@
+"""What parsers of lines share: the loop round a compiled one, and lines that are too long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.errors import BadLine
+from thresher.data.files.blocks import LONG_HEAD, LONGEST_LINE, Block
+from thresher.data.formats.lines import line_rows as rows
+from thresher.data.report import FIRST_BAD
+from thresher.data.sources.parsed import FAIL, QUARANTINE, Arenas, Columns, Parsed, Tally
+
+Numbers = tuple[NDArray[np.int64], NDArray[np.float32]]
+"""Places of numbers in a text, ascending, and what they are."""
+
+NO_NUMBERS: Numbers = (np.zeros(0, np.int64), np.zeros(0, np.float32))
+_TABLE = 256
+_WINDOW = 1 << 12
+
+
+def bad_table(on_error: str) -> NDArray[np.int64]:
+    """Room for the bad lines of one call: start, place of the error, outcome, lines before it."""
+    return np.zeros((1 if on_error == FAIL else _TABLE, 4), np.int64)
+
+
+def gather(
+    parse: Callable[[Columns, Numbers], int],
+    exact_of: Callable[[Numbers], Numbers],
+    told: Callable[..., BadLine],
+    line_of: Callable[[int], bytes],
+    state: NDArray[np.int64],
+    table: NDArray[np.int64],
+    columns: Columns,
+    arenas: Arenas,
+    on_error: str,
+) -> Parsed:
+    """Call `parse` until the block is done: what became of it.
+
+    `exact_of` gives the numbers that the line at ``state[AT]`` must be parsed with, from those it was parsed
+    with; `told` what an entry of the `table` of bad lines means; `line_of` the line that begins at a place.
+    """
+    exact, skipped, bad, rejected = NO_NUMBERS, 0, list[BadLine](), list[bytes]()
+    result = None
+    while result != rows.DONE and not (bad and on_error == FAIL):
+        if result == rows.NEEDS_EXACT:
+            exact = exact_of(exact)
+        elif result == rows.NEEDS_ROOM:
+            columns = arenas.roomier(columns, int(state[rows.ROWS]), int(state[rows.NNZ]))
+        result = parse(columns, exact)
+        for entry in table[: state[rows.BAD]].tolist():
+            skipped += 1
+            if len(bad) < FIRST_BAD:
+                bad.append(told(*entry))
+            if on_error == QUARANTINE:
+                rejected += [line_of(entry[0]), b"\n"]
+        state[rows.BAD] = 0
+    tally = Tally(
+        lines=int(state[rows.LINES]),
+        examples=int(state[rows.ROWS]),
+        blank=int(state[rows.BLANKS]),
+        skipped=skipped,
+        merged=int(state[rows.MERGED]),
+    )
+    return Parsed(columns.chunk(tally.examples, int(state[rows.NNZ])), tally, bad, b"".join(rejected))
+
+
+def too_long(block: Block, arenas: Arenas, on_error: str) -> Parsed:
+    """A part of a line that is too long."""
+    nothing = arenas.columns(0, 0)
+    nothing.indptr[0] = 0
+    first = block.kind == LONG_HEAD
+    bad = BadLine("", 1, LONGEST_LINE + 1, "a line of at most 64 MB", "a longer one", b"")
+    rejected = block.text[: block.size].tobytes() if on_error == QUARANTINE else b""
+    tally = Tally(lines=1, skipped=1) if first else Tally()
+    return Parsed(nothing.chunk(0, 0), tally, [bad] if first else [], rejected)
+
+
+def line_at(text: NDArray[Any], start: int) -> bytes:
+    """The line from `start` to before its newline."""
+    end = start
+    while True:
+        piece = text[end : end + _WINDOW].tobytes()
+        found = piece.find(b"\n")
+        if found >= 0:
+            return text[start : end + found].tobytes()
+        end += _WINDOW

@@ -1,0 +1,98 @@
+"""Formats of one example a line: the Python side of their parsers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.errors import BadLine, shown
+from thresher.data.features.factors import no_crosses
+from thresher.data.files.blocks import LINES, Block
+from thresher.data.formats.lines import line_rows as rows
+from thresher.data.formats.lines.gathering import Numbers, bad_table, gather, line_at, too_long
+from thresher.data.labels import ONE, domain_of
+from thresher.data.sources.parsed import Columns, Parsed, Reading
+from thresher.data.text.numbers import exact_numbers
+from thresher.data.text.sorting import BUCKETS
+
+_OF_LABEL = (rows.LABEL, rows.LABEL_DOMAIN, rows.LABEL_RANGE, rows.LABEL_REPEATED)
+_NOT_FINITE = ("nan", "inf")
+
+
+class Wording(NamedTuple):
+    """How a format says what it expected."""
+
+    expected: Mapping[int, str]
+    """by the outcome of a bad line"""
+    after_listed: str
+    """what must follow a label where several are listed"""
+    advice: Callable[[int, bytes, int], str]
+    """what more to say of a bad line, if anything: by its outcome, the line, the place of the error in it"""
+
+
+class LineParser:
+    """Parses blocks by a grammar into chunks, with the interactions of `crosses`."""
+
+    def __init__(self, grammar: Any, wording: Wording, reading: Reading, crosses: Any) -> None:
+        self._grammar = grammar
+        self._reading, self._aside = reading, (crosses or (reading.naming and no_crosses()), reading.naming)
+        self._domain = domain_of(reading.domain)
+        self._advice = wording.advice
+        self._expected = {**wording.expected, rows.LABEL_DOMAIN: self._domain.meaning}
+        if self._domain.kind != ONE:
+            self._expected[rows.AFTER_LABEL] = wording.after_listed
+            self._expected[rows.LABEL_COUNT] = f"{self._domain.outputs} labels with ',' between them"
+        self._on_error, self._arenas = reading.on_error, reading.arenas
+        self._bad = bad_table(reading.on_error)
+        sorts = crosses or not grammar.ordered
+        self._counts = np.empty(BUCKETS, np.uint64) if sorts else None
+        """room to sort in, from the first line that needs it: what sorts is not compiled before"""
+
+    def parse(self, block: Block) -> Parsed:
+        """The examples of a block, in arrays of an arena."""
+        if block.kind != LINES:
+            return too_long(block, self._arenas, self._on_error)
+        text, size = block.text, block.size
+        most = size // 2 + 1
+        if self._domain.width:
+            most = int(np.count_nonzero(text[:size] == ord("\n"))) + 2
+        columns = self._arenas.columns(most, size + 16, self._domain.width)
+        domain = self._domain.code()
+        state = np.zeros(rows.COUNTERS, np.int64)
+        state[rows.AT] = block.begin
+
+        def parse(columns: Columns, exact: Numbers) -> int:
+            given = (self._grammar, text, size, columns, domain, state, self._bad, exact, self._aside)
+            came: int = rows.parse_lines(*given, self._counts)
+            if came != rows.NEEDS_SORTING:
+                return came
+            self._counts = np.empty(BUCKETS, np.uint64)
+            return parse(columns, exact)
+
+        parsed = gather(
+            parse,
+            lambda _: exact_numbers(line_at(text, int(state[rows.AT])), int(state[rows.AT])),
+            lambda *entry: self._bad_line(text, *entry),
+            lambda start: line_at(text, start),
+            *(state, self._bad, columns, self._arenas, self._on_error),
+        )
+        self._reading.take_names()
+        return parsed
+
+    def _bad_line(self, text: NDArray[np.uint8], start: int, at: int, outcome: int, line: int) -> BadLine:
+        raw = line_at(text, start)
+        words = raw[at - start :].split(None, 1)
+        token = words[0] if words and not raw[at - start : at - start + 1].isspace() else b""
+        if outcome in _OF_LABEL and self._domain.kind != ONE:
+            token = token.partition(b",")[0] or token
+        expected = self._expected[outcome]
+        if outcome == rows.AFTER_LABEL and token.startswith(b","):
+            expected = "one label (lists are for outputs labels:LO-HI and values:K)"
+        if token.lstrip(b"+-")[:3].lower().decode("latin-1") in _NOT_FINITE:
+            expected = expected.replace("a number", "a finite number")
+        found = shown(token) if token else ("a blank" if raw[at - start :].strip() else "the end of the line")
+        found += self._advice(outcome, raw, at - start)
+        return BadLine("", line + 1, at - start + 1, expected, found, raw)

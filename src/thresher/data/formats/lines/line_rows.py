@@ -1,0 +1,243 @@
+"""What compiled parsers of lines share: numbers, labels and weights, the loop over lines, outcomes.
+
+A format is a NamedTuple, its *grammar*: its class selects the code of `read_line`, its fields are what
+that needs of the layout. `ordered` is in all of them: whether rows that are not sorted are worth a word.
+"""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import numpy as np
+from numba.extending import overload
+
+from thresher.data.features import crossing
+from thresher.data.labels import LISTED, VALUES
+from thresher.data.text.numbers import HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
+from thresher.data.text.sorting import merge_row
+from thresher.data.text.words import address, byte
+from thresher.engine.jit import BORROWING, kernel, scalar
+
+# What came of a line: an example, nothing, or the reason it is bad.
+EXAMPLE, BLANK, UNDECIDED, CRAMPED, UNSORTED = 0, 1, 2, 3, 4
+LABEL, LABEL_DOMAIN, LABEL_RANGE, AFTER_LABEL, WEIGHT, WEIGHT_SIGN, QID = 10, 11, 12, 13, 14, 15, 16
+LABEL_COUNT, LABEL_REPEATED = 17, 18
+KEY, KEY_RANGE, COLON, VALUE, VALUE_RANGE, AFTER_VALUE, SUM_RANGE, PRODUCTS = 20, 21, 22, 23, 24, 25, 26, 27
+
+# What came of a call (a line that cannot be done yet ends it, by the number of its outcome), and the counters
+# it leaves in `state`.
+DONE, TABLE_FULL, NEEDS_EXACT, NEEDS_ROOM, NEEDS_SORTING = 0, 1, 2, 3, 4
+AT, ROWS, NNZ, LINES, BLANKS, MERGED, BAD, COUNTERS = 0, 1, 2, 3, 4, 5, 6, 7
+
+_TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _COLON, _COMMA = 9, 10, 13, 32, 35, 58, 44
+
+
+def read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside):
+    """One line by grammar `self`, its features stored from `nnz` on, several labels in ``targets[row]``.
+
+    ``aside = (crosses, naming)`` is told of spans and names, where it is not None.
+    Returns ``(place of the line end or of the error, nnz, ascend, label, weight, outcome)``.
+    """
+    return self.read_line(text, at, columns, nnz, domain, exact, targets, row, aside)
+
+
+@overload(read_line, jit_options=BORROWING)
+def _read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside):
+    return getattr(getattr(self, "instance_class", None), "read_line", None)
+
+
+@scalar
+def exact_number(text, at, exact):
+    """`read_number`, with the numbers it finds hard looked up in ``exact = (places, float32s, count)``."""
+    end, value, status = read_number(text, at)
+    if status == HARD:
+        value, status = looked_up(at, exact)
+    return end, value, status
+
+
+@scalar
+def ends_token(text, at):
+    """Whether a blank, a comment or the end of the line stands here."""
+    code = byte(text, at)
+    return code in (_SPACE, _NEWLINE, _TAB, _HASH) or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
+
+
+@scalar
+def skip_blanks(text, at):
+    """The place of the first byte from `at` on that is no blank."""
+    while byte(text, at) == _SPACE or byte(text, at) == _TAB:
+        at += 1
+    return at
+
+
+@scalar
+def ends_line(text, at):
+    """Whether the line ends here."""
+    return byte(text, at) == _NEWLINE or (byte(text, at) == _RETURN and byte(text, at + 1) == _NEWLINE)
+
+
+@scalar
+def next_line(text, at):
+    """The place behind the newline that ends the line of `at`."""
+    while byte(text, at) != _NEWLINE:
+        at += 1
+    return at + 1
+
+
+@scalar
+def line_ends(text, at):
+    """Whether nothing but a comment follows on the line."""
+    code = byte(text, at)
+    return code in (_NEWLINE, _HASH) or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
+
+
+@scalar
+def _label(text, at, domain, exact, listed):
+    """The label at `at`, perhaps one of a list: ``(end or place of the error, label, outcome)``."""
+    end, label, status = exact_number(text, at, exact)
+    if status == HARD:
+        return at, label, UNDECIDED
+    if status == NOT_A_NUMBER:
+        return at, label, LABEL
+    if status == OUT_OF_RANGE:
+        return at, label, LABEL_RANGE
+    if not (ends_token(text, end) or byte(text, end) == _COLON or (listed and byte(text, end) == _COMMA)):
+        return end, label, AFTER_LABEL
+    low, high, whole, _, _ = domain
+    fits = low <= label <= high and (not whole or label == np.floor(label))
+    return (end, label, EXAMPLE) if fits else (at, label, LABEL_DOMAIN)
+
+
+@scalar
+def _enter(target, count, label, low, kind):
+    """Note label `count` of a list in `target`: its number, or its class; the outcome."""
+    if kind == VALUES:
+        if count == target.size:
+            return LABEL_COUNT
+        target[count] = label
+    else:
+        place = np.int64(label - low)
+        if target[place] > np.float32(0):
+            return LABEL_REPEATED
+        target[place] = np.float32(1)
+    return EXAMPLE
+
+
+@scalar
+def _list(text, at, domain, exact, target, empty):
+    """The list of labels at `at`, which may be `empty`: ``(end or place of the error, first, outcome)``.
+
+    It goes to `target` (outputs,), if that has room for any.
+    """
+    low, _, _, kind, _ = domain
+    first, count, wanted = np.float32(0), np.int64(0), target.size
+    if kind == LISTED:
+        target[:] = np.float32(-1)
+    more = kind == VALUES or not (empty or byte(text, at) == _COLON)
+    while more:
+        end, label, outcome = _label(text, at, domain, exact, True)
+        if outcome == EXAMPLE and wanted > 0:
+            outcome = _enter(target, count, label, np.float32(low), kind)
+            end = end if outcome == EXAMPLE else at - (outcome == LABEL_COUNT)
+        if outcome != EXAMPLE:
+            return end, label, outcome
+        first = label if count == 0 else first
+        count += 1
+        more = byte(text, end) == _COMMA
+        at = end + more
+    if wanted > 0:
+        first = target[0]
+    return at, first, LABEL_COUNT if kind == VALUES and count < wanted else EXAMPLE
+
+
+@scalar
+def read_labels(text, at, domain, exact, targets, row, empty):
+    """The label field: a number, or a list of them for ``targets[row]``. What `_label` returns."""
+    if targets is None:
+        return _label(text, at, domain, exact, False)
+    return _list(text, at, domain, exact, targets[row], empty)
+
+
+@scalar
+def read_weight(text, at, exact):
+    """The importance at `at`: ``(end or place of the error, weight, outcome)``."""
+    end, weight, status = exact_number(text, at, exact)
+    if status == HARD:
+        return at, weight, UNDECIDED
+    if status == NOT_A_NUMBER:
+        return at, weight, WEIGHT
+    if status == OUT_OF_RANGE or weight < np.float32(0):
+        return at, weight, WEIGHT_SIGN
+    if not ends_token(text, end):
+        return end, weight, AFTER_VALUE
+    return end, weight, EXAMPLE
+
+
+@scalar
+def note(bad, state, start, at, outcome):
+    """Enter a bad line in the table; whether that is full now."""
+    entry = bad[state[BAD]]
+    entry[0], entry[1], entry[2], entry[3] = start, at, outcome, state[LINES]
+    state[BAD] += 1
+    return TABLE_FULL if state[BAD] == len(bad) else DONE
+
+
+@scalar
+def _complete(keys, values, start, own, ascend, aside, counts):
+    """Cross and sort the row [start, own): ``(stop, whether keys were repeated, outcome)``."""
+    stop, came = crossing.cross(aside[0], keys, values, start, own, aside[1])
+    if came != crossing.DONE:
+        return stop, False, CRAMPED if came == crossing.NO_ROOM else PRODUCTS
+    if ascend and stop == own:
+        return stop, False, EXAMPLE
+    if counts is None:
+        return stop, False, UNSORTED
+    last, finite = merge_row(keys, values, start, stop, counts)
+    return last, last < stop, EXAMPLE if finite else SUM_RANGE
+
+
+@kernel
+def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, aside, counts):
+    """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
+
+    `text_bytes` is uint8 with 64 spare bytes behind `size`; ``columns = (indptr, keys, values,
+    labels, weights, targets)`` have room for every row and twice every feature, and for a row more of
+    targets (None for one label a line); `state` (COUNTERS,) int64 carries on from call to call. A bad
+    line leaves a row (its start, place of the error, outcome, lines before it) in the int64 table
+    `bad`. Returns `DONE`, `TABLE_FULL`, `NEEDS_EXACT` when the line at ``state[AT]`` holds a number
+    that must be looked up in ``exact = (places, float32s)``, `NEEDS_ROOM` when its products do not fit, or
+    `NEEDS_SORTING` when `counts`, room for `merge_row`, is None and it is not sorted. ``aside = (crosses,
+    naming)``, each perhaps None.
+    """
+    at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
+    indptr, keys, values, labels, weights, targets = columns
+    text, features = address(text_bytes), (address(keys), address(values))
+    known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
+    indptr[row] = nnz
+    while at < size and result == DONE:
+        start = at
+        crossing.clear_spans(aside[0])
+        at, own, ascend, label, weight, outcome = read_line(
+            grammar, text, start, features, nnz, domain, known, targets, row, aside
+        )
+        stop, merges = own, False
+        if outcome == EXAMPLE:
+            stop, merges, outcome = _complete(keys, values, nnz, own, ascend, aside, counts)
+        if outcome in (UNDECIDED, CRAMPED, UNSORTED):
+            at, result = start, outcome
+            break
+        if outcome == EXAMPLE:
+            labels[row], weights[row] = label, weight
+            row, nnz = row + 1, stop
+            indptr[row] = nnz
+            state[MERGED] += merges or (grammar.ordered and not ascend)
+        elif outcome == BLANK:
+            state[BLANKS] += 1
+        else:
+            at = start if outcome in (SUM_RANGE, PRODUCTS) else at
+            result = note(bad, state, start, at, outcome)
+        state[LINES] += 1
+        at = next_line(text, at)
+    state[AT], state[ROWS], state[NNZ] = at, row, nnz
+    return result

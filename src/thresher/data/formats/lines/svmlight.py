@@ -1,0 +1,73 @@
+"""svmlight (libsvm) text: the Python side of its parser.
+
+    label [qid:n] id:value id:value ... # comment
+    label,label,... [qid:n] id:value id:value ... # comment
+
+Numbers may be signed and scientific; ids count from 0 or 1 up to 2**64 - 1, in any order, and
+repeated ones are added up. Blank lines and lines of comment are no examples; a label alone is an
+example without features. ``qid`` is read past. For several outputs the labels are a list: a number for
+each output, or the classes that hold. If none holds, the line begins with a blank.
+
+If the layout has `label_weights`, ``:weight`` may follow the labels. Otherwise a colon in the first field
+means that the line begins with a feature: it has no label. That is a bad line, unless the domain is open.
+"""
+
+from __future__ import annotations
+
+from thresher.data.errors import DataError
+from thresher.data.features import crossing
+from thresher.data.features.factors import of_namespaces
+from thresher.data.formats.lines import line_rows as rows
+from thresher.data.formats.lines import svmlight_rows
+from thresher.data.formats.lines.line_parser import LineParser, Wording
+from thresher.data.interactions import ANY
+from thresher.data.layout import Layout
+from thresher.data.sources.parsed import Reading
+
+_EXPECTED = {
+    rows.LABEL: "a number as label",
+    rows.LABEL_RANGE: "a finite label (float32)",
+    rows.AFTER_LABEL: "a space after the label",
+    svmlight_rows.NO_LABEL: "a label",
+    rows.WEIGHT: "a number as importance weight after ':'",
+    rows.WEIGHT_SIGN: "an importance weight that is finite and not negative",
+    rows.LABEL_REPEATED: "each class once",
+    rows.QID: "a number after 'qid:'",
+    rows.KEY: "a feature id (a whole number from 0 on)",
+    rows.KEY_RANGE: "a feature id below 2^64",
+    rows.COLON: "':' after the feature id",
+    rows.VALUE: "a number after ':'",
+    rows.VALUE_RANGE: "a value that is finite in float32",
+    rows.AFTER_VALUE: "a space after the number",
+    rows.PRODUCTS: crossing.EXPECTED,
+    rows.SUM_RANGE: "values of a repeated id with a sum finite in float32",
+}
+_EXPECTED_WEIGHTED = _EXPECTED | {
+    rows.AFTER_LABEL: "a space or ':' after the label",
+    svmlight_rows.NO_LABEL: "a label at the start of the line",
+}
+_LISTED, _LISTED_WEIGHTED = "',' or a space after the label", "',', ':' or a space after the label"
+
+
+def svmlight_parser(layout: Layout, reading: Reading) -> LineParser:
+    """The parser of blocks of svmlight text."""
+    wording = Wording(_EXPECTED, _LISTED, _say_weights)
+    if layout.label_weights:
+        wording = Wording(_EXPECTED_WEIGHTED, _LISTED_WEIGHTED, _say_nothing)
+    grammar = svmlight_rows.Svmlight(layout.label_weights)
+    return LineParser(grammar, wording, reading, of_namespaces(layout, _only_space))
+
+
+def _say_weights(outcome: int, line: bytes, place: int) -> str:
+    wanted = outcome == svmlight_rows.NO_LABEL
+    return "; if the field is label:weight, use --label-weights" if wanted else ""
+
+
+def _say_nothing(outcome: int, line: bytes, place: int) -> str:
+    return ""
+
+
+def _only_space(name: str) -> int:
+    if name not in ("", ANY):
+        raise DataError(f"svmlight has no namespace '{name}': all its features are in one, --interact '*,*'")
+    return 0

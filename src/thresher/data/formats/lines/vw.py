@@ -1,0 +1,74 @@
+"""VW text: the Python side of its parser.
+
+    [label [importance [base]]] [tag]|[namespace[:scale]] feature[:value] feature[:value] ... |...
+
+A tag touches the first bar or begins with a single quote; it is read past. A label is what svmlight text
+has before its colon. A feature without a value has the value 1; values are multiplied by the scale of the
+namespace; repeated features are added up. ``name:text`` is a feature with the value 1, whatever the scale.
+A namespace may come again, or have no name. Blank lines are no examples.
+
+The key of a name is its 64-bit hash, seeded by that of its namespace; in the namespace without a name
+whole numbers below 2**64 are ids, as in svmlight text. By the hash ``vw`` keys are the indices that Vowpal
+Wabbit has. Then, and wherever `bits` are given, keys are cut to so many bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from thresher.data.features import crossing
+from thresher.data.features.factors import of_namespaces
+from thresher.data.features.murmur import SHORT, VW, WIDE, hash_bytes
+from thresher.data.formats.lines import line_rows as rows
+from thresher.data.formats.lines import vw_head, vw_rows
+from thresher.data.formats.lines.line_parser import LineParser, Wording
+from thresher.data.formats.lines.vw_labels import kind_of_label
+from thresher.data.layout import Layout
+from thresher.data.sources.parsed import Reading
+
+_EXPECTED = {
+    rows.LABEL: "a number as label",
+    rows.LABEL_RANGE: "a finite label (float32)",
+    rows.AFTER_LABEL: "a space after the label",
+    rows.LABEL_REPEATED: "each class once",
+    vw_head.NO_LABEL: "a label before '|' (a word that touches '|' is a tag)",
+    rows.WEIGHT: "a number as importance weight",
+    rows.WEIGHT_SIGN: "an importance weight that is finite and not negative",
+    vw_head.BASE: "a base of 0: no other is known",
+    vw_head.FIELDS: "no more than label, importance, base and tag before '|'",
+    vw_head.AFTER_TAG: "'|' after the tag",
+    vw_head.BAR: "'|' before the features",
+    vw_rows.NAMESPACE: "a name or a space after '|'",
+    vw_rows.AFTER_NAMESPACE: "':', '|' or a space after the namespace",
+    vw_rows.SCALE: "a number after ':'",
+    vw_rows.SCALE_RANGE: "a scale that is finite in float32",
+    vw_rows.AFTER_NAME: "':', '|' or a space after the name",
+    rows.VALUE: "a number or text after ':'",
+    rows.VALUE_RANGE: "a value that is finite in float32",
+    rows.AFTER_VALUE: "'|' or a space after the number",
+    rows.PRODUCTS: crossing.EXPECTED,
+    rows.SUM_RANGE: "values of a repeated feature with a sum finite in float32",
+}
+_LISTED = "',' or a space after the label"
+_OF_HEAD = (
+    *(rows.LABEL, rows.LABEL_DOMAIN, rows.AFTER_LABEL, rows.WEIGHT, rows.WEIGHT_SIGN, rows.AFTER_VALUE),
+    *(vw_head.BASE, vw_head.FIELDS),
+)
+
+
+def _say_kind(outcome: int, line: bytes, place: int) -> str:
+    head, bar, _ = line.partition(b"|")
+    kind = kind_of_label(head) if bar and place <= len(head) and outcome in _OF_HEAD else ""
+    return f"; this looks like {kind}, which is not read" if kind else ""
+
+
+def vw_parser(layout: Layout, reading: Reading) -> LineParser:
+    """The parser of blocks of VW text."""
+    vw = layout.hash == "vw"
+    nameless = hash_bytes(b"", layout.seed, SHORT) if vw and layout.seed else layout.seed
+    grammar = vw_rows.Vw(np.uint64(layout.mask), np.uint64(layout.seed), np.uint64(nameless), vw)
+
+    def seed(name: str) -> int:
+        return hash_bytes(name.encode(), layout.seed, VW if vw else WIDE) if name else nameless
+
+    return LineParser(grammar, Wording(_EXPECTED, _LISTED, _say_kind), reading, of_namespaces(layout, seed))

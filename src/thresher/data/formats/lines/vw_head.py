@@ -1,0 +1,98 @@
+"""What stands before the features on a line of VW text: ``[label [importance [base]]] [tag]|``."""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import numpy as np
+
+from thresher.data.formats.lines.line_rows import (
+    AFTER_LABEL,
+    AFTER_VALUE,
+    BLANK,
+    EXAMPLE,
+    ends_line,
+    exact_number,
+    read_labels,
+    read_weight,
+    skip_blanks,
+)
+from thresher.data.labels import LISTED
+from thresher.data.text.numbers import FINE
+from thresher.data.text.words import byte
+from thresher.engine.jit import scalar
+
+# The reasons for which a line is bad that only VW text has.
+BAR, AFTER_TAG, FIELDS, BASE, NO_LABEL = 30, 31, 32, 33, 34
+
+_NUL, _TAB, _SPACE, _QUOTE, _BAR = 0, 9, 32, 39, 124
+
+
+@scalar
+def breaks(text, at):
+    """Whether a blank, a bar or the end of the line stands here."""
+    return byte(text, at) in (_SPACE, _TAB, _BAR) or ends_line(text, at)
+
+
+@scalar
+def _word_end(text, at):
+    while byte(text, at) != _NUL and not breaks(text, at):
+        at += 1
+    return at
+
+
+@scalar
+def _field(text, at, end, place, domain, exact, targets, row):
+    """Field `place` of the label, the word [at, end): ``(place of the error, number, outcome)``."""
+    if place == 0:
+        stop, number, outcome = read_labels(text, at, domain, exact, targets, row, False)
+        return (stop, number, AFTER_LABEL) if outcome == EXAMPLE and stop != end else (stop, number, outcome)
+    if place == 1:
+        stop, number, outcome = read_weight(text, at, exact)
+        return (stop, number, AFTER_VALUE) if outcome == EXAMPLE and stop != end else (stop, number, outcome)
+    stop, number, status = exact_number(text, at, exact)
+    if place > 2:
+        return at, number, FIELDS
+    zero = status == FINE and number == np.float32(0) and stop == end
+    return at, number, EXAMPLE if zero else BASE
+
+
+@scalar
+def _unlabelled(text, at, domain, exact, targets, row):
+    """What an example without a label is: ``(label, outcome)``."""
+    if domain[3] == LISTED:
+        _, label, outcome = read_labels(text, at, domain, exact, targets, row, True)
+        return label, outcome
+    return np.float32(0), EXAMPLE if domain[4] else NO_LABEL
+
+
+@scalar
+def read_head(text, at, domain, exact, targets, row):
+    """All before the first bar: ``(place of it or of the error, label, weight, outcome)``."""
+    label, weight, fields = np.float32(0), np.float32(1), 0
+    at = first = skip_blanks(text, at)
+    if ends_line(text, at):
+        return at, label, weight, BLANK
+    while byte(text, at) != _BAR:
+        if ends_line(text, at):
+            return at, label, weight, BAR
+        end = _word_end(text, at)
+        if byte(text, at) == _QUOTE or byte(text, end) == _BAR:
+            at = skip_blanks(text, end)
+            if byte(text, at) != _BAR:
+                return at, label, weight, AFTER_TAG
+            break
+        stop, number, outcome = _field(text, at, end, fields, domain, exact, targets, row)
+        if outcome != EXAMPLE:
+            return stop, label, weight, outcome
+        if fields == 0:
+            label = number
+        elif fields == 1:
+            weight = number
+        fields += 1
+        at = skip_blanks(text, end)
+    if fields == 0:
+        label, outcome = _unlabelled(text, first, domain, exact, targets, row)
+        return at if outcome == EXAMPLE else first, label, weight, outcome
+    return at, label, weight, EXAMPLE

@@ -1,0 +1,1 @@
+"""Formats with columns: of lines, and in batches of Arrow."""

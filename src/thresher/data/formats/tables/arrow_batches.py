@@ -1,0 +1,374 @@
+"""Arrow record batches to Chunks.
+
+A column of numbers is numeric; of strings, bytes, bools or dictionaries categorical; of lists of strings or
+whole numbers a list, each element a feature. Numbers said to be categorical are hashed as their decimal text.
+Null is missing: no feature, or, for label and weight, a bad row; so is the empty string.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.data.columns import BINS, CATEGORICAL, LABEL, LIST, NUMERIC, TEXT, WEIGHT
+from thresher.data.errors import BadLine, DataError, shown, unfit
+from thresher.data.features.factors import room_for_spans
+from thresher.data.features.ngrams import rows_of_bytes
+from thresher.data.formats.lines.gathering import bad_table
+from thresher.data.formats.tables import arrow_rows as rows
+from thresher.data.formats.tables.table_rows import (
+    NOT_FINITE,
+    OUTCOMES,
+    SUM_RANGE,
+    Kinds,
+    expected_of,
+    labels_of,
+)
+from thresher.data.formats.tables.where import Filter
+from thresher.data.labels import LISTED
+from thresher.data.layout import Layout
+from thresher.data.report import FIRST_BAD
+from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
+from thresher.data.text.numbers import OVERFLOW
+
+if TYPE_CHECKING:
+    from thresher.data.files.content import ReadSoFar
+
+_NUMBERS = (LABEL, WEIGHT, NUMERIC, BINS)
+_TEXTS = pa.large_string()
+
+
+def guess(column: Any) -> str:
+    """What a field of a schema is by its type; empty where only its user can say."""
+    kind = column.type
+    types = pa.types
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return NUMERIC
+    if types.is_boolean(kind) or types.is_dictionary(kind) or _is_text(kind) or types.is_null(kind):
+        return CATEGORICAL
+    if not _is_list(kind):
+        return ""
+    inner = kind.value_type
+    return LIST if _is_text(inner) or types.is_integer(inner) or types.is_null(inner) else ""
+
+
+def _is_text(kind: Any) -> bool:
+    types = pa.types
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_string_view(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+    )
+
+
+def _is_list(kind: Any) -> bool:
+    types = pa.types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def check_types(layout: Layout, schema: Any, file: str) -> None:
+    """`DataError` for a column of the settled layout whose type does not fit what it is."""
+    for name, kind in zip(layout.columns, layout.kinds, strict=True):
+        if name not in schema.names or kind not in (*_NUMBERS, CATEGORICAL, LIST, TEXT):
+            continue
+        found = schema.field(name)
+        like = guess(found)
+        lists = kind == LABEL and _is_list(found.type)
+        is_number = _are_numbers(found.type.value_type if lists else found.type)
+        fits = is_number if kind in _NUMBERS else like == LIST if kind == LIST else _is_written(found.type)
+        if not fits:
+            raise DataError(f"{file}: column '{name}' is {kind}, but its type here is {found.type}")
+
+
+def _are_numbers(kind: Any) -> bool:
+    types = pa.types
+    return guess(pa.field("", kind)) == NUMERIC or bool(types.is_boolean(kind) or types.is_null(kind))
+
+
+def _is_written(kind: Any) -> bool:
+    """Whether values of a type can be written as text."""
+    try:
+        _cast(pa.array([], kind), pa.large_string())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return False
+    return True
+
+
+def sound(batch: Any, needed: list[str]) -> Any:
+    """The columns of a batch that are `needed`, if no offset or index in them leads out of its memory.
+
+    What pyarrow reads from a damaged Arrow file may do so. Raises ``pyarrow.ArrowInvalid``.
+    """
+    batch = batch.select(needed)
+    for column in batch.columns:
+        column.view(_without_text(column.type)).validate(full=True)
+    return batch
+
+
+def _without_text(kind: Any) -> Any:
+    """The type with bytes for strings, which need not be UTF-8."""
+    types = pa.types
+    if types.is_string(kind):
+        return pa.binary()
+    if types.is_large_string(kind):
+        return pa.large_binary()
+    if types.is_string_view(kind):
+        return pa.binary_view()
+    if types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _without_text(kind.value_type), kind.ordered)
+    if types.is_list(kind):
+        return pa.list_(_without_text(kind.value_type))
+    return pa.large_list(_without_text(kind.value_type)) if types.is_large_list(kind) else kind
+
+
+class TableBlock(NamedTuple):
+    """Some rows of a file."""
+
+    batch: Any
+    file: int
+    offset: int
+    """where they begin, in the unit of the format"""
+    end: int
+    raw_position: int
+    passed: int = 0
+    """rows from `offset` on that were passed over, before those of the batch"""
+    so_far: ReadSoFar | None = None
+    """what has been read by then, file by file, where the pass is watched"""
+
+
+class BatchParser:
+    """Makes chunks from record batches."""
+
+    def __init__(
+        self, files: Sequence[Kinds], layout: Layout, reading: Reading, filters: Sequence[Filter] = ()
+    ) -> None:
+        """`filters` say of each file which rows are read; none: all."""
+        self._files, self._filters = files, filters
+        self._domain = labels_of(reading.domain, layout)
+        self._on_error, self._arenas = reading.on_error, reading.arenas
+        self._reading, self._spans = reading, room_for_spans()
+        self._bad = bad_table(reading.on_error)
+
+    def parse(self, block: TableBlock) -> Parsed:
+        """The examples of a batch, in arrays of an arena."""
+        kinds, batch = self._files[block.file], block.batch
+        if not self._filters:
+            return self.parsed(batch, kinds, partial(lines_of_rows, batch))
+        kept = self._filters[block.file].rows(batch)
+        uncounted = block.passed + batch.num_rows - len(kept)
+        batch = batch.take(pa.array(kept))
+        found = self.parsed(batch, kinds, partial(lines_of_rows, batch))
+        bad = [one._replace(line=block.passed + int(kept[one.line - 1]) + 1) for one in found.bad]
+        return found._replace(bad=bad, uncounted=uncounted)
+
+    def parsed(self, batch: Any, kinds: Kinds, written: Callable[[list[int]], list[bytes]]) -> Parsed:
+        """The examples of a batch; `written` says how some of its rows are written, without a newline."""
+        chunk, merged, wrong = self.encoded(batch, kinds)
+        told = wrong if self._on_error == QUARANTINE else wrong[:FIRST_BAD]
+        lines = written([row for row, _ in told]) if wrong else []
+        bad = [
+            self.bad_row(batch, kinds, row, code, row + 1, line)
+            for (row, code), line in zip(told[:FIRST_BAD], lines, strict=False)
+        ]
+        rejected = [line + b"\n" for line in lines] if self._on_error == QUARANTINE else []
+        tally = Tally(batch.num_rows, len(chunk), 0, len(wrong), merged)
+        return Parsed(chunk, tally, bad, b"".join(rejected))
+
+    def encoded(self, batch: Any, kinds: Kinds) -> tuple[Chunk, int, list[tuple[int, int]]]:
+        """The rows of a batch, how many had repeated keys, and those that are bad, with what is.
+
+        Under `FAIL` it ends with the first that is.
+        """
+        held, table, most = self._described(batch, kinds)
+        columns = self._arenas.columns(batch.num_rows, 2 * most + 16, self._domain.width)
+        state, wrong = np.zeros(rows.COUNTERS, np.int64), list[tuple[int, int]]()
+        domain = self._domain.code()
+        used = tuple(array[table[:, rows.COLUMN]] for array in kinds.compiled)
+        aside = kinds.aside(self._reading.naming, self._spans)
+        columns.indptr[0] = 0
+        while state[rows.AT] < batch.num_rows and not (wrong and self._on_error == FAIL):
+            cramped = rows.encode(
+                batch.num_rows, columns, table, used, kinds.mask, domain, state, self._bad, aside
+            )
+            if cramped:
+                columns = self._arenas.roomier(columns, int(state[rows.ROWS]), int(state[rows.NNZ]))
+            wrong += [(row, code) for row, code, *_ in self._bad[: state[rows.BAD]].tolist()]
+            state[rows.BAD] = 0
+        if aside[1] is not None:
+            offer_columns(aside[1], batch, kinds)
+            self._reading.take_names(kinds.names)
+        del held  # the buffers that `table` points to
+        chunk = columns.chunk(int(state[rows.ROWS]), int(state[rows.NNZ]))
+        return chunk, int(state[rows.MERGED]), wrong
+
+    def _described(self, batch: Any, kinds: Kinds) -> tuple[list[Any], NDArray[np.int64], int]:
+        """What keeps the buffers alive, the table of columns, and how many features there may be."""
+        read = [c for c, kind in enumerate(kinds.what) if kind in (*_NUMBERS, CATEGORICAL, LIST, TEXT)]
+        table, held, most = np.zeros((len(read), rows.FIELDS), np.int64), list[Any](), 0
+        table[:, rows.COLUMN] = read
+        for row, c in zip(table, read, strict=True):
+            kind, array = kinds.what[c], batch.column(kinds.names[c])
+            most += batch.num_rows
+            if kind == LABEL and self._holds_lists(kinds.names[c], array.type):
+                array = _cast(array, pa.large_list(pa.float64()))
+                held.append(_point_lists(row, array))
+                array = array.values
+                _point(row, rows.NUMBER_LISTS, array, array.buffers()[1])
+            elif kind in _NUMBERS:
+                array = _cast(array, pa.float64())
+                _point(row, rows.NUMBERS, array, array.buffers()[1])
+            elif kind == TEXT:
+                array = _point_grams(row, array, kinds, c, self._reading.naming)
+                most += len(array[1])
+            elif kind == LIST:
+                array = _cast(array, pa.large_list(pa.large_string()))
+                held.append(_point_lists(row, array))
+                array = array.values
+                most += len(array)
+                _point_text(row, array)
+            elif pa.types.is_dictionary(array.type):
+                array = _point_indices(row, array, kinds.seeds[c])
+            elif pa.types.is_string(array.type) or pa.types.is_binary(array.type):
+                _point_text(row, array, rows.SHORT)
+            else:
+                array = _cast(array, _TEXTS)
+                _point_text(row, array)
+            held.append(array)
+        return held, table, most
+
+    def _holds_lists(self, name: str, kind: Any) -> bool:
+        """Whether the column of the label has lists, as the domain must have it; else `DataError`."""
+        if (self._domain.kind == LISTED) != _is_list(kind):
+            wanted = "lists" if self._domain.kind == LISTED else "single numbers (lists are for labels:LO-HI)"
+            raise DataError(f"column '{name}' is of {kind}, but these outputs want {wanted} as label")
+        return _is_list(kind)
+
+    def bad_row(self, batch: Any, kinds: Kinds, row: int, code: int, line: int, raw: bytes) -> BadLine:
+        """A row of a batch, told as a line, which it is written as."""
+        column, outcome = divmod(code, OUTCOMES)
+        name = kinds.names[column]
+        found = (
+            "no such sum" if outcome == SUM_RANGE else _shown(batch.column(name), row, outcome in NOT_FINITE)
+        )
+        expected = expected_of(outcome, name, self._domain, len(kinds.names))
+        return BadLine("", line, column + 1, expected, found, raw)
+
+
+def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
+    """Describe where lists begin and end; the array, to be kept."""
+    valid, offsets, *_ = array.buffers()
+    column[rows.LISTS], column[rows.LISTS_VALID] = _address(offsets), _address(valid)
+    column[rows.LISTS_FIRST] = array.offset
+    return array
+
+
+def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> list[Any]:
+    """Describe a dictionary column by its indices, and keys of its values where these are few."""
+    if array.dictionary.null_count:
+        texts = _cast(array, _TEXTS)
+        _point_text(column, texts)
+        return [texts]
+    values = _cast(array.dictionary, _TEXTS)
+    indices = _cast(array.indices, pa.int64())
+    described = np.zeros(rows.FIELDS, np.int64)
+    _point_text(described, values)
+    few = len(values) <= len(array) and not pc.any(pc.equal(pc.binary_length(values), 0)).as_py()
+    if few:
+        keys = np.empty(len(values), np.uint64)
+        rows.hash_values(described, seed, keys)
+        _point(column, rows.KEYS, indices, None)
+        column[rows.DATA] = keys.ctypes.data
+    else:
+        keys = values
+        _point(column, rows.INDEXED, indices, values.buffers()[2])
+        column[rows.OFFSETS] = described[rows.OFFSETS] + 8 * values.offset
+    column[rows.INDICES] = _address(indices.buffers()[1])
+    return [keys, indices]
+
+
+def _point_grams(column: NDArray[np.int64], array: Any, kinds: Kinds, place: int, naming: Any) -> list[Any]:
+    """Describe a column of text by lists of keys and values of its n-grams; a missing text has none."""
+    texts = pc.fill_null(_cast(array, _TEXTS), "")
+    _, offsets, data = texts.buffers()
+    places = np.zeros(1, np.int64)
+    if len(texts):
+        places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    lists, keys, values = rows_of_bytes(
+        _address(data), places, kinds.grams, int(kinds.seeds[place]), naming, place
+    )
+    column[rows.LISTS] = lists.ctypes.data
+    column[rows.DATA], column[rows.OFFSETS] = keys.ctypes.data, values.ctypes.data
+    return [lists, keys, values]
+
+
+def offer_columns(naming: Any, batch: Any, kinds: Kinds) -> None:
+    """Tell the names of columns of numbers, and of the values of categories and lists, in a batch."""
+    for c, kind in enumerate(kinds.what):
+        if kind == NUMERIC:
+            rows.offer_column(naming, kinds.keys[c], c)
+        elif kind == BINS:
+            numbers = pc.drop_null(_cast(batch.column(kinds.names[c]), pa.float64())).to_numpy()
+            rows.offer_bins(naming, numbers[np.isfinite(numbers)], kinds.seeds[c], c)
+        elif kind in (CATEGORICAL, LIST):
+            array = batch.column(kinds.names[c])
+            texts = _cast(pc.drop_null(pc.unique(pc.list_flatten(array) if kind == LIST else array)), _TEXTS)
+            described = np.zeros(rows.FIELDS, np.int64)
+            _point_text(described, texts)
+            rows.offer_values(naming, described, len(texts), kinds.seeds[c], c)
+
+
+def _shown(column: Any, row: int, not_finite: bool) -> str:
+    """A cell in a message; one that may be a number that is `not_finite` in float32, as such."""
+    cell: Any = column.view(_without_text(column.type))[row].as_py()
+    if not_finite and isinstance(cell, int | float | Decimal) and not abs(float(cell)) < OVERFLOW:
+        return unfit(float(cell))
+    return "null" if cell is None else shown(_readable(cell).encode())
+
+
+def lines_of_rows(batch: Any, rows: list[int]) -> list[bytes]:
+    """Rows as lines of JSON, without newlines."""
+    columns = [column.view(_without_text(column.type)) for column in batch.columns]
+    cells = [[column[row].as_py() for column in columns] for row in rows]
+    names = batch.schema.names
+    return [json.dumps(dict(zip(names, row, strict=True)), default=_readable).encode() for row in cells]
+
+
+def _readable(value: Any) -> str:
+    """What JSON has no word for; bytes that are no UTF-8 are spelled out."""
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def _cast(array: Any, kind: Any) -> Any:
+    """The array as `kind`; bytes stay bytes, which lie in memory as strings do."""
+    if pa.types.is_large_string(kind) and (
+        pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)
+    ):
+        kind = pa.large_binary()
+    return array if array.type == kind else pc.cast(array, kind, safe=False)
+
+
+def _address(buffer: Any) -> int:
+    return 0 if buffer is None else int(buffer.address)
+
+
+def _point(column: NDArray[np.int64], form: int, array: Any, data: Any) -> None:
+    column[rows.FORM], column[rows.DATA] = form, _address(data)
+    column[rows.VALID] = _address(array.buffers()[0]) if array.null_count else 0
+    column[rows.FIRST] = array.offset
+
+
+def _point_text(column: NDArray[np.int64], array: Any, form: int = rows.TEXT) -> None:
+    _, offsets, data = array.buffers()
+    _point(column, form, array, data)
+    column[rows.OFFSETS] = _address(offsets)

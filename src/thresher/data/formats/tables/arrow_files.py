@@ -1,0 +1,310 @@
+"""Parquet files, Arrow IPC files and streams as sources.
+
+Chunks are batches of at most `BATCH` rows: they end where a row group or a record batch does. A `Place`
+counts rows, as offset and as line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from thresher.data.chunk import Place
+from thresher.data.columns import ABSENT, IGNORE, settle
+from thresher.data.errors import DataError
+from thresher.data.files.paths import named, passes_by, size_of
+from thresher.data.files.paths import opened as opened_file
+from thresher.data.files.remote import is_remote
+from thresher.data.files.streams import Passing, RawFile
+from thresher.data.formats.tables.arrow_batches import BatchParser, TableBlock, check_types, guess, sound
+from thresher.data.formats.tables.table_rows import Kinds, kinds_of
+from thresher.data.formats.tables.where import Filter
+from thresher.data.layout import Layout
+from thresher.data.sources.parsed import Reading
+from thresher.data.sources.text import TextSource
+
+if TYPE_CHECKING:
+    from thresher.data.files.watches import Watches
+
+BATCH, CELLS = 1 << 16, 1 << 19
+"""Most rows of a chunk, and most cells unless one row has more."""
+CROSSED_ROWS = 1 << 10
+"""Most rows of a chunk whose rows grow by interactions."""
+_MAGIC, _END = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
+
+Rows = Iterator[tuple[int, Any, float | None]]
+"""The row behind a record batch, the batch, and how much of the file was read by then (0 to 1), if known."""
+
+
+def settled(layout: Layout, schema: Any, name: str, unlabelled: bool) -> tuple[Layout, Kinds]:
+    """The layout settled by a schema if it is not yet, how its columns are read."""
+    if not layout.columns:
+        guesses = [guess(field) for field in schema]
+        layout = settle(layout, schema.names, guesses, name)
+        for field, kind in zip(schema, layout.kinds, strict=True):
+            if not kind:
+                raise DataError(
+                    f"{name}: column '{field.name}' is of {field.type}: say --categorical or --ignore"
+                )
+    used = layout.unlabelled() if unlabelled else layout
+    check_types(used, schema, name)
+    return layout, kinds_of(used, schema.names, name)
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """Makes the parsers of files that are tables."""
+
+    files: list[Kinds]
+    """how the columns of each are read"""
+    filters: list[Filter] = dataclasses.field(default_factory=list)
+    """which rows of each are; none: all"""
+
+    def __call__(self, layout: Layout, reading: Reading) -> BatchParser:
+        """A parser for one thread."""
+        return BatchParser(self.files, layout, reading, self.filters)
+
+
+def opened(
+    names: list[str], layout: Layout, passing: Passing, unlabelled: bool, where: str = ""
+) -> tuple[Layout, TableFormat]:
+    """The settled layout of files, and what makes their parsers. `DataError`."""
+    files, filters = list[Kinds](), list[Filter]()
+    for name in names:
+        with read_from(name):
+            schema = _KINDS[layout.format].schema(name, passing)
+            layout, kinds = settled(layout, schema, name, unlabelled)
+        files.append(kinds)
+        filters += [Filter(where, schema, name)] if where else []
+    return layout, TableFormat(files, filters)
+
+
+@contextmanager
+def read_from(name: str) -> Iterator[None]:
+    """Turn what goes wrong in reading into a `DataError` that names the file."""
+    with named(name):
+        try:
+            yield
+        except (pa.ArrowException, MemoryError) as error:
+            raise ValueError(str(error) or "it asks for more memory than there is") from error
+
+
+def most_rows(needed: list[str]) -> int:
+    """Rows of a batch of so many columns."""
+    return max(1, min(BATCH, CELLS // max(1, len(needed))))
+
+
+def cut(batches: Iterable[tuple[Any, float | None]], needed: list[str], start: int) -> Rows:
+    """Batches of any length in pieces, from the one on that holds row `start`."""
+    first, most = 0, most_rows(needed)
+    for batch, part in batches:
+        batch, rows = batch.select(needed), batch.num_rows
+        for lo in range(0, rows, most):
+            piece = batch.slice(lo, most)
+            if first + lo + piece.num_rows > start:
+                last = lo + piece.num_rows == rows
+                yield first + lo + piece.num_rows, piece, part if last else None
+        first += rows
+
+
+class _Parquet:
+    """Parquet files: row groups, of the columns that are needed."""
+
+    size = staticmethod(size_of)
+
+    @staticmethod
+    def schema(name: str, _: Passing) -> Any:
+        if passes_by(name):
+            raise DataError(
+                "a Parquet file cannot be read from standard input or a pipe: it is read from its end"
+            )
+        with _random(name) as file:
+            return pq.read_schema(file)
+
+    @staticmethod
+    def rows(name: str, needed: list[str], start: int, chosen: Filter | None, *_: Any) -> Rows:
+        with _random(name) as bytes_of, pq.ParquetFile(bytes_of, pre_buffer=is_remote(name)) as file:
+            groups, first = file.metadata, 0
+            counts = [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
+            if sum(counts) != groups.num_rows:
+                raise ValueError(f"its row groups have {sum(counts)} rows, not {groups.num_rows}")
+            hopeful = _hopeful(bytes_of, chosen) if chosen else range(len(counts))
+            for g, count in enumerate(counts):
+                at, first = first, first + count
+                if first <= start or g not in hopeful:
+                    continue
+                for batch in file.iter_batches(most_rows(needed), [g], needed):
+                    at += batch.num_rows
+                    yield at, batch, at / max(1, groups.num_rows)
+                if at != first:
+                    raise ValueError(f"row group {g} does not end with row {first}, but {at}")
+
+
+def _random(name: str) -> Any:
+    """A file for pyarrow to read here and there. Not mapped into memory: it may be cut off meanwhile."""
+    if is_remote(name):
+        return pa.PythonFile(opened_file(name, piece=1 << 16), mode="r")
+    return pa.OSFile(name)
+
+
+def _hopeful(file: Any, chosen: Filter) -> set[int]:
+    """The row groups of a Parquet file that may hold rows of a filter, by their statistics."""
+    import pyarrow.dataset as ds
+
+    fragment = ds.ParquetFileFormat().make_fragment(file)
+    return {group.id for group in fragment.subset(chosen.expression()).row_groups}
+
+
+class _Arrow:
+    """Arrow IPC files and streams."""
+
+    size = staticmethod(size_of)
+
+    @staticmethod
+    def schema(name: str, passing: Passing) -> Any:
+        if _is_file(name):
+            with _random(name) as file:
+                return pa.ipc.open_file(file).schema
+        once, seen = passes_by(name), list[bytes]()
+        with RawFile(name, (lambda view: seen.append(bytes(view))) if once else None) as raw:
+            schema = pa.ipc.open_stream(io.BufferedReader(raw)).schema
+            if once:
+                passing[name] = (raw.release(), b"".join(seen))
+        return schema
+
+    @staticmethod
+    def rows(
+        name: str, needed: list[str], start: int, _: Filter | None, passing: Passing, watch: Any
+    ) -> Rows:
+        whole = _Arrow._batches(name, needed, passing, watch)
+        return cut(((sound(batch, needed), part) for batch, part in whole), needed, start)
+
+    @staticmethod
+    def _batches(
+        name: str, needed: list[str], passing: Passing, watch: Any
+    ) -> Iterator[tuple[Any, float | None]]:
+        if _is_file(name):
+            with _random(name) as file:
+                whole = pa.ipc.open_file(file).schema
+                fields = [k for k, field in enumerate(whole.names) if field in needed]
+                options = pa.ipc.IpcReadOptions(included_fields=fields)
+                reader = pa.ipc.open_file(file, options=options)
+                for k in range(reader.num_record_batches):
+                    yield reader.get_batch(k), (k + 1) / reader.num_record_batches
+            return
+        last = _Last(watch)
+        raw = RawFile(name, last.see, passing.get(name))
+        try:
+            given = io.BufferedReader(raw)
+            with pa.ipc.open_stream(given) as reader:
+                size = size_of(name)
+                for batch in reader:
+                    yield batch, raw.position / size if size else None
+                if given.read(1):
+                    raise ValueError("there is more behind the end of the stream")
+                if last.bytes != _END:
+                    raise ValueError("the stream ends without the mark that its writer leaves when closed")
+        finally:
+            raw.close()
+
+
+class _Last:
+    """The last bytes of what goes by, as many as the mark of a stream's end; `watch` sees all."""
+
+    def __init__(self, watch: Any) -> None:
+        self.bytes = b""
+        self._watch = watch
+
+    def see(self, view: memoryview) -> None:
+        self.bytes = (self.bytes + bytes(view[-len(_END) :]))[-len(_END) :]
+        if self._watch is not None:
+            self._watch(view)
+
+
+def _is_file(name: str) -> bool:
+    if passes_by(name):
+        return False
+    with opened_file(name) as file:
+        return bool(file.read(len(_MAGIC)) == _MAGIC)
+
+
+_KINDS: dict[str, Any] = {"parquet": _Parquet, "arrow": _Arrow}
+
+
+class BatchReader:
+    """The batches of files, one after the other. Not for use by two threads at once."""
+
+    def __init__(
+        self,
+        names: list[str],
+        kind: Any,
+        form: TableFormat,
+        start: Place | None,
+        passing: Passing,
+        watches: Watches | None,
+    ) -> None:
+        """`kind` has ``size`` of a file, and ``rows``: name, columns, first row, filter, passing, watch."""
+        self._names, self._kind, self._form = names, kind, form
+        self._start, self._passing, self._watches = start or Place(0, 0, 0), passing, watches
+        self._blocks = self._all()
+
+    def fill(self, _: Any) -> TableBlock | None:
+        """The next batch; None after the last. `DataError` if a file is bad."""
+        return next(self._blocks, None)
+
+    def close(self) -> None:
+        """Give the open file back; `fill` must not be running."""
+        self._blocks.close()
+
+    def _all(self) -> Generator[TableBlock, None, None]:
+        done = 0
+        for k, name in enumerate(self._names):
+            size = self._kind.size(name) or 0
+            position, chosen = done, self._form.filters[k] if self._form.filters else None
+            needed = _needed(self._form.files[k], chosen)
+            if k >= self._start.file:
+                at = start = self._start.offset if k == self._start.file else 0
+                watch = self._watches.open(k) if self._watches else None
+                with read_from(name):
+                    for end, batch, part in self._kind.rows(
+                        name, needed, start, chosen, self._passing, watch
+                    ):
+                        position = position if part is None else done + round(size * part)
+                        most = CROSSED_ROWS if self._form.files[k].crosses else max(batch.num_rows, 1)
+                        first = end - batch.num_rows
+                        for lo in range(0, batch.num_rows, most):
+                            piece, begin = batch.slice(lo, most), first + lo
+                            if begin >= start:
+                                last = begin + piece.num_rows
+                                so_far = self._watches.so_far() if self._watches else None
+                                yield TableBlock(piece, k, at, last, position, begin - at, so_far)
+                                at = last
+            done += size
+
+
+class TableSource(TextSource):
+    """Files that are tables, as a `Source`; made by `open_source`."""
+
+    def _in_order(self) -> bool:
+        return self.layout.format == "arrow" and not any(_is_file(name) for name in self.names)
+
+    def _blocks(self, start: Place | None, watches: Watches | None) -> BatchReader:
+        kind = _KINDS[self.layout.format]
+        return BatchReader(self.names, kind, self._format, start, self._passing or {}, watches)
+
+
+def _needed(kinds: Kinds, chosen: Filter | None) -> list[str]:
+    """The columns that are used, and those that the filter looks at."""
+    looked_at = chosen.columns if chosen else []
+    return [
+        name
+        for name, what in zip(kinds.names, kinds.what, strict=True)
+        if what not in (IGNORE, ABSENT) or name in looked_at
+    ]

@@ -1,0 +1,324 @@
+"""The compiled way from the columns of an Arrow record batch to rows of features."""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import numpy as np
+
+from thresher.data.features import crossing
+from thresher.data.features.crossing import note_column
+from thresher.data.features.murmur import murmur3_64, whole_murmur3_64
+from thresher.data.features.wanted import offer, offer_whole
+from thresher.data.formats.tables.table_rows import (
+    BINS,
+    CATEGORICAL,
+    CRAMPED,
+    EXAMPLE,
+    LABEL,
+    LABEL_NUMBER,
+    LABEL_REPEATED,
+    LIST,
+    NO_LABEL,
+    NO_WEIGHT,
+    NUMBER,
+    NUMBER_RANGE,
+    NUMERIC,
+    OUTCOMES,
+    WEIGHT,
+    WEIGHT_NUMBER,
+    bin_of,
+    binned,
+    check_label,
+    complete,
+    keep_label,
+    target_of,
+)
+from thresher.data.formats.tables.table_rows import TEXT as GRAMS
+from thresher.data.text.sorting import BUCKETS, FEW
+from thresher.data.text.words import (
+    address,
+    byte,
+    load_double,
+    load_float,
+    load_half,
+    load_word,
+    store_float,
+    store_word,
+)
+from thresher.engine.jit import helper, kernel, scalar
+
+NUMBERS, SHORT, TEXT, KEYS, INDEXED, NUMBER_LISTS = 0, 1, 2, 3, 4, 5
+"""What the buffers of a column hold: float64s; 32-bit offsets and bytes; 64-bit offsets and bytes; keys that
+indices point to; texts with 64-bit offsets that indices point to; lists of float64s."""
+
+FORM, DATA, OFFSETS, INDICES, VALID, FIRST = 0, 1, 2, 3, 4, 5
+LISTS, LISTS_VALID, LISTS_FIRST, COLUMN, FIELDS = 6, 7, 8, 9, 10
+"""A column as a row of int64: its form; addresses of its data, of offsets, of int64 indices, of its
+bits of validity (0: all are valid); the entry it begins with; for lists the offsets, validity and first of
+the lists round them; its place in the file."""
+
+TILE = 256
+"""Rows for which one column is read after the other."""
+
+ROWS, NNZ, MERGED, BAD, AT, COUNTERS = 0, 1, 2, 3, 4, 5
+"""The counters in `state`."""
+
+
+@scalar
+def _is_valid(bits, at):
+    return bits == 0 or (byte(bits, at >> 3) >> (at & 7)) & 1 == 1
+
+
+@scalar
+def _offset(words, at):
+    return np.int64(load_word(words, 8 * at))
+
+
+@scalar
+def _key(form, data, offsets, indices, at, seed):
+    """The key of entry `at` of a column of texts or of keys: ``(key, whether there is one)``."""
+    if form == KEYS:
+        return load_word(data, 8 * _offset(indices, at)), True
+    if form == SHORT:
+        begin, end = np.int64(load_half(offsets, 4 * at)), np.int64(load_half(offsets, 4 * at + 4))
+        return murmur3_64(data, begin, end - begin, seed), end > begin
+    if form == INDEXED:
+        at = _offset(indices, at)
+    begin, end = _offset(offsets, at), _offset(offsets, at + 1)
+    return murmur3_64(data, begin, end - begin, seed), end > begin
+
+
+@scalar
+def _number(data, valid, at):
+    """Entry `at` of a column of numbers: ``(float32, whether there is one, outcome)``."""
+    if not _is_valid(valid, at):
+        return np.float32(0), False, EXAMPLE
+    wide = load_double(data, at)
+    value = np.float32(wide)
+    if np.isfinite(value):
+        return value, True, EXAMPLE
+    return value, True, NUMBER_RANGE if np.isfinite(wide) else NUMBER
+
+
+@scalar
+def _target(kind, data, valid, at, domain):
+    """The label or weight in entry `at`: ``(float32, outcome)``."""
+    value, there, outcome = _number(data, valid, at)
+    value += np.float32(0)  # one zero: JSON's -0 is read as a float by pyarrow and as 0 by Python
+    if kind == LABEL:
+        if not there:
+            return value, NO_LABEL
+        return value, check_label(value, domain) if outcome == EXAMPLE else LABEL_NUMBER
+    if not there:
+        return value, NO_WEIGHT
+    return value, EXAMPLE if outcome == EXAMPLE and value >= np.float32(0) else WEIGHT_NUMBER
+
+
+@scalar
+def _classes(c, i, table, domain, target):
+    """Enter the list of classes in row `i` of column `c` in `target`: its outcome."""
+    at, lists, first = i + table[c, LISTS_FIRST], table[c, LISTS], table[c, FIRST]
+    if not _is_valid(table[c, LISTS_VALID], at):
+        return NO_LABEL
+    target[:] = np.float32(-1)
+    for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
+        value, outcome = _target(LABEL, table[c, DATA], table[c, VALID], entry, domain)
+        if outcome != EXAMPLE:
+            return outcome
+        place = np.int64(value - np.float32(domain[0]))
+        if target[place] > np.float32(0):
+            return LABEL_REPEATED
+        target[place] = np.float32(1)
+    return EXAMPLE
+
+
+@scalar
+def _label(c, i, table, which, domain, target):
+    """The label in row `i` of column `c`, or the first of those for `target`: ``(float32, outcome)``."""
+    if target is not None and table[c, FORM] == NUMBER_LISTS:
+        outcome = _classes(c, i, table, domain, target)
+        return target[0], outcome
+    label, outcome = _target(LABEL, table[c, DATA], table[c, VALID], table[c, FIRST] + i, domain)
+    return keep_label(target, which, label), outcome
+
+
+@helper
+def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
+    """Column `c` of rows [lo, hi): what of it is no list is staged, each row behind what it has."""
+    codes, names, seeds = kinds
+    keys, values, counts, wrong, labels, weights, origins = stage
+    kind, seed, width = codes[c], seeds[c], codes.size
+    form, data, offsets, indices = table[c, FORM], table[c, DATA], table[c, OFFSETS], table[c, INDICES]
+    valid, first = table[c, VALID], table[c, FIRST]
+    staged, floats = address(keys), address(values)
+    for i in range(lo, hi):
+        at, r, outcome = first + i, i - lo, EXAMPLE
+        slot = r * width + counts[r]
+        if kind == CATEGORICAL:
+            if _is_valid(valid, at):
+                key, there = _key(form, data, offsets, indices, at, seed)
+                store_word(staged, slot, key)
+                store_float(floats, slot, np.float32(1))
+                counts[r] += there
+        elif kind == NUMERIC:
+            value, _, outcome = _number(data, valid, at)
+            store_word(staged, slot, names[c])
+            store_float(floats, slot, value)
+            counts[r] += value != np.float32(0)
+        elif kind == BINS:
+            value, there, outcome = _number(data, valid, at)
+            key, one = binned(value, seed)
+            store_word(staged, slot, key)
+            store_float(floats, slot, one)
+            counts[r] += there and outcome == EXAMPLE
+        elif kind == LABEL:
+            labels[r], outcome = _label(c, i, table, names[c], domain, target_of(targets, r))
+        elif kind == WEIGHT:
+            weights[r], outcome = _target(kind, data, valid, at, domain)
+        if crosses is not None and kind in (CATEGORICAL, NUMERIC, BINS):
+            origins[slot] = c
+        if outcome != EXAMPLE and wrong[r] == EXAMPLE:
+            wrong[r] = outcome + OUTCOMES * table[c, COLUMN]
+
+
+@scalar
+def _add_list(c, i, table, seed, keys, values, nnz):
+    """The features of the list in row `i` of column `c`, stored from `nnz` on; the new `nnz`."""
+    at = i + table[c, LISTS_FIRST]
+    if _is_valid(table[c, LISTS_VALID], at):
+        lists, first = table[c, LISTS], table[c, FIRST]
+        for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
+            if _is_valid(table[c, VALID], entry):
+                key, there = _key(TEXT, table[c, DATA], table[c, OFFSETS], 0, entry, seed)
+                keys[nnz], values[nnz] = key, np.float32(1)
+                nnz += there
+    return nnz
+
+
+@scalar
+def _add_grams(c, i, table, out, out_values, nnz):
+    """The n-grams of the text in row `i` of column `c`, stored from `nnz` on; the new `nnz`."""
+    lists, keys, values = table[c, LISTS], table[c, DATA], table[c, OFFSETS]
+    for entry in range(_offset(lists, i), _offset(lists, i + 1)):
+        store_word(out, nnz, load_word(keys, 8 * entry))
+        store_float(out_values, nnz, load_float(values, entry))
+        nnz += 1
+    return nnz
+
+
+@scalar
+def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
+    """The features of row `i`, staged as row `r` or in lists, stored from `nnz` on; the new `nnz`."""
+    codes, _, seeds = kinds
+    staged, floats, width = address(stage[0]), address(stage[1]), codes.size
+    out, out_values = address(keys), address(values)
+    for k in range(stage[2][r]):
+        store_word(out, nnz + k, load_word(staged, 8 * (r * width + k)))
+        store_float(out_values, nnz + k, load_float(floats, r * width + k))
+        if crosses is not None:
+            note_column(crosses, table[stage[6][r * width + k], COLUMN], nnz + k, nnz + k + 1)
+    nnz += stage[2][r]
+    for c in range(width):
+        if codes[c] == LIST:
+            end = _add_list(c, i, table, seeds[c], keys, values, nnz)
+        elif codes[c] == GRAMS:
+            end = _add_grams(c, i, table, out, out_values, nnz)
+        else:
+            continue
+        note_column(crosses, table[c, COLUMN], nnz, end)
+        nnz = end
+    return nnz
+
+
+@helper
+def _tile(targets):
+    """Room for the labels of a tile of rows, or None where there is one a row."""
+    if targets is not None:
+        return np.empty((TILE, targets.shape[1]), np.float32)
+    return None
+
+
+@helper
+def _settle(targets, row, tile, r):
+    """The labels of a row of a tile go where they stay."""
+    if targets is not None:
+        targets[row] = tile[r]
+
+
+@kernel
+def encode(count, columns, table, kinds, mask, domain, state, bad, aside):
+    """Rows ``state[AT] <= i < count`` of a batch whose columns are described by `table` (columns, FIELDS).
+
+    ``columns = (indptr, keys, values, labels, weights, targets)`` have room for every row and twice every
+    feature; ``kinds = (codes, keys, seeds)``; keys have the bits of `mask`. A bad row leaves its number and
+    ``outcome + OUTCOMES * column`` in the int64 table `bad`. Returns when that is full, all is done, or (then
+    true) the products of a row do not fit; `state` carries on. Columns are read one after the other for
+    `TILE` rows at a time. ``aside = (crosses, naming)``, each perhaps None.
+    """
+    indptr, keys, values, labels, weights, targets = columns
+    room_keys, room_values = np.empty(BUCKETS, np.uint64), np.empty(FEW + 8, np.float32)
+    cells, floats = TILE * kinds[0].size, np.ones((2, TILE), np.float32)
+    counts, wrong = np.zeros(TILE, np.int64), np.zeros(TILE, np.int64)
+    origins = np.empty(cells if aside[0] is not None else 0, np.int64)
+    staged = np.empty(cells, np.uint64), np.empty(cells, np.float32)
+    stage = (*staged, counts, wrong, floats[0], floats[1], origins)
+    tile = _tile(targets)
+    row, nnz, i, cramped = state[ROWS], state[NNZ], state[AT], False
+    indptr[row] = nnz
+    while i < count and state[BAD] < len(bad) and not cramped:
+        lo, hi = i, min(i + TILE, count)
+        counts[:], wrong[:], floats[0] = 0, EXAMPLE, 0
+        for c in range(kinds[0].size):
+            _stage(c, lo, hi, table, kinds, stage, domain, aside[0], tile)
+        while i < hi and state[BAD] < len(bad) and not cramped:
+            code, last, merged = wrong[i - lo], nnz, False
+            if code == EXAMPLE:
+                crossing.clear_spans(aside[0])
+                own = _unstage(i - lo, i, table, kinds, stage, keys, values, nnz, aside[0])
+                last, merged, code = complete(keys, values, nnz, own, mask, aside, room_keys, room_values)
+            cramped = code == CRAMPED
+            if code == EXAMPLE:
+                state[MERGED] += merged
+                labels[row], weights[row] = floats[0, i - lo], floats[1, i - lo]
+                _settle(targets, row, tile, i - lo)
+                row, nnz = row + 1, last
+                indptr[row] = nnz
+            elif not cramped:
+                bad[state[BAD], 0], bad[state[BAD], 1] = i, code
+                state[BAD] += 1
+            i += not cramped
+    state[ROWS], state[NNZ], state[AT] = row, nnz, i
+    return cramped
+
+
+@kernel
+def hash_values(column, seed, out):
+    """The key (uint64) of every entry of a column of texts, all valid, described by `column` (FIELDS,)."""
+    for i in range(out.size):
+        out[i], _ = _key(TEXT, column[DATA], column[OFFSETS], 0, column[FIRST] + i, seed)
+
+
+@kernel
+def offer_values(naming, column, count, seed, space):
+    """Tell the names of the entries of a column of texts, all valid, number `space` of its file."""
+    for i in range(column[FIRST], column[FIRST] + count):
+        key, there = _key(TEXT, column[DATA], column[OFFSETS], 0, i, seed)
+        begin, end = _offset(column[OFFSETS], i), _offset(column[OFFSETS], i + 1)
+        if there:
+            offer(naming, key, column[DATA], begin, end - begin, space)
+
+
+@kernel
+def offer_column(naming, key, space):
+    """Tell that `key` is of the whole column number `space`."""
+    offer(naming, key, np.int64(0), np.int64(0), np.int64(0), space)
+
+
+@kernel
+def offer_bins(naming, numbers, seed, space):
+    """Tell the names of the bins of `numbers`, float64, of the column number `space`."""
+    for i in range(numbers.size):
+        place = bin_of(np.float32(numbers[i]))
+        offer_whole(naming, whole_murmur3_64(place, seed), place, space)

@@ -1,0 +1,345 @@
+"""Comma and tab separated values: the Python side of their parser.
+
+The first line names the columns, unless the layout says there is no header; then they are called 1, 2 and so
+on. In CSV a cell may be quoted, with ``""`` for a quote, and ends on its line unless the layout says that
+line breaks may be quoted; in TSV quotes mean nothing. An empty cell is missing, and so is one that is a token
+for that: a numeric or categorical one is no feature, a label or weight makes the row bad. Blank lines and
+headers are no examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Place
+from thresher.data.columns import CATEGORICAL, NUMERIC, TEXT, settle
+from thresher.data.errors import BadLine, DataError, shown
+from thresher.data.features.factors import room_for_spans
+from thresher.data.features.ngrams import letters, room_for, rooms_for
+from thresher.data.files.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
+from thresher.data.files.streams import Passing, head_of
+from thresher.data.formats.lines.gathering import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
+from thresher.data.formats.lines.line_rows import AT, BLANKS
+from thresher.data.formats.lines.line_rows import LINES as LINES_READ
+from thresher.data.formats.tables import delimited_rows as rows
+from thresher.data.formats.tables.table_rows import (
+    NOT_FINITE,
+    OUTCOMES,
+    TOO_FEW,
+    TOO_MANY,
+    UNCLOSED,
+    Kinds,
+    expected_of,
+    kinds_of,
+    labels_of,
+)
+from thresher.data.labels import LISTED
+from thresher.data.layout import Layout
+from thresher.data.sources.parsed import Columns, Parsed, Reading
+from thresher.data.sources.text import TextSource
+from thresher.data.text.numbers import NUMBER, OVERFLOW, exact_number
+
+if TYPE_CHECKING:
+    from thresher.data.files.watches import Watches
+
+DELIMITERS = {"csv": b",", "tsv": b"\t"}
+LONGEST_CELL = 1 << 20
+"""Bytes of a quoted cell with line breaks."""
+HEAD = 1 << 20
+"""Bytes of text by which the columns are settled."""
+_QUOTE = ord('"')
+_DELIMITING = b",;\t|"
+
+
+class Dialect(NamedTuple):
+    """How cells are written."""
+
+    delimiter: bytes
+    quotes: bool
+    """whether they mean something"""
+    missing: frozenset[bytes]
+    """cells that are missing values"""
+    span: int
+    """bytes of a quoted cell with line breaks; 0 for none"""
+
+    def compiled(self) -> tuple[int, NDArray[np.uint8] | None, int | None]:
+        """What compiled code needs of it."""
+        listed = b"".join(bytes([len(one)]) + one for one in sorted(self.missing))
+        return self.delimiter[0], np.frombuffer(listed, np.uint8) if listed else None, self.span or None
+
+
+def dialect_of(layout: Layout) -> Dialect:
+    """The dialect of files of `layout`."""
+    return Dialect(
+        layout.delimiter.encode() or DELIMITERS[layout.format],
+        layout.format == "csv",
+        frozenset(one.encode() for one in layout.missing),
+        LONGEST_CELL if layout.quoted_newlines else 0,
+    )
+
+
+@dataclass(frozen=True)
+class DelimitedFormat:
+    """Makes the parsers of files of cells."""
+
+    files: list[Kinds]
+
+    def __call__(self, layout: Layout, reading: Reading) -> DelimitedParser:
+        """A parser for one thread."""
+        return DelimitedParser(self.files, layout, reading)
+
+
+def opened(
+    names: list[str], layout: Layout, passing: Passing, unlabelled: bool
+) -> tuple[Layout, DelimitedFormat]:
+    """The settled layout of files, and what makes their parsers.
+
+    The head of the first file settles which column is what; all others must have the same. `DataError`.
+    """
+    files, dialect = list[Kinds](), dialect_of(layout)
+    for name in names:
+        lines = lines_of(head_of(name, HEAD, passing), name, dialect if dialect.span else None)
+        if layout.header and b"\0" in lines[0]:
+            raise DataError(f"{name}: the line that names the columns, {shown(lines[0])}, holds a NUL")
+        head = [_text(cell) for cell in _cells(lines[0], dialect)]
+        if not layout.header:
+            head = [str(k + 1) for k in range(len(head))]
+        if not layout.columns:
+            _check_delimiter(lines[0], len(head), name)
+            guesses = _guesses(lines[layout.header :], len(head), dialect)
+            layout = settle(layout, head, guesses, name)
+        used = layout.unlabelled() if unlabelled else layout
+        if not layout.header:
+            head = _positions(used, len(head), name)
+        files.append(kinds_of(used, head, name))
+    return layout, DelimitedFormat(files)
+
+
+def _check_delimiter(line: bytes, columns: int, name: str) -> None:
+    """`DataError` where a first line is one cell only because another delimiter stands in it."""
+    found = [bytes([byte]) for byte in _DELIMITING if byte in line]
+    if columns == 1 and found:
+        most = max(found, key=line.count).decode().replace("\t", "\\t")
+        raise DataError(
+            f"{name}: one column, {shown(line)}: is the delimiter '{most}'? (--delimiter '{most}')"
+        )
+
+
+def lines_of(head: bytes, name: str, spanning: Dialect | None = None) -> list[bytes]:
+    """The whole lines, or rows of the dialect `spanning`, that a file begins with, blank ones left out."""
+    check_is_text(head, name)
+    text = head.removeprefix(MARK)
+    lines = _rows(text, spanning, len(head) < HEAD) if spanning else text.split(b"\n")
+    lines = lines[:-1] if len(head) >= HEAD and len(lines) > 1 else lines
+    found = [line.removesuffix(b"\r") for line in lines]
+    found = [line for line in found if line]
+    if not found:
+        raise DataError(f"{name}: no examples, only blank lines")
+    return found
+
+
+def _rows(text: bytes, dialect: Dialect, whole: bool) -> list[bytes]:
+    """The rows of a text, without their line ends; those that surely end, if it is not the `whole` file."""
+    text += b"\n" if whole and not text.endswith(b"\n") else b""
+    padded = np.frombuffer(text + bytes(PAD), np.uint8)
+    found, at, end = list[bytes](), -1, 0
+    while at < end < len(text):
+        at, end = end, _row_end(padded, end, len(text), dialect, whole or not found)
+        found += [text[at:end].removesuffix(b"\n")] if end > at else []
+    return found
+
+
+def _row_end(text: NDArray[np.uint8], at: int, size: int, dialect: Dialect, final: bool = True) -> int:
+    """The place behind the row at `at` of a padded text; `at` itself where bytes behind `size` decide."""
+    return int(rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, final, 1))
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "backslashreplace")
+
+
+def _positions(layout: Layout, count: int, name: str) -> list[str]:
+    """The columns of a file without a header, which may lack one that is not looked at."""
+    wanted = [c for c, kind in zip(layout.columns, layout.kinds, strict=True) if kind != "absent"]
+    if count not in (len(layout.columns), len(wanted)):
+        raise DataError(f"{name}: {count} columns, where the data before had {len(layout.columns)}")
+    return list(layout.columns) if count == len(layout.columns) else wanted
+
+
+def _cells(line: bytes, dialect: Dialect) -> list[bytes]:
+    """The cells of one row, without their quotes."""
+    delimiter = dialect.delimiter
+    if not dialect.quotes or b'"' not in line:
+        return line.split(delimiter)
+    cells, at = list[bytes](), 0
+    while at <= len(line):
+        if line[at : at + 1] != b'"':
+            end = line.find(delimiter, at)
+            end = len(line) if end < 0 else end
+            cells.append(line[at:end])
+        else:
+            end = at + 1
+            while (end := line.find(b'"', end)) >= 0 and line[end + 1 : end + 2] == b'"':
+                end += 2
+            end = len(line) if end < 0 else end
+            cells.append(line[at + 1 : end].replace(b'""', b'"'))
+            end += 1
+        at = end + 1
+    return cells
+
+
+def _guesses(lines: Sequence[bytes], count: int, dialect: Dialect) -> list[str]:
+    """Columns whose cells are all numbers or missing, but not all missing, are numeric."""
+    numbers, seen = np.ones(count, bool), np.zeros(count, bool)
+    for line in lines:
+        if b"\0" in line:
+            continue
+        for k, cell in enumerate(_cells(line, dialect)[:count]):
+            if cell and numbers[k] and cell not in dialect.missing:
+                seen[k] = True
+                numbers[k] = NUMBER.fullmatch(cell.strip()) is not None
+    return [NUMERIC if a and b else CATEGORICAL for a, b in zip(numbers, seen, strict=True)]
+
+
+class DelimitedParser:
+    """Parses blocks of lines into chunks."""
+
+    def __init__(self, files: list[Kinds], layout: Layout, reading: Reading) -> None:
+        self._files = files
+        self._layout = layout
+        self._domain = labels_of(reading.domain, layout)
+        if self._domain.kind == LISTED and not self._domain.open:
+            raise DataError(
+                f"{layout.format}: a list of labels wants a column of lists: jsonl, parquet or arrow"
+            )
+        self._dialect = dialect_of(layout)
+        self._on_error, self._arenas = reading.on_error, reading.arenas
+        self._reading, self._spans = reading, room_for_spans()
+        self._bad = bad_table(reading.on_error)
+        self._room = np.zeros(0, np.uint8)
+
+    def parse(self, block: Block) -> Parsed:
+        """The examples of a block, in arrays of an arena."""
+        if block.kind != LINES:
+            return too_long(block, self._arenas, self._on_error)
+        kinds, text = self._files[block.file], block.text
+        described = kinds.compiled
+        grams, more = self._grams_for(block, kinds)
+        columns = self._columns_for(block, block.size + 2 * len(kinds.codes) + 16 + more)
+        state = np.zeros(rows.COUNTERS, np.int64)
+        state[rows.HAS_NUL] = block.has_nul
+        self._skip_head(block, state)
+        room, aside = self._room_for(block), kinds.aside(self._reading.naming, self._spans)
+        domain, dialect = self._domain.code(), self._dialect.compiled()
+        parsed = gather(
+            lambda columns, exact: rows.parse_delimited(
+                *(
+                    text,
+                    block.size,
+                    columns,
+                    described,
+                    dialect,
+                    room,
+                    grams,
+                    kinds.mask,
+                    domain,
+                    state,
+                    self._bad,
+                    exact,
+                    aside,
+                )
+            ),
+            lambda exact: _with(exact, self._row_at(block, int(state[AT])), state),
+            lambda *entry: self._bad_line(block, *entry),
+            lambda start: self._row_at(block, start),
+            *(state, self._bad, columns, self._arenas, self._on_error),
+        )
+        self._reading.take_names(kinds.names)
+        breaks = int(state[rows.BREAKS])
+        tally = parsed.tally._replace(lines=parsed.tally.lines - breaks)
+        return parsed._replace(tally=tally, uncounted=breaks)
+
+    def _row_at(self, block: Block, start: int) -> bytes:
+        """The row that begins at `start`, without its newline."""
+        if not self._dialect.span:
+            return line_at(block.text, start)
+        end = _row_end(block.text, start, block.size, self._dialect)
+        return block.text[start:end].tobytes().removesuffix(b"\n")
+
+    def _skip_head(self, block: Block, state: NDArray[np.int64]) -> None:
+        """Begin behind the byte order mark and behind the header of a file, which is counted as blank."""
+        at, blank = block.begin, self._layout.header and block.offset == 0
+        while blank and at < block.size:
+            line = self._row_at(block, at)
+            at += len(line) + 1
+            state[rows.BREAKS] += line.count(b"\n")
+            state[LINES_READ] += 1 + line.count(b"\n")
+            state[BLANKS] += 1
+            blank = not line.removesuffix(b"\r")
+        state[AT] = at
+
+    def _room_for(self, block: Block) -> NDArray[np.uint8]:
+        """Room for a quoted cell; none where there are no quotes."""
+        if not self._dialect.quotes or not (block.text[: block.size] == _QUOTE).any():
+            return self._room[:0]
+        if len(self._room) < block.size + PAD:
+            self._room = np.empty(block.size + PAD, np.uint8)
+        return self._room
+
+    def _columns_for(self, block: Block, numbers: int) -> Columns:
+        """Room for the rows of a block: as many as it has lines, where each takes much."""
+        most, width = block.size // 2 + 1, self._domain.width
+        if width:
+            most = int(np.count_nonzero(block.text[: block.size] == ord("\n"))) + 1
+        return self._arenas.columns(most, numbers, width)
+
+    def _grams_for(self, block: Block, kinds: Kinds) -> tuple[tuple[Any, ...], int]:
+        """What texts are read with, and how many more features they may be."""
+        texts, code = TEXT in kinds.what, kinds.grams.code()
+        longest = block.size if texts else 0
+        known = letters(kinds.grams.tokens) if texts else np.zeros(0, np.int32)
+        return (code, known, *rooms_for(longest)), room_for(block.size, code) if texts else 0
+
+    def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
+        column, outcome = divmod(code, OUTCOMES)
+        raw, files = self._row_at(block, start), self._files[block.file]
+        without_end, before = raw.removesuffix(b"\r"), raw[: at - start]
+        expected = expected_of(outcome, files.names[column], self._domain, len(files.names))
+        if outcome == UNCLOSED and self._dialect.span:
+            expected = f"a quote that ends column '{files.names[column]}' within {LONGEST_CELL} bytes"
+        if outcome in (TOO_FEW, TOO_MANY):
+            found = str(len(_cells(without_end, self._dialect)))
+        else:
+            cell = _cells(without_end[at - start :], self._dialect)[0]
+            found = shown(cell) if cell else "an empty cell"
+            if outcome in NOT_FINITE and NUMBER.fullmatch(cell.strip()) and not abs(float(cell)) < OVERFLOW:
+                found += ", too large for float32"
+        begins = before.rfind(b"\n") + 1
+        return BadLine("", line + 1 + before.count(b"\n"), at - start - begins + 1, expected, found, raw)
+
+
+def _with(exact: Numbers, row: bytes, state: NDArray[np.int64]) -> Numbers:
+    """The numbers, and the one at the place that `state` holds, all of the same row."""
+    start, place = int(state[AT]), int(state[rows.PLACE])
+    places, numbers = (exact[0], exact[1]) if len(exact[0]) and exact[0][0] >= start else NO_NUMBERS
+    number = exact_number(row, start, place)
+    return np.append(places, place), np.append(numbers, number).astype(np.float32)
+
+
+class SpanningSource(TextSource):
+    """Files whose quoted cells may have line breaks: blocks are cut where rows end."""
+
+    def _blocks(self, start: Place | None, watches: Watches | None) -> BlockReader:
+        return BlockReader(self.names, self._block_bytes, start, watches, self._passing, whole=self._whole)
+
+    def _whole(self, text: NDArray[np.uint8], size: int, first: bool) -> int:
+        """How many of ``text[:size]``, the `first` of a file or later ones, are whole rows."""
+        dialect = dialect_of(self.layout)
+        at = len(MARK) if first and text[: len(MARK)].tobytes() == MARK else 0
+        end = rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, False, size)
+        return int(end) if end > at else 0

@@ -1,0 +1,388 @@
+"""The compiled parser of lines with cells between delimiters, quoted (CSV) or not (TSV).
+
+The ends of cells are found 64 bytes at a time; a cell that begins with a quote takes a way of its own. A
+row's features are stored as they come, then sorted by key.
+
+A *dialect* is ``(delimiter, tokens, span)``: a byte; the cells that mean a missing value (uint8, each behind
+its length), or None; how many bytes a quoted cell with line breaks may have, or None if quotes end on their
+line. None is a type of its own, so what is not asked for is not compiled.
+"""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import numpy as np
+
+from thresher.data.features.crossing import clear_spans, note_column
+from thresher.data.features.murmur import murmur3_64
+from thresher.data.features.ngrams import text_features
+from thresher.data.features.wanted import offer, offer_whole
+from thresher.data.formats.lines.line_rows import (
+    AT,
+    BLANKS,
+    DONE,
+    LINES,
+    MERGED,
+    NEEDS_EXACT,
+    NEEDS_ROOM,
+    NNZ,
+    ROWS,
+    ends_line,
+    next_line,
+    note,
+)
+from thresher.data.formats.tables.table_rows import (
+    AFTER_QUOTE,
+    BINS,
+    BLANK,
+    CATEGORICAL,
+    CRAMPED,
+    EXAMPLE,
+    LABEL,
+    LABEL_NUMBER,
+    NO_LABEL,
+    NO_WEIGHT,
+    NUL,
+    NUMBER,
+    NUMBER_RANGE,
+    NUMERIC,
+    OUTCOMES,
+    TEXT,
+    TOO_FEW,
+    TOO_MANY,
+    UNCLOSED,
+    UNDECIDED,
+    WEIGHT,
+    WEIGHT_NUMBER,
+    bin_of,
+    binned,
+    check_label,
+    complete,
+    keep_label,
+    target_of,
+)
+from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
+from thresher.data.text.sorting import BUCKETS, FEW
+from thresher.data.text.words import (
+    address,
+    all_digits,
+    byte,
+    lowest_bit,
+    separators,
+    short_number,
+    store_float,
+    store_word,
+)
+from thresher.engine.jit import kernel, scalar
+
+PLACE, BREAKS, HAS_NUL, COUNTERS = 7, 8, 9, 10
+"""In `state`: the place of a hard number, line breaks in rows, whether the text holds a NUL, its length; the
+rest as for `parse_lines`."""
+
+_NUL, _NEWLINE, _RETURN, _SPACE, _QUOTE = 0, 10, 13, 32, 34
+_NONE, _ONE = np.uint64(0), np.uint64(1)
+_STRAY, _OPEN = -1, -2
+"""Of a quote: nothing closes it; the text ends first."""
+
+
+@scalar
+def _number(cell, at, end, place, exact):
+    """The number that fills ``cell[at:end]``, blanks aside: ``(float32, status)``."""
+    while at < end and byte(cell, at) == _SPACE:
+        at += 1
+    while at < end and byte(cell, end - 1) == _SPACE:
+        end -= 1
+    if 0 < end - at <= 8 and all_digits(cell, at, end - at):
+        return np.float32(np.int64(short_number(cell, at, end - at))), FINE
+    stop, value, status = read_number(cell, at)
+    if status != NOT_A_NUMBER and stop != end:
+        return value, NOT_A_NUMBER
+    if status == HARD:
+        value, status = looked_up(place, exact)
+    return value, status
+
+
+@scalar
+def _target(kind, cell, at, end, place, domain, exact):
+    """The label or weight in ``cell[at:end]``: ``(float32, outcome)``."""
+    is_label = kind == LABEL
+    if at == end:
+        return np.float32(0), NO_LABEL if is_label else NO_WEIGHT
+    value, status = _number(cell, at, end, place, exact)
+    if status == HARD:
+        return value, UNDECIDED
+    if status != FINE:
+        return value, LABEL_NUMBER if is_label else WEIGHT_NUMBER
+    if is_label:
+        return value, check_label(value, domain)
+    return value, EXAMPLE if value >= np.float32(0) else WEIGHT_NUMBER
+
+
+@scalar
+def _closing(text, at, stop, delimiter, span):
+    """Where the quote stands that closes the cell whose text begins at `at`, or `_STRAY` or `_OPEN`.
+
+    A delimiter or the end of a line must follow it, and it must come within `span` bytes.
+    """
+    end = min(stop, at + span)
+    while at < end:
+        if byte(text, at) == _QUOTE:
+            after = byte(text, at + 1)
+            if at + 1 >= stop or (after == _RETURN and at + 2 >= stop):
+                return _OPEN
+            if after != _QUOTE:
+                closes = after == delimiter or ends_line(text, at + 1)
+                return at if closes else _STRAY
+            at += 1
+        at += 1
+    return _OPEN if end == stop else _STRAY
+
+
+@scalar
+def row_end(text, at, stop, delimiter, span, final):
+    """The place behind the row that begins at `at`; -1 where bytes from `stop` on decide, unless `final`.
+
+    A row ends with the first newline outside of quotes. A quote that nothing closes ends it on its own line.
+    """
+    begins, stray = True, False
+    while at < stop:
+        code = byte(text, at)
+        if code == _NEWLINE:
+            return at + 1
+        if code == _QUOTE and begins and not stray:
+            end = _closing(text, at + 1, stop, delimiter, span)
+            if end == _OPEN and not final:
+                return -1
+            stray = end < 0
+            at = at if stray else end
+        begins = code == delimiter
+        at += 1
+    return stop if final else -1
+
+
+@kernel
+def whole_rows(text_bytes, at, size, delimiter, span, final, most):
+    """The end of the last whole row (of `most`) in ``text_bytes[:size]``, the first beginning at `at`."""
+    text = address(text_bytes)
+    while at < size and most > 0:
+        end = row_end(text, at, size, delimiter, span, final)
+        if end < 0:
+            break
+        at = end
+        most -= 1
+    return at
+
+
+@scalar
+def _bad_end(text, start, at, stop, delimiter, _, span):
+    """A place on the last line of the bad row from `start` on, given one in it."""
+    if span is not None:
+        return row_end(text, start, stop, delimiter, span, True) - 1
+    return at
+
+
+@scalar
+def _breaks(text, at, end, span):
+    """How many newlines there are in [at, end)."""
+    count = 0
+    if span is not None:
+        while at < end:
+            count += byte(text, at) == _NEWLINE
+            at += 1
+    return count
+
+
+@scalar
+def _without_nul(text, start, end, outcome, has_nul):
+    """What came of the row [start, end): its end and `outcome`, or the place of a NUL in an example."""
+    if outcome == EXAMPLE and has_nul:
+        for at in range(start, end):
+            if byte(text, at) == _NUL:
+                return at, NUL
+    return end, outcome
+
+
+@scalar
+def _means_missing(cell, at, end, tokens):
+    """Whether ``cell[at:end]`` is one of the tokens."""
+    listed, k = address(tokens), 0
+    while k < tokens.size:
+        size = np.int64(byte(listed, k))
+        same = size == end - at
+        for i in range(size if same else 0):
+            same &= byte(cell, at + i) == byte(listed, k + 1 + i)
+        if same:
+            return True
+        k += 1 + size
+    return False
+
+
+@scalar
+def _quoted(text, at, last, room):
+    """Copy the quoted cell whose text begins at `at` to `room`: ``(place behind it, its length, closed)``.
+
+    It ends on its line, or else with the quote at `last`.
+    """
+    size = np.int64(0)
+    while byte(text, at) != _NEWLINE or at < last:
+        if byte(text, at) == _QUOTE:
+            if byte(text, at + 1) != _QUOTE:
+                room[size] = _NEWLINE
+                return at + 1, size, True
+            at += 1
+        room[size] = byte(text, at)
+        size += 1
+        at += 1
+    return at, size, False
+
+
+@scalar
+def _cell(text, at, stop, base, mask, delimiter, span, room):
+    """The cell at `at`, given the separators `mask` from `base` on.
+
+    Returns ``(address of its text, begin, end there, place of the separator, base, mask, outcome)``.
+    """
+    if room.size and byte(text, at) == _QUOTE:
+        last = np.int64(0)
+        if span is not None:
+            last = _closing(text, at + 1, stop, delimiter, span)
+        end, size, closed = _quoted(text, at + 1, last, room)
+        if byte(text, end) == _RETURN and byte(text, end + 1) == _NEWLINE:
+            end += 1
+        outcome = EXAMPLE if closed else UNCLOSED
+        if closed and byte(text, end) != delimiter and byte(text, end) != _NEWLINE:
+            outcome = AFTER_QUOTE
+        return address(room), np.int64(0), size, end, end, separators(text, end, delimiter), outcome
+    while mask == _NONE:
+        base += 64
+        mask = separators(text, base, delimiter)
+    end = base + lowest_bit(mask)
+    last = end
+    if byte(text, end) == _NEWLINE and last > at and byte(text, last - 1) == _RETURN:
+        last -= 1
+    return text, at, last, end, base, mask, EXAMPLE
+
+
+@scalar
+def _feature(kind, cell, at, end, place, key, seed, exact):
+    """The feature in a cell that is not empty: ``(key, value, outcome)``."""
+    if kind == CATEGORICAL:
+        return murmur3_64(cell, at, end - at, seed), np.float32(1), EXAMPLE
+    value, status = _number(cell, at, end, place, exact)
+    if status == FINE:
+        return key, value, EXAMPLE
+    if status == HARD:
+        return key, value, UNDECIDED
+    return key, value, NUMBER_RANGE if status == OUT_OF_RANGE else NUMBER
+
+
+@scalar
+def _offer(naming, kind, key, cell, at, end, place, column, exact):
+    """Tell the name of the feature in a cell."""
+    if naming is not None:
+        if kind == BINS:
+            value, _ = _number(cell, at, end, place, exact)
+            offer_whole(naming, key, bin_of(value), column)
+        else:
+            offer(naming, key, cell, at, (end - at) * (kind == CATEGORICAL), column)
+
+
+@scalar
+def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, aside, into, delimiter, tokens, span):
+    """One line, its features stored from `nnz` on, several labels in `into`.
+
+    Returns ``(place of the line end or of the error, nnz, label, weight, outcome, column)``.
+    """
+    codes, names, seeds, count = columns
+    keys, values = address(out[0]), address(out[1])
+    label, weight = np.float32(0), np.float32(1)
+    base, mask = at, separators(text, at, delimiter)
+    for c in range(count):
+        cell, first, last, end, base, mask, outcome = _cell(text, at, size, base, mask, delimiter, span, room)
+        if outcome != EXAMPLE:
+            return at, nnz, label, weight, outcome, c
+        kind, begin = codes[c], nnz
+        if tokens is not None:
+            last = first if _means_missing(cell, first, last, tokens) else last
+        if kind in (CATEGORICAL, NUMERIC, BINS):
+            if last > first:
+                key, value, outcome = _feature(kind, cell, first, last, at, names[c], seeds[c], exact)
+                key, value = binned(value, seeds[c]) if kind == BINS else (key, value)
+                _offer(aside[1], kind, key, cell, first, last, at, c, exact)
+                if value != np.float32(0):
+                    store_word(keys, nnz, key)
+                    store_float(values, nnz, value)
+                    nnz += 1
+        elif kind == TEXT:
+            code, known, scratch, begins = grams
+            nnz = text_features(
+                *(cell, first, last, code, known, seeds[c], scratch, begins, out[0], out[1], nnz),
+                *(aside[1], c),
+            )
+        elif kind == LABEL:
+            label, outcome = _target(kind, cell, first, last, at, domain, exact)
+            label = keep_label(into, names[c], label)
+        elif kind == WEIGHT:
+            weight, outcome = _target(kind, cell, first, last, at, domain, exact)
+        if outcome != EXAMPLE:
+            return at, nnz, label, weight, outcome, c
+        note_column(aside[0], c, begin, nnz)
+        if (byte(text, end) == _NEWLINE) != (c == count - 1):
+            return end, nnz, label, weight, TOO_FEW if c < count - 1 else TOO_MANY, c
+        mask &= mask - _ONE
+        at = end + 1
+    return at - 1, nnz, label, weight, EXAMPLE, 0
+
+
+@kernel
+def parse_delimited(
+    text_bytes, size, columns, kinds, dialect, room, grams, mask, domain, state, bad, exact, aside
+):
+    """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
+
+    All is as for `line_rows.parse_lines` but for ``kinds = (codes, keys, seeds)`` of the columns, the
+    `dialect`, `room` (uint8), which is empty where quotes mean nothing, else as long as the text,
+    and ``grams = (code, known, scratch, begins)``, what `text_features` wants for columns of text. Keys
+    have the bits of `mask`. Bad rows are noted with ``outcome + OUTCOMES * column``; ``state[PLACE]`` is
+    that of a hard number, ``state[BREAKS]`` counts the line breaks in quoted cells, which are lines too.
+    ``aside = (crosses, naming)``, each perhaps None.
+    """
+    at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
+    indptr, keys, values, labels, weights, targets = columns
+    room_keys, room_values = np.empty(BUCKETS, np.uint64), np.empty(FEW + 8, np.float32)
+    text, features, described = address(text_bytes), (keys, values), (*kinds, np.int64(kinds[0].size))
+    known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
+    indptr[row] = nnz
+    while at < size and result == DONE:
+        start = at
+        outcome, column, stop, label, weight, merged = BLANK, 0, nnz, np.float32(0), np.float32(1), False
+        clear_spans(aside[0])
+        if not ends_line(text, at):
+            at, stop, label, weight, outcome, column = _row(
+                *(text, start, size, described, room, grams, features, nnz, domain, known, aside),
+                *(target_of(targets, row), *dialect),
+            )
+        at, outcome = _without_nul(text, start, at, outcome, state[HAS_NUL])
+        if outcome == EXAMPLE:
+            stop, merged, outcome = complete(keys, values, nnz, stop, mask, aside, room_keys, room_values)
+        if outcome in (UNDECIDED, CRAMPED):
+            state[PLACE], at, result = at, start, NEEDS_EXACT if outcome == UNDECIDED else NEEDS_ROOM
+            break
+        if outcome == EXAMPLE:
+            state[MERGED] += merged
+            labels[row], weights[row] = label, weight
+            row, nnz = row + 1, stop
+            indptr[row] = nnz
+        elif outcome == BLANK:
+            state[BLANKS] += 1
+        else:
+            result = note(bad, state, start, at, outcome + OUTCOMES * column)
+            at = _bad_end(text, start, at, size, *dialect)
+        breaks = _breaks(text, start, at, dialect[2])
+        state[BREAKS] += breaks
+        state[LINES] += 1 + breaks
+        at = next_line(text, at)
+    state[AT], state[ROWS], state[NNZ] = at, row, nnz
+    return result

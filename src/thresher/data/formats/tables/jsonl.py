@@ -1,0 +1,281 @@
+"""JSON lines: an object a line, whose fields are columns.
+
+A field that is not there is missing, as null is. Blocks are read by pyarrow; one that it refuses, and any
+with blank lines, is read line by line, so that each bad line is told and the others are examples.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json as pj
+from numpy.typing import NDArray
+
+from thresher.data.columns import ABSENT, BINS, IGNORE, LABEL, LIST, NUMERIC, WEIGHT
+from thresher.data.errors import BadLine, DataError, shown
+from thresher.data.files.blocks import LINES, Block
+from thresher.data.files.streams import Passing, head_of
+from thresher.data.formats.lines.gathering import too_long
+from thresher.data.formats.tables.arrow_batches import BatchParser
+from thresher.data.formats.tables.arrow_files import settled
+from thresher.data.formats.tables.delimited import HEAD, lines_of
+from thresher.data.formats.tables.table_rows import Kinds
+from thresher.data.layout import Layout
+from thresher.data.report import FIRST_BAD
+from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
+
+_NEWLINE, _RETURN, _OPEN, _CLOSE, _LIST = b"\n\r{}["
+_DEEP, _LONG = 500, 400
+"""Brackets in a line, and digits of a whole number, beyond which more than one reader gives up."""
+_TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), dict: pa.struct([])}
+
+
+@dataclass(frozen=True)
+class JsonlFormat:
+    """Makes the parsers of files of JSON lines."""
+
+    files: list[Kinds]
+    schemas: list[Any]
+    """the fields that are read of each file"""
+
+    def __call__(self, layout: Layout, reading: Reading) -> JsonlParser:
+        """A parser for one thread."""
+        return JsonlParser(self, layout, reading)
+
+
+def opened(
+    names: list[str], layout: Layout, passing: Passing, unlabelled: bool
+) -> tuple[Layout, JsonlFormat]:
+    """The settled layout of files, and what makes their parsers. `DataError`."""
+    files, schemas = list[Kinds](), list[Any]()
+    for name in names:
+        schema = _schema_of(lines_of(head_of(name, HEAD, passing), name), layout.columns, name)
+        layout, kinds = settled(layout, schema, name, unlabelled)
+        files.append(kinds)
+        schemas.append(pa.schema([_field(kinds, field) for field in schema if _is_read(kinds, field.name)]))
+    return layout, JsonlFormat(files, schemas)
+
+
+def _is_read(kinds: Kinds, name: str) -> bool:
+    return kinds.what[kinds.names.index(name)] not in (IGNORE, ABSENT)
+
+
+def _field(kinds: Kinds, field: Any) -> Any:
+    """A field with the type that its values are read as."""
+    what, kind = kinds.what[kinds.names.index(field.name)], field.type
+    if what in (NUMERIC, BINS, LABEL, WEIGHT):
+        number = kind if pa.types.is_boolean(kind) else pa.float64()
+        kind = pa.list_(pa.float64()) if what == LABEL and pa.types.is_list(kind) else number
+    elif pa.types.is_null(kind) or kind == pa.list_(pa.null()):
+        kind = pa.list_(pa.string()) if what == LIST else pa.string()
+    return pa.field(field.name, kind)
+
+
+def _schema_of(lines: Sequence[bytes], known: Sequence[str], name: str) -> Any:
+    """The fields of the objects in `lines` and those `known`, of type null where nothing tells more."""
+    found: dict[str, Any] = dict.fromkeys(known, pa.null())
+    objects = 0
+    for line in lines:
+        try:
+            read = _loaded(str(line, "utf-8"))
+            "".join(read).encode()  # half a surrogate pair is no name
+        except (ValueError, TypeError, RecursionError):
+            continue
+        if isinstance(read, dict):
+            objects += 1
+            for field, value in read.items():
+                found[field] = _wider(found.get(field, pa.null()), value)
+    if not objects:
+        raise DataError(f"{name}: no line at its beginning is a JSON object")
+    return pa.schema([pa.field(field, kind) for field, kind in found.items()])
+
+
+def _wider(kind: Any, value: Any) -> Any:
+    """The type of a field that was `kind` so far and now has `value`: numbers widen, others stay."""
+    if isinstance(value, list):
+        if not (pa.types.is_null(kind) or pa.types.is_list(kind)):
+            return kind
+        inner = kind.value_type if pa.types.is_list(kind) else pa.null()
+        for one in value:
+            inner = _wider(inner, one)
+        return pa.list_(inner)
+    if value is None or not (pa.types.is_null(kind) or pa.types.is_integer(kind)):
+        return kind
+    return _TYPES[type(value)] if pa.types.is_null(kind) or isinstance(value, float) else kind
+
+
+class _Known:
+    """The fields there may be: the columns of the layout, and what its patterns leave out."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._names, self._ignored = set(layout.columns), layout.ignore
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names or any(fnmatchcase(str(name), pattern) for pattern in self._ignored)
+
+
+class JsonlParser(BatchParser):
+    """Parses blocks of JSON lines into chunks with labels of `domain`, doing `on_error` about bad ones."""
+
+    def __init__(self, form: JsonlFormat, layout: Layout, reading: Reading) -> None:
+        super().__init__(form.files, layout, reading)
+        self._schemas = form.schemas
+        self._known = _Known(layout)
+
+    def parse(self, block: Any) -> Parsed:
+        """The examples of a block of lines, in arrays of an arena."""
+        if block.kind != LINES:
+            return too_long(block, self._arenas, self._on_error)
+        batch = self._quick(block)
+        if batch is None:
+            return self._careful(block)
+        text = block.text[block.begin : block.size]
+        return self.parsed(batch, self._files[block.file], partial(_lines, text))
+
+    def _quick(self, block: Block) -> Any:
+        """The block as a record batch with a row a line; None where that cannot be had."""
+        text, schema = block.text[block.begin : block.size], self._schemas[block.file]
+        rows = _whole_lines(text)
+        if not rows:
+            return None
+        options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
+        reading = pj.ReadOptions(use_threads=False, block_size=block.size + 1)
+        try:
+            str(text.data, "utf-8")
+            table = pj.read_json(pa.BufferReader(pa.py_buffer(text)), reading, options)
+        except ValueError:
+            return None
+        if table.num_rows != rows or not all(name in self._known for name in table.schema.names):
+            return None
+        found = table.select(schema.names).combine_chunks().to_batches()
+        return found[0] if found else None
+
+    def _careful(self, block: Block) -> Parsed:
+        """The same, line by line."""
+        kinds, schema = self._files[block.file], self._schemas[block.file]
+        lines = block.text[block.begin : block.size].tobytes().split(b"\n")[:-1]
+        objects, places, refused, blank = list[dict[str, Any]](), list[int](), list[BadLine](), 0
+        for k, line in enumerate(lines):
+            if not line.strip():
+                blank += 1
+                continue
+            read = self._object(line, schema)
+            if isinstance(read, dict):
+                objects.append(read)
+                places.append(k)
+            else:
+                refused.append(read._replace(line=k + 1))
+                if self._on_error == FAIL:
+                    break
+        batch = pa.RecordBatch.from_pylist(objects, schema=schema)
+        chunk, merged, wrong = self.encoded(batch, kinds)
+        bad = refused + [
+            self.bad_row(batch, kinds, row, code, places[row] + 1, lines[places[row]]) for row, code in wrong
+        ]
+        bad.sort(key=lambda one: one.line)
+        rejected = [one.raw + b"\n" for one in bad] if self._on_error == QUARANTINE else []
+        tally = Tally(len(lines), len(chunk), blank, len(bad), merged)
+        return Parsed(chunk, tally, bad[:FIRST_BAD], b"".join(rejected))
+
+    def _object(self, line: bytes, schema: Any) -> dict[str, Any] | BadLine:
+        """The fields of `schema` in a line, or what is bad about it."""
+        try:
+            read = _loaded(str(line, "utf-8"))
+        except json.JSONDecodeError as error:
+            return BadLine("", 0, error.pos + 1, "a JSON object", shown(line[error.pos :]), line)
+        except RecursionError:
+            return BadLine("", 0, 1, "a JSON object", "one that is nested too deeply", line)
+        except ValueError as error:
+            return BadLine("", 0, 1, "a JSON object", str(error), line)
+        if not isinstance(read, dict):
+            return BadLine("", 0, 1, "a JSON object", shown(line), line)
+        for name, value in read.items():
+            if name not in self._known:
+                return BadLine(
+                    "",
+                    0,
+                    1,
+                    "the columns there were before",
+                    shown(name.encode("utf-8", "backslashreplace")),
+                    line,
+                )
+            kind = schema.field(name).type if name in schema.names else None
+            if kind is not None and not _fits(value, kind):
+                found = shown(json.dumps(value).encode())
+                return BadLine("", 0, 1, f"{_called(kind)} in column '{name}'", found, line)
+        return {field.name: _as(read.get(field.name), field.type) for field in schema}
+
+
+def _loaded(line: str) -> Any:
+    """What a line of JSON says; ValueError, or RecursionError where it is nested too deeply."""
+    return json.loads(line, parse_int=lambda digits: int(digits) if len(digits) < _LONG else float(digits))
+
+
+def _whole_lines(text: NDArray[np.uint8]) -> int:
+    """How many lines there are, if each begins with ``{`` and ends with ``}`` and none is deep, else 0.
+
+    Then no object goes on in another line: what may follow a ``}`` inside of one is a comma or a bracket.
+    """
+    ends = np.flatnonzero(text == _NEWLINE)
+    first, last = text[np.append(0, ends[:-1] + 1)], text[ends - 1]
+    last = np.where(last == _RETURN, text[np.maximum(ends - 2, 0)], last)
+    whole = (first == _OPEN).all() and (last == _CLOSE).all()
+    return len(ends) if whole and not _may_be_deep(text, ends) else 0
+
+
+def _may_be_deep(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> bool:
+    """Whether a line opens so many objects and lists that pyarrow, which recurs, might run out of stack."""
+    raw = text.tobytes()
+    if raw.count(b"{") + raw.count(b"[") < len(ends) + _DEEP:
+        return False
+    opens = np.cumsum((text == _OPEN) | (text == _LIST), dtype=np.int32)
+    return bool(np.diff(opens[ends], prepend=0).max() > _DEEP)
+
+
+def _lines(text: NDArray[np.uint8], rows: list[int]) -> list[bytes]:
+    """Some lines of a text, without their newlines."""
+    ends = np.flatnonzero(text == _NEWLINE)
+    starts = np.append(0, ends[:-1] + 1)
+    return [text[starts[row] : ends[row]].tobytes() for row in rows]
+
+
+def _called(kind: Any) -> str:
+    """What values of an Arrow type are called in JSON."""
+    if pa.types.is_list(kind):
+        return f"a list ({_called(kind.value_type)} each)"
+    if pa.types.is_boolean(kind):
+        return "true or false"
+    return "text" if pa.types.is_string(kind) else "a number"
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a JSON value is of an Arrow type, as pyarrow takes it."""
+    if value is None:
+        return True
+    if pa.types.is_list(kind):
+        return isinstance(value, list) and all(_fits(one, kind.value_type) for one in value)
+    if pa.types.is_string(kind):
+        return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
+    if pa.types.is_boolean(kind) or isinstance(value, bool):
+        return pa.types.is_boolean(kind) and isinstance(value, bool)
+    if pa.types.is_integer(kind):
+        return isinstance(value, int) and -(2**63) <= value < 2**63
+    return isinstance(value, int | float)
+
+
+def _as(value: Any, kind: Any) -> Any:
+    """A value that fits, as pyarrow wants it."""
+    if pa.types.is_floating(kind) and isinstance(value, int):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf
+    return value

@@ -1,0 +1,202 @@
+"""What the compiled readers of tables share: kinds of columns, outcomes, numbers and labels of a row."""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data import columns
+from thresher.data.columns import kinds_in
+from thresher.data.errors import DataError
+from thresher.data.features import crossing
+from thresher.data.features.crossing import Crosses
+from thresher.data.features.factors import no_crosses, of_columns
+from thresher.data.features.murmur import hash_bytes, seed_of, whole_murmur3_64
+from thresher.data.labels import VALUES, Domain, domain_of
+from thresher.data.layout import Layout
+from thresher.data.ngram_spec import Grams, grams_of
+from thresher.data.text.sorting import ascending
+from thresher.engine.jit import helper, scalar
+
+SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, LIST, TEXT, BINS = 0, 1, 2, 3, 4, 5, 6, 7
+_CODES = {
+    columns.IGNORE: SKIP,
+    columns.ABSENT: SKIP,
+    columns.NUMERIC: NUMERIC,
+    columns.BINS: BINS,
+    columns.CATEGORICAL: CATEGORICAL,
+    columns.LABEL: LABEL,
+    columns.WEIGHT: WEIGHT,
+    columns.LIST: LIST,
+    columns.TEXT: TEXT,
+}
+
+# What came of a row beside an example: nothing, or the reason it is bad.
+EXAMPLE, BLANK, UNDECIDED = 0, 1, 2
+NUMBER, NUMBER_RANGE, NO_LABEL, LABEL_NUMBER, LABEL_DOMAIN = 3, 4, 5, 6, 7
+NO_WEIGHT, WEIGHT_NUMBER, TOO_FEW, TOO_MANY, UNCLOSED, AFTER_QUOTE, SUM_RANGE = 8, 9, 10, 11, 12, 13, 14
+MANY_PRODUCTS, CRAMPED, LABEL_REPEATED, NUL = 15, 16, 17, 18
+_ALL = np.uint64(2**64 - 1)
+NOT_FINITE = (NUMBER, NUMBER_RANGE, LABEL_NUMBER, WEIGHT_NUMBER)
+"""Those of a number that may not be finite in float32."""
+OUTCOMES = 32
+"""A bad row is noted as ``outcome + OUTCOMES * column``."""
+
+
+class Kinds(NamedTuple):
+    """How the columns of a file are read, in their order there: (columns,) each."""
+
+    names: list[str]
+    what: list[str]
+    """what each is, in the words of `table`"""
+
+    codes: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    """of a numeric column: the hash of its name; of one of several labels: which it is"""
+    seeds: NDArray[np.uint64]
+    """of the values of the others"""
+    grams: Grams
+    """of columns of text"""
+    mask: np.uint64
+    """of the bits of a key"""
+    crosses: Crosses | None
+    """the interactions of its columns"""
+
+    def aside(self, naming: Any, spans: NDArray[np.int64]) -> tuple[Crosses | None, Any]:
+        """Interactions, with room for the `spans` of a row, and `naming`, as compiled code wants them."""
+        if self.crosses is None and naming is None:
+            return None, None
+        return (self.crosses or no_crosses(len(self.names)))._replace(spans=spans), naming
+
+    @property
+    def compiled(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
+        """What compiled code needs of it."""
+        return self.codes, self.keys, self.seeds
+
+
+def kinds_of(layout: Layout, names: list[str], file: str) -> Kinds:
+    """How the columns of `file` are read; `DataError` where they are not those of the settled layout."""
+    kinds = kinds_in(layout, names, file)
+    return Kinds(
+        names,
+        kinds,
+        np.array([_CODES[kind] for kind in kinds], np.int64),
+        np.array([_key_of(name, layout) for name in names], np.uint64),
+        np.array([seed_of(name, layout.seed) for name in names], np.uint64),
+        grams_of(layout.ngrams),
+        np.uint64(layout.mask),
+        of_columns(layout, names, kinds, file),
+    )
+
+
+def _key_of(name: str, layout: Layout) -> int:
+    """The key of a numeric column; of one of several labels, which it is."""
+    return layout.labels.index(name) if name in layout.labels else hash_bytes(name.encode(), layout.seed)
+
+
+def labels_of(name: str, layout: Layout) -> Domain:
+    """The domain of a name; `DataError` where it wants more or fewer columns than are the label."""
+    domain, count = domain_of(name), len(layout.labels) or 1
+    if domain.kind == VALUES and domain.outputs != count and not domain.open:
+        wanted = f"{domain.outputs} columns as label (--label a,b,...)"
+        raise DataError(f"outputs values:{domain.outputs} needs {wanted}, not {count}")
+    if domain.kind != VALUES and count > 1:
+        raise DataError(f"one column is the label, not {count}; several are for outputs values:{count}")
+    return domain
+
+
+def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
+    """What a row should have held, in words."""
+    return {
+        NUMBER: f"a finite number in column '{name}'",
+        NUMBER_RANGE: f"a number that is finite in float32 in column '{name}'",
+        NO_LABEL: f"a label in column '{name}'",
+        LABEL_NUMBER: f"a finite number as label in column '{name}'",
+        LABEL_DOMAIN: f"{domain.meaning} in column '{name}'",
+        LABEL_REPEATED: f"each class once in column '{name}'",
+        NO_WEIGHT: f"an importance weight in column '{name}'",
+        WEIGHT_NUMBER: f"an importance weight that is finite and not negative in column '{name}'",
+        TOO_FEW: f"{columns} columns",
+        TOO_MANY: f"{columns} columns",
+        UNCLOSED: f"a quote that ends column '{name}' on its line (or --quoted-newlines)",
+        AFTER_QUOTE: f"a delimiter after the quoted column '{name}'",
+        SUM_RANGE: "values of equal keys with a sum finite in float32",
+        MANY_PRODUCTS: crossing.EXPECTED,
+        NUL: "text without NUL bytes",
+    }[outcome]
+
+
+@scalar
+def mask_keys(keys, start, stop, mask):
+    """Leave of the keys [start, stop) the bits of `mask`."""
+    if mask != _ALL:
+        for k in range(start, stop):
+            keys[k] &= mask
+
+
+_SMALL = 1024
+_BINS = np.array([v if v <= 2 else int(math.log(v) ** 2) + 2 for v in range(_SMALL)], np.int16)
+"""Of small whole numbers, which most counts are."""
+
+
+@scalar
+def bin_of(value):
+    """The bin of a number: floor(|v|), above 2 floor(ln(|v|)^2) + 2, with the sign of v."""
+    size = abs(np.float64(value))
+    whole = np.int64(min(size, _SMALL - 1.0))
+    if whole == size:
+        place = np.int64(_BINS[whole])
+        return -place if value < 0 else place
+    place = np.int64(math.log(size) ** 2) + 2 if size > 2.0 else np.int64(size)
+    return -place if value < 0 else place
+
+
+@scalar
+def binned(value, seed):
+    """The feature that the bin of a number is: ``(key, value)``."""
+    return whole_murmur3_64(bin_of(value), seed), np.float32(1)
+
+
+@scalar
+def complete(keys, values, start, own, mask, aside, room_keys, room_values):
+    """Cut the keys of the row [start, own) to `mask`, cross it, sort it: ``(stop, merged, outcome)``.
+
+    Scratch as for `ascending`; `CRAMPED` where the products do not fit.
+    """
+    mask_keys(keys, start, own, mask)
+    stop, came = crossing.cross(aside[0], keys, values, start, own, aside[1])
+    if came != crossing.DONE:
+        return own, False, CRAMPED if came == crossing.NO_ROOM else MANY_PRODUCTS
+    last, finite = ascending(keys, values, start, stop, room_keys, room_values)
+    return last, last < stop, EXAMPLE if finite else SUM_RANGE
+
+
+@scalar
+def check_label(label, domain):
+    """The outcome of a label that is a number."""
+    low, high, whole, _, _ = domain
+    fits = low <= label <= high and (not whole or label == np.floor(label))
+    return EXAMPLE if fits else LABEL_DOMAIN
+
+
+@helper
+def target_of(targets, row):
+    """Where the labels of a row go (outputs,), or None where there is one a row."""
+    if targets is not None:
+        return targets[row]
+    return None
+
+
+@scalar
+def keep_label(target, which, label):
+    """Enter label number `which` in `target`, if that is not None: the first of them."""
+    if target is not None:
+        target[np.int64(which)] = label
+        return target[0]
+    return label

@@ -1,0 +1,84 @@
+"""`open_source`: files in any format as a source of Chunks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from thresher.data.errors import DataError
+from thresher.data.files.paths import expand
+from thresher.data.formats.known import (
+    BINARY,
+    TABLES,
+    check_layout,
+    format_of,
+    opener_of,
+    parser_of,
+    source_of,
+)
+from thresher.data.layout import Layout, check_no_columns
+
+if TYPE_CHECKING:
+    from thresher.data.sources.text import TextSource
+
+
+def table_source(table: Any, **options: Any) -> TextSource:
+    """The rows of `table`, which has ``__arrow_c_stream__``: see `arrow_streams.StreamSource`."""
+    from thresher.data.formats.tables.arrow_streams import StreamSource
+
+    return StreamSource(table, **options)
+
+
+def open_source(
+    data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    layout: Layout | None = None,
+    domain: str = "binary",
+    on_error: str = "fail",
+    threads: int | None = None,
+    block_bytes: int | None = None,
+    unlabelled: bool = False,
+    where: str = "",
+) -> TextSource:
+    """The examples in files as a source of Chunks.
+
+    `data` is a path, a URL (``s3://``, ``gs://``, ``https://``, others), a glob of either or ``-`` for
+    standard input, or several of them in order; gzip, bz2, xz and zstd are found by content. `layout` says
+    the format and how its columns and names become features;
+    without one, or one of format ``""``, the endings of the names tell the format. `domain` says
+    which labels there may be: ``binary`` (-1, 0 or 1), ``real``, ``nonnegative`` or another of
+    `data.labels`. A bad line ends
+    the pass (`on_error` ``fail``), is counted and passed over (``skip``), or also written to a file
+    (``quarantine=FILE``). `threads` read and parse; None means one for each processor, at most four.
+    `block_bytes` of text make a chunk. With `unlabelled`, the label of a table is not read, and 0. `where`
+    says which rows of Parquet and Arrow are read (`tables.where`).
+
+    Raises `DataError` at once for files that are missing, directories, unreadable or empty.
+    """
+    from thresher.data.files.blocks import BLOCK_BYTES, CROSSED_BYTES
+
+    names = expand(data)
+    layout, passing = layout or Layout(), dict[str, Any]()
+    layout = check_layout(layout if layout.format else replace(layout, format=format_of(names)))
+    chosen = {"where": where} if where else {}
+    if where and layout.format not in BINARY:
+        raise DataError(f"{layout.format}: rows are chosen (--where) of parquet and arrow")
+    if layout.format in TABLES:
+        layout, form = opener_of(layout.format)(names, layout, passing, unlabelled, **chosen)
+    else:
+        check_no_columns(layout)
+        form = parser_of(layout.format)
+    source: TextSource = source_of(layout)(
+        names,
+        layout,
+        form,
+        domain=domain,
+        on_error=on_error,
+        threads=threads,
+        block_bytes=block_bytes or (CROSSED_BYTES if layout.interact else BLOCK_BYTES),
+        passing=passing,
+        where=where,
+    )
+    return source

@@ -1,0 +1,199 @@
+"""Decimal numbers to float32, correctly rounded.
+
+A number is read as ``mantissa * 10**exponent`` with up to 19 digits in a uint64. Most conversions
+are one exact operation in float64 followed by one rounding to float32; that is the float32 nearest
+to the decimal unless the float64 lies on the midpoint of two float32s, where the first rounding
+may have hidden which side the decimal was on. Those, about one in 2**29, and longer numbers whose
+error interval straddles a midpoint are `HARD`: compiled code gives up and `nearest_float32`
+decides with exact decimals.
+"""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.text.words import (
+    WINDOW,
+    bits_of,
+    byte,
+    load_float,
+    load_word,
+    lowest_bit,
+    marks,
+    short_number,
+)
+from thresher.engine.jit import scalar
+
+FINE, NOT_A_NUMBER, OUT_OF_RANGE, HARD = 0, 1, 2, 3
+"""What came of reading a number."""
+
+_LOW, _HIGH = -100, 60
+POWERS = np.array([float(f"1e{k}") for k in range(_LOW, _HIGH + 1)])
+"""Correctly rounded powers of ten; ``POWERS[k - _LOW]`` is 10**k. Exact for 0 <= k <= 22."""
+
+ZERO = -_LOW
+"""Where 10**0 stands in `POWERS`."""
+_MARGIN = 2.0**-50  # more than the roundings of mantissa, power and product together (1.5 * 2**-52)
+_EXACT = np.uint64(1 << 53)
+_FULL = np.uint64(10**18)  # below it one digit more fits a uint64
+_ROOMY = np.uint64(10**11)  # below it eight digits more fit
+_FAR = np.uint64(1 << 40)  # an exponent beyond every number of digits
+_TIE = np.uint64(1 << 28)
+_TAIL = np.uint64((1 << 29) - 1)
+_TEN = np.uint64(10)
+TENS = np.array([10**k for k in range(9)], np.uint64)
+
+
+@scalar
+def scaled(mantissa, exponent):
+    """``(float32(mantissa * 10**exponent), FINE | OUT_OF_RANGE | HARD)``."""
+    number = np.float64(mantissa)
+    if mantissa < _EXACT and -22 <= exponent <= 22:
+        if exponent == 0:
+            return np.float32(number), FINE
+        if exponent < 0:
+            number /= POWERS[ZERO - exponent]
+        else:
+            number *= POWERS[ZERO + exponent]
+        return np.float32(number), HARD if bits_of(number) & _TAIL == _TIE else FINE
+    number *= POWERS[ZERO + min(max(exponent, _LOW), _HIGH)]
+    below, above = np.float32(number * (1.0 - _MARGIN)), np.float32(number * (1.0 + _MARGIN))
+    if below != above:
+        return below, HARD
+    return above, FINE if np.isfinite(above) else OUT_OF_RANGE
+
+
+@scalar
+def decimal(mantissa, decimals):
+    """`scaled` for a mantissa below 2**53 and 0 to 22 decimals: ``(float32, whether certain)``."""
+    number = np.float64(np.int64(mantissa)) / POWERS[ZERO + decimals]
+    return np.float32(number), bits_of(number) & _TAIL != _TIE
+
+
+@scalar
+def read_digits(text, at, mantissa):
+    """Read digits on: ``(end, mantissa, digits that no longer fitted)``."""
+    dropped = np.int64(0)
+    while True:
+        others, odd = marks(text, at)
+        count = lowest_bit(others | odd)
+        end = at + count
+        while at < end:
+            if mantissa < _ROOMY:
+                taken = min(end - at, 8)
+                mantissa = mantissa * TENS[taken] + short_number(text, at, taken)
+                at += taken
+            elif mantissa < _FULL:
+                mantissa = mantissa * _TEN + np.uint64(byte(text, at) - 48)
+                at += 1
+            else:
+                dropped += end - at
+                at = end
+        if count < WINDOW:
+            return end, mantissa, dropped
+
+
+@scalar
+def _exponent(text, at):
+    """``(end, exponent, FINE | NOT_A_NUMBER)`` of what follows the letter e."""
+    sign = np.int64(1)
+    if byte(text, at) == 45 or byte(text, at) == 43:
+        sign = 44 - byte(text, at)
+        at += 1
+    end, size, dropped = read_digits(text, at, np.uint64(0))
+    if end == at:
+        return at, np.int64(0), NOT_A_NUMBER
+    return end, sign * np.int64(min(size, _FAR)) if dropped == 0 else sign * np.int64(_FAR), FINE
+
+
+@scalar
+def read_number(text, at):
+    """Read ``[+-]digits[.digits][e[+-]digits]`` at `at`.
+
+    Returns ``(end, float32, FINE | NOT_A_NUMBER | OUT_OF_RANGE | HARD)``; `end` is behind the
+    number or, when it is none, where a digit was missing.
+    """
+    negative = byte(text, at) == 45
+    if negative or byte(text, at) == 43:
+        at += 1
+    end, mantissa, exponent = read_digits(text, at, np.uint64(0))
+    digits = end - at
+    if byte(text, end) == 46:
+        at = end + 1
+        end, mantissa, dropped = read_digits(text, at, mantissa)
+        digits += end - at
+        exponent -= end - at - dropped
+    if digits == 0:
+        return end, np.float32(0.0), NOT_A_NUMBER
+    if byte(text, end) == 101 or byte(text, end) == 69:
+        end, power, status = _exponent(text, end + 1)
+        if status != FINE:
+            return end, np.float32(0.0), status
+        exponent += power
+    value, status = scaled(mantissa, exponent)
+    return end, -value if negative else value, status
+
+
+@scalar
+def looked_up(at, exact):
+    """The hard number at `at` in ``exact = (places, float32s, count)``: ``(float32, status)``."""
+    places, numbers, count = exact
+    lo, hi = np.int64(0), count
+    while lo < hi:
+        middle = (lo + hi) >> 1
+        if np.int64(load_word(places, 8 * middle)) < at:
+            lo = middle + 1
+        else:
+            hi = middle
+    if lo < count and np.int64(load_word(places, 8 * lo)) == at:
+        value = load_float(numbers, lo)
+        return value, FINE if np.isfinite(value) else OUT_OF_RANGE
+    return np.float32(0), HARD
+
+
+NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+"""What a finite number looks like."""
+_LARGEST = np.finfo(np.float32).max
+OVERFLOW = 2.0**128 - 2.0**103
+"""The midpoint of the largest float32 and the one that would follow: from here on a number is infinite."""
+
+
+def nearest_float32(number: str) -> np.float32:
+    """The float32 nearest to a decimal, ties to even; infinity where float32 ends."""
+    exact = Decimal(number)
+    rough = float(exact)
+    with np.errstate(all="ignore"):
+        near = np.float32(rough)
+    if abs(rough) == OVERFLOW:
+        return np.float32(np.copysign(_LARGEST if abs(exact) < Decimal(OVERFLOW) else np.inf, rough))
+    if not np.isfinite(near) or float(near) == rough:
+        return near
+    with np.errstate(all="ignore"):
+        other = np.nextafter(near, np.float32(np.inf if rough > float(near) else -np.inf))
+    if np.isinf(other):
+        return near
+    middle = (float(near) + float(other)) / 2
+    if middle != rough or exact == Decimal(middle):
+        return near
+    return max(near, other) if exact > Decimal(middle) else min(near, other)
+
+
+def exact_numbers(line: bytes, start: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Positions (from `start` on) and float32s of all that looks like a number in `line`."""
+    found = list(NUMBER.finditer(line))
+    places = np.array([start + match.start() for match in found], np.int64)
+    return places, np.array([nearest_float32(match[0].decode()) for match in found], np.float32)
+
+
+def exact_number(line: bytes, start: int, place: int) -> np.float32:
+    """The float32 of the first number at or behind `place` in a line that begins at `start`."""
+    found = NUMBER.search(line, place - start)
+    assert found is not None
+    return nearest_float32(found[0].decode())

@@ -1,0 +1,218 @@
+"""Rows whose ids are out of order or repeated, put right in place."""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import numpy as np
+
+from thresher.data.text.words import (
+    address,
+    below,
+    bit_length,
+    load_float,
+    load_word,
+    store_float,
+    store_word,
+)
+from thresher.engine.jit import scalar
+
+_RUN = 16
+BUCKETS = 1 << 12
+"""Entries of the table that `merge_row` counts in."""
+FEW = 64
+"""Rows of so many features are sorted by counting, for each key, those below it."""
+_CROWD, _ONE = np.uint64(256), np.uint64(1)
+_LARGEST_KEY = np.uint64(2**64 - 1)
+
+
+@scalar
+def _merge_runs(keys, values, a, b, c, room):
+    """Merge the sorted runs [a, b) and [b, c), equal keys in order, by way of the places from `room` on."""
+    for k in range(b - a):
+        keys[room + k] = keys[a + k]
+        values[room + k] = values[a + k]
+    i, stop, j, k = room, room + b - a, b, a
+    while i < stop:
+        if j < c and keys[j] < keys[i]:
+            keys[k], values[k] = keys[j], values[j]
+            j += 1
+        else:
+            keys[k], values[k] = keys[i], values[i]
+            i += 1
+        k += 1
+
+
+@scalar
+def sort_row(keys, values, start, stop):
+    """Sort the row [start, stop) by key, equal keys in order. Needs as much room behind `stop`."""
+    for lo in range(start, stop, _RUN):
+        for i in range(lo + 1, min(lo + _RUN, stop)):
+            key, value, j = keys[i], values[i], i
+            while j > lo and keys[j - 1] > key:
+                keys[j], values[j] = keys[j - 1], values[j - 1]
+                j -= 1
+            keys[j], values[j] = key, value
+    width = _RUN
+    while width < stop - start:
+        for lo in range(start, stop - width, 2 * width):
+            _merge_runs(keys, values, lo, lo + width, min(lo + 2 * width, stop), stop)
+        width *= 2
+
+
+@scalar
+def add_up(keys, values, start, stop):
+    """Add the values of equal keys in the sorted row: ``(new stop, whether all sums are finite)``."""
+    last, finite = start, True
+    for k in range(start + 1, stop):
+        if keys[k] == keys[last]:
+            values[last] += values[k]
+            finite &= np.isfinite(values[last])
+        else:
+            last += 1
+            keys[last], values[last] = keys[k], values[k]
+    return last + 1, finite
+
+
+@scalar
+def _least_and_width(keys, start, stop):
+    """Something no larger than any key of the row, and how many bits (about) the keys are apart."""
+    some = load_word(keys, 8 * start) | load_word(keys, 8 * ((start + stop) >> 1))
+    if bit_length(some) >= 63:  # as good as always so of hashes of 64 bits
+        return np.uint64(0), np.int64(64)
+    low = high = load_word(keys, 8 * start)
+    for k in range(start + 1, stop):
+        key = load_word(keys, 8 * k)
+        low, high = min(low, key), max(high, key)
+    return low, bit_length(high - low)
+
+
+@scalar
+def _settle(keys, values, start, stop):
+    """Sort the nearly sorted row that stands behind `stop` into [start, stop); how many keys are repeated.
+
+    A key waits while the next is looked at, and the smaller goes out: neighbours change places without a
+    branch that could be foretold wrongly.
+    """
+    waiting, wait_at, largest, repeats = load_word(keys, 8 * stop), stop, np.uint64(0), 0
+    for k in range(start, stop - 1):
+        at = k + 1 + stop - start
+        key = load_word(keys, 8 * at)
+        repeats += key == waiting
+        smaller = np.int64(key < waiting)
+        flip, turn = (key ^ waiting) & np.uint64(-smaller), (at ^ wait_at) & -smaller
+        out, out_at = waiting ^ flip, wait_at ^ turn
+        waiting, wait_at = key ^ flip, at ^ turn
+        value = load_float(values, out_at)
+        store_word(keys, k, out)
+        store_float(values, k, value)
+        if out <= largest:
+            repeats += _sink(keys, values, start, k, out, value)
+        largest = max(largest, out)
+    store_word(keys, stop - 1, waiting)
+    store_float(values, stop - 1, load_float(values, wait_at))
+    return repeats
+
+
+@scalar
+def _sink(keys, values, start, k, key, value):
+    """Move entry `k` down to its place in the sorted row from `start` on; whether the key was there."""
+    while k > start and load_word(keys, 8 * (k - 1)) > key:
+        store_word(keys, k, load_word(keys, 8 * (k - 1)))
+        store_float(values, k, load_float(values, k - 1))
+        k -= 1
+    store_word(keys, k, key)
+    store_float(values, k, value)
+    return k > start and load_word(keys, 8 * (k - 1)) == key
+
+
+@scalar
+def _spread(keys, values, start, stop, counts):
+    """Sort the row [start, stop) of addresses `keys` and `values` by buckets of like keys.
+
+    It goes by way of the places from `stop` on, with numbers at address `counts`. Returns ``(whether it was
+    done, repeated keys)``: not done where keys crowd in few buckets.
+    """
+    low, apart = _least_and_width(keys, start, stop)
+    width = bit_length(np.uint64(stop - start))
+    shift, buckets = np.uint64(max(apart - width, 0)), np.int64(1) << width
+    for bucket in range(buckets):
+        store_word(counts, bucket, np.uint64(0))
+    for k in range(start, stop):
+        bucket = np.int64((load_word(keys, 8 * k) - low) >> shift)
+        store_word(counts, bucket, load_word(counts, 8 * bucket) + _ONE)
+    place, crowd = np.uint64(stop), np.uint64(0)
+    for bucket in range(buckets):
+        count = load_word(counts, 8 * bucket)
+        store_word(counts, bucket, place)
+        place, crowd = place + count, max(crowd, count)
+    if crowd > _CROWD:
+        return False, 0
+    for k in range(start, stop):
+        key = load_word(keys, 8 * k)
+        bucket = np.int64((key - low) >> shift)
+        place = load_word(counts, 8 * bucket)
+        store_word(counts, bucket, place + _ONE)
+        store_word(keys, np.int64(place), key)
+        store_float(values, np.int64(place), load_float(values, k))
+    return True, _settle(keys, values, start, stop)
+
+
+@scalar
+def merge_row(keys, values, start, stop, counts):
+    """Sort the row, in linear time where keys lie evenly, as hashes do, and add up repeated keys.
+
+    What `add_up` returns; `counts` is uint64 scratch, of `BUCKETS` for most rows (of more than half its
+    size they are merged in runs). Needs as much room behind `stop`.
+    """
+    size = stop - start
+    if size > _RUN and 2 * size <= counts.size:
+        done, repeats = _spread(address(keys), address(values), start, stop, address(counts))
+        if done and repeats == 0:
+            return stop, True
+        if done:
+            return add_up(keys, values, start, stop)
+    sort_row(keys, values, start, stop)
+    return add_up(keys, values, start, stop)
+
+
+@scalar
+def _rises(keys, start, stop):
+    falls = 0
+    for k in range(start + 1, stop):
+        falls += keys[k] < keys[k - 1]
+    return falls == 0
+
+
+@scalar
+def ascending(keys, values, start, stop, room_keys, room_values):
+    """Sort the row [start, stop) and add up equal keys: ``(new stop, whether all sums are finite)``.
+
+    Needs as much room behind `stop`, and scratch: `BUCKETS` of `room_keys`, `FEW` + 8 of `room_values`.
+    """
+    count = stop - start
+    if count > FEW:
+        if _rises(keys, start, stop):
+            return add_up(keys, values, start, stop)
+        return merge_row(keys, values, start, stop, room_keys)
+    words, floats, out, out_values = address(room_keys), address(room_values), address(keys), address(values)
+    for i in range(count):
+        store_word(words, i, load_word(out, 8 * (start + i)))
+        store_float(floats, i, load_float(out_values, start + i))
+    for i in range(count, (count + 7) & ~7):
+        store_word(words, i, _LARGEST_KEY)
+    total = np.int64(0)
+    for i in range(count):
+        key, rank = load_word(words, 8 * i), np.int64(0)
+        for j in range(0, count, 8):
+            rank += below(words, j, key)
+        store_word(out, start + rank, key)
+        store_float(out_values, start + rank, load_float(floats, i))
+        total += rank
+    if 2 * total == count * (count - 1):
+        return stop, True
+    for i in range(count):
+        keys[start + i], values[start + i] = room_keys[i], room_values[i]
+    sort_row(keys, values, start, stop)
+    return add_up(keys, values, start, stop)
