@@ -17,21 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import (
-    area,
-    constrain,
-    drift,
-    gauge,
-    helper,
-    idle,
-    kernel,
-    meet,
-    rewrites,
-    snapshot,
-    value_slope,
-    weight,
-)
+from thresher.engine.jit import helper, kernel
 from thresher.engine.kernels import aim, count, give_up, keep, move, move_clocks, multiply
+from thresher.engine.snapshot import snapshot
+from thresher.engine.verbs import area, constrain, drift, gauge, idle, meet, rewrites, value_slope, weight
 
 _GUESSES = 5  # steps of Newton's method towards the death of a weight
 COLUMNS = 2  # behind the rule's own: the sum, since

@@ -12,13 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.averaging import BASE, COLUMNS, SEEN, Past, between, enter, last_drifts, missed
-from thresher.engine.jit import areas, grouped, helper, kernel, snapshot, start_over
+from thresher.engine.jit import helper, kernel
 from thresher.engine.kernels import keep, move_clocks, multiply, owned
 from thresher.engine.outputs import give_up_outputs, lives, moment
+from thresher.engine.protocol import implements
+from thresher.engine.snapshot import snapshot
+from thresher.engine.verbs import areas, grouped, start_over
 
 _BLOCK = 1 << 10  # rows whose sums are held at a time
 
 
+@implements("past")
 class Pasts(NamedTuple):
     """Clocks ``(clocks, scalars)``, rings ``(clocks, steps, 2, drifts)`` and places ``(clocks, 2)``."""
 

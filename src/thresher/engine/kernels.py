@@ -13,27 +13,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import (
+from thresher.engine.jit import helper, kernel, scalar
+from thresher.engine.protocol import implements
+from thresher.engine.snapshot import snapshot
+from thresher.engine.tables import fetch
+from thresher.engine.verbs import (
     assess,
     constrain,
     gain,
     gauge,
-    helper,
     idle,
-    kernel,
     link,
     meet,
     relocate,
     renorm,
-    scalar,
     shown,
-    snapshot,
     step,
     tick,
     value_slope,
     weight,
 )
-from thresher.engine.tables import fetch
 
 AHEAD = np.uint64(48)
 """So many non-zeros ahead the rows of a table are fetched."""
@@ -94,19 +93,11 @@ def owned(S, clocks, c):
     return S[:, :, c : S.shape[2] - clocks.shape[0] + 1 + c]
 
 
+@implements("past")
 class Forgotten(NamedTuple):
     """What a model with many outputs keeps of the past whose last weights are all that is read: nothing."""
 
     unused: float = 0.0
-
-    def remember(self, rule, B, bias):
-        """Nothing."""
-
-    def catch_up(self, narrow, S, rows, begin, end, active):
-        """Nothing."""
-
-    def start_over(self, narrow, S, c):
-        """Nothing."""
 
     def end_step(self, rule, narrow, free, S, clocks, bclocks):
         """Each clock."""

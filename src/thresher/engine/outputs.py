@@ -13,30 +13,28 @@ import math
 
 import numpy as np
 
-from thresher.engine.jit import (
+from thresher.engine.jit import helper, kernel, scalar
+from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, keep
+from thresher.engine.snapshot import snapshot
+from thresher.engine.verbs import (
     catch_up,
     constrain,
     couple,
     end_step,
     gauge,
     grouped,
-    helper,
     idle,
-    kernel,
     links,
     meet,
     relocate,
     remember,
     rewrites,
-    scalar,
     shown,
-    snapshot,
     start_over,
     step,
     values_slopes,
     weight,
 )
-from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, keep
 
 PULL, LOSS, MOVED = range(3)
 """Sums over a batch: slopes (the gradient of the intercept), losses, sizes of slopes"""

@@ -11,7 +11,7 @@ from thresher import parts
 from thresher.data.chunk import Chunk, read_only
 from thresher.engine import averaging, averaging_outputs, kernels, outputs
 from thresher.engine.jit import Kernel
-from thresher.engine.registry import in_dtype, shares_a_clock
+from thresher.engine.protocol import in_dtype, shares_a_clock
 from thresher.engine.sound import Tensors, given, require
 from thresher.engine.stores import HashedStore, Resolved, Store, make_store
 from thresher.learning.head import F64, Head

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.engine.registry import part
 from thresher.parts.confidence import variance
+from thresher.parts.registry import part
 from thresher.parts.rules.pa import Pa
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.engine.registry import part
 from thresher.parts.confidence import multiplier, precision
+from thresher.parts.registry import part
 from thresher.parts.rules.arow import Arow
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from thresher.engine.jit import alone, grouped
-from thresher.engine.registry import part
+from thresher.engine.verbs import alone, grouped
 from thresher.parts import measured
 from thresher.parts.groups import Single
 from thresher.parts.measured import FACTOR, FLOOR, INVERSE, PASS, PER_LENGTH, PLACES, THRESHOLD, TIME
+from thresher.parts.registry import part
 
 
 @part("rule")

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import at
-from thresher.engine.registry import part
+from thresher.engine.verbs import at
 from thresher.parts.rates import InverseSqrt
+from thresher.parts.registry import part
 from thresher.parts.rules.pegasos import Pegasos
 from thresher.parts.rules.sgd import Sgd
 from thresher.parts.scale import norm2_after

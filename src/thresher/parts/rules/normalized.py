@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.engine.registry import part
 from thresher.parts.rates import Constant
+from thresher.parts.registry import part
 from thresher.parts.rules.adagrad_fobos import AdagradFobos
 from thresher.parts.rules.sgd import Sgd
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from thresher.engine.registry import part
+from thresher.parts.registry import part
 from thresher.parts.rules.pa import Pa
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.engine.registry import part
 from thresher.parts.rates import Inverse
+from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
 from thresher.parts.scale import fold, norm2_after
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from thresher.engine.registry import part
 from thresher.parts.confidence import multiplier, precision
+from thresher.parts.registry import part
 from thresher.parts.rules.cw import Cw
 
 
