@@ -124,7 +124,10 @@ def rebuilt(value: Any, **changes: Any) -> Any:
 
 def shares_a_clock(rule: Any) -> bool:
     """Whether the clock of a rule depends on no example, so that many outputs can have one."""
-    return not any(writes(type(rule), verb) for verb in ("gauge", "gain", "assess", "constrain"))
+    return not any(
+        writes(type(rule), verb)
+        for verb in ("size_before_margin", "slope_after_margin", "note_after_margin", "constrain")
+    )
 
 
 def in_dtype(value: Any, dtype: Any) -> Any:

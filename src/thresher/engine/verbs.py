@@ -106,26 +106,26 @@ def meet(self, S, j, w, x, now):
 
 
 @verb("rule")
-def gauge(self, S, j, x, now):
-    """A number summed over the row: ``x * x``, ``x V x``, ... Default: 0."""
+def size_before_margin(self, S, j, x, now):
+    """What row j adds to the `size` of the example: ``x * x``, ``x V x``, ... Default: 0."""
     return 0.0
 
 
 @verb("rule")
-def assess(self, margin, importance, value, slope, size, clock):
+def note_after_margin(self, margin, importance, value, slope, size, clock):
     """Note in the clock what the steps of an example need to know of it as a whole. Default: nothing.
 
-    Asked before `gain`, of the rule and of the intercept's, each with its own clock. `margin` is the
-    whole one, intercept included; `value` and `slope` are multiplied by `importance`.
+    Comes before `slope_after_margin`, for the rule and for the intercept's, each with its own clock. `margin`
+    is the whole one, intercept included; `value` and `slope` are multiplied by `importance`.
     """
 
 
 @verb("rule")
-def gain(self, margin, value, slope, size, clock):
-    """The slope to step with, given margin, loss and gauge of the row. Default: the slope.
+def slope_after_margin(self, margin, value, slope, size, clock):
+    """The slope to step with, given margin, loss and size of the example. Default: the slope.
 
     `margin` is without the intercept; `value` and `slope` are multiplied by the importance; `size`
-    counts the intercept's gauge.
+    counts what the intercept adds to it.
     """
     return slope
 
@@ -232,15 +232,15 @@ def remember(self, rule, B, bias):
 
 
 @verb("past", arrays=True)
-def catch_up(self, narrow, S, rows, begin, end, active):
+def catch_up(self, row_rule, S, rows, begin, end, active):
     """Rows ``rows[begin:end]`` are about to be stepped for the outputs `active`. Default: nothing."""
 
 
 @verb("past", arrays=True)
-def start_over(self, narrow, S, c):
+def start_over(self, row_rule, S, c):
     """All rows are about to be rewritten for the outputs of clock c. Default: nothing."""
 
 
 @verb("past", required=True, arrays=True)
-def end_step(self, rule, narrow, free, S, clocks, bclocks):
+def end_step(self, rule, row_rule, bias_rule, S, clocks, bclocks):
     """Move the clocks on, and fold common scales that leave their range into the rows."""

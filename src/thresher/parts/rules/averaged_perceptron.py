@@ -33,7 +33,7 @@ class AveragedPerceptron(NamedTuple):
     DRIFTS = ()
     LIMITS = {"eta": "> 0"}
     DTYPE = "float64"
-    weight, gain = Perceptron.weight, Perceptron.gain
+    weight, slope_after_margin = Perceptron.weight, Perceptron.slope_after_margin
 
     def clock0(self):
         """T."""
