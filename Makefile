@@ -43,7 +43,8 @@ format: $(READY)  ## put the code into its one format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(READY)  ## write docs/rules: docstrings, and examples that are run (RULES='fobos rda' for some)
+docs: $(READY)  ## write docs/rules and the tables of verbs; examples are run (RULES='fobos rda' for some)
+	$(BIN)/python docs/verb_table.py
 	$(BIN)/python docs/rule_pages.py $(RULES)
 
 bench: $(BENCH_READY)  ## speed and memory beside other learners (BENCH_ARGS=..., DATA=folder)

@@ -11,8 +11,8 @@ from benchmarks.learning import one_pass, slices
 from benchmarks.measure import Sample, timed
 from benchmarks.report import Reach
 from benchmarks.setting import Setting
+from tests.projections import project_l1_ball
 from thresher.data import Chunk
-from thresher.parts.projections import project_l1_ball
 
 FEATURES = (10_000, 100_000, 1_000_000)
 ROWS, FREQUENT, COMMON, RARE = 50_000, 1_000, 40, 10

@@ -11,8 +11,8 @@ from numba.extending import overload, overload_method
 from tests import oracle_base, oracles_projection
 from tests.oracle_base import Vector
 from tests.oracles import ORACLES
-from thresher.engine.compiling import OPTIONS
-from thresher.engine.jit import kernel, value_slope
+from thresher.engine.jit import OPTIONS, kernel
+from thresher.engine.verbs import value_slope
 
 _CLASSES: dict[Any, Any] = {}
 

@@ -134,11 +134,11 @@ class Grouped:
     def __init__(self, name: str, rule: Any, shape: tuple[int, int], features: int) -> None:
         self.features, self.shape = features, shape
         self.inner: Any = GROUPED[name](rule, (features, shape[1]))
-        self.free = Apart(name, rule.intercept(), (shape[0] - features, shape[1]), 0)
+        self.intercept = Apart(name, rule.intercept(), (shape[0] - features, shape[1]), 0)
 
     def step(self, W: Vector, X: Vector, slopes: Vector, t: int, values: Vector, importance: float) -> Vector:
         d = self.features
-        below = self.free.step(W[d:], X[d:], slopes, t, values, importance)
+        below = self.intercept.step(W[d:], X[d:], slopes, t, values, importance)
         return np.vstack([self.inner.step(W[:d], (X * slopes)[:d] * importance, t), below])
 
     def begin(self) -> Vector:

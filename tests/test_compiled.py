@@ -100,7 +100,7 @@ OWN = """
 from typing import NamedTuple
 import numpy as np
 from thresher.engine.jit import scalar
-from thresher.engine.registry import part
+from thresher.parts.registry import part
 from second import scaled
 import third
 

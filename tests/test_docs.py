@@ -1,4 +1,4 @@
-"""The pages of the rules say what the docstrings say today; their examples are not run again."""
+"""Pages of rules and tables of verbs say what the docstrings say today; examples are not run again."""
 
 import doctest
 import inspect
@@ -7,7 +7,9 @@ import shlex
 import pytest
 
 from docs.rule_pages import EXAMPLES, FOLDER, command, index, page, rules
+from docs.verb_table import DESIGN, with_tables
 from thresher.cli.app import app
+from thresher.engine.protocol import PROTOCOL
 from thresher.parts import REGISTRY, describe, lookup, parameters
 
 RULES = {rule.name: rule for rule in rules()}
@@ -76,6 +78,19 @@ def test_what_is_written_in_the_index_is_shown_as_it_stands() -> None:
     rounding = describe("rule", "rounding")
     assert "K = `every`: 0 where |w'| < theta." in rounding.line
     assert r"K = `every`: 0 where \|w'\| \< theta. |" in index([rounding])
+
+
+def test_the_tables_of_verbs_are_of_today() -> None:
+    text = DESIGN.read_text(encoding="utf-8")
+    assert with_tables(text) == text, STALE
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in PROTOCOL for name in PROTOCOL[kind]])
+def test_a_verb_says_its_default_in_its_first_line(kind: str, name: str) -> None:
+    declared = PROTOCOL[kind][name]
+    first = (declared.default.__doc__ or "").splitlines()[0]
+    assert first.endswith(".")
+    assert ("Default: " in first) != declared.required
 
 
 def test_the_examples_on_data_in_memory_hold() -> None:

@@ -22,13 +22,13 @@ RULES = [p for p in SOURCES if p.parent == PACKAGE / "parts" / "rules" and p.ste
 # folder -> what its modules may import of the package: a name ending in .* stands for all that is under it
 ARROWS = {
     "engine": ("engine.*",),
-    "parts": ("engine.jit", "engine.registry", "parts.*"),
+    "parts": ("engine.jit", "engine.protocol", "engine.verbs", "parts.*"),
     "data": ("engine.jit", "engine.folders", "engine.tables", "data.*"),
     # of parts only the registry, never one of them
     "learning": ("engine.*", "data.*", "learning.*", "parts", "_version"),
     # solvers know neither the online loop nor its rules; what they find is read out as any model is
     "batch": (
-        *("engine.jit", "engine.registry", "data.*", "parts", "batch.*", "_version"),
+        *("engine.jit", "engine.verbs", "data.*", "parts", "batch.*", "_version"),
         *("learning.api", "learning.head", "learning.modelfile", "learning.readout"),
     ),
     # estimators are a user of the rest, as the command line is

@@ -13,7 +13,7 @@ import pytest
 
 from tests.streams import fingerprint, model_of, read_weights, stream
 from thresher import parts
-from thresher.engine.registry import REGISTRY
+from thresher.parts.registry import REGISTRY
 
 ROOT = Path(__file__).parent.parent
 

@@ -1,15 +1,17 @@
 """What the papers promise of projections, exponentiated gradients and portfolios."""
 
+import doctest
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
+from tests import projections
 from tests.oracle_base import Vector
 from thresher.data.chunk import Chunk
 from thresher.learning.model import Model
-from thresher.parts import projections
 
 VECTORS = st.lists(st.floats(-5, 5), min_size=1, max_size=12).map(np.array)
 FORMS = [projections.threshold_by_sorting, projections.threshold_by_pivots]
@@ -158,3 +160,9 @@ def test_exponentiated_gradient_needs_few_examples_where_few_of_many_features_ma
             lost[rule.partition(":")[0], d] = model.tally.loss
     assert lost["eg", 2000] < 4 * lost["eg", 20]
     assert lost["sgd", 2000] > 4 * lost["sgd", 20]
+
+
+def test_the_examples_in_docstrings_hold() -> None:
+    done = doctest.testmod(projections)
+    assert done.attempted > 1
+    assert done.failed == 0

@@ -1,6 +1,6 @@
 """Compiled code gives back what it is lent and what it makes: no array is kept for ever or freed too early.
 
-Functions that kernels call do not all count references (`thresher.engine.compiling`), so this is not left to
+Functions that kernels call do not all count references (`thresher.engine.jit`), so this is not left to
 Numba.
 """
 

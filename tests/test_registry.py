@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from thresher import parts
 from thresher.engine.protocol import PROTOCOL, rebuilt
-from thresher.engine.registry import REGISTRY, part
+from thresher.parts.registry import REGISTRY, part
 
 KINDS = sorted(parts.REGISTRY)
 CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind])]

@@ -18,10 +18,10 @@ from thresher._version import __version__
 if TYPE_CHECKING:
     from thresher.batch.api import boost
     from thresher.data import Chunk, open_source
-    from thresher.engine.registry import part
     from thresher.learning.api import evaluate, load, train
     from thresher.learning.feature_names import name_features
     from thresher.learning.model import Model
+    from thresher.parts.registry import part
 
 _HOMES = {
     "Chunk": "thresher.data",
@@ -31,7 +31,7 @@ _HOMES = {
     "load": "thresher.learning.api",
     "name_features": "thresher.learning.feature_names",
     "open_source": "thresher.data",
-    "part": "thresher.engine.registry",
+    "part": "thresher.parts.registry",
     "train": "thresher.learning.api",
 }
 __all__ = [

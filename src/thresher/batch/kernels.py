@@ -21,7 +21,8 @@ import math
 
 import numpy as np
 
-from thresher.engine.jit import kernel, scalar, value_slope
+from thresher.engine.jit import kernel, scalar
+from thresher.engine.verbs import value_slope
 
 LEAP = 10.0
 """No step changes an exponent by more: where nothing is penalised the best may lie at infinity."""

@@ -17,21 +17,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import (
+from thresher.engine.jit import helper, kernel
+from thresher.engine.kernels import aim, count, give_up, keep, move, move_clocks, multiply
+from thresher.engine.snapshot import snapshot
+from thresher.engine.verbs import (
     area,
     constrain,
     drift,
-    gauge,
-    helper,
     idle,
-    kernel,
     meet,
     rewrites,
-    snapshot,
+    size_before_margin,
     value_slope,
     weight,
 )
-from thresher.engine.kernels import aim, count, give_up, keep, move, move_clocks, multiply
 
 _GUESSES = 5  # steps of Newton's method towards the death of a weight
 COLUMNS = 2  # behind the rule's own: the sum, since
@@ -70,32 +69,32 @@ def enter(rule, clock, ring, place, newest):
 
 
 @helper
-def size_at(narrow, S, j, now, ring, p, sums):
+def size_at(row_rule, S, j, now, ring, p, sums):
     """Magnitude of the weight of row j behind p examples of the ring."""
     between(ring, p - 1, p, sums)
-    return abs(area(narrow, S, j, 1.0, sums, now))
+    return abs(area(row_rule, S, j, 1.0, sums, now))
 
 
 @helper
-def alive(narrow, S, j, now, ring, start, n, sums):
+def alive(row_rule, S, j, now, ring, start, n, sums):
     """How many of n examples behind `start` row j lived for, one at least; their drifts to `sums`.
 
     By Newton's method from below, which is exact for a steady fall, then by bisection.
     """
     low, high, guesses = 1, n, _GUESSES
-    size = size_at(narrow, S, j, now, ring, start + 1, sums)
+    size = size_at(row_rule, S, j, now, ring, start + 1, sums)
     while high - low > 1:
         middle = (low + high) >> 1
         if guesses > 0:
             guesses -= 1
-            left = size_at(narrow, S, j, now, ring, start + low + 1, sums)
+            left = size_at(row_rule, S, j, now, ring, start + low + 1, sums)
             if left == 0.0 or low + 2 == high:
                 low += left > 0.0
                 break
             steps = left / (size - left) if left < size else 0.5 * (high - low)
             low, size = low + 1, left
             middle = min(low + max(int(min(steps, high)), 1), high - 1)
-        left = size_at(narrow, S, j, now, ring, start + middle, sums)
+        left = size_at(row_rule, S, j, now, ring, start + middle, sums)
         if left == 0.0:
             high = middle
         else:
@@ -105,7 +104,7 @@ def alive(narrow, S, j, now, ring, start, n, sums):
 
 
 @helper
-def missed(narrow, S, now, ring, place, newest, rows, begin, end, out):
+def missed(row_rule, S, now, ring, place, newest, rows, begin, end, out):
     """Sums of the weights of ``rows[begin:end]`` over the examples that theirs do not hold, to `out`.
 
     `newest` holds the drifts of the last example. All is in one loop: arrays handed on from inside it
@@ -118,27 +117,29 @@ def missed(narrow, S, now, ring, place, newest, rows, begin, end, out):
         start = max(np.int64(S[j, since]) - base, 0)
         n, more = filled - start, 0.0
         if n > 0:
-            more = area(narrow, S, j, 1.0 if width > 0 else float(n), newest, now)
+            more = area(row_rule, S, j, 1.0 if width > 0 else float(n), newest, now)
         if n > 1 and width > 0:
             died = more == 0.0
             stop = start + (1 if died else n)
             for k in range(width):
                 high = ring[stop, 0, k] - ring[start, 0, k]
                 sums[k] = high + (ring[stop, 1, k] - ring[start, 1, k])
-            more = area(narrow, S, j, float(stop - start), sums, now)
+            more = area(row_rule, S, j, float(stop - start), sums, now)
             if died and more != 0.0:
-                more = area(narrow, S, j, float(alive(narrow, S, j, now, ring, start, n, sums)), sums, now)
+                more = area(
+                    row_rule, S, j, float(alive(row_rule, S, j, now, ring, start, n, sums)), sums, now
+                )
         out[p - begin] = more
 
 
 @helper
-def begin_anew(narrow, S, now, ring, place, newest):
+def begin_anew(row_rule, S, now, ring, place, newest):
     """Bring the sums of all rows up to date, and empty the ring.
 
     A row that has missed nothing but zeros is not written: it may be unborn.
     """
     rows, more = np.arange(S.shape[0]), np.empty(S.shape[0])
-    missed(narrow, S, now, ring, place, newest, rows, 0, rows.size, more)
+    missed(row_rule, S, now, ring, place, newest, rows, 0, rows.size, more)
     for j in range(rows.size):
         if more[j] != 0.0:
             S[j, S.shape[1] - 2] += more[j]
@@ -159,22 +160,22 @@ def known(rows, begin, end, seen):
 
 
 @helper
-def weigh(narrow, S, now, rows, values, begin, end, scratch):
-    """Margin and gauge of an example; its settled weights to `scratch`."""
+def weigh(row_rule, S, now, rows, values, begin, end, scratch):
+    """Margin and size of an example; its settled weights to `scratch`."""
     margin, size = 0.0, 0.0
     for p in range(begin, end):
         x = S.dtype.type(values[p])
-        w = meet(narrow, S, rows[p], weight(narrow, S, rows[p], now), x, now)
+        w = meet(row_rule, S, rows[p], weight(row_rule, S, rows[p], now), x, now)
         scratch[p - begin] = w
         margin += w * x
-        size += gauge(narrow, S, rows[p], x, now)
+        size += size_before_margin(row_rule, S, rows[p], x, now)
     return margin, size
 
 
 @helper
-def add_up(narrow, S, now, ring, place, newest, rows, begin, end, more):
+def add_up(row_rule, S, now, ring, place, newest, rows, begin, end, more):
     """Bring the sums of an example's rows up to date; `more` is room for them."""
-    missed(narrow, S, now, ring, place, newest, rows, begin, end, more)
+    missed(row_rule, S, now, ring, place, newest, rows, begin, end, more)
     for p in range(begin, end):
         S[rows[p], S.shape[1] - 2] += more[p - begin]
         S[rows[p], S.shape[1] - 1] = place[SEEN]
@@ -183,21 +184,21 @@ def add_up(narrow, S, now, ring, place, newest, rows, begin, end, more):
 # fmt: off
 @kernel
 def learn(
-    loss, rule, narrow, free, free_narrow, S, clock, B, bclock,
+    loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock,
     indptr, rows, values, labels, weights, lo, hi, longest, ring, place, seen, tally,
 ):
     # fmt: on
     """As `kernels.learn`, and add up every weight. The sum of the intercept's is always up to date."""
     scratch, more, newest = np.empty(longest), np.empty(longest), np.zeros(ring.shape[2])
     for i in range(lo, hi):
-        now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
+        now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
         begin, end, b = np.uint64(indptr[i]), np.uint64(indptr[i + 1]), 0.0
         if not known(rows, begin, end, seen):
             return i
-        margin, size = weigh(narrow, S, now, rows, values, begin, end, scratch)
+        margin, size = weigh(row_rule, S, now, rows, values, begin, end, scratch)
         if B.shape[0] > 0:
-            b = weight(free_narrow, B, rows.dtype.type(0), bnow)
-            size += gauge(free_narrow, B, rows.dtype.type(0), 1.0, bnow)
+            b = weight(bias_row_rule, B, rows.dtype.type(0), bnow)
+            size += size_before_margin(bias_row_rule, B, rows.dtype.type(0), 1.0, bnow)
         value, slope = value_slope(loss, margin + b, float(labels[i]))
         if not math.isfinite(value):
             return i
@@ -207,29 +208,29 @@ def learn(
         if B.shape[0] > 0:
             B[0, B.shape[1] - 2] += b
         value, slope = value * importance, slope * importance
-        slope = S.dtype.type(aim(rule, free, margin, b, importance, value, slope, size, clock, bclock))
+        slope = S.dtype.type(aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bclock))
         if slope == 0:
             end = begin  # no row is written
         else:
-            now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
-            add_up(narrow, S, now, ring, place, newest, rows, begin, end, more)
-            move(narrow, free_narrow, S, now, B, bnow, rows, values, scratch, begin, end, b, slope)
+            now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
+            add_up(row_rule, S, now, ring, place, newest, rows, begin, end, more)
+            move(row_rule, bias_row_rule, S, now, B, bnow, rows, values, scratch, begin, end, b, slope)
         if rewrites(rule, clock):
-            begin_anew(narrow, S, now, ring, place, newest)
+            begin_anew(row_rule, S, now, ring, place, newest)
         constrain(rule, S, rows, begin, end, clock)
-        factor = move_clocks(rule, free, clock, bclock)
+        factor = move_clocks(rule, bias_rule, clock, bclock)
         if factor != 1.0 or place[SEEN] - place[BASE] == ring.shape[0] - 1:
-            begin_anew(narrow, S, now, ring, place, newest)
+            begin_anew(row_rule, S, now, ring, place, newest)
         if factor != 1.0:
             multiply(S[:, : S.shape[1] - COLUMNS], factor)
     return hi
 
 
 @helper
-def means(narrow, S, past, newest, rows, begin, end, out):
+def means(row_rule, S, past, newest, rows, begin, end, out):
     """Means of the weights of ``rows[begin:end]`` over all examples to `out`."""
-    now, seen = snapshot(narrow, past.clock, S), max(past.place[SEEN], 1)
-    missed(narrow, S, now, past.ring, past.place, newest, rows, begin, end, out)
+    now, seen = snapshot(row_rule, past.clock, S), max(past.place[SEEN], 1)
+    missed(row_rule, S, now, past.ring, past.place, newest, rows, begin, end, out)
     for p in range(begin, end):
         out[p - begin] = (S[rows[p], S.shape[1] - 2] + out[p - begin]) / seen
 
@@ -244,13 +245,13 @@ def last_drifts(past):
 
 
 @kernel
-def settle(narrow, S, past, out):
+def settle(row_rule, S, past, out):
     """Write every row's mean weight to `out`; changes no state."""
-    means(narrow, S, past, last_drifts(past), np.arange(out.size), 0, out.size, out)
+    means(row_rule, S, past, last_drifts(past), np.arange(out.size), 0, out.size, out)
 
 
 @kernel
-def predict(narrow, S, past, bias, indptr, rows, values, out):
+def predict(row_rule, S, past, bias, indptr, rows, values, out):
     """Margins of rows under the mean weights; changes no state."""
     newest, longest = last_drifts(past), np.int64(0)
     for i in range(out.size):
@@ -258,21 +259,21 @@ def predict(narrow, S, past, bias, indptr, rows, values, out):
     held = np.empty(longest)
     for i in range(out.size):
         begin, end, margin = indptr[i], indptr[i + 1], 0.0
-        means(narrow, S, past, newest, rows, begin, end, held)
+        means(row_rule, S, past, newest, rows, begin, end, held)
         for p in range(begin, end):
             margin += held[p - begin] * values[p]
         out[i] = margin + bias[0]
 
 
 @kernel
-def sweep(narrow, S, past, keys, first, count):
+def sweep(row_rule, S, past, keys, first, count):
     """As `kernels.sweep`; a row whose mean is not zero is never idle."""
-    now, kept, held = snapshot(narrow, past.clock, S), first, np.empty(count)
-    means(narrow, S, past, last_drifts(past), np.arange(count), 0, count, held)
+    now, kept, held = snapshot(row_rule, past.clock, S), first, np.empty(count)
+    means(row_rule, S, past, last_drifts(past), np.arange(count), 0, count, held)
     for j in range(first, count):
-        if held[j] == 0.0 and idle(narrow, S, j, weight(narrow, S, j, now), now):
+        if held[j] == 0.0 and idle(row_rule, S, j, weight(row_rule, S, j, now), now):
             continue
         keep(S, keys, kept, j)
         kept += 1
-    give_up(narrow, S, past.clock, kept, count)
+    give_up(row_rule, S, past.clock, kept, count)
     return kept

@@ -12,13 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.averaging import BASE, COLUMNS, SEEN, Past, between, enter, last_drifts, missed
-from thresher.engine.jit import areas, grouped, helper, kernel, snapshot, start_over
+from thresher.engine.jit import helper, kernel
 from thresher.engine.kernels import keep, move_clocks, multiply, owned
 from thresher.engine.outputs import give_up_outputs, lives, moment
+from thresher.engine.protocol import implements
+from thresher.engine.snapshot import snapshot
+from thresher.engine.verbs import areas, grouped, start_over
 
 _BLOCK = 1 << 10  # rows whose sums are held at a time
 
 
+@implements("past")
 class Pasts(NamedTuple):
     """Clocks ``(clocks, scalars)``, rings ``(clocks, steps, 2, drifts)`` and places ``(clocks, 2)``."""
 
@@ -35,12 +39,12 @@ class Pasts(NamedTuple):
             for k in range(bias.size):
                 B[0, B.shape[1] - 2, k] += bias[k]
 
-    def catch_up(self, narrow, S, rows, begin, end, active):
+    def catch_up(self, row_rule, S, rows, begin, end, active):
         """Bring the sums of the rows up to date."""
         if active.size > 0:
-            bring_up(narrow, S, self, rows, np.int64(begin), np.int64(end), active, True)
+            bring_up(row_rule, S, self, rows, np.int64(begin), np.int64(end), active, True)
 
-    def start_over(self, narrow, S, c):
+    def start_over(self, row_rule, S, c):
         """Bring the sums of all rows up to date, and empty the ring.
 
         A row that has missed nothing but zeros is not written: it may be unborn.
@@ -48,16 +52,16 @@ class Pasts(NamedTuple):
         rows, every = np.arange(S.shape[0]), np.arange(S.shape[2])
         active = every if self.places.shape[0] == 1 else every[c : c + 1]
         for begin in range(0, rows.size, _BLOCK):
-            bring_up(narrow, S, self, rows, begin, min(begin + _BLOCK, rows.size), active, False)
+            bring_up(row_rule, S, self, rows, begin, min(begin + _BLOCK, rows.size), active, False)
         self.places[c, BASE] = self.places[c, SEEN]
 
-    def end_step(self, rule, narrow, free, S, clocks, bclocks):
+    def end_step(self, rule, row_rule, bias_rule, S, clocks, bclocks):
         """Move each clock on; start over where its ring is full or its rows are multiplied."""
         for c in range(clocks.shape[0]):
-            factor = move_clocks(rule, free, clocks[c], bclocks[c])
+            factor = move_clocks(rule, bias_rule, clocks[c], bclocks[c])
             full = self.places[c, SEEN] - self.places[c, BASE] == self.rings.shape[1] - 1
             if factor != 1.0 or full:
-                start_over(self, narrow, S, c)
+                start_over(self, row_rule, S, c)
             if factor != 1.0:
                 multiply(owned(S[:, : S.shape[1] - COLUMNS], clocks, c), factor)
 
@@ -70,10 +74,10 @@ def past_of(past, k):
 
 
 @helper
-def largest(narrow, T, now, ring, p, sums, out):
+def largest(row_rule, T, now, ring, p, sums, out):
     """How many outputs share the largest magnitude behind p steps of the ring, 0 if all are zero."""
     between(ring, p - 1, p, sums)
-    areas(narrow, T, out, 1.0, sums, now)
+    areas(row_rule, T, out, 1.0, sums, now)
     top, count = np.abs(out).max(), 0
     for k in range(out.size):
         count += top > 0.0 and abs(out[k]) == top
@@ -81,7 +85,7 @@ def largest(narrow, T, now, ring, p, sums, out):
 
 
 @helper
-def missed_together(narrow, T, now, ring, place, sums, part, out):
+def missed_together(row_rule, T, now, ring, place, sums, part, out):
     """As `missed`, for the feature of a group.
 
     While the same outputs are largest their weights are linear in the drifts. As penalties add up that
@@ -90,52 +94,52 @@ def missed_together(narrow, T, now, ring, place, sums, part, out):
     p, filled = max(np.int64(T[0, T.shape[1] - 1]) - place[BASE], 0), place[SEEN] - place[BASE]
     out[:] = 0.0
     while p < filled:
-        number = largest(narrow, T, now, ring, p + 1, sums, part)
+        number = largest(row_rule, T, now, ring, p + 1, sums, part)
         if number == 0:
             break
         low, high = p + 1, filled + 1
-        if largest(narrow, T, now, ring, filled, sums, part) == number:
+        if largest(row_rule, T, now, ring, filled, sums, part) == number:
             low = filled
         while high - low > 1:
             middle = (low + high) >> 1
-            if largest(narrow, T, now, ring, middle, sums, part) == number:
+            if largest(row_rule, T, now, ring, middle, sums, part) == number:
                 low = middle
             else:
                 high = middle
         between(ring, p, low, sums)
-        areas(narrow, T, part, float(low - p), sums, now)
+        areas(row_rule, T, part, float(low - p), sums, now)
         for k in range(out.size):
             out[k] += part[k]
         p = low
 
 
 @helper
-def missed_by(narrow, S, past, rows, begin, end, active, out):
+def missed_by(row_rule, S, past, rows, begin, end, active, out):
     """Sums of the weights of ``rows[begin:end]`` over the steps that theirs do not hold.
 
     To `out`: a column for each of the outputs `active`, which are all outputs of a group. What lies together
     is added up together where outputs share a clock.
     """
     one = past_of(past, 0)
-    now, newest = snapshot(narrow, one.clock, S), last_drifts(one)
-    if grouped(narrow):
+    now, newest = snapshot(row_rule, one.clock, S), last_drifts(one)
+    if grouped(row_rule):
         sums, part = np.empty(newest.size), np.empty(active.size)
         for p in range(begin, end):
-            missed_together(narrow, S[rows[p]].T, now, one.ring, one.place, sums, part, out[p - begin])
+            missed_together(row_rule, S[rows[p]].T, now, one.ring, one.place, sums, part, out[p - begin])
     else:
         for a in range(active.size):
             k, one = active[a], past_of(past, active[a])
-            now, newest = moment(narrow, S, past.clocks, k), last_drifts(one)
-            missed(narrow, S[:, :, k], now, one.ring, one.place, newest, rows, begin, end, out[:, a])
+            now, newest = moment(row_rule, S, past.clocks, k), last_drifts(one)
+            missed(row_rule, S[:, :, k], now, one.ring, one.place, newest, rows, begin, end, out[:, a])
 
 
 @helper
-def bring_up(narrow, S, past, rows, begin, end, active, zeros):
+def bring_up(row_rule, S, past, rows, begin, end, active, zeros):
     """Bring the sums of ``rows[begin:end]`` up to date, with `zeros` even where only zeros are missed."""
-    if grouped(narrow):
+    if grouped(row_rule):
         active = np.arange(S.shape[2])
     more, seen = np.empty((end - begin, active.size)), past.places[0, SEEN]
-    missed_by(narrow, S, past, rows, begin, end, active, more)
+    missed_by(row_rule, S, past, rows, begin, end, active, more)
     for p in range(begin, end):
         for a in range(active.size):
             if zeros or more[p - begin, a] != 0.0:
@@ -144,9 +148,9 @@ def bring_up(narrow, S, past, rows, begin, end, active, zeros):
 
 
 @helper
-def means(narrow, S, past, rows, begin, end, out):
+def means(row_rule, S, past, rows, begin, end, out):
     """Means over all steps of the weights of ``rows[begin:end]`` to `out`, a column for each output."""
-    missed_by(narrow, S, past, rows, begin, end, np.arange(S.shape[2]), out)
+    missed_by(row_rule, S, past, rows, begin, end, np.arange(S.shape[2]), out)
     steps = max(past.places[0, SEEN], 1)
     for p in range(begin, end):
         for k in range(S.shape[2]):
@@ -154,21 +158,21 @@ def means(narrow, S, past, rows, begin, end, out):
 
 
 @kernel
-def settle_means(narrow, S, past, out):
+def settle_means(row_rule, S, past, out):
     """Write the mean weights of every row to `out` (rows, outputs); changes no state."""
     rows = np.arange(out.shape[0])
     for begin in range(0, rows.size, _BLOCK):
         end = min(begin + _BLOCK, rows.size)
-        means(narrow, S, past, rows, begin, end, out[begin:end])
+        means(row_rule, S, past, rows, begin, end, out[begin:end])
 
 
 @kernel
-def predict_means(narrow, S, past, bias, indptr, rows, values, out):
+def predict_means(row_rule, S, past, bias, indptr, rows, values, out):
     """Margins (n, outputs) under the mean weights; changes no state."""
     for i in range(out.shape[0]):
         begin, end = indptr[i], indptr[i + 1]
         held = np.empty((end - begin, out.shape[1]))
-        means(narrow, S, past, rows, begin, end, held)
+        means(row_rule, S, past, rows, begin, end, held)
         for k in range(out.shape[1]):
             margin = 0.0
             for p in range(begin, end):
@@ -177,16 +181,16 @@ def predict_means(narrow, S, past, bias, indptr, rows, values, out):
 
 
 @kernel
-def sweep_means(narrow, S, past, keys, first, count):
+def sweep_means(row_rule, S, past, keys, first, count):
     """As `outputs.sweep_outputs`; a row whose mean is not zero for some output is never idle."""
     rows, settled, kept = np.arange(count), np.empty(S.shape[2]), first
     for begin in range(first, count, _BLOCK):
         end = min(begin + _BLOCK, count)
         held = np.empty((end - begin, S.shape[2]))
-        means(narrow, S, past, rows, begin, end, held)
+        means(row_rule, S, past, rows, begin, end, held)
         for j in range(begin, end):
-            if held[j - begin].any() or lives(narrow, S, j, past.clocks, settled):
+            if held[j - begin].any() or lives(row_rule, S, j, past.clocks, settled):
                 keep(S, keys, kept, j)
                 kept += 1
-    give_up_outputs(narrow, S, past.clocks, kept, count)
+    give_up_outputs(row_rule, S, past.clocks, kept, count)
     return kept

@@ -171,12 +171,12 @@ def _head(key: bytes) -> bytes:
 
 def _write(path: Path, key: bytes, payload: bytes) -> None:
     """All of the file or none of it; whoever writes the same at the same time does no harm."""
-    aside = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
+    unfinished = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
     try:
-        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "wb") as file:
             file.write(_head(key) + hashlib.sha256(payload).digest() + payload)
-        os.replace(aside, path)
+        os.replace(unfinished, path)
     except OSError as error:
-        aside.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
         _warn(error)

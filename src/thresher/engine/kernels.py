@@ -2,8 +2,8 @@
 
 `S` is the table of state, one row a coordinate, columns `SLOTS` (w first). `clock` holds the scalars
 that all coordinates share. `B` and `bclock` are the same for the intercept, one row, whose rule is
-`free`. A row of zeros is an unborn coordinate. A rule comes twice: as it is, for what changes the
-clock, and `narrow`, its numbers in the dtype of `S`, for what is done to each coordinate.
+`bias_rule`. A row of zeros is an unborn coordinate. A rule comes twice: as it is, for what changes the
+clock, and `row_rule`, its numbers in the dtype of `S`, for what is done to each coordinate.
 """
 
 from __future__ import annotations
@@ -13,27 +13,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import (
-    assess,
+from thresher.engine.jit import helper, kernel, scalar
+from thresher.engine.protocol import implements
+from thresher.engine.snapshot import snapshot
+from thresher.engine.tables import fetch
+from thresher.engine.verbs import (
     constrain,
-    gain,
-    gauge,
-    helper,
     idle,
-    kernel,
     link,
     meet,
+    note_after_margin,
     relocate,
     renorm,
-    scalar,
     shown,
-    snapshot,
+    size_before_margin,
+    slope_after_margin,
     step,
     tick,
     value_slope,
     weight,
 )
-from thresher.engine.tables import fetch
 
 AHEAD = np.uint64(48)
 """So many non-zeros ahead the rows of a table are fetched."""
@@ -49,27 +48,27 @@ def count(tally, importance, value, margin):
 
 
 @helper
-def aim(rule, free, margin, b, importance, value, slope, size, clock, bclock):
+def aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bclock):
     """The slope to step with; `margin` is without the intercept `b`."""
-    assess(rule, float(margin + b), importance, value, slope, size, clock)
-    assess(free, float(margin + b), importance, value, slope, size, bclock)
-    return gain(rule, margin, value, slope, size, clock)
+    note_after_margin(rule, float(margin + b), importance, value, slope, size, clock)
+    note_after_margin(bias_rule, float(margin + b), importance, value, slope, size, bclock)
+    return slope_after_margin(rule, margin, value, slope, size, clock)
 
 
 @helper
-def move(narrow, free_narrow, S, now, B, bnow, rows, values, scratch, begin, end, b, slope):
+def move(row_rule, bias_row_rule, S, now, B, bnow, rows, values, scratch, begin, end, b, slope):
     """Step every coordinate of an example from its settled weight, held in `scratch` and `b`."""
     for p in range(begin, end):
-        step(narrow, S, rows[p], scratch[p - begin], values[p], slope, now)
+        step(row_rule, S, rows[p], scratch[p - begin], values[p], slope, now)
     if B.shape[0] > 0:
-        step(free_narrow, B, rows.dtype.type(0), b, S.dtype.type(1), slope, bnow)
+        step(bias_row_rule, B, rows.dtype.type(0), b, S.dtype.type(1), slope, bnow)
 
 
 @helper
-def move_clocks(rule, free, clock, bclock):
+def move_clocks(rule, bias_rule, clock, bclock):
     """On to the next example; the factor by which every row is to be multiplied."""
     tick(rule, clock)
-    tick(free, bclock)
+    tick(bias_rule, bclock)
     return renorm(rule, clock)
 
 
@@ -81,9 +80,9 @@ def multiply(S, factor):
 
 
 @helper
-def end_example(rule, free, S, clock, bclock):
+def end_example(rule, bias_rule, S, clock, bclock):
     """Move the clocks on, and fold a common scale that leaves its range into all rows."""
-    factor = move_clocks(rule, free, clock, bclock)
+    factor = move_clocks(rule, bias_rule, clock, bclock)
     if factor != 1.0:
         multiply(S, factor)
 
@@ -94,24 +93,16 @@ def owned(S, clocks, c):
     return S[:, :, c : S.shape[2] - clocks.shape[0] + 1 + c]
 
 
+@implements("past")
 class Forgotten(NamedTuple):
     """What a model with many outputs keeps of the past whose last weights are all that is read: nothing."""
 
     unused: float = 0.0
 
-    def remember(self, rule, B, bias):
-        """Nothing."""
-
-    def catch_up(self, narrow, S, rows, begin, end, active):
-        """Nothing."""
-
-    def start_over(self, narrow, S, c):
-        """Nothing."""
-
-    def end_step(self, rule, narrow, free, S, clocks, bclocks):
+    def end_step(self, rule, row_rule, bias_rule, S, clocks, bclocks):
         """Each clock."""
         for c in range(clocks.shape[0]):
-            end_example(rule, free, owned(S, clocks, c), clocks[c], bclocks[c])
+            end_example(rule, bias_rule, owned(S, clocks, c), clocks[c], bclocks[c])
 
 
 FORGOTTEN: Any = Forgotten()
@@ -120,7 +111,7 @@ FORGOTTEN: Any = Forgotten()
 # fmt: off
 @kernel
 def learn(
-    loss, rule, narrow, free, free_narrow, S, clock, B, bclock,
+    loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock,
     indptr, rows, values, labels, weights, lo, hi, longest, seen, tally,
 ):
     # fmt: on
@@ -135,7 +126,7 @@ def learn(
     scratch, home = np.empty(longest, S.dtype), rows.dtype.type(0)  # one type of row, one compiled step
     marking, marks, last = seen.size > 0, np.uint64(seen.size), np.uint64(indptr[hi] - 1)
     for i in range(lo, hi):
-        now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
+        now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
         begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])  # unsigned: no wrap-around test
         margin, size, b = S.dtype.type(0), S.dtype.type(0), S.dtype.type(0)
         for p in range(begin, end):
@@ -145,51 +136,51 @@ def learn(
                 seen[rows[p]] = 1
             fetch(S, rows[min(p + AHEAD, last)])
             x = S.dtype.type(values[p])
-            w = meet(narrow, S, rows[p], weight(narrow, S, rows[p], now), x, now)
+            w = meet(row_rule, S, rows[p], weight(row_rule, S, rows[p], now), x, now)
             scratch[p - begin] = w
             margin += w * x
-            size += gauge(narrow, S, rows[p], x, now)
+            size += size_before_margin(row_rule, S, rows[p], x, now)
         if B.shape[0] > 0:
-            b = weight(free_narrow, B, home, bnow)
-            size += gauge(free_narrow, B, home, S.dtype.type(1), bnow)
+            b = weight(bias_row_rule, B, home, bnow)
+            size += size_before_margin(bias_row_rule, B, home, S.dtype.type(1), bnow)
         value, slope = value_slope(loss, float(margin + b), float(labels[i]))
         if not math.isfinite(value):
             return i
         importance = float(weights[i])
         count(tally, importance, value, margin + b)
         value, slope = value * importance, slope * importance
-        slope = S.dtype.type(aim(rule, free, margin, b, importance, value, slope, size, clock, bclock))
+        slope = S.dtype.type(aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bclock))
         if slope == 0:
             end = begin  # no row is written
         else:
-            now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
-            move(narrow, free_narrow, S, now, B, bnow, rows, values, scratch, begin, end, b, slope)
+            now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
+            move(row_rule, bias_row_rule, S, now, B, bnow, rows, values, scratch, begin, end, b, slope)
         constrain(rule, S, rows, begin, end, clock)
-        end_example(rule, free, S, clock, bclock)
+        end_example(rule, bias_rule, S, clock, bclock)
     return hi
 
 
 @kernel
-def settle(narrow, S, clock, out):
+def settle(row_rule, S, clock, out):
     """Write every row's weight as it is read to `out`; changes no state."""
-    now = snapshot(narrow, clock, S)
+    now = snapshot(row_rule, clock, S)
     for j in range(out.size):
-        out[j] = shown(narrow, S, j, weight(narrow, S, j, now), now)
+        out[j] = shown(row_rule, S, j, weight(row_rule, S, j, now), now)
 
 
 @kernel
-def predict(narrow, S, clock, bias, indptr, rows, values, out):
+def predict(row_rule, S, clock, bias, indptr, rows, values, out):
     """Margins of rows under the weights as they are read; changes no state.
 
     Each weight is rounded to the dtype of `bias` (the state's), as it is in a saved model.
     """
-    now = snapshot(narrow, clock, S)
+    now = snapshot(row_rule, clock, S)
     rounded = bias.copy()
     for i in range(out.size):
         margin = 0.0
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            w = weight(narrow, S, rows[p], now)
-            rounded[0] = shown(narrow, S, rows[p], w, now)
+            w = weight(row_rule, S, rows[p], now)
+            rounded[0] = shown(row_rule, S, rows[p], w, now)
             margin += float(rounded[0] * values[p])
         out[i] = margin + bias[0]
 
@@ -239,30 +230,30 @@ def keep(S, keys, kept, j):
 
 
 @scalar
-def give_up(narrow, S, clock, kept, count):
+def give_up(row_rule, S, clock, kept, count):
     """Make the rows kept..count-1 zeros again."""
     for j in range(kept, count):
         for k in range(S.shape[1]):
             S[j, k] = 0.0
     if kept < count:
-        relocate(narrow, S, kept, clock)
+        relocate(row_rule, S, kept, clock)
 
 
 @kernel
-def sweep(narrow, S, clock, keys, first, count):
+def sweep(row_rule, S, clock, keys, first, count):
     """Close up the rows first..count-1 over those that are idle; returns the new count.
 
     Rows keep their order; the rows left behind are zeros again.
     """
-    now = snapshot(narrow, clock, S)
+    now = snapshot(row_rule, clock, S)
     kept = first
     for j in range(first, count):
-        if idle(narrow, S, j, weight(narrow, S, j, now), now):
+        if idle(row_rule, S, j, weight(row_rule, S, j, now), now):
             continue
         if kept != j:  # written out: a call costs counts of references, which is five times all else
             keys[kept] = keys[j]
             for k in range(S.shape[1]):
                 S[kept, k] = S[j, k]
         kept += 1
-    give_up(narrow, S, clock, kept, count)
+    give_up(row_rule, S, clock, kept, count)
     return kept

@@ -13,30 +13,28 @@ import math
 
 import numpy as np
 
-from thresher.engine.jit import (
+from thresher.engine.jit import helper, kernel, scalar
+from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, keep
+from thresher.engine.snapshot import snapshot
+from thresher.engine.verbs import (
     catch_up,
     constrain,
     couple,
     end_step,
-    gauge,
     grouped,
-    helper,
     idle,
-    kernel,
     links,
     meet,
     relocate,
     remember,
     rewrites,
-    scalar,
     shown,
-    snapshot,
+    size_before_margin,
     start_over,
     step,
     values_slopes,
     weight,
 )
-from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, keep
 
 PULL, LOSS, MOVED = range(3)
 """Sums over a batch: slopes (the gradient of the intercept), losses, sizes of slopes"""
@@ -61,26 +59,26 @@ def note(tally, importance, value, margins):
 
 
 @helper
-def moment(narrow, S, clocks, k):
+def moment(row_rule, S, clocks, k):
     """The clock of output k, its own or the one that all share, as `now`."""
-    return snapshot(narrow, clocks[min(k, clocks.shape[0] - 1)], S)
+    return snapshot(row_rule, clocks[min(k, clocks.shape[0] - 1)], S)
 
 
 @helper
-def read_row(narrow, S, row, clocks, out):
+def read_row(row_rule, S, row, clocks, out):
     """Settled weights of one feature for all outputs."""
-    T, now = S[row].T, snapshot(narrow, clocks[0], S)
+    T, now = S[row].T, snapshot(row_rule, clocks[0], S)
     if clocks.shape[0] < out.size:
         for k in range(out.size):
-            out[k] = weight(narrow, T, k, now)
+            out[k] = weight(row_rule, T, k, now)
     else:
         for k in range(out.size):
-            out[k] = weight(narrow, S[:, :, k], row, snapshot(narrow, clocks[k], S))
-    couple(narrow, T, out, now)
+            out[k] = weight(row_rule, S[:, :, k], row, snapshot(row_rule, clocks[k], S))
+    couple(row_rule, T, out, now)
 
 
 @scalar
-def weigh(narrow, S, now, rows, values, begin, end, held, margins, seen):
+def weigh(row_rule, S, now, rows, values, begin, end, held, margins, seen):
     """Settled weights of an example's rows to `held`, their weighted sums to `margins`; marks the rows."""
     for k in range(margins.size):
         margins[k] = S.dtype.type(0)
@@ -88,29 +86,29 @@ def weigh(narrow, S, now, rows, values, begin, end, held, margins, seen):
         if seen.size > 0:
             seen[rows[p]] = 1
         T, own, x = S[rows[p]].T, held[p - begin], S.dtype.type(values[p])
-        if grouped(narrow):
+        if grouped(row_rule):
             for k in range(margins.size):
-                own[k] = weight(narrow, T, k, now)
-            couple(narrow, T, own, now)
+                own[k] = weight(row_rule, T, k, now)
+            couple(row_rule, T, own, now)
         for k in range(margins.size):
-            w = meet(narrow, T, k, own[k] if grouped(narrow) else weight(narrow, T, k, now), x, now)
+            w = meet(row_rule, T, k, own[k] if grouped(row_rule) else weight(row_rule, T, k, now), x, now)
             own[k] = w
             margins[k] += w * x
 
 
 @scalar
-def step_rows(narrow, S, now, rows, values, begin, end, held, slopes, active, count):
+def step_rows(row_rule, S, now, rows, values, begin, end, held, slopes, active, count):
     """Step the outputs ``active[:count]`` of an example's rows; all of a group, if any."""
-    if count == slopes.size or (count > 0 and grouped(narrow)):
+    if count == slopes.size or (count > 0 and grouped(row_rule)):
         for p in range(begin, end):
             T, own, x = S[rows[p]].T, held[p - begin], S.dtype.type(values[p])
             for k in range(slopes.size):
-                step(narrow, T, k, own[k], x, slopes[k], now)
+                step(row_rule, T, k, own[k], x, slopes[k], now)
     elif count > 0:
         for p in range(begin, end):
             T, own = S[rows[p]].T, held[p - begin]
             for a in range(count):
-                step(narrow, T, active[a], own[active[a]], values[p], slopes[active[a]], now)
+                step(row_rule, T, active[a], own[active[a]], values[p], slopes[active[a]], now)
 
 
 @helper
@@ -128,7 +126,7 @@ def find_active(slopes, importance, active):
 # fmt: off
 @kernel
 def learn_together(
-    loss, rule, narrow, free, free_narrow, S, clocks, B, bclocks,
+    loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
     indptr, rows, values, targets, weights, lo, hi, longest, past, seen, tally,
 ):
     # fmt: on
@@ -140,12 +138,12 @@ def learn_together(
     held, bias = np.empty((longest, outputs), S.dtype), np.zeros(outputs, S.dtype)
     margins, slopes = np.empty(outputs, S.dtype), np.empty(outputs, S.dtype)
     exact, shares, active = np.empty(outputs), np.empty(outputs), np.empty(outputs, np.int64)
-    now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
+    now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
     for i in range(lo, hi):
         begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-        weigh(narrow, S, now, rows, values, begin, end, held, margins, seen)
+        weigh(row_rule, S, now, rows, values, begin, end, held, margins, seen)
         if B.shape[0] > 0:
-            read_row(free_narrow, B, 0, bclocks, bias)
+            read_row(bias_row_rule, B, 0, bclocks, bias)
         for k in range(outputs):
             exact[k] = margins[k] + bias[k]
         value = values_slopes(loss, exact, targets[i], shares, slopes)
@@ -154,14 +152,14 @@ def learn_together(
         note(tally, float(weights[i]), value, exact)
         remember(past, rule, B, bias)
         count = find_active(slopes, S.dtype.type(weights[i]), active)
-        catch_up(past, narrow, S, rows, begin, end, active[:count])
-        step_rows(narrow, S, now, rows, values, begin, end, held, slopes, active, count)
+        catch_up(past, row_rule, S, rows, begin, end, active[:count])
+        step_rows(row_rule, S, now, rows, values, begin, end, held, slopes, active, count)
         if B.shape[0] > 0:
             for a in range(count):
                 k = active[a]
-                step(free_narrow, B[0].T, k, bias[k], S.dtype.type(1), slopes[k], bnow)
-        end_step(past, rule, narrow, free, S, clocks, bclocks)
-        now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
+                step(bias_row_rule, B[0].T, k, bias[k], S.dtype.type(1), slopes[k], bnow)
+        end_step(past, rule, row_rule, bias_rule, S, clocks, bclocks)
+        now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
     return hi
 
 
@@ -184,47 +182,48 @@ def gather(rows, values, begin, end, slopes, places, touched, count, gradients):
 
 
 @helper
-def step_output(past, rule, narrow, free, free_narrow, S, clock, B, bclock, which, touched, count, held,
-                gradients, b, pull, importance, value, slope):  # fmt: skip
+def step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, which, touched, count,
+                held, gradients, b, pull, importance, value, slope):  # fmt: skip
     """One step of output ``which[0]`` on an example of features `gradients` and of the constant `pull`.
 
     Returns how many rows were written: `count` or none.
     """
     k, margin, size = which[0], 0.0, 0.0
-    now, bnow, own = snapshot(rule, clock, S), snapshot(free, bclock, S), S[:, :, k]
+    now, bnow, own = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), S[:, :, k]
     for r in range(count):
         x = S.dtype.type(gradients[r, k])
-        held[r, k] = meet(narrow, own, touched[r], held[r, k], x, now)
+        held[r, k] = meet(row_rule, own, touched[r], held[r, k], x, now)
         margin += float(held[r, k] * x)
-        size += float(gauge(narrow, own, touched[r], x, now))
+        size += float(size_before_margin(row_rule, own, touched[r], x, now))
     if B.shape[0] > 0:
-        size += float(gauge(free_narrow, B[:, :, k], 0, S.dtype.type(pull), bnow))
-    slope = S.dtype.type(aim(rule, free, margin, b * pull, importance, value, slope, size, clock, bclock))
-    if slope == 0 and not grouped(narrow):
+        size += float(size_before_margin(bias_row_rule, B[:, :, k], 0, S.dtype.type(pull), bnow))
+    slope = aim(rule, bias_rule, margin, b * pull, importance, value, slope, size, clock, bclock)
+    slope = S.dtype.type(slope)
+    if slope == 0 and not grouped(row_rule):
         return 0
-    now, bnow = snapshot(rule, clock, S), snapshot(free, bclock, S)
-    catch_up(past, narrow, S, touched, 0, count, which)
+    now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
+    catch_up(past, row_rule, S, touched, 0, count, which)
     for r in range(count):
-        step(narrow, own, touched[r], held[r, k], S.dtype.type(gradients[r, k]), slope, now)
+        step(row_rule, own, touched[r], held[r, k], S.dtype.type(gradients[r, k]), slope, now)
     if B.shape[0] > 0 and slope != 0:
-        step(free_narrow, B[:, :, k], 0, b, S.dtype.type(pull), slope, bnow)
+        step(bias_row_rule, B[:, :, k], 0, b, S.dtype.type(pull), slope, bnow)
     return count
 
 
 @helper
-def finish_batch(past, rule, narrow, free, free_narrow, S, clocks, B, bclocks, every, touched, count, held,
-                 gradients, bias, sums, slopes, importance):  # fmt: skip
+def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched, count,
+                 held, gradients, bias, sums, slopes, importance):  # fmt: skip
     """Step every output, of which `every` is the list, then move the clocks on."""
     remember(past, rule, B, bias)
     for k in every:
         c = min(k, clocks.shape[0] - 1)
-        written = step_output(past, rule, narrow, free, free_narrow, S, clocks[c], B, bclocks[c],
+        written = step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B, bclocks[c],
                               every[k : k + 1], touched, count, held, gradients, bias[k], sums[PULL, k],
                               importance, sums[LOSS, k], slopes[k])  # fmt: skip
         if rewrites(rule, clocks[c]):
-            start_over(past, narrow, S, c)
+            start_over(past, row_rule, S, c)
         constrain(rule, S[:, :, k], touched, 0, written, clocks[c])
-    end_step(past, rule, narrow, free, S, clocks, bclocks)
+    end_step(past, rule, row_rule, bias_rule, S, clocks, bclocks)
 
 
 @helper
@@ -241,16 +240,16 @@ def slopes_of(loss, margins, target, importance, shares, slopes, sums, noted):
 
 
 @helper
-def margins_of(narrow, S, clocks, rows, values, begin, end, own, margins, seen):
+def margins_of(row_rule, S, clocks, rows, values, begin, end, own, margins, seen):
     """Add the weighted sums of an example's rows to `margins`; marks the rows."""
     for p in range(begin, end):
         if seen.size > 0:
             seen[rows[p]] = 1
         x = S.dtype.type(values[p])
-        read_row(narrow, S, rows[p], clocks, own)
+        read_row(row_rule, S, rows[p], clocks, own)
         for k in range(margins.size):
-            now = moment(narrow, S, clocks, k)
-            margins[k] += float(meet(narrow, S[:, :, k], rows[p], own[k], x, now)) * float(x)
+            now = moment(row_rule, S, clocks, k)
+            margins[k] += float(meet(row_rule, S[:, :, k], rows[p], own[k], x, now)) * float(x)
 
 
 @helper
@@ -278,7 +277,7 @@ def close_batch(single, sums, slopes, noted, tally):
 # fmt: off
 @kernel
 def learn_batches(
-    loss, rule, narrow, free, free_narrow, S, clocks, B, bclocks,
+    loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
     indptr, rows, values, targets, weights, lo, hi, batch, places, past, seen, tally,
 ):
     # fmt: on
@@ -301,50 +300,50 @@ def learn_batches(
         single = last - first == 1
         begin_batch(sums, noted)
         if B.shape[0] > 0:
-            read_row(free_narrow, B, 0, bclocks, bias)
+            read_row(bias_row_rule, B, 0, bclocks, bias)
         for i in range(first, last):
             begin, end = indptr[i], indptr[i + 1]
             for k in range(outputs):
                 margins[k] = bias[k]
-            margins_of(narrow, S, clocks, rows, values, begin, end, own, margins, seen)
+            margins_of(row_rule, S, clocks, rows, values, begin, end, own, margins, seen)
             finite &= slopes_of(loss, margins, targets[i], float(weights[i]), shares, slopes, sums, noted)
             count = gather(rows, values, begin, end, ones if single else slopes, places, touched, count,
                            gradients)  # fmt: skip
         for r in range(count):
             places[touched[r]] = 0
-            read_row(narrow, S, touched[r], clocks, held[r])
+            read_row(row_rule, S, touched[r], clocks, held[r])
         if not finite:
             return first
         importance = float(weights[first]) if single else 1.0
         close_batch(single, sums, slopes, noted, tally)
-        finish_batch(past, rule, narrow, free, free_narrow, S, clocks, B, bclocks, every, touched, count,
-                     held, gradients, bias, sums, slopes, importance)  # fmt: skip
+        finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched,
+                     count, held, gradients, bias, sums, slopes, importance)  # fmt: skip
     return hi
 
 
 @helper
-def read_shown(narrow, S, row, clocks, out):
+def read_shown(row_rule, S, row, clocks, out):
     """Weights of one feature for all outputs as they are read."""
-    read_row(narrow, S, row, clocks, out)
+    read_row(row_rule, S, row, clocks, out)
     for k in range(out.size):
-        out[k] = shown(narrow, S[:, :, k], row, out[k], moment(narrow, S, clocks, k))
+        out[k] = shown(row_rule, S[:, :, k], row, out[k], moment(row_rule, S, clocks, k))
 
 
 @kernel
-def settle_outputs(narrow, S, clocks, out):
+def settle_outputs(row_rule, S, clocks, out):
     """Write the weights of every row as they are read to `out` (rows, outputs); changes no state."""
     for j in range(out.shape[0]):
-        read_shown(narrow, S, j, clocks, out[j])
+        read_shown(row_rule, S, j, clocks, out[j])
 
 
 @kernel
-def predict_outputs(narrow, S, clocks, bias, indptr, rows, values, out):
+def predict_outputs(row_rule, S, clocks, bias, indptr, rows, values, out):
     """Margins (n, outputs) under the weights as they are read; changes no state."""
     held = np.empty(bias.size, bias.dtype)
     for i in range(out.shape[0]):
         out[i] = 0.0
         for p in range(indptr[i], indptr[i + 1]):
-            read_shown(narrow, S, rows[p], clocks, held)
+            read_shown(row_rule, S, rows[p], clocks, held)
             for k in range(held.size):
                 out[i, k] += float(held[k] * values[p])
         for k in range(held.size):
@@ -368,33 +367,33 @@ def respond_outputs(loss, margins, out):
 
 
 @helper
-def lives(narrow, S, j, clocks, held):
+def lives(row_rule, S, j, clocks, held):
     """Whether row j is not idle for some output; its settled weights to `held`."""
-    read_row(narrow, S, j, clocks, held)
+    read_row(row_rule, S, j, clocks, held)
     live = False
     for k in range(held.size):
-        live |= not idle(narrow, S[:, :, k], j, held[k], moment(narrow, S, clocks, k))
+        live |= not idle(row_rule, S[:, :, k], j, held[k], moment(row_rule, S, clocks, k))
     return live
 
 
 @helper
-def give_up_outputs(narrow, S, clocks, kept, count):
+def give_up_outputs(row_rule, S, clocks, kept, count):
     """As `kernels.give_up`, for every output."""
     for j in range(kept, count):
         S[j] = 0.0
     if kept < count:
         for k in range(S.shape[2]):
-            relocate(narrow, S[:, :, k], kept, clocks[min(k, clocks.shape[0] - 1)])
+            relocate(row_rule, S[:, :, k], kept, clocks[min(k, clocks.shape[0] - 1)])
 
 
 @kernel
-def sweep_outputs(narrow, S, clocks, keys, first, count):
+def sweep_outputs(row_rule, S, clocks, keys, first, count):
     """As `kernels.sweep`: close up the rows over those that are idle for every output."""
     held, kept = np.empty(S.shape[2], S.dtype), first
     for j in range(first, count):
-        if not lives(narrow, S, j, clocks, held):
+        if not lives(row_rule, S, j, clocks, held):
             continue
         keep(S, keys, kept, j)
         kept += 1
-    give_up_outputs(narrow, S, clocks, kept, count)
+    give_up_outputs(row_rule, S, clocks, kept, count)
     return kept

@@ -1,152 +1,51 @@
-"""What each kind of part can do: its verbs, their parameters, and what they do where they are not written."""
+"""What the parts of each kind can do: how verbs are declared, and what is asked of a class that has them.
+
+A *part* (loss, rate, rule ...) is a NamedTuple: its fields are run-time hyper-parameters, its class selects
+the code. A *verb* is a function that calls the part's method of the same name, from plain Python and from
+compiled code alike; so one generic kernel compiles to one fused loop for each combination of part classes.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
-from thresher.engine.jit import couple, weight
+import numpy as np
+from numba.extending import overload
+
+from thresher.engine.jit import BORROWING, OPTIONS
+
+T = TypeVar("T", bound=type)
 
 IN_SPECS = ("group",)
 """Fields that are parts, of the kind of that name, and are written in the SPEC"""
 
 
-def _plain_meet(self, S, j, w, x, now):  # type: ignore[no-untyped-def]
-    return w
+class Verb(NamedTuple):
+    """What `verb` was told, and the function that it decorates."""
+
+    default: Callable[..., Any]
+    """what the verb does where a class does not write it; without effect if `required`"""
+    required: bool
+    compiled: bool
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names of what it takes, `self` first."""
+        return list(inspect.signature(self.default).parameters)
 
 
-def _plain_gauge(self, S, j, x, now):  # type: ignore[no-untyped-def]
-    return 0.0
-
-
-def _plain_assess(self, margin, importance, value, slope, size, clock):  # type: ignore[no-untyped-def]
-    pass
-
-
-def _plain_gain(self, margin, value, slope, size, clock):  # type: ignore[no-untyped-def]
-    return slope
-
-
-def _plain_tick(self, clock):  # type: ignore[no-untyped-def]
-    pass
-
-
-def _plain_constrain(self, S, rows, begin, end, clock):  # type: ignore[no-untyped-def]
-    pass
-
-
-def _plain_relocate(self, S, count, clock):  # type: ignore[no-untyped-def]
-    pass
-
-
-def _plain_rewrites(self, clock):  # type: ignore[no-untyped-def]
-    return False
-
-
-def _plain_drift(self, clock, out):  # type: ignore[no-untyped-def]
-    pass
-
-
-def _plain_area(self, S, j, n, sums, now):  # type: ignore[no-untyped-def]
-    return n * weight(self, S, j, now)  # type: ignore[no-untyped-call]
-
-
-def _plain_areas(self, T, out, n, sums, now):  # type: ignore[no-untyped-def]
-    for k in range(out.size):
-        out[k] = weight(self, T, k, now)  # type: ignore[no-untyped-call]
-    couple(self, T, out, now)  # type: ignore[no-untyped-call]
-    for k in range(out.size):
-        out[k] *= n
-
-
-def _plain_renorm(self, clock):  # type: ignore[no-untyped-def]
-    return 1.0
-
-
-def _plain_begin_pass(self, clock, number, S):  # type: ignore[no-untyped-def]
-    pass
-
-
-def _plain_sound(self, S, clock, steps):  # type: ignore[no-untyped-def]
-    return ""
-
-
-def _plain_shown(self, S, j, w, now):  # type: ignore[no-untyped-def]
-    return w
-
-
-def _never(self, S, j, w, now):  # type: ignore[no-untyped-def]
-    return False
-
-
-def _identity(self, margin):  # type: ignore[no-untyped-def]
-    return margin
-
-
-def _identities(self, margins, out):  # type: ignore[no-untyped-def]
-    out[:] = margins
-
-
-def _plain_couple(self, T, out, now):  # type: ignore[no-untyped-def]
-    pass
-
-
-def _no(self):  # type: ignore[no-untyped-def]
-    return False
-
-
-def _without_penalties(self):  # type: ignore[no-untyped-def]
-    """The rule of the intercept: the same one with its penalties at zero, and no group."""
-    cls = type(self)
-    groups = {f: d for f, d in cls._field_defaults.items() if f in IN_SPECS}
-    return rebuilt(self, **dict.fromkeys(cls.PENALTIES, 0.0), **groups)
-
-
-# kind -> verb -> (parameter names, default; None = must be written)
-# `clock0`, `begin_pass`, `intercept` and `sound` are never compiled. `begin_pass` tells the clock that pass
-# `number` (from 1) over the same data begins, or goes on after a stop, with the rows S of one output: told
-# twice of a pass, it changes nothing.
-# `sound` is asked when a state comes from a file, with arrays of one output: what is wrong with S and clock
-# after at most so many steps, in words; "" if nothing. It is for rules that keep places of rows, or counts,
-# in S or clock, which compiled code trusts.
-PROTOCOL: dict[str, dict[str, tuple[str, Callable[..., Any] | None]]] = {
-    "loss": {"value_slope": ("margin y", None), "link": ("margin", _identity)},
-    "joint loss": {
-        "values_slopes": ("margins y values slopes", None),
-        "links": ("margins out", _identities),
-    },
-    "rate": {"at": ("t", None), "steady": ("", _no)},
-    "group": {
-        "alone": ("v owed", None),
-        "together": ("out owed", None),
-        "dual": ("v", None),
-        "grouped": ("", None),
-    },
-    "rule": {
-        "clock0": ("", None),
-        "begin_pass": ("clock number S", _plain_begin_pass),
-        "weight": ("S j now", None),
-        "meet": ("S j w x now", _plain_meet),
-        "step": ("S j w x slope now", None),
-        "couple": ("T out now", _plain_couple),
-        "grouped": ("", _no),
-        "tick": ("clock", _plain_tick),
-        "gauge": ("S j x now", _plain_gauge),
-        "assess": ("margin importance value slope size clock", _plain_assess),
-        "gain": ("margin value slope size clock", _plain_gain),
-        "constrain": ("S rows begin end clock", _plain_constrain),
-        "relocate": ("S count clock", _plain_relocate),
-        "rewrites": ("clock", _plain_rewrites),
-        "drift": ("clock out", _plain_drift),
-        "area": ("S j n sums now", _plain_area),
-        "areas": ("T out n sums now", _plain_areas),
-        "renorm": ("clock", _plain_renorm),
-        "shown": ("S j w now", _plain_shown),
-        "idle": ("S j w now", _never),
-        "sound": ("S clock steps", _plain_sound),
-        "intercept": ("", _without_penalties),
-    },
+PROTOCOL: dict[str, dict[str, Verb]] = {
+    "loss": {},
+    "joint loss": {},
+    "rate": {},
+    "group": {},
+    "rule": {},
+    "past": {},
 }
+"""kind -> name -> verb; `engine.verbs` declares them"""
 # What a part may say of itself beside its verbs.
 ATTRIBUTES: dict[str, dict[str, Any]] = {
     "loss": {"DOMAIN": "real", "PROBABILITY": False, "BOOSTABLE": False, "SHIFTS": False},
@@ -164,11 +63,74 @@ NEEDED: dict[str, dict[str, str]] = {
 }
 
 
+def verb(
+    *kinds: str, required: bool = False, arrays: bool = False, compiled: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare a verb of these kinds: the decorated function says its name, its parameters and its default.
+
+    What takes its place calls the method of the part that it is given. A class must write it if it is
+    `required`. `arrays` says that methods of this name may make arrays; those of a loop over coordinates may
+    not. Without `compiled` only Python calls it.
+    """
+
+    def declare(default: Callable[..., Any]) -> Callable[..., Any]:
+        name = default.__name__
+
+        @functools.wraps(default)
+        def call(self: Any, *args: Any) -> Any:
+            return getattr(self, name)(*args)
+
+        def method(self: Any, *args: Any) -> Any:
+            return getattr(getattr(self, "instance_class", None), name, None)
+
+        for kind in kinds:
+            PROTOCOL[kind][name] = Verb(default, required, compiled)
+        if compiled:  # `implements` has compared the parameters, so Numba need not
+            overload(call, jit_options=OPTIONS if arrays else BORROWING, strict=False)(method)
+        return call
+
+    return declare
+
+
+def implements(kind: str) -> Callable[[T], T]:
+    """Class decorator: check a NamedTuple against the verbs of a kind and add those that it does not write.
+
+    Raises TypeError when a verb is missing or its parameters are misnamed.
+    """
+
+    def complete(cls: T) -> T:
+        for name, declared in PROTOCOL[kind].items():
+            method, takes = getattr(cls, name, None), ", ".join(declared.parameters)
+            if method is None and declared.required:
+                raise TypeError(f"{kind} {cls.__name__} must define {name}({takes})")
+            if method is None:
+                setattr(cls, name, declared.default)
+            elif list(inspect.signature(method).parameters)[1:] != declared.parameters[1:]:
+                raise TypeError(f"{kind} {cls.__name__}: {name} takes ({takes}), by these names")
+        return cls
+
+    return complete
+
+
+def writes(cls: Any, name: str) -> bool:
+    """Whether the class of a rule writes a verb itself."""
+    return getattr(cls, name) is not PROTOCOL["rule"][name].default
+
+
 def rebuilt(value: Any, **changes: Any) -> Any:
     """The same part with some fields changed, checked as a new one is."""
     return type(value)(**{**value._asdict(), **changes})
 
 
-def writes(cls: Any, verb: str) -> bool:
-    """Whether the class of a rule writes a verb itself."""
-    return getattr(cls, verb) is not PROTOCOL["rule"][verb][1]
+def shares_a_clock(rule: Any) -> bool:
+    """Whether the clock of a rule depends on no example, so that many outputs can have one."""
+    return not any(
+        writes(type(rule), verb)
+        for verb in ("size_before_margin", "slope_after_margin", "note_after_margin", "constrain")
+    )
+
+
+def in_dtype(value: Any, dtype: Any) -> Any:
+    """The part with its own numbers in another dtype, so that compiled arithmetic is done in it."""
+    cast = np.dtype(dtype).type
+    return tuple.__new__(type(value), [cast(v) if isinstance(v, float) else v for v in value])

@@ -11,7 +11,7 @@ from thresher import parts
 from thresher.data.chunk import Chunk, read_only
 from thresher.engine import averaging, averaging_outputs, kernels, outputs
 from thresher.engine.jit import Kernel
-from thresher.engine.registry import in_dtype, shares_a_clock
+from thresher.engine.protocol import in_dtype, shares_a_clock
 from thresher.engine.sound import Tensors, given, require
 from thresher.engine.stores import HashedStore, Resolved, Store, make_store
 from thresher.learning.head import F64, Head
@@ -34,20 +34,20 @@ class Loop:
     """of a row, behind those of its rule"""
 
     def __init__(self, head: Head, rule: Any, dtype: Any, store: str, inner: tuple[int, ...]) -> None:
-        self.head, self.rule, self.free, self.dtype = head, rule, rule.intercept(), dtype
+        self.head, self.rule, self.bias_rule, self.dtype = head, rule, rule.intercept(), dtype
         self.inner = inner
         """axes of the weights of a feature: none, or the outputs"""
         self.store: Store = make_store(store, (len(rule.SLOTS) + self.columns, *inner), dtype)
-        self.clock, self.bclock = rule.clock0(), self.free.clock0()
-        self.B: Array = np.zeros((1, len(self.free.SLOTS) + self.columns, *inner), dtype)
+        self.clock, self.bclock = rule.clock0(), self.bias_rule.clock0()
+        self.B: Array = np.zeros((1, len(self.bias_rule.SLOTS) + self.columns, *inner), dtype)
         self.tally = np.zeros(4)
-        self._origin = Origin(self.free, head.loss)
-        self._narrow, self._free_narrow = in_dtype(rule, dtype), in_dtype(self.free, dtype)
+        self._origin = Origin(self.bias_rule, head.loss)
+        self._row_rule, self._bias_row_rule = in_dtype(rule, dtype), in_dtype(self.bias_rule, dtype)
 
     def _learn_with(self, compiled: Any, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> int:
         done: int = compiled(
             loss,
-            *(self.rule, self._narrow, self.free, self._free_narrow),
+            *(self.rule, self._row_rule, self.bias_rule, self._bias_row_rule),
             *(self.store.S, self.clock, self.B, self.bclock),
             *(read_only(a) for a in resolved[1:]),
             *(read_only(targets), *rest, self.store.seen, self.tally),
@@ -63,16 +63,16 @@ class Loop:
 
     def sweep(self, S: Array, keys: NDArray[np.uint64], first: int, count: int) -> int:
         """Free the idle rows among first..count-1; how many rows are left."""
-        return int(self.free_rows.for_parts(self.rule)(self._narrow, S, self._past(), keys, first, count))
+        return int(self.free_rows.for_parts(self.rule)(self._row_rule, S, self._past(), keys, first, count))
 
-    def _settled(self, narrow: Any, S: Array, past: Any, rows: int) -> Array:
+    def _settled(self, row_rule: Any, S: Array, past: Any, rows: int) -> Array:
         out: Array = np.zeros((rows, *self.inner), self.dtype)
-        self.settle.for_parts(self.rule, self.free)(narrow, S, past, out)
+        self.settle.for_parts(self.rule, self.bias_rule)(row_rule, S, past, out)
         return out
 
     def settled(self) -> Array:
         """Weights of all rows as they are read: (rows, *inner)."""
-        return self._settled(self._narrow, self.store.S, self._past(), len(self.store.features()))
+        return self._settled(self._row_rule, self.store.S, self._past(), len(self.store.features()))
 
     @property
     def losses(self) -> float:
@@ -83,13 +83,13 @@ class Loop:
         """The intercepts as they are read, 0 without any: (outputs,)."""
         if not len(self.B):
             return np.zeros(self.head.count, self.dtype)
-        bias = self._settled(self._free_narrow, self.B, self.bclock, 1).reshape(-1)
+        bias = self._settled(self._bias_row_rule, self.B, self.bclock, 1).reshape(-1)
         return self._origin.added(bias, self.bclock)
 
     def unmet(self) -> Array:
         """The weights of a feature never met: (outputs,)."""
         row = np.zeros((1, *self.store.S.shape[1:]), self.dtype)
-        return self._settled(self._narrow, row, self._past(), 1).reshape(-1)
+        return self._settled(self._row_rule, row, self._past(), 1).reshape(-1)
 
     @property
     def last_margin(self) -> float:
@@ -99,13 +99,13 @@ class Loop:
     def margins(self, chunk: Chunk) -> F64:
         """Margins ``(n,)``, ``(n, outputs)`` for many, under the weights as they are read."""
         compiled = self.predict.for_parts(self.rule)
-        found = margins(compiled, self._narrow, self._past(), self.store, self.bias(), chunk)
+        found = margins(compiled, self._row_rule, self._past(), self.store, self.bias(), chunk)
         return found.reshape(len(found)) if self.head.count == 1 else found
 
     def begin_pass(self, number: int) -> None:
         """Tell the rules that pass `number` over the same data begins or goes on."""
         rows = self.store.S[: len(self.store.features())]
-        for rule, clocks, table in ((self.rule, self.clock, rows), (self.free, self.bclock, self.B)):
+        for rule, clocks, table in ((self.rule, self.clock, rows), (self.bias_rule, self.bclock, self.B)):
             outputs = table.reshape(*table.shape[:2], *(self.inner or (1,)))
             for k, clock in enumerate(clocks.reshape(-1, clocks.shape[-1])):
                 rule.begin_pass(clock, number, outputs[:, :, k])
@@ -123,7 +123,7 @@ class Loop:
         given(state, "tally", self.tally.shape, np.float64, finite=False)
         for rule, table, name, mine in (
             (self.rule, state["S"], "clock", self.clock),
-            (self.free, given(state, "B", self.B.shape, self.dtype), "bclock", self.bclock),
+            (self.bias_rule, given(state, "B", self.B.shape, self.dtype), "bclock", self.bclock),
         ):
             clocks = given(state, name, mine.shape, np.float64).reshape(-1, mine.shape[-1])
             outputs = table.reshape(*table.shape[:2], *(self.inner or (1,)))
@@ -145,7 +145,7 @@ class OneLoop(Loop):
 
     def __init__(self, head: Head, rule: Any, dtype: Any, store: str) -> None:
         super().__init__(head, rule, dtype, store, ())
-        self._learn = self.learner.for_parts(head.loss, rule, self.free)
+        self._learn = self.learner.for_parts(head.loss, rule, self.bias_rule)
 
     def targets(self, chunk: Chunk) -> F32:
         """What the loss reads of each row."""
@@ -258,13 +258,13 @@ class ManyLoop(Loop):
     def __init__(self, head: Head, rule: Any, dtype: Any, store: str, batch: int) -> None:
         super().__init__(head, rule, dtype, store, (head.count,))
         self.batch = batch
-        shared = shares_a_clock(rule) and shares_a_clock(self.free)
+        shared = shares_a_clock(rule) and shares_a_clock(self.bias_rule)
         self._together = shared and batch == 1
         own = 1 if shared else head.count
         self.clock, self.bclock = (np.tile(clock, (own, 1)) for clock in (self.clock, self.bclock))
         self._places = np.zeros(0, np.int64)
         learn = outputs.learn_together if self._together else outputs.learn_batches
-        self._learn = learn.for_parts(head.joint, rule, self.free)
+        self._learn = learn.for_parts(head.joint, rule, self.bias_rule)
 
     def targets(self, chunk: Chunk) -> F32:
         """What the joint loss reads of each row."""
@@ -340,9 +340,9 @@ def check_born_at_zero(loop: Loop, admitting: bool) -> None:
         raise ValueError(f"{name}: its weights begin elsewhere than at zero, which cannot be where {what}")
 
 
-def margins(compiled: Any, narrow: Any, past: Any, store: Store, bias: Array, chunk: Chunk) -> F64:
+def margins(compiled: Any, row_rule: Any, past: Any, store: Store, bias: Array, chunk: Chunk) -> F64:
     """Margins of the rows of `chunk`: ``(n,)``, or with a state of three axes ``(n, outputs)``."""
     found = store.find(read_only(chunk.keys), read_only(chunk.indptr), read_only(chunk.values))
     out = np.empty((len(chunk), *store.S.shape[2:]))
-    compiled(narrow, store.S, past, bias, *(read_only(a) for a in found[1:]), out)
+    compiled(row_rule, store.S, past, bias, *(read_only(a) for a in found[1:]), out)
     return out

@@ -17,11 +17,11 @@ Array = NDArray[Any]
 
 
 class Origin:
-    """Of the intercepts learned by the rule `free`, for `loss`."""
+    """Of the intercepts learned by the rule `bias_rule`, for `loss`."""
 
-    def __init__(self, free: Any, loss: Any) -> None:
-        wanted = loss.SHIFTS and "origin" in free.CLOCK
-        self._begun, self._place = (free.CLOCK.index(n) if wanted else -1 for n in ("begun", "origin"))
+    def __init__(self, bias_rule: Any, loss: Any) -> None:
+        wanted = loss.SHIFTS and "origin" in bias_rule.CLOCK
+        self._begun, self._place = (bias_rule.CLOCK.index(n) if wanted else -1 for n in ("begun", "origin"))
 
     def added(self, bias: Array, bclock: Array) -> Array:
         """The intercepts as they are read."""

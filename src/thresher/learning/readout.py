@@ -11,7 +11,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.features.names import Names
 from thresher.data.layout import Layout
 from thresher.engine import kernels, outputs
-from thresher.engine.registry import in_dtype
+from thresher.engine.protocol import in_dtype
 from thresher.engine.sound import Tensors, ascending, given, offsets, require
 from thresher.engine.stores import make_store
 from thresher.learning.checks import check_chunk

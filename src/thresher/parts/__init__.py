@@ -6,7 +6,10 @@
 import pkgutil
 from importlib import import_module
 
-from thresher.engine.registry import (
+from thresher.parts import groups, joint, losses, rates, rules
+from thresher.parts.description import Description, describe
+from thresher.parts.flat import rule_of
+from thresher.parts.registry import (
     REGISTRY,
     SpecError,
     changed,
@@ -17,9 +20,6 @@ from thresher.engine.registry import (
     part_name,
     spec_of,
 )
-from thresher.parts import groups, joint, losses, rates, rules
-from thresher.parts.description import Description, describe
-from thresher.parts.flat import rule_of
 
 for _module in pkgutil.iter_modules(rules.__path__):
     import_module(f"{rules.__name__}.{_module.name}")

@@ -6,7 +6,7 @@ import inspect
 import re
 from typing import Any, NamedTuple
 
-from thresher.engine.registry import REGISTRY, limit_of, lookup, parameters, part_name, spec_of
+from thresher.parts.registry import REGISTRY, limit_of, lookup, parameters, part_name, spec_of
 
 _SENTENCE = re.compile(r"(.*?\.)(?:\s+[A-Z`]|$)", re.DOTALL)
 

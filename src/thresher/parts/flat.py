@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from thresher.engine.registry import changed, check_field, make
+from thresher.parts.registry import changed, check_field, make
 
 
 def rule_of(rule: Any, rate: Any = None, eta0: float | None = None, **fields: float | None) -> Any:

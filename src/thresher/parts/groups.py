@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import helper, scalar, together
-from thresher.engine.registry import part
+from thresher.engine.jit import helper, scalar
+from thresher.engine.verbs import together
 from thresher.parts.prox import soft
+from thresher.parts.registry import part
 from thresher.parts.series import decays
 
 
@@ -69,10 +70,6 @@ class Single(NamedTuple):
     def dual(self, v):
         """The largest magnitude."""
         return np.abs(v).max()
-
-    def grouped(self):
-        """Outputs are free of each other."""
-        return False
 
 
 @part("group")

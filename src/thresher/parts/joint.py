@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from thresher.engine.jit import helper, link, value_slope
-from thresher.engine.registry import part
+from thresher.engine.jit import helper
+from thresher.engine.verbs import link, value_slope
 from thresher.parts.losses import Logistic
+from thresher.parts.registry import part
 
 
 @helper

@@ -9,8 +9,9 @@ import math
 
 import numpy as np
 
-from thresher.engine.jit import dual, grouped, helper, scalar, together
-from thresher.engine.registry import SpecError
+from thresher.engine.jit import helper, scalar
+from thresher.engine.verbs import dual, grouped, together
+from thresher.parts.registry import SpecError
 
 PLACES = (
     *("t", "squares", "lengths", "slopes", "drift", "spread", "h", "per rho", "kappa", "inverse"),

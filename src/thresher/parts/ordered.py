@@ -60,7 +60,7 @@ def sift_down(S, place, row, key, count):
         least, bound = child, S[child - 1, KEY]
         for other in range(child + 1, min(child + 4, count + 1)):
             candidate = S[other - 1, KEY]
-            less = candidate < bound  # selected without a branch: no telling which of four it is
+            less = candidate < bound  # selected without a branch: which of the four it is cannot be foreseen
             least, bound = (other if less else least), (candidate if less else bound)
         if bound >= key:
             break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from thresher.engine.registry import part
+from thresher.parts.registry import part
 
 
 @part("rate")

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from thresher.engine.jit import at, helper
+from thresher.engine.jit import helper
+from thresher.engine.verbs import at
 
 _BLOCK = 64  # so many roots and quotients are computed four at a time, without a branch in between
 

@@ -32,7 +32,7 @@ _DIRECT = 1 << 20
 """Columns up to which a weight lies where its column is; beyond, memory follows the weights that there are"""
 
 
-class Said(NamedTuple):
+class EncodedLabels(NamedTuple):
     """What y says: labels as the model wants them, and by what the importance of each is multiplied."""
 
     labels: F32
@@ -47,7 +47,7 @@ class SparseOnlineEstimator(BaseEstimator):
     _kind: str
     _sparse: bool | None
 
-    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> Said:
+    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
         """What y says; with `reset` its classes, or number of outputs, are those of the model.
 
         It is `whole` in `fit`. `named` are the classes given to `partial_fit`.
@@ -73,31 +73,31 @@ class SparseOnlineEstimator(BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         from thresher.data.matrices import MatrixSource, as_copies, by_content, in_order
         from thresher.learning.training import Plan, Trainer
-        from thresher.sklearn.telling import Teller
+        from thresher.sklearn.verbose import PassPrinter
 
         going_on = self.warm_start and self.__sklearn_is_fitted__()
         if going_on:
             self._check_goes_on()
         numbers = inputs.read(self, X, reset=not going_on)
         weights = self._weights(sample_weight, numbers.size)
-        said = self._encoded(_checked(y, numbers), weights, not going_on, True)
+        encoded = self._encoded(_checked(y, numbers), weights, not going_on, True)
         model = self._model if going_on else self._new_model()
-        matrix = self._matrix(numbers, said, model)
+        matrix = self._matrix(numbers, encoded, model)
         draw = as_copies(weights) if self.shuffle else in_order(weights)
         seed, held = int(check_random_state(self.random_state).randint(1 << 31)), None
         if self.shuffle or self.early_stopping:
             mixed = by_content(matrix, draw, seed)
             if self.early_stopping:
                 apart = self._held_out(matrix.labels[draw.rows[mixed]])
-                held = MatrixSource(matrix, _weighted(draw.take(mixed[apart]), said))
+                held = MatrixSource(matrix, _weighted(draw.take(mixed[apart]), encoded))
                 mixed = mixed[~apart]
             draw = draw.take(mixed if self.shuffle else np.sort(mixed))
-        source = MatrixSource(matrix, _weighted(draw, said), seed if self.shuffle else None, self.passes)
+        source = MatrixSource(matrix, _weighted(draw, encoded), seed if self.shuffle else None, self.passes)
         if going_on:
             source.prepare()
         plan = Plan(self.passes, None, patience=self.patience if self.early_stopping else 0)
         trainer = Trainer(
-            model, source, plan, order=source, holdout=held, watcher=Teller(model, self.verbose)
+            model, source, plan, order=source, holdout=held, watcher=PassPrinter(model, self.verbose)
         )
         trainer.run()
         self.n_iter_ = min(trainer.position.number, self.passes)
@@ -121,14 +121,14 @@ class SparseOnlineEstimator(BaseEstimator):
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, first: bool, named: Any) -> None:
         from thresher.data.matrices import MatrixSource, in_order
-        from thresher.sklearn.frozen import restored_if_broken
+        from thresher.sklearn.modelbytes import restored_if_broken
 
         numbers = inputs.read(self, X, reset=first)
         weights = self._weights(sample_weight, numbers.size)
-        said = self._encoded(_checked(y, numbers), weights, first, False, named)
+        encoded = self._encoded(_checked(y, numbers), weights, first, False, named)
         model = self._new_model() if first else self._model
-        matrix = self._matrix(numbers, said, model)
-        source = MatrixSource(matrix, _weighted(in_order(weights), said))
+        matrix = self._matrix(numbers, encoded, model)
+        source = MatrixSource(matrix, _weighted(in_order(weights), encoded))
         source.prepare()
         with restored_if_broken(self, matrix, weights):
             for chunk in source.chunks():
@@ -221,13 +221,13 @@ class SparseOnlineEstimator(BaseEstimator):
             return str(self.store)
         return "direct" if self._kind == MATRIX and self.n_features_in_ <= _DIRECT else "growing"
 
-    def _matrix(self, numbers: Numbers, said: Said, model: Any) -> Any:
+    def _matrix(self, numbers: Numbers, encoded: EncodedLabels, model: Any) -> Any:
         from thresher.data.labels import check_labels
         from thresher.data.matrices import Matrix
 
-        check_labels(said.labels, model.head.domain, said.targets)
+        check_labels(encoded.labels, model.head.domain, encoded.targets)
         last = [np.uint64(self.n_features_in_ - 1)] if self._kind == MATRIX else []
-        return Matrix(*numbers, said.labels, said.targets, *last)
+        return Matrix(*numbers, encoded.labels, encoded.targets, *last)
 
     def _held_out(self, labels: F32) -> NDArray[np.bool_]:
         """Which to hold out: at even distances once they are sorted by label, so of each its share."""
@@ -369,7 +369,7 @@ class SparseOnlineEstimator(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """The model as the bytes of a model file, all else as it is."""
-        from thresher.sklearn.frozen import as_bytes
+        from thresher.sklearn.modelbytes import as_bytes
 
         state = dict(super().__getstate__())
         if "_model" in state:
@@ -378,7 +378,7 @@ class SparseOnlineEstimator(BaseEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """`ModelFileError` for damaged bytes."""
-        from thresher.sklearn.frozen import from_bytes
+        from thresher.sklearn.modelbytes import from_bytes
 
         if "_model" in state:
             state = {**state, "_model": from_bytes(state["_model"])}
@@ -392,7 +392,7 @@ def _checked(y: Any, numbers: Numbers) -> Any:
     return y
 
 
-def _weighted(draw: Any, said: Said) -> Any:
-    if said.factors is None:
+def _weighted(draw: Any, encoded: EncodedLabels) -> Any:
+    if encoded.factors is None:
         return draw
-    return draw._replace(weights=(draw.weights * said.factors[draw.rows]).astype(np.float32))
+    return draw._replace(weights=(draw.weights * encoded.factors[draw.rows]).astype(np.float32))

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target, unique_labels
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from thresher.sklearn.base import F64, Said, SparseOnlineEstimator
+from thresher.sklearn.base import F64, EncodedLabels, SparseOnlineEstimator
 from thresher.sklearn.onerow import chunk_of_row
 
 
@@ -160,7 +160,7 @@ class SparseOnlineClassifier(ClassifierMixin, SparseOnlineEstimator):
             return None
         return chunk_of_row(X, y, self.n_features_in_, self._labels)
 
-    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> Said:
+    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
         y = check_array(
             y, accept_sparse="csr", ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0
         )
@@ -182,7 +182,7 @@ class SparseOnlineClassifier(ClassifierMixin, SparseOnlineEstimator):
             raise ValueError(
                 f"y has {targets.shape[1]} columns: the model tells {len(self.classes_)} classes"
             )
-        return Said(targets[:, 0].copy(), targets)
+        return EncodedLabels(targets[:, 0].copy(), targets)
 
     def _note_classes(self, y: NDArray[Any], named: Any, whole: bool) -> None:
         if y.dtype.kind not in "biuSU":
@@ -197,7 +197,7 @@ class SparseOnlineClassifier(ClassifierMixin, SparseOnlineEstimator):
         labels = (-1.0, 1.0) if self._outputs() == "one" else range(last + 1)
         self._labels = dict(zip(classes.tolist(), map(float, labels), strict=True))
 
-    def _encoded_classes(self, y: NDArray[Any], weights: F64, whole: bool) -> Said:
+    def _encoded_classes(self, y: NDArray[Any], weights: F64, whole: bool) -> EncodedLabels:
         if self._multilabel:
             raise ValueError(f"y has one column: the model tells {len(self.classes_)} labels")
         codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
@@ -206,7 +206,7 @@ class SparseOnlineClassifier(ClassifierMixin, SparseOnlineEstimator):
             raise ValueError(f"y holds the class {y[strange][0]}, not one of {self.classes_.tolist()}")
         factors = None if self.class_weight is None else self._class_factors(codes, weights, whole)[codes]
         labels = 2 * codes - 1 if self._outputs() == "one" else codes
-        return Said(labels.astype(np.float32), None, factors)
+        return EncodedLabels(labels.astype(np.float32), None, factors)
 
     def _class_factors(self, codes: NDArray[Any], weights: F64, whole: bool) -> F64:
         """By what each class is multiplied ``(classes,)``."""

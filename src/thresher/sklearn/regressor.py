@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from thresher.sklearn.base import F64, Said, SparseOnlineEstimator
+from thresher.sklearn.base import F64, EncodedLabels, SparseOnlineEstimator
 from thresher.sklearn.onerow import chunk_of_row
 
 
@@ -93,7 +93,7 @@ class SparseOnlineRegressor(RegressorMixin, SparseOnlineEstimator):
         coef = super().coef_
         return coef if self._targets or issparse(coef) else coef[0]
 
-    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> Said:
+    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
         y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y", ensure_min_samples=0)
         if y.ndim > 2:
             raise ValueError(f"y has one axis or two, not {y.ndim}")
@@ -106,7 +106,7 @@ class SparseOnlineRegressor(RegressorMixin, SparseOnlineEstimator):
             numbers = np.ascontiguousarray(y.reshape(len(y), -1), np.float32)
         if not np.isfinite(numbers).all():
             raise ValueError("y holds a number that is not finite in float32")
-        return Said(numbers[:, 0].copy(), numbers if numbers.shape[1] > 1 else None)
+        return EncodedLabels(numbers[:, 0].copy(), numbers if numbers.shape[1] > 1 else None)
 
     def _outputs(self) -> str:
         width = int(np.prod(self._targets))

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import grouped
-from thresher.engine.registry import part
+from thresher.engine.verbs import grouped
 from thresher.parts.groups import Single, adapt
+from thresher.parts.registry import part
 from thresher.parts.series import decays
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.engine.registry import part
 from thresher.parts.prox import soft
+from thresher.parts.registry import part
 from thresher.parts.series import quotients
 
 

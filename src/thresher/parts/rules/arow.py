@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.engine.registry import part
 from thresher.parts.confidence import variance
+from thresher.parts.registry import part
 from thresher.parts.rules.pa import Pa
 
 
@@ -28,7 +28,7 @@ class Arow(NamedTuple):
     Reference: Crammer, Kulesza and Dredze (NIPS 2009), Figure 1; the covariance is the exact
     minimiser over diagonal matrices.
 
-    >>> Arow(r=1.0).gain(0.0, 1.0, -1.0, 3.0, None)
+    >>> Arow(r=1.0).slope_after_margin(0.0, 1.0, -1.0, 3.0, None)
     -0.25
     """
 
@@ -43,15 +43,15 @@ class Arow(NamedTuple):
         """|g| / r of the example."""
         return np.zeros(1)
 
-    def gauge(self, S, j, x, now):
+    def size_before_margin(self, S, j, x, now):
         """Summed: x'Vx."""
         return x * x * variance(S, j)
 
-    def assess(self, margin, importance, value, slope, size, clock):
+    def note_after_margin(self, margin, importance, value, slope, size, clock):
         """How much the row's inverse variances grow."""
         clock[0] = abs(slope) / self.r
 
-    def gain(self, margin, value, slope, size, clock):
+    def slope_after_margin(self, margin, value, slope, size, clock):
         """The slope's sign times alpha."""
         if slope == 0.0 or value <= 0.0:
             return 0.0

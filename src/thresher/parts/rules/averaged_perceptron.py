@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.engine.registry import part
+from thresher.parts.registry import part
 from thresher.parts.rules.perceptron import Perceptron
 
 
@@ -33,7 +33,7 @@ class AveragedPerceptron(NamedTuple):
     DRIFTS = ()
     LIMITS = {"eta": "> 0"}
     DTYPE = "float64"
-    weight, gain = Perceptron.weight, Perceptron.gain
+    weight, slope_after_margin = Perceptron.weight, Perceptron.slope_after_margin
 
     def clock0(self):
         """T."""

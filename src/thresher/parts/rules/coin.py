@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.engine.registry import part
+from thresher.parts.registry import part
 
 
 @part("rule")

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.engine.registry import part
 from thresher.parts.confidence import multiplier, precision
+from thresher.parts.registry import part
 from thresher.parts.rules.arow import Arow
 
 
@@ -46,18 +46,18 @@ class Cw(NamedTuple):
     DRIFTS = ()
     LIMITS = {"eta": "in (0.5, 1)"}
     DTYPE = "float64"
-    weight, gauge, step, idle = Arow.weight, Arow.gauge, Arow.step, Arow.idle
+    weight, size_before_margin, step, idle = Arow.weight, Arow.size_before_margin, Arow.step, Arow.idle
 
     def clock0(self):
         """K and alpha of the example, Phi^-1(eta)."""
         return np.array([0.0, 0.0, NormalDist().inv_cdf(self.eta)])
 
-    def assess(self, margin, importance, value, slope, size, clock):
+    def note_after_margin(self, margin, importance, value, slope, size, clock):
         """Alpha and k."""
         m, v = -margin * math.copysign(1.0, slope), 1.0 * size
         clock[1] = multiplier(m, v, v, clock[2])
         clock[0] = precision(clock[1], v, clock[2])
 
-    def gain(self, margin, value, slope, size, clock):
+    def slope_after_margin(self, margin, value, slope, size, clock):
         """Minus y times alpha."""
         return math.copysign(clock[1], slope) if slope != 0.0 else 0.0

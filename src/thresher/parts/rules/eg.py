@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import at
-from thresher.engine.registry import part
+from thresher.engine.verbs import at
 from thresher.parts.rates import InverseSqrt
+from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
 
 _FAR = 300.0  # exponents so far above the common shift move it

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import alone, at, grouped, together
-from thresher.engine.registry import part
+from thresher.engine.verbs import alone, at, grouped, together
 from thresher.parts.groups import Single
 from thresher.parts.rates import InverseSqrt
+from thresher.parts.registry import part
 
 _LARGE = 2.0**40
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import at, rewrites
-from thresher.engine.registry import part
+from thresher.engine.verbs import at, rewrites
 from thresher.parts.rates import InverseSqrt
+from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
 from thresher.parts.scale import SMALL, norm2_after
 
@@ -51,11 +51,11 @@ class FobosL2norm(NamedTuple):
         """Settled weight of row j."""
         return S[j, 0] * now[2] * (S[j, 1] == now[5])
 
-    def gauge(self, S, j, x, now):
+    def size_before_margin(self, S, j, x, now):
         """|x|^2, for the norm."""
         return x * x
 
-    def gain(self, margin, value, slope, size, clock):
+    def slope_after_margin(self, margin, value, slope, size, clock):
         """Foresee the norm after the step."""
         clock[3] = norm2_after(clock[3], margin, size, clock[1] * slope)
         clock[4] = clock[1] / clock[2]

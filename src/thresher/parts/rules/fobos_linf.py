@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import at
-from thresher.engine.registry import part
+from thresher.engine.verbs import at
 from thresher.parts import capped
 from thresher.parts.rates import InverseSqrt
+from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
 
 

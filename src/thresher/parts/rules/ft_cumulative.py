@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from thresher.engine.registry import part
 from thresher.parts.prox import norm_with, receive
 from thresher.parts.rates import InverseSqrt
+from thresher.parts.registry import part
 from thresher.parts.rules.cumulative import Cumulative
 
 

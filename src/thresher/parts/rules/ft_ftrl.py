@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from thresher.engine.jit import alone, grouped
-from thresher.engine.registry import part
+from thresher.engine.verbs import alone, grouped
 from thresher.parts import measured
 from thresher.parts.groups import Single
 from thresher.parts.measured import FACTOR, FLOOR, INVERSE, PASS, PER_LENGTH, PLACES, THRESHOLD, TIME
+from thresher.parts.registry import part
 
 
 @part("rule")
@@ -104,15 +104,15 @@ class FtFtrl(NamedTuple):
         size = abs(x) * S[j, 4]
         return w / size if size > S.dtype.type(1) else w
 
-    def gauge(self, S, j, x, now):
+    def size_before_margin(self, S, j, x, now):
         """(x / s)^2, for N."""
         return measured.share(self.forget, S, j, x, now[TIME])
 
-    def assess(self, margin, importance, value, slope, size, clock):
+    def note_after_margin(self, margin, importance, value, slope, size, clock):
         """Measure the example."""
         measured.measure(self.alpha, value, slope, size, clock)
 
-    def gain(self, margin, value, slope, size, clock):
+    def slope_after_margin(self, margin, value, slope, size, clock):
         """Adapt the length of the steps to come, in the first pass."""
         measured.adapt_steps(self.adapt if clock[PASS] == 1.0 else 0.0, slope * margin, clock)
         return slope

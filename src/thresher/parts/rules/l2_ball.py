@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import at
-from thresher.engine.registry import part
+from thresher.engine.verbs import at
 from thresher.parts.rates import InverseSqrt
+from thresher.parts.registry import part
 from thresher.parts.rules.pegasos import Pegasos
 from thresher.parts.rules.sgd import Sgd
 from thresher.parts.scale import norm2_after
@@ -36,7 +36,8 @@ class L2Ball(NamedTuple):
     CLOCK = ("t", "scale", "norm2", "stretched", "eta")
     DRIFTS = ("scale",)
     LIMITS = {"radius": "> 0"}
-    weight, gauge, step, renorm = Pegasos.weight, Pegasos.gauge, Pegasos.step, Pegasos.renorm
+    weight, size_before_margin, step = Pegasos.weight, Pegasos.size_before_margin, Pegasos.step
+    renorm = Pegasos.renorm
     drift, area, idle = Pegasos.drift, Pegasos.area, Pegasos.idle
 
     def intercept(self):
@@ -48,7 +49,7 @@ class L2Ball(NamedTuple):
         eta = self.rate.at(1.0)
         return np.array([1.0, 1.0, 0.0, eta, eta])
 
-    def gain(self, margin, value, slope, size, clock):
+    def slope_after_margin(self, margin, value, slope, size, clock):
         """Foresee the norm after the step."""
         clock[2] = norm2_after(clock[2], margin, size, clock[4] * slope)
         clock[3] = clock[4] / clock[1]

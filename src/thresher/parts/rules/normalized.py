@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.engine.registry import part
 from thresher.parts.rates import Constant
+from thresher.parts.registry import part
 from thresher.parts.rules.adagrad_fobos import AdagradFobos
 from thresher.parts.rules.sgd import Sgd
 
@@ -62,12 +62,12 @@ class Normalized(NamedTuple):
         ratio = S[j, 1] / abs(x)
         return w * ratio if self.adaptive else w * ratio * ratio
 
-    def gauge(self, S, j, x, now):
+    def size_before_margin(self, S, j, x, now):
         """(x / s)^2, for N."""
         ratio = x * S[j, 2]
         return ratio * ratio if abs(x) <= S[j, 1] else 1.0
 
-    def gain(self, margin, value, slope, size, clock):
+    def slope_after_margin(self, margin, value, slope, size, clock):
         """Count the example, if it has a gradient."""
         if slope != 0.0 and size > 0.0:
             clock[0] += 1.0

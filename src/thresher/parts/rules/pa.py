@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.engine.registry import part
+from thresher.parts.registry import part
 
 
 @part("rule")
@@ -26,7 +26,7 @@ class Pa(NamedTuple):
     Reference: Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (JMLR 2006), Figure 1; `eta` is the
     relaxation of Agmon (1954).
 
-    >>> Pa().gain(0.5, 0.5, -1.0, 2.0, None)  # half the loss, since |x|^2 = 2
+    >>> Pa().slope_after_margin(0.5, 0.5, -1.0, 2.0, None)  # half the loss, since |x|^2 = 2
     -0.25
     """
 
@@ -44,11 +44,11 @@ class Pa(NamedTuple):
         """Weight of row j."""
         return S[j, 0]
 
-    def gauge(self, S, j, x, now):
+    def size_before_margin(self, S, j, x, now):
         """|x|^2."""
         return x * x
 
-    def gain(self, margin, value, slope, size, clock):
+    def slope_after_margin(self, margin, value, slope, size, clock):
         """The slope times tau."""
         area = slope * size
         return self.eta * max(value, 0.0) / area if area != 0.0 else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from thresher.engine.registry import part
+from thresher.parts.registry import part
 from thresher.parts.rules.pa import Pa
 
 
@@ -21,7 +21,7 @@ class PaI(NamedTuple):
 
     Reference: Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (JMLR 2006), section 3, PA-I.
 
-    >>> PaI(C=0.1).gain(0.5, 0.5, -1.0, 2.0, None)
+    >>> PaI(C=0.1).slope_after_margin(0.5, 0.5, -1.0, 2.0, None)
     -0.1
     """
 
@@ -30,9 +30,10 @@ class PaI(NamedTuple):
     CLOCK = ("unused",)
     DRIFTS = ()
     LIMITS = {"C": "> 0"}
-    clock0, weight, gauge, step, idle = Pa.clock0, Pa.weight, Pa.gauge, Pa.step, Pa.idle
+    clock0, weight, size_before_margin, step = Pa.clock0, Pa.weight, Pa.size_before_margin, Pa.step
+    idle = Pa.idle
 
-    def gain(self, margin, value, slope, size, clock):
+    def slope_after_margin(self, margin, value, slope, size, clock):
         """The slope times tau."""
         area = slope * size
         if area == 0.0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from thresher.engine.registry import part
+from thresher.parts.registry import part
 from thresher.parts.rules.pa import Pa
 
 
@@ -22,7 +22,7 @@ class PaIi(NamedTuple):
 
     Reference: Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (JMLR 2006), section 3, PA-II.
 
-    >>> PaIi(C=0.5).gain(0.5, 0.5, -1.0, 1.0, None)
+    >>> PaIi(C=0.5).slope_after_margin(0.5, 0.5, -1.0, 1.0, None)
     -0.25
     """
 
@@ -31,9 +31,10 @@ class PaIi(NamedTuple):
     CLOCK = ("unused",)
     DRIFTS = ()
     LIMITS = {"C": "> 0"}
-    clock0, weight, gauge, step, idle = Pa.clock0, Pa.weight, Pa.gauge, Pa.step, Pa.idle
+    clock0, weight, size_before_margin, step = Pa.clock0, Pa.weight, Pa.size_before_margin, Pa.step
+    idle = Pa.idle
 
-    def gain(self, margin, value, slope, size, clock):
+    def slope_after_margin(self, margin, value, slope, size, clock):
         """The slope's sign times how far to go."""
         if slope == 0.0 or value <= 0.0:
             return 0.0

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.engine.registry import part
 from thresher.parts.rates import Inverse
+from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
 from thresher.parts.scale import fold, norm2_after
 
@@ -49,11 +49,11 @@ class Pegasos(NamedTuple):
         """Settled weight of row j."""
         return S[j, 0] * now[1]
 
-    def gauge(self, S, j, x, now):
+    def size_before_margin(self, S, j, x, now):
         """|x|^2, for the norm."""
         return x * x
 
-    def gain(self, margin, value, slope, size, clock):
+    def slope_after_margin(self, margin, value, slope, size, clock):
         """Shrink all weights and foresee the norm after the step.
 
         At t = 1 all weights are zero, and so would the factor be.

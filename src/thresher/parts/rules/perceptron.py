@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from thresher.engine.registry import part
+from thresher.parts.registry import part
 from thresher.parts.rules.pa import Pa
 
 
@@ -22,7 +22,7 @@ class Perceptron(NamedTuple):
 
     Reference: Rosenblatt (1958); the bound on its mistakes: Novikoff (1962).
 
-    >>> Perceptron().gain(0.0, 0.0, -1.0, 2.0, None)
+    >>> Perceptron().slope_after_margin(0.0, 0.0, -1.0, 2.0, None)
     -1.0
     """
 
@@ -33,6 +33,6 @@ class Perceptron(NamedTuple):
     LIMITS = {"eta": "> 0"}
     clock0, weight, step, idle = Pa.clock0, Pa.weight, Pa.step, Pa.idle
 
-    def gain(self, margin, value, slope, size, clock):
+    def slope_after_margin(self, margin, value, slope, size, clock):
         """The slope times eta."""
         return self.eta * slope

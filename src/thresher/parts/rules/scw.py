@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from thresher.engine.registry import part
 from thresher.parts.confidence import multiplier, precision
+from thresher.parts.registry import part
 from thresher.parts.rules.cw import Cw
 
 
@@ -33,9 +33,10 @@ class Scw(NamedTuple):
     CLOCK = ("k", "alpha", "phi")
     DRIFTS = ()
     LIMITS = {"C": "> 0", "eta": "in (0.5, 1)"}
-    clock0, weight, gauge, gain, step, idle = Cw.clock0, Cw.weight, Cw.gauge, Cw.gain, Cw.step, Cw.idle
+    clock0, weight, size_before_margin = Cw.clock0, Cw.weight, Cw.size_before_margin
+    slope_after_margin, step, idle = Cw.slope_after_margin, Cw.step, Cw.idle
 
-    def assess(self, margin, importance, value, slope, size, clock):
+    def note_after_margin(self, margin, importance, value, slope, size, clock):
         """Alpha and k."""
         m, v = -margin * math.copysign(1.0, slope), 1.0 * size
         clock[1] = min(self.C * importance, multiplier(m, v, v, clock[2]))

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import at, steady
-from thresher.engine.registry import part
+from thresher.engine.verbs import at, steady
 from thresher.parts.prox import soft
 from thresher.parts.rates import InverseSqrt
+from thresher.parts.registry import part
 from thresher.parts.replay import replayed
 
 _MOST_REPLAYED = 2.0**42  # by all rows together: about two hours

@@ -7,7 +7,6 @@ A SPEC names a part and its parameters: ``ftrl:alpha=0.5,l1=1``. Values may come
 from __future__ import annotations
 
 import difflib
-import inspect
 import math
 import os
 import re
@@ -18,12 +17,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, PROTOCOL, rebuilt, writes
+from thresher.engine import verbs as verbs  # what it declares is checked here
+from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, implements, rebuilt, writes
 
 T = TypeVar("T", bound=type)
 
 
-REGISTRY: dict[str, dict[str, type]] = {kind: {} for kind in PROTOCOL}
+REGISTRY: dict[str, dict[str, type]] = {kind: {} for kind in ATTRIBUTES}
 _FAMILIES = {"loss": ("loss", "joint loss")}  # a SPEC of the first names one of all of them
 
 
@@ -40,8 +40,7 @@ def part(kind: str) -> Callable[[T], T]:
     def register(cls: T) -> T:
         if not getattr(cls, "_fields", ()):
             raise TypeError(f"{kind} {cls.__name__} needs at least one field: it must be a NamedTuple")
-        for verb, (names, default) in PROTOCOL[kind].items():
-            _check_verb(kind, cls, verb, names.split(), default)
+        implements(kind)(cls)
         for needed in NEEDED[kind]:
             if needed not in vars(cls):
                 raise TypeError(
@@ -58,22 +57,6 @@ def part(kind: str) -> Callable[[T], T]:
         return cls
 
     return register
-
-
-def _check_verb(
-    kind: str, cls: type, verb: str, names: list[str], default: Callable[..., Any] | None
-) -> None:
-    method = getattr(cls, verb, None)
-    if method is None:
-        if default is None:
-            raise TypeError(f"{kind} {cls.__name__} must define {verb}({', '.join(['self', *names])})")
-        setattr(cls, verb, default)
-        return
-    if list(inspect.signature(method).parameters)[1:] != names:
-        raise TypeError(
-            f"{kind} {cls.__name__}: {verb} takes ({', '.join(['self', *names])}), by these names"
-        )
-    method.__annotations__ = {}  # Numba would compare them with those of the verb, which has none
 
 
 def _couples_without_areas(cls: Any) -> bool:
@@ -156,17 +139,6 @@ def _give_a_lasting_home(cls: type) -> None:
 def part_name(cls: type) -> str:
     """Command-line name of a part's class: ``TruncatedGradient`` is ``truncated-gradient``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
-
-
-def shares_a_clock(rule: Any) -> bool:
-    """Whether the clock of a rule depends on no example, so that many outputs can have one."""
-    return not any(writes(type(rule), verb) for verb in ("gauge", "gain", "assess", "constrain"))
-
-
-def in_dtype(value: Any, dtype: Any) -> Any:
-    """The part with its own numbers in another dtype, so that compiled arithmetic is done in it."""
-    cast = np.dtype(dtype).type
-    return tuple.__new__(type(value), [cast(v) if isinstance(v, float) else v for v in value])
 
 
 def _family(kind: str) -> dict[str, type]:

@@ -7,7 +7,7 @@ from typing import Any
 from thresher.learning.progress import PassEnd, Silent
 
 
-class Teller(Silent):
+class PassPrinter(Silent):
     """A line after each pass."""
 
     def __init__(self, model: Any, verbose: int) -> None:

@@ -1,6 +1,6 @@
 """Euclidean projections of a whole vector onto the simplex and the L1 ball, by sorting and by pivots.
 
-Rules do the same lazily (`l1-ball`, `simplex`); these are the plain forms, for use and for comparison.
+Rules do the same lazily (`l1-ball`, `simplex`); these are the plain forms they are compared with.
 """
 
 from __future__ import annotations
