@@ -28,7 +28,7 @@ from tests.streams import (
     stream,
 )
 from thresher.data.chunk import Chunk
-from thresher.engine import stores, tables
+from thresher.engine import index, lookup
 from thresher.engine.protocol import PROTOCOL
 from thresher.learning import model as model_module
 from thresher.learning import modelfile
@@ -67,8 +67,8 @@ def one_store_compiled(store: str) -> Iterator[None]:
 
 
 def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "_FIRST_LIMIT", 8)
-    monkeypatch.setattr(stores, "_ALWAYS_KEPT", 8)
+    monkeypatch.setattr(index, "_FIRST_SIZE", 8)
+    monkeypatch.setattr(index, "_ALWAYS_KEPT", 8)
     monkeypatch.setattr(model_module, "_PIECE", 5)
 
 
@@ -171,7 +171,7 @@ def comparable(model: Model, names: Any) -> tuple[bytes, ...]:
 
 
 def hashed_name(key: Any, bits: int, seed: int) -> int:
-    mixed = tables.mix(np.array([key], np.uint64) ^ tables.mix(np.array([seed], np.uint64)))
+    mixed = lookup.mix(np.array([key], np.uint64) ^ lookup.mix(np.array([seed], np.uint64)))
     return int(mixed[0] >> np.uint64(64 - bits))
 
 

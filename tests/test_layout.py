@@ -23,7 +23,7 @@ RULES = [p for p in SOURCES if p.parent == PACKAGE / "parts" / "rules" and p.ste
 ARROWS = {
     "engine": ("engine.*",),
     "parts": ("engine.jit", "engine.protocol", "engine.verbs", "parts.*"),
-    "data": ("engine.jit", "engine.folders", "engine.tables", "data.*"),
+    "data": ("engine.jit", "engine.folders", "engine.lookup", "data.*"),
     # of parts only the registry, never one of them
     "learning": ("engine.*", "data.*", "learning.*", "parts", "_version"),
     # solvers know neither the online loop nor its rules; what they find is read out as any model is
@@ -33,7 +33,7 @@ ARROWS = {
     ),
     # estimators are a user of the rest, as the command line is
     "sklearn": (
-        *("engine.protocol", "engine.stores", "data.*", "learning.*", "parts", "sklearn.*", "_version"),
+        *("engine.protocol", "engine.index", "data.*", "learning.*", "parts", "sklearn.*", "_version"),
     ),
     "cli": (
         "engine.folders",

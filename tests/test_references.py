@@ -121,7 +121,7 @@ def test_models(rule: str, options: dict[str, Any], tmp_path: Path) -> None:
         modelfile.save(model, tmp_path / "model")
 
     loop = model._loop
-    check(work, chunk.indptr, chunk.keys, chunk.values, chunk.labels, loop.store.S, loop.clock, loop.B)
+    check(work, chunk.indptr, chunk.keys, chunk.values, chunk.labels, loop.S, loop.clock, loop.B)
 
 
 @pytest.mark.parametrize(("name", "sample", "layout", "domain"), CASES, ids=[case[0] for case in CASES])

@@ -36,7 +36,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.source import MemorySource
-from thresher.engine import stores
+from thresher.engine import index
 from thresher.learning import checkpoint, modelfile
 from thresher.learning import model as model_module
 from thresher.learning.finite import DivergedError
@@ -181,7 +181,7 @@ class Strict(np.ndarray[Any, Any]):
 def strict(model: Model) -> Model:
     """The model with the arrays that hold and are reached by places made strict."""
     loop = model._loop
-    model._store.S, loop.clock = model._store.S.view(Strict), loop.clock.view(Strict)
+    loop.S, loop.clock = loop.S.view(Strict), loop.clock.view(Strict)
     if hasattr(loop, "_history"):
         loop._history.ring = loop._history.ring.view(Strict)
     return model
@@ -191,8 +191,8 @@ def strict(model: Model) -> Model:
 def small_and_plain(compiled: bool) -> Iterator[None]:
     """Stores that are swept from the ninth row on; in plain Python unless compiled."""
     with pytest.MonkeyPatch.context() as patch, nullcontext() if compiled else not_compiled():
-        patch.setattr(stores, "_FIRST_LIMIT", 8)
-        patch.setattr(stores, "_ALWAYS_KEPT", 8)
+        patch.setattr(index, "_FIRST_SIZE", 8)
+        patch.setattr(index, "_ALWAYS_KEPT", 8)
         patch.setattr(model_module, "_PIECE", 50)
         yield
 

@@ -122,7 +122,7 @@ STATES: list[tuple[str, dict[str, Any], Callable[[Tensors], None], str]] = [
     ("ftrl", {}, put("counts", 2, 2**40), "room for 1099511627776 rows is not what 13 rows take"),
     ("ftrl", {}, put("counts", 2, 3), "room for 3 rows"),
     ("ftrl", {}, put("counts", 0, 2**62), "rows born less rows freed"),
-    ("ftrl", {}, made("state.keys", lambda a: np.append(a, a[-1:])), "S has the shape"),
+    ("ftrl", {}, made("state.keys", lambda a: np.append(a, a[-1:])), "rows born less rows freed"),
     ("ftrl", {}, put("keys", 2, 3), "every key has one row"),
     ("ftrl", {}, put("keys", slice(None), 7), "every key has one row"),
     ("ftrl", {}, made("state.registers", lambda a: a[:9]), "registers has the shape"),

@@ -15,7 +15,7 @@ from thresher.data.chunk import Chunk, Place, read_only
 from thresher.data.errors import DataError, unfit
 from thresher.data.report import Report
 from thresher.engine.jit import kernel, scalar
-from thresher.engine.tables import fetch
+from thresher.engine.lookup import fetch
 
 PIECE = 1 << 17
 """Non-zeros of an outgoing chunk: it is learned while it lies in a cache"""

@@ -18,13 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.jit import helper, kernel
-from thresher.engine.kernels import aim, count, give_up, keep, move, move_clocks, multiply
+from thresher.engine.kernels import aim, count, move, move_clocks, multiply
 from thresher.engine.snapshot import snapshot
 from thresher.engine.verbs import (
     area,
     constrain,
     drift,
-    idle,
     meet,
     rewrites,
     size_before_margin,
@@ -263,17 +262,3 @@ def predict(row_rule, S, past, bias, indptr, rows, values, out):
         for p in range(begin, end):
             margin += held[p - begin] * values[p]
         out[i] = margin + bias[0]
-
-
-@kernel
-def sweep(row_rule, S, past, keys, first, count):
-    """As `kernels.sweep`; a row whose mean is not zero is never idle."""
-    now, kept, held = snapshot(row_rule, past.clock, S), first, np.empty(count)
-    means(row_rule, S, past, last_drifts(past), np.arange(count), 0, count, held)
-    for j in range(first, count):
-        if held[j] == 0.0 and idle(row_rule, S, j, weight(row_rule, S, j, now), now):
-            continue
-        keep(S, keys, kept, j)
-        kept += 1
-    give_up(row_rule, S, past.clock, kept, count)
-    return kept

@@ -13,8 +13,8 @@ import numpy as np
 
 from thresher.engine.averaging import BASE, COLUMNS, SEEN, Past, between, enter, last_drifts, missed
 from thresher.engine.jit import helper, kernel
-from thresher.engine.kernels import keep, move_clocks, multiply, owned
-from thresher.engine.outputs import give_up_outputs, lives, moment
+from thresher.engine.kernels import move_clocks, multiply, owned
+from thresher.engine.outputs import moment
 from thresher.engine.protocol import implements
 from thresher.engine.snapshot import snapshot
 from thresher.engine.verbs import areas, grouped, start_over
@@ -178,19 +178,3 @@ def predict_means(row_rule, S, past, bias, indptr, rows, values, out):
             for p in range(begin, end):
                 margin += held[p - begin, k] * values[p]
             out[i, k] = margin + bias[k]
-
-
-@kernel
-def sweep_means(row_rule, S, past, keys, first, count):
-    """As `outputs.sweep_outputs`; a row whose mean is not zero for some output is never idle."""
-    rows, settled, kept = np.arange(count), np.empty(S.shape[2]), first
-    for begin in range(first, count, _BLOCK):
-        end = min(begin + _BLOCK, count)
-        held = np.empty((end - begin, S.shape[2]))
-        means(row_rule, S, past, rows, begin, end, held)
-        for j in range(begin, end):
-            if held[j - begin].any() or lives(row_rule, S, j, past.clocks, settled):
-                keep(S, keys, kept, j)
-                kept += 1
-    give_up_outputs(row_rule, S, past.clocks, kept, count)
-    return kept

@@ -1,4 +1,4 @@
-"""The only hot loops: learn, predict, settle, sweep. No loss or rule is named in them.
+"""The only hot loops: learn, predict, settle; which rows are idle. No loss or rule is named in them.
 
 `S` is the table of state, one row a coordinate, columns `SLOTS` (w first). `clock` holds the scalars
 that all coordinates share. `B` and `bclock` are the same for the intercept, one row, whose rule is
@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.jit import helper, kernel, scalar
+from thresher.engine.lookup import fetch
 from thresher.engine.protocol import implements
 from thresher.engine.snapshot import snapshot
-from thresher.engine.tables import fetch
 from thresher.engine.verbs import (
     constrain,
     idle,
@@ -221,39 +221,15 @@ def respond(loss, margins, out):
         out[i] = link(loss, margins[i])
 
 
-@helper
-def keep(S, keys, kept, j):
-    """Move row j up to the place `kept`."""
-    if kept != j:
-        keys[kept] = keys[j]
-        S[kept] = S[j]
-
-
-@scalar
-def give_up(row_rule, S, clock, kept, count):
-    """Make the rows kept..count-1 zeros again."""
-    for j in range(kept, count):
-        for k in range(S.shape[1]):
-            S[j, k] = 0.0
-    if kept < count:
-        relocate(row_rule, S, kept, clock)
+@kernel
+def idle_rows(row_rule, S, clock, out):
+    """Which of the first rows, as many as `out` has, are as good as rows of zeros, to `out`."""
+    now = snapshot(row_rule, clock, S)
+    for j in range(out.size):
+        out[j] = idle(row_rule, S, j, weight(row_rule, S, j, now), now)
 
 
 @kernel
-def sweep(row_rule, S, clock, keys, first, count):
-    """Close up the rows first..count-1 over those that are idle; returns the new count.
-
-    Rows keep their order; the rows left behind are zeros again.
-    """
-    now = snapshot(row_rule, clock, S)
-    kept = first
-    for j in range(first, count):
-        if idle(row_rule, S, j, weight(row_rule, S, j, now), now):
-            continue
-        if kept != j:  # written out: a call costs counts of references, which is five times all else
-            keys[kept] = keys[j]
-            for k in range(S.shape[1]):
-                S[kept, k] = S[j, k]
-        kept += 1
-    give_up(row_rule, S, clock, kept, count)
-    return kept
+def relocate_rows(row_rule, S, count, clock):
+    """Tell a rule that rows have moved, of which `count` are left."""
+    relocate(row_rule, S, count, clock)

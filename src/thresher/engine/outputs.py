@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from thresher.engine.jit import helper, kernel, scalar
-from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, keep
+from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim
 from thresher.engine.snapshot import snapshot
 from thresher.engine.verbs import (
     catch_up,
@@ -25,7 +25,6 @@ from thresher.engine.verbs import (
     idle,
     links,
     meet,
-    relocate,
     remember,
     rewrites,
     shown,
@@ -366,34 +365,13 @@ def respond_outputs(loss, margins, out):
         links(loss, margins[i], out[i])
 
 
-@helper
-def lives(row_rule, S, j, clocks, held):
-    """Whether row j is not idle for some output; its settled weights to `held`."""
-    read_row(row_rule, S, j, clocks, held)
-    live = False
-    for k in range(held.size):
-        live |= not idle(row_rule, S[:, :, k], j, held[k], moment(row_rule, S, clocks, k))
-    return live
-
-
-@helper
-def give_up_outputs(row_rule, S, clocks, kept, count):
-    """As `kernels.give_up`, for every output."""
-    for j in range(kept, count):
-        S[j] = 0.0
-    if kept < count:
-        for k in range(S.shape[2]):
-            relocate(row_rule, S[:, :, k], kept, clocks[min(k, clocks.shape[0] - 1)])
-
-
 @kernel
-def sweep_outputs(row_rule, S, clocks, keys, first, count):
-    """As `kernels.sweep`: close up the rows over those that are idle for every output."""
-    held, kept = np.empty(S.shape[2], S.dtype), first
-    for j in range(first, count):
-        if not lives(row_rule, S, j, clocks, held):
-            continue
-        keep(S, keys, kept, j)
-        kept += 1
-    give_up_outputs(row_rule, S, clocks, kept, count)
-    return kept
+def idle_rows_of_outputs(row_rule, S, clocks, out):
+    """As `kernels.idle_rows`: which rows are idle for every output."""
+    held = np.empty(S.shape[2], S.dtype)
+    for j in range(out.size):
+        read_row(row_rule, S, j, clocks, held)
+        none = True
+        for k in range(held.size):
+            none &= idle(row_rule, S[:, :, k], j, held[k], moment(row_rule, S, clocks, k))
+        out[j] = none

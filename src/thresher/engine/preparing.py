@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from thresher.engine.jit import helper, kernel, scalar
-from thresher.engine.tables import mix, scatter
+from thresher.engine.lookup import mix, scatter
 
 LANES, LANE, LINE = np.uint64(4), np.uint64(16), np.uint64(64)
 """A key has a counter in each of four lanes of 16 that lie side by side: a line of the processor's cache."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names, find_names
-from thresher.engine.stores import HashedStore
+from thresher.engine.index import HashedIndex
 from thresher.learning.api import as_source, check_model
 from thresher.learning.model import Model
 from thresher.learning.readout import Readout
@@ -41,7 +41,7 @@ def name_features(model: Model | Readout, data: Any, *, on_error: str = "skip", 
 
 def check_nameable(store: str) -> None:
     """`DataError` where a weight can stand for several features."""
-    if store.startswith(HashedStore.NAME):
+    if store.startswith(HashedIndex.NAME):
         raise DataError(
             "in a hashed store a weight stands for several features, so none has a name: use --store growing"
         )

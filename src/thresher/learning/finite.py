@@ -73,12 +73,12 @@ def ranges(chunk: Chunk, batch: int) -> Iterator[tuple[int, int, bool]]:
 def broken_row(loop: Any, chunk: Chunk) -> int:
     """A row of the features of `chunk` that is not finite, -1 for none."""
     rows = _rows_of(loop, chunk)
-    place = first_broken(loop.store.S[rows])
+    place = first_broken(loop.S[rows])
     return place if place < 0 else int(rows[place])
 
 
 def _rows_of(loop: Any, chunk: Chunk) -> NDArray[Any]:
-    found = loop.store.find(*(read_only(a) for a in (chunk.keys, chunk.indptr, chunk.values)))
+    found = loop.index.find(*(read_only(a) for a in (chunk.keys, chunk.indptr, chunk.values)))
     rows: NDArray[Any] = found.rows[: found.indptr[-1]]
     return rows
 
@@ -92,7 +92,7 @@ class Before:
 
     def _now(self) -> tuple[NDArray[Any], NDArray[Any]]:
         own = len(self._loop.rule.SLOTS)  # the columns behind them keep an average
-        return self._loop.store.S[_rows_of(self._loop, self.chunk), :own], self._loop.B[:, :own].copy()
+        return self._loop.S[_rows_of(self._loop, self.chunk), :own], self._loop.B[:, :own].copy()
 
     def taught_nothing(self) -> bool:
         """Whether there was a loss, its squares overflow, and nothing has changed."""

@@ -1,7 +1,9 @@
-"""The state of a rule in a store, and the compiled loops that run on it: for one output, and for many."""
+"""The state of a rule in a table, and the compiled loops that run on it: for one output, and for many."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,34 +12,37 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.chunk import Chunk, read_only
 from thresher.engine import averaging, averaging_outputs, kernels, outputs
+from thresher.engine.index import HashedIndex, Index, Resolved, resized
 from thresher.engine.jit import Kernel
 from thresher.engine.protocol import in_dtype, shares_a_clock
 from thresher.engine.sound import Tensors, given, require
-from thresher.engine.stores import HashedStore, Resolved, Store, make_store
 from thresher.learning.head import F64, Head
 from thresher.learning.origin import Origin
 from thresher.learning.recipe import Recipe
 
 Array = NDArray[Any]
 F32 = NDArray[np.float32]
+_BLOCK = 1 << 16  # rows whose means are looked at in one go
 _RING = 1 << 14  # steps between two visits of all rows of an averaged model
 _RINGS = 1 << 20  # the same times the number of clocks, at most
 
 
 class Loop:
-    """A rule with its state: store, clocks, intercept, sums."""
+    """A rule with its state: the table `S` of an index, clocks, intercept, sums."""
 
     settle: ClassVar[Kernel]
     predict: ClassVar[Kernel]
-    free_rows: ClassVar[Kernel]
+    idle_rows: ClassVar[Kernel]
     columns: ClassVar[int] = 0
     """of a row, behind those of its rule"""
 
-    def __init__(self, head: Head, rule: Any, dtype: Any, store: str, inner: tuple[int, ...]) -> None:
+    def __init__(self, head: Head, rule: Any, dtype: Any, index: Index, inner: tuple[int, ...]) -> None:
         self.head, self.rule, self.bias_rule, self.dtype = head, rule, rule.intercept(), dtype
         self.inner = inner
         """axes of the weights of a feature: none, or the outputs"""
-        self.store: Store = make_store(store, (len(rule.SLOTS) + self.columns, *inner), dtype)
+        self.S: Array = np.zeros((0, len(rule.SLOTS) + self.columns, *inner), dtype)
+        self.index = index
+        index.join(self)
         self.clock, self.bclock = rule.clock0(), self.bias_rule.clock0()
         self.B: Array = np.zeros((1, len(self.bias_rule.SLOTS) + self.columns, *inner), dtype)
         self.tally = np.zeros(4)
@@ -48,9 +53,9 @@ class Loop:
         done: int = compiled(
             loss,
             *(self.rule, self._row_rule, self.bias_rule, self._bias_row_rule),
-            *(self.store.S, self.clock, self.B, self.bclock),
+            *(self.S, self.clock, self.B, self.bclock),
             *(read_only(a) for a in resolved[1:]),
-            *(read_only(targets), *rest, self.store.seen, self.tally),
+            *(read_only(targets), *rest, self.index.seen, self.tally),
         )
         return done
 
@@ -61,9 +66,25 @@ class Loop:
         """What weights are read from, beside their rows."""
         return self.clock
 
-    def sweep(self, S: Array, keys: NDArray[np.uint64], first: int, count: int) -> int:
-        """Free the idle rows among first..count-1; how many rows are left."""
-        return int(self.free_rows.for_parts(self.rule)(self._row_rule, S, self._past(), keys, first, count))
+    def idle(self, count: int) -> NDArray[np.bool_]:
+        """Which of the first `count` rows are as good as zeros."""
+        out = np.empty(count, np.bool_)
+        self.idle_rows.for_parts(self.rule)(self._row_rule, self.S, self.clock, out)
+        return out
+
+    def moved(self, count: int) -> None:
+        """Rows have moved, `count` are left."""
+        if not hasattr(self.rule, "relocate"):
+            return
+        relocate = kernels.relocate_rows.for_parts(self.rule)
+        for output, clock in self._outputs(self.S, self.clock):
+            relocate(self._row_rule, output, count, clock)
+
+    def _outputs(self, table: Array, clocks: Array) -> Iterator[tuple[Array, Array]]:
+        """The rows of each output, and its clock."""
+        outputs, own = table.reshape(*table.shape[:2], *(self.inner or (1,))), np.atleast_2d(clocks)
+        for k in range(outputs.shape[2]):
+            yield outputs[:, :, k], own[min(k, len(own) - 1)]
 
     def _settled(self, row_rule: Any, S: Array, past: Any, rows: int) -> Array:
         out: Array = np.zeros((rows, *self.inner), self.dtype)
@@ -72,7 +93,7 @@ class Loop:
 
     def settled(self) -> Array:
         """Weights of all rows as they are read: (rows, *inner)."""
-        return self._settled(self._row_rule, self.store.S, self._past(), len(self.store.features()))
+        return self._settled(self._row_rule, self.S, self._past(), self.index.used)
 
     @property
     def losses(self) -> float:
@@ -88,7 +109,7 @@ class Loop:
 
     def unmet(self) -> Array:
         """The weights of a feature never met: (outputs,)."""
-        row = np.zeros((1, *self.store.S.shape[1:]), self.dtype)
+        row = np.zeros((1, *self.S.shape[1:]), self.dtype)
         return self._settled(self._row_rule, row, self._past(), 1).reshape(-1)
 
     @property
@@ -99,40 +120,41 @@ class Loop:
     def margins(self, chunk: Chunk) -> F64:
         """Margins ``(n,)``, ``(n, outputs)`` for many, under the weights as they are read."""
         compiled = self.predict.for_parts(self.rule)
-        found = margins(compiled, self._row_rule, self._past(), self.store, self.bias(), chunk)
+        found = margins(compiled, self._row_rule, self._past(), self.index, self.S, self.bias(), chunk)
         return found.reshape(len(found)) if self.head.count == 1 else found
 
     def begin_pass(self, number: int) -> None:
         """Tell the rules that pass `number` over the same data begins or goes on."""
-        rows = self.store.S[: len(self.store.features())]
+        rows = self.S[: self.index.used]
         for rule, clocks, table in ((self.rule, self.clock, rows), (self.bias_rule, self.bclock, self.B)):
-            outputs = table.reshape(*table.shape[:2], *(self.inner or (1,)))
-            for k, clock in enumerate(clocks.reshape(-1, clocks.shape[-1])):
-                rule.begin_pass(clock, number, outputs[:, :, k])
+            own = np.atleast_2d(clocks)
+            for output, clock in islice(self._outputs(table, clocks), len(own)):
+                rule.begin_pass(clock, number, output)
 
     def clocks(self) -> dict[str, Array]:
         """Clocks and intercept."""
         return {"clock": self.clock, "bclock": self.bclock, "B": self.B}
 
     def state(self) -> dict[str, Array]:
-        """Clocks, intercept and sums."""
-        return {**self.clocks(), "tally": self.tally}
+        """Rows, clocks, intercept and sums."""
+        return {"S": self.S[: self.index.used], **self.clocks(), "tally": self.tally}
 
-    def check(self, state: Tensors, steps: int) -> None:
-        """StateError for what learning from `steps` examples cannot leave; `S` is sound as a table."""
+    def check(self, state: Tensors, rows: int, steps: int) -> None:
+        """StateError for what learning from `steps` examples cannot leave in `rows` rows."""
+        given(state, "S", (rows, *self.S.shape[1:]), self.dtype)
         given(state, "tally", self.tally.shape, np.float64, finite=False)
         for rule, table, name, mine in (
             (self.rule, state["S"], "clock", self.clock),
             (self.bias_rule, given(state, "B", self.B.shape, self.dtype), "bclock", self.bclock),
         ):
-            clocks = given(state, name, mine.shape, np.float64).reshape(-1, mine.shape[-1])
-            outputs = table.reshape(*table.shape[:2], *(self.inner or (1,)))
-            for k in range(outputs.shape[2]):
-                wrong = rule.sound(outputs[:, :, k], clocks[min(k, len(clocks) - 1)], steps)
+            clocks = given(state, name, mine.shape, np.float64)
+            for output, clock in self._outputs(table, clocks):
+                wrong = rule.sound(output, clock, steps)
                 require(not wrong, name, wrong)
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Go on from `state`."""
+        """Go on from `state`; the index has gone on from it already."""
+        self.S = resized(state["S"], self.index.size)
         self.clock, self.bclock = state["clock"].copy(), state["bclock"].copy()
         self.B, self.tally = state["B"].copy(), state["tally"].copy()
 
@@ -140,11 +162,11 @@ class Loop:
 class OneLoop(Loop):
     """One output, one example a step: the fastest. `S` is (rows, columns), clocks are vectors."""
 
-    settle, predict, free_rows = kernels.settle, kernels.predict, kernels.sweep
+    settle, predict, idle_rows = kernels.settle, kernels.predict, kernels.idle_rows
     learner: ClassVar[Kernel] = kernels.learn
 
-    def __init__(self, head: Head, rule: Any, dtype: Any, store: str) -> None:
-        super().__init__(head, rule, dtype, store, ())
+    def __init__(self, head: Head, rule: Any, dtype: Any, index: Index) -> None:
+        super().__init__(head, rule, dtype, index, ())
         self._learn = self.learner.for_parts(head.loss, rule, self.bias_rule)
 
     def targets(self, chunk: Chunk) -> F32:
@@ -216,13 +238,22 @@ class Averaged(Loop):
             return super().bias()
         return self._origin.added(self._history.mean(self.B), self.bclock)
 
+    def idle(self, count: int) -> NDArray[np.bool_]:
+        """A row whose mean is not zero is never idle."""
+        idle = super().idle(count)
+        for begin in range(0, count, _BLOCK):
+            rows = self.S[begin : min(begin + _BLOCK, count)]
+            means = self._settled(self._row_rule, rows, self._past(), len(rows))
+            idle[begin : begin + len(rows)] &= ~means.any(axis=tuple(range(1, means.ndim)))
+        return idle
+
     def state(self) -> dict[str, Array]:
         """And what is in the rings."""
         return super().state() | self._history.state()
 
-    def check(self, state: Tensors, steps: int) -> None:
+    def check(self, state: Tensors, rows: int, steps: int) -> None:
         """And for rings, and for rows visited at steps that were not."""
-        super().check(state, steps)
+        super().check(state, rows, steps)
         self._history.check(state, steps)
         since = state["S"][:, -1]
         require((since >= 0).all() and (since <= steps).all(), "S", f"rows were visited in 0..{steps}")
@@ -236,7 +267,7 @@ class Averaged(Loop):
 class AveragedLoop(Averaged, OneLoop):
     """One output, one example a step. See `engine.averaging`."""
 
-    settle, predict, free_rows = averaging.settle, averaging.predict, averaging.sweep
+    settle, predict = averaging.settle, averaging.predict
     learner = averaging.learn
 
     def _rings(self) -> tuple[Array, ...]:
@@ -253,10 +284,10 @@ class ManyLoop(Loop):
     """
 
     settle, predict = outputs.settle_outputs, outputs.predict_outputs
-    free_rows = outputs.sweep_outputs
+    idle_rows = outputs.idle_rows_of_outputs
 
-    def __init__(self, head: Head, rule: Any, dtype: Any, store: str, batch: int) -> None:
-        super().__init__(head, rule, dtype, store, (head.count,))
+    def __init__(self, head: Head, rule: Any, dtype: Any, index: Index, batch: int) -> None:
+        super().__init__(head, rule, dtype, index, (head.count,))
         self.batch = batch
         shared = shares_a_clock(rule) and shares_a_clock(self.bias_rule)
         self._together = shared and batch == 1
@@ -274,8 +305,8 @@ class ManyLoop(Loop):
         """Learn lo..resolved.hi-1 in batches, of which the last may be short; the first left over."""
         room: tuple[Any, ...] = (longest,)
         if not self._together:
-            if len(self._places) < len(self.store.S):
-                self._places = np.zeros(len(self.store.S), np.int64)
+            if len(self._places) < len(self.S):
+                self._places = np.zeros(len(self.S), np.int64)
             room = self.batch, self._places
         limits = (read_only(weights), lo, resolved.hi, *room, self._kept())
         return self._learn_with(self._learn, self.head.joint, resolved, targets, *limits)
@@ -289,7 +320,6 @@ class AveragedManyLoop(Averaged, ManyLoop):
     """Many outputs, or many examples a step. See `engine.averaging_outputs`."""
 
     settle, predict = averaging_outputs.settle_means, averaging_outputs.predict_means
-    free_rows = averaging_outputs.sweep_means
 
     def _kept(self) -> Any:
         return self._past()
@@ -298,7 +328,7 @@ class AveragedManyLoop(Averaged, ManyLoop):
         return averaging_outputs.Pasts(self.clock, self._history.ring, self._history.place)
 
 
-def make_loop(recipe: Recipe, head: Head, rule: Any) -> OneLoop | ManyLoop:
+def make_loop(recipe: Recipe, head: Head, rule: Any, index: Index) -> OneLoop | ManyLoop:
     """The loop for so many outputs and examples a step. A group of one output is no group.
 
     ValueError for an average that cannot be kept.
@@ -307,7 +337,7 @@ def make_loop(recipe: Recipe, head: Head, rule: Any) -> OneLoop | ManyLoop:
         _check_average(rule)
     if head.count == 1 and hasattr(rule, "group"):
         rule = parts.make("rule", rule, group=type(rule)._field_defaults["group"])
-    made = (head, rule, recipe.numbers, recipe.store)
+    made = (head, rule, recipe.numbers, index)
     if head.outputs.kind == "one" and recipe.batch == 1:
         one = AveragedLoop if recipe.average else OneLoop
         loop: OneLoop | ManyLoop = one(*made)
@@ -333,16 +363,18 @@ def _check_average(rule: Any) -> None:
 def check_born_at_zero(loop: Loop, admitting: bool) -> None:
     """ValueError where weights that begin elsewhere than at zero meet a signed store or an admission."""
     what = "features wait for their admission" if admitting else ""
-    if isinstance(loop.store, HashedStore) and loop.store.signed:
+    if isinstance(loop.index, HashedIndex) and loop.index.signed:
         what = "a signed store turns half of them"
     if what and loop.unmet().any():
         name = parts.part_name(type(loop.rule))
         raise ValueError(f"{name}: its weights begin elsewhere than at zero, which cannot be where {what}")
 
 
-def margins(compiled: Any, row_rule: Any, past: Any, store: Store, bias: Array, chunk: Chunk) -> F64:
+def margins(
+    compiled: Any, row_rule: Any, past: Any, index: Index, S: Array, bias: Array, chunk: Chunk
+) -> F64:
     """Margins of the rows of `chunk`: ``(n,)``, or with a state of three axes ``(n, outputs)``."""
-    found = store.find(read_only(chunk.keys), read_only(chunk.indptr), read_only(chunk.values))
-    out = np.empty((len(chunk), *store.S.shape[2:]))
-    compiled(row_rule, store.S, past, bias, *(read_only(a) for a in found[1:]), out)
+    found = index.find(read_only(chunk.keys), read_only(chunk.indptr), read_only(chunk.values))
+    out = np.empty((len(chunk), *S.shape[2:]))
+    compiled(row_rule, S, past, bias, *(read_only(a) for a in found[1:]), out)
     return out

@@ -14,6 +14,7 @@ from thresher.data.features.names import Names
 from thresher.data.layout import Layout
 from thresher.engine import kernels
 from thresher.engine.sound import MOST_STEPS, Tensors, given, require
+from thresher.engine.stores import make_index
 from thresher.learning import pending
 from thresher.learning.checks import check_chunk
 from thresher.learning.finite import (
@@ -76,8 +77,8 @@ class Model:
         self._intake = Intake(recipe.scale, recipe.admit, recipe.seed)
         if recipe.layout is not None:
             self._intake.bind(recipe.layout)
-        self._loop = make_loop(recipe, self.head, self.rule)
-        self._store = self._loop.store
+        self._index = make_index(recipe.store)
+        self._loop = make_loop(recipe, self.head, self.rule, self._index)
         check_born_at_zero(self._loop, recipe.admit is not None)
         self._rows = np.empty(0, np.uint32)
         self._pending = concat([])
@@ -151,19 +152,19 @@ class Model:
         if len(keys) > _PIECE:
             hi = int(np.searchsorted(indptr, indptr[lo] + _PIECE, side="right")) - 1
         hi = min(lo + max((hi - lo) // self.batch, 1) * self.batch, stop)
-        resolved = self._store.resolve(keys, indptr, values, lo, hi, self._rows)
+        resolved = self._index.resolve(keys, indptr, values, lo, hi, self._rows)
         fits = resolved.hi
         if fits < hi:
             resolved = resolved._replace(hi=lo + (fits - lo) // self.batch * self.batch)
-        if self.batch > 1 or self._loop.store.S.ndim > 2:
-            self._store.extend(keys[indptr[lo] : indptr[hi]])
+        if self.batch > 1 or self._loop.S.ndim > 2:
+            self._index.extend(keys[indptr[lo] : indptr[hi]])
         done = self._loop.learn(resolved, targets, chunk.weights, lo, longest)
         self._learned += done - lo
         last = min(done + self.batch, stop)
-        if done < resolved.hi and not self._store.extend(keys[indptr[done] : indptr[last]]):
+        if done < resolved.hi and not self._index.extend(keys[indptr[done] : indptr[last]]):
             raise DivergedError(f"the loss of example {self._learned + 1} is not finite")
         if done == resolved.hi < hi:
-            self._store.make_room(int(indptr[last] - indptr[done]), self._loop.sweep)
+            self._index.make_room(int(indptr[last] - indptr[done]))
         return done
 
     def _judge(self, before: Before) -> None:
@@ -180,7 +181,7 @@ class Model:
 
     def _weight_of(self, row: int) -> str:
         """What is stored in a row, for people."""
-        key = int(self._store.features()[row])
+        key = int(self._index.features()[row])
         name = self.names.get(key) if self.names else None
         return f"the weight of feature {key}" + (f" ({name})" if name else "")
 
@@ -256,13 +257,13 @@ class Model:
 
     @property
     def features_seen(self) -> int:
-        """Distinct features met so far (see the stores)."""
-        return self._store.features_seen
+        """Distinct features met so far (see the indexes)."""
+        return self._index.features_seen
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the store holds now."""
-        return self._store.nbytes
+        """Bytes that keys and state take now."""
+        return self._index.nbytes + self._loop.S.nbytes
 
     @property
     def store(self) -> str:
@@ -296,7 +297,7 @@ class Model:
         (rows,) = np.nonzero(_any_output(settled != self._loop.unmet().reshape(settled.shape[1:])))
         if self.head.count == 1:
             settled = settled.reshape(len(settled))
-        keys = self._store.features()[rows]
+        keys = self._index.features()[rows]
         order = np.argsort(keys)
         return keys[order], settled[rows][order]
 
@@ -315,7 +316,7 @@ class Model:
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that learning goes on from, as arrays."""
         counts = np.array([self._learned, self.lowest_label])
-        whole = {**self._store.tensors(), **self._loop.state(), **self._intake.state(), "counters": counts}
+        whole = {**self._index.tensors(), **self._loop.state(), **self._intake.state(), "counters": counts}
         return whole if self.batch == 1 else whole | pending.state_of(self._pending)
 
     def check(self, state: Tensors) -> None:
@@ -327,8 +328,8 @@ class Model:
             "counters",
             "examples are counted from 0 up, the least label is 0 or less",
         )
-        self._store.check(state, self.batch)
-        self._loop.check(state, int(steps))
+        rows = self._index.check(state, self.batch)
+        self._loop.check(state, rows, int(steps))
         self._intake.check(state)
         if self.batch > 1:
             pending.check(state, self.batch, self.head)
@@ -336,7 +337,7 @@ class Model:
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Go on from `state`, taken from a model of the same parts and options; StateError for any other."""
         self.check(state)
-        self._store.restore(state)
+        self._index.restore(state)
         self._loop.restore(state)
         self._intake.restore(state)
         self._learned, self.lowest_label = int(state["counters"][0]), float(state["counters"][1])

@@ -13,7 +13,7 @@ from thresher.data.layout import Layout
 from thresher.engine import kernels, outputs
 from thresher.engine.protocol import in_dtype
 from thresher.engine.sound import Tensors, ascending, given, offsets, require
-from thresher.engine.stores import make_store
+from thresher.engine.stores import make_index
 from thresher.learning.checks import check_chunk
 from thresher.learning.head import Head, Output
 from thresher.learning.loops import margins
@@ -50,8 +50,10 @@ class Readout:
         self.divisors = divisors
         self.unmet = np.zeros_like(bias) if unmet is None else unmet
         inner = weights.shape[1:]
-        self._store = make_store(store, (1, *inner), weights.dtype)
-        self._store.fill(keys, weights, self.unmet.reshape(inner))
+        self._index = make_index(store)
+        rows = self._index.enter(keys)
+        self._table = _rows_of(self.unmet.reshape(inner), self._index.size, weights.dtype)
+        self._table[rows, 0] = weights
 
     @classmethod
     def of(cls, head: Head, store: str, lowest_label: float, tensors: Tensors) -> Readout:
@@ -84,7 +86,8 @@ class Readout:
             outputs.predict_outputs if many else kernels.predict,
             in_dtype(kernels.SETTLED, self.bias.dtype),
             np.zeros((1, 1)) if many else np.zeros(1),
-            self._store,
+            self._index,
+            self._table,
             self.bias,
             scaled,
         )
@@ -97,6 +100,14 @@ class Readout:
         values = table[rows, columns]
         order = np.lexsort((columns, self.keys[rows], -np.abs(values)))[:top]
         return list(zip(self.keys[rows[order]].tolist(), columns[order].tolist(), values[order], strict=True))
+
+
+def _rows_of(unmet: NDArray[Any], size: int, dtype: Any) -> NDArray[Any]:
+    """A table of one column: `unmet` in every row. Zeros take no memory before they are written."""
+    table = np.zeros((size, 1, *unmet.shape), dtype)
+    if unmet.any():
+        table[:] = unmet
+    return table
 
 
 def names_of(tensors: Tensors, prefix: str) -> Names | None:

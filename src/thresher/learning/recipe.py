@@ -60,7 +60,7 @@ class Recipe:
     (see `Admission`)."""
     store: str = "growing"
     """``growing`` (64-bit keys, memory follows the live weights), ``direct`` (the key is the row),
-    ``hashed:BITS`` or ``hashed:BITS,signed`` (see `HashedStore`)"""
+    ``hashed:BITS`` or ``hashed:BITS,signed`` (see `HashedIndex`)"""
     intercept: bool = True
     """whether one is learned, by the same rule with its penalties at zero"""
     dtype: str = "float32"

@@ -15,8 +15,8 @@ from thresher.data.features.murmur import hash_bytes
 from thresher.data.interactions import terms_of
 from thresher.data.layout import Layout
 from thresher.engine import preparing
+from thresher.engine.lookup import empty_index, find, reindex
 from thresher.engine.sound import Tensors, ascending, given, require
-from thresher.engine.tables import empty_index, find, reindex
 from thresher.learning.head import F64
 
 U64 = NDArray[np.uint64]

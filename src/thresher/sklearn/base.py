@@ -293,9 +293,9 @@ class SparseOnlineEstimator(BaseEstimator):
 
     def _weighs_columns(self) -> bool:
         """Whether the key of a feature is a column of X."""
-        from thresher.engine.stores import HashedStore
+        from thresher.engine.index import HashedIndex
 
-        return self._kind == MATRIX and not self._model.store.startswith(HashedStore.NAME)
+        return self._kind == MATRIX and not self._model.store.startswith(HashedIndex.NAME)
 
     @property
     def intercept_(self) -> F64:

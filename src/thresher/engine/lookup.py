@@ -1,6 +1,6 @@
-"""The loops of the stores: keys to rows by open addressing, by hashing, or as they are; counting keys.
+"""The loops of the indexes: keys to rows by open addressing or by hashing; counting keys; closing up rows.
 
-`slots` is the index of a growing store: the row whose key is `known[row]` stands at the first free
+`slots` are those of a growing index: the row whose key is `known[row]` stands at the first free
 place at or behind its key's home, 0 marks a free place. `registers` are those of a HyperLogLog counter.
 """
 
@@ -187,6 +187,25 @@ def hash_and_merge(shift, seed, signed, keys, indptr, values, lo, hi, last, rows
             last[row] = out + 1
             out += 1
         ends[i + 1] = out
+
+
+@kernel
+def close_up(words, idle):
+    """Move the rows of a table up over those that are `idle`, with zeros behind them; how many stay.
+
+    `words` (rows, words) uint32 is the table, whatever its numbers are; rows keep their order.
+    """
+    kept = 0
+    for j in range(idle.size):
+        if not idle[j]:
+            if kept != j:
+                for k in range(words.shape[1]):
+                    words[kept, k] = words[j, k]
+            kept += 1
+    for j in range(kept, idle.size):
+        for k in range(words.shape[1]):
+            words[j, k] = 0
+    return kept
 
 
 def estimate(registers: NDArray[np.uint8]) -> int:

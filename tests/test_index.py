@@ -1,5 +1,6 @@
-"""Stores: how many features they count, how much memory they hold, which ids they refuse or merge."""
+"""Indexes: which features they count, free, refuse or merge; and several tables on one."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,9 +13,13 @@ from numpy.typing import NDArray
 from tests.plain import not_compiled
 from tests.streams import fingerprint, model_of, read_weights, stream
 from thresher.data.chunk import Chunk
-from thresher.engine import stores, tables
-from thresher.engine.stores import GrowingStore, make_store
+from thresher.engine import index as indexes
+from thresher.engine import lookup
+from thresher.engine.index import GrowingIndex, Resolved
+from thresher.engine.stores import make_index, store_spec
+from thresher.learning.loops import ManyLoop, OneLoop, make_loop
 from thresher.learning.model import Model
+from thresher.learning.recipe import Recipe
 
 Keys = NDArray[np.uint64]
 Floats = NDArray[np.float64]
@@ -39,13 +44,13 @@ def spread_keys(seed: int, count: int) -> Keys:
 @pytest.mark.parametrize("count", [100, 10_000, 1_000_000])
 def test_the_estimate_of_distinct_keys_is_near(count: int, spread: bool) -> None:
     keys = spread_keys(1, count) if spread else np.arange(count, dtype=np.uint64)
-    registers = np.zeros(tables.REGISTERS, np.uint8)
+    registers = np.zeros(lookup.REGISTERS, np.uint8)
     indptr = np.array([0, len(keys)])
     rows = np.empty(len(keys), np.uint32)
-    slots, known = tables.empty_index(count + 2), np.zeros(count + 2, np.uint64)
-    tables.find_or_add(slots, known, registers, 1, count + 1, keys, indptr, 0, 1, rows)
+    slots, known = lookup.empty_index(count + 2), np.zeros(count + 2, np.uint64)
+    lookup.find_or_add(slots, known, registers, 1, count + 1, keys, indptr, 0, 1, rows)
     # a standard error is 1.04 / sqrt(registers) = 0.8 %
-    assert abs(tables.estimate(registers) - len(keys)) <= 4 * 0.0081 * len(keys) + 1
+    assert abs(lookup.estimate(registers) - len(keys)) <= 4 * 0.0081 * len(keys) + 1
 
 
 def test_features_are_counted_exactly_until_one_is_freed() -> None:
@@ -59,7 +64,7 @@ def test_features_are_counted_exactly_until_one_is_freed() -> None:
 
 
 def test_features_that_come_again_after_they_were_freed_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "_ALWAYS_KEPT", 1 << 12)
+    monkeypatch.setattr(indexes, "_ALWAYS_KEPT", 1 << 12)
     keys = spread_keys(4, 20_000)
     model = Model("fobos:l1=10", intercept=False)
     for _ in range(3):
@@ -75,7 +80,7 @@ def test_features_that_come_again_after_they_were_freed_count_once(monkeypatch: 
 
 def test_memory_follows_the_live_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two million features, each met once and soon dead, around 10,000 that live, in tables to scale."""
-    monkeypatch.setattr(stores, "_ALWAYS_KEPT", 1 << 10)
+    monkeypatch.setattr(indexes, "_ALWAYS_KEPT", 1 << 10)
     rng = np.random.default_rng(5)
     model = Model("fobos:l1=2.5e-5", rate="constant:0.2", intercept=False)
     peak = 0.0
@@ -85,7 +90,7 @@ def test_memory_follows_the_live_weights(monkeypatch: pytest.MonkeyPatch) -> Non
         labels = np.where(keys[:, 0] % 2, 1.0, -1.0)
         values = np.tile([1.0, 0.01], 10_000)
         model.learn(Chunk.from_csr(np.arange(10_001) * 2, keys.ravel(), values, labels))
-        held = model.nbytes - 4 * int(tables.NEAR)  # the fixed part of the index: half a megabyte
+        held = model.nbytes - 4 * int(lookup.NEAR)  # the fixed part of the index: half a megabyte
         peak = max(peak, held / model.nonzero)
     assert model.features_seen == pytest.approx(2_010_000, rel=0.03)
     assert 2_000 < model.nonzero < 20_000
@@ -103,11 +108,11 @@ def test_a_table_without_idle_rows_holds_under_64_bytes_a_weight() -> None:
 
 
 def test_sweeping_shrinks_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "_ALWAYS_KEPT", 1 << 8)
-    monkeypatch.setattr(stores, "_FIRST_LIMIT", 1 << 8)
+    monkeypatch.setattr(indexes, "_ALWAYS_KEPT", 1 << 8)
+    monkeypatch.setattr(indexes, "_FIRST_SIZE", 1 << 8)
     model = Model("fobos:l1=0.001", rate="constant:0.5", intercept=False)
     model.learn(singles(spread_keys(7, 20_000), per_row=10))
-    fixed = 4 * int(tables.NEAR)
+    fixed = 4 * int(lookup.NEAR)
     before = model.nbytes - fixed
     strong = Model("fobos:l1=0.1", rate="constant:0.5", intercept=False)
     strong.restore(model.state())
@@ -127,17 +132,17 @@ def test_the_direct_store_refuses_ids_that_are_too_large_and_says_what_to_do() -
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), unique=True, max_size=60))
-def test_any_key_has_a_row_of_its_own_in_a_growing_store(keys: list[int]) -> None:
-    store = GrowingStore((1,), np.float64)
+def test_any_key_has_a_row_of_its_own_in_a_growing_index(keys: list[int]) -> None:
+    index = GrowingIndex()
     names = np.array(keys, np.uint64)
     indptr = np.array([0, len(keys)])
     rows = np.empty(len(keys), np.uint32)
-    store.resolve(names, indptr, np.ones(len(keys), np.float32), 0, 1, rows)
+    index.resolve(names, indptr, np.ones(len(keys), np.float32), 0, 1, rows)
     assert len(set(rows.tolist())) == len(keys)
     assert 0 not in rows
-    assert (store.features()[rows] == names).all()
+    assert (index.features()[rows] == names).all()
     unknown = np.array([k for k in range(50) if k not in keys], np.uint64)
-    assert not store.find(unknown, np.array([0, len(unknown)]), np.ones(len(unknown), np.float32)).rows.any()
+    assert not index.find(unknown, np.array([0, len(unknown)]), np.ones(len(unknown), np.float32)).rows.any()
 
 
 @pytest.mark.parametrize("options", [{}, {"batch": 2}], ids=["alone", "batch"])
@@ -166,8 +171,8 @@ def test_a_hashed_store_merges_keys_that_meet_in_one_example() -> None:
     data = stream(51, 80, features=9)
     model = model_of("fobos:l1=0.01", store="hashed:1", seed=9)
     model.learn(data.chunk)
-    seed = tables.mix(np.array([9], np.uint64))
-    mixed = [int(bit) for bit in tables.mix(np.arange(9, dtype=np.uint64) ^ seed) >> np.uint64(63)]
+    seed = lookup.mix(np.array([9], np.uint64))
+    mixed = [int(bit) for bit in lookup.mix(np.arange(9, dtype=np.uint64) ^ seed) >> np.uint64(63)]
     assert set(mixed) == {0, 1}
     rows = []
     for i, x in enumerate(data.X):
@@ -200,9 +205,9 @@ def kernel_of(spec: str, keys: Keys, x: Floats, z: Floats, seeds: int) -> Floats
     indptr, found = np.array([0, len(keys), 2 * len(keys)]), np.empty(seeds)
     both, values = np.concatenate([keys, keys]), np.concatenate([x, z]).astype(np.float32)
     for seed in range(seeds):
-        store = make_store(spec, (1,), np.float32, seed)
-        _, ends, rows, merged = store.find(both, indptr, values)
-        phi = [np.bincount(rows[a:b].astype(int), merged[a:b], len(store.S)) for a, b in pairwise(ends)]
+        index = make_index(spec, seed)
+        _, ends, rows, merged = index.find(both, indptr, values)
+        phi = [np.bincount(rows[a:b].astype(int), merged[a:b], index.size) for a, b in pairwise(ends)]
         found[seed] = phi[0] @ phi[1]
     return found
 
@@ -254,7 +259,7 @@ def test_signs_without_collisions_change_nothing_but_the_signs_of_weights(spec: 
 
 def test_features_of_opposite_sign_that_meet_are_subtracted() -> None:
     keys = np.arange(64, dtype=np.uint64)
-    alone = [make_store("hashed:1,signed", (1,), np.float32, 4) for _ in range(2)]
+    alone = [make_index("hashed:1,signed", 4) for _ in range(2)]
     signs, rows = np.empty(64), np.empty(64, int)
     for k in range(64):
         _, _, row, value = alone[0].find(keys[k : k + 1], np.array([0, 1]), np.ones(1, np.float32))
@@ -273,13 +278,13 @@ def test_features_of_opposite_sign_that_meet_are_subtracted() -> None:
     "spec", ["hashed:9,7", "hashed:9,7,signed", "hashed:20,3,signed", "direct", "growing"]
 )
 def test_the_spec_of_a_store_makes_it_again(spec: str) -> None:
-    assert make_store(spec, (1,), np.float32, 5).spec == spec
+    assert store_spec(spec, 5) == spec
 
 
 def test_what_is_not_said_of_a_hashed_store_is_the_default() -> None:
-    assert make_store("hashed", (1,), np.float32, 5).spec == "hashed:20,5"
-    assert make_store("hashed:signed", (1,), np.float32, 5).spec == "hashed:20,5,signed"
-    assert make_store("hashed:9,signed", (1,), np.float32, 5).spec == "hashed:9,5,signed"
+    assert store_spec("hashed", 5) == "hashed:20,5"
+    assert store_spec("hashed:signed", 5) == "hashed:20,5,signed"
+    assert store_spec("hashed:9,signed", 5) == "hashed:9,5,signed"
 
 
 def test_a_rule_whose_weights_begin_elsewhere_cannot_be_turned() -> None:
@@ -293,10 +298,87 @@ def test_a_rule_whose_weights_begin_elsewhere_cannot_be_turned() -> None:
 )
 def test_unknown_stores_are_answered_with_the_known(spec: str) -> None:
     with pytest.raises(ValueError, match="known: growing, direct, hashed:BITS"):
-        make_store(spec, (1,), np.float32)
+        make_index(spec)
 
 
 @pytest.mark.parametrize("bits", [0, 32, 99])
 def test_a_hashed_store_of_impossible_size(bits: int) -> None:
     with pytest.raises(ValueError, match=r"bits must lie in 1\.\.31"):
-        make_store(f"hashed:{bits}", (1,), np.float32)
+        make_index(f"hashed:{bits}")
+
+
+# Several tables
+
+
+def loop_on(index: GrowingIndex, spec: str, **options: Any) -> OneLoop | ManyLoop:
+    recipe = Recipe(spec, **options)
+    return make_loop(recipe, recipe.head(), recipe.make_rule(), index)
+
+
+def learn_side_by_side(index: GrowingIndex, loops: list[OneLoop | ManyLoop], chunk: Chunk) -> None:
+    """Each loop learns what was resolved, one after the other, until all is learned."""
+    rows, done = np.empty(chunk.nnz, np.uint32), 0
+    while done < len(chunk):
+        found: Resolved = index.resolve(chunk.keys, chunk.indptr, chunk.values, done, len(chunk), rows)
+        for loop in loops:
+            stop = loop.learn(found, loop.targets(chunk), chunk.weights, done, chunk.nnz)
+            assert stop == found.hi
+        done = found.hi
+        if done < len(chunk):
+            index.make_room(int(chunk.indptr[done + 1] - chunk.indptr[done]))
+
+
+def weights_of(index: GrowingIndex, loop: OneLoop | ManyLoop) -> dict[int, bytes]:
+    rows = zip(index.features(), loop.settled(), strict=True)
+    return {int(key): np.asarray(weight).tobytes() for key, weight in rows if np.any(weight != 0)}
+
+
+SIDE_BY_SIDE: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "two that truncate": [("fobos:l1=0.2", {}), ("truncated-gradient:gravity=0.2", {"dtype": "float64"})],
+    "one that keeps all": [("fobos:l1=0.2", {}), ("sgd", {})],
+    "one that points to rows": [("l1-ball:radius=0.3", {}), ("fobos:l1=0.2", {})],
+    "an average": [("fobos:l1=0.2", {"average": True}), ("fobos:l1=0.1", {})],
+    "many outputs": [
+        ("fobos:l1=0.2", {"batch": 1, "outputs": "values:1"}),
+        ("fobos:l1=0.1", {"average": True}),
+    ],
+}
+
+
+@pytest.mark.parametrize("members", SIDE_BY_SIDE.values(), ids=SIDE_BY_SIDE)
+def test_tables_that_share_an_index_are_as_if_alone(
+    members: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexes, "_FIRST_SIZE", 8)
+    monkeypatch.setattr(indexes, "_ALWAYS_KEPT", 8)
+    chunk = stream(61, 200, features=60).chunk
+    chunk = replace(chunk, targets=chunk.labels[:, np.newaxis])
+    with not_compiled():
+        index = GrowingIndex()
+        loops = [loop_on(index, spec, **options) for spec, options in members]
+        learn_side_by_side(index, loops, chunk)
+        alone = []
+        for spec, options in members:
+            own = GrowingIndex()
+            loop = loop_on(own, spec, **options)
+            learn_side_by_side(own, [loop], chunk)
+            alone.append((own, loop))
+        for loop, (own, single) in zip(loops, alone, strict=True):
+            assert weights_of(index, loop) == weights_of(own, single)
+            assert weights_of(index, loop)
+            assert loop.clock.tobytes() == single.clock.tobytes()
+            assert loop.S.shape[0] == index.size
+    assert index.tensors()["counts"][1] <= min(own.tensors()["counts"][1] for own, _ in alone)
+
+
+def test_a_row_is_freed_when_it_is_idle_in_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexes, "_ALWAYS_KEPT", 8)
+    keys, freed = spread_keys(9, 6_000), []
+    for specs in (["fobos:l1=10"] * 2, ["fobos:l1=10", "sgd"]):
+        with not_compiled():
+            index = GrowingIndex()
+            loops = [loop_on(index, spec, intercept=False) for spec in specs]
+            learn_side_by_side(index, loops, singles(keys))
+        freed.append(int(index.tensors()["counts"][1]))
+    assert freed[0] > 3_000
+    assert freed[1] == 0

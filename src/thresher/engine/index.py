@@ -1,0 +1,383 @@
+"""Indexes: from the keys of a Chunk to rows, resolved before the hot loop, and which rows are free.
+
+A table is the state of one loop, with a row for each row of an index; several tables may share one. They grow
+with it, and a row is freed when it is idle in all of them.
+
+All three give the same models bit for bit (law 4), as long as a hashed one meets no collision.
+An index is resolved up to the first example that does not fit; what was resolved is learned, then room is
+made. So when rows are freed depends on the stream alone, never on how it is cut.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.engine.lookup import (
+    MOST_RANK,
+    REGISTERS,
+    close_up,
+    empty_index,
+    estimate,
+    find,
+    find_or_add,
+    hash_and_merge,
+    mix,
+    reindex,
+)
+from thresher.engine.sound import StateError, Tensors, ascending, given, require
+
+Array = NDArray[Any]
+Flags = NDArray[np.bool_]
+U8 = NDArray[np.uint8]
+U32 = NDArray[np.uint32]
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+F32 = NDArray[np.float32]
+
+_FIRST_SIZE = 1 << 12
+_MOST_ROWS = np.iinfo(np.uint32).max
+_ALWAYS_KEPT = 1 << 17  # rows below which none is freed: the tables just double
+
+
+class Table(Protocol):
+    """State with a row for each row of an index, which are zeros as long as nothing is known of its key."""
+
+    S: Array
+    """(rows, ...)"""
+
+    def idle(self, count: int) -> Flags:
+        """Which of the first `count` rows are as good as zeros: (count,)."""
+
+    def moved(self, count: int) -> None:
+        """Rows have moved, `count` are left: rebuild what points to rows."""
+
+
+class Resolved(NamedTuple):
+    """Rows of examples lo..hi-1 in the layout of the chunk (or of a merged copy of it)."""
+
+    hi: int
+    indptr: I64
+    rows: U32 | U64
+    values: F32
+
+
+class _Index:
+    """What all indexes do alike. Rows are numbered below `size`, in order of birth or of key."""
+
+    size: int
+    """rows of each table"""
+    seen: U8
+    """Which rows were ever met, marked by the loop that learns; empty where that is counted otherwise."""
+
+    def __init__(self) -> None:
+        self.tables: list[Table] = []
+
+    def join(self, table: Table) -> None:
+        """Have the table grow with this index, and shrink where no other needs its rows."""
+        self.tables.append(table)
+        table.S = resized(table.S, self.size)
+
+    def _resize_tables(self) -> None:
+        for table in self.tables:
+            table.S = resized(table.S, self.size)
+
+    @property
+    def features_seen(self) -> int:
+        """Distinct rows ever met: keys that share one are counted once."""
+        return int(np.count_nonzero(self.seen))
+
+    @property
+    def used(self) -> int:
+        """Rows that can hold something: the first so many. Others are zeros."""
+        return self.size
+
+    def features(self) -> U64:
+        """Key of each of the rows that can hold something."""
+        return np.arange(self.used, dtype=np.uint64)
+
+    def extend(self, keys: U64) -> bool:
+        """Grow until every key has a row; False if they all had."""
+        return False
+
+    def make_room(self, needed: int) -> None:
+        """Free rows that are idle, then fit `needed` more."""
+        raise AssertionError("every example fits an index of this kind")
+
+
+class GrowingIndex(_Index):
+    """Open addressing on 64-bit keys; memory follows the live weights (the default).
+
+    Rows are born in the order their keys come, so frequent ones lie together. Before large tables
+    outgrow their size idle rows are freed; the new size is half as large again as what is left, at a load
+    of one half or less. Small ones just double.
+    """
+
+    NAME: ClassVar[str] = "growing"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = np.zeros(0, np.uint8)  # keys are counted when their rows are born
+        self.size = _FIRST_SIZE
+        self._known = np.zeros(self.size, np.uint64)
+        self._slots = empty_index(self.size)
+        self._registers = np.zeros(REGISTERS, np.uint8)
+        self._born = 0
+        self._freed = 0
+        self._count = 1  # the null row
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of keys and slots."""
+        return self._known.nbytes + self._slots.nbytes
+
+    @property
+    def features_seen(self) -> int:
+        """Distinct keys ever met: exact until a row is freed, then a HyperLogLog estimate (0.8 %)."""
+        return self._born if not self._freed else max(self._born - self._freed, estimate(self._registers))
+
+    @property
+    def used(self) -> int:
+        """Rows that can hold something; the null row, which holds nothing, comes first."""
+        return self._count
+
+    def features(self) -> U64:
+        """Key of each of these rows, 0 of the null row."""
+        return self._known[: self._count]
+
+    def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
+        """Rows of as many of the examples lo..hi-1 as fit, new keys added."""
+        tables = (self._slots, self._known, self._registers)
+        before = self._count
+        stop, self._count = find_or_add(*tables, before, self.size, keys, indptr, lo, hi, rows)
+        self._born += self._count - before
+        return Resolved(stop, indptr, rows, values)
+
+    def make_room(self, needed: int) -> None:
+        """Free rows that are idle in every table, then fit `needed` more; MemoryError beyond 2^32."""
+        kept = self._count
+        if kept + needed > _ALWAYS_KEPT:
+            kept = self._free_idle()
+        size = max(min(2 * kept, _ALWAYS_KEPT), kept + kept // 2, kept + needed)
+        if size > _MOST_ROWS:
+            raise MemoryError("more than 2^32 live features")
+        if size == self.size:
+            self._slots[:] = 0
+        else:
+            self._slots = np.empty(0, np.uint32)  # free it before the new arrays are made
+            self.size = size
+            self._resize_tables()
+            self._known = resized(self._known, size)
+            self._slots = empty_index(size)
+        reindex(self._slots, self._known, kept)
+
+    def _free_idle(self) -> int:
+        """Close up the rows over those that are idle in every table; how many are left."""
+        before = self._count
+        idle = np.ones(before, np.bool_)
+        for table in self.tables:
+            idle &= table.idle(before)
+        idle[0] = False  # the null row
+        self._count = close_up(_words(self._known), idle)
+        self._freed += before - self._count
+        for table in self.tables:
+            close_up(_words(table.S), idle)
+            if self._count < before:
+                table.moved(self._count)
+        return self._count
+
+    def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
+        """Rows to read from; nothing is added."""
+        rows = np.empty(keys.size, np.uint32)
+        find(self._slots, self._known, keys, rows)
+        return Resolved(indptr.size - 1, indptr, rows, values)
+
+    def enter(self, keys: U64) -> U64:
+        """Hold these keys, which ascend, and no others; their rows."""
+        known = np.concatenate([np.zeros(1, np.uint64), keys])
+        counts = np.array([len(keys), 0, len(known)])
+        self.restore({"keys": known, "registers": self._registers, "counts": counts})
+        return np.arange(1, len(known), dtype=np.uint64)
+
+    def tensors(self) -> dict[str, Array]:
+        """All that `restore` needs."""
+        counts = np.array([self._born, self._freed, self.size], np.int64)
+        return {"keys": self.features(), "registers": self._registers, "counts": counts}
+
+    def check(self, tensors: Tensors, batch: int) -> int:
+        """Rows of a table; StateError for what no index is that met `batch` examples at a time."""
+        known = given(tensors, "keys", (None,), np.uint64)
+        registers = given(tensors, "registers", (REGISTERS,), np.uint8)
+        require((registers <= MOST_RANK).all(), "registers", f"none is larger than {MOST_RANK}")
+        born, freed, size = (int(v) for v in given(tensors, "counts", (3,), np.int64))
+        count = len(known)
+        require(0 <= freed == born - count + 1, "counts", "rows born less rows freed are those there are")
+        most = min(max(_FIRST_SIZE, _ALWAYS_KEPT, (1 + batch) * count), _MOST_ROWS)
+        require(1 <= count <= size <= most, "counts", f"room for {size} rows is not what {count} rows take")
+        distinct = ascending(np.sort(known[1:]))  # np.unique takes a hundred times as long
+        require(distinct and known[0] == 0, "keys", "every key has one row, and the first row none")
+        return count
+
+    def restore(self, tensors: dict[str, Array]) -> None:
+        """The index as it was when `tensors` were taken."""
+        self._born, self._freed, self.size = (int(v) for v in tensors["counts"])
+        self._count = len(tensors["keys"])
+        self._known = resized(tensors["keys"], self.size)
+        self._registers = tensors["registers"].copy()
+        self._slots = empty_index(self.size)
+        reindex(self._slots, self._known, self._count)
+
+
+class DirectIndex(_Index):
+    """The key is the row: for ids that are small and dense. Grows to the largest id met."""
+
+    NAME: ClassVar[str] = "direct"
+    LARGEST: ClassVar[int] = 1 << 31
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.size = _FIRST_SIZE
+        self.seen = np.zeros(self.used, np.uint8)
+
+    @property
+    def used(self) -> int:
+        """Rows that can hold something; behind them is the null row, which holds nothing."""
+        return self.size - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of marks."""
+        return self.seen.nbytes
+
+    def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
+        """Keys are rows; those without one are found when they are learned from."""
+        return Resolved(hi, indptr, keys, values)
+
+    def extend(self, keys: U64) -> bool:
+        """Grow until every key has a row; False if they all had. OverflowError for ids beyond `LARGEST`."""
+        largest = int(keys.max(initial=0))
+        if largest < self.used:
+            return False
+        if largest >= self.LARGEST:
+            raise OverflowError(
+                f"feature id {largest} is too large for the direct store; use --store growing"
+            )
+        self.size = 1 << (largest + 1).bit_length()  # however many keys are looked at in one go
+        self._resize_tables()
+        self.seen = resized(self.seen, self.used)
+        return True
+
+    def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
+        """Rows to read from; ids beyond the table read the null row."""
+        rows = np.minimum(keys, np.uint64(self.used))
+        return Resolved(indptr.size - 1, indptr, rows, values)
+
+    def enter(self, keys: U64) -> U64:
+        """Hold these keys, which ascend, and no larger ones; their rows."""
+        largest = int(keys.max(initial=0))
+        if largest >= self.LARGEST:
+            raise StateError(f"feature id {largest} is too large for the direct store")
+        self.size = largest + 2
+        self.seen = np.zeros(self.used, np.uint8)
+        self.seen[keys] = 1
+        return keys
+
+    def tensors(self) -> dict[str, Array]:
+        """All that `restore` needs."""
+        return {"seen": self.seen}
+
+    def check(self, tensors: Tensors, batch: int) -> int:
+        """Rows of a table; StateError for what no index is."""
+        rows = len(given(tensors, "seen", (None,), np.uint8))
+        require(1 <= rows < 2 * self.LARGEST, "seen", "there is a row at least")
+        return rows
+
+    def restore(self, tensors: dict[str, Array]) -> None:
+        """The index as it was when `tensors` were taken."""
+        self.seen = tensors["seen"].copy()
+        self.size = self.seen.size + 1
+
+
+class HashedIndex(_Index):
+    """2^bits rows for good; keys that meet share a row, and are reported under its number.
+
+    An example x becomes phi(x)_r = sum of x_j over the keys j of row r. With `signed` each x_j is
+    multiplied by a sign s_j = +-1, drawn by the hash as the row is: then E[<phi(x), phi(z)>] = <x, z>
+    over the seeds, with variance sum_{i != j} (x_i^2 z_j^2 + x_i z_i x_j z_j) / 2^bits; without, the mean
+    is off by sum_{i != j} x_i z_j / 2^bits. The weight of a row is that of s_j x_j.
+
+    Reference: Weinberger et al. (ICML 2009), lemma 2; Daume, A Course in Machine Learning (2012),
+    equations 12.10 to 12.14, for the sums without signs.
+    """
+
+    NAME: ClassVar[str] = "hashed"
+    SIGNED: ClassVar[str] = "signed"
+
+    def __init__(self, bits: int = 20, seed: int = 0, signed: bool = False) -> None:
+        super().__init__()
+        self.check_options(bits, seed)
+        self.bits, self.seed, self.signed = bits, seed, signed
+        self.size = 1 << bits
+        self.seen = np.zeros(self.size, np.uint8)
+        self._last = np.zeros(self.size, np.int64)
+
+    @staticmethod
+    def check_options(bits: int, seed: int) -> None:
+        """ValueError for what no hash table can be."""
+        if not 1 <= bits <= 31:
+            raise ValueError(f"hashed store: bits must lie in 1..31, not {bits}")
+        if not 0 <= seed < 1 << 64:
+            raise ValueError(f"hashed store: the seed must lie in 0..2^64 - 1, not {seed}")
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of marks."""
+        return self.seen.nbytes + self._last.nbytes
+
+    def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
+        """Rows of the examples lo..hi-1."""
+        merged, ends = np.empty(keys.size, np.float32), np.empty(indptr.size, np.int64)
+        shift, seed = np.uint64(64 - self.bits), mix(np.array([self.seed], np.uint64))[0]
+        found = (self._last, rows, ends, merged)
+        hash_and_merge(shift, seed, self.signed, keys, indptr, values, lo, hi, *found)
+        return Resolved(hi, ends, rows, merged)
+
+    def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
+        """Rows to read from."""
+        return self.resolve(keys, indptr, values, 0, indptr.size - 1, np.empty(keys.size, np.uint32))
+
+    def enter(self, keys: U64) -> U64:
+        """The rows whose numbers are `keys`."""
+        if len(keys) and int(keys.max()) >= self.size:
+            raise StateError(f"{keys.max()} is no row of the store {self.NAME}:{self.bits}")
+        return keys
+
+    def tensors(self) -> dict[str, Array]:
+        """All that `restore` needs."""
+        return {"seen": self.seen}
+
+    def check(self, tensors: Tensors, batch: int) -> int:
+        """Rows of a table; StateError for what no index is."""
+        return len(given(tensors, "seen", self.seen.shape, np.uint8))
+
+    def restore(self, tensors: dict[str, Array]) -> None:
+        """The index as it was when `tensors` were taken."""
+        self.seen = tensors["seen"].copy()
+
+
+Index = GrowingIndex | DirectIndex | HashedIndex
+
+
+def _words(table: Array) -> U32:
+    """The same memory, a row of 32-bit words for each row."""
+    return np.asarray(table).reshape(len(table), -1).view(np.uint32)
+
+
+def resized(array: Array, size: int) -> Array:
+    """A copy with `size` rows: cut, or filled up with zeros."""
+    out = np.zeros((size, *array.shape[1:]), array.dtype)
+    kept = min(size, len(array))
+    out[:kept] = array[:kept]
+    return out
