@@ -4,7 +4,7 @@ DATA ?= ../shared/data
 BENCH_ARGS ?=
 RULES ?=
 SECONDS ?= 60
-TARGETS ?= svmlight vw vw-indices csv tsv jsonl
+TARGETS ?=
 MODELS ?= 10000
 
 BIN := $(VENV)/bin
@@ -51,7 +51,7 @@ bench: $(BENCH_READY)  ## speed and memory beside other learners (BENCH_ARGS=...
 	$(BIN)/python -m benchmarks $(if $(wildcard $(DATA)),--data $(DATA)) $(BENCH_ARGS)
 
 fuzz: $(FUZZ_READY)  ## search for bad lines (SECONDS=60 a format, TARGETS=...) and bad models (MODELS=10000)
-	@for target in $(TARGETS); do \
+	@for target in $(or $(TARGETS),$$($(BIN)/python -m tests.fuzz)); do \
 	  echo "$$target"; $(BIN)/python -m tests.fuzz $$target --seconds $(SECONDS) || exit 1; \
 	done
 	@echo models; $(BIN)/python -m tests.fuzz.models --mutations $(MODELS)

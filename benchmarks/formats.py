@@ -42,7 +42,8 @@ def models(rows: list[twins.Cells], folder: Path) -> dict[str, tuple[Any, ...]]:
         model = api.train(
             folder / name, "ftrl:alpha=0.1,l1=0.5", layout=twins.layout_of(name), passes=2, cache=False
         )
-        header = {key: value for key, value in modelfile.header_of(model).items() if key != "layout"}
+        header = modelfile.header_of(model)
+        header["recipe"] = {key: value for key, value in header["recipe"].items() if key != "layout"}
         tensors = {key: array.tobytes() for key, array in modelfile.tensors_of(model).items()}
         found[name] = (header, tensors)
     return found

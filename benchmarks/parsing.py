@@ -12,7 +12,8 @@ from benchmarks.report import Reach
 from benchmarks.setting import Setting
 from thresher.data import open_source
 from thresher.data.files.blocks import BLOCK_BYTES, BlockReader, TextBuffer
-from thresher.data.formats.known import parser_of
+from thresher.data.formats.choosing import parser_of
+from thresher.data.labels import DOMAINS
 from thresher.data.layout import Layout
 from thresher.data.sources.parsed import Arenas, Reading
 
@@ -28,7 +29,7 @@ def source_pass(path: Path, threads: int, layout: Layout | None = None) -> None:
 
 def parser_alone(path: Path, layout: Layout) -> Sample:
     """Seconds in the parser only; reading each block before it is not counted."""
-    parser = parser_of(layout.format)(layout, Reading("binary", "fail", Arenas(4)))
+    parser = parser_of(layout.format)(layout, Reading(DOMAINS["binary"], "fail", Arenas(4)))
     blocks = BlockReader([str(path)])
     buffer, wall, cpu = TextBuffer(BLOCK_BYTES), 0.0, 0.0
     while (block := blocks.fill(buffer)) is not None:

@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thresher.data.features.murmur import hash_bytes, seed_of
+from thresher.data.formats.choosing import format_of
+from thresher.data.formats.listing import LINES
 from thresher.data.layout import Layout
 
 NUMBERS, CATEGORIES = (
@@ -74,17 +76,20 @@ def _vw(rows: list[Cells]) -> Iterator[str]:
         yield f"{row['label']} | {numbers} {categories}"
 
 
-def _svmlight(rows: list[Cells]) -> Iterator[str]:
-    """The keys that the columns have, repeated ones too."""
+def _ids(fields: bool, rows: list[Cells]) -> Iterator[str]:
+    """Svmlight text of the keys that the columns have, repeated ones too; with `fields` LibFFM's."""
     for row in rows:
-        numbers = (f"{hash_bytes(name.encode())}:{row[name]}" for name in NUMBERS if row[name])
-        values = ((name, str(row[name]).encode()) for name in CATEGORIES if row[name])
-        categories = (f"{hash_bytes(value, seed_of(name))}:1" for name, value in values)
-        yield " ".join([str(row["label"]), *numbers, *categories])
+        numbers = [(name, hash_bytes(name.encode()), row[name]) for name in NUMBERS if row[name]]
+        values = [(name, str(row[name]).encode()) for name in CATEGORIES if row[name]]
+        categories = [(name, hash_bytes(value, seed_of(name)), 1) for name, value in values]
+        known = numbers + categories
+        features = (f"{COLUMNS.index(name)}:" * fields + f"{key}:{value}" for name, key, value in known)
+        yield " ".join([str(row["label"]), *features])
 
 
 WRITERS: dict[str, Callable[[list[Cells], Path], None]] = {
-    "data.svm": partial(_lines, _svmlight),
+    "data.svm": partial(_lines, partial(_ids, False)),
+    "data.ffm": partial(_lines, partial(_ids, True)),
     "data.vw": partial(_lines, _vw),
     "data.csv": partial(_lines, partial(_delimited, ",")),
     "data.tsv": partial(_lines, partial(_delimited, "\t")),
@@ -98,4 +103,4 @@ WRITERS: dict[str, Callable[[list[Cells], Path], None]] = {
 
 def layout_of(name: str) -> Layout:
     """How a file of that name is read."""
-    return Layout() if name.endswith((".svm", ".vw")) else LAYOUT
+    return Layout() if format_of([name]) in LINES else LAYOUT

@@ -8,13 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from thresher.data.formats.listing import FORMATS, LINES
+
 ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "docs" / "formats"
+ELSEWHERE = ("databases",)  # tests/test_databases.py
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = (
     "README",
-    *(f"docs/formats/{name}" for name in ("svmlight", "vw", "csv", "jsonl", "parquet", "arrow", "remote")),
+    *(
+        f"docs/formats/{page.stem}"
+        for page in sorted(FOLDER.glob("*.md"))
+        if page.stem not in ELSEWHERE and BLOCK.search(page.read_text(encoding="utf-8"))
+    ),
     *(f"docs/{name}" for name in ("features", "interactions", "from-vw")),
 )
-BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def session(text: str) -> list[tuple[str, str]]:
@@ -28,6 +36,16 @@ def session(text: str) -> list[tuple[str, str]]:
         else:
             steps[-1] = (steps[-1][0], steps[-1][1] + line)
     return steps
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_has_a_page(name: str) -> None:
+    form, text = FORMATS[name], (FOLDER / "README.md").read_text(encoding="utf-8")
+    (row,) = (line for line in text.splitlines() if re.match(rf"\|[^:|]*`{name}`", line))
+    assert all(f"`{ending}`" in row for ending in form.endings)
+    (page,) = re.findall(r"\]\((\w+\.md)\)", row)
+    assert f"docs/formats/{Path(page).stem}" in PAGES, "a page has a set that is read, in a block of console"
+    assert page == f"{name}.md" or name not in LINES
 
 
 @pytest.mark.parametrize("page", PAGES)

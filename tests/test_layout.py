@@ -62,6 +62,8 @@ OUTSIDE = {
 # `thresher --help` and `import thresher` must be quick: what they import is imported on use
 HEAVY = {"llvmlite", "matplotlib", "numba", "numpy", "pyarrow", "safetensors", "scipy", "sklearn"}
 LAZY = {"cli", "__init__", "__main__"}
+# what help is made of; it imports nothing but the standard library
+LIGHT = "thresher.data.formats.listing"
 # compiled code is such data itself: its cache reads only files that nobody else can have written
 KEEPS_COMPILED_CODE = PACKAGE / "engine" / "codecache.py"
 RUNS_CODE_ON_LOADING = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
@@ -189,7 +191,14 @@ def test_the_command_line_imports_on_use(path: Path) -> None:
         heavy = parts[0] in HEAVY or (
             parts[0] == "thresher" and parts[1:2] not in ([], ["cli"], ["_version"])
         )
-        assert not (found.eager and heavy), f"line {found.line}: import {found.name} inside a function"
+        assert found.name == LIGHT or not (found.eager and heavy), (
+            f"line {found.line}: import {found.name} inside a function"
+        )
+
+
+def test_what_the_command_line_imports_at_once_is_light() -> None:
+    place = ROOT.joinpath("src", *LIGHT.split(".")).with_suffix(".py")
+    assert all(found.name.split(".")[0] in sys.stdlib_module_names for found in imports(place))
 
 
 @written

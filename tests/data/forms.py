@@ -1,15 +1,14 @@
-"""Formats of lines: some text of each, with bad lines, and a plain parser of it."""
+"""Formats of lines: some text of each, with bad lines, and what its slow parser makes of one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
+from tests.data.lines import TESTED
 from tests.data.reference import Row, parse_text
 from tests.data.samples import SAMPLES
-from tests.data.vw_reference import parse_vw_line
 from thresher.data.layout import Layout
 
 
@@ -30,12 +29,6 @@ def some_lines(form: str, count: int, seed: int) -> bytes:
     return b"\n".join(SAMPLES[form].mixed(count, 0, seed)[0])
 
 
-def parse_vw(text: bytes, domain: str) -> tuple[list[Row], list[bytes], int]:
-    return parse_text(text, domain, partial(parse_vw_line, layout=Layout("vw")))
-
-
-REFERENCES: dict[str, Callable[[bytes, str], tuple[list[Row], list[bytes], int]]] = {
-    "svmlight": parse_text,
-    "vw": parse_vw,
-}
-"""Plain parsers of a text, by a domain of labels."""
+def reference(form: str, text: bytes, domain: str) -> tuple[list[Row], list[bytes], int]:
+    """What the slow parser of a format makes of a text: as `parse_text`."""
+    return parse_text(text, domain, partial(TESTED[form].parse, layout=Layout(form)))

@@ -24,11 +24,12 @@ from tests.data.reference import rows_of
 from tests.data.samples import SAMPLES, VARIANTS, Sample
 from thresher.data.features import ngrams
 from thresher.data.files.blocks import LINES, PAD, Block
-from thresher.data.formats.known import LINES as LINE_FORMATS
-from thresher.data.formats.known import opener_of, parser_of
+from thresher.data.formats.choosing import opener_of, parser_of
+from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.formats.tables import delimited
 from thresher.data.formats.tables.arrow_batches import TableBlock
 from thresher.data.formats.tables.arrow_files import TableFormat, settled
+from thresher.data.labels import DOMAINS, domain_of
 from thresher.data.layout import Layout
 from thresher.data.sources.parsed import Arenas, Columns, Reading
 
@@ -132,7 +133,7 @@ def parser(sample: Sample, layout: Layout, folder: Path, arenas: Arenas, domain:
         form = parser_of(sample.format)
     else:
         layout, form = opener_of(sample.format)([str(path)], replace(layout, format=sample.format), {}, False)
-    return form(layout, Reading(domain, "quarantine", arenas))
+    return form(layout, Reading(domain_of(domain), "quarantine", arenas))
 
 
 def texts(sample: Sample) -> Iterator[bytes]:
@@ -225,7 +226,7 @@ def parse_batches() -> int:
         layout, kinds = settled(layout, plain.schema, "the table", False)
         found = []
         for batch, arena in zip((safe, plain), arenas, strict=True):
-            reader = TableFormat([kinds])(layout, Reading("binary", "skip", arena))
+            reader = TableFormat([kinds])(layout, Reading(DOMAINS["binary"], "skip", arena))
             found.append(outcome(reader.parse(TableBlock(batch, 0, 0, rows, 0))))
         if found[0] != found[1]:
             raise AssertionError(f"{rows} rows depend on what is behind them")
@@ -243,7 +244,7 @@ def cases() -> Iterator[tuple[str, Sample, Layout, str]]:
         yield f"{form}, text", SAMPLES[form], layout, "binary"
     csv = SAMPLES["csv"]
     yield "csv, line breaks", csv, replace(csv.layout, quoted_newlines=True, missing=("NA",)), "binary"
-    for form in ("svmlight", "vw"):
+    for form in LINE_FORMATS:
         for domain in ("labels:0-5", "values:3,real"):
             yield f"{form}, {domain}", SAMPLES[form], SAMPLES[form].layout, domain
 

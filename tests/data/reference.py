@@ -1,4 +1,4 @@
-"""A slow svmlight parser that is easy to believe, and helpers to compare with it."""
+"""What slow parsers that are easy to believe are made of, and helpers to compare with them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from thresher.data import Chunk, concat, open_source
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _TOO_LARGE = Fraction(2**128 - 2**103)
 
 
@@ -37,7 +37,7 @@ def _moderate(text: str) -> str:
 
 def float32_of(text: str) -> np.float32:
     """The nearest float32, found among the neighbours of a first guess by exact fractions."""
-    if not _NUMBER.fullmatch(text):
+    if not NUMBER.fullmatch(text):
         raise BadLineError(text)
     exact = Fraction(_moderate(text.lstrip("+-")))
     if exact >= _TOO_LARGE:
@@ -61,57 +61,8 @@ def label_of(text: str, domain: str) -> np.float32:
     return label
 
 
-def _whole(text: str) -> int:
-    if not re.fullmatch(r"\+?[0-9]+", text):
-        raise BadLineError(text)
-    return int(text)
-
-
-def _head(tokens: list[str], domain: str, weighted: bool) -> tuple[np.float32, np.float32]:
-    """Label and weight, taken from the front of the tokens of a line."""
-    first = tokens[0]
-    begins_feature = first.startswith("qid:") or (not weighted and re.match(r"\+?[0-9]+:", first))
-    if domain == "open" and begins_feature:
-        return np.float32(0), np.float32(1)
-    label_text, colon, weight_text = tokens.pop(0).partition(":")
-    if colon and not weighted:
-        raise BadLineError(first)
-    label = label_of(label_text, domain)
-    weight = float32_of(weight_text) if colon else np.float32(1)
-    if weight < 0:
-        raise BadLineError(weight_text)
-    return label, weight
-
-
-def parse_line(line: bytes, domain: str, weighted: bool = False) -> Row | None:
-    """The example on a line without its newline, or None; raises `BadLineError`.
-
-    With `weighted` the line may begin with ``label:weight``.
-    """
-    text = line.removesuffix(b"\r").partition(b"#")[0].decode("latin-1")
-    tokens = [token for token in re.split("[ \t]+", text) if token]
-    if not tokens:
-        return None
-    label, weight = _head(tokens, domain, weighted and text[0] not in " \t")
-    if tokens and tokens[0].startswith("qid:") and not _NUMBER.fullmatch(tokens.pop(0)[4:]):
-        raise BadLineError(text)
-    features: dict[int, np.float32] = {}
-    keys = []
-    for token in tokens:
-        key_text, _, value_text = token.partition(":")
-        key, value = _whole(key_text), float32_of(value_text)
-        if key >= 2**64:
-            raise BadLineError(token)
-        with np.errstate(over="ignore"):
-            features[key] = features[key] + value if key in features else value
-        keys.append(key)
-    if not all(np.isfinite(value) for value in features.values()):
-        raise BadLineError(text)
-    return Row(label, weight, dict(sorted(features.items())), keys != sorted(set(keys)))
-
-
 def parse_text(
-    text: bytes, domain: str, parse: Callable[[bytes, str], Row | None] = parse_line
+    text: bytes, domain: str, parse: Callable[[bytes, str], Row | None]
 ) -> tuple[list[Row], list[bytes], int]:
     """``(examples, bad lines, blank lines)`` of a file."""
     lines = text.split(b"\n")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tests.data.lines import TESTED, Tested, Variant
 from tests.data.tables import WRITERS
 from tests.data.test_tables import LAYOUT, some_rows
 from thresher.data.layout import Layout
@@ -81,26 +82,6 @@ def as_lines(records: Sequence[bytes]) -> list[bytes]:
     return [record + b"\n" for record in records]
 
 
-def some_svmlight(count: int, seed: int) -> list[bytes]:
-    random, lines = np.random.default_rng(seed), []
-    for _ in range(count):
-        ids = random.integers(0, 2 ** int(random.integers(1, 64)), random.integers(0, 9), np.uint64)
-        head = str(random.choice(["-1", "1", "+1", "0 qid:3", "1 qid:-1", "1 qid:1.0 +7:1"]))
-        lines.append(" ".join([head, *(f"{i}:{random.normal():.6g}" for i in ids)]).encode())
-    return lines
-
-
-def some_vw(count: int, seed: int) -> list[bytes]:
-    random, lines = np.random.default_rng(seed), []
-    for _ in range(count):
-        words = [
-            f"{i}:{random.normal():.6g} w{i % 9}" for i in random.integers(0, 10**6, random.integers(0, 9))
-        ]
-        spaces = [f"|{random.choice(['', 'f', 'user:2'])} {word}" for word in words]
-        lines.append(" ".join([str(random.choice(["-1", "1 0.5", "1 2 0 'tag"])), *spaces, "|"]).encode())
-    return lines
-
-
 _ROW: dict[str, Any] = {"label": 1, "w": 1.0, "x": 0.5, "y": 2, "city": "Ulm", "id": 3}
 BAD_ROWS: dict[str, dict[str, Any]] = {
     "no label": {**_ROW, "label": None},
@@ -163,82 +144,50 @@ def _table(form: str, ending: str) -> Sample:
     )
 
 
-_LINES: dict[str, Sequence[bytes]] = {
-    "svmlight": (
-        *(b"x 1:1", b"nan 1:1", b"3 1:1", b"1x 1:1", b"1e39 1:1", b"1:-1 1:1", b"1:x 1:1", b"1 qid:x 1:1"),
-        *(
-            b"1 5",
-            b"1 5:",
-            b"1 5:x",
-            b"1 5:inf",
-            b"1 5:1e39",
-            b"1 -3:1",
-            b"1 w:1",
-            b"1 18446744073709551616:1",
-        ),
-        *(b"1 5:1x", b"1 3:3e38 3:3e38", b"\xff\xfe", b"1 5:1.5.5", b"1 3:1\r 4:1"),
-        *(
-            b"1:1 3:1",
-            b" 1:1 3:1",
-            b"qid:1 3:1",
-            b"1 +:1",
-            b"1 qid:: 3:1",
-            b"1 3:1\0",
-            b"1 3:1 \0 4:1",
-            b"1\0",
-        ),
+_BAD_JSON: Sequence[bytes] = (
+    *(b"{", b"[1]", b"5", b'{"label": 1} {"label": 1}', b'{"label": 1,}', b"{'label': 1}", b"{}"),
+    *(b'{"label": "1", "w": 1}', b'{"label": 1, "w": 1, "x": true}', b'{"label": 1, "w": 1, "city": 5}'),
+    *(
+        b'{"label": 1, "w": 1, "city": "\xff"}',
+        b'{"label": 1, "w": 1, "id": "3"}',
+        b'{"label": 01, "w": 1}',
     ),
-    "vw": (
-        *(b"x | a", b"nan | a", b"3 | a", b"| a", b"1 -1 | a", b"1 1 0.5 | a", b"1 1 0 1 | a", b"1 't 2 | a"),
-        *(
-            b"1",
-            b"1 |: a",
-            b"1 |f: a",
-            b"1 |f:1e39 a",
-            b"1 |f a:",
-            b"1 |f a:nan",
-            b"1 |f a:3rd",
-            b"1 |f a:1e39",
-        ),
-        *(b"1 |f a:3e38 a:3e38", b"broken line", b"1 |f a\rb", b"\xff\xfe", b"1 |f:1e30 a:1e30"),
-        *(b"1 |f a\0 b", b"1 |f\0 a", b"1 |f a:\0b", b"1 |f a:b\0", b"1 't\0| a", b"1 t\0|f a", b"1\0 |f a"),
-        *(b"1:1:0.5 | a", b"1:0.5 2:1 | a", b"dog | a", b"ccb slot 0:1:0.5 | a"),
-    ),
-    "jsonl": (
-        *(b"{", b"[1]", b"5", b'{"label": 1} {"label": 1}', b'{"label": 1,}', b"{'label': 1}", b"{}"),
-        *(b'{"label": "1", "w": 1}', b'{"label": 1, "w": 1, "x": true}', b'{"label": 1, "w": 1, "city": 5}'),
-        *(
-            b'{"label": 1, "w": 1, "city": "\xff"}',
-            b'{"label": 1, "w": 1, "id": "3"}',
-            b'{"label": 01, "w": 1}',
-        ),
-        *(b'{"label": 1, "w": 1, "x": 1e400}', b'{"label": 1, "w": 1, "city": "\\ud800"}', b'{"label": 1'),
-        *(b'{"label": 1, "w": 1, "city": "a\0"}', b'{"label": 1, "w": 1}\0', b'\0{"label": 1, "w": 1}'),
-    ),
-}
+    *(b'{"label": 1, "w": 1, "x": 1e400}', b'{"label": 1, "w": 1, "city": "\\ud800"}', b'{"label": 1'),
+    *(b'{"label": 1, "w": 1, "city": "a\0"}', b'{"label": 1, "w": 1}\0', b'\0{"label": 1, "w": 1}'),
+)
 """Bad lines, each for a reason of its own."""
 
 
-def _of_lines(form: str, ending: str, good: Any, empty: Sequence[bytes], layout: Layout) -> Sample:
-    bad = {line.decode("latin-1"): line for line in _LINES[form]}
-    if form == "jsonl":
-        bad |= {name: _json(row) for name, row in BAD_ROWS.items()}
-    return Sample(form, ending, good, bad, empty, (), write_lines, as_lines, layout, True)
+def _told(lines: Sequence[bytes]) -> dict[str, Any]:
+    return {line.decode("latin-1"): line for line in lines}
+
+
+def _of_lines(form: str, tested: Tested) -> Sample:
+    return Sample(
+        *(form, f".{form}", tested.good, _told(tested.bad), tested.empty, (), write_lines, as_lines),
+        *(Layout(form), True),
+    )
+
+
+def _variant(form: str, variant: Variant) -> Sample:
+    sample = SAMPLES[form]
+    bad = {told: line for told, line in sample.bad.items() if line not in variant.but}
+    return sample._replace(layout=variant.layout, good=variant.good or sample.good, bad=bad)
 
 
 SAMPLES: dict[str, Sample] = {
-    "svmlight": _of_lines(
-        "svmlight", ".svm", some_svmlight, (b"", b" \t", b"# words 1:2", b"\r"), Layout("svmlight")
-    ),
-    "vw": _of_lines("vw", ".vw", some_vw, (b"", b" \t", b"\r"), Layout("vw")),
+    **{form: _of_lines(form, tested) for form, tested in TESTED.items()},
     "csv": _delimited("csv", ","),
     "tsv": _delimited("tsv", "\t"),
-    "jsonl": _of_lines(
-        "jsonl",
-        ".jsonl",
-        lambda count, seed: [_json(row) for row in some_rows(count, seed)],
-        (b"", b"  ", b"\r"),
-        LAYOUT,
+    "jsonl": Sample(
+        *("jsonl", ".jsonl", lambda count, seed: [_json(row) for row in some_rows(count, seed)]),
+        _told(_BAD_JSON) | {name: _json(row) for name, row in BAD_ROWS.items()},
+        empty=(b"", b"  ", b"\r"),
+        head=(),
+        write=write_lines,
+        rejected=as_lines,
+        layout=LAYOUT,
+        packed=True,
     ),
     "parquet": _table("parquet", ".parquet"),
     "arrow file": _table("arrow", ".arrow"),
@@ -246,15 +195,11 @@ SAMPLES: dict[str, Sample] = {
 }
 _PRODUCTS = replace(LAYOUT, numeric=("x",), bins=("y",), interact=("city,id", "city,city", "x,city,y"))
 VARIANTS: dict[str, Sample] = {
-    "svmlight, label weights": SAMPLES["svmlight"]._replace(
-        layout=Layout("svmlight", label_weights=True),
-        good=lambda count, seed: [
-            line.replace(b"+1", b"1:0.5").replace(b"0 qid", b"-1:2 qid")
-            for line in some_svmlight(count, seed)
-        ],
-        bad={k: line for k, line in SAMPLES["svmlight"].bad.items() if line != b"1:1 3:1"},
-    ),
-    "vw, products": SAMPLES["vw"]._replace(layout=Layout("vw", interact=("f,user", "f,f"), bits=20)),
+    **{
+        f"{form}, {name}": _variant(form, variant)
+        for form, tested in TESTED.items()
+        for name, variant in tested.variants.items()
+    },
     **{
         f"{name}, products and bins": SAMPLES[name]._replace(layout=_PRODUCTS)
         for name in ("csv", "jsonl", "parquet")

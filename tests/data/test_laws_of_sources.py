@@ -14,7 +14,7 @@ import thresher
 from tests.data.reference import rows_of, same
 from tests.data.samples import PACKERS, SAMPLES, VARIANTS, Sample
 from thresher.data import Chunk, DataError, Report, open_source
-from thresher.data.formats.known import FORMATS
+from thresher.data.formats.listing import FORMATS
 from thresher.data.formats.tables import arrow_files
 
 ALL = {**SAMPLES, **VARIANTS}

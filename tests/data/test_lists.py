@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.data.lines.svmlight import parse_line
 from tests.data.reference import (
     BadLineError,
     bits,
     float32_of,
-    parse_line,
     parse_text,
     read_all,
     rows_of,
@@ -268,4 +268,6 @@ def test_targets_in_memory_are_checked_and_named() -> None:
 def test_one_label_a_line_has_no_targets(tmp_path: Path) -> None:
     text = b"1 1:1\n-1 2:1\n"
     assert read_all(written(tmp_path, text)).targets is None
-    assert rows_of(read_all(written(tmp_path, text), domain="labels")) == bits(parse_text(text, "real")[0])
+    assert rows_of(read_all(written(tmp_path, text), domain="labels")) == bits(
+        parse_text(text, "real", parse_line)[0]
+    )

@@ -15,13 +15,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.data.forms import REFERENCES, some_lines, some_text
+from tests.data.forms import reference, some_lines, some_text
 from tests.data.reference import bits, read_all, rows_of, same, written
 from tests.data.samples import PACKERS, SAMPLES
 from thresher.data import Chunk, DataError, MemorySource, Place, Report, concat, open_source
 from thresher.data.files import blocks as blocks_module
 from thresher.data.files.blocks import LINES, PAD, Block
-from thresher.data.formats.known import parser_of
+from thresher.data.formats.choosing import parser_of
+from thresher.data.formats.listing import LINES as LINE_FORMATS
+from thresher.data.labels import DOMAINS
 from thresher.data.layout import Layout
 from thresher.data.sources.parsed import Arenas, Reading
 
@@ -34,7 +36,7 @@ def listed(path: object, start: Place | None = None, **options: object) -> list[
 
 @quick
 @given(
-    form=st.sampled_from(sorted(REFERENCES)),
+    form=st.sampled_from(sorted(LINE_FORMATS)),
     block=st.integers(1, 3000),
     threads=st.integers(1, 4),
     seed=st.integers(0, 3),
@@ -45,7 +47,7 @@ def test_any_block_size_gives_the_same_rows(
     text = some_lines(form, 60, seed)
     path = written(tmp_path, text, f"data{SAMPLES[form].ending}")
     source = open_source(path, on_error="skip", block_bytes=block, threads=threads)
-    rows, bad, blank = REFERENCES[form](text, "binary")
+    rows, bad, blank = reference(form, text, "binary")
     assert rows_of(concat(list(source.chunks()))) == bits(rows)
     assert source.report.skipped == len(bad)
     assert source.report.blank == blank
@@ -54,16 +56,16 @@ def test_any_block_size_gives_the_same_rows(
     ][:10]
 
 
-@pytest.mark.parametrize("form", REFERENCES)
+@pytest.mark.parametrize("form", LINE_FORMATS)
 @pytest.mark.parametrize("filling", [b"\0", b"9", b":", b"|", b"\n", b"\xff"])
 def test_what_stands_behind_a_block_is_not_read(form: str, filling: bytes) -> None:
     """Whatever memory lies behind the text, the chunk is that of the text alone."""
-    parser = parser_of(form)(Layout(form), Reading("binary", "skip", Arenas(1)))
+    parser = parser_of(form)(Layout(form), Reading(DOMAINS["binary"], "skip", Arenas(1)))
     lines = [line + b"\n" for line in some_lines(form, 200, 1).split(b"\n")]
     for text in [b"".join(lines), *lines]:
         memory = np.frombuffer(text + filling * PAD, np.uint8)
         parsed = parser.parse(Block(memory, len(text), LINES, 0, 0, len(text), len(text)))
-        rows, bad, blank = REFERENCES[form](text, "binary")
+        rows, bad, blank = reference(form, text, "binary")
         assert rows_of(parsed.chunk) == bits(rows)
         assert (parsed.tally.skipped, parsed.tally.blank) == (len(bad), blank)
 

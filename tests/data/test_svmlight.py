@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.data.reference import bits, parse_line, parse_text, read_all, rows_of, same, written
+from tests.data.lines.svmlight import parse_line
+from tests.data.reference import bits, parse_text, read_all, rows_of, same, written
 from thresher.data import DataError, concat, open_source
 from thresher.data.layout import Layout
 
@@ -129,7 +130,7 @@ def test_a_long_row_out_of_order_is_sorted_and_added_up(tmp_path: Path) -> None:
     pairs = " ".join(f"{key}:{value!r}" for key, value in zip(ids.tolist(), values.tolist(), strict=True))
     text = f"1 {pairs}\n-1 1:1 2:2\n".encode()
     chunk = read_all(written(tmp_path, text))
-    assert rows_of(chunk) == bits(parse_text(text, "binary")[0])
+    assert rows_of(chunk) == bits(parse_text(text, "binary", parse_line)[0])
 
 
 WEIGHTS = "; if the field is label:weight, use --label-weights"
@@ -211,7 +212,7 @@ def test_windows_and_unix_lines_are_the_same(tmp_path: Path) -> None:
     unix = read_all(written(tmp_path, text, "a"))
     dos = read_all(written(tmp_path, text.replace(b"\n", b"\r\n"), "b"))
     assert same(unix.at(None), dos.at(None))
-    assert rows_of(unix) == bits(parse_text(text, "binary")[0])
+    assert rows_of(unix) == bits(parse_text(text, "binary", parse_line)[0])
 
 
 def test_a_line_that_needs_exact_numbers_next_to_bad_lines(tmp_path: Path) -> None:
@@ -220,7 +221,7 @@ def test_a_line_that_needs_exact_numbers_next_to_bad_lines(tmp_path: Path) -> No
     path = written(tmp_path, text)
     source = open_source(path, on_error="skip")
     chunk = concat(list(source.chunks()))
-    assert rows_of(chunk) == bits(parse_text(text, "binary")[0])
+    assert rows_of(chunk) == bits(parse_text(text, "binary", parse_line)[0])
     assert [bad.line for bad in source.report.first_bad] == [1, 3, 4]
 
 

@@ -15,10 +15,11 @@ import pytest
 from tests.data.reference import read_all, rows_of
 from tests.data.samples import SAMPLES
 from thresher.data import DataError, concat, open_source
+from thresher.data.formats.listing import EXAMPLES
 from thresher.data.layout import Layout
 
 MARK = b"\xef\xbb\xbf"
-TEXTS = ("svmlight", "vw", "csv", "tsv", "jsonl")
+TEXTS = tuple(EXAMPLES)
 of_texts = pytest.mark.parametrize("name", TEXTS)
 
 

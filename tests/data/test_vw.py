@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.data.lines.vw import murmur, parse_vw_line
 from tests.data.reference import bits, parse_text, read_all, rows_of, same, written
 from tests.data.test_svmlight import blanks, keys, numbers
-from tests.data.vw_reference import murmur, parse_vw_line
 from thresher import train
 from thresher.data import DataError, concat, open_source
 from thresher.data.features.murmur import hash_bytes, seed_of

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 import atheris
 
@@ -30,12 +29,15 @@ def prepared(name: str, target: Target) -> tuple[Path, Path]:
     return corpus, words
 
 
-def main() -> Any:
+def main() -> None:
     """Run one target for its time."""
     options = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    options.add_argument("name", choices=TARGETS)
+    options.add_argument("name", choices=TARGETS, nargs="?", help="without one, the names are printed")
     options.add_argument("--seconds", type=int, default=60)
     chosen = options.parse_args()
+    if chosen.name is None:
+        print(*TARGETS)
+        return
     corpus, words = prepared(chosen.name, TARGETS[chosen.name])
     arguments = [f"-max_total_time={chosen.seconds}", f"-dict={words}", f"-artifact_prefix={FOLDER}/"]
     atheris.Setup([sys.argv[0], *arguments, "-max_len=600", "-timeout=20", str(corpus)], Checker(chosen.name))

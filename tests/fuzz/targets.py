@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,15 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tests.data.guarded import Places, ProtectedArenas, outcome, parser
-from tests.data.reference import Row, bits, parse_line, parse_text, rows_of
+from tests.data.lines import TESTED
+from tests.data.reference import Row, bits, parse_text, rows_of
 from tests.data.samples import SAMPLES
 from tests.data.table_reference import parse_cells, parse_json
 from tests.data.test_tables import KINDS
-from tests.data.vw_reference import parse_vw_line
 from thresher.data.files.blocks import LINES, PAD, Block
 from thresher.data.layout import Layout
-
-VW_LAYOUTS = {"vw": Layout("vw"), "vw-indices": Layout("vw", hash="vw", bits=18)}
 
 
 class Target(NamedTuple):
@@ -37,9 +35,13 @@ class Target(NamedTuple):
         return [*sample.good(8, 3), *sample.bad.values(), b"\n".join(sample.good(3, 4))]
 
 
-def _vw(name: str) -> Target:
-    layout = VW_LAYOUTS[name]
-    return Target("vw", layout, partial(parse_vw_line, domain="binary", layout=layout), _TOKENS["vw"])
+def _lines() -> Iterator[tuple[str, Target]]:
+    """Of each format of lines, by its plain layout and by others."""
+    for form, tested in TESTED.items():
+        layouts = {form: Layout(form), **{f"{form}-{name}": one for name, one in tested.fuzzed.items()}}
+        for name, layout in layouts.items():
+            parse = partial(tested.parse, domain="binary", layout=layout)
+            yield name, Target(form, layout, parse, (*tested.tokens,))
 
 
 def _cells(form: str, delimiter: str) -> Target:
@@ -49,41 +51,6 @@ def _cells(form: str, delimiter: str) -> Target:
 
 
 _TOKENS = {
-    "svmlight": (
-        *(
-            b"1",
-            b"-1",
-            b":",
-            b"1:",
-            b":0.5",
-            b":-1e-3",
-            b"12345678:0.12345678",
-            b"qid:1",
-            b"#",
-            b"1e39",
-            b"nan",
-        ),
-        *(b"18446744073709551616:", b"-", b".", b"+", b"\t", b"\r", b"\0", b"1:0.5", b"qid:-1.5"),
-    ),
-    "vw": (
-        *(
-            b"|",
-            b"|f",
-            b"|:",
-            b":",
-            b"'",
-            b"1",
-            b"-1",
-            b"0.5",
-            b":1",
-            b":-2e3",
-            b"1e39",
-            b"a:b",
-            b"a:1",
-            b"nan",
-        ),
-        *(b"18446744073709551616", b"\t", b"\r", b"\0", b"\xef\xbb\xbf"),
-    ),
     "csv": (
         *(
             b"1",
@@ -122,14 +89,7 @@ _TOKENS = {
 }
 """What lines are made of."""
 TARGETS: dict[str, Target] = {
-    "svmlight": Target(
-        "svmlight", Layout("svmlight"), partial(parse_line, domain="binary"), _TOKENS["svmlight"]
-    ),
-    "svmlight-weights": Target(
-        *("svmlight", Layout("svmlight", label_weights=True)),
-        *(partial(parse_line, domain="binary", weighted=True), _TOKENS["svmlight"]),
-    ),
-    **{name: _vw(name) for name in VW_LAYOUTS},
+    **dict(_lines()),
     "csv": _cells("csv", ","),
     "tsv": _cells("tsv", "\t"),
     "jsonl": Target("jsonl", SAMPLES["jsonl"].layout, partial(parse_json, kinds=KINDS), _TOKENS["jsonl"]),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from thresher.cli.errors import UsageError
+from thresher.data.formats.listing import DEFAULT, EXAMPLES, FORMATS, listed
 
 if TYPE_CHECKING:
     from thresher.data.layout import Layout
@@ -25,13 +26,16 @@ def _check_on_error(text: str) -> str:
     return text
 
 
+_TEXTS = listed([form.title for name, form in FORMATS.items() if name in EXAMPLES], "or")
+_OTHERS = "; ".join(form.title for name, form in FORMATS.items() if name not in EXAMPLES)
+_ENDINGS = ", ".join(form.endings[0] for form in FORMATS.values() if form.endings)
 Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
         show_default=False,
-        help="Files, URLs, globs, or - for standard input: svmlight, VW text, CSV, TSV or JSON lines, plain"
-        " or compressed by gzip, bz2, xz or zstd; Parquet; Arrow.",
+        help=f"Files, URLs, globs, or - for standard input: {_TEXTS}, plain"
+        f" or compressed by gzip, bz2, xz or zstd; {_OTHERS}.",
     ),
 ]
 Model = Annotated[
@@ -55,7 +59,7 @@ Threads = Annotated[
 
 def _check_format(text: str | None) -> str | None:
     from thresher.data.errors import DataError
-    from thresher.data.formats.known import check_format
+    from thresher.data.formats.choosing import check_format
 
     try:
         return text if text is None else check_format(text)
@@ -69,8 +73,8 @@ Format = Annotated[
         "--format",
         metavar="FORMAT",
         callback=_check_format,
-        help="svmlight, vw, csv, tsv, jsonl, parquet or arrow.  [default: the model's; for a new one, told by"
-        " the names: .vw, .csv, .tsv, .jsonl, .parquet, .arrow; any other is svmlight]",
+        help=f"{listed([*FORMATS], 'or')}.  [default: the model's; for a new one, told by"
+        f" the names: {_ENDINGS}; any other is {DEFAULT}]",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]

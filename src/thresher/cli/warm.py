@@ -10,6 +10,7 @@ import typer
 
 from thresher.cli.asked import new_model
 from thresher.cli.errors import UsageError
+from thresher.data.formats.listing import EXAMPLES, FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,16 +19,6 @@ if TYPE_CHECKING:
 
 NAME = "warm"
 SHORT = "Compile ahead of time, for container images and the like."
-_TABLE = "label{0}size{0}colour\n1{0}0.5{0}red\n-1{0}1{0}blue\n"
-_SAMPLES = {
-    "svmlight": "1 1:0.5 3:1 4:0.25 7:1\n-1 2:1 1:1 5:0.75 6:0.5\n",
-    "vw": "1 |a size:0.5 red\n-1 |a blue\n",
-    "csv": _TABLE.format(","),
-    "tsv": _TABLE.format("\t"),
-    "jsonl": '{"label": 1, "size": 0.5, "colour": "red"}\n{"label": -1, "size": 1, "colour": "blue"}\n',
-}
-"""Two examples of each format of text (of svmlight one that is not in order), more than the 32 bytes that are
-hashed at once; formats that are no text hold the same table."""
 
 
 def _several(words: str) -> Any:
@@ -44,7 +35,6 @@ def command(
 ) -> None:
     """Compile what training and predicting need, so that no later run of this user has to wait for it."""
     from thresher import parts
-    from thresher.data.formats.known import FORMATS
     from thresher.learning.ahead import compile_now
 
     chosen = _named(formats, list(FORMATS), "format")
@@ -93,8 +83,8 @@ def _read(name: str) -> None:
 
 
 def _write(name: str, path: Path) -> None:
-    if name in _SAMPLES:
-        path.write_text(_SAMPLES[name], encoding="ascii")
+    if name in EXAMPLES:
+        path.write_text(EXAMPLES[name], encoding="ascii")
         return
     import pyarrow as pa
     import pyarrow.feather

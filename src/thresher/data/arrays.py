@@ -13,7 +13,7 @@ from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError, unfit
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.ngrams import rows_of_texts
-from thresher.data.labels import check_labels
+from thresher.data.labels import Domain, check_labels
 from thresher.data.ngram_spec import grams_of
 from thresher.data.report import Report
 from thresher.data.text.numbers import OVERFLOW
@@ -185,7 +185,7 @@ class PairSource:
     rows. A `Place` counts chunks as bytes and rows as lines.
     """
 
-    def __init__(self, pairs: Iterable[Any], domain: str = "real", seed: int = 0) -> None:
+    def __init__(self, pairs: Iterable[Any], domain: str | Domain = "real", seed: int = 0) -> None:
         self._pairs, self._domain, self._seed = pairs, domain, seed
         self.names = ["memory"]
         self.total_bytes: int | None = None

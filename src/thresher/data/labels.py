@@ -1,9 +1,10 @@
-"""Which labels an example may have, by the name of the domain."""
+"""Which labels an example may have: the domain of a loss and of outputs."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,56 +18,148 @@ ONE, VALUES, LISTED = 0, 1, 2
 """What a label field holds: a number, a number for each output, or a list of the classes that hold."""
 
 
-class Domain(NamedTuple):
-    """The labels from `low` to `high`, or only the whole numbers among them."""
+class Range(NamedTuple):
+    """What compiled code needs of a domain."""
 
     low: float
     high: float
     whole: bool
+    kind: int
+    open: bool
+
+
+@dataclass(frozen=True)
+class Domain:
+    """One label an example: a number from `low` to `high`, or only the whole ones among them."""
+
+    name: str
+    """what `domain_of` makes it of again"""
+    low: float
+    high: float
+    whole: bool
     meaning: str
-    kind: int = ONE
-    outputs: int = 0
-    """of several; 0 where any number of labels will do, and none is kept but the first"""
+    """what is expected, in words"""
     open: bool = False
     """whether labels are not looked at, so that an example may come without"""
+    kind: ClassVar[int] = ONE
 
-    def code(self) -> tuple[float, float, bool, int, bool]:
-        """What compiled code needs of it."""
-        return self.low, self.high, self.whole, self.kind, self.open
+    def __str__(self) -> str:
+        """Its name."""
+        return self.name
 
     @property
     def width(self) -> int | None:
-        """Targets of an example; None for one label."""
-        return None if self.kind == ONE else self.outputs
+        """Targets of an example; None for one label, 0 for lists of any length, of which none is kept."""
+        return None
+
+    def code(self) -> Range:
+        """What compiled code needs of it."""
+        return Range(self.low, self.high, self.whole, self.kind, self.open)
+
+    def allows(self, labels: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """Which of `labels` lie in the domain, as bools of the same shape."""
+        fits: NDArray[np.bool_] = (labels >= self.low) & (labels <= self.high)
+        return fits & (labels == np.floor(labels)) if self.whole else fits
+
+    def check(self, labels: NDArray[np.float32], targets: NDArray[np.float32] | None) -> None:
+        """`DataError` naming the first of `labels` (n,), for lists `targets` (n, outputs), outside of it."""
+        self._check_each(labels)
+
+    def _check_each(self, labels: NDArray[np.float32]) -> None:
+        wrong = np.argwhere(~self.allows(labels))
+        if len(wrong):
+            place = tuple(wrong[0])
+            raise DataError(f"example {place[0] + 1}: expected {self.meaning}, found {labels[place]:g}")
+
+
+@dataclass(frozen=True)
+class _Several(Domain):
+    """Several labels an example, in lists of `outputs`, or of any length, of which none is kept."""
+
+    outputs: int = 0
+
+    @property
+    def width(self) -> int:
+        """Targets of an example."""
+        return self.outputs
+
+    def _of(self, targets: NDArray[np.float32] | None) -> NDArray[np.float32]:
+        found = 1 if targets is None else targets.shape[1]
+        if targets is None or self.outputs not in (0, found):
+            raise DataError(f"expected {self.outputs} labels for each example, found {found}")
+        return targets
+
+
+@dataclass(frozen=True)
+class Values(_Several):
+    """A number for each output."""
+
+    kind: ClassVar[int] = VALUES
+
+    def check(self, labels: NDArray[np.float32], targets: NDArray[np.float32] | None) -> None:
+        """`DataError` naming the first of `targets` (n, outputs) outside of it."""
+        self._check_each(self._of(targets))
+
+
+@dataclass(frozen=True)
+class Listed(_Several):
+    """The classes that hold, of those from `low` to `high`: targets of 1 and -1."""
+
+    kind: ClassVar[int] = LISTED
+
+    def check(self, labels: NDArray[np.float32], targets: NDArray[np.float32] | None) -> None:
+        """`DataError` naming the first of `targets` (n, classes) that is no 1, 0 or -1."""
+        DOMAINS["binary"]._check_each(self._of(targets))
 
 
 _LARGEST = float(np.finfo(np.float32).max)
-DOMAINS = {
-    "binary": Domain(
-        -1.0,
-        1.0,
-        True,
-        "a label -1, 0 or 1 (for several classes: --outputs classes; for a number: --loss squared)",
-    ),
-    "real": Domain(-_LARGEST, _LARGEST, False, "a finite number as label"),
-    "nonnegative": Domain(0.0, _LARGEST, False, "a label that is not negative"),
-    "whole": Domain(-(2.0**24), 2.0**24, True, "a whole number as label"),
-    "open": Domain(-_LARGEST, _LARGEST, False, "a finite number as label", open=True),
-    "values": Domain(-_LARGEST, _LARGEST, False, "finite numbers as labels", VALUES, open=True),
-    "labels": Domain(-_LARGEST, _LARGEST, False, "finite numbers as labels", LISTED, open=True),
-}
-"""Domains by name. In `binary`, 0 and -1 both mean the negative class; `open`, and the lists of any length
-`values` and `labels`, are for labels that are not looked at. Others name a size: ``classes:LO-HI``,
-``labels:LO-HI``, ``values:K,NAME`` (of those above).
+_BINARY = "a label -1, 0 or 1 (for several classes: --outputs classes; for a number: --loss squared)"
+_KNOWN = (
+    Domain("binary", -1.0, 1.0, True, _BINARY),
+    Domain("real", -_LARGEST, _LARGEST, False, "a finite number as label"),
+    Domain("nonnegative", 0.0, _LARGEST, False, "a label that is not negative"),
+    Domain("whole", -(2.0**24), 2.0**24, True, "a whole number as label"),
+    Domain("open", -_LARGEST, _LARGEST, False, "a finite number as label", open=True),
+    Values("values", -_LARGEST, _LARGEST, False, "finite numbers as labels", open=True),
+    Listed("labels", -_LARGEST, _LARGEST, False, "finite numbers as labels", open=True),
+)
+DOMAINS = {domain.name: domain for domain in _KNOWN}
+"""Domains without a size. In `binary`, 0 and -1 both mean the negative class; `open`, and the lists of any
+length `values` and `labels`, are for labels that are not looked at. Others are made by `classes`, `listed`
+and `values`.
 """
 
 
-def domain_of(name: str) -> Domain:
-    """The domain of a name; `DataError` for a name that is none."""
+def classes(low: int, high: int) -> Domain:
+    """One of the classes from `low` to `high`: ``classes:LO-HI``. `DataError` for no such range."""
+    return Domain(f"classes:{low}-{high}", *_span("classes", low, high))
+
+
+def listed(low: int, high: int) -> Listed:
+    """Any of the classes from `low` to `high`: ``labels:LO-HI``. `DataError` for no such range."""
+    return Listed(f"labels:{low}-{high}", *_span("labels", low, high), outputs=high - low + 1)
+
+
+def values(count: int, each: str) -> Values:
+    """So many numbers, each of the domain of that name: ``values:K,NAME``."""
+    one = DOMAINS[each]
+    return Values(f"values:{count},{each}", one.low, one.high, one.whole, one.meaning, outputs=count)
+
+
+def _span(kind: str, low: int, high: int) -> tuple[float, float, bool, str]:
+    if not 1 <= high - low < MOST_CLASSES or max(abs(low), abs(high)) > 1 << 24:
+        raise DataError(f"{kind} {low}-{high}: give at least 2 and at most {MOST_CLASSES}, from low to high")
+    return float(low), float(high), True, f"a class from {low} to {high} as label"
+
+
+def domain_of(name: str | Domain) -> Domain:
+    """The domain of a name, or what is one; `DataError` for a name that is none."""
+    if isinstance(name, Domain):
+        return name
     if found := re.fullmatch(r"(classes|labels):(-?\d+)-(-?\d+)", name):
-        return _classes(found[1], int(found[2]), int(found[3]))
+        return (classes if found[1] == "classes" else listed)(int(found[2]), int(found[3]))
     if (found := re.fullmatch(r"values:(\d+),(\w+)", name)) and found[2] in DOMAINS:
-        return DOMAINS[found[2]]._replace(kind=VALUES, outputs=int(found[1]), open=False)
+        return values(int(found[1]), found[2])
     if name not in DOMAINS:
         known = ", ".join(DOMAINS)
         raise DataError(
@@ -75,31 +168,8 @@ def domain_of(name: str) -> Domain:
     return DOMAINS[name]
 
 
-def _classes(kind: str, low: int, high: int) -> Domain:
-    """One of the classes from low to high, or a list of them."""
-    if not 1 <= high - low < MOST_CLASSES or max(abs(low), abs(high)) > 1 << 24:
-        raise DataError(f"{kind} {low}-{high}: give at least 2 and at most {MOST_CLASSES}, from low to high")
-    one = Domain(float(low), float(high), True, f"a class from {low} to {high} as label")
-    return one if kind == "classes" else one._replace(kind=LISTED, outputs=high - low + 1)
-
-
-def allowed(labels: NDArray[np.float32], domain: Domain) -> NDArray[np.bool_]:
-    """Which of `labels` lie in `domain`, as bools of the same shape."""
-    fits: NDArray[np.bool_] = (labels >= domain.low) & (labels <= domain.high)
-    return fits & (labels == np.floor(labels)) if domain.whole else fits
-
-
 def check_labels(
-    labels: NDArray[np.float32], domain: str, targets: NDArray[np.float32] | None = None
+    labels: NDArray[np.float32], domain: str | Domain, targets: NDArray[np.float32] | None = None
 ) -> None:
     """`DataError` naming the first of `labels` (n,), for lists `targets` (n, outputs), outside `domain`."""
-    known = domain_of(domain)
-    if known.kind != ONE:
-        if targets is None or known.outputs not in (0, targets.shape[1]):
-            found = 1 if targets is None else targets.shape[1]
-            raise DataError(f"expected {known.outputs} labels for each example, found {found}")
-        labels, known = targets, DOMAINS["binary"] if known.kind == LISTED else known
-    wrong = np.argwhere(~allowed(labels, known))
-    if len(wrong):
-        place = tuple(wrong[0])
-        raise DataError(f"example {place[0] + 1}: expected {known.meaning}, found {labels[place]:g}")
+    domain_of(domain).check(labels, targets)

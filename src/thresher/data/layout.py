@@ -27,7 +27,7 @@ class Layout:
     """What must be known to read new data as the training data were read. All of it is JSON."""
 
     format: str = ""
-    """one of `known.FORMATS`; empty: told by the names of files"""
+    """one of `listing.FORMATS`; empty: told by the names of files"""
     seed: int = 0
     """of the hashes that names become keys by"""
     hash: str = "64"

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.data.errors import DataError
 from thresher.data.files.paths import expand
-from thresher.data.formats.known import (
-    BINARY,
-    TABLES,
+from thresher.data.formats.choosing import (
     check_layout,
     format_of,
+    is_in_batches,
     opener_of,
     parser_of,
     source_of,
 )
+from thresher.data.formats.listing import TABLES
 from thresher.data.layout import Layout, check_no_columns
 
 if TYPE_CHECKING:
+    from thresher.data.labels import Domain
     from thresher.data.sources.text import TextSource
 
 
@@ -35,7 +36,7 @@ def open_source(
     data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
     layout: Layout | None = None,
-    domain: str = "binary",
+    domain: str | Domain = "binary",
     on_error: str = "fail",
     threads: int | None = None,
     block_bytes: int | None = None,
@@ -48,8 +49,8 @@ def open_source(
     standard input, or several of them in order; gzip, bz2, xz and zstd are found by content. `layout` says
     the format and how its columns and names become features;
     without one, or one of format ``""``, the endings of the names tell the format. `domain` says
-    which labels there may be: ``binary`` (-1, 0 or 1), ``real``, ``nonnegative`` or another of
-    `data.labels`. A bad line ends
+    which labels there may be: the name of a `labels.Domain`, as ``binary`` (-1, 0 or 1), ``real`` and
+    ``nonnegative``, or one itself. A bad line ends
     the pass (`on_error` ``fail``), is counted and passed over (``skip``), or also written to a file
     (``quarantine=FILE``). `threads` read and parse; None means one for each processor, at most four.
     `block_bytes` of text make a chunk. With `unlabelled`, the label of a table is not read, and 0. `where`
@@ -63,7 +64,7 @@ def open_source(
     layout, passing = layout or Layout(), dict[str, Any]()
     layout = check_layout(layout if layout.format else replace(layout, format=format_of(names)))
     chosen = {"where": where} if where else {}
-    if where and layout.format not in BINARY:
+    if where and not is_in_batches(layout.format):
         raise DataError(f"{layout.format}: rows are chosen (--where) of parquet and arrow")
     if layout.format in TABLES:
         layout, form = opener_of(layout.format)(names, layout, passing, unlabelled, **chosen)

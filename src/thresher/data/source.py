@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
-from thresher.data.labels import check_labels
+from thresher.data.labels import Domain, check_labels
 from thresher.data.layout import Layout
 from thresher.data.report import Report
 
@@ -42,7 +42,7 @@ class Source(Protocol):
 class MemorySource:
     """Chunks in memory, as a source. A `Place` counts chunks as bytes and rows as lines."""
 
-    def __init__(self, chunks: Chunk | Iterable[Chunk], domain: str = "real") -> None:
+    def __init__(self, chunks: Chunk | Iterable[Chunk], domain: str | Domain = "real") -> None:
         self._chunks = [chunks] if isinstance(chunks, Chunk) else list(chunks)
         if not any(len(chunk) for chunk in self._chunks):
             raise DataError("no examples")

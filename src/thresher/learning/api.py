@@ -10,6 +10,7 @@ from typing import Any
 
 from thresher.data import Chunk, DataError, MemorySource, open_source, table_source
 from thresher.data.arrays import PairSource, chunk_of
+from thresher.data.labels import Domain
 from thresher.data.layout import Layout
 from thresher.data.order import make_order
 from thresher.learning import metrics, modelfile
@@ -26,7 +27,7 @@ _NOTHING = object()
 _KINDS = "a path, paths, a Chunk, Chunks, (X, y), pairs of a mapping and a label, or a table"
 
 
-def as_source(data: Data, domain: str, **options: Any) -> Any:
+def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
     """What `data` is, as a source; one that is a source already, unchanged.
 
     Paths, globs and ``-`` by `open_source`; a Chunk or Chunks; a tuple ``(X, y)`` or ``(X, y, weights)`` as
@@ -45,7 +46,7 @@ def as_source(data: Data, domain: str, **options: Any) -> Any:
     return found
 
 
-def _as_source(data: Data, domain: str, options: dict[str, Any]) -> Any:
+def _as_source(data: Data, domain: str | Domain, options: dict[str, Any]) -> Any:
     if hasattr(data, "__arrow_c_stream__"):
         return table_source(data, domain=domain, **options)
     if hasattr(data, "chunks"):
@@ -137,7 +138,7 @@ def _planned(passes: int, patience: int, holdout_every: int, given: bool) -> Pla
     return plan
 
 
-def _held(holdout: Data | None, domain: str, source: Any, threads: int | None) -> Any:
+def _held(holdout: Data | None, domain: str | Domain, source: Any, threads: int | None) -> Any:
     """The source of what is held out, which lines set aside may not overwrite; None for none."""
     if holdout is None:
         return None

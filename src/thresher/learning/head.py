@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.data.chunk import Chunk, read_only
-from thresher.data.labels import domain_of
+from thresher.data.labels import DOMAINS, Domain, classes, listed, values
 from thresher.engine import kernels, outputs
 
 F64 = NDArray[np.float64]
@@ -43,7 +43,7 @@ class Outputs(NamedTuple):
                 raise ValueError(f"values:{high}: give at least 1 and at most {1 << 16}")
             return cls("values", 1, high)
         kind: Literal["classes", "labels"] = "classes" if found[1] == "classes" else "labels"
-        domain_of(f"{kind}:{low}-{high}")
+        (classes if kind == "classes" else listed)(low, high)
         return cls(kind, low, high)
 
     @property
@@ -94,18 +94,19 @@ class Head:
         return self.outputs.number
 
     @property
-    def domain(self) -> str:
-        """The domain of labels, as readers know it."""
-        if self.outputs.kind in ("classes", "labels"):
-            return self.outputs.spec
-        return (
-            f"{self.outputs.spec},{self.loss.DOMAIN}" if self.outputs.kind == "values" else self.loss.DOMAIN
-        )
+    def domain(self) -> Domain:
+        """Which labels there may be."""
+        kind, low, high = self.outputs
+        if kind == "values":
+            return values(high, self.loss.DOMAIN)
+        if kind == "one":
+            return DOMAINS[self.loss.DOMAIN]
+        return classes(low, high) if kind == "classes" else listed(low, high)
 
     @property
-    def open_domain(self) -> str:
-        """The domain of labels of that form which are not looked at."""
-        return self.outputs.kind if self.outputs.kind in ("labels", "values") else "open"
+    def open_domain(self) -> Domain:
+        """Labels of that form which are not looked at."""
+        return DOMAINS[self.outputs.kind if self.outputs.kind in ("labels", "values") else "open"]
 
     @property
     def classifies(self) -> bool:

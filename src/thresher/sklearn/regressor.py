@@ -79,7 +79,7 @@ class SparseOnlineRegressor(RegressorMixin, SparseOnlineEstimator):
         return self._partial_fit(X, y, sample_weight)
 
     def _one_row(self, X: Any, y: Any) -> Any:
-        if self._targets or self._model.head.domain != "real" or not self._unnamed_columns():
+        if self._targets or self._model.head.domain.name != "real" or not self._unnamed_columns():
             return None
         return chunk_of_row(X, y, self.n_features_in_, None)
 

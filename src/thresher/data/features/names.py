@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.features import wanted as rows
+from thresher.data.formats.listing import LINES
 from thresher.data.layout import Layout
 
 BETWEEN = " × "
@@ -133,7 +134,7 @@ def find_names(source: Any, keys: NDArray[np.uint64]) -> Names:
     where there was no room for all names at once.
     """
     layout = source.layout or Layout()
-    namer = Namer(keys, layout.mask, ids=layout.format == "svmlight")
+    namer = Namer(keys, layout.mask, ids=layout.format in LINES and not LINES[layout.format].named)
     source.namer = namer
     again = True
     while namer.left and again:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.errors import BadLine
 from thresher.data.files.blocks import Block
+from thresher.data.labels import Domain
 
 FAIL, SKIP, QUARANTINE = "fail", "skip", "quarantine"
 """What to do about a bad line."""
@@ -33,7 +34,7 @@ class Tally(NamedTuple):
 class Reading(NamedTuple):
     """What a parser is made for, beside its layout."""
 
-    domain: str
+    domain: Domain
     """which labels there may be"""
     on_error: str
     arenas: Arenas

@@ -24,7 +24,7 @@ from thresher.data.files.content import (
 from thresher.data.files.paths import passes_by, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import Passing
-from thresher.data.labels import domain_of
+from thresher.data.labels import Domain, domain_of
 from thresher.data.layout import Layout
 from thresher.data.report import Report
 from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser, Reading
@@ -98,7 +98,7 @@ class TextSource:
         layout: Layout,
         form: Format,
         *,
-        domain: str,
+        domain: str | Domain,
         on_error: str,
         threads: int | None,
         block_bytes: int = BLOCK_BYTES,
@@ -107,7 +107,8 @@ class TextSource:
     ) -> None:
         if block_bytes < 1 or (threads is not None and threads < 1):
             raise DataError("threads and block_bytes must be at least 1")
-        self.outputs = domain_of(domain).width or 0
+        self._domain = domain_of(domain)
+        self.outputs = self._domain.width or 0
         """targets of an example; 0 for one label, which is no target"""
         self.names = names
         self.on_error = OnError(on_error, names)
@@ -115,7 +116,8 @@ class TextSource:
         self.total_bytes = self._size() if self.rereadable else None
         self.position_bytes = 0
         self.report = Report()
-        self.identity = f"{layout.as_dict()} {domain=} on_error={self.on_error.kind} {block_bytes=} {where=}"
+        labels = f"domain={str(self._domain)!r}"
+        self.identity = f"{layout.as_dict()} {labels} on_error={self.on_error.kind} {block_bytes=} {where=}"
         """all but the content that decides what the chunks are"""
         self.where = where
         """which rows of a table are read; empty: all"""
@@ -124,7 +126,7 @@ class TextSource:
         self.layout = layout
         """how the bytes become features"""
         self._format: Any = form
-        self._domain, self._passing = domain, passing
+        self._passing = passing
         self._threads, self._block_bytes = threads or default_threads(), block_bytes
         self._arenas = Arenas(self._threads + 4)
         self._begun = self.finished = False

@@ -48,6 +48,7 @@ _FAR = np.uint64(1 << 40)  # an exponent beyond every number of digits
 _TIE = np.uint64(1 << 28)
 _TAIL = np.uint64((1 << 29) - 1)
 _TEN = np.uint64(10)
+_LARGEST_ID, _TENTH = np.uint64(2**64 - 1), np.uint64((2**64 - 1) // 10)
 TENS = np.array([10**k for k in range(9)], np.uint64)
 
 
@@ -98,6 +99,17 @@ def read_digits(text, at, mantissa):
                 at = end
         if count < WINDOW:
             return end, mantissa, dropped
+
+
+@scalar
+def read_id(text, at):
+    """The digits at `at` as a whole number: ``(end, number, whether it is below 2**64)``."""
+    end, number, dropped = read_digits(text, at, np.uint64(0))
+    if dropped == 1:  # twenty digits may fit
+        digit = np.uint64(byte(text, end - 1) - 48)
+        if number < _TENTH or (number == _TENTH and digit <= _LARGEST_ID - _TENTH * _TEN):
+            return end, number * _TEN + digit, True
+    return end, number, dropped == 0
 
 
 @scalar

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from thresher.data.errors import BadLine
 from thresher.data.files.blocks import LONG_HEAD, LONGEST_LINE, Block
-from thresher.data.formats.lines import line_rows as rows
+from thresher.data.formats import outcomes
 from thresher.data.report import FIRST_BAD
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Arenas, Columns, Parsed, Tally
 
@@ -45,27 +45,27 @@ def gather(
     """
     exact, skipped, bad, rejected = NO_NUMBERS, 0, list[BadLine](), list[bytes]()
     result = None
-    while result != rows.DONE and not (bad and on_error == FAIL):
-        if result == rows.NEEDS_EXACT:
+    while result != outcomes.DONE and not (bad and on_error == FAIL):
+        if result == outcomes.NEEDS_EXACT:
             exact = exact_of(exact)
-        elif result == rows.NEEDS_ROOM:
-            columns = arenas.roomier(columns, int(state[rows.ROWS]), int(state[rows.NNZ]))
+        elif result == outcomes.NEEDS_ROOM:
+            columns = arenas.roomier(columns, int(state[outcomes.ROWS]), int(state[outcomes.NNZ]))
         result = parse(columns, exact)
-        for entry in table[: state[rows.BAD]].tolist():
+        for entry in table[: state[outcomes.BAD]].tolist():
             skipped += 1
             if len(bad) < FIRST_BAD:
                 bad.append(told(*entry))
             if on_error == QUARANTINE:
                 rejected += [line_of(entry[0]), b"\n"]
-        state[rows.BAD] = 0
+        state[outcomes.BAD] = 0
     tally = Tally(
-        lines=int(state[rows.LINES]),
-        examples=int(state[rows.ROWS]),
-        blank=int(state[rows.BLANKS]),
+        lines=int(state[outcomes.LINES]),
+        examples=int(state[outcomes.ROWS]),
+        blank=int(state[outcomes.BLANKS]),
         skipped=skipped,
-        merged=int(state[rows.MERGED]),
+        merged=int(state[outcomes.MERGED]),
     )
-    return Parsed(columns.chunk(tally.examples, int(state[rows.NNZ])), tally, bad, b"".join(rejected))
+    return Parsed(columns.chunk(tally.examples, int(state[outcomes.NNZ])), tally, bad, b"".join(rejected))
 
 
 def too_long(block: Block, arenas: Arenas, on_error: str) -> Parsed:

@@ -9,27 +9,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.errors import BadLine, shown
+from thresher.data.features import crossing
 from thresher.data.features.factors import no_crosses
 from thresher.data.files.blocks import LINES, Block
+from thresher.data.formats import outcomes
 from thresher.data.formats.lines import line_rows as rows
 from thresher.data.formats.lines.gathering import Numbers, bad_table, gather, line_at, too_long
-from thresher.data.labels import ONE, domain_of
+from thresher.data.labels import ONE
 from thresher.data.sources.parsed import Columns, Parsed, Reading
 from thresher.data.text.numbers import exact_numbers
 from thresher.data.text.sorting import BUCKETS
 
-_OF_LABEL = (rows.LABEL, rows.LABEL_DOMAIN, rows.LABEL_RANGE, rows.LABEL_REPEATED)
+_OF_LABEL = (outcomes.LABEL_NUMBER, outcomes.LABEL_DOMAIN, outcomes.LABEL_RANGE, outcomes.LABEL_REPEATED)
 _NOT_FINITE = ("nan", "inf")
+
+
+_EXPECTED = {
+    outcomes.LABEL_NUMBER: "a number as label",
+    outcomes.LABEL_RANGE: "a finite label (float32)",
+    outcomes.AFTER_LABEL: "a space after the label",
+    outcomes.LABEL_REPEATED: "each class once",
+    outcomes.WEIGHT_NUMBER: "a number as importance weight",
+    outcomes.WEIGHT_SIGN: "an importance weight that is finite and not negative",
+    outcomes.VALUE: "a number after ':'",
+    outcomes.VALUE_RANGE: "a value that is finite in float32",
+    outcomes.AFTER_VALUE: "a space after the number",
+    outcomes.PRODUCTS: crossing.EXPECTED,
+}
+"""What most formats expect."""
+OF_IDS = {
+    outcomes.NO_LABEL: "a label",
+    outcomes.KEY: "a feature id (a whole number from 0 on)",
+    outcomes.KEY_RANGE: "a feature id below 2^64",
+    outcomes.COLON: "':' after the feature id",
+    outcomes.SUM_RANGE: "values of a repeated id with a sum finite in float32",
+}
+"""What formats of ids expect beside."""
+LISTED = "',' or a space after the label"
+"""What must follow a label where several are listed."""
+
+
+def nothing_more(outcome: int, line: bytes, place: int) -> str:
+    """No advice: see `Wording.advice`."""
+    return ""
 
 
 class Wording(NamedTuple):
     """How a format says what it expected."""
 
     expected: Mapping[int, str]
-    """by the outcome of a bad line"""
-    after_listed: str
-    """what must follow a label where several are listed"""
-    advice: Callable[[int, bytes, int], str]
+    """by the outcome of a bad line, where it is not what most formats expect"""
+    after_listed: str = LISTED
+    advice: Callable[[int, bytes, int], str] = nothing_more
     """what more to say of a bad line, if anything: by its outcome, the line, the place of the error in it"""
 
 
@@ -39,12 +70,12 @@ class LineParser:
     def __init__(self, grammar: Any, wording: Wording, reading: Reading, crosses: Any) -> None:
         self._grammar = grammar
         self._reading, self._aside = reading, (crosses or (reading.naming and no_crosses()), reading.naming)
-        self._domain = domain_of(reading.domain)
+        self._domain = reading.domain
         self._advice = wording.advice
-        self._expected = {**wording.expected, rows.LABEL_DOMAIN: self._domain.meaning}
+        self._expected = {**_EXPECTED, **wording.expected, outcomes.LABEL_DOMAIN: self._domain.meaning}
         if self._domain.kind != ONE:
-            self._expected[rows.AFTER_LABEL] = wording.after_listed
-            self._expected[rows.LABEL_COUNT] = f"{self._domain.outputs} labels with ',' between them"
+            self._expected[outcomes.AFTER_LABEL] = wording.after_listed
+            self._expected[outcomes.LABEL_COUNT] = f"{self._domain.width} labels with ',' between them"
         self._on_error, self._arenas = reading.on_error, reading.arenas
         self._bad = bad_table(reading.on_error)
         sorts = crosses or not grammar.ordered
@@ -61,20 +92,20 @@ class LineParser:
             most = int(np.count_nonzero(text[:size] == ord("\n"))) + 2
         columns = self._arenas.columns(most, size + 16, self._domain.width)
         domain = self._domain.code()
-        state = np.zeros(rows.COUNTERS, np.int64)
-        state[rows.AT] = block.begin
+        state = np.zeros(outcomes.COUNTERS, np.int64)
+        state[outcomes.AT] = block.begin
 
         def parse(columns: Columns, exact: Numbers) -> int:
             given = (self._grammar, text, size, columns, domain, state, self._bad, exact, self._aside)
             came: int = rows.parse_lines(*given, self._counts)
-            if came != rows.NEEDS_SORTING:
+            if came != outcomes.NEEDS_SORTING:
                 return came
             self._counts = np.empty(BUCKETS, np.uint64)
             return parse(columns, exact)
 
         parsed = gather(
             parse,
-            lambda _: exact_numbers(line_at(text, int(state[rows.AT])), int(state[rows.AT])),
+            lambda _: exact_numbers(line_at(text, int(state[outcomes.AT])), int(state[outcomes.AT])),
             lambda *entry: self._bad_line(text, *entry),
             lambda start: line_at(text, start),
             *(state, self._bad, columns, self._arenas, self._on_error),
@@ -89,7 +120,7 @@ class LineParser:
         if outcome in _OF_LABEL and self._domain.kind != ONE:
             token = token.partition(b",")[0] or token
         expected = self._expected[outcome]
-        if outcome == rows.AFTER_LABEL and token.startswith(b","):
+        if outcome == outcomes.AFTER_LABEL and token.startswith(b","):
             expected = "one label (lists are for outputs labels:LO-HI and values:K)"
         if token.lstrip(b"+-")[:3].lower().decode("latin-1") in _NOT_FINITE:
             expected = expected.replace("a number", "a finite number")

@@ -13,22 +13,37 @@ import numpy as np
 from numba.extending import overload
 
 from thresher.data.features import crossing
+from thresher.data.formats.label_rows import check_label, enter_class, enter_value, no_class
+from thresher.data.formats.outcomes import (
+    AFTER_LABEL,
+    AFTER_VALUE,
+    AT,
+    BAD,
+    BLANK,
+    BLANKS,
+    CRAMPED,
+    DONE,
+    EXAMPLE,
+    LABEL_COUNT,
+    LABEL_NUMBER,
+    LABEL_RANGE,
+    LINES,
+    MERGED,
+    NNZ,
+    PRODUCTS,
+    ROWS,
+    SUM_RANGE,
+    TABLE_FULL,
+    UNDECIDED,
+    UNSORTED,
+    WEIGHT_NUMBER,
+    WEIGHT_SIGN,
+)
 from thresher.data.labels import LISTED, VALUES
 from thresher.data.text.numbers import HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
 from thresher.data.text.sorting import merge_row
 from thresher.data.text.words import address, byte
 from thresher.engine.jit import BORROWING, kernel, scalar
-
-# What came of a line: an example, nothing, or the reason it is bad.
-EXAMPLE, BLANK, UNDECIDED, CRAMPED, UNSORTED = 0, 1, 2, 3, 4
-LABEL, LABEL_DOMAIN, LABEL_RANGE, AFTER_LABEL, WEIGHT, WEIGHT_SIGN, QID = 10, 11, 12, 13, 14, 15, 16
-LABEL_COUNT, LABEL_REPEATED = 17, 18
-KEY, KEY_RANGE, COLON, VALUE, VALUE_RANGE, AFTER_VALUE, SUM_RANGE, PRODUCTS = 20, 21, 22, 23, 24, 25, 26, 27
-
-# What came of a call (a line that cannot be done yet ends it, by the number of its outcome), and the counters
-# it leaves in `state`.
-DONE, TABLE_FULL, NEEDS_EXACT, NEEDS_ROOM, NEEDS_SORTING = 0, 1, 2, 3, 4
-AT, ROWS, NNZ, LINES, BLANKS, MERGED, BAD, COUNTERS = 0, 1, 2, 3, 4, 5, 6, 7
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _COLON, _COMMA = 9, 10, 13, 32, 35, 58, 44
 
@@ -99,29 +114,21 @@ def _label(text, at, domain, exact, listed):
     if status == HARD:
         return at, label, UNDECIDED
     if status == NOT_A_NUMBER:
-        return at, label, LABEL
+        return at, label, LABEL_NUMBER
     if status == OUT_OF_RANGE:
         return at, label, LABEL_RANGE
     if not (ends_token(text, end) or byte(text, end) == _COLON or (listed and byte(text, end) == _COMMA)):
         return end, label, AFTER_LABEL
-    low, high, whole, _, _ = domain
-    fits = low <= label <= high and (not whole or label == np.floor(label))
-    return (end, label, EXAMPLE) if fits else (at, label, LABEL_DOMAIN)
+    outcome = check_label(label, domain)
+    return end if outcome == EXAMPLE else at, label, outcome
 
 
 @scalar
-def _enter(target, count, label, low, kind):
+def _enter(target, count, label, domain):
     """Note label `count` of a list in `target`: its number, or its class; the outcome."""
-    if kind == VALUES:
-        if count == target.size:
-            return LABEL_COUNT
-        target[count] = label
-    else:
-        place = np.int64(label - low)
-        if target[place] > np.float32(0):
-            return LABEL_REPEATED
-        target[place] = np.float32(1)
-    return EXAMPLE
+    if domain.kind == VALUES:
+        return enter_value(target, count, label)
+    return enter_class(target, label, domain)
 
 
 @scalar
@@ -130,15 +137,15 @@ def _list(text, at, domain, exact, target, empty):
 
     It goes to `target` (outputs,), if that has room for any.
     """
-    low, _, _, kind, _ = domain
+    kind = domain.kind
     first, count, wanted = np.float32(0), np.int64(0), target.size
     if kind == LISTED:
-        target[:] = np.float32(-1)
+        no_class(target)
     more = kind == VALUES or not (empty or byte(text, at) == _COLON)
     while more:
         end, label, outcome = _label(text, at, domain, exact, True)
         if outcome == EXAMPLE and wanted > 0:
-            outcome = _enter(target, count, label, np.float32(low), kind)
+            outcome = _enter(target, count, label, domain)
             end = end if outcome == EXAMPLE else at - (outcome == LABEL_COUNT)
         if outcome != EXAMPLE:
             return end, label, outcome
@@ -166,7 +173,7 @@ def read_weight(text, at, exact):
     if status == HARD:
         return at, weight, UNDECIDED
     if status == NOT_A_NUMBER:
-        return at, weight, WEIGHT
+        return at, weight, WEIGHT_NUMBER
     if status == OUT_OF_RANGE or weight < np.float32(0):
         return at, weight, WEIGHT_SIGN
     if not ends_token(text, end):

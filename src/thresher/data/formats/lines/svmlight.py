@@ -15,56 +15,37 @@ means that the line begins with a feature: it has no label. That is a bad line, 
 from __future__ import annotations
 
 from thresher.data.errors import DataError
-from thresher.data.features import crossing
 from thresher.data.features.factors import of_namespaces
-from thresher.data.formats.lines import line_rows as rows
+from thresher.data.formats import outcomes
 from thresher.data.formats.lines import svmlight_rows
-from thresher.data.formats.lines.line_parser import LineParser, Wording
+from thresher.data.formats.lines.line_parser import OF_IDS, LineParser, Wording
 from thresher.data.interactions import ANY
 from thresher.data.layout import Layout
 from thresher.data.sources.parsed import Reading
 
-_EXPECTED = {
-    rows.LABEL: "a number as label",
-    rows.LABEL_RANGE: "a finite label (float32)",
-    rows.AFTER_LABEL: "a space after the label",
-    svmlight_rows.NO_LABEL: "a label",
-    rows.WEIGHT: "a number as importance weight after ':'",
-    rows.WEIGHT_SIGN: "an importance weight that is finite and not negative",
-    rows.LABEL_REPEATED: "each class once",
-    rows.QID: "a number after 'qid:'",
-    rows.KEY: "a feature id (a whole number from 0 on)",
-    rows.KEY_RANGE: "a feature id below 2^64",
-    rows.COLON: "':' after the feature id",
-    rows.VALUE: "a number after ':'",
-    rows.VALUE_RANGE: "a value that is finite in float32",
-    rows.AFTER_VALUE: "a space after the number",
-    rows.PRODUCTS: crossing.EXPECTED,
-    rows.SUM_RANGE: "values of a repeated id with a sum finite in float32",
+_EXPECTED = OF_IDS | {
+    outcomes.WEIGHT_NUMBER: "a number as importance weight after ':'",
+    svmlight_rows.QID: "a number after 'qid:'",
 }
 _EXPECTED_WEIGHTED = _EXPECTED | {
-    rows.AFTER_LABEL: "a space or ':' after the label",
-    svmlight_rows.NO_LABEL: "a label at the start of the line",
+    outcomes.AFTER_LABEL: "a space or ':' after the label",
+    outcomes.NO_LABEL: "a label at the start of the line",
 }
-_LISTED, _LISTED_WEIGHTED = "',' or a space after the label", "',', ':' or a space after the label"
+_LISTED_WEIGHTED = "',', ':' or a space after the label"
 
 
-def svmlight_parser(layout: Layout, reading: Reading) -> LineParser:
+def parser(layout: Layout, reading: Reading) -> LineParser:
     """The parser of blocks of svmlight text."""
-    wording = Wording(_EXPECTED, _LISTED, _say_weights)
+    wording = Wording(_EXPECTED, advice=_say_weights)
     if layout.label_weights:
-        wording = Wording(_EXPECTED_WEIGHTED, _LISTED_WEIGHTED, _say_nothing)
+        wording = Wording(_EXPECTED_WEIGHTED, _LISTED_WEIGHTED)
     grammar = svmlight_rows.Svmlight(layout.label_weights)
     return LineParser(grammar, wording, reading, of_namespaces(layout, _only_space))
 
 
 def _say_weights(outcome: int, line: bytes, place: int) -> str:
-    wanted = outcome == svmlight_rows.NO_LABEL
+    wanted = outcome == outcomes.NO_LABEL
     return "; if the field is label:weight, use --label-weights" if wanted else ""
-
-
-def _say_nothing(outcome: int, line: bytes, place: int) -> str:
-    return ""
 
 
 def _only_space(name: str) -> int:

@@ -16,10 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from thresher.data.features import crossing
 from thresher.data.features.factors import of_namespaces
 from thresher.data.features.murmur import SHORT, VW, WIDE, hash_bytes
-from thresher.data.formats.lines import line_rows as rows
+from thresher.data.formats import outcomes
 from thresher.data.formats.lines import vw_head, vw_rows
 from thresher.data.formats.lines.line_parser import LineParser, Wording
 from thresher.data.formats.lines.vw_labels import kind_of_label
@@ -27,13 +26,7 @@ from thresher.data.layout import Layout
 from thresher.data.sources.parsed import Reading
 
 _EXPECTED = {
-    rows.LABEL: "a number as label",
-    rows.LABEL_RANGE: "a finite label (float32)",
-    rows.AFTER_LABEL: "a space after the label",
-    rows.LABEL_REPEATED: "each class once",
-    vw_head.NO_LABEL: "a label before '|' (a word that touches '|' is a tag)",
-    rows.WEIGHT: "a number as importance weight",
-    rows.WEIGHT_SIGN: "an importance weight that is finite and not negative",
+    outcomes.NO_LABEL: "a label before '|' (a word that touches '|' is a tag)",
     vw_head.BASE: "a base of 0: no other is known",
     vw_head.FIELDS: "no more than label, importance, base and tag before '|'",
     vw_head.AFTER_TAG: "'|' after the tag",
@@ -43,17 +36,15 @@ _EXPECTED = {
     vw_rows.SCALE: "a number after ':'",
     vw_rows.SCALE_RANGE: "a scale that is finite in float32",
     vw_rows.AFTER_NAME: "':', '|' or a space after the name",
-    rows.VALUE: "a number or text after ':'",
-    rows.VALUE_RANGE: "a value that is finite in float32",
-    rows.AFTER_VALUE: "'|' or a space after the number",
-    rows.PRODUCTS: crossing.EXPECTED,
-    rows.SUM_RANGE: "values of a repeated feature with a sum finite in float32",
+    outcomes.VALUE: "a number or text after ':'",
+    outcomes.AFTER_VALUE: "'|' or a space after the number",
+    outcomes.SUM_RANGE: "values of a repeated feature with a sum finite in float32",
 }
-_LISTED = "',' or a space after the label"
-_OF_HEAD = (
-    *(rows.LABEL, rows.LABEL_DOMAIN, rows.AFTER_LABEL, rows.WEIGHT, rows.WEIGHT_SIGN, rows.AFTER_VALUE),
+_OF_HEAD = {
+    *(outcomes.LABEL_NUMBER, outcomes.LABEL_DOMAIN, outcomes.AFTER_LABEL),
+    *(outcomes.WEIGHT_NUMBER, outcomes.WEIGHT_SIGN, outcomes.AFTER_VALUE),
     *(vw_head.BASE, vw_head.FIELDS),
-)
+}
 
 
 def _say_kind(outcome: int, line: bytes, place: int) -> str:
@@ -62,7 +53,7 @@ def _say_kind(outcome: int, line: bytes, place: int) -> str:
     return f"; this looks like {kind}, which is not read" if kind else ""
 
 
-def vw_parser(layout: Layout, reading: Reading) -> LineParser:
+def parser(layout: Layout, reading: Reading) -> LineParser:
     """The parser of blocks of VW text."""
     vw = layout.hash == "vw"
     nameless = hash_bytes(b"", layout.seed, SHORT) if vw and layout.seed else layout.seed
@@ -71,4 +62,4 @@ def vw_parser(layout: Layout, reading: Reading) -> LineParser:
     def seed(name: str) -> int:
         return hash_bytes(name.encode(), layout.seed, VW if vw else WIDE) if name else nameless
 
-    return LineParser(grammar, Wording(_EXPECTED, _LISTED, _say_kind), reading, of_namespaces(layout, seed))
+    return LineParser(grammar, Wording(_EXPECTED, advice=_say_kind), reading, of_namespaces(layout, seed))

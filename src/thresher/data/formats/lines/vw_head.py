@@ -8,23 +8,21 @@ from __future__ import annotations
 import numpy as np
 
 from thresher.data.formats.lines.line_rows import (
-    AFTER_LABEL,
-    AFTER_VALUE,
-    BLANK,
-    EXAMPLE,
     ends_line,
     exact_number,
     read_labels,
     read_weight,
     skip_blanks,
 )
+from thresher.data.formats.outcomes import AFTER_LABEL, AFTER_VALUE, BLANK, EXAMPLE, NO_LABEL, OWN
 from thresher.data.labels import LISTED
 from thresher.data.text.numbers import FINE
 from thresher.data.text.words import byte
 from thresher.engine.jit import scalar
 
 # The reasons for which a line is bad that only VW text has.
-BAR, AFTER_TAG, FIELDS, BASE, NO_LABEL = 30, 31, 32, 33, 34
+BAR, AFTER_TAG, FIELDS, BASE = range(OWN, OWN + 4)
+LAST = BASE
 
 _NUL, _TAB, _SPACE, _QUOTE, _BAR = 0, 9, 32, 39, 124
 
@@ -61,10 +59,10 @@ def _field(text, at, end, place, domain, exact, targets, row):
 @scalar
 def _unlabelled(text, at, domain, exact, targets, row):
     """What an example without a label is: ``(label, outcome)``."""
-    if domain[3] == LISTED:
+    if domain.kind == LISTED:
         _, label, outcome = read_labels(text, at, domain, exact, targets, row, True)
         return label, outcome
-    return np.float32(0), EXAMPLE if domain[4] else NO_LABEL
+    return np.float32(0), EXAMPLE if domain.open else NO_LABEL
 
 
 @scalar

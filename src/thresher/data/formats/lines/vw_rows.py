@@ -23,18 +23,10 @@ from thresher.data.features.murmur import (
     word_murmur3_64,
 )
 from thresher.data.features.wanted import offer_with
-from thresher.data.formats.lines.line_rows import (
-    AFTER_VALUE,
-    EXAMPLE,
-    UNDECIDED,
-    VALUE,
-    VALUE_RANGE,
-    ends_line,
-    exact_number,
-    skip_blanks,
-)
-from thresher.data.formats.lines.vw_head import breaks, read_head
-from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, TENS, decimal, read_digits
+from thresher.data.formats.lines.line_rows import ends_line, exact_number, skip_blanks
+from thresher.data.formats.lines.vw_head import LAST, breaks, read_head
+from thresher.data.formats.outcomes import AFTER_VALUE, EXAMPLE, UNDECIDED, VALUE, VALUE_RANGE
+from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, TENS, decimal, read_id
 from thresher.data.text.words import (
     WINDOW,
     byte,
@@ -47,15 +39,15 @@ from thresher.data.text.words import (
 )
 from thresher.engine.jit import scalar
 
-NAMESPACE, AFTER_NAMESPACE, SCALE, SCALE_RANGE, AFTER_NAME = 40, 41, 42, 43, 44
+NAMESPACE, AFTER_NAMESPACE, SCALE, SCALE_RANGE, AFTER_NAME = range(LAST + 1, LAST + 6)
 """The reasons for which a line is bad that only VW text has; others are in `vw_head`."""
 
 _NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _PLUS, _MINUS, _DOT = 0, 9, 10, 13, 32, 43, 45, 46
 _COLON, _BAR = 58, 124
 _LETTER = ord("e")
 _ONE, _TWO, _THREE, _NONE = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(0)
-_TEN, _ID_DIGITS = np.uint64(10), 20
-_LARGEST_ID, _TENTH_ID = np.uint64(2**64 - 1), np.uint64((2**64 - 1) // 10)
+_ID_DIGITS = 20
+_LARGEST_ID = np.uint64(2**64 - 1)
 _SMALL = np.uint64(0x2020202020202020)
 _NAN, _INF, _INFINITY = (np.uint64(int.from_bytes(word, "little")) for word in (b"nan", b"inf", b"infinity"))
 _GENTLE = np.float32(1e20)  # times a value of the usual shape it stays finite
@@ -86,12 +78,8 @@ def _named(grammar, text, at, size, space):
     """The key of the name of `size` bytes at `at`; an id in the nameless namespace stays as it is."""
     seed, ids, _, _ = space
     if ids and not grammar.vw and 0 < size <= _ID_DIGITS:
-        end, key, dropped = read_digits(text, at, _NONE)
-        if dropped == 1 and end == at + size:
-            digit = np.uint64(byte(text, end - 1) - 48)
-            if key < _TENTH_ID or (key == _TENTH_ID and digit <= _LARGEST_ID - _TENTH_ID * _TEN):
-                key, dropped = key * _TEN + digit, np.int64(0)
-        if dropped == 0 and end == at + size:
+        end, key, fits = read_id(text, at)
+        if fits and end == at + size:
             return key & grammar.mask
     return _hash(grammar, text, at, size, seed) & grammar.mask
 

@@ -23,16 +23,11 @@ from thresher.data.columns import BINS, CATEGORICAL, LABEL, LIST, NUMERIC, TEXT,
 from thresher.data.errors import BadLine, DataError, shown, unfit
 from thresher.data.features.factors import room_for_spans
 from thresher.data.features.ngrams import rows_of_bytes
+from thresher.data.formats import outcomes
 from thresher.data.formats.lines.gathering import bad_table
+from thresher.data.formats.outcomes import OUTCOMES, SUM_RANGE
 from thresher.data.formats.tables import arrow_rows as rows
-from thresher.data.formats.tables.table_rows import (
-    NOT_FINITE,
-    OUTCOMES,
-    SUM_RANGE,
-    Kinds,
-    expected_of,
-    labels_of,
-)
+from thresher.data.formats.tables.table_rows import NOT_FINITE, Kinds, check_columns_of_labels, expected_of
 from thresher.data.formats.tables.where import Filter
 from thresher.data.labels import LISTED
 from thresher.data.layout import Layout
@@ -155,7 +150,7 @@ class BatchParser:
     ) -> None:
         """`filters` say of each file which rows are read; none: all."""
         self._files, self._filters = files, filters
-        self._domain = labels_of(reading.domain, layout)
+        self._domain = check_columns_of_labels(reading.domain, layout)
         self._on_error, self._arenas = reading.on_error, reading.arenas
         self._reading, self._spans = reading, room_for_spans()
         self._bad = bad_table(reading.on_error)
@@ -192,25 +187,25 @@ class BatchParser:
         """
         held, table, most = self._described(batch, kinds)
         columns = self._arenas.columns(batch.num_rows, 2 * most + 16, self._domain.width)
-        state, wrong = np.zeros(rows.COUNTERS, np.int64), list[tuple[int, int]]()
+        state, wrong = np.zeros(outcomes.COUNTERS, np.int64), list[tuple[int, int]]()
         domain = self._domain.code()
         used = tuple(array[table[:, rows.COLUMN]] for array in kinds.compiled)
         aside = kinds.aside(self._reading.naming, self._spans)
         columns.indptr[0] = 0
-        while state[rows.AT] < batch.num_rows and not (wrong and self._on_error == FAIL):
+        while state[outcomes.AT] < batch.num_rows and not (wrong and self._on_error == FAIL):
             cramped = rows.encode(
                 batch.num_rows, columns, table, used, kinds.mask, domain, state, self._bad, aside
             )
             if cramped:
-                columns = self._arenas.roomier(columns, int(state[rows.ROWS]), int(state[rows.NNZ]))
-            wrong += [(row, code) for row, code, *_ in self._bad[: state[rows.BAD]].tolist()]
-            state[rows.BAD] = 0
+                columns = self._arenas.roomier(columns, int(state[outcomes.ROWS]), int(state[outcomes.NNZ]))
+            wrong += [(row, code) for row, code, *_ in self._bad[: state[outcomes.BAD]].tolist()]
+            state[outcomes.BAD] = 0
         if aside[1] is not None:
             offer_columns(aside[1], batch, kinds)
             self._reading.take_names(kinds.names)
         del held  # the buffers that `table` points to
-        chunk = columns.chunk(int(state[rows.ROWS]), int(state[rows.NNZ]))
-        return chunk, int(state[rows.MERGED]), wrong
+        chunk = columns.chunk(int(state[outcomes.ROWS]), int(state[outcomes.NNZ]))
+        return chunk, int(state[outcomes.MERGED]), wrong
 
     def _described(self, batch: Any, kinds: Kinds) -> tuple[list[Any], NDArray[np.int64], int]:
         """What keeps the buffers alive, the table of columns, and how many features there may be."""
@@ -368,7 +363,7 @@ def _point(column: NDArray[np.int64], form: int, array: Any, data: Any) -> None:
     column[rows.FIRST] = array.offset
 
 
-def _point_text(column: NDArray[np.int64], array: Any, form: int = rows.TEXT) -> None:
+def _point_text(column: NDArray[np.int64], array: Any, form: int = rows.LONG) -> None:
     _, offsets, data = array.buffers()
     _point(column, form, array, data)
     column[rows.OFFSETS] = _address(offsets)

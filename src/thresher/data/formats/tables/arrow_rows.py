@@ -11,31 +11,35 @@ from thresher.data.features import crossing
 from thresher.data.features.crossing import note_column
 from thresher.data.features.murmur import murmur3_64, whole_murmur3_64
 from thresher.data.features.wanted import offer, offer_whole
-from thresher.data.formats.tables.table_rows import (
-    BINS,
-    CATEGORICAL,
+from thresher.data.formats.label_rows import check_label, enter_class, keep_label, no_class, target_of
+from thresher.data.formats.outcomes import (
+    AT,
+    BAD,
     CRAMPED,
     EXAMPLE,
-    LABEL,
     LABEL_NUMBER,
-    LABEL_REPEATED,
-    LIST,
+    MERGED,
+    NNZ,
     NO_LABEL,
     NO_WEIGHT,
     NUMBER,
     NUMBER_RANGE,
-    NUMERIC,
     OUTCOMES,
-    WEIGHT,
+    ROWS,
     WEIGHT_NUMBER,
+)
+from thresher.data.formats.tables.table_rows import (
+    BINS,
+    CATEGORICAL,
+    LABEL,
+    LIST,
+    NUMERIC,
+    TEXT,
+    WEIGHT,
     bin_of,
     binned,
-    check_label,
     complete,
-    keep_label,
-    target_of,
 )
-from thresher.data.formats.tables.table_rows import TEXT as GRAMS
 from thresher.data.text.sorting import BUCKETS, FEW
 from thresher.data.text.words import (
     address,
@@ -49,7 +53,7 @@ from thresher.data.text.words import (
 )
 from thresher.engine.jit import helper, kernel, scalar
 
-NUMBERS, SHORT, TEXT, KEYS, INDEXED, NUMBER_LISTS = 0, 1, 2, 3, 4, 5
+NUMBERS, SHORT, LONG, KEYS, INDEXED, NUMBER_LISTS = 0, 1, 2, 3, 4, 5
 """What the buffers of a column hold: float64s; 32-bit offsets and bytes; 64-bit offsets and bytes; keys that
 indices point to; texts with 64-bit offsets that indices point to; lists of float64s."""
 
@@ -61,9 +65,6 @@ the lists round them; its place in the file."""
 
 TILE = 256
 """Rows for which one column is read after the other."""
-
-ROWS, NNZ, MERGED, BAD, AT, COUNTERS = 0, 1, 2, 3, 4, 5
-"""The counters in `state`."""
 
 
 @scalar
@@ -122,15 +123,13 @@ def _classes(c, i, table, domain, target):
     at, lists, first = i + table[c, LISTS_FIRST], table[c, LISTS], table[c, FIRST]
     if not _is_valid(table[c, LISTS_VALID], at):
         return NO_LABEL
-    target[:] = np.float32(-1)
+    no_class(target)
     for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
         value, outcome = _target(LABEL, table[c, DATA], table[c, VALID], entry, domain)
+        if outcome == EXAMPLE:
+            outcome = enter_class(target, value, domain)
         if outcome != EXAMPLE:
             return outcome
-        place = np.int64(value - np.float32(domain[0]))
-        if target[place] > np.float32(0):
-            return LABEL_REPEATED
-        target[place] = np.float32(1)
     return EXAMPLE
 
 
@@ -191,7 +190,7 @@ def _add_list(c, i, table, seed, keys, values, nnz):
         lists, first = table[c, LISTS], table[c, FIRST]
         for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
             if _is_valid(table[c, VALID], entry):
-                key, there = _key(TEXT, table[c, DATA], table[c, OFFSETS], 0, entry, seed)
+                key, there = _key(LONG, table[c, DATA], table[c, OFFSETS], 0, entry, seed)
                 keys[nnz], values[nnz] = key, np.float32(1)
                 nnz += there
     return nnz
@@ -223,7 +222,7 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
     for c in range(width):
         if codes[c] == LIST:
             end = _add_list(c, i, table, seeds[c], keys, values, nnz)
-        elif codes[c] == GRAMS:
+        elif codes[c] == TEXT:
             end = _add_grams(c, i, table, out, out_values, nnz)
         else:
             continue
@@ -297,14 +296,14 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, aside):
 def hash_values(column, seed, out):
     """The key (uint64) of every entry of a column of texts, all valid, described by `column` (FIELDS,)."""
     for i in range(out.size):
-        out[i], _ = _key(TEXT, column[DATA], column[OFFSETS], 0, column[FIRST] + i, seed)
+        out[i], _ = _key(LONG, column[DATA], column[OFFSETS], 0, column[FIRST] + i, seed)
 
 
 @kernel
 def offer_values(naming, column, count, seed, space):
     """Tell the names of the entries of a column of texts, all valid, number `space` of its file."""
     for i in range(column[FIRST], column[FIRST] + count):
-        key, there = _key(TEXT, column[DATA], column[OFFSETS], 0, i, seed)
+        key, there = _key(LONG, column[DATA], column[OFFSETS], 0, i, seed)
         begin, end = _offset(column[OFFSETS], i), _offset(column[OFFSETS], i + 1)
         if there:
             offer(naming, key, column[DATA], begin, end - begin, space)

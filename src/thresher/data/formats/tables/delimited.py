@@ -24,19 +24,15 @@ from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
 from thresher.data.files.streams import Passing, head_of
 from thresher.data.formats.lines.gathering import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
-from thresher.data.formats.lines.line_rows import AT, BLANKS
-from thresher.data.formats.lines.line_rows import LINES as LINES_READ
+from thresher.data.formats.outcomes import AT, BLANKS, OUTCOMES, TOO_FEW, TOO_MANY, UNCLOSED
+from thresher.data.formats.outcomes import LINES as LINES_READ
 from thresher.data.formats.tables import delimited_rows as rows
 from thresher.data.formats.tables.table_rows import (
     NOT_FINITE,
-    OUTCOMES,
-    TOO_FEW,
-    TOO_MANY,
-    UNCLOSED,
     Kinds,
+    check_columns_of_labels,
     expected_of,
     kinds_of,
-    labels_of,
 )
 from thresher.data.labels import LISTED
 from thresher.data.layout import Layout
@@ -212,7 +208,7 @@ class DelimitedParser:
     def __init__(self, files: list[Kinds], layout: Layout, reading: Reading) -> None:
         self._files = files
         self._layout = layout
-        self._domain = labels_of(reading.domain, layout)
+        self._domain = check_columns_of_labels(reading.domain, layout)
         if self._domain.kind == LISTED and not self._domain.open:
             raise DataError(
                 f"{layout.format}: a list of labels wants a column of lists: jsonl, parquet or arrow"
@@ -231,7 +227,7 @@ class DelimitedParser:
         described = kinds.compiled
         grams, more = self._grams_for(block, kinds)
         columns = self._columns_for(block, block.size + 2 * len(kinds.codes) + 16 + more)
-        state = np.zeros(rows.COUNTERS, np.int64)
+        state = np.zeros(rows.ALL_COUNTERS, np.int64)
         state[rows.HAS_NUL] = block.has_nul
         self._skip_head(block, state)
         room, aside = self._room_for(block), kinds.aside(self._reading.naming, self._spans)

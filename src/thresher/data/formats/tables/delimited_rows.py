@@ -19,49 +19,46 @@ from thresher.data.features.crossing import clear_spans, note_column
 from thresher.data.features.murmur import murmur3_64
 from thresher.data.features.ngrams import text_features
 from thresher.data.features.wanted import offer, offer_whole
-from thresher.data.formats.lines.line_rows import (
+from thresher.data.formats.label_rows import check_label, keep_label, target_of
+from thresher.data.formats.lines.line_rows import ends_line, next_line, note
+from thresher.data.formats.outcomes import (
+    AFTER_QUOTE,
     AT,
+    BLANK,
     BLANKS,
+    COUNTERS,
+    CRAMPED,
     DONE,
+    EXAMPLE,
+    LABEL_NUMBER,
     LINES,
     MERGED,
     NEEDS_EXACT,
     NEEDS_ROOM,
     NNZ,
-    ROWS,
-    ends_line,
-    next_line,
-    note,
-)
-from thresher.data.formats.tables.table_rows import (
-    AFTER_QUOTE,
-    BINS,
-    BLANK,
-    CATEGORICAL,
-    CRAMPED,
-    EXAMPLE,
-    LABEL,
-    LABEL_NUMBER,
     NO_LABEL,
     NO_WEIGHT,
     NUL,
     NUMBER,
     NUMBER_RANGE,
-    NUMERIC,
     OUTCOMES,
-    TEXT,
+    ROWS,
     TOO_FEW,
     TOO_MANY,
     UNCLOSED,
     UNDECIDED,
-    WEIGHT,
     WEIGHT_NUMBER,
+)
+from thresher.data.formats.tables.table_rows import (
+    BINS,
+    CATEGORICAL,
+    LABEL,
+    NUMERIC,
+    TEXT,
+    WEIGHT,
     bin_of,
     binned,
-    check_label,
     complete,
-    keep_label,
-    target_of,
 )
 from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
 from thresher.data.text.sorting import BUCKETS, FEW
@@ -77,7 +74,7 @@ from thresher.data.text.words import (
 )
 from thresher.engine.jit import kernel, scalar
 
-PLACE, BREAKS, HAS_NUL, COUNTERS = 7, 8, 9, 10
+PLACE, BREAKS, HAS_NUL, ALL_COUNTERS = range(COUNTERS, COUNTERS + 4)
 """In `state`: the place of a hard number, line breaks in rows, whether the text holds a NUL, its length; the
 rest as for `parse_lines`."""
 

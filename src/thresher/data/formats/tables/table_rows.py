@@ -18,11 +18,30 @@ from thresher.data.features import crossing
 from thresher.data.features.crossing import Crosses
 from thresher.data.features.factors import no_crosses, of_columns
 from thresher.data.features.murmur import hash_bytes, seed_of, whole_murmur3_64
-from thresher.data.labels import VALUES, Domain, domain_of
+from thresher.data.formats.outcomes import (
+    AFTER_QUOTE,
+    CRAMPED,
+    EXAMPLE,
+    LABEL_DOMAIN,
+    LABEL_NUMBER,
+    LABEL_REPEATED,
+    NO_LABEL,
+    NO_WEIGHT,
+    NUL,
+    NUMBER,
+    NUMBER_RANGE,
+    PRODUCTS,
+    SUM_RANGE,
+    TOO_FEW,
+    TOO_MANY,
+    UNCLOSED,
+    WEIGHT_NUMBER,
+)
+from thresher.data.labels import VALUES, Domain
 from thresher.data.layout import Layout
 from thresher.data.ngram_spec import Grams, grams_of
 from thresher.data.text.sorting import ascending
-from thresher.engine.jit import helper, scalar
+from thresher.engine.jit import scalar
 
 SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, LIST, TEXT, BINS = 0, 1, 2, 3, 4, 5, 6, 7
 _CODES = {
@@ -37,16 +56,9 @@ _CODES = {
     columns.TEXT: TEXT,
 }
 
-# What came of a row beside an example: nothing, or the reason it is bad.
-EXAMPLE, BLANK, UNDECIDED = 0, 1, 2
-NUMBER, NUMBER_RANGE, NO_LABEL, LABEL_NUMBER, LABEL_DOMAIN = 3, 4, 5, 6, 7
-NO_WEIGHT, WEIGHT_NUMBER, TOO_FEW, TOO_MANY, UNCLOSED, AFTER_QUOTE, SUM_RANGE = 8, 9, 10, 11, 12, 13, 14
-MANY_PRODUCTS, CRAMPED, LABEL_REPEATED, NUL = 15, 16, 17, 18
 _ALL = np.uint64(2**64 - 1)
 NOT_FINITE = (NUMBER, NUMBER_RANGE, LABEL_NUMBER, WEIGHT_NUMBER)
 """Those of a number that may not be finite in float32."""
-OUTCOMES = 32
-"""A bad row is noted as ``outcome + OUTCOMES * column``."""
 
 
 class Kinds(NamedTuple):
@@ -100,12 +112,12 @@ def _key_of(name: str, layout: Layout) -> int:
     return layout.labels.index(name) if name in layout.labels else hash_bytes(name.encode(), layout.seed)
 
 
-def labels_of(name: str, layout: Layout) -> Domain:
-    """The domain of a name; `DataError` where it wants more or fewer columns than are the label."""
-    domain, count = domain_of(name), len(layout.labels) or 1
-    if domain.kind == VALUES and domain.outputs != count and not domain.open:
-        wanted = f"{domain.outputs} columns as label (--label a,b,...)"
-        raise DataError(f"outputs values:{domain.outputs} needs {wanted}, not {count}")
+def check_columns_of_labels(domain: Domain, layout: Layout) -> Domain:
+    """`domain`, if it wants as many columns as are the label; else `DataError`."""
+    count = len(layout.labels) or 1
+    if domain.kind == VALUES and domain.width != count and not domain.open:
+        wanted = f"{domain.width} columns as label (--label a,b,...)"
+        raise DataError(f"outputs values:{domain.width} needs {wanted}, not {count}")
     if domain.kind != VALUES and count > 1:
         raise DataError(f"one column is the label, not {count}; several are for outputs values:{count}")
     return domain
@@ -127,7 +139,7 @@ def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
         UNCLOSED: f"a quote that ends column '{name}' on its line (or --quoted-newlines)",
         AFTER_QUOTE: f"a delimiter after the quoted column '{name}'",
         SUM_RANGE: "values of equal keys with a sum finite in float32",
-        MANY_PRODUCTS: crossing.EXPECTED,
+        PRODUCTS: crossing.EXPECTED,
         NUL: "text without NUL bytes",
     }[outcome]
 
@@ -172,31 +184,6 @@ def complete(keys, values, start, own, mask, aside, room_keys, room_values):
     mask_keys(keys, start, own, mask)
     stop, came = crossing.cross(aside[0], keys, values, start, own, aside[1])
     if came != crossing.DONE:
-        return own, False, CRAMPED if came == crossing.NO_ROOM else MANY_PRODUCTS
+        return own, False, CRAMPED if came == crossing.NO_ROOM else PRODUCTS
     last, finite = ascending(keys, values, start, stop, room_keys, room_values)
     return last, last < stop, EXAMPLE if finite else SUM_RANGE
-
-
-@scalar
-def check_label(label, domain):
-    """The outcome of a label that is a number."""
-    low, high, whole, _, _ = domain
-    fits = low <= label <= high and (not whole or label == np.floor(label))
-    return EXAMPLE if fits else LABEL_DOMAIN
-
-
-@helper
-def target_of(targets, row):
-    """Where the labels of a row go (outputs,), or None where there is one a row."""
-    if targets is not None:
-        return targets[row]
-    return None
-
-
-@scalar
-def keep_label(target, which, label):
-    """Enter label number `which` in `target`, if that is not None: the first of them."""
-    if target is not None:
-        target[np.int64(which)] = label
-        return target[0]
-    return label

@@ -1,4 +1,4 @@
-"""A slow parser of VW text that is easy to believe, with hashes of its own."""
+"""VW text: lines, good and bad, and a slow parser that is easy to believe, with hashes of its own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import mmh3
 import numpy as np
 
+from tests.data.lines import Tested, Variant
 from tests.data.reference import BadLineError, Row, float32_of, label_of
 from thresher.data.layout import Layout
 
@@ -160,3 +161,60 @@ def parse_vw_line(line: bytes, domain: str, layout: Layout) -> Row | None:
     if not all(np.isfinite(value) for value in features.values()):
         raise BadLineError(line)
     return Row(label, weight, dict(sorted(features.items())), len(features) < len(left.features))
+
+
+def some_vw(count: int, seed: int) -> list[bytes]:
+    random, lines = np.random.default_rng(seed), []
+    for _ in range(count):
+        words = [
+            f"{i}:{random.normal():.6g} w{i % 9}" for i in random.integers(0, 10**6, random.integers(0, 9))
+        ]
+        spaces = [f"|{random.choice(['', 'f', 'user:2'])} {word}" for word in words]
+        lines.append(" ".join([str(random.choice(["-1", "1 0.5", "1 2 0 'tag"])), *spaces, "|"]).encode())
+    return lines
+
+
+_BAD = (
+    *(b"x | a", b"nan | a", b"3 | a", b"| a", b"1 -1 | a", b"1 1 0.5 | a", b"1 1 0 1 | a", b"1 't 2 | a"),
+    *(
+        b"1",
+        b"1 |: a",
+        b"1 |f: a",
+        b"1 |f:1e39 a",
+        b"1 |f a:",
+        b"1 |f a:nan",
+        b"1 |f a:3rd",
+        b"1 |f a:1e39",
+    ),
+    *(b"1 |f a:3e38 a:3e38", b"broken line", b"1 |f a\rb", b"\xff\xfe", b"1 |f:1e30 a:1e30"),
+    *(b"1 |f a\0 b", b"1 |f\0 a", b"1 |f a:\0b", b"1 |f a:b\0", b"1 't\0| a", b"1 t\0|f a", b"1\0 |f a"),
+    *(b"1:1:0.5 | a", b"1:0.5 2:1 | a", b"dog | a", b"ccb slot 0:1:0.5 | a"),
+)
+_TOKENS = (
+    *(
+        b"|",
+        b"|f",
+        b"|:",
+        b":",
+        b"'",
+        b"1",
+        b"-1",
+        b"0.5",
+        b":1",
+        b":-2e3",
+        b"1e39",
+        b"a:b",
+        b"a:1",
+        b"nan",
+    ),
+    *(b"18446744073709551616", b"\t", b"\r", b"\0", b"\xef\xbb\xbf"),
+)
+TESTED = Tested(
+    some_vw,
+    _BAD,
+    (b"", b" \t", b"\r"),
+    parse_vw_line,
+    _TOKENS,
+    variants={"products": Variant(Layout("vw", interact=("f,user", "f,f"), bits=20))},
+    fuzzed={"indices": Layout("vw", hash="vw", bits=18)},
+)

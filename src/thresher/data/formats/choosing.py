@@ -1,0 +1,85 @@
+"""Which format files are in, what reads them, and what a layout may say of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import PurePath
+from typing import Any
+
+from thresher.data.errors import DataError
+from thresher.data.formats.listing import DEFAULT, ENDINGS, FORMATS, LINES, TABLES, Lines, Table
+from thresher.data.layout import OF_CELLS, Layout
+
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
+
+
+def format_of(names: Sequence[str]) -> str:
+    """The format that the endings of all `names` tell; `DataError` where they disagree."""
+    found = {name: _told_by(name) for name in names}
+    kinds = sorted(set(found.values()))
+    if len(kinds) > 1:
+        both = ", ".join(f"{next(n for n in names if found[n] == kind)} ({kind})" for kind in kinds)
+        raise DataError(f"files of several formats: {both}; read them one after the other, or say the format")
+    return kinds[0]
+
+
+def _told_by(name: str) -> str:
+    path = PurePath(name)
+    if path.suffix.lower() in _COMPRESSED:
+        path = path.with_suffix("")
+    return ENDINGS.get(path.suffix.lower(), DEFAULT)
+
+
+def parser_of(name: str) -> Any:
+    """What makes a parser of a format of lines: called with a layout and a `Reading`."""
+    return import_module(f"thresher.data.formats.lines.{name}").parser
+
+
+def opener_of(name: str) -> Any:
+    """The function that settles the columns of files in a format, and makes their parser."""
+    return import_module(f"thresher.data.formats.tables.{TABLES[name].module}").opened
+
+
+def is_in_batches(name: str) -> bool:
+    """Whether a format is read in batches, not in blocks of lines."""
+    return name in TABLES and TABLES[name].batches
+
+
+def source_of(layout: Layout) -> Any:
+    """The class of source for files of a layout."""
+    if is_in_batches(layout.format):
+        return import_module("thresher.data.formats.tables.arrow_files").TableSource
+    if layout.quoted_newlines:
+        return import_module("thresher.data.formats.tables.delimited").SpanningSource
+    return import_module("thresher.data.sources.text").TextSource
+
+
+def check_format(name: str) -> str:
+    """`name`, if there is such a format; else `DataError`."""
+    if name not in FORMATS:
+        raise DataError(f"no format is called '{name}'; known: {', '.join(FORMATS)}")
+    return name
+
+
+def check_layout(layout: Layout) -> Layout:
+    """`layout`, if its format can be read so; else `DataError`."""
+    name = check_format(layout.format)
+    form = FORMATS[name]
+    if isinstance(form, Lines) and not form.named and (layout.bits or layout.hash != Layout.hash):
+        raise DataError(
+            f"{name}: ids stay as they are, bits and hash are for names; the store hashed:BITS has fixed size"
+        )
+    said = [f"--{option.replace('_', '-')}" for option in OF_CELLS if getattr(layout, option)]
+    if said and not (isinstance(form, Table) and form.cells):
+        raise DataError(f"{name}: {', '.join(said)} is for cells between delimiters (--format csv or tsv)")
+    if layout.label_weights and not (isinstance(form, Lines) and form.label_weights):
+        there = " and ".join(other for other, one in LINES.items() if one.label_weights)
+        raise DataError(f"{name}: --label-weights is for label:weight in {there}")
+    if name == "tsv" and layout.quoted_newlines:
+        raise DataError(
+            "tsv: quotes mean nothing, so no line break is quoted (--format csv --delimiter '\\t')"
+        )
+    if isinstance(form, Table) and layout.hash != Layout.hash:
+        raise DataError(f"{name}: the hash vw is for VW text; --bits alone shortens the keys of columns")
+    return layout

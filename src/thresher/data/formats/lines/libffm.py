@@ -1,0 +1,39 @@
+"""LibFFM's text: the Python side of its parser.
+
+    label field:id:value field:id:value ... # comment
+    label,label,... field:id:value field:id:value ... # comment
+
+It is svmlight text whose features have fields, whole numbers like their ids. The id alone is the key, as
+in LibFFM, where an id belongs to one field: without its fields a line is svmlight text, and the same
+example. Fields are the namespaces of interactions.
+"""
+
+from __future__ import annotations
+
+import re
+
+from thresher.data.errors import DataError
+from thresher.data.features.factors import of_namespaces
+from thresher.data.formats.lines import libffm_rows
+from thresher.data.formats.lines.line_parser import OF_IDS, LineParser, Wording
+from thresher.data.interactions import ANY
+from thresher.data.layout import Layout
+from thresher.data.sources.parsed import Reading
+
+_EXPECTED = OF_IDS | {
+    libffm_rows.FIELD: "a field (a whole number from 0 on, below 2^64)",
+    libffm_rows.AFTER_FIELD: "':' after the field",
+}
+
+
+def parser(layout: Layout, reading: Reading) -> LineParser:
+    """The parser of blocks of LibFFM's text."""
+    return LineParser(libffm_rows.Libffm(), Wording(_EXPECTED), reading, of_namespaces(layout, _field))
+
+
+def _field(name: str) -> int:
+    if name == ANY:
+        return 0
+    if not re.fullmatch("[0-9]{1,20}", name) or int(name) >= 1 << 64:
+        raise DataError(f"libffm: fields are whole numbers, --interact '3,7' or '*,*', not '{name}'")
+    return int(name)

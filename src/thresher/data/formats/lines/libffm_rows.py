@@ -1,0 +1,122 @@
+"""The compiled parser of LibFFM's text: lines of ``labels field:id:value ... # comment``.
+
+As in svmlight text the usual shapes are read from marks of 64 bytes: see `id_rows`.
+"""
+
+# Compiled code carries no types of its own: Numba finds them.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from thresher.data.features.crossing import note_namespace
+from thresher.data.formats.lines.id_rows import quick_feature, read_feature, read_head
+from thresher.data.formats.lines.line_rows import line_ends, skip_blanks
+from thresher.data.formats.outcomes import EXAMPLE, OWN
+from thresher.data.text.numbers import read_id
+from thresher.data.text.words import byte, load_word, lowest_bit, marks, short_number, store_float, store_word
+from thresher.engine.jit import scalar
+
+FIELD, AFTER_FIELD = OWN, OWN + 1
+"""The reasons for which a line is bad that only LibFFM's text has."""
+_NEWLINE, _SPACE, _PLUS, _MINUS, _COLON = 10, 32, 43, 45, 58
+_NONE, _ONE = np.uint64(0), np.uint64(1)
+
+
+@scalar
+def _quick(here, begin, others, odd):
+    """The usual feature at `begin`, given the `marks` of address `here`: its field and `quick_feature`'s."""
+    colon = lowest_bit(others)
+    if 0 < colon - begin <= 8 and byte(here, colon) == _COLON and byte(here, colon + 1) != _MINUS:
+        field = short_number(here, begin, colon - begin)
+        end, others, key, value, quick = quick_feature(here, colon + 1, others & (others - _ONE), odd)
+    else:
+        field, end, key, value, quick = _NONE, begin, _NONE, np.float32(0), False
+    return field, end, others, key, value, quick
+
+
+@scalar
+def _careful(text, at, exact):
+    """Any feature at `at`: ``(field, end or place of the error, key, value, outcome)``."""
+    begin = at + (byte(text, at) == _PLUS)
+    end, field, fits = read_id(text, begin)
+    if end == begin or not fits:
+        return field, at, _NONE, np.float32(0), FIELD
+    if byte(text, end) != _COLON:
+        return field, end, _NONE, np.float32(0), AFTER_FIELD
+    end, key, value, outcome = read_feature(text, end + 1, exact)
+    return field, end, key, value, outcome
+
+
+@scalar
+def _features(text, at, keys, values, nnz, exact, crosses):
+    """The features from `at` on, stored from entry `nnz` of `keys` and `values` (addresses) on.
+
+    Neighbours of one field are a span of `crosses`.
+    Returns ``(place of the line end or of the error, nnz, whether keys ascend, outcome)``.
+    """
+    start = first = nnz
+    ascend, last = True, _NONE
+    while True:
+        others, odd = marks(text, at)
+        here, begin = text + at, np.int64(0)
+        while True:
+            field, end, others, key, value, quick = _quick(here, begin, others, odd)
+            after = byte(here, end)
+            if not quick or (after != _SPACE and after != _NEWLINE):
+                break
+            first = _begin_field(crosses, field, last, first, nnz)
+            ascend, last = _store(keys, values, nnz, start, key, value, ascend), field
+            nnz += 1
+            if after == _NEWLINE:
+                note_namespace(crosses, last, first, nnz)
+                return at + end, nnz, ascend, EXAMPLE
+            begin = end + 1
+        at += begin
+        if begin > 0:
+            continue  # the window may have ended: look again from here
+        at = skip_blanks(text, at)
+        if line_ends(text, at):
+            note_namespace(crosses, last, first, nnz)
+            return at, nnz, ascend, EXAMPLE
+        field, at, key, value, outcome = _careful(text, at, exact)
+        if outcome != EXAMPLE:
+            return at, nnz, ascend, outcome
+        first = _begin_field(crosses, field, last, first, nnz)
+        ascend, last = _store(keys, values, nnz, start, key, value, ascend), field
+        nnz += 1
+
+
+@scalar
+def _begin_field(crosses, field, last, first, nnz):
+    """Entry `nnz` is of `field`: note those from `first` on if they are of another; the new `first`."""
+    if field != last:
+        note_namespace(crosses, last, first, nnz)
+        first = nnz
+    return first
+
+
+@scalar
+def _store(keys, values, nnz, start, key, value, ascend):
+    """Store a feature as entry `nnz`; whether the keys from `start` on still ascend."""
+    store_word(keys, nnz, key)
+    store_float(values, nnz, value)
+    return ascend and (nnz == start or key > load_word(keys, 8 * (nnz - 1)))
+
+
+class Libffm(NamedTuple):
+    """The grammar."""
+
+    ordered: bool = False
+
+    def read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside):
+        """See `line_rows.read_line`."""
+        at, label, weight, outcome = read_head(text, at, domain, exact, targets, row, False)
+        ascend = True
+        if outcome == EXAMPLE:
+            keys, values = columns
+            at, nnz, ascend, outcome = _features(text, at, keys, values, nnz, exact, aside[0])
+        return at, nnz, ascend, label, weight, outcome
