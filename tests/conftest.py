@@ -1,6 +1,7 @@
 """How the tests search: the same examples every time, or new ones with HYPOTHESIS_PROFILE=search.
 
-And where they run: those of one rule on one worker, which so compiles each of its kernels once. Signals do
+And where they run: those of one rule on one worker, which so compiles each of its kernels once, those of the
+parsers of all formats on one, and those of a file on one, which mostly need the same code. Signals do
 to the processes that tests start what they do to those of a terminal, even where ``nohup`` or a background
 job of a shell has them ignored.
 """
@@ -8,11 +9,13 @@ job of a shell has them ignored.
 import os
 import re
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.plain import not_compiled
 from thresher import parts
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # read when scipy is imported: without it scikit-learn leaves a check out
@@ -26,17 +29,27 @@ settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 LONGEST_FIRST = sorted(parts.REGISTRY["rule"], key=len, reverse=True)
+PARSERS = re.compile(r"tests/(data/test_guarded|fuzz/test_targets|test_references\.py::test_parsers)")
 RULE = re.compile(rf"[\[-]({'|'.join(LONGEST_FIRST)})[] :-]")
 
 
-class ByRule(LoadScopeScheduling):
-    """Tests with a rule among their parameters go together, others anywhere."""
+@pytest.fixture
+def plainly() -> Iterator[None]:
+    """Models learn as plain Python: for small data with parts that no other test has compiled."""
+    with not_compiled():
+        yield
+
+
+class ByCode(LoadScopeScheduling):
+    """Tests that compile the same go together, so that no two workers do so at the same time."""
 
     def _split_scope(self, nodeid: str) -> str:
+        if PARSERS.match(nodeid):
+            return "parsers"
         found = RULE.search(nodeid)
-        return found[1] if found else nodeid
+        return found[1] if found else nodeid.partition("::")[0]
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByRule:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByCode:
     """In place of the one that ``--dist`` names."""
-    return ByRule(config, log)
+    return ByCode(config, log)

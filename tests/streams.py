@@ -20,8 +20,15 @@ Vector = NDArray[np.float64]
 
 NOTICEABLE = 0.02
 RATE = "power:0.2,10,0.5"
+FLAT = "power:0.1,1e30,0.5"
+"""0.1 for ever, by the same compiled code as RATE."""
 RULES = sorted(parts.REGISTRY["rule"])
 LOSSES = sorted(parts.REGISTRY["loss"])
+KINDS = ["ftrl", "fobos", "adagrad-fobos", "coin", "ft-fobos", "arow", "pegasos", "normalized", "ft-ftrl"]
+KINDS += ["l1-ball", "fobos-linf", "simplex", "stabilised"]
+"""A rule of each kind of state and clock: rows that stand still or owe, common scales, heaps, stacks, bursts.
+
+Where every rule would have to be compiled once more, these are, and the others run as plain Python."""
 RATES = {
     "constant": "constant:0.1",
     "inverse": "inverse:0.5",

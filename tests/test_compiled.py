@@ -8,7 +8,7 @@ import pytest
 
 from tests.plain import not_compiled
 from tests.processes import run, run_file
-from tests.streams import LOSSES, RULES, Stream, domain_of, model_of, settings_of, stream
+from tests.streams import KINDS, LOSSES, RULES, Stream, domain_of, model_of, settings_of, stream
 from thresher.engine import kernels
 from thresher.engine.jit import Kernel
 from thresher.learning.model import Model
@@ -35,8 +35,9 @@ def near(compiled: Model, plain: Model, tolerance: float) -> None:
 @pytest.mark.parametrize("spec", [spec for name in RULES for spec in settings_of(name)])
 def test_compiled_rules_are_plain_rules(spec: str) -> None:
     data = stream(61, 40, 8)
-    near(*both(model_of(spec), data), 1e-13)
     near(*both(model_of(spec, dtype="float32"), data), 1e-5)
+    if spec.partition(":")[0] in KINDS:
+        near(*both(model_of(spec), data), 1e-13)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -15,18 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import streams
 from tests.plain import compiled_if, not_compiled
-from tests.streams import (
-    RULES,
-    Stream,
-    Vector,
-    cut,
-    fingerprint,
-    has_rate,
-    model_of,
-    settings_of,
-    stream,
-)
+from tests.streams import KINDS, RULES, Stream, Vector, cut, fingerprint, has_rate, settings_of, stream
 from thresher.data.chunk import Chunk
 from thresher.engine import index, lookup
 from thresher.engine.protocol import PROTOCOL
@@ -35,6 +26,9 @@ from thresher.learning import modelfile
 from thresher.learning.model import Model
 
 SPECS = [spec for name in RULES for spec in settings_of(name)]
+CASES = [(spec, "growing") for spec in SPECS]
+CASES += [(settings_of(name)[0], store) for name in RULES for store in ("direct", "hashed:6")]
+"""All settings in the store whose kernels are compiled, the first of each rule in the others."""
 STORES = ["growing", "direct", "hashed:6"]
 ROOT = Path(__file__).parent.parent
 SURROUNDINGS = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
@@ -66,6 +60,11 @@ def one_store_compiled(store: str) -> Iterator[None]:
         yield
 
 
+def model_of(spec: str, **options: Any) -> Model:
+    """Of the dtype that is compiled for every rule."""
+    return streams.model_of(spec, **{"dtype": "float32", **options})
+
+
 def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "_FIRST_SIZE", 8)
     monkeypatch.setattr(index, "_ALWAYS_KEPT", 8)
@@ -81,8 +80,7 @@ def learned(spec: str, chunk: Chunk, **options: Any) -> Model:
 # Law 2
 
 
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize(("spec", "store"), CASES)
 @pytest.mark.usefixtures("small_tables", "one_store_compiled")
 def test_cutting_changes_nothing(spec: str, store: str, dense: Stream) -> None:
     whole = learned(spec, dense.chunk, store=store)
@@ -121,8 +119,7 @@ def test_pieces_are_no_cut_either(dense: Stream, monkeypatch: pytest.MonkeyPatch
 # Law 3
 
 
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize(("spec", "store"), CASES)
 @pytest.mark.usefixtures("small_tables", "one_store_compiled")
 def test_stopping_changes_nothing(spec: str, store: str, wide: Stream, dense: Stream, tmp_path: Path) -> None:
     data = dense if store == "direct" else wide
@@ -180,8 +177,8 @@ def hashed_name(key: Any, bits: int, seed: int) -> int:
 def test_the_store_changes_nothing(
     spec: str, dtype: str, dense: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In float32 compiled for each store, in float64 as plain Python."""
-    with compiled_if(dtype == "float32"):
+    """In float32 compiled for each store with some of the kinds of rules, else as plain Python."""
+    with compiled_if(dtype == "float32" and spec.partition(":")[0] in KINDS[::3]):
         check_stores(spec, dtype, dense, monkeypatch)
 
 
@@ -212,7 +209,7 @@ def test_keys_of_64_bits_are_kept_as_they_are(name: str, dense: Stream, small_ta
 
 def deaths_and_births(spec: str, chunk: Chunk) -> tuple[int, int]:
     """Rows freed, and rows born again, of a growing store that must sweep."""
-    model = model_of(spec, store="growing", rate="constant:0.2")
+    model = model_of(spec, store="growing", rate="power:0.2,1e30,0.5")
     model.learn(chunk)
     born, freed, _ = model.state()["counts"]
     return int(freed), int(born) - len(np.unique(chunk.keys))
@@ -242,7 +239,8 @@ def test_rules_that_truncate_free_their_rows(spec: str, dense: Stream, small_tab
 def test_idle_rows_are_as_good_as_new(name: str, dense: Stream) -> None:
     """What `idle` frees must read as zero now, and step like a row of zeros."""
     for spec in settings_of(name):
-        model = learned(spec, dense.chunk)
+        with not_compiled():
+            model = learned(spec, dense.chunk, dtype="float64")
         S, rule = model.state()["S"].copy(), model.rule
         now = tuple(model.state()["clock"])
         for j in range(len(S)):
@@ -263,8 +261,7 @@ def test_idle_rows_are_as_good_as_new(name: str, dense: Stream) -> None:
 # Law 6
 
 
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize(("spec", "store"), CASES)
 @pytest.mark.usefixtures("small_tables", "one_store_compiled")
 def test_looking_changes_nothing(spec: str, store: str, dense: Stream, tmp_path: Path) -> None:
     alone, watched = model_of(spec, store=store), model_of(spec, store=store)
@@ -315,16 +312,23 @@ def elsewhere() -> Iterator[Callable[[Path], Vector]]:
         process.stdin.close()
 
 
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize(("spec", "store"), CASES)
 def test_what_is_saved_is_what_predicts(
-    spec: str, store: str, elsewhere: Callable[[Path], Vector], dense: Stream, tmp_path: Path
+    spec: str,
+    store: str,
+    elsewhere: Callable[[Path], Vector],
+    one_store_compiled: None,
+    dense: Stream,
+    tmp_path: Path,
 ) -> None:
     path = tmp_path / "a.model"
     model = learned(spec, dense.chunk, store=store, dtype="float32")
     modelfile.save(model, path, state=False)
     margins = model.predict(stream(seed=14, rows=60, features=40).chunk)
-    assert elsewhere(path).tobytes() == margins.tobytes()
+    found = elsewhere(path)
+    if store == "growing":
+        assert found.tobytes() == margins.tobytes()
+    assert np.allclose(found, margins, rtol=0, atol=1e-6 * max(1.0, np.abs(margins).max()))
     header, tensors = modelfile.read(path)
     assert np.count_nonzero(tensors["weights.values"]) == len(tensors["weights.values"]) == header["nonzero"]
     assert header["nonzero"] == model.nonzero
@@ -333,8 +337,10 @@ def test_what_is_saved_is_what_predicts(
 
 @pytest.mark.parametrize("spec", [spec for spec in SPECS if not has_rate(spec) or "0.2" in spec])
 def test_a_prediction_is_the_sum_over_the_weights_that_are_read(spec: str, dense: Stream) -> None:
-    model = learned(spec, dense.chunk)
-    keys, weights = model.weights()
+    with not_compiled():
+        model = learned(spec, dense.chunk, dtype="float64")
+        keys, weights = model.weights()
+        margins = model.predict(dense.chunk)
     row = np.zeros(FEATURES)
     row[keys.astype(int)] = weights
-    assert np.allclose(model.predict(dense.chunk), dense.X @ row + model.intercept, rtol=0, atol=1e-12)
+    assert np.allclose(margins, dense.X @ row + model.intercept, rtol=0, atol=1e-12)

@@ -8,6 +8,8 @@ import pytest
 from tests.cli.conftest import Thresher
 from thresher.learning import modelfile
 
+pytestmark = pytest.mark.usefixtures("plainly")
+
 OPTIONS = "--scale standard --admit 3,bits=14 --store hashed:12,signed --loss hinge --passes 2 --seed 4"
 
 

@@ -10,6 +10,8 @@ import thresher as package
 from tests.cli.conftest import Thresher
 from thresher.data.layout import Layout
 
+pytestmark = pytest.mark.usefixtures("plainly")
+
 TRAIN = "--rule sgd --rate constant:0.5 -q --no-intercept"
 HINT = "if the field is label:weight, use --label-weights"
 

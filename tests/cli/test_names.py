@@ -10,6 +10,8 @@ from tests.cli.conftest import Thresher
 from thresher.data import Chunk, DataError
 from thresher.learning import modelfile
 
+pytestmark = pytest.mark.usefixtures("plainly")
+
 LINES = [f"{1 if k % 3 else -1} |user u{k % 7} |ad a{k % 3}:2\n" for k in range(60)]
 TRAIN = "train clicks.vw --interact user,ad --rule ftrl:alpha=1,l1=1 -q --json -m"
 

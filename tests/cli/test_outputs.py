@@ -12,6 +12,8 @@ from thresher.data.chunk import concat
 from thresher.learning import modelfile
 from thresher.learning.api import as_source
 
+pytestmark = pytest.mark.usefixtures("plainly")
+
 FEATURES, CLASSES = 12, 4
 LISTS = "train lists.svm -m m -q --outputs labels:3-6 --rule adagrad-fobos:eta=0.5,l1=1e-3"
 VALUES = "train values.svm -m m -q --outputs values:4 --loss squared --rule adagrad-fobos:eta=0.5,l1=1e-3"

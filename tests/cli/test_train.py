@@ -196,11 +196,13 @@ def test_resume_with_the_same_options_said_again(thresher: Thresher, stopped: st
     assert not Path("m.checkpoint").exists()
 
 
+@pytest.mark.usefixtures("plainly")
 def test_an_averaged_model_from_training_to_evaluation(thresher: Thresher) -> None:
-    command = "train train.svm -m m --rule fobos:l1=1e-3 --passes 2 --average -q --json"
+    Path("few.svm").write_bytes(b"".join(ROWS[:80]))
+    command = "train few.svm -m m --rule fobos:l1=1e-3 --passes 2 --average -q --json"
     figures = thresher(command).json
-    model = train("train.svm", "fobos:l1=1e-3", passes=2, average=True)
-    last = train("train.svm", "fobos:l1=1e-3", passes=2, dtype="float64")
+    model = train("few.svm", "fobos:l1=1e-3", passes=2, average=True)
+    last = train("few.svm", "fobos:l1=1e-3", passes=2, dtype="float64")
     assert figures["nonzero"] == model.nonzero == len(load("m").keys) > last.nonzero
     assert figures["progressive_loss"] == model.tally.average == last.tally.average
     expected = evaluate(model, "test.svm") | {"nonzero": model.nonzero}
@@ -210,6 +212,7 @@ def test_an_averaged_model_from_training_to_evaluation(thresher: Thresher) -> No
     assert "eg cannot be averaged" in ran.err
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize(
     "options",
     [
@@ -222,15 +225,16 @@ def test_an_averaged_model_from_training_to_evaluation(thresher: Thresher) -> No
 def test_a_resumed_run_keeps_its_options(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str
 ) -> None:
-    command = f"train train.svm -m m {options} -q"
+    Path("few.svm").write_bytes(b"".join(ROWS[:80]))
+    command = f"train few.svm -m m {options} -q"
     assert thresher(command).status == 0
     whole = Path("m").read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
-        assert thresher(f"{command} --checkpoint-every 150").status == 1
-    assert thresher("train train.svm -m m -q --resume").status == 0
+        assert thresher(f"{command} --checkpoint-every 30").status == 1
+    assert thresher("train few.svm -m m -q --resume").status == 0
     assert Path("m").read_bytes() == whole
-    assert thresher("train train.svm -m m -q --order as-is --resume").status == 1  # nothing is left
+    assert thresher("train few.svm -m m -q --order as-is --resume").status == 1  # nothing is left
 
 
 @pytest.mark.parametrize("order", ["once", "every", "buffer:30"])

@@ -160,9 +160,8 @@ def parse_lines(sample: Sample, layout: Layout, domain: str = "binary") -> int:
     for text in texts(sample):
         spare = SPARE[count % len(SPARE)] * PAD
         whole = np.frombuffer(text + spare, np.uint8)
-        found = outcome(
-            plain.parse(Block(np.frombuffer(text + b" " * PAD, np.uint8), len(text), LINES, 0, 1, 0, 0))
-        )
+        usual = np.frombuffer(bytearray(text + b" " * PAD), np.uint8)
+        found = outcome(plain.parse(Block(usual, len(text), LINES, 0, 1, 0, 0)))
         for at_end in (True, False):
             if isinstance(careful, delimited.DelimitedParser):
                 careful._room = places.at("room", len(text) + PAD)

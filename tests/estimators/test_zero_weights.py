@@ -50,7 +50,7 @@ cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def fitted(case: Given) -> Any:
     kind, options, given, y = case[:4]
     with not_compiled():
-        return kind(l1=1e6, random_state=0, **options).fit(given, y)
+        return kind(l1=1e6, random_state=0, passes=1, **options).fit(given, y)
 
 
 def assert_zeros(model: Any, shape: tuple[int, ...], outputs: int) -> None:

@@ -22,6 +22,8 @@ from thresher.learning.modelfile import ModelFileError
 from thresher.learning.passes import Passes
 from thresher.learning.training import Plan, Trainer
 
+pytestmark = pytest.mark.usefixtures("plainly")
+
 SVMLIGHT = Layout("svmlight", label_weights=True)
 
 
