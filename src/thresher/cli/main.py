@@ -34,8 +34,8 @@ def run() -> NoReturn:
 def _run() -> int:
     streams.prepare()
     gc.set_threshold(200_000)  # imports make objects by the hundred thousand, and hardly any garbage
-    # Numba looks for BLAS in scipy, at a fifth of a second, and for a file of settings with yaml; no kernel here
-    # calls the one, and its settings can be given by the environment.
+    # Numba looks for BLAS in scipy, at a fifth of a second, and reads a file of settings by yaml: no kernel
+    # calls the one, and settings can be given by the environment.
     for module in ("scipy", "yaml"):
         sys.modules.setdefault(module, None)  # type: ignore[arg-type]
     # What pyarrow frees goes back: its own allocator keeps 100 MB of a Parquet file, and is no faster.

@@ -33,6 +33,7 @@ _MAGIC = b"thresher compiled code 1\n"
 _config: Any = numba.config
 _compiler: Any = compiler  # untyped, both
 _serialize: Any = serialize
+_environments: Any = environment
 
 
 def code_folder() -> Path:
@@ -161,19 +162,19 @@ class _Reviver(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         """What stands under a name, but for environments."""
-        if (module, name) == (environment.__name__, environment._rebuild_env.__name__):
+        if (module, name) == (_environments.__name__, _environments._rebuild_env.__name__):
             return _environment
         return super().find_class(module, name)
 
 
 def _environment(module: str, constants: list[Any], name: str) -> Any:
     """The environment of a compiled function, as Numba would make it again but for the names."""
-    found = environment.lookup_environment(name)
+    found = _environments.lookup_environment(name)
     if found is None:
-        found = environment.Environment({"__name__": module})
+        found = _environments.Environment({"__name__": module})
         found.consts[:] = constants
         found.env_name = name
-        environment.Environment._memo[name] = found
+        _environments.Environment._memo[name] = found
     return found
 
 
