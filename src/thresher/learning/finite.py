@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, read_only
 from thresher.engine.preparing import any_beyond
 
-_EXTREME = np.float32(2.0**61)
+EXTREME = np.float32(2.0**61)
 """The squares of a few such values overflow float32 once summed. Nanoseconds since 1970 stay below it."""
 
 
@@ -45,12 +45,12 @@ def first_broken(rows: NDArray[Any]) -> int:
 
 def has_extremes(chunk: Chunk) -> bool:
     """Whether there is a value so large that what is learned from it may not be finite."""
-    return bool(any_beyond(read_only(chunk.values), _EXTREME))
+    return bool(any_beyond(read_only(chunk.values), EXTREME))
 
 
 def is_extreme(*arrays: NDArray[Any] | None) -> bool:
     """Whether a number in any of the arrays may leave weights that are not finite."""
-    return any(array is not None and bool((np.abs(array) >= _EXTREME).any()) for array in arrays)
+    return any(array is not None and bool((np.abs(array) >= EXTREME).any()) for array in arrays)
 
 
 def ranges(chunk: Chunk, batch: int) -> Iterator[tuple[int, int, bool]]:
@@ -58,7 +58,7 @@ def ranges(chunk: Chunk, batch: int) -> Iterator[tuple[int, int, bool]]:
 
     A batch with extreme values is a range of its own.
     """
-    places = np.flatnonzero(np.abs(chunk.values) >= _EXTREME)
+    places = np.flatnonzero(np.abs(chunk.values) >= EXTREME)
     rows = np.searchsorted(chunk.indptr, places, side="right") - 1
     lo = 0
     for first in (np.unique(rows // batch) * batch).tolist():

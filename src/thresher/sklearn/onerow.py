@@ -8,8 +8,6 @@ import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 
 _CSR = (csr_matrix, csr_array)
-_ORDINARY = 1e18
-"""From here on labels may break weights."""
 
 
 def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) -> Any:
@@ -19,6 +17,7 @@ def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) ->
     goes the long way, where what is wrong with it is said.
     """
     from thresher.data.matrices import one_row
+    from thresher.learning.finite import EXTREME
 
     kind = type(X)
     if (kind not in _CSR and kind is not np.ndarray) or X.shape != (1, width) or X.dtype.kind != "f":
@@ -30,7 +29,7 @@ def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) ->
         label = labels.get(label) if isinstance(label, str | int | float | np.generic) else None
         if label is None:
             return None
-    elif not isinstance(label, float | int) or not abs(label) < _ORDINARY:
+    elif not isinstance(label, float | int) or not abs(label) < EXTREME:
         return None
     if kind in _CSR:
         return one_row(X.indices, X.data, np.uint64(width - 1), label)
