@@ -66,7 +66,7 @@ margins = model.predict(chunk)
 model.readout().predict(chunk, "probability")
 model.head.losses(margins, chunk)
 stats = {{}}
-for name in ("learn", "predict", "settle", "score", "respond"):
+for name in ("learn", "read", "add_up", "score", "respond"):
     compiled = getattr(kernels, name).compiled
     hits, misses = (sum(counts.values()) for counts in compiled.stats[1:])
     stats[name] = [hits, misses, len(compiled.signatures)]
@@ -205,8 +205,8 @@ def test_every_kernel_has_its_function_in_plain_python() -> None:
     found = [value for value in vars(kernels).values() if isinstance(value, Kernel)]
     assert {kernel.__name__ for kernel in found} >= {
         "learn",
-        "predict",
-        "settle",
+        "read",
+        "add_up",
         "score",
         "respond",
         "idle_rows",

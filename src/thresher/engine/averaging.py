@@ -244,21 +244,6 @@ def last_drifts(past):
 
 
 @kernel
-def settle(row_rule, S, past, out):
-    """Write every row's mean weight to `out`; changes no state."""
-    means(row_rule, S, past, last_drifts(past), np.arange(out.size), 0, out.size, out)
-
-
-@kernel
-def predict(row_rule, S, past, bias, indptr, rows, values, out):
-    """Margins of rows under the mean weights; changes no state."""
-    newest, longest = last_drifts(past), np.int64(0)
-    for i in range(out.size):
-        longest = max(longest, indptr[i + 1] - indptr[i])
-    held = np.empty(longest)
-    for i in range(out.size):
-        begin, end, margin = indptr[i], indptr[i + 1], 0.0
-        means(row_rule, S, past, newest, rows, begin, end, held)
-        for p in range(begin, end):
-            margin += held[p - begin] * values[p]
-        out[i] = margin + bias[0]
+def read(row_rule, S, past, rows, out):
+    """As `kernels.read`: the mean weights."""
+    means(row_rule, S, past, last_drifts(past), rows, 0, out.size, out)

@@ -158,23 +158,6 @@ def means(row_rule, S, past, rows, begin, end, out):
 
 
 @kernel
-def settle_means(row_rule, S, past, out):
-    """Write the mean weights of every row to `out` (rows, outputs); changes no state."""
-    rows = np.arange(out.shape[0])
-    for begin in range(0, rows.size, _BLOCK):
-        end = min(begin + _BLOCK, rows.size)
-        means(row_rule, S, past, rows, begin, end, out[begin:end])
-
-
-@kernel
-def predict_means(row_rule, S, past, bias, indptr, rows, values, out):
-    """Margins (n, outputs) under the mean weights; changes no state."""
-    for i in range(out.shape[0]):
-        begin, end = indptr[i], indptr[i + 1]
-        held = np.empty((end - begin, out.shape[1]))
-        means(row_rule, S, past, rows, begin, end, held)
-        for k in range(out.shape[1]):
-            margin = 0.0
-            for p in range(begin, end):
-                margin += held[p - begin, k] * values[p]
-            out[i, k] = margin + bias[k]
+def read_means(row_rule, S, past, rows, out):
+    """As `outputs.read_outputs`: the mean weights."""
+    means(row_rule, S, past, rows, 0, out.shape[0], out)

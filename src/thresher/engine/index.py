@@ -271,7 +271,8 @@ class DirectIndex(_Index):
 
     def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
         """Rows to read from; ids beyond the table read the null row."""
-        rows = np.minimum(keys, np.uint64(self.used))
+        rows = np.empty(keys.size, np.uint32)
+        np.minimum(keys, np.uint64(self.used), out=rows, casting="unsafe")
         return Resolved(indptr.size - 1, indptr, rows, values)
 
     def enter(self, keys: U64) -> U64:

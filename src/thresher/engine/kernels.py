@@ -1,4 +1,4 @@
-"""The only hot loops: learn, predict, settle; which rows are idle. No loss or rule is named in them.
+"""The only hot loops: learn, read, add up; which rows are idle. No loss or rule is named in them.
 
 `S` is the table of state, one row a coordinate, columns `SLOTS` (w first). `clock` holds the scalars
 that all coordinates share. `B` and `bclock` are the same for the intercept, one row, whose rule is
@@ -161,50 +161,24 @@ def learn(
 
 
 @kernel
-def settle(row_rule, S, clock, out):
-    """Write every row's weight as it is read to `out`; changes no state."""
+def read(row_rule, S, clock, rows, out):
+    """Weights of `rows` (n,) as they are read to `out` (n,), in the state's dtype; changes no state."""
     now = snapshot(row_rule, clock, S)
-    for j in range(out.size):
-        out[j] = shown(row_rule, S, j, weight(row_rule, S, j, now), now)
+    for p in range(out.size):
+        out[p] = shown(row_rule, S, rows[p], weight(row_rule, S, rows[p], now), now)
 
 
 @kernel
-def predict(row_rule, S, clock, bias, indptr, rows, values, out):
-    """Margins of rows under the weights as they are read; changes no state.
+def add_up(weights, bias, indptr, rows, values, out):
+    """Margins (n,) of examples, given the weights that `rows` count; no rule is asked, so all share it.
 
-    Each weight is rounded to the dtype of `bias` (the state's), as it is in a saved model.
+    A product is of the dtype of the weights, a margin a sum of such products in float64.
     """
-    now = snapshot(row_rule, clock, S)
-    rounded = bias.copy()
     for i in range(out.size):
         margin = 0.0
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            w = weight(row_rule, S, rows[p], now)
-            rounded[0] = shown(row_rule, S, rows[p], w, now)
-            margin += float(rounded[0] * values[p])
+            margin += float(weights[rows[p]] * values[p])
         out[i] = margin + bias[0]
-
-
-class Settled(NamedTuple):
-    """The rule of weights that are given and learn no more."""
-
-    unused: float = 0.0
-    SLOTS = ("w",)
-    CLOCK = ("t",)
-
-    def weight(self, S, j, now):
-        """The given weight."""
-        return S[j, 0]
-
-    def couple(self, T, out, now):
-        """Nothing is owed."""
-
-    def shown(self, S, j, w, now):
-        """As it is."""
-        return w
-
-
-SETTLED: Any = Settled()
 
 
 @kernel

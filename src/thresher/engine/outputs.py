@@ -320,32 +320,26 @@ def learn_batches(
     return hi
 
 
-@helper
-def read_shown(row_rule, S, row, clocks, out):
-    """Weights of one feature for all outputs as they are read."""
-    read_row(row_rule, S, row, clocks, out)
-    for k in range(out.size):
-        out[k] = shown(row_rule, S[:, :, k], row, out[k], moment(row_rule, S, clocks, k))
+@kernel
+def read_outputs(row_rule, S, clocks, rows, out):
+    """Weights of `rows` (n,) as they are read to `out` (n, outputs); changes no state."""
+    for p in range(out.shape[0]):
+        own = out[p]
+        read_row(row_rule, S, rows[p], clocks, own)
+        for k in range(own.size):
+            own[k] = shown(row_rule, S[:, :, k], rows[p], own[k], moment(row_rule, S, clocks, k))
 
 
 @kernel
-def settle_outputs(row_rule, S, clocks, out):
-    """Write the weights of every row as they are read to `out` (rows, outputs); changes no state."""
-    for j in range(out.shape[0]):
-        read_shown(row_rule, S, j, clocks, out[j])
-
-
-@kernel
-def predict_outputs(row_rule, S, clocks, bias, indptr, rows, values, out):
-    """Margins (n, outputs) under the weights as they are read; changes no state."""
-    held = np.empty(bias.size, bias.dtype)
+def add_up_outputs(weights, bias, indptr, rows, values, out):
+    """As `kernels.add_up`: margins (n, outputs)."""
     for i in range(out.shape[0]):
-        out[i] = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            read_shown(row_rule, S, rows[p], clocks, held)
-            for k in range(held.size):
-                out[i, k] += float(held[k] * values[p])
-        for k in range(held.size):
+        for k in range(bias.size):
+            out[i, k] = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            for k in range(bias.size):
+                out[i, k] += float(weights[rows[p], k] * values[p])
+        for k in range(bias.size):
             out[i, k] += bias[k]
 
 

@@ -14,10 +14,11 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.engine import averaging, averaging_outputs, kernels, outputs
 from thresher.engine.index import HashedIndex, Index, Resolved, resized
 from thresher.engine.jit import Kernel
-from thresher.engine.protocol import in_dtype, shares_a_clock
+from thresher.engine.protocol import in_dtype, shares_a_clock, writes
 from thresher.engine.sound import Tensors, given, require
 from thresher.learning.head import F64, Head
 from thresher.learning.origin import Origin
+from thresher.learning.reading import Read, first_rows, margins
 from thresher.learning.recipe import Recipe
 
 Array = NDArray[Any]
@@ -30,8 +31,7 @@ _RINGS = 1 << 20  # the same times the number of clocks, at most
 class Loop:
     """A rule with its state: the table `S` of an index, clocks, intercept, sums."""
 
-    settle: ClassVar[Kernel]
-    predict: ClassVar[Kernel]
+    reader: ClassVar[Kernel]
     idle_rows: ClassVar[Kernel]
     columns: ClassVar[int] = 0
     """of a row, behind those of its rule"""
@@ -74,7 +74,7 @@ class Loop:
 
     def moved(self, count: int) -> None:
         """Rows have moved, `count` are left."""
-        if not hasattr(self.rule, "relocate"):
+        if not writes(type(self.rule), "relocate"):
             return
         relocate = kernels.relocate_rows.for_parts(self.rule)
         for output, clock in self._outputs(self.S, self.clock):
@@ -86,14 +86,17 @@ class Loop:
         for k in range(outputs.shape[2]):
             yield outputs[:, :, k], own[min(k, len(own) - 1)]
 
-    def _settled(self, row_rule: Any, S: Array, past: Any, rows: int) -> Array:
-        out: Array = np.zeros((rows, *self.inner), self.dtype)
-        self.settle.for_parts(self.rule, self.bias_rule)(row_rule, S, past, out)
-        return out
+    def _read_from(self, row_rule: Any, S: Array, past: Any) -> Read:
+        """How the weights of rows of S are read."""
+        compiled = self.reader.for_parts(self.rule, self.bias_rule)
+        return lambda rows, out: compiled(row_rule, S, past, rows, out)
+
+    def _read(self) -> Read:
+        return self._read_from(self._row_rule, self.S, self._past())
 
     def settled(self) -> Array:
         """Weights of all rows as they are read: (rows, *inner)."""
-        return self._settled(self._row_rule, self.S, self._past(), self.index.used)
+        return first_rows(self._read(), self.index.used, self.inner, self.dtype)
 
     @property
     def losses(self) -> float:
@@ -104,13 +107,15 @@ class Loop:
         """The intercepts as they are read, 0 without any: (outputs,)."""
         if not len(self.B):
             return np.zeros(self.head.count, self.dtype)
-        bias = self._settled(self._bias_row_rule, self.B, self.bclock, 1).reshape(-1)
+        read = self._read_from(self._bias_row_rule, self.B, self.bclock)
+        bias = first_rows(read, 1, self.inner, self.dtype).reshape(-1)
         return self._origin.added(bias, self.bclock)
 
     def unmet(self) -> Array:
         """The weights of a feature never met: (outputs,)."""
         row = np.zeros((1, *self.S.shape[1:]), self.dtype)
-        return self._settled(self._row_rule, row, self._past(), 1).reshape(-1)
+        read = self._read_from(self._row_rule, row, self._past())
+        return first_rows(read, 1, self.inner, self.dtype).reshape(-1)
 
     @property
     def last_margin(self) -> float:
@@ -119,8 +124,7 @@ class Loop:
 
     def margins(self, chunk: Chunk) -> F64:
         """Margins ``(n,)``, ``(n, outputs)`` for many, under the weights as they are read."""
-        compiled = self.predict.for_parts(self.rule)
-        found = margins(compiled, self._row_rule, self._past(), self.index, self.S, self.bias(), chunk)
+        found = margins(self._read(), self.index, len(self.S), self.bias(), self.inner, chunk)
         return found.reshape(len(found)) if self.head.count == 1 else found
 
     def begin_pass(self, number: int) -> None:
@@ -162,7 +166,7 @@ class Loop:
 class OneLoop(Loop):
     """One output, one example a step: the fastest. `S` is (rows, columns), clocks are vectors."""
 
-    settle, predict, idle_rows = kernels.settle, kernels.predict, kernels.idle_rows
+    reader, idle_rows = kernels.read, kernels.idle_rows
     learner: ClassVar[Kernel] = kernels.learn
 
     def __init__(self, head: Head, rule: Any, dtype: Any, index: Index) -> None:
@@ -243,7 +247,8 @@ class Averaged(Loop):
         idle = super().idle(count)
         for begin in range(0, count, _BLOCK):
             rows = self.S[begin : min(begin + _BLOCK, count)]
-            means = self._settled(self._row_rule, rows, self._past(), len(rows))
+            read = self._read_from(self._row_rule, rows, self._past())
+            means = first_rows(read, len(rows), self.inner, self.dtype)
             idle[begin : begin + len(rows)] &= ~means.any(axis=tuple(range(1, means.ndim)))
         return idle
 
@@ -267,7 +272,7 @@ class Averaged(Loop):
 class AveragedLoop(Averaged, OneLoop):
     """One output, one example a step. See `engine.averaging`."""
 
-    settle, predict = averaging.settle, averaging.predict
+    reader = averaging.read
     learner = averaging.learn
 
     def _rings(self) -> tuple[Array, ...]:
@@ -283,8 +288,7 @@ class ManyLoop(Loop):
     Outputs share a clock where the rule's does not depend on the examples.
     """
 
-    settle, predict = outputs.settle_outputs, outputs.predict_outputs
-    idle_rows = outputs.idle_rows_of_outputs
+    reader, idle_rows = outputs.read_outputs, outputs.idle_rows_of_outputs
 
     def __init__(self, head: Head, rule: Any, dtype: Any, index: Index, batch: int) -> None:
         super().__init__(head, rule, dtype, index, (head.count,))
@@ -319,7 +323,7 @@ class ManyLoop(Loop):
 class AveragedManyLoop(Averaged, ManyLoop):
     """Many outputs, or many examples a step. See `engine.averaging_outputs`."""
 
-    settle, predict = averaging_outputs.settle_means, averaging_outputs.predict_means
+    reader = averaging_outputs.read_means
 
     def _kept(self) -> Any:
         return self._past()
@@ -368,13 +372,3 @@ def check_born_at_zero(loop: Loop, admitting: bool) -> None:
     if what and loop.unmet().any():
         name = parts.part_name(type(loop.rule))
         raise ValueError(f"{name}: its weights begin elsewhere than at zero, which cannot be where {what}")
-
-
-def margins(
-    compiled: Any, row_rule: Any, past: Any, index: Index, S: Array, bias: Array, chunk: Chunk
-) -> F64:
-    """Margins of the rows of `chunk`: ``(n,)``, or with a state of three axes ``(n, outputs)``."""
-    found = index.find(read_only(chunk.keys), read_only(chunk.indptr), read_only(chunk.values))
-    out = np.empty((len(chunk), *S.shape[2:]))
-    compiled(row_rule, S, past, bias, *(read_only(a) for a in found[1:]), out)
-    return out

@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import Names
 from thresher.data.layout import Layout
-from thresher.engine import kernels, outputs
-from thresher.engine.protocol import in_dtype
 from thresher.engine.sound import Tensors, ascending, given, offsets, require
 from thresher.engine.stores import make_index
 from thresher.learning.checks import check_chunk
 from thresher.learning.head import Head, Output
-from thresher.learning.loops import margins
+from thresher.learning.reading import table_margins
 from thresher.learning.scaling import Divisors, divisors_of
 
 
@@ -53,7 +51,7 @@ class Readout:
         self._index = make_index(store)
         rows = self._index.enter(keys)
         self._table = _rows_of(self.unmet.reshape(inner), self._index.size, weights.dtype)
-        self._table[rows, 0] = weights
+        self._table[rows] = weights
 
     @classmethod
     def of(cls, head: Head, store: str, lowest_label: float, tensors: Tensors) -> Readout:
@@ -80,17 +78,8 @@ class Readout:
         ``(n,)``, or for regression the predicted mean.
         """
         check_chunk(chunk)
-        many = self.weights.ndim > 1
         scaled = chunk if self.divisors is None else self.divisors.of(chunk)
-        found = margins(
-            outputs.predict_outputs if many else kernels.predict,
-            in_dtype(kernels.SETTLED, self.bias.dtype),
-            np.zeros((1, 1)) if many else np.zeros(1),
-            self._index,
-            self._table,
-            self.bias,
-            scaled,
-        )
+        found = table_margins(self._index, self._table, self.bias, scaled)
         return self.head.respond(found, output, self.lowest_label)
 
     def heaviest(self, top: int | None = None) -> list[tuple[int, int, Any]]:
@@ -103,8 +92,8 @@ class Readout:
 
 
 def _rows_of(unmet: NDArray[Any], size: int, dtype: Any) -> NDArray[Any]:
-    """A table of one column: `unmet` in every row. Zeros take no memory before they are written."""
-    table = np.zeros((size, 1, *unmet.shape), dtype)
+    """A table of weights: `unmet` in every row. Zeros take no memory before they are written."""
+    table = np.zeros((size, *unmet.shape), dtype)
     if unmet.any():
         table[:] = unmet
     return table

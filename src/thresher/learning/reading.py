@@ -1,0 +1,94 @@
+"""Weights as they are read, and the margins they give: one compiled function a rule, the rest is shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk, read_only
+from thresher.engine import kernels, outputs
+from thresher.engine.index import Index
+
+Array = NDArray[Any]
+Read = Callable[[Array, Array], None]
+"""Writes the weights of rows (n,) uint32 to an array (n, *inner)"""
+_BLOCK = 1 << 16
+"""Weights held at a time, where not all of the table is"""
+_TABLE = 1 << 22
+"""Weights of a table that may be read as a whole"""
+_PLACES: Array = read_only(np.arange(_BLOCK, dtype=np.uint32))
+
+
+def first_rows(read: Read, count: int, inner: tuple[int, ...], dtype: Any) -> Array:
+    """Weights of the rows 0..count-1: ``(count, *inner)``."""
+    out: Array = np.empty((count, *inner), dtype)
+    step = _step(inner, _BLOCK)
+    if count <= step:
+        read(_PLACES[:count], out)
+        return out
+    for begin in range(0, count, step):
+        end = min(begin + step, count)
+        read(read_only(np.arange(begin, end, dtype=np.uint32)), out[begin:end])
+    return out
+
+
+def margins(read: Read, index: Index, size: int, bias: Array, inner: tuple[int, ...], chunk: Chunk) -> Array:
+    """Margins of the rows of `chunk` under the weights of a table of `size` rows: ``(n, *inner)``.
+
+    The table is read once where it is no longer than the chunk, else each row as often as the chunk has it.
+    """
+    if size <= chunk.nnz and size <= _step(inner, _TABLE):
+        return table_margins(index, first_rows(read, size, inner, bias.dtype), bias, chunk)
+    indptr, rows, values = _found(index, chunk)
+    out, step = np.empty((len(chunk), *inner)), _step(inner, _BLOCK)
+    used = int(indptr[-1])  # an index may merge features, and leave the rest as it was
+    if used <= step:
+        _read_and_add_up(read, bias, indptr, rows[:used], values, out)
+        return out
+    for lo, hi in _blocks(indptr, step):
+        part = slice(indptr[lo], indptr[hi])
+        own = read_only(indptr[lo : hi + 1] - part.start)
+        _read_and_add_up(read, bias, own, rows[part], values[part], out[lo:hi])
+    return out
+
+
+def _read_and_add_up(read: Read, bias: Array, indptr: Array, rows: Array, values: Array, out: Array) -> None:
+    held: Array = np.empty((len(rows), *out.shape[1:]), bias.dtype)
+    read(rows, held)
+    places = _PLACES if len(rows) <= _BLOCK else read_only(np.arange(len(rows), dtype=np.uint32))
+    _add_up(held, bias, indptr, places, values, out)
+
+
+def _step(inner: tuple[int, ...], most: int) -> int:
+    """Rows with so many weights, one at least."""
+    return max(1, most // inner[0]) if inner else most
+
+
+def table_margins(index: Index, weights: Array, bias: Array, chunk: Chunk) -> Array:
+    """The same under a weight for each row of the table: ``(rows, *inner)``."""
+    out = np.empty((len(chunk), *weights.shape[1:]))
+    _add_up(weights, bias, *_found(index, chunk), out)
+    return out
+
+
+def _found(index: Index, chunk: Chunk) -> tuple[Array, Array, Array]:
+    """Where examples begin, and the rows and values of their features."""
+    found = index.find(read_only(chunk.keys), read_only(chunk.indptr), read_only(chunk.values))
+    return read_only(found.indptr), read_only(found.rows), read_only(found.values)
+
+
+def _add_up(weights: Array, bias: Array, indptr: Array, rows: Array, values: Array, out: Array) -> None:
+    compiled = (kernels.add_up if out.ndim == 1 else outputs.add_up_outputs).for_parts()
+    compiled(weights, read_only(bias), indptr, rows, values, out)
+
+
+def _blocks(indptr: Array, most: int) -> Iterator[tuple[int, int]]:
+    """Spans of examples with no more than `most` non-zeros together, or of one."""
+    lo, last = 0, len(indptr) - 1
+    while lo < last:
+        hi = max(int(np.searchsorted(indptr, indptr[lo] + most, "right")) - 1, lo + 1)
+        yield lo, hi
+        lo = hi
