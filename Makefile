@@ -6,6 +6,7 @@ RULES ?=
 SECONDS ?= 60
 TARGETS ?=
 MODELS ?= 10000
+MUTANTS ?=
 
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -15,7 +16,7 @@ FUZZ_READY := $(VENV)/.ready-fuzz
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test oldest check format docs bench fuzz hostile clean
+.PHONY: help demo test oldest check format docs bench fuzz hostile mutants clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -59,6 +60,9 @@ fuzz: $(FUZZ_READY)  ## search for bad lines (SECONDS=60 a format, TARGETS=...) 
 
 hostile: $(READY)  ## full disks, kills, damaged files, bombs: what tests/hostile tries, the slow trials too
 	$(BIN)/python -m pytest -n auto -m "hostile or not hostile" tests/hostile
+
+mutants: $(READY)  ## faults made by hand: does a test fail for each? (MUTANTS='NAME NAME' for some)
+	$(BIN)/python -m tests.mutants $(foreach name,$(MUTANTS),--only $(name))
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -15,10 +15,11 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.plain import not_compiled
 from thresher import parts
 
-os.environ["SCIPY_ARRAY_API"] = "1"  # read when scipy is imported: without it scikit-learn leaves a check out
+os.environ["SCIPY_ARRAY_API"] = (
+    "1"  # read when scipy is imported, as numba does: else scikit-learn leaves a check out
+)
 
 for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:  # which processes inherit
@@ -33,9 +34,21 @@ PARSERS = re.compile(r"tests/(data/test_guarded|fuzz/test_targets|test_reference
 RULE = re.compile(rf"[\[-]({'|'.join(LONGEST_FIRST)})[] :-]")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def in_one_process() -> Iterator[None]:
+    """No training here begins a second process: that would compile more than the test needs."""
+    from thresher.learning import ahead
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(ahead, "compile_ahead", lambda *given: ahead.Ahead())
+        yield
+
+
 @pytest.fixture
 def plainly() -> Iterator[None]:
     """Models learn as plain Python: for small data with parts that no other test has compiled."""
+    from tests.plain import not_compiled
+
     with not_compiled():
         yield
 

@@ -101,8 +101,13 @@ def check(model: Model, data: Stream, tolerance: float = 1e-10) -> None:
 # Law 1: all settings with all losses in plain Python, every rule compiled with one loss of many outputs.
 
 
-@pytest.mark.parametrize("loss", [*JOINT, *LOSSES])
-@pytest.mark.parametrize("spec", [*SPECS, *GROUPS])
+# every loss with every rule, and some with every setting of it
+EVERY = [*JOINT, "logistic", "squared"]
+PAIRS = [(spec, loss) for spec in [*SPECS, *GROUPS] for loss in EVERY]
+PAIRS += [(spec, loss) for spec in [*FIRST, *GROUPS] for loss in LOSSES if loss not in EVERY]
+
+
+@pytest.mark.parametrize(("spec", "loss"), PAIRS)
 def test_lazy_is_eager(spec: str, loss: str) -> None:
     outputs = f"classes:{CLASSES}" if loss in JOINT else f"values:{CLASSES}"
     with not_compiled():
@@ -232,8 +237,7 @@ def fingerprint(model: Model) -> dict[str, bytes]:
     return {name: np.ascontiguousarray(array).tobytes() for name, array in model.state().items()}
 
 
-@pytest.mark.parametrize("batch", [1, 5])
-@pytest.mark.parametrize("store", ["growing", "direct", "hashed:4"])
+@pytest.mark.parametrize(("store", "batch"), [("growing", 1), ("growing", 5), ("direct", 1), ("hashed:4", 5)])
 @pytest.mark.parametrize("spec", [*FIRST, *GROUPS])
 def test_neither_cutting_nor_stopping_nor_looking_changes_anything(
     spec: str, store: str, batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

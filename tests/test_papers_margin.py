@@ -12,6 +12,8 @@ from tests.oracle_base import Vector
 from tests.streams import Stream, model_of, read_weights, stream, stream_of
 from thresher.learning.model import Model
 
+pytestmark = pytest.mark.usefixtures("plainly")
+
 FEATURES = 6
 
 

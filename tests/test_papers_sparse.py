@@ -13,6 +13,7 @@ from thresher.learning.model import Model
 from thresher.parts.bursts import annealed
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("p", ["1", "2", "3", "inf"])
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_frequency_aware_with_h_constant_is_fobos(loss: str, p: str) -> None:
@@ -27,6 +28,7 @@ def test_frequency_aware_with_h_constant_is_fobos(loss: str, p: str) -> None:
     assert 0 < ours.nonzero < 8
 
 
+@pytest.mark.usefixtures("plainly")
 def test_what_a_cumulative_penalty_takes() -> None:
     """Section 3.2 of Tsuruoka, Tsujii and Ananiadou (2009), one step of slope -1 or 1 at a time.
 
@@ -48,6 +50,7 @@ def test_what_a_cumulative_penalty_takes() -> None:
     assert end("cumulative:l1=0", wavering) == pytest.approx(0.1)
 
 
+@pytest.mark.usefixtures("plainly")
 def test_informative_truncation_is_truncated_gradient_where_every_row_has_every_feature() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(0.1, 1.0, (203, 5)) * rng.choice([-1.0, 1.0], (203, 5))
@@ -65,6 +68,7 @@ def test_informative_truncation_is_truncated_gradient_where_every_row_has_every_
 # Stabilised truncated gradient: Ma and Zheng (JMLR 2017)
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize(
     ("flag", "gravity", "other"),
     [("true", 0.2, "informative-truncation"), ("false", 0.03, "truncated-gradient")],
@@ -312,6 +316,7 @@ def test_no_scale_and_no_step_size_to_choose(seed: int) -> None:
         assert error(spec) < 0.08
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("spec", ["normalized", "normalized:adaptive=false", "coin"])
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_multiplying_a_feature_changes_no_prediction(spec: str, loss: str) -> None:

@@ -73,6 +73,21 @@ def test_losses_are_convex_and_lie_above_their_tangents(loss: Any, data: st.Data
     assert loss.value_slope(q, y)[0] >= value + slope * (q - p) - 1e-9 * (1 + abs(value))
 
 
+@pytest.mark.parametrize("spec", ["softmax", "softmax:smoothing=0.3", "crammer-singer"])
+@given(
+    st.lists(MARGINS, min_size=2, max_size=5), st.integers(0, 1), st.lists(MARGINS, min_size=5, max_size=5)
+)
+def test_slopes_of_joint_losses_are_those_of_tangents_below(
+    spec: str, at: list[float], target: int, away: list[float]
+) -> None:
+    loss, p = parts.make("joint loss", spec), np.array(at)
+    step = 1e-3 * np.array(away[: p.size])
+    slopes, y = np.empty(p.size), np.array([float(target)])
+    value = loss.values_slopes(p, y, np.empty(p.size), slopes)
+    beyond = loss.values_slopes(p + step, y, np.empty(p.size), np.empty(p.size))
+    assert beyond >= value + slopes @ step - 1e-9 * (1 + abs(value))
+
+
 @losses
 @given(st.data())
 def test_no_loss_is_negative(loss: Any, data: st.DataObject) -> None:

@@ -16,6 +16,7 @@ from tests.plain import not_compiled
 from tests.streams import RULES, has_rate, settings_of
 from thresher.engine.notices import compiling, seconds_compiling
 from thresher.learning import ahead
+from thresher.learning.ahead import compile_ahead
 from thresher.learning.model import Model
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux only")
@@ -29,6 +30,13 @@ HEADS = [
 HEADS += [("hinge", "labels:1-3"), ("absolute", "values:2"), ("logistic", "classes:2")]
 
 
+@pytest.fixture
+def few_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many are for what is compiled."""
+    monkeypatch.setattr(ahead, "_FEATURES", 64)
+
+
+@pytest.mark.usefixtures("few_features")
 @pytest.mark.parametrize(("loss", "outputs"), HEADS)
 def test_any_model_learns_what_is_made_up(loss: str, outputs: str) -> None:
     for options in ({}, {"batch": 3}, {"average": True}, {"admit": 2}, {"store": "hashed:8"}):
@@ -39,6 +47,7 @@ def test_any_model_learns_what_is_made_up(loss: str, outputs: str) -> None:
         assert np.isfinite(model.tally.loss)
 
 
+@pytest.mark.usefixtures("few_features")
 @pytest.mark.parametrize("name", RULES)
 def test_any_rule_learns_what_is_made_up(name: str) -> None:
     spec = settings_of(name)[0]
@@ -109,12 +118,12 @@ def test_nobody_compiles_beside_what_no_cache_can_keep(
     monkeypatch.setattr(os, "fork", lambda: pytest.fail("a process was begun"))
     monkeypatch.setattr("threading.active_count", lambda: 1)
     monkeypatch.setattr("thresher.engine.codecache._usable_folder", lambda: None)
-    ahead.compile_ahead(Model(), False).wait()
+    compile_ahead(Model(), False).wait()
     monkeypatch.setattr("thresher.engine.codecache._usable_folder", lambda: tmp_path)
     kind = ahead._kind(Model(), False)
     assert ahead._cache().lacks_mark(*kind)
     ahead._cache().mark(*kind)
-    ahead.compile_ahead(Model(), False).wait()
+    compile_ahead(Model(), False).wait()
 
 
 def test_time_spent_compiling_is_counted_once_however_many_compile() -> None:
