@@ -126,3 +126,16 @@ def test_a_recipe_does_not_change(recipe: Recipe) -> None:
 def test_what_no_model_can_be_is_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Recipe(**options)
+
+
+def test_models_say_what_they_are(tmp_path: Any) -> None:
+    model = Model("sgd", rate="constant:0.5", batch=3)
+    recipe = "Recipe(rule='sgd:', loss='logistic:positive=1.0', rate='constant:eta0=0.5', batch=3)"
+    assert repr(model.recipe) == recipe
+    assert model.recipe == Recipe(
+        rule="sgd:", loss="logistic:positive=1.0", rate="constant:eta0=0.5", batch=3
+    )
+    assert repr(model) == f"<Model of {recipe}: 0 examples, 0 features seen>"
+    modelfile.save(model, tmp_path / "model")
+    readout = modelfile.load_readout(tmp_path / "model")[0]
+    assert repr(readout) == "<Readout: logistic loss, outputs one, 0 features>"

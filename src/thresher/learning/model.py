@@ -83,6 +83,10 @@ class Model:
         self._rows = np.empty(0, np.uint32)
         self._pending = concat([])
 
+    def __repr__(self) -> str:
+        """What it is, and how far it has come."""
+        return f"<Model of {self.recipe!r}: {self.examples:,} examples, {self.features_seen:,} features seen>"
+
     def begin_pass(self, number: int) -> None:
         """Pass `number`, from 1, over the same data begins, or goes on after a stop."""
         self._loop.begin_pass(number)

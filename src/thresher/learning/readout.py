@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher import parts
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
@@ -52,6 +53,11 @@ class Readout:
         rows = self._index.enter(keys)
         self._table = _rows_of(self.unmet.reshape(inner), self._index.size, weights.dtype)
         self._table[rows] = weights
+
+    def __repr__(self) -> str:
+        """What it predicts, and by how many features."""
+        loss, outputs = parts.part_name(type(self.loss)), self.head.outputs.spec
+        return f"<{type(self).__name__}: {loss} loss, outputs {outputs}, {len(self.keys):,} features>"
 
     @classmethod
     def of(cls, head: Head, store: str, lowest_label: float, tensors: Tensors) -> Readout:

@@ -23,7 +23,7 @@ _DTYPES = ("float32", "float64")
 _MOST_IN_A_BATCH = 1 << 31
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recipe:
     """What a model is. Two models of equal recipes are the same until they learn.
 
@@ -103,6 +103,13 @@ class Recipe:
     def _keep(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        """The call that makes it, without what it would say by itself."""
+        plain = Recipe()
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        told = [f"{k}={v!r}" for k, v in own.items() if k in ("rule", "loss") or v != getattr(plain, k)]
+        return f"Recipe({', '.join(told)})"
 
     def head(self) -> Head:
         """Loss and outputs; ValueError for a pair that there is not."""
