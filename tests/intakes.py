@@ -7,14 +7,14 @@ import numpy as np
 from tests.streams import Stream, stream
 from thresher.data.chunk import Chunk
 from thresher.data.features.murmur import hash_bytes
-from thresher.data.layout import Layout
+from thresher.data.layout import SettledLayout
 
 ROWS, FEATURES, BITS = 150, 48, 9  # keys are small, so that the direct store holds them
 _NAMED = {hash_bytes(f"column {k}".encode()) & (1 << BITS) - 1: f"column {k}" for k in range(70)}
 KEYS = np.sort(np.array(list(_NAMED), np.uint64)[:FEATURES])
 NUMERIC = np.arange(FEATURES) % 3 != 1
 KINDS = tuple("numeric" if numeric else "categorical" for numeric in NUMERIC)
-LAYOUT = Layout("csv", bits=BITS, columns=tuple(_NAMED[int(key)] for key in KEYS), kinds=KINDS)
+LAYOUT = SettledLayout("csv", bits=BITS, columns=tuple(_NAMED[int(key)] for key in KEYS), kinds=KINDS)
 
 
 def table(seed: int = 31, rows: int = ROWS) -> Stream:

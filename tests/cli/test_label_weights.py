@@ -8,7 +8,7 @@ import pytest
 
 import thresher as package
 from tests.cli.conftest import Thresher
-from thresher.data.layout import Layout
+from thresher.data.layout import Layout, SettledLayout
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -58,7 +58,7 @@ def test_weights_of_labels_are_asked_for_once_and_kept_in_the_model(thresher: Th
     model = package.train("weighted.svm", "sgd", rate="constant:0.5", intercept=False,
                           layout=Layout("svmlight", label_weights=True))  # fmt: skip
     kept = package.load("m")
-    assert kept.layout == model.layout == Layout("svmlight", label_weights=True)
+    assert kept.layout == model.layout == SettledLayout("svmlight", label_weights=True)
     assert kept.weights.tolist() == model.readout().weights.tolist()
 
 

@@ -11,7 +11,7 @@ from tests.data.tables import write_jsonl, write_parquet
 from thresher.cli.errors import UsageError
 from thresher.cli.options import Table
 from thresher.data import DataError, open_source
-from thresher.data.layout import Layout
+from thresher.data.layout import SettledLayout
 
 
 def clicks(count: int, seed: int = 0) -> bytes:
@@ -61,7 +61,7 @@ def test_data_written_in_another_way(thresher: Thresher, folder: Path) -> None:
     assert "in column 'n', found '-'" in thresher("evaluate m c.csv --delimiter ,").err
     assert "one byte" in thresher("evaluate m c.csv --delimiter ,,").err
     with pytest.raises(UsageError, match="trained with --delimiter ;; leave --delimiter out"):
-        Table(delimiter=",").layout(Layout("csv", delimiter=";"))
+        Table(delimiter=",").layout(SettledLayout("csv", delimiter=";"))
 
 
 def test_some_of_the_rows(thresher: Thresher, folder: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from thresher import load
-from thresher.data.layout import Layout
+from thresher.data.layout import SettledLayout
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_labels_may_be_missing_only_where_they_are_not_needed(thresher: Thresher
 def test_hashes_travel_in_the_model(thresher: Thresher, stories: Path) -> None:
     thresher("train train-f.vw -m m -q --hash vw --bits 18")
     readout = load("m")
-    assert readout.layout == Layout("vw", hash="vw", bits=18)
+    assert readout.layout == SettledLayout("vw", hash="vw", bits=18)
     assert readout.keys.max() < 2**18
     thresher("train train-f.vw -m wide -q")
     assert load("wide").keys.max() > 2**63
@@ -73,7 +73,7 @@ def test_a_resumed_run_reads_as_before(thresher: Thresher, stories: Path) -> Non
     from thresher.cli import options
     from thresher.cli.errors import UsageError
 
-    trained = Layout("vw", bits=20)
+    trained = SettledLayout("vw", bits=20)
     assert options.Table(bits=20).layout(trained) == trained
     with pytest.raises(UsageError, match="trained with --bits 20; leave --bits out"):
         options.Table(bits=18).layout(trained)

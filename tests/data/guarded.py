@@ -222,10 +222,10 @@ def parse_batches() -> int:
         layout = Layout("arrow", text=("t",), ngrams="words=1-2,chars=2-4", categorical=("i",))
         safe = pa.RecordBatch.from_pydict({name: arrow_moved(array) for name, array in columns.items()})
         plain = pa.RecordBatch.from_pydict(columns)
-        layout, kinds = settled(layout, plain.schema, "the table", False)
+        read_by, kinds = settled(layout, plain.schema, "the table", False)
         found = []
         for batch, arena in zip((safe, plain), arenas, strict=True):
-            reader = TableFormat([kinds])(layout, Reading(DOMAINS["binary"], "skip", arena))
+            reader = TableFormat([kinds])(read_by, Reading(DOMAINS["binary"], "skip", arena))
             found.append(outcome(reader.parse(TableBlock(batch, 0, 0, rows, 0))))
         if found[0] != found[1]:
             raise AssertionError(f"{rows} rows depend on what is behind them")

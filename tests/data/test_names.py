@@ -15,7 +15,7 @@ from thresher.data import concat, open_source
 from thresher.data.features import names as module
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.names import BETWEEN, Names, find_names
-from thresher.data.layout import Layout
+from thresher.data.layout import AnyLayout, Layout
 from thresher.data.sources.text import TextSource
 
 NUMERIC = ("n1", "n2")
@@ -31,7 +31,7 @@ def key_of(name: str) -> int:
     return int(name) if name.isdigit() else hash_bytes(name.encode())
 
 
-def opened(path: Path, layout: Layout) -> TextSource:
+def opened(path: Path, layout: AnyLayout) -> TextSource:
     return open_source(path, layout=layout, domain="real", on_error="skip")
 
 

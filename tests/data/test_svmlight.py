@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.data.lines.svmlight import parse_line
 from tests.data.reference import bits, parse_text, read_all, rows_of, same, written
 from thresher.data import DataError, concat, open_source
-from thresher.data.layout import Layout
+from thresher.data.layout import Layout, SettledLayout
 
 BINARY = "a label -1, 0 or 1 (for several classes: --outputs classes; for a number: --loss squared)"
 
@@ -247,11 +247,13 @@ def test_rows_without_a_label_keep_their_first_feature(tmp_path: Path, domain: s
 def test_label_weights_are_read_where_the_layout_has_them(tmp_path: Path) -> None:
     path = written(tmp_path, b"1:0.5 3:1\n-1:2 7:1\n1 3:1 7:1\n qid:2 3:1\nqid:1 7:1\n 5:1 9:1\n")
     layout = Layout("svmlight", label_weights=True)
-    assert Layout.from_dict(layout.as_dict()) == layout
+    kept = open_source(path, layout=layout, domain="open").layout
+    assert kept == SettledLayout("svmlight", label_weights=True)
+    assert SettledLayout.from_dict(kept.as_dict()) == kept
     chunk = read_all(path, layout=layout, domain="open")
     assert chunk.labels.tolist() == [1, -1, 1, 0, 0, 0]
     assert chunk.weights.tolist() == [0.5, 2, 1, 1, 1, 1]
     assert chunk.keys.tolist() == [3, 7, 3, 7, 3, 7, 5, 9]
-    assert Layout.from_dict({"format": "svmlight"}).label_weights is False
+    assert SettledLayout.from_dict({"format": "svmlight"}).label_weights is False
     with pytest.raises(DataError, match=r"vw: --label-weights is for label:weight in svmlight"):
         open_source(path, layout=Layout("vw", label_weights=True))

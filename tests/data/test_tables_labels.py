@@ -15,7 +15,7 @@ from tests.data.reference import read_all, rows_of
 from tests.data.tables import WRITERS, Streamed, as_table
 from thresher.data import Chunk, DataError, open_source, table_source
 from thresher.data.features.murmur import hash_bytes
-from thresher.data.layout import Layout
+from thresher.data.layout import Layout, SettledLayout
 
 FORMATS = pytest.mark.parametrize("name", WRITERS)
 LISTS = pytest.mark.parametrize("name", [name for name in WRITERS if "sv" not in name])
@@ -87,7 +87,7 @@ def test_columns_in_another_order_and_without_labels(tmp_path: Path, name: str) 
     WRITERS[name](rows, tmp_path / name)
     source = open_source(tmp_path / name, layout=VALUES, domain="values:3,real")
     assert source.layout is not None
-    settled = Layout.from_dict(json.loads(json.dumps(source.layout.as_dict())))
+    settled = SettledLayout.from_dict(json.loads(json.dumps(source.layout.as_dict())))
     assert settled.labels == ("b", "c", "a")
     other = tmp_path / f"other-{name}"
     WRITERS[name]([{"c": row["c"], "b": row["b"], "a": row["a"], "x": row["x"]} for row in rows], other)

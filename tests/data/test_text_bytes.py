@@ -6,6 +6,7 @@ import gzip
 import os
 import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,7 @@ def text_of(name: str, count: int, seed: int = 0) -> bytes:
 
 
 def opened(name: str, paths: list[Path], **options: Any) -> Any:
-    layout = SAMPLES[name].layout
-    return open_source(paths, layout=Layout(**{**layout.as_dict(), "format": name}), **options)
+    return open_source(paths, layout=replace(SAMPLES[name].layout, format=name), **options)
 
 
 @of_texts

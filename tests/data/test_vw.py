@@ -17,7 +17,7 @@ from tests.data.test_svmlight import blanks, keys, numbers
 from thresher import train
 from thresher.data import DataError, concat, open_source
 from thresher.data.features.murmur import hash_bytes, seed_of
-from thresher.data.layout import Layout
+from thresher.data.layout import Layout, SettledLayout
 
 ROOT = Path(__file__).parents[2]
 SAID = json.loads((Path(__file__).parent / "vw_features.json").read_text(encoding="utf-8"))
@@ -246,8 +246,8 @@ def test_one_set_in_both_formats_is_one_model(tmp_path: Path) -> None:
     ]
     weights = [model.weights() for model in models]
     assert all(np.array_equal(x, y) for x, y in zip(*weights, strict=True))
-    assert models[0].layout == Layout("svmlight")
-    assert models[1].layout == Layout("vw")
+    assert models[0].layout == SettledLayout("svmlight")
+    assert models[1].layout == SettledLayout("vw")
 
 
 @pytest.mark.parametrize("bits", [18, 24])

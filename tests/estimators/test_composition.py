@@ -20,7 +20,7 @@ from sklearn.multioutput import ClassifierChain
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from thresher.data.layout import Layout
+from thresher.data.layout import SettledLayout
 from thresher.parts import make
 from thresher.parts.rules.ftrl import Ftrl
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
@@ -67,7 +67,7 @@ def test_skops_finds_nothing_to_trust_but_the_classes() -> None:
     cases: list[tuple[Any, Any, set[type]]] = [
         (SparseOnlineClassifier(random_state=0), X, set()),
         (SparseOnlineClassifier(make("rule", "ftrl:alpha=0.2"), random_state=0), X, {Ftrl}),
-        (SparseOnlineClassifier(random_state=0), table, {Layout}),
+        (SparseOnlineClassifier(random_state=0), table, {SettledLayout}),
         (SparseOnlineClassifier(random_state=0), ["some words", "and others"] * 75, set()),
     ]
     for model, given, parts in cases:

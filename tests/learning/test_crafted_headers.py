@@ -42,7 +42,7 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"intercept": 1}, "intercept must be true or false"),
     ({"layout": []}, "layout must be an object or null"),
     ({"layout": {"format": 3}}, "the layout's format must be text"),
-    ({"layout": {"format": "csv", "numeric": [[]]}}, "the layout's numeric must be a list of texts"),
+    ({"layout": {"format": "csv", "columns": [[]]}}, "the layout's columns must be a list of texts"),
     ({"layout": {"format": "csv", "columns": ["a"]}}, "1 columns are of 0 kinds"),
     ({"layout": {"format": "csv", "columns": ["a"], "kinds": ["b"]}}, "no column can be 'b'"),
     ({"layout": {"format": "csv", "colour": "red"}}, "colour, which this version does not know"),

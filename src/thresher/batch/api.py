@@ -12,7 +12,7 @@ import numpy as np
 
 from thresher.batch.csc import Columns, columns_of
 from thresher.batch.solve import Plan, Round, Solver, loss_of
-from thresher.data.layout import Layout
+from thresher.data.layout import AnyLayout
 from thresher.learning import modelfile
 from thresher.learning.api import Data, as_source
 from thresher.learning.head import Head
@@ -85,7 +85,7 @@ def boost(
     seed: int = 0,
     on_error: str = "fail",
     threads: int | None = None,
-    layout: Layout | None = None,
+    layout: AnyLayout | None = None,
     where: str = "",
     tell: Callable[[Round], None] = lambda _: None,
 ) -> Boosted:

@@ -40,11 +40,11 @@ def command(
     before = _stamp(model)
     header, tensors = modelfile.read(model)
     readout = modelfile.readout_of(model, header, tensors)
-    readout.layout = table.like(readout.layout)
     target = output or model
     inputs = [*expand(data), *([str(model)] if output else [])]
     options.check_outputs([target, options.quarantine_of(on_error)], inputs)
-    names = name_features(readout, data, on_error=on_error, where=table.where)
+    layout = table.like(readout.layout)
+    names = name_features(readout, data, on_error=on_error, where=table.where, layout=layout)
     tensors = {name: array for name, array in tensors.items() if not name.startswith(modelfile.NAMES)}
     figures: dict[str, Any] = {"nonzero": header["nonzero"], "named": len(names), "model": str(target)}
     if target == model and _stamp(model) != before:

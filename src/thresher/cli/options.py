@@ -15,7 +15,7 @@ from thresher.cli.errors import UsageError
 from thresher.data.formats.listing import DEFAULT, EXAMPLES, FORMATS, listed
 
 if TYPE_CHECKING:
-    from thresher.data.layout import Layout
+    from thresher.data.layout import AnyLayout, Layout, SettledLayout
 
 _QUARANTINE = "quarantine="
 
@@ -143,14 +143,14 @@ class Writing:
         }
         return {name: value for name, value in said.items() if value is not None}
 
-    def like(self, trained: Layout | None) -> Layout | None:
+    def like(self, trained: SettledLayout | None) -> AnyLayout | None:
         """How to read DATA with a model: as what it was `trained` on, but for what is said."""
-        from thresher.data.layout import Layout
+        from thresher.data.layout import AnyLayout
 
         said = self.said()
         if self.form is None and not said:
             return trained
-        base = trained or Layout()
+        base: AnyLayout = trained or AnyLayout()
         return _checked(lambda: replace(base if self.form is None else base.in_format(self.form), **said))
 
 
@@ -158,7 +158,7 @@ def _listed(text: str) -> tuple[str, ...]:
     return tuple(part for part in text.split(",") if part)
 
 
-def _checked(made: Callable[[], Layout]) -> Layout:
+def _checked(made: Callable[[], AnyLayout]) -> AnyLayout:
     from thresher.data.errors import DataError
 
     try:
@@ -237,7 +237,7 @@ class Table(Writing):
         ),
     ] = None
 
-    def layout(self, trained: Layout | None) -> Layout | None:
+    def layout(self, trained: SettledLayout | None) -> AnyLayout | None:
         """How to read DATA: as the data `trained` on if any, else as was said."""
         from thresher.data.layout import COLUMN_OPTIONS, Layout
 
@@ -268,7 +268,7 @@ NO_WRITING = Writing()
 """Nothing said."""
 
 
-def _check_same(said: Layout, trained: Layout) -> None:
+def _check_same(said: Layout, trained: SettledLayout) -> None:
     """What is said of columns beside --resume must be what the checkpoint says."""
     from thresher.data.columns import settle
     from thresher.data.layout import COLUMN_OPTIONS

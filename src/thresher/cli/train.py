@@ -15,7 +15,7 @@ from thresher.cli.errors import StoppedAfterSaving, UsageError
 if TYPE_CHECKING:
     from thresher.cli.watching import Quiet
     from thresher.data.labels import Domain
-    from thresher.data.layout import Layout
+    from thresher.data.layout import AnyLayout
     from thresher.data.order import Order
     from thresher.learning.model import Model
     from thresher.learning.standing import Standing
@@ -211,7 +211,7 @@ def _with_classes(asked: Asked, reading: _Reading) -> dict[str, Any]:
 
 
 def _sources(
-    reading: _Reading, layout: Layout | None, domain: Domain, outputs: list[Path | None], passes: int
+    reading: _Reading, layout: AnyLayout | None, domain: Domain, outputs: list[Path | None], passes: int
 ) -> tuple[Any, Any]:
     """The data, and the hold-out file or None."""
     from thresher.data import open_source

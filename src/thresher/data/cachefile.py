@@ -118,18 +118,18 @@ class BatchWriter:
     def _widen(self) -> None:
         """Write what there is once more with 64-bit keys: the first wide key has come late."""
         self._close()
-        narrow = self._path.with_suffix(".narrow")
-        os.replace(self._path, narrow)
+        before = self._path.with_suffix(".narrow")
+        os.replace(self._path, before)
         self._key_type = pa.uint64()
         self._open(self._path)
         try:
-            old = pa.ipc.open_file(pa.memory_map(str(narrow)))
+            old = pa.ipc.open_file(pa.memory_map(str(before)))
             for k in range(old.num_record_batches):
                 batch, extra = old.get_batch_with_custom_metadata(k)
                 indptr, keys, *others = _arrays(batch)
                 self._append([indptr, keys.astype(np.uint64), *others], json.loads(extra[_NOTE]))
         finally:
-            narrow.unlink(missing_ok=True)
+            before.unlink(missing_ok=True)
 
     def finish(self, note: Note) -> None:
         """Append the last batch and make sure all of it is on the disk."""

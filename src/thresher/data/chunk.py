@@ -179,15 +179,15 @@ def _floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
     try:
         given = np.asarray(numbers)
         with np.errstate(over="ignore"):
-            narrow = np.ascontiguousarray(given, np.float32)
+            singles = np.ascontiguousarray(given, np.float32)
     except (TypeError, ValueError) as error:
         raise DataError(f"a {what} is no number: {error}") from error
     if given.ndim != 1:
         raise DataError(f"{what}s must be one row of numbers, found shape {given.shape}")
-    wrong = np.flatnonzero(~np.isfinite(narrow))
+    wrong = np.flatnonzero(~np.isfinite(singles))
     if len(wrong):
         raise DataError(f"{what} {wrong[0] + 1} is not finite in float32: {given[wrong[0]]}")
-    return narrow
+    return singles
 
 
 def _merged(

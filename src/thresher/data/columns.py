@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from thresher.data.errors import DataError
-from thresher.data.layout import Layout
+from thresher.data.layout import AnyLayout, Layout, SettledLayout
 
 IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, ABSENT = (
     *("ignore", "numeric", "bins", "categorical", "list", "text", "label", "weight", "absent"),
@@ -24,7 +23,7 @@ _WILD = re.compile(r"[*?\[]")
 KINDS = (IGNORE, *FEATURES, LABEL, WEIGHT, ABSENT)
 
 
-def check_settled(layout: Layout) -> Layout:
+def check_settled(layout: SettledLayout) -> SettledLayout:
     """`layout`, if its columns are settled so that rows can be read; else `DataError`."""
     if len(layout.kinds) != len(layout.columns):
         raise DataError(f"{len(layout.columns)} columns are of {len(layout.kinds)} kinds")
@@ -35,11 +34,12 @@ def check_settled(layout: Layout) -> Layout:
     return layout
 
 
-def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: str) -> Layout:
+def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file: str) -> SettledLayout:
     """The layout with the kind of each of the columns `names`: as said, else as guessed.
 
     `DataError` for names that stand twice or are said twice, and where no column is the label.
     """
+    layout = given.as_said()
     _check_once(names, file)
     kinds = dict(zip(names, guesses, strict=True))
     said: dict[str, str] = {}
@@ -66,14 +66,8 @@ def settle(layout: Layout, names: Sequence[str], guesses: Sequence[str], file: s
         raise DataError(f"{file}: one column is the weight, not several")
     labels = [name for pattern in _labels_said(layout, names) for name in matching(pattern, names)]
     _check_once(labels, f"{file}: --label")
-    return replace(
-        layout,
-        label="",
-        weight="",
-        numeric=(),
-        bins=(),
-        categorical=(),
-        text=(),
+    return SettledLayout(
+        **layout.shared(),
         columns=tuple(names),
         kinds=tuple(kinds[name] for name in names),
         labels=tuple(labels) if len(labels) > 1 else (),
@@ -113,7 +107,7 @@ def matching(pattern: str, names: Sequence[str]) -> list[str]:
     return [name for name in names if fnmatchcase(name, pattern)]
 
 
-def kinds_in(layout: Layout, names: Sequence[str], file: str) -> list[str]:
+def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str]:
     """The kind of each column of a file, which must have those of the settled `layout`; else `DataError`."""
     there, known = set(names), dict(zip(layout.columns, layout.kinds, strict=True))
     _check_once(names, file)

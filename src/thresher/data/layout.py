@@ -1,10 +1,10 @@
-"""Layout: how the bytes of a source become features. It travels in the model file."""
+"""Layouts: how the bytes of a source become features, as it is said and as it was settled."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, Self, TypeGuard
 
 from thresher.data.errors import DataError
 from thresher.data.interactions import terms_of
@@ -23,8 +23,8 @@ COLUMN_OPTIONS = ("label", "weight", "numeric", "bins", "categorical", "text", "
 
 
 @dataclass(frozen=True)
-class Layout:
-    """What must be known to read new data as the training data were read. All of it is JSON."""
+class AnyLayout:
+    """What is said of data and stays as it is said, whatever columns they have. All of it is JSON."""
 
     format: str = ""
     """one of `listing.FORMATS`; empty: told by the names of files"""
@@ -34,22 +34,10 @@ class Layout:
     """``64``: names to 64 bits by MurmurHash3; ``vw``: to the index that Vowpal Wabbit has for them"""
     bits: int = 0
     """of a key, the lowest ones; 0 for all 64"""
-    label: str = ""
-    """of a table: which column is the label, or which columns, with commas; ``label`` if none is said"""
-    weight: str = ""
-    """which column is the importance weight"""
     label_weights: bool = False
     """of svmlight: whether ``label:weight`` begins a line; otherwise a colon there is that of a feature"""
-    numeric: tuple[str, ...] = ()
-    """columns that are numbers, whatever they look like: names, positions from 1 on, ``2-14``, ``I*``"""
-    bins: tuple[str, ...] = ()
-    """columns of numbers, whose every logarithmic bin is a feature"""
-    categorical: tuple[str, ...] = ()
-    """columns whose every value is a feature"""
-    text: tuple[str, ...] = ()
-    """columns of text, whose n-grams are features"""
     ngrams: str = "words=1"
-    """which: see `grams_of`"""
+    """which n-grams of texts are features: see `grams_of`"""
     ignore: tuple[str, ...] = ()
     """columns that are not read"""
     interact: tuple[str, ...] = ()
@@ -62,12 +50,6 @@ class Layout:
     """cells that mean a missing value, beside the empty one"""
     quoted_newlines: bool = False
     """whether a quoted cell of CSV may have line breaks"""
-    columns: tuple[str, ...] = ()
-    """all columns, once they are settled"""
-    kinds: tuple[str, ...] = ()
-    """what each of `columns` is"""
-    labels: tuple[str, ...] = ()
-    """those that are the label, if several are, in the order of the outputs"""
 
     def __post_init__(self) -> None:
         """Raises `DataError` for what no data can be read by."""
@@ -93,6 +75,50 @@ class Layout:
         """The bits that a key may have."""
         return (1 << (self.bits or 64)) - 1
 
+    def in_format(self, form: str) -> Self:
+        """The same features from data in another format, whose way of writing is the default one."""
+        if form == self.format:
+            return self
+        return replace(self, format=form, **{name: getattr(AnyLayout, name) for name in WRITTEN})
+
+    def shared(self) -> dict[str, Any]:
+        """The fields that all layouts have."""
+        return {field.name: getattr(self, field.name) for field in fields(AnyLayout)}
+
+    def as_said(self) -> Layout:
+        """The same with nothing settled: a layout of columns that are still to be found."""
+        return self if isinstance(self, Layout) else Layout(**self.shared())
+
+
+@dataclass(frozen=True)
+class Layout(AnyLayout):
+    """How the bytes of a source become features, as you say it: columns may be names and patterns."""
+
+    label: str = ""
+    """of a table: which column is the label, or which columns, with commas; ``label`` if none is said"""
+    weight: str = ""
+    """which column is the importance weight"""
+    numeric: tuple[str, ...] = ()
+    """columns that are numbers, whatever they look like: names, positions from 1 on, ``2-14``, ``I*``"""
+    bins: tuple[str, ...] = ()
+    """columns of numbers, whose every logarithmic bin is a feature"""
+    categorical: tuple[str, ...] = ()
+    """columns whose every value is a feature"""
+    text: tuple[str, ...] = ()
+    """columns of text, whose n-grams are features"""
+
+
+@dataclass(frozen=True)
+class SettledLayout(AnyLayout):
+    """How data were read: which column is what. It travels in the model file, and reads new data alike."""
+
+    columns: tuple[str, ...] = ()
+    """all columns; none where the format has none"""
+    kinds: tuple[str, ...] = ()
+    """what each of `columns` is"""
+    labels: tuple[str, ...] = ()
+    """those that are the label, if several are, in the order of the outputs"""
+
     def as_dict(self) -> dict[str, Any]:
         """What differs from the defaults, and the format."""
         given = asdict(self)
@@ -100,18 +126,12 @@ class Layout:
             f.name: given[f.name] for f in fields(self) if f.name == "format" or given[f.name] != f.default
         }
 
-    def in_format(self, form: str) -> Layout:
-        """The same features from data in another format, whose way of writing is the default one."""
-        if form == self.format:
-            return self
-        return replace(self, format=form, **{name: getattr(Layout, name) for name in WRITTEN})
-
-    def unlabelled(self) -> Layout:
+    def unlabelled(self) -> SettledLayout:
         """The same for data whose labels are not looked at: a table need not have them."""
         return replace(self, kinds=tuple("absent" if kind == "label" else kind for kind in self.kinds))
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Layout:
+    def from_dict(cls, given: Mapping[str, Any]) -> SettledLayout:
         """The inverse of `as_dict`; `DataError` for what this version does not know."""
         unknown = sorted(given.keys() - {field.name for field in fields(cls)})
         if unknown:
@@ -122,17 +142,24 @@ class Layout:
         return cls(**listed)
 
 
+def has_columns(layout: AnyLayout) -> TypeGuard[SettledLayout]:
+    """Whether it is settled which columns there are and what each is."""
+    return isinstance(layout, SettledLayout) and bool(layout.columns)
+
+
+def settled_without_columns(layout: AnyLayout) -> SettledLayout:
+    """The layout of data in a format that has no columns; `DataError` where something is said of any."""
+    for name in (*COLUMN_OPTIONS, "ngrams"):
+        default = getattr(Layout, name)
+        if getattr(layout, name, default) != default:
+            raise DataError(
+                f"{layout.format} has no columns: --{name} is for csv, tsv, jsonl, parquet and arrow"
+            )
+    return layout if isinstance(layout, SettledLayout) else SettledLayout(**layout.shared())
+
+
 def _check_kind(name: str, value: Any, kind: type) -> None:
     items = value if isinstance(value, tuple) else ()
     if type(value) is not kind or not all(isinstance(item, str) for item in items):
         wanted = {str: "text", tuple: "a list of texts", int: "a whole number", bool: "true or false"}
         raise DataError(f"the layout's {name} must be {wanted[kind]}, not {value!r:.60}")
-
-
-def check_no_columns(layout: Layout) -> None:
-    """`DataError` where something is said of columns and the format has none."""
-    for name in (*COLUMN_OPTIONS, "ngrams"):
-        if getattr(layout, name) != getattr(Layout, name):
-            raise DataError(
-                f"{layout.format} has no columns: --{name} is for csv, tsv, jsonl, parquet and arrow"
-            )

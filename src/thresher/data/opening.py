@@ -18,7 +18,7 @@ from thresher.data.formats.choosing import (
     source_of,
 )
 from thresher.data.formats.listing import TABLES
-from thresher.data.layout import Layout, check_no_columns
+from thresher.data.layout import AnyLayout, settled_without_columns
 
 if TYPE_CHECKING:
     from thresher.data.labels import Domain
@@ -35,7 +35,7 @@ def table_source(table: Any, **options: Any) -> TextSource:
 def open_source(
     data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
-    layout: Layout | None = None,
+    layout: AnyLayout | None = None,
     domain: str | Domain = "binary",
     on_error: str = "fail",
     threads: int | None = None,
@@ -61,24 +61,23 @@ def open_source(
     from thresher.data.files.blocks import BLOCK_BYTES, CROSSED_BYTES
 
     names = expand(data)
-    layout, passing = layout or Layout(), dict[str, Any]()
-    layout = check_layout(layout if layout.format else replace(layout, format=format_of(names)))
+    said, passing = layout or AnyLayout(), dict[str, Any]()
+    said = check_layout(said if said.format else replace(said, format=format_of(names)))
     chosen = {"where": where} if where else {}
-    if where and not is_in_batches(layout.format):
-        raise DataError(f"{layout.format}: rows are chosen (--where) of parquet and arrow")
-    if layout.format in TABLES:
-        layout, form = opener_of(layout.format)(names, layout, passing, unlabelled, **chosen)
+    if where and not is_in_batches(said.format):
+        raise DataError(f"{said.format}: rows are chosen (--where) of parquet and arrow")
+    if said.format in TABLES:
+        settled, form = opener_of(said.format)(names, said, passing, unlabelled, **chosen)
     else:
-        check_no_columns(layout)
-        form = parser_of(layout.format)
-    source: TextSource = source_of(layout)(
+        settled, form = settled_without_columns(said), parser_of(said.format)
+    source: TextSource = source_of(settled)(
         names,
-        layout,
+        settled,
         form,
         domain=domain,
         on_error=on_error,
         threads=threads,
-        block_bytes=block_bytes or (CROSSED_BYTES if layout.interact else BLOCK_BYTES),
+        block_bytes=block_bytes or (CROSSED_BYTES if settled.interact else BLOCK_BYTES),
         passing=passing,
         where=where,
     )

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
 from thresher.data.labels import Domain, check_labels
-from thresher.data.layout import Layout
+from thresher.data.layout import SettledLayout
 from thresher.data.report import Report
 
 
@@ -25,7 +25,7 @@ class Source(Protocol):
     """what became of the lines yielded so far in this pass; set it before `chunks(start)` to go on"""
     rereadable: bool
     """whether there can be a second pass"""
-    layout: Layout | None
+    layout: SettledLayout | None
     """how its bytes become features; None where there are no bytes"""
     where: str
     """which rows of a table are read; empty: all"""
@@ -53,7 +53,7 @@ class MemorySource:
         self.position_bytes = 0
         self.report = Report()
         self.rereadable = True
-        self.layout: Layout | None = None
+        self.layout: SettledLayout | None = None
         self.where = ""
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:

@@ -11,7 +11,7 @@ from typing import Any
 from thresher.data import Chunk, DataError, MemorySource, open_source, table_source
 from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.labels import Domain
-from thresher.data.layout import Layout
+from thresher.data.layout import AnyLayout
 from thresher.data.order import make_order
 from thresher.learning import metrics, modelfile
 from thresher.learning.checks import check_whole
@@ -36,7 +36,7 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
     else, and `where` of anything but files and tables, is a `DataError`; ValueError for wrong options.
     """
     layout, threads = options.get("layout"), options.get("threads")
-    if not isinstance(layout, Layout | None):
+    if not isinstance(layout, AnyLayout | None):
         raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
     if threads is not None:
         check_whole("threads", threads, 1)
@@ -98,7 +98,7 @@ def train(
     on_error: str = "fail",
     threads: int | None = None,
     cache: bool = True,
-    layout: Layout | None = None,
+    layout: AnyLayout | None = None,
     where: str = "",
     **recipe: Any,
 ) -> Model:

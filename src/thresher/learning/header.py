@@ -88,7 +88,7 @@ _OF_TYPES = {
     "str | int | None": "text or null",
     "int": "a whole number",
     "bool": "true or false",
-    "Layout | None": "an object or null",
+    "SettledLayout | None": "an object or null",
 }
 """How a header holds the fields of a Recipe, by their types."""
 RECIPE: Fields = {field.name: _OF_TYPES[str(field.type)] for field in fields(Recipe)}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.layout import Layout
+from thresher.data.layout import SettledLayout
 from thresher.engine.sound import MOST_STEPS, Tensors, given, require
 from thresher.learning.admission import Admission
 from thresher.learning.scaling import Divisors, make_scaling
@@ -36,7 +36,7 @@ class Intake:
         """What columns are divided by as of now; None without a scale."""
         return None if self._scaling is None else self._scaling.divisors(self._rows)
 
-    def bind(self, layout: Layout | None) -> None:
+    def bind(self, layout: SettledLayout | None) -> None:
         """The data are those of `layout`; `DataError` where they cannot be scaled."""
         if self._scaling is not None:
             self._scaling.bind(layout)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, concat, read_only
 from thresher.data.features.names import Names
-from thresher.data.layout import Layout
+from thresher.data.layout import SettledLayout
 from thresher.engine import kernels
 from thresher.engine.sound import MOST_STEPS, Tensors, given, require
 from thresher.engine.stores import make_index
@@ -216,7 +216,7 @@ class Model:
         return next((_SHOWN.get(name, f"the state ({name})") for name in broken), None)
 
     @property
-    def layout(self) -> Layout | None:
+    def layout(self) -> SettledLayout | None:
         """How the data learned from became features, where they came from files.
 
         Setting it raises `DataError` where columns are to be scaled and it has no numeric ones.
@@ -224,7 +224,7 @@ class Model:
         return self.recipe.layout
 
     @layout.setter
-    def layout(self, layout: Layout | None) -> None:
+    def layout(self, layout: SettledLayout | None) -> None:
         self._intake.bind(layout)
         self.recipe = replace(self.recipe, layout=layout)
 

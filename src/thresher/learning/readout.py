@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import Names
-from thresher.data.layout import Layout
+from thresher.data.layout import SettledLayout
 from thresher.engine.sound import Tensors, ascending, given, offsets, require
 from thresher.engine.stores import make_index
 from thresher.learning.checks import check_chunk
@@ -41,7 +41,7 @@ class Readout:
         self.head, self.loss, self.store = head, head.loss, store
         self.keys, self.weights, self.bias = keys, weights, bias
         self.lowest_label = lowest_label
-        self.layout: Layout | None = None
+        self.layout: SettledLayout | None = None
         """how the training data became features, where they came from files"""
         self.names: Names | None = None
         """of features, where they were asked for"""

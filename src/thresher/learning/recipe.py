@@ -9,7 +9,7 @@ import numpy as np
 
 from thresher import parts
 from thresher.data.columns import check_settled
-from thresher.data.layout import Layout
+from thresher.data.layout import SettledLayout
 from thresher.engine.stores import store_spec
 from thresher.learning.admission import Terms
 from thresher.learning.checks import check_flag, check_whole
@@ -27,7 +27,7 @@ _MOST_IN_A_BATCH = 1 << 31
 class Recipe:
     """What a model is. Two models of equal recipes are the same until they learn.
 
-    Every field is text, a number, a flag or a `Layout`, and is kept in full: ``"ftrl"`` becomes
+    Every field is text, a number, a flag or a `SettledLayout`, and is kept in full: ``"ftrl"`` becomes
     ``"ftrl:alpha=0.1,..."``, a dtype the one that rule and average need. `alpha` and `l1` change the rule
     where they are given, and are no fields. Raises `SpecError` (a ValueError) for a SPEC that does not hold,
     ValueError for all else that no model can be.
@@ -67,7 +67,7 @@ class Recipe:
     """of the state, ``float32`` or ``float64``; a rule that needs exact counts makes it ``float64``"""
     seed: int = 0
     """of the hashes of a hashed store and of `admit`, and of the order of rows"""
-    layout: Layout | None = None
+    layout: SettledLayout | None = None
     """how the data learned from became features, where they came from files"""
     alpha: InitVar[float | None] = None
     l1: InitVar[float | None] = None
@@ -128,7 +128,7 @@ class Recipe:
         return cls(**{**given, "layout": layout_of(given)})
 
 
-def layout_of(given: Header) -> Layout | None:
+def layout_of(given: Header) -> SettledLayout | None:
     """The layout in a recipe of a header; None where the data came as arrays. `DataError`."""
     layout = given["layout"]
-    return None if layout is None else check_settled(Layout.from_dict(layout))
+    return None if layout is None else check_settled(SettledLayout.from_dict(layout))

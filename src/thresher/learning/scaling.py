@@ -13,7 +13,7 @@ from thresher.data.columns import NUMERIC, matching
 from thresher.data.errors import DataError
 from thresher.data.features.murmur import hash_bytes
 from thresher.data.interactions import terms_of
-from thresher.data.layout import Layout
+from thresher.data.layout import SettledLayout
 from thresher.engine import preparing
 from thresher.engine.lookup import empty_index, find, reindex
 from thresher.engine.sound import Tensors, ascending, given, require
@@ -43,9 +43,9 @@ class Columns:
         return found
 
 
-def columns_in(layout: Layout | None, wanted: str) -> Columns:
+def columns_in(layout: SettledLayout | None, wanted: str) -> Columns:
     """The numeric columns of settled data; `DataError` where there are none to be scaled as `wanted`."""
-    given = layout or Layout()
+    given = layout or SettledLayout()
     names = [name for name, kind in zip(given.columns, given.kinds, strict=True) if kind == NUMERIC]
     if not names:
         raise DataError(
@@ -57,7 +57,7 @@ def columns_in(layout: Layout | None, wanted: str) -> Columns:
     return Columns(np.unique(np.array(keys, np.uint64)))
 
 
-def _check_no_products(layout: Layout, numeric: list[str], wanted: str) -> None:
+def _check_no_products(layout: SettledLayout, numeric: list[str], wanted: str) -> None:
     """`DataError` for products of columns that are scaled: they are made of the values as they are read."""
     for factor in terms_of(layout.interact).factors:
         for name in matching(factor, layout.columns):
@@ -107,7 +107,7 @@ class Scaling:
         self._columns: Columns | None = None
         self._kept: NDArray[Any] = np.zeros((1, *self.SHAPE))
 
-    def bind(self, layout: Layout | None) -> None:
+    def bind(self, layout: SettledLayout | None) -> None:
         """Scale the numeric columns of the settled `layout`, unless there are columns yet; `DataError`."""
         if self._columns is None:
             self._begin(columns_in(layout, self.NAME), None)

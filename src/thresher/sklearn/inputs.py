@@ -151,7 +151,7 @@ def _settled(layout: Any, table: Any) -> Any:
     from thresher.data.formats.tables.arrow_batches import guess
     from thresher.data.layout import Layout
 
-    layout = layout or Layout()
+    layout = (layout or Layout()).as_said()
     if layout.label or layout.weight:
         raise DataError("labels and weights are given as y and sample_weight: the layout cannot name them")
     schema = pa.RecordBatchReader.from_stream(table).schema

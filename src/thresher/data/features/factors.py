@@ -11,10 +11,12 @@ from thresher.data.columns import BINS, CATEGORICAL, FEATURES, LIST, matching
 from thresher.data.errors import DataError
 from thresher.data.features.crossing import MOST_SPANS, Crosses
 from thresher.data.interactions import ANY, Terms, terms_of
-from thresher.data.layout import Layout
+from thresher.data.layout import AnyLayout, SettledLayout
 
 
-def of_columns(layout: Layout, names: Sequence[str], kinds: Sequence[str], file: str) -> Crosses | None:
+def of_columns(
+    layout: SettledLayout, names: Sequence[str], kinds: Sequence[str], file: str
+) -> Crosses | None:
     """Of the columns `names` of a file, which are `kinds`; None without any. `DataError`."""
     terms = terms_of(layout.interact)
     if not terms.terms:
@@ -36,7 +38,7 @@ def of_columns(layout: Layout, names: Sequence[str], kinds: Sequence[str], file:
     )
 
 
-def of_namespaces(layout: Layout, seed: Callable[[str], int]) -> Crosses | None:
+def of_namespaces(layout: AnyLayout, seed: Callable[[str], int]) -> Crosses | None:
     """Of namespaces, which the readers know by their `seed`; None without any."""
     terms = terms_of(layout.interact)
     if not terms.terms:
@@ -48,12 +50,12 @@ def of_namespaces(layout: Layout, seed: Callable[[str], int]) -> Crosses | None:
 def no_crosses(columns: int = 0) -> Crosses:
     """No terms, of so many columns."""
     none = np.zeros(columns, np.int64)
-    return _crosses(Terms([], []), Layout(), none, none)
+    return _crosses(Terms([], []), AnyLayout(), none, none)
 
 
 def _crosses(
     terms: Terms,
-    layout: Layout,
+    layout: AnyLayout,
     bits: NDArray[np.int64] | None = None,
     apart: NDArray[np.int64] | None = None,
     seeds: Sequence[int] = (),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.data.features import wanted as rows
 from thresher.data.formats.listing import LINES
-from thresher.data.layout import Layout
+from thresher.data.layout import AnyLayout
 
 BETWEEN = " × "
 """Between the factors of a product."""
@@ -133,7 +133,7 @@ def find_names(source: Any, keys: NDArray[np.uint64]) -> Names:
     It is read until all have one; once more where products were found whose factors went by before, or
     where there was no room for all names at once.
     """
-    layout = source.layout or Layout()
+    layout = source.layout or AnyLayout()
     namer = Namer(keys, layout.mask, ids=layout.format in LINES and not LINES[layout.format].named)
     source.namer = namer
     again = True

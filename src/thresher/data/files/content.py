@@ -183,10 +183,10 @@ class ContentTable:
                 table.pop(os.path.abspath(name), None)
                 table[os.path.abspath(name)] = [*before, content.hash]
         kept = dict(list(table.items())[-_REMEMBERED:])
-        aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
         try:
-            aside.write_text(json.dumps(kept))
-            os.replace(aside, path)
+            partial.write_text(json.dumps(kept))
+            os.replace(partial, path)
         except OSError:
             with contextlib.suppress(OSError):
-                aside.unlink()
+                partial.unlink()

@@ -39,7 +39,7 @@ class Watches:
         self._done: list[Content] = []
         self._size = 0
         self._running: Hash64 | None = None
-        self._told: dict[int, Content | None] = {}
+        self._remote: dict[int, Content | None] = {}
         self._hashes: dict[int, Hash64] = {}
         self._confirmed = set[int]()
 
@@ -65,7 +65,7 @@ class Watches:
         name = self._names[file]
         self._stamps.append(None if is_remote(name) else stamp(name))
         if is_remote(name):
-            self._told[file] = remote_content(name)
+            self._remote[file] = remote_content(name)
         self._finish(content_of(name), True)
 
     def _see(self, view: memoryview) -> None:
@@ -133,7 +133,7 @@ class Watches:
 
     def _check_steady(self, file: int, name: str, content: Content) -> None:
         if is_remote(name):
-            if self._told.get(file) not in (None, remote_content(name)):
+            if self._remote.get(file) not in (None, remote_content(name)):
                 raise DataError(f"{name}: changed while it was read")
             return
         before = self._stamps[file]
@@ -146,7 +146,7 @@ class Watches:
 
     def hashed(self) -> dict[int, Content]:
         """The contents that a cache may be named after, by file: of URLs only what is told or was read."""
-        told = {file: content for file, content in self._told.items() if content is not None}
+        remote = {file: content for file, content in self._remote.items() if content is not None}
         read = {file: Content(total.digest(), total.size) for file, total in self._hashes.items()}
-        own = {file: content for file, content in enumerate(self._done) if file not in self._told}
-        return own | told | read
+        own = {file: content for file, content in enumerate(self._done) if file not in self._remote}
+        return own | remote | read

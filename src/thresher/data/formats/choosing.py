@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 from thresher.data.errors import DataError
 from thresher.data.formats.listing import DEFAULT, ENDINGS, FORMATS, LINES, TABLES, Lines, Table
-from thresher.data.layout import OF_CELLS, Layout
+from thresher.data.layout import OF_CELLS, AnyLayout
 
+SomeLayout = TypeVar("SomeLayout", bound=AnyLayout)
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 
 
@@ -46,7 +47,7 @@ def is_in_batches(name: str) -> bool:
     return name in TABLES and TABLES[name].batches
 
 
-def source_of(layout: Layout) -> Any:
+def source_of(layout: AnyLayout) -> Any:
     """The class of source for files of a layout."""
     if is_in_batches(layout.format):
         return import_module("thresher.data.formats.tables.arrow_files").TableSource
@@ -62,17 +63,17 @@ def check_format(name: str) -> str:
     return name
 
 
-def check_layout(layout: Layout) -> Layout:
+def check_layout(layout: SomeLayout) -> SomeLayout:
     """`layout`, if its format can be read so; else `DataError`."""
     name = check_format(layout.format)
     form = FORMATS[name]
-    if isinstance(form, Lines) and not form.named and (layout.bits or layout.hash != Layout.hash):
+    if isinstance(form, Lines) and not form.named and (layout.bits or layout.hash != AnyLayout.hash):
         raise DataError(
             f"{name}: ids stay as they are, bits and hash are for names; the store hashed:BITS has fixed size"
         )
-    said = [f"--{option.replace('_', '-')}" for option in OF_CELLS if getattr(layout, option)]
-    if said and not (isinstance(form, Table) and form.cells):
-        raise DataError(f"{name}: {', '.join(said)} is for cells between delimiters (--format csv or tsv)")
+    given = [f"--{option.replace('_', '-')}" for option in OF_CELLS if getattr(layout, option)]
+    if given and not (isinstance(form, Table) and form.cells):
+        raise DataError(f"{name}: {', '.join(given)} is for cells between delimiters (--format csv or tsv)")
     if layout.label_weights and not (isinstance(form, Lines) and form.label_weights):
         there = " and ".join(other for other, one in LINES.items() if one.label_weights)
         raise DataError(f"{name}: --label-weights is for label:weight in {there}")
@@ -80,6 +81,6 @@ def check_layout(layout: Layout) -> Layout:
         raise DataError(
             "tsv: quotes mean nothing, so no line break is quoted (--format csv --delimiter '\\t')"
         )
-    if isinstance(form, Table) and layout.hash != Layout.hash:
+    if isinstance(form, Table) and layout.hash != AnyLayout.hash:
         raise DataError(f"{name}: the hash vw is for VW text; --bits alone shortens the keys of columns")
     return layout

@@ -25,7 +25,7 @@ from thresher.data.files.paths import passes_by, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import Passing
 from thresher.data.labels import Domain, domain_of
-from thresher.data.layout import Layout
+from thresher.data.layout import SettledLayout
 from thresher.data.report import Report
 from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser, Reading
 from thresher.data.sources.reader import Pipeline, default_threads
@@ -33,7 +33,7 @@ from thresher.data.sources.reader import Pipeline, default_threads
 if TYPE_CHECKING:
     from thresher.data.files.watches import Watches
 
-Format = Callable[[Layout, Reading], Any]
+Format = Callable[[SettledLayout, Reading], Any]
 """A format: makes a parser."""
 
 
@@ -95,7 +95,7 @@ class TextSource:
     def __init__(
         self,
         names: list[str],
-        layout: Layout,
+        layout: SettledLayout,
         form: Format,
         *,
         domain: str | Domain,

@@ -93,7 +93,7 @@ def _settle(keys, values, start, stop):
     """Sort the nearly sorted row that stands behind `stop` into [start, stop); how many keys are repeated.
 
     A key waits while the next is looked at, and the smaller goes out: neighbours change places without a
-    branch that could be foretold wrongly.
+    branch that would be mispredicted.
     """
     waiting, wait_at, largest, repeats = load_word(keys, 8 * stop), stop, np.uint64(0), 0
     for k in range(start, stop - 1):

@@ -30,7 +30,7 @@ def bad_table(on_error: str) -> NDArray[np.int64]:
 def gather(
     parse: Callable[[Columns, Numbers], int],
     exact_of: Callable[[Numbers], Numbers],
-    told: Callable[..., BadLine],
+    describe: Callable[..., BadLine],
     line_of: Callable[[int], bytes],
     state: NDArray[np.int64],
     table: NDArray[np.int64],
@@ -41,7 +41,7 @@ def gather(
     """Call `parse` until the block is done: what became of it.
 
     `exact_of` gives the numbers that the line at ``state[AT]`` must be parsed with, from those it was parsed
-    with; `told` what an entry of the `table` of bad lines means; `line_of` the line that begins at a place.
+    with; `describe` what an entry of the `table` of bad lines means; `line_of` the line at a place.
     """
     exact, skipped, bad, rejected = NO_NUMBERS, 0, list[BadLine](), list[bytes]()
     result = None
@@ -54,7 +54,7 @@ def gather(
         for entry in table[: state[outcomes.BAD]].tolist():
             skipped += 1
             if len(bad) < FIRST_BAD:
-                bad.append(told(*entry))
+                bad.append(describe(*entry))
             if on_error == QUARANTINE:
                 rejected += [line_of(entry[0]), b"\n"]
         state[outcomes.BAD] = 0

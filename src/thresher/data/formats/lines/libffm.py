@@ -17,7 +17,7 @@ from thresher.data.features.factors import of_namespaces
 from thresher.data.formats.lines import libffm_rows
 from thresher.data.formats.lines.line_parser import OF_IDS, LineParser, Wording
 from thresher.data.interactions import ANY
-from thresher.data.layout import Layout
+from thresher.data.layout import AnyLayout
 from thresher.data.sources.parsed import Reading
 
 _EXPECTED = OF_IDS | {
@@ -26,7 +26,7 @@ _EXPECTED = OF_IDS | {
 }
 
 
-def parser(layout: Layout, reading: Reading) -> LineParser:
+def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     """The parser of blocks of LibFFM's text."""
     return LineParser(libffm_rows.Libffm(), Wording(_EXPECTED), reading, of_namespaces(layout, _field))
 

@@ -112,11 +112,11 @@ class Libffm(NamedTuple):
 
     ordered: bool = False
 
-    def read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside):
+    def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
         """See `line_rows.read_line`."""
         at, label, weight, outcome = read_head(text, at, domain, exact, targets, row, False)
         ascend = True
         if outcome == EXAMPLE:
             keys, values = columns
-            at, nnz, ascend, outcome = _features(text, at, keys, values, nnz, exact, aside[0])
+            at, nnz, ascend, outcome = _features(text, at, keys, values, nnz, exact, extra[0])
         return at, nnz, ascend, label, weight, outcome

@@ -49,8 +49,8 @@ LISTED = "',' or a space after the label"
 """What must follow a label where several are listed."""
 
 
-def nothing_more(outcome: int, line: bytes, place: int) -> str:
-    """No advice: see `Wording.advice`."""
+def no_advice(outcome: int, line: bytes, place: int) -> str:
+    """See `Wording.advice`."""
     return ""
 
 
@@ -60,7 +60,7 @@ class Wording(NamedTuple):
     expected: Mapping[int, str]
     """by the outcome of a bad line, where it is not what most formats expect"""
     after_listed: str = LISTED
-    advice: Callable[[int, bytes, int], str] = nothing_more
+    advice: Callable[[int, bytes, int], str] = no_advice
     """what more to say of a bad line, if anything: by its outcome, the line, the place of the error in it"""
 
 
@@ -97,9 +97,9 @@ class LineParser:
 
         def parse(columns: Columns, exact: Numbers) -> int:
             given = (self._grammar, text, size, columns, domain, state, self._bad, exact, self._aside)
-            came: int = rows.parse_lines(*given, self._counts)
-            if came != outcomes.NEEDS_SORTING:
-                return came
+            result: int = rows.parse_lines(*given, self._counts)
+            if result != outcomes.NEEDS_SORTING:
+                return result
             self._counts = np.empty(BUCKETS, np.uint64)
             return parse(columns, exact)
 

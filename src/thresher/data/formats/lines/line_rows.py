@@ -48,17 +48,17 @@ from thresher.engine.jit import BORROWING, kernel, scalar
 _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _COLON, _COMMA = 9, 10, 13, 32, 35, 58, 44
 
 
-def read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside):
+def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
     """One line by grammar `self`, its features stored from `nnz` on, several labels in ``targets[row]``.
 
-    ``aside = (crosses, naming)`` is told of spans and names, where it is not None.
+    ``extra = (crosses, naming)`` is told of spans and names, where it is not None.
     Returns ``(place of the line end or of the error, nnz, ascend, label, weight, outcome)``.
     """
-    return self.read_line(text, at, columns, nnz, domain, exact, targets, row, aside)
+    return self.read_line(text, at, columns, nnz, domain, exact, targets, row, extra)
 
 
 @overload(read_line, jit_options=BORROWING)
-def _read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside):
+def _read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
     return getattr(getattr(self, "instance_class", None), "read_line", None)
 
 
@@ -191,11 +191,11 @@ def note(bad, state, start, at, outcome):
 
 
 @scalar
-def _complete(keys, values, start, own, ascend, aside, counts):
+def _complete(keys, values, start, own, ascend, extra, counts):
     """Cross and sort the row [start, own): ``(stop, whether keys were repeated, outcome)``."""
-    stop, came = crossing.cross(aside[0], keys, values, start, own, aside[1])
-    if came != crossing.DONE:
-        return stop, False, CRAMPED if came == crossing.NO_ROOM else PRODUCTS
+    stop, status = crossing.cross(extra[0], keys, values, start, own, extra[1])
+    if status != crossing.DONE:
+        return stop, False, CRAMPED if status == crossing.NO_ROOM else PRODUCTS
     if ascend and stop == own:
         return stop, False, EXAMPLE
     if counts is None:
@@ -205,7 +205,7 @@ def _complete(keys, values, start, own, ascend, aside, counts):
 
 
 @kernel
-def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, aside, counts):
+def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, extra, counts):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
     `text_bytes` is uint8 with 64 spare bytes behind `size`; ``columns = (indptr, keys, values,
@@ -214,7 +214,7 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, a
     line leaves a row (its start, place of the error, outcome, lines before it) in the int64 table
     `bad`. Returns `DONE`, `TABLE_FULL`, `NEEDS_EXACT` when the line at ``state[AT]`` holds a number
     that must be looked up in ``exact = (places, float32s)``, `NEEDS_ROOM` when its products do not fit, or
-    `NEEDS_SORTING` when `counts`, room for `merge_row`, is None and it is not sorted. ``aside = (crosses,
+    `NEEDS_SORTING` when `counts`, room for `merge_row`, is None and it is not sorted. ``extra = (crosses,
     naming)``, each perhaps None.
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
@@ -224,13 +224,13 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, a
     indptr[row] = nnz
     while at < size and result == DONE:
         start = at
-        crossing.clear_spans(aside[0])
+        crossing.clear_spans(extra[0])
         at, own, ascend, label, weight, outcome = read_line(
-            grammar, text, start, features, nnz, domain, known, targets, row, aside
+            grammar, text, start, features, nnz, domain, known, targets, row, extra
         )
         stop, merges = own, False
         if outcome == EXAMPLE:
-            stop, merges, outcome = _complete(keys, values, nnz, own, ascend, aside, counts)
+            stop, merges, outcome = _complete(keys, values, nnz, own, ascend, extra, counts)
         if outcome in (UNDECIDED, CRAMPED, UNSORTED):
             at, result = start, outcome
             break

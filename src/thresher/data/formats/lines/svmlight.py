@@ -20,7 +20,7 @@ from thresher.data.formats import outcomes
 from thresher.data.formats.lines import svmlight_rows
 from thresher.data.formats.lines.line_parser import OF_IDS, LineParser, Wording
 from thresher.data.interactions import ANY
-from thresher.data.layout import Layout
+from thresher.data.layout import AnyLayout
 from thresher.data.sources.parsed import Reading
 
 _EXPECTED = OF_IDS | {
@@ -34,7 +34,7 @@ _EXPECTED_WEIGHTED = _EXPECTED | {
 _LISTED_WEIGHTED = "',', ':' or a space after the label"
 
 
-def parser(layout: Layout, reading: Reading) -> LineParser:
+def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     """The parser of blocks of svmlight text."""
     wording = Wording(_EXPECTED, advice=_say_weights)
     if layout.label_weights:

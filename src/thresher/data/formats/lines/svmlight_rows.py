@@ -90,7 +90,7 @@ class Svmlight(NamedTuple):
     """whether a colon in the first field is that of ``label:weight``; otherwise it is that of a feature"""
     ordered: bool = True
 
-    def read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside):
+    def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
         """See `line_rows.read_line`."""
         at, label, weight, outcome = read_head(text, at, domain, exact, targets, row, self.weighted)
         if outcome == EXAMPLE:
@@ -100,5 +100,5 @@ class Svmlight(NamedTuple):
             keys, values = columns
             start = nnz
             at, nnz, ascend, outcome = _features(text, at, keys, values, nnz, exact)
-            note_namespace(aside[0], _NONE, start, nnz)
+            note_namespace(extra[0], _NONE, start, nnz)
         return at, nnz, ascend, label, weight, outcome

@@ -22,7 +22,7 @@ from thresher.data.formats import outcomes
 from thresher.data.formats.lines import vw_head, vw_rows
 from thresher.data.formats.lines.line_parser import LineParser, Wording
 from thresher.data.formats.lines.vw_labels import kind_of_label
-from thresher.data.layout import Layout
+from thresher.data.layout import AnyLayout
 from thresher.data.sources.parsed import Reading
 
 _EXPECTED = {
@@ -53,7 +53,7 @@ def _say_kind(outcome: int, line: bytes, place: int) -> str:
     return f"; this looks like {kind}, which is not read" if kind else ""
 
 
-def parser(layout: Layout, reading: Reading) -> LineParser:
+def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     """The parser of blocks of VW text."""
     vw = layout.hash == "vw"
     nameless = hash_bytes(b"", layout.seed, SHORT) if vw and layout.seed else layout.seed

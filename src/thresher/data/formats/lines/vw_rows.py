@@ -312,7 +312,7 @@ class Vw(NamedTuple):
     """whether keys are the indices of Vowpal Wabbit"""
     ordered: bool = False
 
-    def read_line(self, text, at, columns, nnz, domain, exact, targets, row, aside):
+    def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
         """See `line_rows.read_line`."""
         at, label, weight, outcome = read_head(text, at, domain, exact, targets, row)
         start, ascend = nnz, True
@@ -322,7 +322,7 @@ class Vw(NamedTuple):
             at, space, outcome = _namespace(self, text, begin, exact)
             if outcome == EXAMPLE:
                 at, nnz, ascend, outcome = _features(
-                    self, text, at, keys, values, nnz, exact, space, start, ascend, begin, aside[1]
+                    self, text, at, keys, values, nnz, exact, space, start, ascend, begin, extra[1]
                 )
-                note_namespace(aside[0], space[0], first, nnz)
+                note_namespace(extra[0], space[0], first, nnz)
         return at, nnz, ascend, label, weight, outcome

@@ -30,7 +30,7 @@ from thresher.data.formats.tables import arrow_rows as rows
 from thresher.data.formats.tables.table_rows import NOT_FINITE, Kinds, check_columns_of_labels, expected_of
 from thresher.data.formats.tables.where import Filter
 from thresher.data.labels import LISTED
-from thresher.data.layout import Layout
+from thresher.data.layout import SettledLayout
 from thresher.data.report import FIRST_BAD
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
 from thresher.data.text.numbers import OVERFLOW
@@ -72,7 +72,7 @@ def _is_list(kind: Any) -> bool:
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
-def check_types(layout: Layout, schema: Any, file: str) -> None:
+def check_types(layout: SettledLayout, schema: Any, file: str) -> None:
     """`DataError` for a column of the settled layout whose type does not fit what it is."""
     for name, kind in zip(layout.columns, layout.kinds, strict=True):
         if name not in schema.names or kind not in (*_NUMBERS, CATEGORICAL, LIST, TEXT):
@@ -146,7 +146,7 @@ class BatchParser:
     """Makes chunks from record batches."""
 
     def __init__(
-        self, files: Sequence[Kinds], layout: Layout, reading: Reading, filters: Sequence[Filter] = ()
+        self, files: Sequence[Kinds], layout: SettledLayout, reading: Reading, filters: Sequence[Filter] = ()
     ) -> None:
         """`filters` say of each file which rows are read; none: all."""
         self._files, self._filters = files, filters
@@ -170,11 +170,11 @@ class BatchParser:
     def parsed(self, batch: Any, kinds: Kinds, written: Callable[[list[int]], list[bytes]]) -> Parsed:
         """The examples of a batch; `written` says how some of its rows are written, without a newline."""
         chunk, merged, wrong = self.encoded(batch, kinds)
-        told = wrong if self._on_error == QUARANTINE else wrong[:FIRST_BAD]
-        lines = written([row for row, _ in told]) if wrong else []
+        listed = wrong if self._on_error == QUARANTINE else wrong[:FIRST_BAD]
+        lines = written([row for row, _ in listed]) if wrong else []
         bad = [
             self.bad_row(batch, kinds, row, code, row + 1, line)
-            for (row, code), line in zip(told[:FIRST_BAD], lines, strict=False)
+            for (row, code), line in zip(listed[:FIRST_BAD], lines, strict=False)
         ]
         rejected = [line + b"\n" for line in lines] if self._on_error == QUARANTINE else []
         tally = Tally(batch.num_rows, len(chunk), 0, len(wrong), merged)
@@ -190,18 +190,18 @@ class BatchParser:
         state, wrong = np.zeros(outcomes.COUNTERS, np.int64), list[tuple[int, int]]()
         domain = self._domain.code()
         used = tuple(array[table[:, rows.COLUMN]] for array in kinds.compiled)
-        aside = kinds.aside(self._reading.naming, self._spans)
+        extra = kinds.extra(self._reading.naming, self._spans)
         columns.indptr[0] = 0
         while state[outcomes.AT] < batch.num_rows and not (wrong and self._on_error == FAIL):
             cramped = rows.encode(
-                batch.num_rows, columns, table, used, kinds.mask, domain, state, self._bad, aside
+                batch.num_rows, columns, table, used, kinds.mask, domain, state, self._bad, extra
             )
             if cramped:
                 columns = self._arenas.roomier(columns, int(state[outcomes.ROWS]), int(state[outcomes.NNZ]))
             wrong += [(row, code) for row, code, *_ in self._bad[: state[outcomes.BAD]].tolist()]
             state[outcomes.BAD] = 0
-        if aside[1] is not None:
-            offer_columns(aside[1], batch, kinds)
+        if extra[1] is not None:
+            offer_columns(extra[1], batch, kinds)
             self._reading.take_names(kinds.names)
         del held  # the buffers that `table` points to
         chunk = columns.chunk(int(state[outcomes.ROWS]), int(state[outcomes.NNZ]))

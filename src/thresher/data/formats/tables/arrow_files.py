@@ -26,7 +26,7 @@ from thresher.data.files.streams import Passing, RawFile
 from thresher.data.formats.tables.arrow_batches import BatchParser, TableBlock, check_types, guess, sound
 from thresher.data.formats.tables.table_rows import Kinds, kinds_of
 from thresher.data.formats.tables.where import Filter
-from thresher.data.layout import Layout
+from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.sources.parsed import Reading
 from thresher.data.sources.text import TextSource
 
@@ -43,19 +43,23 @@ Rows = Iterator[tuple[int, Any, float | None]]
 """The row behind a record batch, the batch, and how much of the file was read by then (0 to 1), if known."""
 
 
-def settled(layout: Layout, schema: Any, name: str, unlabelled: bool) -> tuple[Layout, Kinds]:
+def settled(layout: AnyLayout, schema: Any, name: str, unlabelled: bool) -> tuple[SettledLayout, Kinds]:
     """The layout settled by a schema if it is not yet, how its columns are read."""
-    if not layout.columns:
-        guesses = [guess(field) for field in schema]
-        layout = settle(layout, schema.names, guesses, name)
-        for field, kind in zip(schema, layout.kinds, strict=True):
-            if not kind:
-                raise DataError(
-                    f"{name}: column '{field.name}' is of {field.type}: say --categorical or --ignore"
-                )
+    layout = layout if has_columns(layout) else _by_schema(layout, schema, name)
     used = layout.unlabelled() if unlabelled else layout
     check_types(used, schema, name)
     return layout, kinds_of(used, schema.names, name)
+
+
+def _by_schema(layout: AnyLayout, schema: Any, name: str) -> SettledLayout:
+    """The layout settled by a schema, whose columns must be of types that can be features."""
+    found = settle(layout, schema.names, [guess(field) for field in schema], name)
+    for field, kind in zip(schema, found.kinds, strict=True):
+        if not kind:
+            raise DataError(
+                f"{name}: column '{field.name}' is of {field.type}: say --categorical or --ignore"
+            )
+    return found
 
 
 @dataclass(frozen=True)
@@ -67,23 +71,24 @@ class TableFormat:
     filters: list[Filter] = dataclasses.field(default_factory=list)
     """which rows of each are; none: all"""
 
-    def __call__(self, layout: Layout, reading: Reading) -> BatchParser:
+    def __call__(self, layout: SettledLayout, reading: Reading) -> BatchParser:
         """A parser for one thread."""
         return BatchParser(self.files, layout, reading, self.filters)
 
 
 def opened(
-    names: list[str], layout: Layout, passing: Passing, unlabelled: bool, where: str = ""
-) -> tuple[Layout, TableFormat]:
+    names: list[str], layout: AnyLayout, passing: Passing, unlabelled: bool, where: str = ""
+) -> tuple[SettledLayout, TableFormat]:
     """The settled layout of files, and what makes their parsers. `DataError`."""
-    files, filters = list[Kinds](), list[Filter]()
+    files, filters, found = list[Kinds](), list[Filter](), layout
     for name in names:
         with read_from(name):
             schema = _KINDS[layout.format].schema(name, passing)
-            layout, kinds = settled(layout, schema, name, unlabelled)
+            found, kinds = settled(found, schema, name, unlabelled)
         files.append(kinds)
         filters += [Filter(where, schema, name)] if where else []
-    return layout, TableFormat(files, filters)
+    assert has_columns(found)
+    return found, TableFormat(files, filters)
 
 
 @contextmanager

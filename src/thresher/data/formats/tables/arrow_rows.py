@@ -247,20 +247,20 @@ def _settle(targets, row, tile, r):
 
 
 @kernel
-def encode(count, columns, table, kinds, mask, domain, state, bad, aside):
+def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
     """Rows ``state[AT] <= i < count`` of a batch whose columns are described by `table` (columns, FIELDS).
 
     ``columns = (indptr, keys, values, labels, weights, targets)`` have room for every row and twice every
     feature; ``kinds = (codes, keys, seeds)``; keys have the bits of `mask`. A bad row leaves its number and
     ``outcome + OUTCOMES * column`` in the int64 table `bad`. Returns when that is full, all is done, or (then
     true) the products of a row do not fit; `state` carries on. Columns are read one after the other for
-    `TILE` rows at a time. ``aside = (crosses, naming)``, each perhaps None.
+    `TILE` rows at a time. ``extra = (crosses, naming)``, each perhaps None.
     """
     indptr, keys, values, labels, weights, targets = columns
     room_keys, room_values = np.empty(BUCKETS, np.uint64), np.empty(FEW + 8, np.float32)
     cells, floats = TILE * kinds[0].size, np.ones((2, TILE), np.float32)
     counts, wrong = np.zeros(TILE, np.int64), np.zeros(TILE, np.int64)
-    origins = np.empty(cells if aside[0] is not None else 0, np.int64)
+    origins = np.empty(cells if extra[0] is not None else 0, np.int64)
     staged = np.empty(cells, np.uint64), np.empty(cells, np.float32)
     stage = (*staged, counts, wrong, floats[0], floats[1], origins)
     tile = _tile(targets)
@@ -270,13 +270,13 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, aside):
         lo, hi = i, min(i + TILE, count)
         counts[:], wrong[:], floats[0] = 0, EXAMPLE, 0
         for c in range(kinds[0].size):
-            _stage(c, lo, hi, table, kinds, stage, domain, aside[0], tile)
+            _stage(c, lo, hi, table, kinds, stage, domain, extra[0], tile)
         while i < hi and state[BAD] < len(bad) and not cramped:
             code, last, merged = wrong[i - lo], nnz, False
             if code == EXAMPLE:
-                crossing.clear_spans(aside[0])
-                own = _unstage(i - lo, i, table, kinds, stage, keys, values, nnz, aside[0])
-                last, merged, code = complete(keys, values, nnz, own, mask, aside, room_keys, room_values)
+                crossing.clear_spans(extra[0])
+                own = _unstage(i - lo, i, table, kinds, stage, keys, values, nnz, extra[0])
+                last, merged, code = complete(keys, values, nnz, own, mask, extra, room_keys, room_values)
             cramped = code == CRAMPED
             if code == EXAMPLE:
                 state[MERGED] += merged

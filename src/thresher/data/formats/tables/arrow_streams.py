@@ -12,7 +12,7 @@ from thresher.data.chunk import Place
 from thresher.data.errors import DataError
 from thresher.data.formats.tables.arrow_files import BatchReader, Rows, TableFormat, cut, settled
 from thresher.data.formats.tables.where import Filter
-from thresher.data.layout import Layout
+from thresher.data.layout import AnyLayout
 from thresher.data.source import fingerprint_of
 from thresher.data.sources.text import TextSource
 
@@ -58,7 +58,7 @@ class StreamSource(TextSource):
     def __init__(
         self,
         given: Any,
-        layout: Layout | None = None,
+        layout: AnyLayout | None = None,
         *,
         domain: str = "binary",
         on_error: str = "fail",
@@ -67,7 +67,7 @@ class StreamSource(TextSource):
         where: str = "",
     ) -> None:
         self._stream = _Stream(given)
-        unnamed = replace(layout, format="") if layout else Layout()  # files to come tell theirs
+        unnamed = replace(layout or AnyLayout(), format="")  # files to come tell theirs
         settled_by, kinds = settled(unnamed, self._stream.schema, NAME, unlabelled)
         form = TableFormat([kinds], [Filter(where, self._stream.schema, NAME)] if where else [])
         super().__init__(

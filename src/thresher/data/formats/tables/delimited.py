@@ -35,7 +35,7 @@ from thresher.data.formats.tables.table_rows import (
     kinds_of,
 )
 from thresher.data.labels import LISTED
-from thresher.data.layout import Layout
+from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.sources.parsed import Columns, Parsed, Reading
 from thresher.data.sources.text import TextSource
 from thresher.data.text.numbers import NUMBER, OVERFLOW, exact_number
@@ -69,7 +69,7 @@ class Dialect(NamedTuple):
         return self.delimiter[0], np.frombuffer(listed, np.uint8) if listed else None, self.span or None
 
 
-def dialect_of(layout: Layout) -> Dialect:
+def dialect_of(layout: AnyLayout) -> Dialect:
     """The dialect of files of `layout`."""
     return Dialect(
         layout.delimiter.encode() or DELIMITERS[layout.format],
@@ -85,19 +85,20 @@ class DelimitedFormat:
 
     files: list[Kinds]
 
-    def __call__(self, layout: Layout, reading: Reading) -> DelimitedParser:
+    def __call__(self, layout: SettledLayout, reading: Reading) -> DelimitedParser:
         """A parser for one thread."""
         return DelimitedParser(self.files, layout, reading)
 
 
 def opened(
-    names: list[str], layout: Layout, passing: Passing, unlabelled: bool
-) -> tuple[Layout, DelimitedFormat]:
+    names: list[str], layout: AnyLayout, passing: Passing, unlabelled: bool
+) -> tuple[SettledLayout, DelimitedFormat]:
     """The settled layout of files, and what makes their parsers.
 
     The head of the first file settles which column is what; all others must have the same. `DataError`.
     """
     files, dialect = list[Kinds](), dialect_of(layout)
+    found = layout if has_columns(layout) else None
     for name in names:
         lines = lines_of(head_of(name, HEAD, passing), name, dialect if dialect.span else None)
         if layout.header and b"\0" in lines[0]:
@@ -105,15 +106,16 @@ def opened(
         head = [_text(cell) for cell in _cells(lines[0], dialect)]
         if not layout.header:
             head = [str(k + 1) for k in range(len(head))]
-        if not layout.columns:
+        if found is None:
             _check_delimiter(lines[0], len(head), name)
             guesses = _guesses(lines[layout.header :], len(head), dialect)
-            layout = settle(layout, head, guesses, name)
-        used = layout.unlabelled() if unlabelled else layout
+            found = settle(layout, head, guesses, name)
+        used = found.unlabelled() if unlabelled else found
         if not layout.header:
             head = _positions(used, len(head), name)
         files.append(kinds_of(used, head, name))
-    return layout, DelimitedFormat(files)
+    assert found is not None
+    return found, DelimitedFormat(files)
 
 
 def _check_delimiter(line: bytes, columns: int, name: str) -> None:
@@ -159,7 +161,7 @@ def _text(name: bytes) -> str:
     return name.decode("utf-8", "backslashreplace")
 
 
-def _positions(layout: Layout, count: int, name: str) -> list[str]:
+def _positions(layout: SettledLayout, count: int, name: str) -> list[str]:
     """The columns of a file without a header, which may lack one that is not looked at."""
     wanted = [c for c, kind in zip(layout.columns, layout.kinds, strict=True) if kind != "absent"]
     if count not in (len(layout.columns), len(wanted)):
@@ -205,7 +207,7 @@ def _guesses(lines: Sequence[bytes], count: int, dialect: Dialect) -> list[str]:
 class DelimitedParser:
     """Parses blocks of lines into chunks."""
 
-    def __init__(self, files: list[Kinds], layout: Layout, reading: Reading) -> None:
+    def __init__(self, files: list[Kinds], layout: SettledLayout, reading: Reading) -> None:
         self._files = files
         self._layout = layout
         self._domain = check_columns_of_labels(reading.domain, layout)
@@ -230,7 +232,7 @@ class DelimitedParser:
         state = np.zeros(rows.ALL_COUNTERS, np.int64)
         state[rows.HAS_NUL] = block.has_nul
         self._skip_head(block, state)
-        room, aside = self._room_for(block), kinds.aside(self._reading.naming, self._spans)
+        room, extra = self._room_for(block), kinds.extra(self._reading.naming, self._spans)
         domain, dialect = self._domain.code(), self._dialect.compiled()
         parsed = gather(
             lambda columns, exact: rows.parse_delimited(
@@ -247,7 +249,7 @@ class DelimitedParser:
                     state,
                     self._bad,
                     exact,
-                    aside,
+                    extra,
                 )
             ),
             lambda exact: _with(exact, self._row_at(block, int(state[AT])), state),

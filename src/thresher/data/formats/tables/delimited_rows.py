@@ -86,7 +86,7 @@ _STRAY, _OPEN = -1, -2
 
 @scalar
 def _number(cell, at, end, place, exact):
-    """The number that fills ``cell[at:end]``, blanks aside: ``(float32, status)``."""
+    """The number in ``cell[at:end]``, blanks round it ignored: ``(float32, status)``."""
     while at < end and byte(cell, at) == _SPACE:
         at += 1
     while at < end and byte(cell, end - 1) == _SPACE:
@@ -287,7 +287,7 @@ def _offer(naming, kind, key, cell, at, end, place, column, exact):
 
 
 @scalar
-def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, aside, into, delimiter, tokens, span):
+def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, into, delimiter, tokens, span):
     """One line, its features stored from `nnz` on, several labels in `into`.
 
     Returns ``(place of the line end or of the error, nnz, label, weight, outcome, column)``.
@@ -307,7 +307,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, aside, i
             if last > first:
                 key, value, outcome = _feature(kind, cell, first, last, at, names[c], seeds[c], exact)
                 key, value = binned(value, seeds[c]) if kind == BINS else (key, value)
-                _offer(aside[1], kind, key, cell, first, last, at, c, exact)
+                _offer(extra[1], kind, key, cell, first, last, at, c, exact)
                 if value != np.float32(0):
                     store_word(keys, nnz, key)
                     store_float(values, nnz, value)
@@ -316,7 +316,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, aside, i
             code, known, scratch, begins = grams
             nnz = text_features(
                 *(cell, first, last, code, known, seeds[c], scratch, begins, out[0], out[1], nnz),
-                *(aside[1], c),
+                *(extra[1], c),
             )
         elif kind == LABEL:
             label, outcome = _target(kind, cell, first, last, at, domain, exact)
@@ -325,7 +325,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, aside, i
             weight, outcome = _target(kind, cell, first, last, at, domain, exact)
         if outcome != EXAMPLE:
             return at, nnz, label, weight, outcome, c
-        note_column(aside[0], c, begin, nnz)
+        note_column(extra[0], c, begin, nnz)
         if (byte(text, end) == _NEWLINE) != (c == count - 1):
             return end, nnz, label, weight, TOO_FEW if c < count - 1 else TOO_MANY, c
         mask &= mask - _ONE
@@ -335,7 +335,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, aside, i
 
 @kernel
 def parse_delimited(
-    text_bytes, size, columns, kinds, dialect, room, grams, mask, domain, state, bad, exact, aside
+    text_bytes, size, columns, kinds, dialect, room, grams, mask, domain, state, bad, exact, extra
 ):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
@@ -344,7 +344,7 @@ def parse_delimited(
     and ``grams = (code, known, scratch, begins)``, what `text_features` wants for columns of text. Keys
     have the bits of `mask`. Bad rows are noted with ``outcome + OUTCOMES * column``; ``state[PLACE]`` is
     that of a hard number, ``state[BREAKS]`` counts the line breaks in quoted cells, which are lines too.
-    ``aside = (crosses, naming)``, each perhaps None.
+    ``extra = (crosses, naming)``, each perhaps None.
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
     indptr, keys, values, labels, weights, targets = columns
@@ -355,15 +355,15 @@ def parse_delimited(
     while at < size and result == DONE:
         start = at
         outcome, column, stop, label, weight, merged = BLANK, 0, nnz, np.float32(0), np.float32(1), False
-        clear_spans(aside[0])
+        clear_spans(extra[0])
         if not ends_line(text, at):
             at, stop, label, weight, outcome, column = _row(
-                *(text, start, size, described, room, grams, features, nnz, domain, known, aside),
+                *(text, start, size, described, room, grams, features, nnz, domain, known, extra),
                 *(target_of(targets, row), *dialect),
             )
         at, outcome = _without_nul(text, start, at, outcome, state[HAS_NUL])
         if outcome == EXAMPLE:
-            stop, merged, outcome = complete(keys, values, nnz, stop, mask, aside, room_keys, room_values)
+            stop, merged, outcome = complete(keys, values, nnz, stop, mask, extra, room_keys, room_values)
         if outcome in (UNDECIDED, CRAMPED):
             state[PLACE], at, result = at, start, NEEDS_EXACT if outcome == UNDECIDED else NEEDS_ROOM
             break

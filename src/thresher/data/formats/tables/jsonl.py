@@ -28,7 +28,7 @@ from thresher.data.formats.tables.arrow_batches import BatchParser
 from thresher.data.formats.tables.arrow_files import settled
 from thresher.data.formats.tables.delimited import HEAD, lines_of
 from thresher.data.formats.tables.table_rows import Kinds
-from thresher.data.layout import Layout
+from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.report import FIRST_BAD
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
 
@@ -46,22 +46,24 @@ class JsonlFormat:
     schemas: list[Any]
     """the fields that are read of each file"""
 
-    def __call__(self, layout: Layout, reading: Reading) -> JsonlParser:
+    def __call__(self, layout: SettledLayout, reading: Reading) -> JsonlParser:
         """A parser for one thread."""
         return JsonlParser(self, layout, reading)
 
 
 def opened(
-    names: list[str], layout: Layout, passing: Passing, unlabelled: bool
-) -> tuple[Layout, JsonlFormat]:
+    names: list[str], layout: AnyLayout, passing: Passing, unlabelled: bool
+) -> tuple[SettledLayout, JsonlFormat]:
     """The settled layout of files, and what makes their parsers. `DataError`."""
-    files, schemas = list[Kinds](), list[Any]()
+    files, schemas, found = list[Kinds](), list[Any](), layout
     for name in names:
-        schema = _schema_of(lines_of(head_of(name, HEAD, passing), name), layout.columns, name)
-        layout, kinds = settled(layout, schema, name, unlabelled)
+        known = found.columns if has_columns(found) else ()
+        schema = _schema_of(lines_of(head_of(name, HEAD, passing), name), known, name)
+        found, kinds = settled(found, schema, name, unlabelled)
         files.append(kinds)
         schemas.append(pa.schema([_field(kinds, field) for field in schema if _is_read(kinds, field.name)]))
-    return layout, JsonlFormat(files, schemas)
+    assert has_columns(found)
+    return found, JsonlFormat(files, schemas)
 
 
 def _is_read(kinds: Kinds, name: str) -> bool:
@@ -115,7 +117,7 @@ def _wider(kind: Any, value: Any) -> Any:
 class _Known:
     """The fields there may be: the columns of the layout, and what its patterns leave out."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: SettledLayout) -> None:
         self._names, self._ignored = set(layout.columns), layout.ignore
 
     def __contains__(self, name: object) -> bool:
@@ -125,7 +127,7 @@ class _Known:
 class JsonlParser(BatchParser):
     """Parses blocks of JSON lines into chunks with labels of `domain`, doing `on_error` about bad ones."""
 
-    def __init__(self, form: JsonlFormat, layout: Layout, reading: Reading) -> None:
+    def __init__(self, form: JsonlFormat, layout: SettledLayout, reading: Reading) -> None:
         super().__init__(form.files, layout, reading)
         self._schemas = form.schemas
         self._known = _Known(layout)

@@ -38,7 +38,7 @@ from thresher.data.formats.outcomes import (
     WEIGHT_NUMBER,
 )
 from thresher.data.labels import VALUES, Domain
-from thresher.data.layout import Layout
+from thresher.data.layout import SettledLayout
 from thresher.data.ngram_spec import Grams, grams_of
 from thresher.data.text.sorting import ascending
 from thresher.engine.jit import scalar
@@ -80,7 +80,7 @@ class Kinds(NamedTuple):
     crosses: Crosses | None
     """the interactions of its columns"""
 
-    def aside(self, naming: Any, spans: NDArray[np.int64]) -> tuple[Crosses | None, Any]:
+    def extra(self, naming: Any, spans: NDArray[np.int64]) -> tuple[Crosses | None, Any]:
         """Interactions, with room for the `spans` of a row, and `naming`, as compiled code wants them."""
         if self.crosses is None and naming is None:
             return None, None
@@ -92,7 +92,7 @@ class Kinds(NamedTuple):
         return self.codes, self.keys, self.seeds
 
 
-def kinds_of(layout: Layout, names: list[str], file: str) -> Kinds:
+def kinds_of(layout: SettledLayout, names: list[str], file: str) -> Kinds:
     """How the columns of `file` are read; `DataError` where they are not those of the settled layout."""
     kinds = kinds_in(layout, names, file)
     return Kinds(
@@ -107,12 +107,12 @@ def kinds_of(layout: Layout, names: list[str], file: str) -> Kinds:
     )
 
 
-def _key_of(name: str, layout: Layout) -> int:
+def _key_of(name: str, layout: SettledLayout) -> int:
     """The key of a numeric column; of one of several labels, which it is."""
     return layout.labels.index(name) if name in layout.labels else hash_bytes(name.encode(), layout.seed)
 
 
-def check_columns_of_labels(domain: Domain, layout: Layout) -> Domain:
+def check_columns_of_labels(domain: Domain, layout: SettledLayout) -> Domain:
     """`domain`, if it wants as many columns as are the label; else `DataError`."""
     count = len(layout.labels) or 1
     if domain.kind == VALUES and domain.width != count and not domain.open:
@@ -176,14 +176,14 @@ def binned(value, seed):
 
 
 @scalar
-def complete(keys, values, start, own, mask, aside, room_keys, room_values):
+def complete(keys, values, start, own, mask, extra, room_keys, room_values):
     """Cut the keys of the row [start, own) to `mask`, cross it, sort it: ``(stop, merged, outcome)``.
 
     Scratch as for `ascending`; `CRAMPED` where the products do not fit.
     """
     mask_keys(keys, start, own, mask)
-    stop, came = crossing.cross(aside[0], keys, values, start, own, aside[1])
-    if came != crossing.DONE:
-        return own, False, CRAMPED if came == crossing.NO_ROOM else PRODUCTS
+    stop, status = crossing.cross(extra[0], keys, values, start, own, extra[1])
+    if status != crossing.DONE:
+        return own, False, CRAMPED if status == crossing.NO_ROOM else PRODUCTS
     last, finite = ascending(keys, values, start, stop, room_keys, room_values)
     return last, last < stop, EXAMPLE if finite else SUM_RANGE
