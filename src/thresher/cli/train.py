@@ -37,6 +37,7 @@ class _Reading:
     cache: bool
     order: str | None
     names: bool
+    init: Path | None
 
     @property
     def lenient(self) -> str:
@@ -51,6 +52,21 @@ class _Reading:
         if before and self.order not in (None, before):
             raise UsageError(f"the checkpoint was made with --order {before}; leave --order out")
         return make_order(self.order or before or "as-is", seed)
+
+    def goes_on(self, checkpoint: Path) -> Path:
+        """The checkpoint; UsageError where training is to begin with a model."""
+        if self.init:
+            raise UsageError("--init begins a training, --resume goes on with one: give one of them")
+        return checkpoint
+
+    def begun(self, model: Model) -> Model:
+        """The model, with the weights that training is to begin with."""
+        from thresher.learning.api import load
+        from thresher.learning.warmstart import start_from
+
+        if self.init:
+            start_from(model, load(self.init))
+        return model
 
     def check_nameable(self, source: Any, store: str) -> None:
         """UsageError, DataError where names are wanted and cannot be had."""
@@ -82,6 +98,7 @@ def command(
     report_every: t.ReportEvery = None,
     checkpoint_every: t.CheckpointEvery = None,
     resume: t.Resume = False,
+    init: t.Init = None,
     table: options.Table = options.NO_TABLE,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
@@ -99,7 +116,7 @@ def command(
     options.check_outputs([model, curve, spare, options.quarantine_of(on_error)], [])
     every, held = _holdout(holdout, early_stop)
     plan = Plan(passes or 1, report_every or 0, every, early_stop or 0, spare, checkpoint_every or 0)
-    reading = _Reading(data, held, table, on_error, threads, cache, order, names)
+    reading = _Reading(data, held, table, on_error, threads, cache, order, names, init)
     trainer = _trainer(plan, passes, asked, reading, resume, quiet, model, curve, spare)
     trainer.stopper.listen()
     try:
@@ -146,13 +163,13 @@ def _trainer(
     notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
     spare = plan.checkpoint
     assert spare is not None
-    loaded = checkpoint.load(spare) if resume else None
+    loaded = checkpoint.load(reading.goes_on(spare)) if resume else None
     plan = _agreed(plan, passes, loaded[1] if loaded else None)
     if loaded is not None:
         check_same(asked, loaded[0].recipe)
     else:
         _look_at(spare, watching)
-    model = loaded[0] if loaded else new_model(_with_classes(asked, reading))
+    model = loaded[0] if loaded else reading.begun(new_model(_with_classes(asked, reading)))
     ahead = compile_ahead(model, reading.holdout is not None or plan.holdout_every > 0)
     order = reading.order_of(loaded[1] if loaded else None, model.recipe.seed)
     layout = reading.table.layout(loaded[0].layout if loaded else None)

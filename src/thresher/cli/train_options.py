@@ -66,6 +66,12 @@ CheckpointEvery = Annotated[
     ),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from MODEL.checkpoint, with the same data.")]
+Init = Annotated[
+    Path | None,
+    typer.Option(
+        "--init", metavar="MODEL", help="Begin with the weights of this model, learned by whatever rule."
+    ),
+]
 Cache = Annotated[bool, typer.Option(help="Let later passes read a binary cache made in the first.")]
 Curve = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also write the table to a file, tab-separated.")

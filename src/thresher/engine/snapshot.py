@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numba import types
 from numba.extending import intrinsic, overload
 
 from thresher.engine.jit import BORROWING
 
 
-def snapshot(self, clock, S):
+def snapshot(self: Any, clock: Any, S: Any) -> Any:
     """The clock as a tuple in the dtype of S: what `weight` and `step` read as `now`.
 
     A tuple lives in registers, so a loop over a row loads and rounds it once; and a running sum is

@@ -175,6 +175,14 @@ def relocate(self, S, count, clock):
 
 
 @verb("rule", compiled=False)
+def place(self, S, rows, w, now):
+    """Write `rows`, which are zeros, so that their weights are `w`. Default: no state has a given weight.
+
+    For warm starts: `rows` and `w` are arrays, `now` is the clock in the dtype of S.
+    """
+
+
+@verb("rule", compiled=False)
 def sound(self, S, clock, steps):
     """What is wrong with a state from a file, in words, after at most so many steps. Default: "".
 

@@ -21,6 +21,7 @@ from thresher.learning.passes import Passes
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe
 from thresher.learning.training import Plan, Trainer
+from thresher.learning.warmstart import start_from
 
 Data = str | os.PathLike[str] | Chunk | Iterable[Any] | Any
 _NOTHING = object()
@@ -100,6 +101,7 @@ def train(
     cache: bool = True,
     layout: AnyLayout | None = None,
     where: str = "",
+    init: Model | Readout | str | Path | None = None,
     **recipe: Any,
 ) -> Model:
     """Train a model on `data`, one pass or more.
@@ -116,12 +118,15 @@ def train(
     passes read a binary `cache` of the first, and so does the next run over the same content. `layout` says
     how files and tables are read; by default the endings of names and the types of columns do; `where`, which
     rows of `data` are, of Parquet, Arrow and tables: ``"day < 20 and city in ('Ulm', 'Kiel')"``; `on_error`
-    and `threads` are those of `open_source`. `scale` and `admit` count in the first pass only.
+    and `threads` are those of `open_source`. `init` is a model, or the file of one, with whose weights to
+    begin, whatever its rule: see `start_from`. `scale` and `admit` count in the first pass only.
     Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, `DivergedError`.
     """
     plan = _planned(passes, patience, holdout_every, holdout is not None)
     outputs = _outputs(loss, outputs, data, threads=threads, layout=layout, where=where)
     model = Model(Recipe(rule, loss, outputs=outputs, **recipe))
+    if init is not None:
+        start_from(model, _readout(init))
     domain = model.head.domain
     source = as_source(data, domain, on_error=on_error, threads=threads, layout=layout, where=where)
     held, shuffling = _held(holdout, domain, source, threads), make_order(str(order), model.recipe.seed)
@@ -168,13 +173,24 @@ def check_model(given: Any) -> None:
         raise TypeError(f"expected a Model or a Readout, not {type(given).__name__}")
 
 
+def _ready(model: Model | Readout | str | Path) -> Model | Readout:
+    """A model itself, or that of a file."""
+    ready = load(model) if isinstance(model, str | os.PathLike) else model
+    check_model(ready)
+    return ready
+
+
+def _readout(model: Model | Readout | str | Path) -> Readout:
+    ready = _ready(model)
+    return ready.readout() if isinstance(ready, Model) else ready
+
+
 def evaluate(model: Model | Readout | str | Path, data: Data, **options: Any) -> dict[str, Any]:
     """``examples loss error auc`` (regression: ``examples loss rmse``) of a model on data.
 
     `options` are those of `open_source`. Raises `ModelFileError`, `DataError`, ValueError for wrong options,
     TypeError for what is neither a model nor the path of one.
     """
-    ready = load(model) if isinstance(model, str | os.PathLike) else model
-    check_model(ready)
+    ready = _ready(model)
     options.setdefault("layout", ready.layout)
     return metrics.evaluate(ready, as_source(data, ready.head.domain, **options)).figures()

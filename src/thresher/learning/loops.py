@@ -15,6 +15,7 @@ from thresher.engine import averaging, averaging_outputs, kernels, outputs
 from thresher.engine.index import HashedIndex, Index, Resolved, resized
 from thresher.engine.jit import Kernel
 from thresher.engine.protocol import in_dtype, shares_a_clock, writes
+from thresher.engine.snapshot import snapshot
 from thresher.engine.sound import Tensors, given, require
 from thresher.learning.head import F64, Head
 from thresher.learning.origin import Origin
@@ -97,6 +98,20 @@ class Loop:
     def settled(self) -> Array:
         """Weights of all rows as they are read: (rows, *inner)."""
         return first_rows(self._read(), self.index.used, self.inner, self.dtype)
+
+    def place(self, keys: NDArray[np.uint64], weights: Array, bias: Array) -> None:
+        """Have these features, whose keys ascend, and no others, with these weights, and these intercepts."""
+        rows = self.index.enter(keys)
+        self.S = np.zeros((self.index.size, *self.S.shape[1:]), self.dtype)
+        everything = np.arange(len(self.B))
+        for rule, table, clocks, places, wanted in (
+            (self.rule, self.S, self.clock, rows, weights.reshape(-1, self.head.count)),
+            (self.bias_rule, self.B, self.bclock, everything, bias[np.newaxis][: len(self.B)]),
+        ):
+            for k, (output, clock) in enumerate(self._outputs(table, clocks)):
+                now = snapshot(rule, clock, table)
+                rule.place(output, places, wanted[:, k].astype(self.dtype), now)
+        self._origin.stay(self.bclock)
 
     @property
     def losses(self) -> float:

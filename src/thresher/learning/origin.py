@@ -41,3 +41,8 @@ class Origin:
                 return targets
             clocks[:, self._place], clocks[:, self._begun] = targets[counting[0]], 1.0
         return (targets - clocks[:, self._place]).astype(targets.dtype)
+
+    def stay(self, bclock: Array) -> None:
+        """The intercepts begin where they are."""
+        if self._place >= 0:
+            bclock.reshape(-1, bclock.shape[-1])[:, self._begun] = 1.0

@@ -70,6 +70,10 @@ class AdagradFobos(NamedTuple):
         """As the group says."""
         return grouped(self.group)
 
+    def place(self, S, rows, w, now):
+        """No gradient yet, so nothing is owed."""
+        S[rows, 0], S[rows, 3] = w, now[0]
+
     def step(self, S, j, w, x, slope, now):
         """Add the gradient to the root of squares, then step; this example's penalty is owed."""
         g = slope * x

@@ -37,7 +37,7 @@ class Arow(NamedTuple):
     CLOCK = ("spread",)
     DRIFTS = ()
     LIMITS = {"r": "> 0"}
-    weight = Pa.weight
+    weight, place = Pa.weight, Pa.place
 
     def clock0(self):
         """|g| / r of the example."""

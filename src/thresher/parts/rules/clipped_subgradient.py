@@ -49,6 +49,10 @@ class ClippedSubgradient(NamedTuple):
         """Settled weight of row j."""
         return soft(S[j, 0], now[2] - S[j, 1])
 
+    def place(self, S, rows, w, now):
+        """Nothing is owed yet."""
+        S[rows, 0], S[rows, 1] = w, now[2]
+
     def step(self, S, j, w, x, slope, now):
         """Gradient and penalty of this example together, not across zero."""
         moved = w - now[1] * (slope * x + math.copysign(self.l1, w) * (w != 0))

@@ -47,6 +47,10 @@ class Cumulative(NamedTuple):
         """Weight of row j as it was left."""
         return S[j, 0]
 
+    def place(self, S, rows, w, now):
+        """All of the penalty so far is taken."""
+        S[rows, 0], S[rows, 1] = w, -np.sign(w) * now[2]
+
     def step(self, S, j, w, x, slope, now):
         """The gradient step, then all of the penalty that is due."""
         g = slope * x

@@ -46,7 +46,8 @@ class Cw(NamedTuple):
     DRIFTS = ()
     LIMITS = {"eta": "in (0.5, 1)"}
     DTYPE = "float64"
-    weight, size_before_margin, step, idle = Arow.weight, Arow.size_before_margin, Arow.step, Arow.idle
+    weight, place, size_before_margin = Arow.weight, Arow.place, Arow.size_before_margin
+    step, idle = Arow.step, Arow.idle
 
     def clock0(self):
         """K and alpha of the example, Phi^-1(eta)."""

@@ -63,6 +63,10 @@ class Fobos(NamedTuple):
         """As the group says."""
         return grouped(self.group)
 
+    def place(self, S, rows, w, now):
+        """Nothing is owed yet."""
+        S[rows, 0], S[rows, 1] = w * now[3], now[2]
+
     def step(self, S, j, w, x, slope, now):
         """The gradient step; this example's penalty is owed."""
         S[j, 0] = (w - now[1] * slope * x) * now[3]

@@ -9,6 +9,7 @@ from thresher.parts.prox import norm_with, receive
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.cumulative import Cumulative
+from thresher.parts.rules.sgd import Sgd
 
 
 @part("rule")
@@ -38,6 +39,7 @@ class FtCumulative(NamedTuple):
     LIMITS = {"p": ">= 1, inf included"}
     DTYPE = "float64"
     clock0, weight, tick = Cumulative.clock0, Cumulative.weight, Cumulative.tick
+    place = Sgd.place
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step, counted in h, then all of the penalty that is due."""

@@ -50,6 +50,10 @@ class FtFobos(NamedTuple):
         """Settled weight of row j."""
         return soft(S[j, 0], (now[2] - S[j, 1]) * min(S[j, 2], self.cap))
 
+    def place(self, S, rows, w, now):
+        """No gradient yet, so nothing is owed."""
+        S[rows, 0], S[rows, 1] = w, now[2]
+
     def step(self, S, j, w, x, slope, now):
         """The gradient step, counted in h; this example's penalty is owed."""
         move = now[1] * slope * x

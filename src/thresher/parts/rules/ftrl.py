@@ -44,6 +44,11 @@ class Ftrl(NamedTuple):
         """Weight of row j."""
         return S[j, 0]
 
+    def place(self, S, rows, w, now):
+        """The z whose weight is w where there was no gradient yet."""
+        S[rows, 0] = w
+        S[rows, 1] = -w * (self.beta * now[0] + self.l2) - np.sign(w) * self.l1
+
     def step(self, S, j, w, x, slope, now):
         """The gradient, then w anew."""
         g = slope * x

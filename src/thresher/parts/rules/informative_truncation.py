@@ -51,6 +51,10 @@ class InformativeTruncation(NamedTuple):
         """Settled weight of row j."""
         return soft(S[j, 0], S[j, 1] * (S[j, 2] != now[2]))
 
+    def place(self, S, rows, w, now):
+        """Nothing is owed in this burst."""
+        S[rows, 0], S[rows, 2] = w, now[2]
+
     def step(self, S, j, w, x, slope, now):
         """The gradient step, counted if there is one."""
         g = slope * x

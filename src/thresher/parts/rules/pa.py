@@ -53,6 +53,10 @@ class Pa(NamedTuple):
         area = slope * size
         return self.eta * max(value, 0.0) / area if area != 0.0 else 0.0
 
+    def place(self, S, rows, w, now):
+        """There is nothing else."""
+        S[rows, 0] = w
+
     def step(self, S, j, w, x, slope, now):
         """The step."""
         S[j, 0] = w - slope * x

@@ -32,7 +32,7 @@ class PaIi(NamedTuple):
     DRIFTS = ()
     LIMITS = {"C": "> 0"}
     clock0, weight, size_before_margin, step = Pa.clock0, Pa.weight, Pa.size_before_margin, Pa.step
-    idle = Pa.idle
+    place, idle = Pa.place, Pa.idle
 
     def slope_after_margin(self, margin, value, slope, size, clock):
         """The slope's sign times how far to go."""

@@ -31,7 +31,7 @@ class Perceptron(NamedTuple):
     CLOCK = ("unused",)
     DRIFTS = ()
     LIMITS = {"eta": "> 0"}
-    clock0, weight, step, idle = Pa.clock0, Pa.weight, Pa.step, Pa.idle
+    clock0, weight, place, step, idle = Pa.clock0, Pa.weight, Pa.place, Pa.step, Pa.idle
 
     def slope_after_margin(self, margin, value, slope, size, clock):
         """The slope times eta."""

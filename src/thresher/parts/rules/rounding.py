@@ -45,6 +45,10 @@ class Rounding(NamedTuple):
         w = S[j, 0]
         return 0.0 if S[j, 1] != now[2] and abs(w) < self.theta else w
 
+    def place(self, S, rows, w, now):
+        """Rounded as often as all others."""
+        S[rows, 0], S[rows, 1] = w, now[2]
+
     def step(self, S, j, w, x, slope, now):
         """The gradient step."""
         S[j, 0] = w - now[1] * slope * x

@@ -34,7 +34,7 @@ class Scw(NamedTuple):
     DRIFTS = ()
     LIMITS = {"C": "> 0", "eta": "in (0.5, 1)"}
     clock0, weight, size_before_margin = Cw.clock0, Cw.weight, Cw.size_before_margin
-    slope_after_margin, step, idle = Cw.slope_after_margin, Cw.step, Cw.idle
+    place, slope_after_margin, step, idle = Cw.place, Cw.slope_after_margin, Cw.step, Cw.idle
 
     def note_after_margin(self, margin, importance, value, slope, size, clock):
         """Alpha and k."""

@@ -36,6 +36,10 @@ class Sgd(NamedTuple):
         """Settled weight of row j."""
         return S[j, 0]
 
+    def place(self, S, rows, w, now):
+        """There is nothing else."""
+        S[rows, 0] = w
+
     def step(self, S, j, w, x, slope, now):
         """The gradient step."""
         S[j, 0] = w - now[1] * slope * x

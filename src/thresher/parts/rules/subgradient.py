@@ -61,6 +61,10 @@ class Subgradient(NamedTuple):
             return math.copysign(1.0, v) * rest
         return replayed(self.rate, self.l1, v, S[j, 1] + 1.0, now[0])
 
+    def place(self, S, rows, w, now):
+        """All steps so far are made."""
+        S[rows, 0], S[rows, 1], S[rows, 2] = w, now[0] - 1.0, now[2]
+
     def step(self, S, j, w, x, slope, now):
         """Gradient and penalty of this example together."""
         S[j, 0] = w - now[1] * (slope * x + math.copysign(self.l1, w) * (w != 0.0))

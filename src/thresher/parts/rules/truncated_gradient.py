@@ -48,6 +48,10 @@ class TruncatedGradient(NamedTuple):
         """Settled weight of row j."""
         return truncate(S[j, 0], now[2] - S[j, 1], self.theta)
 
+    def place(self, S, rows, w, now):
+        """Nothing is owed yet."""
+        S[rows, 0], S[rows, 1] = w, now[2]
+
     def step(self, S, j, w, x, slope, now):
         """The gradient step; this example's truncation is owed."""
         S[j, 0] = w - now[1] * slope * x

@@ -1,0 +1,139 @@
+"""Warm starts: what is placed is what is read, and training goes on from there."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thresher
+from tests.streams import RULES
+from thresher import parts
+from thresher.data.chunk import Chunk
+from thresher.engine.protocol import writes
+from thresher.engine.snapshot import snapshot
+from thresher.learning import modelfile
+from thresher.learning.model import Model
+from thresher.learning.warmstart import start_from
+
+ABLE = [name for name in RULES if writes(parts.lookup("rule", name), "place")]
+ROWS = Chunk.of_rows([(1.0, {1: 1.0, 2: 0.5}), (-1.0, {2: 1.0, 9: 0.25}), (1.0, {4: 0.5, 9: 1.0})] * 20)
+
+
+def trained(**options: Any) -> Model:
+    """Weights to begin with."""
+    model = Model("sgd", **{"loss": "logistic", **options})
+    model.learn(ROWS)
+    return model
+
+
+@pytest.mark.parametrize("name", ABLE)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_weights_of_placed_rows_are_those(name: str, dtype: Any) -> None:
+    """Bit for bit in a new model; within a rounding later, when common scales and debts are not 0 and 1."""
+    rule = parts.make("rule", name)
+    clock, rows = rule.clock0(), np.arange(1, 100)
+    w = np.random.default_rng(0).normal(size=99).astype(dtype)
+    w[[5, 50]] = 0.0
+    for examples in range(8):
+        S = np.zeros((100, len(rule.SLOTS)), dtype)
+        now = snapshot(rule, clock, S)
+        rule.place(S, rows, w, now)
+        found = np.array([rule.weight(S, j, now) for j in rows])
+        assert found == pytest.approx(w, rel=float(np.finfo(dtype).eps) * (examples > 0), abs=0)
+        read = np.array([rule.shown(S, j, found[j - 1], now) for j in rows])
+        assert (read[abs(w) > 0.1] == found[abs(w) > 0.1]).all()
+        assert (S[[0, 6]] == 0.0).all() or examples  # what has no weight is as good as never met
+        assert rule.weight(S, 6, now) == 0.0
+        rule.tick(clock)
+
+
+@pytest.mark.parametrize("name", ABLE)
+@pytest.mark.parametrize("store", ["growing", "direct"])
+def test_a_model_begins_with_the_weights_of_another(name: str, store: str) -> None:
+    before = trained()
+    model = Model(name, store=store)
+    start_from(model, before.readout())
+    assert model.nonzero == before.nonzero == 4
+    assert [a.tolist() for a in model.weights()] == [a.tolist() for a in before.weights()]
+    assert model.intercept == before.intercept
+    assert model.predict(ROWS).tolist() == before.predict(ROWS).tolist()
+    model.learn(ROWS.rows(0, 1))
+    assert model.last_margin == pytest.approx(before.predict(ROWS)[0], rel=1e-6)
+    model.learn(ROWS)
+    assert model.weights()[1].tolist() != before.weights()[1].tolist()
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_many_outputs(average: bool) -> None:
+    labels = Chunk.from_csr(ROWS.indptr, ROWS.keys, ROWS.values, np.arange(60) % 3, ROWS.weights)
+    before = Model("sgd", "softmax", outputs="classes:0-2")
+    before.learn(labels)
+    model = Model("fobos:l1=0", "softmax", outputs="classes:0-2", average=average, dtype="float64")
+    start_from(model, before.readout())
+    model.learn(labels)
+    again = Model("sgd", "softmax", outputs="classes:0-2", dtype="float64")
+    again.learn(labels)
+    assert model.tally.average < again.tally.average
+    if not average:
+        fresh = Model("fobos:l1=0", "softmax", outputs="classes:0-2")
+        start_from(fresh, before.readout())
+        assert (fresh.weights()[1] == before.weights()[1]).all()
+        assert (fresh.intercept == before.intercept).all()
+
+
+def test_an_intercept_that_begins_at_the_first_label_stays_where_it_was_placed() -> None:
+    data = Chunk.from_csr(ROWS.indptr, ROWS.keys, ROWS.values, np.full(60, 1000.0), ROWS.weights)
+    before = Model("ft-ftrl", "squared")
+    before.learn(data)
+    model = Model("ft-ftrl", "squared")
+    start_from(model, before.readout())
+    model.learn(data.rows(0, 1))
+    assert abs(model.last_margin - before.predict(data.rows(0, 1))[0]) < 1e-3
+    assert model.intercept == pytest.approx(1000.0, abs=5.0)
+
+
+@pytest.mark.parametrize("name", ["rda", "coin", "simplex"])
+def test_a_rule_that_has_no_state_for_a_weight_says_which_have(name: str) -> None:
+    with pytest.raises(parts.SpecError, match=f"^{name} cannot start .* these rules can: .*fobos.*ftrl"):
+        start_from(Model(name), trained().readout())
+
+
+@pytest.mark.parametrize(
+    ("model", "before", "hint"),
+    [
+        ({}, {"intercept": True, "outputs": "values:2", "loss": "squared"}, "outputs"),
+        ({"store": "hashed:6"}, {}, "weights of the store growing, not hashed:6"),
+        ({}, {"store": "hashed:6"}, "weights of the store hashed:6,0, not growing"),
+        ({"admit": "2"}, {}, "with scale or admit"),
+        ({"intercept": False}, {}, "come with an intercept"),
+        ({"rule": "ft-ftrl:group=l2"}, {}, "group"),
+    ],
+)
+def test_weights_that_would_mean_something_else_are_refused(
+    model: dict[str, Any], before: dict[str, Any], hint: str
+) -> None:
+    if "outputs" in before:
+        weights = Model("sgd", before["loss"], outputs=before["outputs"]).readout()
+    else:
+        weights = trained(**before).readout()
+    outputs = {"outputs": "classes:0-1", "loss": "softmax"} if "rule" in model else {}
+    if outputs:
+        weights = Model("sgd", **outputs).readout()
+    with pytest.raises(ValueError, match=hint):
+        start_from(Model(**{"rule": "ftrl", **outputs, **model}), weights)
+
+
+def test_what_has_learned_is_refused() -> None:
+    with pytest.raises(ValueError, match="before the first example; 60 were learned from"):
+        start_from(trained(), trained().readout())
+
+
+def test_train_begins_with_a_model_or_its_file(tmp_path: Path) -> None:
+    before = trained()
+    modelfile.save(before, tmp_path / "m")
+    found = [thresher.train(ROWS, "ftrl", init=init) for init in (before, before.readout(), tmp_path / "m")]
+    assert len({one.weights()[1].tobytes() for one in found}) == 1
+    assert found[0].tally.average < thresher.train(ROWS, "ftrl").tally.average
+    with pytest.raises(TypeError, match="expected a Model or a Readout"):
+        thresher.train(ROWS, "ftrl", init=3)  # type: ignore[arg-type]
