@@ -81,7 +81,12 @@ SETTINGS: dict[str, list[str]] = {
     "eg": ["norm=2,features=50", "norm=1,features=30,signed=false", "norm=3,features=1000"],
     "simplex": ["features=45", "features=60"],
     "l1-ball": ["radius=0.5", "radius=0.05", "radius=3"],
-    "pegasos": ["l2=1,project=false", "l2=1,skip_correct=true", "l2=2,project=false,skip_correct=true"],
+    "pegasos": [
+        "l2=3",
+        "l2=1,project=false",
+        "l2=1,skip_correct=true",
+        "l2=2,project=false,skip_correct=true",
+    ],
 }
 # What a rule needs beside its penalties so that a short stream of any loss does not blow it up.
 CALM = {

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,11 +22,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("src", "tests", "examples", "docs", "benchmarks", "pyproject.toml", "README.md", "CONTRIBUTING.md")
-_SOME_FAILED, _LEFT_OUT = 1, shutil.ignore_patterns("__pycache__")
+_SOME_FAILED, _ENDLESS = 1, -1
+_LEFT_OUT = shutil.ignore_patterns("__pycache__")
 
 
 class Mutant(NamedTuple):
@@ -60,11 +62,20 @@ def copy_of_project(folder: Path) -> Path:
     return folder
 
 
-def test(project: Path, tests: Sequence[str], cache: Path) -> subprocess.CompletedProcess[str]:
-    """Run some tests."""
+def test(project: Path, tests: Sequence[str], cache: Path, minutes: float) -> tuple[int, str]:
+    """Run some tests: pytest's status and what it prints."""
     known = {"PYTHONPATH": str(project / "src"), "XDG_CACHE_HOME": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider", *tests]
-    return subprocess.run(command, cwd=project, env=os.environ | known, capture_output=True, text=True)
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(
+        command, cwd=project, env=os.environ | known, **pipes, start_new_session=True
+    ) as run:
+        try:
+            out, _ = run.communicate(timeout=60 * minutes)
+        except subprocess.TimeoutExpired:
+            os.killpg(run.pid, signal.SIGKILL)
+            return _ENDLESS, ""
+    return run.returncode, out
 
 
 def patch(project: Path, mutant: Mutant, *options: str) -> None:
@@ -81,13 +92,12 @@ def verdict(project: Path, mutant: Mutant, cache: Path) -> tuple[str, float]:
     began = time.perf_counter()
     patch(project, mutant)
     try:
-        done = test(project, mutant.fails, cache)
+        status, out = test(project, mutant.fails, cache, 5)
     finally:
         patch(project, mutant, "--reverse")
     seconds = time.perf_counter() - began
-    if done.returncode == _SOME_FAILED:
-        return "caught", seconds
-    return "SURVIVED" if done.returncode == 0 else f"NO TEST RAN\n{done.stdout}{done.stderr}", seconds
+    words = {0: "SURVIVED", _SOME_FAILED: "caught", _ENDLESS: "ENDLESS"}
+    return words.get(status, f"NO TEST RAN\n{out}"), seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -117,10 +127,10 @@ def try_all(mutants: Sequence[Mutant], scratch: Path, jobs: int) -> int:
     for number in range(jobs):
         copies.put(copy_of_project(scratch / f"copy{number}"))
     first = copies.get()
-    sound = test(first, sorted({name for mutant in mutants for name in mutant.fails}), cache)
+    status, out = test(first, sorted({name for mutant in mutants for name in mutant.fails}), cache, 60)
     copies.put(first)
-    if sound.returncode:
-        print(sound.stdout + sound.stderr)
+    if status:
+        print(out)
         print("some of the named tests fail, or are not there, without any mutant")
         return 1
 
