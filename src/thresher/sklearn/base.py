@@ -79,7 +79,7 @@ class SparseOnlineEstimator(BaseEstimator):
         if going_on:
             self._check_goes_on()
         numbers = inputs.read(self, X, reset=not going_on)
-        weights = self._weights(sample_weight, numbers.size)
+        weights = inputs.importances(sample_weight, numbers.size)
         encoded = self._encoded(_checked(y, numbers), weights, not going_on, True)
         model = self._model if going_on else self._new_model()
         matrix = self._matrix(numbers, encoded, model)
@@ -124,7 +124,7 @@ class SparseOnlineEstimator(BaseEstimator):
         from thresher.sklearn.modelbytes import restored_if_broken
 
         numbers = inputs.read(self, X, reset=first)
-        weights = self._weights(sample_weight, numbers.size)
+        weights = inputs.importances(sample_weight, numbers.size)
         encoded = self._encoded(_checked(y, numbers), weights, first, False, named)
         model = self._new_model() if first else self._model
         matrix = self._matrix(numbers, encoded, model)
@@ -177,31 +177,12 @@ class SparseOnlineEstimator(BaseEstimator):
         if self.early_stopping and not (isinstance(held, float | np.floating) and 0 < held < 1):
             raise ValueError(f"validation_fraction must be a number between 0 and 1, not {held!r}")
 
-    def _weights(self, given: Any, count: int) -> F64:
-        """Importances ``(n,)`` float64, some of them above zero."""
-        if given is None:
-            return np.ones(count)
-        numbers = np.asarray(given)
-        if numbers.dtype.kind == "c":
-            raise ValueError("sample_weight must hold real numbers, not complex ones")
-        weights = numbers.astype(np.float64)
-        if weights.ndim == 0:
-            weights = np.full(count, float(weights))
-        if weights.ndim != 1:
-            raise ValueError("Sample weights must be 1D array or scalar")
-        if weights.shape != (count,):
-            raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(count,)}!")
-        if not np.isfinite(weights).all() or (weights < 0).any():
-            raise ValueError("sample_weight must hold finite numbers that are not negative")
-        if not weights.any():
-            raise ValueError("all weights in sample_weight are zero: there is nothing to learn from")
-        return weights
-
-    def _new_model(self) -> Any:
-        from thresher.learning.model import Model
+    def _recipe(self) -> Any:
+        """What the parameters say of the model."""
+        from thresher.learning.recipe import Recipe
         from thresher.parts import rule_of
 
-        model = Model(
+        return Recipe(
             rule_of(self.rule, self.rate, self.eta0, l1=self.l1, l2=self.l2),
             self.loss,
             outputs=self._outputs(),
@@ -213,6 +194,11 @@ class SparseOnlineEstimator(BaseEstimator):
             intercept=self.fit_intercept,
             dtype=self.dtype,
         )
+
+    def _new_model(self) -> Any:
+        from thresher.learning.model import Model
+
+        model = Model(self._recipe())
         model.layout = vars(self).get("_layout")
         return model
 

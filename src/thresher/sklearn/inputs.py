@@ -166,3 +166,24 @@ def _settled(layout: Any, table: Any) -> Any:
 
 def _numbers(chunk: Any) -> Numbers:
     return Numbers(chunk.indptr, chunk.keys, chunk.values)
+
+
+def importances(given: Any, count: int) -> NDArray[np.float64]:
+    """What `sample_weight` says: ``(n,)`` float64, some of them above zero. ValueError."""
+    if given is None:
+        return np.ones(count)
+    numbers = np.asarray(given)
+    if numbers.dtype.kind == "c":
+        raise ValueError("sample_weight must hold real numbers, not complex ones")
+    weights = numbers.astype(np.float64)
+    if weights.ndim == 0:
+        weights = np.full(count, float(weights))
+    if weights.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if weights.shape != (count,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(count,)}!")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError("sample_weight must hold finite numbers that are not negative")
+    if not weights.any():
+        raise ValueError("all weights in sample_weight are zero: there is nothing to learn from")
+    return weights
