@@ -24,8 +24,9 @@ _ADD1, _ADD2, _ADD3 = np.uint64(0x52DCE729), np.uint64(0x38495AB5), np.uint64(0x
 _FIVE, _LOW, _ALL = np.uint64(5), np.uint64(0xFFFFFFFF), np.uint64(2**64 - 1)
 _TEN, _MINUS = np.uint64(10), np.uint64(ord("-"))
 
-WIDE, ROOMY, SHORT, VW = 0, 1, 2, 3
-"""Kinds of hash, as `hash_each` and `hash_bytes` know them."""
+WIDE, ROOMY, SHORT, VW = None, 1, 2, 3
+"""Kinds of hash, as `hash_each` and `hash_bytes` know them. None is a type of its own: the usual one is
+compiled alone."""
 
 
 @scalar
@@ -170,17 +171,17 @@ def hash_each(text, starts, sizes, seed, kind, out):
     """Hashes (uint64) to `out` of the names at ``text[starts : starts + sizes]`` (uint8), of one kind."""
     start = address(text)
     for i in range(out.size):
-        if kind == ROOMY:
-            out[i] = roomy_murmur3_64(start, starts[i], sizes[i], seed)
-        elif kind == WIDE:
+        if kind is None:
             out[i] = murmur3_64(start, starts[i], sizes[i], seed)
+        elif kind == ROOMY:
+            out[i] = roomy_murmur3_64(start, starts[i], sizes[i], seed)
         elif kind == SHORT:
             out[i] = murmur3_32(start, starts[i], sizes[i], seed)
         else:
             out[i] = vw_hash(start, starts[i], sizes[i], seed)
 
 
-def hash_bytes(name: bytes, seed: int = 0, kind: int = WIDE) -> int:
+def hash_bytes(name: bytes, seed: int = 0, kind: int | None = WIDE) -> int:
     """`murmur3_64` of a name, or another `kind`: `SHORT` for `murmur3_32`, `VW` for `vw_hash`.
 
     >>> hash_bytes(b"hello"), hash_bytes(b"hello", kind=SHORT)

@@ -57,7 +57,7 @@ def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     """The parser of blocks of VW text."""
     vw = layout.hash == "vw"
     nameless = hash_bytes(b"", layout.seed, SHORT) if vw and layout.seed else layout.seed
-    grammar = vw_rows.Vw(np.uint64(layout.mask), np.uint64(layout.seed), np.uint64(nameless), vw)
+    grammar = vw_rows.Vw(np.uint64(layout.mask), np.uint64(layout.seed), np.uint64(nameless), vw or None)
 
     def seed(name: str) -> int:
         return hash_bytes(name.encode(), layout.seed, VW if vw else WIDE) if name else nameless

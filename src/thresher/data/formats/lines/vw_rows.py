@@ -66,22 +66,22 @@ def _name_end(text, at):
 
 
 @scalar
-def _hash(grammar, text, at, size, seed):
-    """The hash of a name, of the kind that the layout wants."""
-    if grammar.vw:
-        return vw_hash(text, at, size, seed)
-    return roomy_murmur3_64(text, at, size, seed)
+def _hash(vw, text, at, size, seed):
+    """The hash of a name, of the kind that the layout wants: see `Vw.vw`."""
+    if vw is None:
+        return roomy_murmur3_64(text, at, size, seed)
+    return vw_hash(text, at, size, seed)
 
 
 @scalar
 def _named(grammar, text, at, size, space):
     """The key of the name of `size` bytes at `at`; an id in the nameless namespace stays as it is."""
     seed, ids, _, _ = space
-    if ids and not grammar.vw and 0 < size <= _ID_DIGITS:
+    if ids and grammar.vw is None and 0 < size <= _ID_DIGITS:
         end, key, fits = read_id(text, at)
         if fits and end == at + size:
             return key & grammar.mask
-    return _hash(grammar, text, at, size, seed) & grammar.mask
+    return _hash(grammar.vw, text, at, size, seed) & grammar.mask
 
 
 @scalar
@@ -134,8 +134,8 @@ def _feature(grammar, text, at, exact, space, numbered):
         end = _text_end(text, at)
         if end == at or _not_finite(text, at, end):
             return at, _NONE, value, VALUE
-        chained = _hash(grammar, text, name, size, seed)
-        key = _hash(grammar, text, at, end - at, chained) & grammar.mask
+        chained = _hash(grammar.vw, text, name, size, seed)
+        key = _hash(grammar.vw, text, at, end - at, chained) & grammar.mask
         return end, key, np.float32(1), EXAMPLE if breaks(text, end) else AFTER_NAME
     end, value, status = exact_number(text, at, exact)
     if status != FINE:
@@ -162,8 +162,8 @@ def _namespace(grammar, text, at, exact):
     end = _name_end(text, at)
     seed, ids = grammar.nameless, True
     if end > at:
-        seed, ids = _hash(grammar, text, at, end - at, grammar.seed), grammar.vw
-    offset = seed if grammar.vw else _NONE
+        seed, ids = _hash(grammar.vw, text, at, end - at, grammar.seed), grammar.vw is not None
+    offset = seed if grammar.vw is not None else _NONE
     if byte(text, end) == _COLON:
         if end == at:
             return at, (seed, ids, offset, scale), NAMESPACE
@@ -222,11 +222,13 @@ def _quick(grammar, here, begin, ends, unlike, space):
     if quick:
         if ids and size <= 8 and (unlike >> np.uint64(begin)) & ((_ONE << np.uint64(size)) - _ONE) == _NONE:
             key = (short_number(here, begin, size) + offset) & grammar.mask
-        elif size <= 8 and not grammar.vw:
+        elif size <= 8 and grammar.vw is None:
             key = word_murmur3_64(first_bytes(load_word(here, begin), size), size, seed) & grammar.mask
         else:
-            quick = not (ids and size <= _ID_DIGITS and not grammar.vw) or _has_letters(unlike, begin, size)
-            key = _hash(grammar, here, begin, size, seed) & grammar.mask
+            quick = not (ids and size <= _ID_DIGITS and grammar.vw is None) or _has_letters(
+                unlike, begin, size
+            )
+            key = _hash(grammar.vw, here, begin, size, seed) & grammar.mask
         if byte(here, end) == _COLON:
             number, end = end + 1, lowest_bit(ends)
             ends &= ends - _ONE
@@ -308,8 +310,8 @@ class Vw(NamedTuple):
     """of the names of namespaces"""
     nameless: np.uint64
     """of the names in the namespace without a name"""
-    vw: bool
-    """whether keys are the indices of Vowpal Wabbit"""
+    vw: bool | None
+    """true where keys are the indices of Vowpal Wabbit, else None, so that their hash is not compiled"""
     ordered: bool = False
 
     def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):

@@ -296,12 +296,12 @@ class DelimitedParser:
             most = int(np.count_nonzero(block.text[: block.size] == ord("\n"))) + 1
         return self._arenas.columns(most, numbers, width)
 
-    def _grams_for(self, block: Block, kinds: Kinds) -> tuple[tuple[Any, ...], int]:
-        """What texts are read with, and how many more features they may be."""
-        texts, code = TEXT in kinds.what, kinds.grams.code()
-        longest = block.size if texts else 0
-        known = letters(kinds.grams.tokens) if texts else np.zeros(0, np.int32)
-        return (code, known, *rooms_for(longest)), room_for(block.size, code) if texts else 0
+    def _grams_for(self, block: Block, kinds: Kinds) -> tuple[tuple[Any, ...] | None, int]:
+        """What texts are read with, None where there are none, and how many more features they may be."""
+        if TEXT not in kinds.what:
+            return None, 0
+        code = kinds.grams.code()
+        return (code, letters(kinds.grams.tokens), *rooms_for(block.size)), room_for(block.size, code)
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         column, outcome = divmod(code, OUTCOMES)

@@ -287,6 +287,17 @@ def _offer(naming, kind, key, cell, at, end, place, column, exact):
 
 
 @scalar
+def _texts(cell, at, end, grams, seed, out, nnz, naming, column):
+    """The n-grams of the text in a cell, stored from `nnz` on; the new `nnz`."""
+    if grams is not None:
+        code, known, scratch, begins = grams
+        nnz = text_features(
+            cell, at, end, code, known, seed, scratch, begins, out[0], out[1], nnz, naming, column
+        )
+    return nnz
+
+
+@scalar
 def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, into, delimiter, tokens, span):
     """One line, its features stored from `nnz` on, several labels in `into`.
 
@@ -313,11 +324,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
                     store_float(values, nnz, value)
                     nnz += 1
         elif kind == TEXT:
-            code, known, scratch, begins = grams
-            nnz = text_features(
-                *(cell, first, last, code, known, seeds[c], scratch, begins, out[0], out[1], nnz),
-                *(extra[1], c),
-            )
+            nnz = _texts(cell, first, last, grams, seeds[c], out, nnz, extra[1], c)
         elif kind == LABEL:
             label, outcome = _target(kind, cell, first, last, at, domain, exact)
             label = keep_label(into, names[c], label)
@@ -341,9 +348,10 @@ def parse_delimited(
 
     All is as for `line_rows.parse_lines` but for ``kinds = (codes, keys, seeds)`` of the columns, the
     `dialect`, `room` (uint8), which is empty where quotes mean nothing, else as long as the text,
-    and ``grams = (code, known, scratch, begins)``, what `text_features` wants for columns of text. Keys
-    have the bits of `mask`. Bad rows are noted with ``outcome + OUTCOMES * column``; ``state[PLACE]`` is
-    that of a hard number, ``state[BREAKS]`` counts the line breaks in quoted cells, which are lines too.
+    and ``grams = (code, known, scratch, begins)``, what `text_features` wants for columns of text, or None
+    without any. Keys have the bits of `mask`. Bad rows are noted with ``outcome + OUTCOMES * column``;
+    ``state[PLACE]`` is that of a hard number, ``state[BREAKS]`` counts the line breaks in quoted cells, which
+    are lines too.
     ``extra = (crosses, naming)``, each perhaps None.
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
