@@ -64,8 +64,13 @@ class _Reading:
         from thresher.learning.api import load
         from thresher.learning.warmstart import start_from
 
-        if self.init:
-            start_from(model, load(self.init))
+        if not self.init:
+            return model
+        weights = load(self.init)
+        try:
+            start_from(model, weights)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
         return model
 
     def check_nameable(self, source: Any, store: str) -> None:

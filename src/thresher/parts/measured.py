@@ -61,6 +61,13 @@ def adapt_steps(adapt, moved, clock):
         clock[GROWTH] = min(max(growth, -_MOST), _MOST)
 
 
+def place(self, S, rows, w, now):
+    """Features of scale 1 without a gradient. A group weighs outputs by theirs, so it has no such rows."""
+    if grouped(self.group):
+        raise SpecError("ft-ftrl: weights cannot be placed where there is a group")
+    S[rows, 0], S[rows, 4] = w, w != 0.0
+
+
 def begin_pass(number, forget, S, clock):
     """Multiply the threshold, divide kappa by (p / old)^(q / 2) in pass p, q = min(1, 5 met / t)."""
     if number <= clock[PASS]:

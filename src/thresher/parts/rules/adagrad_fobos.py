@@ -10,6 +10,7 @@ import numpy as np
 from thresher.engine.verbs import grouped
 from thresher.parts.groups import Single, adapt
 from thresher.parts.registry import part
+from thresher.parts.rules.sgd import Sgd
 from thresher.parts.series import decays
 
 
@@ -40,11 +41,11 @@ class AdagradFobos(NamedTuple):
     delta: float = 1e-3
     group: Any = Single()
     SLOTS = ("w", "root", "scale", "paid")
-    CLOCK = ("steps",)
-    DRIFTS = ("steps",)
+    CLOCK = DRIFTS = ("steps",)
     PENALTIES = ("l1", "l2")
     LIMITS = {"eta": "> 0"}
     DTYPE = "float64"
+    place = Sgd.place  # nothing is owed before the first gradient
 
     def clock0(self):
         """Steps so far."""
@@ -70,15 +71,10 @@ class AdagradFobos(NamedTuple):
         """As the group says."""
         return grouped(self.group)
 
-    def place(self, S, rows, w, now):
-        """No gradient yet, so nothing is owed."""
-        S[rows, 0], S[rows, 3] = w, now[0]
-
     def step(self, S, j, w, x, slope, now):
         """Add the gradient to the root of squares, then step; this example's penalty is owed."""
         g = slope * x
-        S[j, 1] = math.sqrt(S[j, 1] * S[j, 1] + g * g)
-        S[j, 3] = now[0]
+        S[j, 1], S[j, 3] = math.sqrt(S[j, 1] * S[j, 1] + g * g), now[0]
         if grouped(self.group):
             S[j, 0], S[j, 2] = w, g
             return

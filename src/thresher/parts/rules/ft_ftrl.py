@@ -9,7 +9,7 @@ from thresher.engine.verbs import alone, grouped
 from thresher.parts import measured
 from thresher.parts.groups import Single
 from thresher.parts.measured import FACTOR, FLOOR, INVERSE, PASS, PER_LENGTH, PLACES, THRESHOLD, TIME
-from thresher.parts.registry import SpecError, part
+from thresher.parts.registry import part
 
 
 @part("rule")
@@ -74,6 +74,7 @@ class FtFtrl(NamedTuple):
     DRIFTS = ()
     PENALTIES = ("l1",)
     LIMITS = {"alpha": "> 0", "forget": "0, or >= 1"}
+    place = measured.place
 
     def intercept(self):
         """The same without a threshold, at the plain step size."""
@@ -120,12 +121,6 @@ class FtFtrl(NamedTuple):
     def tick(self, clock):
         """One more example."""
         clock[TIME] += 1.0
-
-    def place(self, S, rows, w, now):
-        """A feature of scale 1 without a gradient; a group weighs outputs by theirs, so it cannot be."""
-        if grouped(self.group):
-            raise SpecError("ft-ftrl: weights cannot be placed where there is a group")
-        S[rows, 0], S[rows, 4] = w, w != 0.0
 
     def step(self, S, j, w, x, slope, now):
         """The scale of the feature, its gradient there, then w anew."""
