@@ -58,19 +58,22 @@ class SparseOnlineEstimator(BaseEstimator):
         """SPEC of the outputs."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, coef_init: Any = None, intercept_init: Any = None
+    ) -> Self:
         """Learn from `passes` passes over the examples (fewer with `early_stopping`); forget what was before.
 
         X is ``(n, d)``: a sparse matrix or array, anything dense, a table, or n dictionaries or texts;
-        y is ``(n,)``, or ``(n, outputs)``; `sample_weight` ``(n,)`` is not negative. Raises ValueError,
-        `DataError`, and `DivergedError` (a ValueError) when a loss or a weight is no longer finite.
+        y is ``(n,)``, or ``(n, outputs)``; `sample_weight` ``(n,)`` is not negative. Where X is a matrix and the
+        rule can place weights, a new model begins with `coef_init` ``(outputs, d)`` and `intercept_init`
+        ``(outputs,)`` if they are given, as those of linear models. Raises ValueError, `DataError`, and `DivergedError` (a ValueError) when a loss or a weight is no longer finite.
         """
         self._check_options()
         with self._unchanged_by_errors():
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, coef_init, intercept_init)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, coef: Any, intercept: Any) -> None:
         from thresher.data.matrices import MatrixSource, as_copies, by_content, in_order
         from thresher.learning.training import Plan, Trainer
         from thresher.sklearn.verbose import PassPrinter
@@ -82,6 +85,8 @@ class SparseOnlineEstimator(BaseEstimator):
         weights = inputs.importances(sample_weight, numbers.size)
         encoded = self._encoded(_checked(y, numbers), weights, not going_on, True)
         model = self._model if going_on else self._new_model()
+        if coef is not None or intercept is not None:
+            self._begin_with(model, coef, intercept)
         matrix = self._matrix(numbers, encoded, model)
         draw = as_copies(weights) if self.shuffle else in_order(weights)
         seed, held = int(check_random_state(self.random_state).randint(1 << 31)), None
@@ -103,6 +108,13 @@ class SparseOnlineEstimator(BaseEstimator):
         self.n_iter_ = min(trainer.position.number, self.passes)
         if not going_on:
             self._take(model)
+
+    def _begin_with(self, model: Any, coef: Any, intercept: Any) -> None:
+        from thresher.sklearn.given import begin_with
+
+        if not self._weighs_columns(model):
+            raise ValueError("coef_init is for the columns of a matrix, and a store that is not hashed")
+        begin_with(model, self.n_features_in_, coef, intercept)
 
     def _take(self, model: Any) -> None:
         self._model, self._sparse, self._learned_by = model, None, _lasting_of(self)
@@ -277,11 +289,11 @@ class SparseOnlineEstimator(BaseEstimator):
         """Whether X was a matrix whose columns had no names."""
         return self._kind == MATRIX and "feature_names_in_" not in vars(self)
 
-    def _weighs_columns(self) -> bool:
-        """Whether the key of a feature is a column of X."""
+    def _weighs_columns(self, model: Any = None) -> bool:
+        """Whether the key of a feature is a column of X, to a model that is not yet this estimator's too."""
         from thresher.engine.index import HashedIndex
 
-        return self._kind == MATRIX and not self._model.store.startswith(HashedIndex.NAME)
+        return self._kind == MATRIX and not (model or self._model).store.startswith(HashedIndex.NAME)
 
     @property
     def intercept_(self) -> F64:

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, issparse, vstack
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from thresher.learning.head import Head
 from thresher.sklearn.base import F64, SparseOnlineEstimator
 from thresher.sklearn.classifier import SparseOnlineClassifier
+from thresher.sklearn.given import as_readout
 from thresher.sklearn.inputs import MATRIX
 from thresher.sklearn.regressor import SparseOnlineRegressor
 
@@ -102,19 +104,8 @@ def _with_weights(estimator: Any, loss: Any) -> SparseOnlineClassifier | SparseO
 
 
 def _take_weights(model: SparseOnlineEstimator, coef: Any, bias: F64) -> None:
-    from thresher.learning.head import Head
-    from thresher.learning.readout import Readout
-
-    head = Head(model.loss, model._outputs())
-    if head.count == 2 * coef.shape[0]:  # two classes, told apart by one margin
-        coef, bias = vstack([csr_matrix(coef.shape), coef]), np.r_[0.0, bias]
-    columns = coef.tocsc()
-    used: NDArray[Any] = np.flatnonzero(np.diff(columns.indptr))
-    table = columns[:, used].toarray().T.astype(np.float64)
-    one = head.count == 1
-    keys, weights = used.astype(np.uint64), np.ascontiguousarray(table[:, 0] if one else table)
     model._kind, model._sparse, model.n_features_in_ = MATRIX, None, coef.shape[1]
-    model._model = Readout(head, model._store(), keys, weights, bias)
+    model._model = as_readout(Head(model.loss, model._outputs()), model._store(), coef, bias)
 
 
 def _check_same(one: Any, other: Any) -> None:
