@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.data.lines.svmlight import parse_line
@@ -76,6 +76,7 @@ texts = st.tuples(st.lists(lines(), min_size=1, max_size=30), st.booleans()).map
 
 
 @quick
+@example(text=b"1 3:1 4:0.5\n-1 5:2\n1", domain="binary", weighted=False)
 @given(text=texts, domain=st.sampled_from(["binary", "real", "nonnegative", "open"]), weighted=st.booleans())
 def test_it_reads_what_a_simple_parser_reads(
     tmp_path: Path, text: bytes, domain: str, weighted: bool
