@@ -44,7 +44,7 @@ def test_the_knob_has_one_name_everywhere(tmp_path: Path, capsys: pytest.Capture
     rows.write_text("1 1:1 2:3\n-1 2:1\n" * 20)
     told = ["train", str(rows), "-m", str(model), "--no-cache"]
     assert status_of([*told, "--l1", "0.5", "--alpha", "2"]) == 0
-    assert modelfile.read(model)[0]["rule"] == expected
+    assert modelfile.read(model)[0]["recipe"]["rule"] == expected
     assert status_of([*told, "--rule", "sgd", "--l1", "0.5"]) == 2
     assert "sgd has no parameter l1" in capsys.readouterr().err
     assert status_of([*told, "--l1", "nan"]) == 2

@@ -72,7 +72,7 @@ def test_its_model_serves_the_other_commands(thresher: Thresher, folder: Path) -
     assert thresher("boost train.svm -m bare -q --no-intercept").status == 0
     assert "intercept" not in thresher("weights bare").out
     header, tensors = modelfile.read("m")
-    assert (header["recipe"]["rule"], header["recipe"]["rate"]) == (None, None)
+    assert header["recipe"]["rule"] is None
     assert header["solver"]["order"] == "random"
     assert header["solver"]["l1"] == 0.5
     assert not [name for name in tensors if name.startswith("state.")]
