@@ -294,7 +294,17 @@ def test_a_rule_whose_weights_begin_elsewhere_cannot_be_turned() -> None:
 
 @pytest.mark.parametrize(
     "spec",
-    ["grow", "growing:3", "hashed:x", "hashed:1,2,3", "", "direct:1", "hashed:signed,8", "growing:signed"],
+    [
+        "grow",
+        "growing:3",
+        "hashed:x",
+        "hashed:²",
+        "hashed:1,2,3",
+        "",
+        "direct:1",
+        "hashed:signed,8",
+        "growing:signed",
+    ],
 )
 def test_unknown_stores_are_answered_with_the_known(spec: str) -> None:
     with pytest.raises(ValueError, match="known: growing, direct, hashed:BITS"):

@@ -204,3 +204,10 @@ def test_a_whole_rule_is_taken_completed_and_checked(monkeypatch: pytest.MonkeyP
     assert cls(2).amount == 2.0
     with pytest.raises(parts.SpecError, match="amount must be >= 0"):
         cls(-2)
+
+
+def test_the_parts_that_come_with_thresher_keep_their_names() -> None:
+    with pytest.raises(TypeError, match="a rule is called sgd already: give Sgd another name"):
+        part("rule")(type("Sgd", (parts.REGISTRY["rule"]["sgd"],), {"SLOTS": ("w",), "CLOCK": ("t",)}))
+
+    assert parts.REGISTRY["rule"]["sgd"].__module__ == "thresher.parts.rules.sgd"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from thresher.learning.api import evaluate, load, train
     from thresher.learning.feature_names import name_features
     from thresher.learning.model import Model
+    from thresher.learning.modelfile import save
     from thresher.parts.registry import part
 
 _HOMES = {
@@ -32,6 +33,7 @@ _HOMES = {
     "name_features": "thresher.learning.feature_names",
     "open_source": "thresher.data",
     "part": "thresher.parts.registry",
+    "save": "thresher.learning.modelfile",
     "train": "thresher.learning.api",
 }
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "name_features",
     "open_source",
     "part",
+    "save",
     "train",
 ]
 
@@ -52,3 +55,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'thresher' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """What completion finds before anything is imported."""
+    return sorted({*globals(), *_HOMES})

@@ -135,3 +135,43 @@ def test_models_learn_from_chunks_and_answer_what_they_can() -> None:
                 call(wrong)
     with pytest.raises(ValueError, match="output must be margin, probability, label, not 'class'"):
         model.predict(CHUNK, "class")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"pases": 2}, r"train has no option pases; did you mean passes\?"),
+        ({"holdout_evry": 2}, r"did you mean holdout_every\?"),
+        ({"alhpa": 2}, r"did you mean alpha\?"),
+        ({"zzz": 2}, "train has no option zzz; it has data, rule, loss, .*, seed, .*, l1"),
+    ],
+)
+def test_options_that_train_does_not_have(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        thresher.train((np.eye(2), [1, -1]), **options)
+
+
+def test_a_recipe_trains_as_the_model_that_has_it_did() -> None:
+    data = (np.eye(3), [1, -1, 1])
+    with not_compiled():
+        first = thresher.train(data, "ftrl", l1=0.01, batch=2)
+        again = thresher.train(data, first.recipe)
+        other = thresher.train(data, first.recipe, batch=1)
+    assert again.recipe == first.recipe
+    assert again.weights()[1].tobytes() == first.weights()[1].tobytes()
+    assert (other.recipe.batch, other.recipe.rule) == (1, first.recipe.rule)
+
+
+def test_classes_must_be_said_where_there_are_no_data() -> None:
+    with pytest.raises(ValueError, match=r"say which classes there are .*: classes:LO-HI"):
+        thresher.Model(outputs="classes")
+    with pytest.raises(ValueError, match="layout must be that of data"):
+        thresher.Model(layout=5)
+
+
+def test_models_are_saved_and_loaded_by_the_first_names_one_tries(tmp_path: Path) -> None:
+    with not_compiled():
+        model = thresher.train((np.eye(3), [1, -1, 1]), "ftrl")
+        thresher.save(model, tmp_path / "model")
+        assert thresher.load(tmp_path / "model").weights.tobytes() == model.weights()[1].tobytes()
+    assert {"train", "save", "load", "Model"} <= set(dir(thresher))

@@ -33,7 +33,11 @@ def command(
     formats: Annotated[str, _several("Formats of data, or 'all'.")] = "svmlight",
     outputs: Annotated[str, typer.Option(help="What is predicted, as for train.")] = "one",
 ) -> None:
-    """Compile what training and predicting need, so that no later run of this user has to wait for it."""
+    """Compile what training and predicting need, so that no later run of this user has to wait for it.
+
+    That is a run with these rules, losses, formats and outputs; --average, --batch, --store and --interact
+    are compiled when they are first used.
+    """
     from thresher import parts
     from thresher.learning.ahead import compile_now
 

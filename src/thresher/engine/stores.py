@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 from thresher.engine.index import DirectIndex, GrowingIndex, HashedIndex, Index
 
 _BITS = "20"
@@ -39,7 +41,11 @@ def _read(spec: str, seed: int) -> tuple[type[Index], tuple[int, int, bool] | tu
     numbers = rest.split(",") if rest else []
     signed = numbers[-1:] == [HashedIndex.SIGNED]
     numbers = numbers[:-1] if signed else numbers
-    if name == HashedIndex.NAME and len(numbers) <= 2 and all(n.isdigit() for n in numbers):
+    if (
+        name == HashedIndex.NAME
+        and len(numbers) <= 2
+        and all(re.fullmatch("[0-9]{1,20}", n) for n in numbers)
+    ):
         bits, own = [*(int(n) for n in numbers or (_BITS,)), seed][:2]
         return HashedIndex, (bits, own, signed)
     raise ValueError(

@@ -15,7 +15,7 @@ from thresher.engine.sound import Tensors, given
 
 BITS = 24
 _LEAST_BITS, _MOST_BITS, _MOST_NEEDED = 10, 34, 255
-_SPEC = re.compile(r"(?:(\d+)|poisson:([^,]+))(?:,bits=(\d+))?")
+_SPEC = re.compile(r"(?:([0-9]{1,18})|poisson:([^,]+))(?:,bits=([0-9]{1,18}))?")
 
 
 class Terms(NamedTuple):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from inspect import signature
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,7 @@ from thresher.learning.head import classes_of, leaves_classes_open
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.readout import Readout
-from thresher.learning.recipe import Recipe
+from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Plan, Trainer
 from thresher.learning.warmstart import start_from
 
@@ -87,8 +90,8 @@ def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
 
 def train(
     data: Data,
-    rule: Any = "ft-ftrl",
-    loss: Any = "logistic",
+    rule: Recipe | Spec = "ft-ftrl",
+    loss: Spec = "logistic",
     *,
     outputs: str | None = None,
     passes: int = 1,
@@ -102,12 +105,13 @@ def train(
     layout: AnyLayout | None = None,
     where: str = "",
     init: Model | Readout | str | Path | None = None,
-    **recipe: Any,
+    **options: Any,
 ) -> Model:
     """Train a model on `data`, one pass or more.
 
     `rule`, `loss`, `outputs` and whatever else is given by name (``l1=1.0``, ``batch=10``, ``average=True``,
-    ``seed=1`` ...) say what the model is: see `Recipe`. Outputs that are left open are found in the data.
+    ``seed=1`` ...) say what the model is: see `Recipe`, which may be given in place of the rule. Outputs that
+    are left open are found in the data.
 
     `data` is a path, a glob, ``-``, a list of them, a Chunk, Chunks, ``(X, y)``, ``(X, y, weights)``,
     pairs of a mapping and a label, or an Arrow table: see `as_source`. `holdout` is data to evaluate on after
@@ -123,8 +127,13 @@ def train(
     Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, `DivergedError`.
     """
     plan = _planned(passes, patience, holdout_every, holdout is not None)
-    outputs = _outputs(loss, outputs, data, threads=threads, layout=layout, where=where)
-    model = Model(Recipe(rule, loss, outputs=outputs, **recipe))
+    if isinstance(rule, Recipe):
+        layout, recipe = layout or rule.layout, Model(rule, **options).recipe
+    else:
+        _check_names(options)
+        outputs = _outputs(loss, outputs, data, threads=threads, layout=layout, where=where)
+        recipe = Recipe(rule, loss, outputs=outputs, **options)
+    model = Model(replace(recipe, layout=None))
     if init is not None:
         start_from(model, _readout(init))
     domain = model.head.domain
@@ -134,6 +143,16 @@ def train(
     passes_of = Passes(source, shuffling.reads(passes), cached=cache and hasattr(source, "identity"))
     Trainer(model, passes_of.first, plan, reread=passes_of.later, order=shuffling, holdout=held).run()
     return model
+
+
+def _check_names(options: Iterable[str]) -> None:
+    """TypeError for a name that is no option of `train`, with the one that may have been meant."""
+    own = [name for name in signature(train).parameters if name != "options"]
+    for name in options:
+        if name not in (known := [*own, *Recipe.names()]):
+            near = get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(known)}"
+            raise TypeError(f"train has no option {name}{hint}")
 
 
 def _planned(passes: int, patience: int, holdout_every: int, given: bool) -> Plan:

@@ -32,7 +32,9 @@ class Outputs(NamedTuple):
         """From ``one``, ``classes:LO-HI``, ``labels:LO-HI`` (or K: 1 to K), ``values:K``; or ValueError."""
         if spec == "one":
             return cls()
-        found = re.fullmatch(r"(classes|labels|values):(?:(-?\d+)-)?(-?\d+)", str(spec))
+        if spec == "classes":
+            raise ValueError("say which classes there are where no data are looked at: classes:LO-HI")
+        found = re.fullmatch(r"(classes|labels|values):(?:(-?[0-9]{1,18})-)?(-?[0-9]{1,18})", str(spec))
         if not found or (found[1] == "values" and found[2]):
             raise ValueError(
                 f"no outputs are called {spec!r}; known: one, classes, classes:LO-HI, labels:LO-HI, values:K"

@@ -17,7 +17,7 @@ _SHOWN = 40
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float)
+    return type(value) is float or (type(value) is int and abs(value) < 1 << 1023)
 
 
 def _is_whole(value: Any) -> bool:
@@ -25,7 +25,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value < 1 << 64
 
 
 def _is_place(value: Any) -> bool:

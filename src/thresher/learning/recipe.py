@@ -84,6 +84,8 @@ class Recipe:
         check_flag("intercept", self.intercept)
         if self.scale is not None:
             make_scaling(self.scale)
+        if not isinstance(self.layout, SettledLayout | None):
+            raise ValueError(f"layout must be that of data, as a source has it, not {self.layout!r}")
         head, rule = self.head(), parts.rule_of(self.rule, self.rate, alpha=alpha, l1=l1)
         rate = getattr(rule, "rate", None)
         self._keep(
@@ -110,6 +112,11 @@ class Recipe:
         own = {field.name: getattr(self, field.name) for field in fields(self)}
         told = [f"{k}={v!r}" for k, v in own.items() if k in ("rule", "loss") or v != getattr(plain, k)]
         return f"Recipe({', '.join(told)})"
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """What can be said of a model."""
+        return [*(field.name for field in fields(cls)), "alpha", "l1"]
 
     def head(self) -> Head:
         """Loss and outputs; ValueError for a pair that there is not."""

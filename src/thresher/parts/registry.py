@@ -51,12 +51,21 @@ def part(kind: str) -> Callable[[T], T]:
                 setattr(cls, name, value)
         if kind == "rule" and _couples_without_areas(cls):
             raise TypeError(f"{kind} {cls.__name__} has couple and DRIFTS: it must define areas too")
+        _check_name_is_free(kind, cls)
         _check_values_at_birth(cls)
         _give_a_lasting_home(cls)
         REGISTRY[kind][part_name(cls)] = cls
         return cls
 
     return register
+
+
+def _check_name_is_free(kind: str, cls: type) -> None:
+    """A part of one's own may be defined again, but not in place of one that comes with thresher."""
+    before = REGISTRY[kind].get(part_name(cls))
+    own = __name__.partition(".")[0] + "."
+    if before is not None and before.__module__.startswith(own) and cls.__module__ != before.__module__:
+        raise TypeError(f"a {kind} is called {part_name(cls)} already: give {cls.__name__} another name")
 
 
 def _couples_without_areas(cls: Any) -> bool:

@@ -64,9 +64,10 @@ class SparseOnlineEstimator(BaseEstimator):
         """Learn from `passes` passes over the examples (fewer with `early_stopping`); forget what was before.
 
         X is ``(n, d)``: a sparse matrix or array, anything dense, a table, or n dictionaries or texts;
-        y is ``(n,)``, or ``(n, outputs)``; `sample_weight` ``(n,)`` is not negative. Where X is a matrix and the
-        rule can place weights, a new model begins with `coef_init` ``(outputs, d)`` and `intercept_init`
-        ``(outputs,)`` if they are given, as those of linear models. Raises ValueError, `DataError`, and `DivergedError` (a ValueError) when a loss or a weight is no longer finite.
+        y is ``(n,)``, or ``(n, outputs)``; `sample_weight` ``(n,)`` is not negative. Where X is a matrix and
+        the rule can place weights, a new model begins with `coef_init` ``(outputs, d)`` and `intercept_init`
+        ``(outputs,)`` if they are given, as those of linear models. Raises ValueError, `DataError`, and
+        `DivergedError` (a ValueError) when a loss or a weight is no longer finite.
         """
         self._check_options()
         with self._unchanged_by_errors():

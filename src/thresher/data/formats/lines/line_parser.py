@@ -98,10 +98,10 @@ class LineParser:
         def parse(columns: Columns, exact: Numbers) -> int:
             given = (self._grammar, text, size, columns, domain, state, self._bad, exact, self._aside)
             result: int = rows.parse_lines(*given, self._counts)
-            if result != outcomes.NEEDS_SORTING:
-                return result
-            self._counts = np.empty(BUCKETS, np.uint64)
-            return parse(columns, exact)
+            if result == outcomes.NEEDS_SORTING:
+                self._counts = np.empty(BUCKETS, np.uint64)
+                result = rows.parse_lines(*given, self._counts)
+            return result
 
         parsed = gather(
             parse,
