@@ -1,8 +1,10 @@
 """What may import what, how long things may be, what may not be written: read from the source with `ast`."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
@@ -242,3 +244,16 @@ def test_nothing_is_swallowed_or_run_from_data(path: Path) -> None:
     if path in SOURCES and path != KEEPS_COMPILED_CODE:
         loaders = [found for found in imports(path) if found.name.split(".")[0] in RUNS_CODE_ON_LOADING]
         assert not loaders, f"line {loaders[0].line}: {loaders[0].name}"
+
+
+def test_the_picture_of_the_layout_names_every_module() -> None:
+    design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    picture = design.partition("## Layout")[2].partition("```")[2].partition("```")[0]
+    named = set(re.findall(r"[\w*]+\.py", picture))
+    commands = set(re.findall(r"\w+", picture.partition("  cli/ ")[2].partition(":")[0]))
+    for path in SOURCES:
+        known = path.stem in commands if path.parent.name == "cli" else path in RULES
+        if not (known or path.stem.startswith("_")):
+            assert any(fnmatch(path.name, name) for name in named), f"{show(path)} is not in the picture"
+    names = {path.name for path in SOURCES}
+    assert not [name for name in named if not any(fnmatch(one, name) for one in names)]
