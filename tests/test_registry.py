@@ -211,3 +211,20 @@ def test_the_parts_that_come_with_thresher_keep_their_names() -> None:
         part("rule")(type("Sgd", (parts.REGISTRY["rule"]["sgd"],), {"SLOTS": ("w",), "CLOCK": ("t",)}))
 
     assert parts.REGISTRY["rule"]["sgd"].__module__ == "thresher.parts.rules.sgd"
+
+
+@pytest.mark.parametrize(
+    ("clock", "said"),
+    [(np.zeros(3), r"float64 \(3,\)"), (np.zeros(1, np.float32), r"float32 \(1,\)"), ([0.0], "list")],
+    ids=["too long", "float32", "a list"],
+)
+def test_a_clock_has_a_number_for_each_of_its_names(clock: Any, said: str) -> None:
+    class Ticking(parts.REGISTRY["rule"]["sgd"]):  # type: ignore[misc]
+        SLOTS, CLOCK = ("w",), ("t",)
+
+        def clock0(self) -> Any:
+            return clock
+
+    with pytest.raises(TypeError, match=rf"rule Ticking: clock0 must return .* CLOCK = \('t',\), not {said}"):
+        part("rule")(Ticking)
+    assert "ticking" not in parts.REGISTRY["rule"]

@@ -53,6 +53,8 @@ def part(kind: str) -> Callable[[T], T]:
             raise TypeError(f"{kind} {cls.__name__} has couple and DRIFTS: it must define areas too")
         _check_name_is_free(kind, cls)
         _check_values_at_birth(cls)
+        if kind == "rule":
+            _check_clock(cls)
         _give_a_lasting_home(cls)
         REGISTRY[kind][part_name(cls)] = cls
         return cls
@@ -66,6 +68,19 @@ def _check_name_is_free(kind: str, cls: type) -> None:
     own = __name__.partition(".")[0] + "."
     if before is not None and before.__module__.startswith(own) and cls.__module__ != before.__module__:
         raise TypeError(f"a {kind} is called {part_name(cls)} already: give {cls.__name__} another name")
+
+
+def _check_clock(cls: Any) -> None:
+    """TypeError unless a new clock holds a float64 for each name in CLOCK."""
+    if len(cls._field_defaults) < len(cls._fields):
+        return  # a rule that cannot be made without being told more
+    clock = cls().clock0()
+    if not isinstance(clock, np.ndarray) or clock.dtype != np.float64 or clock.shape != (len(cls.CLOCK),):
+        what = f"{clock.dtype} {clock.shape}" if isinstance(clock, np.ndarray) else type(clock).__name__
+        raise TypeError(
+            f"rule {cls.__name__}: clock0 must return an array of float64 with a number for each of CLOCK ="
+            f" {cls.CLOCK}, not {what}"
+        )
 
 
 def _couples_without_areas(cls: Any) -> bool:
