@@ -1,5 +1,7 @@
 """Indexes: which features they count, free, refuse or merge; and several tables on one."""
 
+import gc
+import weakref
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -392,3 +394,21 @@ def test_a_row_is_freed_when_it_is_idle_in_every_table(monkeypatch: pytest.Monke
         freed.append(int(index.tensors()["counts"][1]))
     assert freed[0] > 3_000
     assert freed[1] == 0
+
+
+def test_nothing_keeps_a_model_that_nobody_holds() -> None:
+    """Its memory comes back at once, not when the collector looks for cycles."""
+    with not_compiled():
+        model = model_of("l1-ball", outputs="values:2", average=False)
+        model.learn(
+            replace((chunk := stream(62, 20).chunk), targets=np.repeat(chunk.labels[:, None], 2, axis=1))
+        )
+        model.readout().predict(chunk)
+    gc.collect()
+    gc.disable()
+    try:
+        kept = [weakref.ref(model), weakref.ref(model._loop), weakref.ref(model._index)]
+        del model
+        assert [one() for one in kept] == [None, None, None]
+    finally:
+        gc.enable()

@@ -10,6 +10,7 @@ made. So when rows are freed depends on the stream alone, never on how it is cut
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -73,15 +74,19 @@ class _Index:
     """Which rows were ever met, marked by the loop that learns; empty where that is counted otherwise."""
 
     def __init__(self) -> None:
-        self.tables: list[Table] = []
+        self._joined: list[weakref.ref[Table]] = []  # which know their index: no cycle keeps either
 
     def join(self, table: Table) -> None:
         """Have the table grow with this index, and shrink where no other needs its rows."""
-        self.tables.append(table)
+        self._joined.append(weakref.ref(table))
         table.S = resized(table.S, self.size)
 
+    def _tables(self) -> list[Table]:
+        """Those that are still there."""
+        return [table for one in self._joined if (table := one()) is not None]
+
     def _resize_tables(self) -> None:
-        for table in self.tables:
+        for table in self._tables():
             table.S = resized(table.S, self.size)
 
     @property
@@ -177,12 +182,12 @@ class GrowingIndex(_Index):
         """Close up the rows over those that are idle in every table; how many are left."""
         before = self._count
         idle = np.ones(before, np.bool_)
-        for table in self.tables:
+        for table in self._tables():
             idle &= table.idle(before)
         idle[0] = False  # the null row
         self._count = close_up(_words(self._known), idle)
         self._freed += before - self._count
-        for table in self.tables:
+        for table in self._tables():
             close_up(_words(table.S), idle)
             if self._count < before:
                 table.moved(self._count)
