@@ -407,7 +407,7 @@ def test_nothing_keeps_a_model_that_nobody_holds() -> None:
     gc.collect()
     gc.disable()
     try:
-        kept = [weakref.ref(model), weakref.ref(model._loop), weakref.ref(model._index)]
+        kept: list[Any] = [weakref.ref(model), weakref.ref(model._loop), weakref.ref(model._index)]
         del model
         assert [one() for one in kept] == [None, None, None]
     finally:
