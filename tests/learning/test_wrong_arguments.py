@@ -157,6 +157,12 @@ def test_a_recipe_trains_as_the_model_that_has_it_did() -> None:
         first = thresher.train(data, "ftrl", l1=0.01, batch=2)
         again = thresher.train(data, first.recipe)
         other = thresher.train(data, first.recipe, batch=1)
+        beside: tuple[dict[str, Any], ...] = ({"loss": "hinge"}, {"outputs": "values:2"})
+        for said in beside:
+            with pytest.raises(ValueError, match="a recipe says its loss and outputs"):
+                thresher.train(data, first.recipe, **said)
+        with pytest.raises(TypeError, match="did you mean batch"):
+            thresher.train(data, first.recipe, bach=1)
     assert again.recipe == first.recipe
     assert again.weights()[1].tobytes() == first.weights()[1].tobytes()
     assert (other.recipe.batch, other.recipe.rule) == (1, first.recipe.rule)

@@ -127,10 +127,12 @@ def train(
     Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, `DivergedError`.
     """
     plan = _planned(passes, patience, holdout_every, holdout is not None)
+    _check_names(options)
     if isinstance(rule, Recipe):
-        layout, recipe = layout or rule.layout, Model(rule, **options).recipe
+        if loss != "logistic" or outputs is not None:
+            raise ValueError("a recipe says its loss and outputs: change them in it, by dataclasses.replace")
+        layout, recipe = layout or rule.layout, replace(rule, **options)
     else:
-        _check_names(options)
         outputs = _outputs(loss, outputs, data, threads=threads, layout=layout, where=where)
         recipe = Recipe(rule, loss, outputs=outputs, **options)
     model = Model(replace(recipe, layout=None))
