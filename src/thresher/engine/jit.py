@@ -1,4 +1,4 @@
-"""From Python to machine code: `kernel`, `scalar`, `helper`."""
+"""From Python to machine code: `kernel`, `scalar`, `helper`, `inlined`."""
 
 from __future__ import annotations
 
@@ -62,3 +62,6 @@ scalar = _called_with({**BORROWING, "forceinline": True})
 when called from there. LLVM puts it where it is called: parsers become up to a half faster by that."""
 helper = _called_with(OPTIONS)
 """The same for a function that does: it counts references, which takes longer to compile and to run."""
+inlined = _called_with({**OPTIONS, "forceinline": True})
+"""A helper that is called once an example: LLVM finds it too large to put it where it is called, and then saves
+dozens of registers around it."""

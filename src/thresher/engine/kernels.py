@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import helper, kernel, scalar
+from thresher.engine.jit import helper, inlined, kernel, scalar
 from thresher.engine.lookup import fetch
 from thresher.engine.protocol import implements
 from thresher.engine.snapshot import snapshot
@@ -64,7 +64,7 @@ def move(row_rule, bias_row_rule, S, now, B, bnow, rows, values, scratch, begin,
         step(bias_row_rule, B, rows.dtype.type(0), b, S.dtype.type(1), slope, bnow)
 
 
-@helper
+@inlined
 def move_clocks(rule, bias_rule, clock, bclock):
     """On to the next example; the factor by which every row is to be multiplied."""
     tick(rule, clock)
@@ -79,7 +79,7 @@ def multiply(S, factor):
         S[place] *= factor
 
 
-@helper
+@inlined
 def end_example(rule, bias_rule, S, clock, bclock):
     """Move the clocks on, and fold a common scale that leaves its range into all rows."""
     factor = move_clocks(rule, bias_rule, clock, bclock)
