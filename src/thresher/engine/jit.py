@@ -63,5 +63,5 @@ when called from there. LLVM puts it where it is called: parsers become up to a 
 helper = _called_with(OPTIONS)
 """The same for a function that does: it counts references, which takes longer to compile and to run."""
 inlined = _called_with({**OPTIONS, "forceinline": True})
-"""A helper called once an example: LLVM finds it too large to put it where it is called, and then saves dozens
-of registers around it."""
+"""A helper called once an example: LLVM finds it too large to put it where it is called, and then saves
+dozens of registers around it."""
