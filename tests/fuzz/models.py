@@ -89,7 +89,7 @@ class Case:
         """Leave a checkpoint of a later pass, with the best state of an earlier one."""
         self.trainer(path).run()
 
-    def trainer(self, path: Path, loaded: Any = None) -> Trainer:
+    def trainer(self, path: Path, loaded: Any = None) -> Trainer[Model]:
         """In the middle of training or at its beginning."""
         plan = replace(PLAN, checkpoint=path, checkpoint_every=11)
         model = loaded[0] if loaded else self.model()

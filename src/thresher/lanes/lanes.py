@@ -13,7 +13,8 @@ from thresher.data.layout import SettledLayout
 from thresher.engine.sound import Tensors
 from thresher.learning.feed import Feed
 from thresher.learning.finite import Before, DivergedError
-from thresher.learning.model import Model
+from thresher.learning.head import Head
+from thresher.learning.model import Model, Tally
 from thresher.learning.recipe import Recipe
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
@@ -77,6 +78,17 @@ class Lanes:
         self._feed.index.leave(self.models[number].loop)
         self._learners = [lane for lane in self._learners if lane.number != number]
 
+    def rest(self, number: int) -> None:
+        """Have a lane learn no more, and stay as it is."""
+        self._learners = [lane for lane in self._learners if lane.number != number]
+
+    def put_back(self, number: int, state: dict[str, NDArray[Any]]) -> None:
+        """Have a lane be as it was when this was its model's state; it learns no more with the others."""
+        self.rest(number)
+        self._feed.index.leave(self.models[number].loop)
+        self.models[number] = Model(self.models[number].recipe)
+        self.models[number].restore(state)
+
     def begin_pass(self, number: int) -> None:
         """Pass `number`, from 1, over the same data begins, or goes on after a stop."""
         for k in self.alive:
@@ -105,6 +117,31 @@ class Lanes:
         self._drop()
 
     @property
+    def lead(self) -> Model:
+        """The lane with the least progressive loss."""
+        return self.models[min(self.alive or [0], key=lambda k: self.models[k].tally.average)]
+
+    @property
+    def head(self) -> Head:
+        """What margins mean: the outputs of all lanes are alike."""
+        return self.models[0].head
+
+    @property
+    def tally(self) -> Tally:
+        """Sums of the lead."""
+        return self.lead.tally
+
+    @property
+    def last_prediction(self) -> float:
+        """That of the lead."""
+        return self.lead.last_prediction
+
+    @property
+    def nonzero(self) -> int:
+        """Weights of the lead."""
+        return self.lead.nonzero
+
+    @property
     def examples(self) -> int:
         """How many were given to learn."""
         return self._feed.examples
@@ -126,11 +163,14 @@ class Lanes:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that learning goes on from, as arrays; that of lane k under ``lane.k.``."""
-        own = {f"lane.{k}.{n}": a for k in self.alive for n, a in self.models[k].loop.state().items()}
+        there = [k for k in range(len(self.models)) if k not in self.dropped]
+        own = {f"lane.{k}.{n}": a for k in there for n, a in self.models[k].loop.state().items()}
         return self._feed.state() | own
 
-    def restore(self, state: dict[str, NDArray[Any]], dropped: dict[int, str]) -> None:
-        """Go on from the `state` of lanes of the same recipes, of which these were dropped. StateError."""
+    def restore(
+        self, state: dict[str, NDArray[Any]], dropped: dict[int, str], resting: Sequence[int] = ()
+    ) -> None:
+        """Go on from the `state` of lanes of these recipes, some of them dropped or resting. StateError."""
         for k, reason in dropped.items():
             self._leave(k, reason)
         rows, steps = self._feed.check(state, self.models[0].head)
@@ -139,6 +179,8 @@ class Lanes:
         self._feed.restore(state)
         for k in self.alive:
             self.models[k].go_on(_of_lane(state, k))
+        for k in resting:
+            self.rest(k)
 
 
 def _of_lane(state: Tensors, number: int) -> dict[str, NDArray[Any]]:
