@@ -21,8 +21,7 @@ from tests.streams import KINDS, RULES, Stream, Vector, cut, fingerprint, has_ra
 from thresher.data.chunk import Chunk
 from thresher.engine import index, lookup
 from thresher.engine.protocol import PROTOCOL
-from thresher.learning import model as model_module
-from thresher.learning import modelfile
+from thresher.learning import feed, modelfile
 from thresher.learning.model import Model
 
 SPECS = [spec for name in RULES for spec in settings_of(name)]
@@ -68,7 +67,7 @@ def model_of(spec: str, **options: Any) -> Model:
 def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "_FIRST_SIZE", 8)
     monkeypatch.setattr(index, "_ALWAYS_KEPT", 8)
-    monkeypatch.setattr(model_module, "_PIECE", 5)
+    monkeypatch.setattr(feed, "_PIECE", 5)
 
 
 def learned(spec: str, chunk: Chunk, **options: Any) -> Model:
@@ -112,7 +111,7 @@ def test_no_cut_changes_anything(name: str, data: st.DataObject) -> None:
 
 def test_pieces_are_no_cut_either(dense: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = learned("fobos:l1=0.1", dense.chunk)
-    monkeypatch.setattr(model_module, "_PIECE", 3)
+    monkeypatch.setattr(feed, "_PIECE", 3)
     assert fingerprint(learned("fobos:l1=0.1", dense.chunk)) == fingerprint(whole)
 
 

@@ -33,6 +33,8 @@ ARROWS = {
         *("engine.jit", "engine.verbs", "data.*", "parts", "batch.*", "_version"),
         *("learning.api", "learning.head", "learning.modelfile", "learning.readout"),
     ),
+    # many models on one reading, from outside
+    "lanes": ("data.*", "engine.sound", "learning.*", "lanes.*", "parts", "_version"),
     # estimators are a user of the rest, as the command line is
     "sklearn": (
         *("engine.protocol", "engine.index", "data.*", "learning.*", "parts", "sklearn.*", "_version"),
@@ -42,6 +44,7 @@ ARROWS = {
         "engine.notices",
         "learning.*",
         "batch.*",
+        "lanes.*",
         "data.*",
         "parts",
         "cli.*",

@@ -120,7 +120,7 @@ def test_models(rule: str, options: dict[str, Any], tmp_path: Path) -> None:
         model.readout().predict(chunk)
         modelfile.save(model, tmp_path / "model")
 
-    loop = model._loop
+    loop = model.loop
     check(work, chunk.indptr, chunk.keys, chunk.values, chunk.labels, loop.S, loop.clock, loop.B)
 
 

@@ -18,6 +18,7 @@ from thresher._version import __version__
 if TYPE_CHECKING:
     from thresher.batch.api import boost
     from thresher.data import Chunk, open_source
+    from thresher.lanes.api import path
     from thresher.learning.api import evaluate, load, train
     from thresher.learning.feature_names import name_features
     from thresher.learning.model import Model
@@ -33,6 +34,7 @@ _HOMES = {
     "name_features": "thresher.learning.feature_names",
     "open_source": "thresher.data",
     "part": "thresher.parts.registry",
+    "path": "thresher.lanes.api",
     "save": "thresher.learning.modelfile",
     "train": "thresher.learning.api",
 }
@@ -46,6 +48,7 @@ __all__ = [
     "name_features",
     "open_source",
     "part",
+    "path",
     "save",
     "train",
 ]

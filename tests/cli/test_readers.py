@@ -19,7 +19,7 @@ def predicted(text: str) -> list[float]:
 
 @pytest.mark.parametrize("output", ["margin", "probability", "label"])
 def test_another_process_predicts_what_the_model_does(folder: Path, output: str, thresher: Thresher) -> None:
-    """Law 7."""
+    """Law 8."""
     model = train("train.svm", rule="truncated-gradient:gravity=1e-4", loss="logistic")
     expected = np.concatenate([model.predict(c, output) for c in open_source("test.svm").chunks()])  # type: ignore[arg-type]
     thresher("train train.svm -m model -q --rule truncated-gradient:gravity=1e-4")

@@ -37,8 +37,7 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.source import MemorySource
 from thresher.engine import index
-from thresher.learning import checkpoint, modelfile
-from thresher.learning import model as model_module
+from thresher.learning import checkpoint, feed, modelfile
 from thresher.learning.finite import DivergedError
 from thresher.learning.model import Model
 from thresher.learning.modelfile import ModelFileError
@@ -90,7 +89,7 @@ class Case:
         """Leave a checkpoint of a later pass, with the best state of an earlier one."""
         self.trainer(path).run()
 
-    def trainer(self, path: Path, loaded: Any = None) -> Trainer:
+    def trainer(self, path: Path, loaded: Any = None) -> Trainer[Model]:
         """In the middle of training or at its beginning."""
         plan = replace(PLAN, checkpoint=path, checkpoint_every=11)
         model = loaded[0] if loaded else self.model()
@@ -180,7 +179,7 @@ class Strict(np.ndarray[Any, Any]):
 
 def strict(model: Model) -> Model:
     """The model with the arrays that hold and are reached by places made strict."""
-    loop = model._loop
+    loop = model.loop
     loop.S, loop.clock = loop.S.view(Strict), loop.clock.view(Strict)
     if hasattr(loop, "_history"):
         loop._history.ring = loop._history.ring.view(Strict)
@@ -193,7 +192,7 @@ def small_and_plain(compiled: bool) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch, nullcontext() if compiled else not_compiled():
         patch.setattr(index, "_FIRST_SIZE", 8)
         patch.setattr(index, "_ALWAYS_KEPT", 8)
-        patch.setattr(model_module, "_PIECE", 50)
+        patch.setattr(feed, "_PIECE", 50)
         yield
 
 

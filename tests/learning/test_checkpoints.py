@@ -81,7 +81,7 @@ def litter(data: list[str]) -> None:
     Path(data[0]).write_bytes(b"".join(spoilt))
 
 
-def trainer(case: Case, data: list[str], loaded: Any = None) -> Trainer:
+def trainer(case: Case, data: list[str], loaded: Any = None) -> Trainer[Model]:
     source = open_source(data, on_error=case.on_error, block_bytes=BLOCK, threads=2)
     model = loaded[0] if loaded else case.model()
     order = make_order(case.order, model.recipe.seed)
@@ -95,7 +95,7 @@ def trainer(case: Case, data: list[str], loaded: Any = None) -> Trainer:
     return made
 
 
-def end(ready: Trainer) -> tuple[bytes, list[Any], Any, Any]:
+def end(ready: Trainer[Model]) -> tuple[bytes, list[Any], Any, Any]:
     """The model file, the table without speeds, the figures, what became of the lines."""
     outcome: Outcome = ready.run()
     modelfile.save(ready.model, "model")

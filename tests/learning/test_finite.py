@@ -84,7 +84,7 @@ def test_what_was_sound_at_the_last_look_is_not_blamed() -> None:
 
 def test_an_intercept_that_breaks_is_named() -> None:
     model = learned(CALM, rate=None, intercept=True)
-    model._loop.B[0, 0] = math.nan
+    model.loop.B[0, 0] = math.nan
     with pytest.raises(DivergedError, match="the intercept is not finite"):
         model.check_finite()
 

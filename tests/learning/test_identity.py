@@ -91,7 +91,7 @@ def trainer(
     every: int = 0,
     held: str | None = None,
     data: Any = None,
-) -> Trainer:
+) -> Trainer[Model]:
     source = open_source(data or form.name, layout=form.layout, block_bytes=1 << 12, threads=2)
     ready = make_order(order, 0)
     opened = Passes(source, ready.reads(passes), cached=cached)
@@ -100,7 +100,7 @@ def trainer(
     return Trainer(Model(), opened.first, plan, reread=opened.later, order=ready, holdout=given)
 
 
-def stopped_after(ready: Trainer, examples: int) -> None:
+def stopped_after(ready: Trainer[Model], examples: int) -> None:
     """Leave a checkpoint behind so many examples."""
     tend = ready._tend
 
@@ -114,7 +114,7 @@ def stopped_after(ready: Trainer, examples: int) -> None:
         ready.run()
 
 
-def resumed(ready: Trainer) -> Trainer:
+def resumed(ready: Trainer[Model]) -> Trainer[Model]:
     loaded = checkpoint.load(CHECKPOINT)
     ready.model = loaded[0]
     with modelfile.naming_file(CHECKPOINT):
@@ -122,7 +122,7 @@ def resumed(ready: Trainer) -> Trainer:
     return ready
 
 
-def refused(ready: Callable[[], Trainer], reason: str = CHANGED) -> None:
+def refused(ready: Callable[[], Trainer[Model]], reason: str = CHANGED) -> None:
     """Going on is an error of one line, before anything is learned."""
     going = ready()
     before = checkpoint.load(CHECKPOINT)[0].examples
@@ -229,7 +229,7 @@ def test_a_hold_out_file_must_be_the_same() -> None:
     resumed(trainer(form, 3, held="held.svm")).run()
 
 
-def fed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> Trainer:
+def fed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> Trainer[Model]:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(content))))
     return trainer(FORMS["text"], 2, cached=True, data="-")
 

@@ -16,6 +16,7 @@ from tests.learning.test_identity import CHANGED, FORMS, Form, trainer
 from thresher import open_source
 from thresher.data import CacheWriter, Chunk, DataError, open_cache
 from thresher.data.layout import Layout
+from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.training import Trainer
 
@@ -26,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def between_passes(ready: Trainer, change: Callable[[], object]) -> None:
+def between_passes(ready: Trainer[Model], change: Callable[[], object]) -> None:
     """Train with `change` done when the first pass is over."""
     over = ready._over
 

@@ -49,7 +49,7 @@ def test_a_long_chunk_is_its_rows(kind: dict[str, Any]) -> None:
     model = Model("fobos:l1=0.01", **{"loss": "squared", **kind})
     model.learn(rows(60, 1))
     data = rows(1500, 3)
-    assert data.nnz > len(model._loop.S)
+    assert data.nnz > len(model.loop.S)
     alone = [model.predict(data.rows(i, i + 1)) for i in range(len(data))]
     assert model.predict(data).tobytes() == np.concatenate(alone).tobytes()
 
@@ -61,7 +61,7 @@ def test_an_example_may_be_longer_than_any_block() -> None:
     ends = np.arange(0, keys.size + 1, 1 << 12)
     whole = Chunk.from_csr(ends[[0, -1]], keys, values, np.ones(1, np.float32))
     model.learn(whole)
-    assert reading._BLOCK < whole.nnz < len(model._loop.S)
+    assert reading._BLOCK < whole.nnz < len(model.loop.S)
     pieces = model.predict(Chunk.from_csr(ends, keys, values, np.ones(ends.size - 1, np.float32)))
     assert pieces.max() > 1
     assert model.predict(whole)[0] == pytest.approx(pieces.sum())

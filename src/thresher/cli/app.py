@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from thresher._version import __version__
-from thresher.cli import boost, cache, catalogue, evaluate, name, predict, train, warm, weights
+from thresher.cli import boost, cache, catalogue, evaluate, name, path, predict, train, warm, weights
 from thresher.cli.errors import Cancelled, OutputClosedError
 
 app = typer.Typer(
@@ -36,7 +36,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return guarded
 
 
-for _module in (train, boost, predict, evaluate, weights, name, warm, cache):
+for _module in (train, path, boost, predict, evaluate, weights, name, warm, cache):
     app.command(_module.NAME, short_help=_module.SHORT)(_guarded(_module.command))
 for _kind, _plural in catalogue.PLURALS.items():
     app.command(_plural, short_help=f"List the {_plural} and their parameters.")(

@@ -285,11 +285,17 @@ def _check_same(said: Layout, trained: SettledLayout) -> None:
 
 
 def takes(**groups: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make of a command one with the fields of dataclasses as options, in place of the parameters named."""
+    """Make of a command one with the fields of dataclasses as options, in place of the parameters named.
+
+    A field that the command has a parameter of its own for stays as it is by default.
+    """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(command, include_extras=True)
-        listed = {name: _parameters(group) for name, group in groups.items()}
+        own = inspect.signature(command).parameters
+        listed = {
+            name: [one for one in _parameters(group) if one.name not in own] for name, group in groups.items()
+        }
 
         @functools.wraps(command)
         def taking(*args: Any, **options: Any) -> None:
@@ -300,7 +306,7 @@ def takes(**groups: Any) -> Callable[[Callable[..., None]], Callable[..., None]]
             command(*args, **made, **options)
 
         parameters = list[inspect.Parameter]()
-        for given in inspect.signature(command).parameters.values():
+        for given in own.values():
             more = [given.replace(annotation=hints[given.name], kind=inspect.Parameter.KEYWORD_ONLY)]
             parameters += listed.get(given.name, more)
         taking.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

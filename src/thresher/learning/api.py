@@ -126,21 +126,21 @@ def train(
     begin, whatever its rule: see `start_from`. `scale` and `admit` count in the first pass only.
     Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, `DivergedError`.
     """
-    plan = _planned(passes, patience, holdout_every, holdout is not None)
+    plan = planned(passes, patience, holdout_every, holdout is not None)
     _check_names(options)
     if isinstance(rule, Recipe):
         if loss != "logistic" or outputs is not None:
             raise ValueError("a recipe says its loss and outputs: change them in it, by dataclasses.replace")
         layout, recipe = layout or rule.layout, replace(rule, **options)
     else:
-        outputs = _outputs(loss, outputs, data, threads=threads, layout=layout, where=where)
+        outputs = outputs_of(loss, outputs, data, threads=threads, layout=layout, where=where)
         recipe = Recipe(rule, loss, outputs=outputs, **options)
     model = Model(replace(recipe, layout=None))
     if init is not None:
         start_from(model, _readout(init))
     domain = model.head.domain
     source = as_source(data, domain, on_error=on_error, threads=threads, layout=layout, where=where)
-    held, shuffling = _held(holdout, domain, source, threads), make_order(str(order), model.recipe.seed)
+    held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), model.recipe.seed)
     model.layout = source.layout
     passes_of = Passes(source, shuffling.reads(passes), cached=cache and hasattr(source, "identity"))
     Trainer(model, passes_of.first, plan, reread=passes_of.later, order=shuffling, holdout=held).run()
@@ -157,14 +157,15 @@ def _check_names(options: Iterable[str]) -> None:
             raise TypeError(f"train has no option {name}{hint}")
 
 
-def _planned(passes: int, patience: int, holdout_every: int, given: bool) -> Plan:
+def planned(passes: int, patience: int, holdout_every: int, given: bool) -> Plan:
+    """The plan; ValueError for patience with nothing to judge by."""
     plan = Plan(passes, None, holdout_every=holdout_every, patience=patience)
     if patience and not (given or holdout_every):
         raise ValueError("patience needs examples that are held out: give holdout or holdout_every")
     return plan
 
 
-def _held(holdout: Data | None, domain: str | Domain, source: Any, threads: int | None) -> Any:
+def held_of(holdout: Data | None, domain: str | Domain, source: Any, threads: int | None) -> Any:
     """The source of what is held out, which lines set aside may not overwrite; None for none."""
     if holdout is None:
         return None
@@ -174,7 +175,7 @@ def _held(holdout: Data | None, domain: str | Domain, source: Any, threads: int 
     return held
 
 
-def _outputs(loss: Any, outputs: str | None, data: Data, **options: Any) -> str:
+def outputs_of(loss: Any, outputs: str | None, data: Data, **options: Any) -> str:
     """SPEC, with classes that are left open found in `data`; `DataError` if to read would use it up."""
     if not leaves_classes_open(loss, outputs):
         return outputs or "one"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from thresher.data.byrows import known
 from thresher.data.chunk import Chunk, Place
 from thresher.data.source import MemorySource, Through
-from thresher.learning.model import Model
+from thresher.learning.metrics import score
 
 Figures = dict[str, float | int | None]
 
@@ -59,7 +59,11 @@ class Holdout:
             return self._given
         return MemorySource(self._kept) if self._kept else None
 
-    def settle(self, model: Model, number: int, figures: Figures | None, patience: int) -> bool:
+    def score(self, model: Any, chunks: Iterable[Chunk]) -> Figures:
+        """What the model is worth on what was held out."""
+        return score(model, chunks).figures()
+
+    def settle(self, model: Any, number: int, figures: Figures | None, patience: int) -> bool:
         """Note the figures of a pass; True when patience (0: endless) is at its end."""
         self.figures = figures
         if not patience or figures is None:
@@ -71,7 +75,7 @@ class Holdout:
         self.passes_since += 1
         return self.passes_since >= patience
 
-    def take_best(self, model: Model) -> int | None:
+    def take_best(self, model: Any) -> int | None:
         """Put `model` back to where the best pass left it; its number where that is not the last."""
         if self.best is None or not self.passes_since:
             return None

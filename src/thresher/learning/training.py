@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from thresher.data.byrows import known
 from thresher.data.chunk import Chunk
@@ -16,15 +16,59 @@ from thresher.data.report import Report
 from thresher.engine.notices import seconds_compiling
 from thresher.learning import checkpoint
 from thresher.learning.checks import check_whole
+from thresher.learning.head import Head
 from thresher.learning.holdout import Holdout
-from thresher.learning.metrics import score
-from thresher.learning.model import Model, Tally
+from thresher.learning.model import Tally
 from thresher.learning.progress import PassEnd, Row, Silent, Watcher
 from thresher.learning.standing import Held, Origin, Position, Standing
 from thresher.learning.stopping import Interrupted, Stopper
 
 _LONG = 1 << 30
 """Bytes that take about a second to read again."""
+
+
+class Trained(Protocol):
+    """What learns: a Model, or several side by side."""
+
+    @property
+    def head(self) -> Head:
+        """What margins mean."""
+
+    @property
+    def examples(self) -> int:
+        """How many were given to learn."""
+
+    @property
+    def tally(self) -> Tally:
+        """Sums of progressive loss and importance."""
+
+    @property
+    def last_prediction(self) -> float:
+        """For the last example learned from, before it was."""
+
+    @property
+    def nonzero(self) -> int:
+        """Weights that are not zero."""
+
+    @property
+    def features_seen(self) -> int:
+        """Distinct features met so far."""
+
+    def begin_pass(self, number: int) -> None:
+        """Pass `number` begins, or goes on after a stop."""
+
+    def learn(self, chunk: Chunk, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
+        """Predict, then learn, rows lo <= i < hi."""
+
+    def finish(self) -> None:
+        """Learn what waits for the rest of its batch."""
+
+    def check_finite(self) -> None:
+        """Raises `DivergedError`."""
+
+
+M = TypeVar("M", bound=Trained)
+Save = Callable[[Path, Any, Standing], None]
 
 
 @dataclass(frozen=True)
@@ -82,19 +126,20 @@ class Outcome:
         return self.reports[0].skipped
 
 
-class Trainer:
+class Trainer(Generic[M]):
     """Trains `model` on `source`, pass after pass.
 
     `reread` gives the source of the passes after the first (a cache of it, or itself). What is held
     out of the source is taken out before `order` shuffles the rest, so it is the same in any order.
     `holdout` is a source of its own, evaluated after every pass; `ready` is called when examples are there,
-    before they are learned. Raises `Interrupted` when `stopper`
+    before they are learned; `judging` makes what judges on the hold-out, `save` writes a checkpoint. Raises
+    `Interrupted` when `stopper`
     was asked to stop, after leaving a checkpoint; `DataError` for a bad line; `DivergedError`.
     """
 
     def __init__(
         self,
-        model: Model,
+        model: M,
         source: Any,
         plan: Plan,
         *,
@@ -104,11 +149,13 @@ class Trainer:
         watcher: Watcher | None = None,
         stopper: Stopper | None = None,
         ready: Callable[[], None] = lambda: None,
+        judging: Callable[[int, Any], Holdout] = Holdout,
+        save: Save = checkpoint.save,
     ) -> None:
         self.model, self.source, self.plan = model, known(source), plan
         self.reread = reread or (lambda: self.source)
         self.order: Order = order or AsIs()
-        self.holdout = Holdout(plan.holdout_every, holdout)
+        self.holdout = judging(plan.holdout_every, holdout)
         self.watcher: Watcher = watcher or Silent()
         self.stopper = stopper or Stopper()
         self.table: list[Row] = []
@@ -123,7 +170,7 @@ class Trainer:
         """whether the checkpoint is of this training: made by it, or gone on from"""
         self.resumed = False
         """whether what an earlier run has learned from is still to be confirmed"""
-        self._ready = ready
+        self._ready, self._save = ready, save
         self._keep_contents()
 
     def _keep_contents(self) -> None:
@@ -266,7 +313,7 @@ class Trainer:
         figures = None
         if held is not None:
             with closing(held.chunks()) as chunks:
-                figures = score(self.model, self._heeding(chunks)).figures()
+                figures = self.holdout.score(self.model, self._heeding(chunks))
         number = self.position.number
         self.watcher.passed(PassEnd(number, self.model.examples, figures))
         return self.holdout.settle(self.model, number, figures, self.plan.patience)
@@ -281,7 +328,7 @@ class Trainer:
     def save_checkpoint(self) -> None:
         """Write model, position and table to the plan's checkpoint."""
         if self.plan.checkpoint is not None:
-            checkpoint.save(self.plan.checkpoint, self.model, self.standing())
+            self._save(self.plan.checkpoint, self.model, self.standing())
             self.owns_checkpoint = True
 
     def interrupt(self) -> None:

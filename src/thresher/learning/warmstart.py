@@ -27,7 +27,7 @@ def start_from(model: Model, weights: Readout) -> None:
         raise ValueError("features that these weights leave out do not weigh zero")
     if weights.bias.any() and not model.recipe.intercept:
         raise ValueError("these weights come with an intercept, and the model has none")
-    model._loop.place(weights.keys, weights.weights, weights.bias)
+    model.loop.place(weights.keys, weights.weights, weights.bias)
 
 
 def _check_rule(model: Model) -> None:

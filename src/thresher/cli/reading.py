@@ -1,0 +1,190 @@
+"""What a command that learns reads: the data, what is held out of them, the classes found in them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from thresher.cli import options
+from thresher.cli.asked import Asked, said
+from thresher.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from thresher.cli.watching import Quiet
+    from thresher.data.labels import Domain
+    from thresher.data.layout import AnyLayout
+    from thresher.data.order import Order
+    from thresher.learning.model import Model
+    from thresher.learning.standing import Standing
+    from thresher.learning.training import Plan, Trained, Trainer
+
+M = TypeVar("M", bound="Trained")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read, and how."""
+
+    data: list[str]
+    holdout: str | None
+    table: options.Table
+    on_error: str
+    threads: int | None
+    cache: bool
+    order: str | None
+    names: bool
+    init: Path | None
+
+    @property
+    def lenient(self) -> str:
+        """What to do about a bad line where it is read beside the training: nothing is set aside again."""
+        return "fail" if self.on_error == "fail" else "skip"
+
+    def order_of(self, stopped: Standing | None, seed: int) -> Order:
+        """The order of the rows, which after a stop must be that of before."""
+        from thresher.data.order import make_order
+
+        before = stopped.order if stopped else None
+        if before and self.order not in (None, before):
+            raise UsageError(f"the checkpoint was made with --order {before}; leave --order out")
+        return make_order(self.order or before or "as-is", seed)
+
+    def goes_on(self, checkpoint: Path) -> Path:
+        """The checkpoint; UsageError where training is to begin with a model."""
+        if self.init:
+            raise UsageError("--init begins a training, --resume goes on with one: give one of them")
+        return checkpoint
+
+    def begun(self, model: Model) -> Model:
+        """The model, with the weights that training is to begin with."""
+        from thresher.learning.api import load
+        from thresher.learning.warmstart import start_from
+
+        if not self.init:
+            return model
+        weights = load(self.init)
+        try:
+            start_from(model, weights)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        return model
+
+    def check_nameable(self, source: Any, store: str) -> None:
+        """UsageError, DataError where names are wanted and cannot be had."""
+        from thresher.learning.feature_names import check_nameable
+
+        if self.names:
+            check_nameable(store)
+            if not source.rereadable:
+                raise UsageError(
+                    "--names reads the data once more, which a stream cannot be: use thresher name afterwards"
+                )
+
+    def trainer(
+        self, model: M, source: Any, held: Any, plan: Plan, order: Order, **beside: Any
+    ) -> Trainer[M]:
+        """What trains the model on the source, and heeds signals."""
+        from thresher.cli.saving import make_stopper
+        from thresher.learning.passes import Passes
+        from thresher.learning.training import Trainer
+
+        reads = Passes(source, order.reads(plan.passes), cached=self.cache)
+        beside |= {"reread": reads.later, "order": order, "holdout": held, "stopper": make_stopper()}
+        return Trainer(model, reads.first, plan, **beside)
+
+    def name(self, model: Model) -> None:
+        """Keep the names of features."""
+        from thresher.learning.feature_names import name_features
+
+        name_features(model, self.data, on_error=self.lenient)
+
+
+def held_out(text: str | None, early_stop: int | None) -> tuple[int, str | None]:
+    """``every-10th`` as (10, None), a file as (0, file)."""
+    if early_stop and not text:
+        raise UsageError("--early-stop needs --holdout")
+    found = re.fullmatch(r"every-(\d+)(st|nd|rd|th)?", text or "")
+    if found is None:
+        return 0, text
+    every = int(found[1])
+    if every < 2:
+        raise UsageError("--holdout every-Nth: N must be at least 2")
+    return every, None
+
+
+def with_classes(asked: Asked, reading: Reading) -> dict[str, Any]:
+    """What was asked for, with the classes found in the data where it leaves them open."""
+    from thresher.data import open_source
+    from thresher.learning import head
+
+    wanted = said(asked)
+    if not head.leaves_classes_open(wanted.get("loss", "logistic"), wanted.get("outputs")):
+        return wanted
+    if "-" in reading.data:
+        raise UsageError("standard input is read once only: say the classes, --outputs classes:LO-HI")
+    layout = reading.table.layout(None)
+    source = open_source(
+        reading.data,
+        layout=layout,
+        domain="whole",
+        on_error=reading.lenient,
+        threads=reading.threads,
+        where=reading.table.where,
+    )
+    return wanted | {"outputs": head.classes_of(source)}
+
+
+def sources_of(
+    reading: Reading, layout: AnyLayout | None, domain: Domain, outputs: list[Path | None], passes: int
+) -> tuple[Any, Any]:
+    """The data, and the hold-out file or None."""
+    from thresher.data import open_source
+
+    source = open_source(
+        reading.data,
+        layout=layout,
+        domain=domain,
+        on_error=reading.on_error,
+        threads=reading.threads,
+        where=reading.table.where,
+    )
+    held = None
+    if reading.holdout is not None:
+        held = open_source(
+            reading.holdout,
+            layout=source.layout,
+            domain=domain,
+            on_error=reading.lenient,
+            threads=reading.threads,
+        )
+        if passes > 1 and not held.rereadable:
+            raise UsageError(
+                "the hold-out can be read only once, and is evaluated after every pass: give a file"
+            )
+    names = [*source.names, *(held.names if held else [])]
+    if names.count("-") > 1:
+        raise UsageError("standard input cannot be both the data and the hold-out")
+    options.check_outputs([*outputs, options.quarantine_of(reading.on_error)], names)
+    return source, held
+
+
+def agreed(plan: Plan, passes: int | None, before: Standing | None) -> Plan:
+    """The plan, with what was not said as it was when the checkpoint was made."""
+    if before is None:
+        return plan
+    under_way = before.position.number
+    if passes is not None and passes < under_way:
+        raise UsageError(f"the checkpoint is in pass {under_way}: --passes must be at least that")
+    return replace(plan, passes=passes or before.passes, patience=plan.patience or before.patience)
+
+
+def look_at(spare: Path, watching: Quiet) -> None:
+    """Say that there is a checkpoint from before; UsageError for anything else of that name."""
+    from thresher.learning.modelfile import looks_like_ours
+
+    if spare.is_symlink() or (spare.exists() and not looks_like_ours(spare)):
+        raise UsageError(f"{spare} is no checkpoint, but checkpoints would be written there: move it away")
+    if spare.exists():
+        watching.say(f"{spare} is left from an earlier run and not used; --resume goes on from it")

@@ -1,0 +1,1 @@
+"""Many models on one reading of the data, each as if it were alone."""

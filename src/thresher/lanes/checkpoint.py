@@ -1,0 +1,85 @@
+"""Checkpoints of lanes: all of them, which have stopped, the best pass of each, and where training stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from thresher.engine.sound import StateError, Tensors
+from thresher.lanes.judging import LanesHoldout
+from thresher.lanes.lanes import Lanes
+from thresher.learning import header as headers
+from thresher.learning import modelfile
+from thresher.learning.holdout import Best
+from thresher.learning.modelfile import ModelFileError
+from thresher.learning.recipe import Recipe
+from thresher.learning.standing import Standing
+
+_STATE, _BEST = "lanes.", "best."
+
+
+def save(path: Path, lanes: Lanes, standing: Standing, holdout: LanesHoldout) -> None:
+    """Write what `load` needs to go on bit for bit. Raises OSError, `DivergedError`."""
+    lanes.check_finite()
+    told = {
+        "recipes": [model.recipe.as_dict() for model in lanes.models],
+        "dropped": {str(k): reason for k, reason in lanes.dropped.items()},
+        "resting": [k for k in range(len(lanes.models)) if k not in lanes.alive and k not in lanes.dropped],
+        "bests": {str(k): {"number": one.number, "figures": one.figures} for k, one in holdout.bests.items()},
+        "waited": {str(k): passes for k, passes in holdout.waited.items()},
+    }
+    header = {**modelfile.header_of(lanes.lead), "lanes": told, "training": standing.as_dict()}
+    tensors = modelfile.weights_of(lanes.lead.readout())
+    tensors |= {f"{_STATE}{name}": array for name, array in lanes.state().items()}
+    for k, one in holdout.bests.items():
+        tensors |= {f"{_BEST}{k}.{name}": array for name, array in one.state.items()}
+    modelfile.write(path, header, tensors)
+
+
+def load(path: Path) -> tuple[Lanes, Standing, LanesHoldout]:
+    """The lanes of a checkpoint, where their training stood and what was judged; `ModelFileError`."""
+    if not path.exists():
+        raise ModelFileError(f"{path}: no such file, so there is no training to go on with")
+    header, tensors = modelfile.read(path)
+    if "lanes" not in header or "training" not in header:
+        raise ModelFileError(f"{path}: no checkpoint of a frontier")
+    with modelfile.naming_file(path):
+        headers.check_training(header["training"])
+        lanes = _lanes_of(header["lanes"], _under(tensors, _STATE))
+        holdout = LanesHoldout()
+        _judged(holdout, header["lanes"], tensors, lanes)
+        return lanes, Standing.from_dict(header["training"], {}), holdout
+
+
+def _lanes_of(told: dict[str, Any], state: dict[str, Any]) -> Lanes:
+    try:
+        lanes = Lanes([Recipe.from_dict(one) for one in told["recipes"]])
+        dropped = {_number(k, lanes): str(reason) for k, reason in told["dropped"].items()}
+        resting = [_number(k, lanes) for k in told["resting"]]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise StateError(f"lanes: damaged ({error})") from error
+    lanes.restore(state, dropped, resting)
+    return lanes
+
+
+def _judged(holdout: LanesHoldout, told: dict[str, Any], tensors: Tensors, lanes: Lanes) -> None:
+    try:
+        for k, one in told["bests"].items():
+            headers.check(one, headers.BEST, "best")
+            number, state = _number(k, lanes), _under(tensors, f"{_BEST}{k}.")
+            lanes.models[number].check(state)
+            holdout.bests[number] = Best(int(one["number"]), dict(one["figures"]), state)
+            holdout.waited[number] = int(told["waited"][k])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise StateError(f"lanes: damaged ({error})") from error
+
+
+def _number(text: Any, lanes: Lanes) -> int:
+    number = int(text)
+    if not 0 <= number < len(lanes.models):
+        raise StateError(f"lanes: there is no lane {number}")
+    return number
+
+
+def _under(tensors: Tensors, prefix: str) -> dict[str, Any]:
+    return {name.removeprefix(prefix): a for name, a in tensors.items() if name.startswith(prefix)}

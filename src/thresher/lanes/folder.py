@@ -1,0 +1,98 @@
+"""A frontier on disk: a folder with its table, its picture and a model for each penalty."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from thresher._version import __version__
+from thresher.lanes.frontier import Point
+from thresher.lanes.lanes import Lanes
+from thresher.lanes.picture import picture
+from thresher.learning import modelfile
+from thresher.learning.modelfile import ModelFileError
+from thresher.learning.wholefile import whole_file
+
+TABLE, PICTURE = "frontier.json", "frontier.svg"
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the table of a folder holds."""
+
+    penalty: str
+    """name of the parameter that the points differ in"""
+    points: list[Point]
+    chosen: int
+    choice: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """What JSON holds."""
+        return {
+            "lanes": [point.as_dict(self.penalty) for point in self.points],
+            "chosen": self.chosen,
+            "choice": self.choice,
+            "penalty": self.penalty,
+        }
+
+
+def is_frontier(path: Path) -> bool:
+    """Whether there is a folder of ours."""
+    return (path / TABLE).is_file()
+
+
+def model_file(number: int) -> str:
+    """Name of the file of a lane's model."""
+    return f"lane-{number:03d}.model"
+
+
+def check_folder(path: Path) -> None:
+    """Raise FileExistsError for what is no frontier and would be overwritten; other OSErrors."""
+    if path.exists() and not path.is_dir():
+        raise FileExistsError(17, "a file stands there: name a folder for the frontier", str(path))
+    if path.is_dir() and any(path.iterdir()) and not is_frontier(path):
+        raise FileExistsError(17, "a folder with other things in it: name a new one", str(path))
+    path.mkdir(exist_ok=True)
+
+
+def save(path: Path, frontier: Table, lanes: Lanes) -> None:
+    """Write all; the table last, so that a folder with one is whole. Raises OSError."""
+    (path / TABLE).unlink(missing_ok=True)
+    for left in path.glob("lane-*.model"):
+        left.unlink()
+    for k, model in enumerate(lanes.models):
+        if k not in lanes.dropped:
+            modelfile.save(model, path / model_file(k))
+    with whole_file(path / PICTURE) as file:
+        file.write(picture(frontier.points, frontier.chosen))
+    write_table(path, frontier)
+
+
+def write_table(path: Path, frontier: Table) -> None:
+    """Write the table alone."""
+    with whole_file(path / TABLE) as file:
+        json.dump({"format": _FORMAT, "version": __version__, **frontier.as_dict()}, file, indent=1)
+
+
+def load(path: Path) -> Table:
+    """The table of a folder; `ModelFileError` where it is damaged."""
+    try:
+        given = json.loads((path / TABLE).read_text(encoding="utf-8"))
+        points = [Point.from_dict(given["penalty"], one) for one in given["lanes"]]
+        whole = given["format"] == _FORMAT and 0 <= given["chosen"] < len(points)
+        frontier = Table(str(given["penalty"]), points, int(given["chosen"]), str(given["choice"]))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelFileError(f"{path / TABLE}: damaged, or no table of a frontier ({error})") from error
+    if not whole:
+        raise ModelFileError(f"{path / TABLE}: not a table of a frontier that this version reads")
+    return frontier
+
+
+def take(path: Path, number: int, target: Path) -> None:
+    """Copy the model of a point out of the folder."""
+    with open(path / model_file(number), "rb") as source, whole_file(target, "wb") as file:
+        shutil.copyfileobj(source, file)

@@ -1,0 +1,114 @@
+"""The frontier: what each penalty costs in loss and saves in weights, and which to take."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from thresher.lanes.judging import LanesHoldout
+from thresher.lanes.lanes import Lanes
+from thresher.lanes.penalties import penalty_in
+
+_FIGURES = ("examples", "loss", "error", "rmse", "micro_f1", "auc")
+"""Those of `Evaluation`, in the order in which they are shown."""
+CHOICES = "best, 1se, within:P% or nnz:N"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A model of the frontier."""
+
+    penalty: float
+    spec: str
+    """of its rule: a run of it alone gives the same model"""
+    nonzero: int
+    progressive_loss: float | None
+    """None where nothing was learned"""
+    holdout: dict[str, Any] | None
+    """figures on what was held out, as of `Evaluation`; None without any"""
+    standard_error: float | None
+    """standard error of the difference of its held-out loss and that of the best"""
+    dropped: str | None = None
+    """why it learned no more"""
+
+    @property
+    def loss(self) -> float:
+        """What is held out decides, else the progressive loss; infinite for a lane that was dropped."""
+        found = self.progressive_loss if self.holdout is None else self.holdout["loss"]
+        return float("inf") if self.dropped is not None or found is None else float(found)
+
+    def as_dict(self, name: str) -> dict[str, Any]:
+        """What JSON holds, the penalty under its `name`."""
+        found = self.holdout or {}
+        held = {f"holdout_{key}": found[key] for key in _FIGURES if key in found}
+        own = asdict(self)
+        return {name: own.pop("penalty"), **{k: v for k, v in own.items() if k != "holdout"}, **held}
+
+    @classmethod
+    def from_dict(cls, name: str, given: dict[str, Any]) -> Point:
+        """The inverse. KeyError, TypeError for anything else."""
+        held = {k.removeprefix("holdout_"): v for k, v in given.items() if k.startswith("holdout_")}
+        own = {k: v for k, v in given.items() if not k.startswith("holdout_") and k != name}
+        return cls(penalty=float(given[name]), holdout=held or None, **own)
+
+
+def points_of(lanes: Lanes, holdout: LanesHoldout) -> list[Point]:
+    """A point for each lane, from the weakest penalty to the strongest."""
+    judged = holdout.judgement
+    found = []
+    for k, model in enumerate(lanes.models):
+        kept = holdout.bests.get(k)
+        known = judged is not None and k in judged.models
+        figures = kept.figures if kept else judged.figures(k) if judged and known else None
+        close = judged.error_of_difference(k, judged.best()) if judged and known else None
+        found.append(
+            Point(
+                penalty_in(model.rule),
+                model.recipe.rule,
+                model.nonzero,
+                model.tally.average if model.tally.weight else None,
+                figures,
+                close,
+                lanes.dropped.get(k),
+            )
+        )
+    return found
+
+
+def check_choice(text: str) -> str:
+    """The choice, or ValueError."""
+    if not re.fullmatch(r"best|1se|within:\d+(\.\d+)?%|nnz:\d+", text):
+        raise ValueError(f"a choice is {CHOICES}, not {text!r}")
+    return text
+
+
+def choose(points: list[Point], text: str) -> int:
+    """Number of the point that `text` means.
+
+    ``best``: the least loss. ``1se``: the sparsest whose loss is above it by no more than one standard error
+    of the paired difference (after Breiman et al., Classification and Regression Trees (1984), section
+    3.4.3). ``within:1%``: the sparsest that loses at most 1 % of it (Langford, Li and Zhang (JMLR 2009),
+    section 5). ``nnz:N``: the least loss among those with at most N weights. ValueError where there is none.
+    """
+    check_choice(text)
+    able = [k for k, point in enumerate(points) if point.loss < float("inf")]
+    if not able:
+        raise ValueError("no lane has learned to the end")
+    kind, _, given = text.partition(":")
+    if kind == "nnz":
+        able = [k for k in able if points[k].nonzero <= int(given)]
+        if not able:
+            fewest = min(point.nonzero for point in points)
+            raise ValueError(f"no model has at most {int(given):,} weights: the sparsest has {fewest:,}")
+    best = min(able, key=lambda k: (points[k].loss, points[k].nonzero))
+    if kind in ("best", "nnz"):
+        return best
+    if kind == "1se":
+        if points[best].standard_error is None:
+            raise ValueError("1se needs rows that are held out: give --holdout")
+        least = points[best].loss
+        able = [k for k in able if points[k].loss - least <= float(points[k].standard_error or 0.0)]
+    else:
+        able = [k for k in able if points[k].loss <= points[best].loss * (1 + float(given[:-1]) / 100)]
+    return min(able, key=lambda k: (points[k].nonzero, points[k].loss))

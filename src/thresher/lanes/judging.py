@@ -1,0 +1,111 @@
+"""Judging lanes on rows that none of them has learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.lanes.lanes import Lanes
+from thresher.learning.holdout import Best, Figures, Holdout
+from thresher.learning.metrics import Evaluation
+from thresher.learning.model import Model
+
+
+class Judgement:
+    """Figures of several models on the same rows, and standard errors of the differences of their losses.
+
+    With losses l_ir of model i, row r and importances w_r, the mean difference of models i and j is
+    m = sum_r d_r / W, d_r = w_r (l_ir - l_jr), W = sum_r w_r, and its standard error is
+    sqrt(sum_r (d_r - m w_r)^2) / W. Only sums over rows are kept.
+    """
+
+    def __init__(self, models: dict[int, Model]) -> None:
+        self.models = models
+        self._evaluations = {k: Evaluation(model.head) for k, model in models.items()}
+        count = len(models)
+        self._products: NDArray[np.float64] = np.zeros((count, count))
+        self._with_weights: NDArray[np.float64] = np.zeros(count)
+        self._sums: NDArray[np.float64] = np.zeros(count)
+        self._weight = self._squares = 0.0
+
+    def add(self, chunk: Chunk) -> None:
+        """Predict the rows of `chunk`."""
+        losses = []
+        for k, model in self.models.items():
+            margins = model.predict(chunk, "margin")
+            responses = model.head.respond(margins, "label", model.lowest_label)
+            self._evaluations[k].add(chunk, margins, responses)
+            losses.append(model.head.losses(margins, chunk))
+        table, weights = np.array(losses), chunk.weights.astype(np.float64)
+        self._products += table @ table.T
+        self._with_weights += table @ weights
+        self._sums += table.sum(axis=1)
+        self._weight += float(weights.sum())
+        self._squares += float(weights @ weights)
+
+    def figures(self, number: int) -> Figures:
+        """Those of `Evaluation` for a model."""
+        return self._evaluations[number].figures()
+
+    def best(self) -> int:
+        """The model with the least loss."""
+        return min(self.models, key=lambda k: self._evaluations[k].average_loss)
+
+    def error_of_difference(self, one: int, other: int) -> float:
+        """Standard error of the mean difference of the losses of two models."""
+        places = list(self.models)
+        i, j = places.index(one), places.index(other)
+        mean = (self._sums[i] - self._sums[j]) / self._weight
+        squares = self._products[i, i] + self._products[j, j] - 2.0 * self._products[i, j]
+        crossed = self._with_weights[i] - self._with_weights[j]
+        total = squares - 2.0 * mean * crossed + mean * mean * self._squares
+        return float(np.sqrt(max(total, 0.0)) / self._weight)
+
+
+class LanesHoldout(Holdout):
+    """What is evaluated after each pass, and the best pass of each lane."""
+
+    def __init__(self, every: int = 0, given: Any = None) -> None:
+        super().__init__(every, given)
+        self.judgement: Judgement | None = None
+        self.bests: dict[int, Best] = {}
+        self.waited: dict[int, int] = {}
+        """passes since the best of each lane"""
+
+    def begin(self, every: int, given: Any) -> None:
+        """Hold this out; what is known of passes before stays."""
+        super().__init__(every, given)
+
+    def score(self, model: Lanes, chunks: Iterable[Chunk]) -> Figures:
+        """Judge every lane; the figures of the best."""
+        self.judgement = Judgement({k: model.models[k] for k in model.alive})
+        for chunk in chunks:
+            self.judgement.add(chunk)
+        return self.judgement.figures(self.judgement.best())
+
+    def settle(self, model: Lanes, number: int, figures: Figures | None, patience: int) -> bool:
+        """Note the figures of a pass; a lane whose patience is at its end rests. True when all do."""
+        self.figures = figures
+        if not patience or self.judgement is None:
+            return False
+        for k in model.alive:
+            found, best = self.judgement.figures(k), self.bests.get(k)
+            if best is None or float(found["loss"] or 0.0) < float(best.figures["loss"] or 0.0):
+                state = {name: array.copy() for name, array in model.models[k].state().items()}
+                self.bests[k], self.waited[k] = Best(number, found, state), 0
+                continue
+            self.waited[k] += 1
+            if self.waited[k] >= patience:
+                model.rest(k)
+        return not model.alive
+
+    def take_best(self, model: Lanes) -> int | None:
+        """Put every lane back to where its best pass left it."""
+        for k, best in self.bests.items():
+            if self.waited[k] and k not in model.dropped:
+                model.put_back(k, best.state)
+        return None

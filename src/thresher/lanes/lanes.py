@@ -1,0 +1,196 @@
+"""Lanes: models that learn side by side from one reading of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any
+
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.data.layout import SettledLayout
+from thresher.engine.sound import Tensors
+from thresher.learning.feed import Feed
+from thresher.learning.finite import Before, DivergedError
+from thresher.learning.head import Head
+from thresher.learning.model import Model, Tally
+from thresher.learning.recipe import Recipe
+
+OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
+"""Fields of a Recipe in which lanes may differ"""
+
+
+class _Lane:
+    """A model as the feed knows it: when it diverges, the others go on."""
+
+    def __init__(self, number: int, model: Model) -> None:
+        self.number, self.model, self.loop = number, model, model.loop
+        self.error: DivergedError | None = None
+
+    def judge(self, before: Before) -> None:
+        self.model.judge(before)
+
+    def stop(self, error: DivergedError) -> None:
+        self.error = error
+
+
+class Lanes:
+    """Models of these recipes, which learn from the same examples, read, scaled, admitted and looked up once.
+
+    Each is, bit for bit, the one that it would be alone (law 7); only `features_seen` may be more exact,
+    since a row is freed when it is idle in every lane. A lane that diverges is dropped, and `say` is told;
+    the others go on. ValueError for no recipe, and for those that differ in anything but `OWN`.
+
+    >>> lanes = Lanes([Recipe("ftrl", l1=0.1), Recipe("ftrl", l1=0.7)])
+    >>> lanes.learn(Chunk.of_rows([(1.0, {7: 2.0}), (-1.0, {8: 1.0})]))
+    >>> [model.nonzero for model in lanes.models]
+    [2, 1]
+    """
+
+    def __init__(self, recipes: Sequence[Recipe], say: Callable[[str], None] = lambda line: None) -> None:
+        if not recipes:
+            raise ValueError("lanes: give one recipe at least")
+        for other in recipes[1:]:
+            _check_alike(recipes[0], other)
+        self._feed, self._say = Feed(recipes[0]), say
+        self.models = [Model.lane(recipe, self._feed) for recipe in recipes]
+        self.dropped: dict[int, str] = {}
+        """which lanes learn no more, and why"""
+        self._learners = [_Lane(k, model) for k, model in enumerate(self.models)]
+
+    @property
+    def alive(self) -> list[int]:
+        """Numbers of the lanes that learn."""
+        return [lane.number for lane in self._learners]
+
+    def _drop(self) -> None:
+        """Let go of the lanes that have stopped; raise the error of the last if none is left."""
+        stopped = [lane for lane in self._learners if lane.error]
+        for lane in stopped:
+            self._leave(lane.number, str(lane.error))
+            self._say(f"{lane.model.recipe.rule}: {lane.error}; the other models go on")
+        if stopped and stopped[-1].error and not self._learners:
+            raise stopped[-1].error
+
+    def _leave(self, number: int, reason: str) -> None:
+        self.dropped[number] = reason
+        self._feed.index.leave(self.models[number].loop)
+        self._learners = [lane for lane in self._learners if lane.number != number]
+
+    def rest(self, number: int) -> None:
+        """Have a lane learn no more, and stay as it is."""
+        self._learners = [lane for lane in self._learners if lane.number != number]
+
+    def put_back(self, number: int, state: dict[str, NDArray[Any]]) -> None:
+        """Have a lane be as it was when this was its model's state; it learns no more with the others."""
+        self.rest(number)
+        self._feed.index.leave(self.models[number].loop)
+        self.models[number] = Model(self.models[number].recipe)
+        self.models[number].restore(state)
+
+    def begin_pass(self, number: int) -> None:
+        """Pass `number`, from 1, over the same data begins, or goes on after a stop."""
+        for k in self.alive:
+            self.models[k].begin_pass(number)
+
+    def learn(self, chunk: Chunk, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
+        """Have every lane learn rows lo <= i < hi of `chunk`. See `Model.learn`.
+
+        Raises the `DivergedError` of the last lane when none is left.
+        """
+        self._feed.learn(self._learners, chunk, lo, hi, again)
+        self._drop()
+
+    def finish(self) -> None:
+        """Learn the examples of a batch that is not full as a smaller one."""
+        self._feed.finish(self._learners)
+        self._drop()
+
+    def check_finite(self) -> None:
+        """Drop the lanes whose weights, or anything that learning goes on from, are not finite."""
+        for lane in self._learners:
+            try:
+                lane.model.check_finite()
+            except DivergedError as error:
+                lane.stop(error)
+        self._drop()
+
+    @property
+    def lead(self) -> Model:
+        """The lane with the least progressive loss."""
+        return self.models[min(self.alive or [0], key=lambda k: self.models[k].tally.average)]
+
+    @property
+    def head(self) -> Head:
+        """What margins mean: the outputs of all lanes are alike."""
+        return self.models[0].head
+
+    @property
+    def tally(self) -> Tally:
+        """Sums of the lead."""
+        return self.lead.tally
+
+    @property
+    def last_prediction(self) -> float:
+        """That of the lead."""
+        return self.lead.last_prediction
+
+    @property
+    def nonzero(self) -> int:
+        """Weights of the lead."""
+        return self.lead.nonzero
+
+    @property
+    def examples(self) -> int:
+        """How many were given to learn."""
+        return self._feed.examples
+
+    @property
+    def features_seen(self) -> int:
+        """Distinct features met so far (see the indexes)."""
+        return self._feed.index.features_seen
+
+    @property
+    def layout(self) -> SettledLayout | None:
+        """How the data learned from became features, where they came from files."""
+        return self.models[0].layout
+
+    @layout.setter
+    def layout(self, layout: SettledLayout | None) -> None:
+        for model in self.models:
+            model.layout = layout
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that learning goes on from, as arrays; that of lane k under ``lane.k.``."""
+        there = [k for k in range(len(self.models)) if k not in self.dropped]
+        own = {f"lane.{k}.{n}": a for k in there for n, a in self.models[k].loop.state().items()}
+        return self._feed.state() | own
+
+    def restore(
+        self, state: dict[str, NDArray[Any]], dropped: dict[int, str], resting: Sequence[int] = ()
+    ) -> None:
+        """Go on from the `state` of lanes of these recipes, some of them dropped or resting. StateError."""
+        for k, reason in dropped.items():
+            self._leave(k, reason)
+        rows, steps = self._feed.check(state, self.models[0].head)
+        for k in self.alive:
+            self.models[k].loop.check(_of_lane(state, k), rows, steps)
+        self._feed.restore(state)
+        for k in self.alive:
+            self.models[k].go_on(_of_lane(state, k))
+        for k in resting:
+            self.rest(k)
+
+
+def _of_lane(state: Tensors, number: int) -> dict[str, NDArray[Any]]:
+    prefix = f"lane.{number}."
+    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
+
+
+def _check_alike(one: Recipe, other: Recipe) -> None:
+    """ValueError for recipes that cannot learn side by side."""
+    for field in fields(Recipe):
+        mine, theirs = getattr(one, field.name), getattr(other, field.name)
+        if field.name not in OWN and mine != theirs:
+            raise ValueError(f"lanes: {field.name} must be the same for all, not {mine!r} and {theirs!r}")

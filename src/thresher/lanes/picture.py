@@ -1,0 +1,97 @@
+"""The frontier as a picture: loss over the number of weights, as SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from thresher.lanes.frontier import Point
+
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 720, 440, 70, 20, 30, 55
+_INK, _LINE, _DOT, _CHOSEN = "#444444", "#1b6ca8", "#9cc3dd", "#c0562b"
+Axis = Callable[[float], float]
+Ends = tuple[float, float]
+
+
+def measure_of(points: list[Point]) -> str:
+    """What is drawn and judged by: a figure of what was held out, or the progressive loss."""
+    held = next((point.holdout for point in points if point.holdout), None)
+    if held is None:
+        return "progressive loss"
+    return "held-out error" if "error" in held else "held-out rmse"
+
+
+def drawn(point: Point) -> float | None:
+    """The figure of a point that `measure_of` names."""
+    if point.dropped is not None:
+        return None
+    held = point.holdout
+    return point.progressive_loss if held is None else held.get("error", held.get("rmse"))
+
+
+def picture(points: list[Point], chosen: int) -> str:
+    """The SVG. Weights are on a logarithmic axis on which 0 stands where 1 / 2 would."""
+    shown = [(max(p.nonzero, 0.5), e, k) for k, p in enumerate(points) if (e := drawn(p)) is not None]
+    weights, figures = _ends([w for w, _, _ in shown] or [1.0]), _ends([e for _, e, _ in shown] or [0.0])
+    x, y = _x_axis(*weights), _y_axis(*figures)
+    line = [(x(w), y(e)) for w, e in unbeaten([(w, e) for w, e, _ in shown])]
+    body = [
+        *_frame(measure_of(points), x, y, weights, figures),
+        f'<polyline points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in line)}" fill="none" stroke="{_LINE}"'
+        ' stroke-width="2"/>',
+        *(_dot(x(w), y(e), points[k], k == chosen) for w, e, k in shown),
+    ]
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}"'
+        f' viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" font-size="12" fill="{_INK}">'
+    )
+    background = f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>'
+    return "\n".join([head, background, *body, "</svg>", ""])
+
+
+def unbeaten(places: list[Ends]) -> list[Ends]:
+    """Those that no other is below in both, by the first."""
+    found: list[Ends] = []
+    for place in sorted(places):
+        if not found or place[1] < found[-1][1]:
+            found.append(place)
+    return found
+
+
+def _ends(values: list[float]) -> Ends:
+    return min(values), max(values)
+
+
+def _x_axis(low: float, high: float) -> Axis:
+    first, last = math.log10(low), math.log10(max(high, 2 * low))
+    return lambda value: _LEFT + (math.log10(value) - first) / (last - first) * (_WIDTH - _LEFT - _RIGHT)
+
+
+def _y_axis(low: float, high: float) -> Axis:
+    span = (high - low) or abs(high) or 1.0
+    first, last = low - 0.05 * span, high + 0.05 * span
+    return lambda value: _HEIGHT - _BOTTOM - (value - first) / (last - first) * (_HEIGHT - _TOP - _BOTTOM)
+
+
+def _frame(measure: str, x: Axis, y: Axis, weights: Ends, figures: Ends) -> list[str]:
+    bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
+    found = [f'<path d="M{_LEFT},{_TOP}V{bottom}H{right}" fill="none" stroke="{_INK}"/>']
+    tick = 10.0 ** math.ceil(math.log10(max(weights[0], 1.0)))
+    while tick <= weights[1]:
+        found.append(f'<text x="{x(tick):.1f}" y="{bottom + 18}" text-anchor="middle">{tick:,.0f}</text>')
+        found.append(f'<path d="M{x(tick):.1f},{bottom}v5" stroke="{_INK}"/>')
+        tick *= 10.0
+    for k in range(5):
+        value = figures[0] + k / 4 * (figures[1] - figures[0])
+        found.append(f'<text x="{_LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.4g}</text>')
+        found.append(f'<path d="M{_LEFT - 4},{y(value):.1f}h4" stroke="{_INK}"/>')
+    below = f'<text x="{(_LEFT + right) / 2:.0f}" y="{_HEIGHT - 12}" text-anchor="middle">'
+    found.append(f"{below}weights that are not zero</text>")
+    found.append(f'<text x="{_LEFT}" y="{_TOP - 12}">{measure}</text>')
+    return found
+
+
+def _dot(x: float, y: float, point: Point, chosen: bool) -> str:
+    color, radius = (_CHOSEN, 6) if chosen else (_DOT, 4)
+    told = f"{point.spec}: {point.nonzero:,} weights, loss {point.loss:.6g}"
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{color}"><title>{told}</title></circle>'

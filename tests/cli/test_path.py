@@ -1,0 +1,307 @@
+"""``thresher path``: many penalties from one reading, and which to take."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import Ran, Thresher
+from thresher.lanes import checkpoint, folder, judging
+from thresher.lanes.frontier import Point, choose, points_of
+from thresher.lanes.lanes import Lanes
+from thresher.lanes.penalties import Range, penalty_in, penalty_name
+from thresher.lanes.picture import unbeaten
+from thresher.learning import modelfile
+from thresher.learning.model import Model
+
+OVERFIT = "--loss hinge --rate constant:9"  # without a penalty the first pass is the best on the hold-out
+FRONTIER = "path train.svm -m f --rule ftrl --l1 0.05:2:5"
+LANES = [f"lane-{k:03d}.model" for k in range(5)]
+
+
+def contents(path: str) -> dict[str, bytes]:
+    return {one.name: one.read_bytes() for one in sorted(Path(path).iterdir())}
+
+
+def test_each_model_is_that_of_train_byte_for_byte(thresher: Thresher) -> None:
+    found = thresher(f"{FRONTIER} --json").json
+    values = np.geomspace(0.05, 2, 5)
+    assert [one["l1"] for one in found["lanes"]] == pytest.approx(values)
+    for k, one in enumerate(found["lanes"]):
+        alone = thresher("train train.svm -m alone --holdout every-10th -q --json --rule " + one["spec"]).json
+        assert Path("alone").read_bytes() == Path(f"f/lane-{k:03d}.model").read_bytes()
+        held = {name: alone[name] for name in alone if name.startswith("holdout_")}
+        assert {name: one[name] for name in held} == held
+        assert (one["nonzero"], one["progressive_loss"]) == (alone["nonzero"], alone["progressive_loss"])
+    assert found["examples"] == 360
+    counts = [one["nonzero"] for one in found["lanes"]]
+    assert counts == sorted(counts, reverse=True)
+    assert len(set(counts)) == 5
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--passes 3 --order every --holdout test.svm",
+        "--batch 7 --average --passes 2 --admit 2,bits=12",
+        "--rule ft-ftrl --store hashed:9 --passes 2 --checkpoint-every 50",
+        "--rule sgd-not --holdout none",
+    ],
+)
+def test_options_mean_what_they_mean_to_train(thresher: Thresher, options: str) -> None:
+    options = options.replace("--rule sgd-not", "--rule truncated-gradient")
+    ran = thresher(f"path train.svm -m f --l1 0.001:1:3 {options} --json")
+    assert ran.status == 0, ran.err
+    alike = options.replace(" --holdout none", "").replace("--holdout none", "")
+    alike += "" if "--holdout" in options else " --holdout every-10th"
+    for k, one in enumerate(ran.json["lanes"]):
+        words = [w for w in alike.split() if w not in ("ft-ftrl", "truncated-gradient", "--rule")]
+        assert thresher("train", "train.svm", "-m", "alone", "-q", "--rule", one["spec"], *words).status == 0
+        assert Path("alone").read_bytes() == Path(f"f/lane-{k:03d}.model").read_bytes()
+
+
+def test_the_table_and_another_point(thresher: Thresher) -> None:
+    ran = thresher(FRONTIER)
+    lines = ran.out.splitlines()
+    assert lines[0].split() == [
+        *("l1", "non-zero", "progressive", "loss"),
+        *("held-out", "loss", "held-out", "error", "held-out", "auc"),
+    ]
+    starred = [line for line in lines[1:6] if line.startswith("* ")]
+    frontier = folder.load(Path("f"))
+    assert len(starred) == 1
+    assert starred[0] == lines[1 + frontier.chosen]
+    assert sorted(contents("f")) == [folder.TABLE, folder.PICTURE, *LANES]
+    assert "</svg>" in Path("f/frontier.svg").read_text()
+
+    assert thresher("path f -m m").status == 0
+    assert Path("m").read_bytes() == Path(f"f/lane-{frontier.chosen:03d}.model").read_bytes()
+    most = frontier.points[2].nonzero
+    taken = thresher(f"path f --choose nnz:{most} -m m --json").json
+    assert taken["nonzero"] <= most
+    assert taken["spec"] == modelfile.read("m")[0]["recipe"]["rule"]
+    assert thresher("path f --choose nnz:0 -m m").err.startswith("thresher: no model has at most 0 weights")
+
+
+def test_the_range_is_found(thresher: Thresher) -> None:
+    """From nothing but the data: the sparsest model has few weights, the densest nearly all."""
+    lanes = thresher("path train.svm -m f --json").json["lanes"]
+    counts = [one["nonzero"] for one in lanes]
+    full = thresher("train train.svm -m m --holdout every-10th --l1 1e-9 --json -q").json["nonzero"]
+    assert len(lanes) == 16
+    assert counts[-1] <= 5
+    assert counts[0] >= 0.75 * full
+    assert sum(0.01 * full < count < 0.9 * full for count in counts) >= 5
+
+
+def stopped_at(thresher: Thresher, number: int, command: str, monkeypatch: pytest.MonkeyPatch) -> Ran:
+    """Run to the end, with checkpoint `number` kept in ``kept``; then go on from there."""
+    save, written = checkpoint.save, []
+
+    def keeping(path: Path, *rest: Any, **named: Any) -> None:
+        save(path, *rest, **named)
+        written.append(path)
+        if len(written) == number:
+            shutil.copy(path, "kept")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save", keeping)
+        assert thresher(command).status == 0
+    assert len(written) >= number
+    shutil.copytree("f", "whole")
+    shutil.rmtree("f")
+    Path("f.checkpoint").write_bytes(Path("kept").read_bytes())
+    return thresher(f"{command} --resume")
+
+
+@pytest.mark.parametrize("number", [1, 5, 9])
+@pytest.mark.parametrize(
+    "options",
+    ["", "--batch 7 --average", f"--holdout test.svm --early-stop 1 --rule fobos {OVERFIT}"],
+)
+def test_stopping_changes_nothing(
+    number: int, options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = f"path train.svm -m f --l1 0.001:0.1:3 --passes 4 --checkpoint-every 70 {options}"
+    ran = stopped_at(thresher, number, command, monkeypatch)
+    assert ran.status == 0, ran.err
+    assert contents("f") == contents("whole")
+    assert not Path("f.checkpoint").exists()
+
+
+def test_each_lane_stops_early_by_itself(thresher: Thresher) -> None:
+    options = f"--holdout test.svm --passes 8 --early-stop 1 {OVERFIT} --rule fobos"
+    lanes = thresher(f"path train.svm -m f --l1 1e-9:0.1:3 {options} --json").json["lanes"]
+    examples = []
+    for k, one in enumerate(lanes):
+        words = options.replace("fobos", one["spec"])
+        alone = thresher(f"train train.svm -m alone -q --json {words}").json
+        assert Path("alone").read_bytes() == Path(f"f/lane-{k:03d}.model").read_bytes()
+        assert one["holdout_loss"] == alone["holdout_loss"]
+        examples.append(alone["examples"])
+    assert len(set(examples)) > 1
+
+
+def test_a_penalty_under_which_learning_blows_up_is_left_out(thresher: Thresher) -> None:
+    options = "--loss squared --rate constant:1e30 --rule fobos --l1 1e-9:1e9:3 --no-intercept"
+    ran = thresher(f"path train.svm -m f {options} --json")
+    assert ran.status == 0, ran.err
+    dropped = [one for one in ran.json["lanes"] if one["dropped"]]
+    assert 0 < len(dropped) < 3
+    assert "the other models go on" in ran.err
+    assert ran.json["lanes"][ran.json["chosen"]]["dropped"] is None
+    left = [name for name, one in zip(LANES, ran.json["lanes"], strict=False) if not one["dropped"]]
+    assert sorted(contents("f")) == [folder.TABLE, folder.PICTURE, *left]
+
+
+WRONG: dict[str, tuple[str, int, str]] = {
+    "no range": ("path train.svm -m f --l1 5", 2, "a range of penalties is LO:HI:N or auto:N"),
+    "down": ("path train.svm -m f --l1 5:1:3", 2, "goes up"),
+    "zero": ("path train.svm -m f --l1 0:1:3", 2, "numbers above 0"),
+    "one": ("path train.svm -m f --l1 1:2:1", 2, "2 to 256 penalties, not 1"),
+    "choice": ("path train.svm -m f --choose most", 2, "a choice is best, 1se, within:P% or nnz:N"),
+    "no penalty": ("path train.svm -m f --rule sgd", 2, "sgd has no penalty"),
+    "stream": ("path - -m f", 2, "read once only: say the range of penalties"),
+    "file": ("path train.svm -m test.svm", 1, "a file stands there: name a folder"),
+    "folder": ("path train.svm -m .", 1, "a folder with other things in it"),
+    "no checkpoint": ("path train.svm -m f --resume", 1, "no training to go on with"),
+    "no data": ("path missing.svm -m f", 1, "missing.svm"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_usage(case: str, thresher: Thresher) -> None:
+    command, status, words = WRONG[case]
+    before = sorted(Path().iterdir())
+    ran = thresher(command)
+    assert (ran.status, ran.out) == (status, "")
+    assert words in ran.err
+    assert len(ran.err.splitlines()) == 1
+    left = [one for one in Path().iterdir() if one not in before]
+    assert [one for one in left if not (one.is_dir() and not any(one.iterdir()))] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [("--rule fobos", "with rule ftrl"), ("--loss hinge", "with loss logistic"), ("--seed 3", "with seed 0")],
+)
+def test_other_options_beside_resume(change: str, words: str, thresher: Thresher) -> None:
+    assert thresher("train train.svm -m g -q").status == 0
+    shutil.copy("g", "f.checkpoint")
+    assert "no checkpoint of a frontier" in thresher(f"{FRONTIER} --resume").err
+    lanes = Lanes([Model("ftrl:l1=0.05").recipe, Model("ftrl:l1=0.5").recipe])
+    from thresher.learning.model import Tally
+    from thresher.learning.standing import Held, Origin, Position, Standing
+
+    nothing = Standing(
+        Origin(), [], Held(0, Origin()), [], "as-is", 1, 0, Position(), 0.0, [], Tally(0.0, 0.0), None, 0
+    )
+    checkpoint.save(Path("f.checkpoint"), lanes, nothing, judging.LanesHoldout())
+    ran = thresher(f"path train.svm -m f --rule ftrl --resume {change}")
+    assert (ran.status, words in ran.err) == (2, True), ran.err
+
+
+def damaged(change: Callable[[dict[str, Any]], object]) -> None:
+    table = json.loads(Path("f/frontier.json").read_text())
+    change(table)
+    Path("f/frontier.json").write_text(json.dumps(table))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.update(chosen=9),
+        lambda t: t.update(format=2),
+        lambda t: t.pop("penalty"),
+        lambda t: t["lanes"][0].pop("nonzero"),
+        lambda t: t["lanes"].append(3),
+        lambda t: t.update(lanes=None),
+    ],
+)
+def test_a_damaged_table(change: Callable[[dict[str, Any]], object], thresher: Thresher) -> None:
+    assert thresher(FRONTIER).status == 0
+    damaged(change)
+    ran = thresher("path f -m m --choose best")
+    assert ran.status == 1
+    assert "f/frontier.json" in ran.err
+    assert not Path("m").exists()
+
+
+def point(nonzero: int, loss: float, error: float = 0.0, dropped: str | None = None) -> Point:
+    return Point(1.0, "", nonzero, loss, {"loss": loss, "error": loss}, error, dropped)
+
+
+def test_choices() -> None:
+    points = [
+        point(900, 0.300),
+        point(500, 0.290),
+        point(200, 0.2925, 0.003),
+        point(90, 0.2928, 0.002),
+        point(20, 0.5),
+        point(1, 0.1, dropped="diverged"),
+    ]
+    assert choose(points, "best") == 1
+    assert choose(points, "1se") == 2
+    assert choose(points, "within:1%") == 3
+    assert choose(points, "within:0.5%") == 1
+    assert choose(points, "within:80%") == 4
+    assert choose(points, "nnz:100") == 3
+    assert choose(points, "nnz:899") == 1
+    with pytest.raises(ValueError, match="at most 5 weights"):
+        choose(points, "nnz:5")
+    with pytest.raises(ValueError, match="no lane has learned"):
+        choose(points[5:], "best")
+    for wrong in ("", "nnz", "nnz:x", "within:1", "2se", "best "):
+        with pytest.raises(ValueError, match="a choice is"):
+            choose(points, wrong)
+
+
+def test_points_as_json_and_back() -> None:
+    for one in (point(3, 0.25, 0.1), Point(2.0, "x", 4, 0.5, None, None), point(1, 0.1, dropped="why")):
+        assert Point.from_dict("l1", json.loads(json.dumps(one.as_dict("l1")))) == one
+
+
+def test_what_is_not_beaten() -> None:
+    places = [(5.0, 0.2), (1.0, 0.9), (3.0, 0.4), (4.0, 0.5), (5.0, 0.3), (9.0, 0.2)]
+    assert unbeaten(places) == [(1.0, 0.9), (3.0, 0.4), (5.0, 0.2)]
+
+
+def test_ranges() -> None:
+    assert Range("0.1:10:3").values == pytest.approx([0.1, 1.0, 10.0])
+    assert (Range("auto").count, Range("auto:7").count, Range("1:2").count) == (16, 7, 16)
+    assert [penalty_name(rule) for rule in ("ftrl", "truncated-gradient", "adagrad-rda")] == [
+        *("l1", "gravity", "l1"),
+    ]
+    assert penalty_in(Model("truncated-gradient:gravity=0.25").rule) == 0.25
+
+
+def test_the_error_of_a_difference_is_that_of_the_rows(thresher: Thresher) -> None:
+    """Against the same from the losses of all rows."""
+    import thresher as package
+
+    lanes = Lanes([Model("ftrl", l1=0.1).recipe, Model("ftrl", l1=1.0).recipe])
+    source = package.open_source("train.svm")
+    rng, chunks = np.random.default_rng(4), []
+    for chunk in source.chunks():
+        lanes.learn(chunk)
+        weighted = chunk.weights * rng.choice([0.5, 1.0, 3.0], len(chunk)).astype(np.float32)
+        chunks += [type(chunk)(chunk.indptr, chunk.keys, chunk.values, chunk.labels, weighted)]
+    holdout = judging.LanesHoldout()
+    holdout.score(lanes, chunks)
+    assert holdout.judgement is not None
+    weights = np.concatenate([chunk.weights for chunk in chunks]).astype(float)
+    losses = [
+        np.concatenate([model.head.losses(model.predict(chunk), chunk) for chunk in chunks])
+        for model in lanes.models
+    ]
+    difference = losses[0] - losses[1]
+    mean = difference.sum() / weights.sum()
+    expected = np.sqrt(((difference - mean * weights) ** 2).sum()) / weights.sum()
+    assert holdout.judgement.error_of_difference(0, 1) == pytest.approx(expected, rel=1e-9)
+    assert holdout.judgement.error_of_difference(1, 0) == pytest.approx(expected, rel=1e-9)
+    assert holdout.judgement.error_of_difference(1, 1) == 0.0
+    assert [one.standard_error == 0 for one in points_of(lanes, holdout)].count(True) == 1

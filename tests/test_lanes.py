@@ -1,0 +1,238 @@
+"""Law 7: models that learn side by side are those that they would be alone, bit for bit."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.streams import FLAT, KINDS, LOSSES, RATE, RULES, cut, domain_of, has_rate, settings_of, stream
+from tests.test_averaging import ABLE
+from tests.test_laws_of_state import FEATURES, KEYS, ROWS, make_small
+from thresher.data.chunk import Chunk
+from thresher.lanes.lanes import Lanes
+from thresher.learning.finite import DivergedError
+from thresher.learning.model import Model
+from thresher.learning.recipe import Recipe
+
+WIDE = stream(seed=12, rows=ROWS, features=FEATURES, density=0.1, keys=KEYS).chunk
+DENSE = stream(seed=11, rows=ROWS, features=FEATURES, density=0.1).chunk
+PLACES = [0, 7, 7, 50, 51, ROWS - 1]
+FIRST = [settings_of(name)[0] for name in RULES]
+
+
+def recipe_of(spec: str, rate: str = RATE, **options: Any) -> Recipe:
+    return Recipe(spec, rate=rate if has_rate(spec) else None, **{"dtype": "float32", **options})
+
+
+def side_by_side(recipes: Sequence[Recipe], chunk: Chunk, places: Sequence[int] = PLACES) -> Lanes:
+    lanes = Lanes(recipes)
+    for piece in cut(chunk, list(places)):
+        lanes.learn(piece)
+    lanes.finish()
+    return lanes
+
+
+def alone(recipe: Recipe, chunk: Chunk) -> Model:
+    model = Model(recipe)
+    model.learn(chunk)
+    model.finish()
+    return model
+
+
+def bits(model: Model) -> tuple[bytes, ...]:
+    """Weights by key, whatever row they lie in, and all that rows share."""
+    keys, weights = model.weights()
+    state = model.loop.state()
+    shared = [state[name] for name in sorted(state) if name != "S"]
+    assert len(keys) or "unmet" in state or model.nonzero == 0
+    return tuple(np.ascontiguousarray(a).tobytes() for a in (keys, weights, *shared))
+
+
+def check(recipes: Sequence[Recipe], chunk: Chunk) -> Lanes:
+    lanes = side_by_side(recipes, chunk)
+    assert not lanes.dropped
+    for recipe, model in zip(recipes, lanes.models, strict=True):
+        own = alone(recipe, chunk)
+        assert model.recipe == recipe
+        assert bits(model) == bits(own), recipe
+        assert model.examples == own.examples == len(chunk)
+        assert np.array_equal(model.predict(chunk), own.predict(chunk))
+    assert any(model.nonzero for model in lanes.models)
+    return lanes
+
+
+@pytest.fixture
+def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_small(monkeypatch)
+
+
+@pytest.mark.parametrize("store", ["growing", "direct", "hashed:6"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.usefixtures("small_tables", "plainly")
+def test_all_rules_side_by_side(store: str, dtype: str) -> None:
+    specs = [spec for name in RULES for spec in settings_of(name)[:3]]
+    check([recipe_of(spec, store=store, dtype=dtype) for spec in specs], DENSE)
+
+
+@pytest.mark.usefixtures("small_tables", "plainly")
+def test_keys_of_64_bits() -> None:
+    check([recipe_of(spec) for spec in FIRST], WIDE)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_penalties_of_one_rule(name: str, small_tables: None) -> None:
+    """Compiled."""
+    specs = [spec for spec in settings_of(name) if "false" not in spec and "true" not in spec]
+    rates = [RATE, FLAT] if has_rate(specs[0]) else [RATE]
+    check([recipe_of(spec, rate) for spec in specs for rate in rates], WIDE)
+
+
+@pytest.mark.usefixtures("small_tables", "plainly")
+def test_averages_and_what_is_not() -> None:
+    mixed = [recipe_of(settings_of(name)[0], average=True, dtype="float64") for name in ABLE]
+    check([*mixed, *(recipe_of(spec) for spec in FIRST)], WIDE)
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.usefixtures("small_tables", "plainly")
+def test_many_outputs_and_batches(batch: int) -> None:
+    rng = np.random.default_rng(5)
+    chunk = replace(WIDE, targets=rng.choice([-1.0, 1.0], (ROWS, 3)).astype(np.float32))
+    options: dict[str, Any] = {"outputs": "labels:3", "batch": batch}
+    recipes = [recipe_of(spec, **options) for spec in FIRST]
+    check([*recipes, recipe_of("ftrl:alpha=0.2,l1=0.1", average=True, dtype="float64", **options)], chunk)
+
+
+@pytest.mark.usefixtures("small_tables", "plainly")
+def test_batches_of_one_output() -> None:
+    check([recipe_of(spec, batch=7) for spec in FIRST], WIDE)
+
+
+@pytest.mark.usefixtures("plainly")
+def test_losses_side_by_side() -> None:
+    binary = [loss for loss in LOSSES if domain_of(loss) in ("binary", "real")]
+    check([recipe_of("fobos:l1=0.05", loss=loss) for loss in binary], WIDE)
+
+
+@pytest.mark.usefixtures("small_tables", "plainly")
+def test_admission_is_shared() -> None:
+    check([recipe_of(spec, admit="3,bits=10") for spec in FIRST if spec.split(":")[0] not in UNBORN], WIDE)
+
+
+UNBORN = ("eg", "simplex")
+"""Their weights begin elsewhere than at zero, so that none may wait."""
+
+
+@pytest.mark.usefixtures("small_tables", "plainly")
+def test_a_row_lives_as_long_as_one_lane_needs_it() -> None:
+    """A lane that frees nothing keeps rows; one that frees them all loses nothing by it."""
+    lanes = check([recipe_of("fobos:l1=3"), recipe_of("sgd"), recipe_of("ftrl:l1=1")], WIDE)
+    assert [model.nonzero > 0 for model in lanes.models] == [False, True, True]
+    assert lanes.features_seen == lanes.models[1].features_seen
+
+
+WILD = recipe_of("sgd", "constant:1e9", loss="squared", dtype="float64")
+
+
+@pytest.fixture
+def overflowing() -> Iterator[None]:
+    """Plain Python does as compiled code does."""
+    with np.errstate(all="ignore"):
+        yield
+
+
+def wild(chunk: Chunk) -> tuple[list[Recipe], Lanes, list[str]]:
+    one, other = (recipe_of(spec, loss="squared") for spec in ("fobos:l1=0.05", "ftrl:l1=0.02"))
+    recipes = [one, WILD, other]
+    said: list[str] = []
+    lanes = Lanes(recipes, said.append)
+    for piece in cut(chunk, PLACES):
+        lanes.learn(piece)
+    return recipes, lanes, said
+
+
+@pytest.mark.usefixtures("small_tables", "plainly", "overflowing")
+def test_a_lane_that_diverges_is_dropped_and_the_others_go_on() -> None:
+    recipes, lanes, said = wild(DENSE)
+    assert lanes.alive == [0, 2]
+    with pytest.raises(DivergedError) as caught:
+        alone(recipes[1], DENSE)
+    assert lanes.dropped == {1: str(caught.value)}
+    assert said == [f"{recipes[1].rule}: {caught.value}; the other models go on"]
+    for k in lanes.alive:
+        assert bits(lanes.models[k]) == bits(alone(recipes[k], DENSE))
+    lanes.check_finite()
+    assert len(said) == 1
+
+
+@pytest.mark.usefixtures("plainly")
+def test_an_extreme_value_drops_those_that_it_breaks() -> None:
+    rows: list[tuple[float, dict[int, float]]] = [(1.0, {1: 1.0}), (-1.0, {1: 0.5, 2: 3e38}), (1.0, {1: 1.0})]
+    chunk = Chunk.of_rows(rows)
+    recipes = [recipe_of("sgd", "constant:2e38"), recipe_of("normalized")]
+    with np.errstate(all="ignore"):
+        lanes = side_by_side(recipes, chunk, [])
+        assert lanes.alive == [1]
+        assert "the weight of feature" in lanes.dropped[0]
+        assert bits(lanes.models[1]) == bits(alone(recipes[1], chunk))
+
+
+@pytest.mark.usefixtures("plainly", "overflowing")
+def test_the_last_one_to_diverge_raises() -> None:
+    lanes = Lanes([WILD, replace(WILD, rate="constant:1e12")])
+    with pytest.raises(DivergedError, match="the loss of example"):
+        lanes.learn(DENSE)
+    assert lanes.alive == []
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.usefixtures("small_tables", "plainly")
+def test_they_stop_and_go_on(batch: int) -> None:
+    recipes = [recipe_of(spec, batch=batch) for spec in FIRST]
+    through, before, after = (Lanes(recipes) for _ in range(3))
+    through.learn(WIDE)
+    before.learn(WIDE, 0, 60)
+    after.restore({name: array.copy() for name, array in before.state().items()}, {})
+    after.learn(WIDE, 60)
+    assert [bits(m) for m in after.models] == [bits(m) for m in through.models]
+    assert {n: a.tobytes() for n, a in after.state().items()} == {
+        n: a.tobytes() for n, a in through.state().items()
+    }
+
+
+@pytest.mark.usefixtures("small_tables", "plainly", "overflowing")
+def test_what_was_dropped_stays_dropped() -> None:
+    recipes, lanes, _ = wild(DENSE)
+    after = Lanes(recipes)
+    after.restore(lanes.state(), lanes.dropped)
+    assert after.alive == lanes.alive
+    after.learn(DENSE)
+    lanes.learn(DENSE)
+    assert [bits(after.models[k]) for k in after.alive] == [bits(lanes.models[k]) for k in lanes.alive]
+
+
+def test_a_lane_is_a_model_that_goes_on_alone() -> None:
+    recipes = [recipe_of(spec) for spec in ("fobos:l1=0.05", "fobos:l1=0.01")]
+    lanes = side_by_side(recipes, DENSE)
+    for recipe, model in zip(recipes, lanes.models, strict=True):
+        taken = Model(recipe)
+        taken.restore(model.state())
+        taken.learn(DENSE)
+        twice = alone(recipe, DENSE)
+        twice.learn(DENSE)
+        assert bits(taken) == bits(twice)
+        with pytest.raises(RuntimeError, match="this model is a lane"):
+            model.learn(DENSE)
+
+
+@pytest.mark.parametrize(
+    ("other", "field"),
+    [({"batch": 2}, "batch"), ({"store": "hashed:4"}, "store"), ({"outputs": "values:2"}, "outputs")],
+)
+def test_what_lanes_share_must_be_the_same(other: dict[str, Any], field: str) -> None:
+    with pytest.raises(ValueError, match=f"lanes: {field} must be the same for all"):
+        Lanes([Recipe("sgd", "squared"), Recipe("sgd", "squared", **other)])
+    with pytest.raises(ValueError, match="give one recipe at least"):
+        Lanes([])

@@ -1,0 +1,60 @@
+"""`thresher.path`: what the command does, in Python."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import thresher
+from tests.commands import SAMPLE
+from thresher.data.errors import DataError
+from thresher.lanes import folder
+from thresher.learning import modelfile
+
+
+def test_a_path_of_a_file(tmp_path: Path) -> None:
+    found = thresher.path(SAMPLE, "ftrl", l1="0.1:2:3", passes=2)
+    assert found.penalty == "l1"
+    for k, point in enumerate(found.points):
+        alone = thresher.train(SAMPLE, point.spec, passes=2, holdout_every=10)
+        modelfile.save(alone, tmp_path / "alone")
+        modelfile.save(found.models[k], tmp_path / "lane")
+        assert (tmp_path / "alone").read_bytes() == (tmp_path / "lane").read_bytes()
+    found.save(tmp_path / "f", "nnz:1000")
+    table = folder.load(tmp_path / "f")
+    assert (table.points, table.choice) == (found.points, "nnz:1000")
+    taken = found.model("nnz:1000")
+    assert taken.nonzero == found.points[table.chosen].nonzero <= 1000
+    taken.learn(next(thresher.open_source(SAMPLE).chunks()))
+    assert taken.examples > found.models[table.chosen].examples == 3600
+
+
+def test_data_in_memory_and_what_is_held_out() -> None:
+    rng = np.random.default_rng(3)
+    X = sparse.random(600, 50, 0.2, "csr", rng=rng)
+    y = np.where(X @ rng.normal(size=50) > 0, 1.0, -1.0)
+    held = thresher.path((X[:400], y[:400]), holdout=(X[400:], y[400:]), average=True)
+    assert [point.holdout and point.holdout["examples"] for point in held.points] == [200] * 16
+    assert held.models[0].examples == 400
+    none = thresher.path((X, y), holdout_every=0, l1="1:2:2")
+    assert none.points[0].holdout is None
+    assert none.models[0].examples == 600
+    assert none.choose() == min((0, 1), key=lambda k: none.points[k].loss)
+    with pytest.raises(ValueError, match="1se needs rows that are held out"):
+        none.choose("1se")
+
+
+def test_what_cannot_be() -> None:
+    pairs = (({"a": 1.0}, k % 2) for k in itertools.count())
+    with pytest.raises(DataError, match="read only once: say the range"):
+        thresher.path(itertools.islice(pairs, 50))
+    with pytest.raises(ValueError, match="perceptron has no penalty"):
+        thresher.path(SAMPLE, "perceptron")
+    with pytest.raises(ValueError, match="a range of penalties"):
+        thresher.path(SAMPLE, l1="7")
+    with pytest.raises(TypeError, match="penalty"):
+        thresher.path(SAMPLE, penalty=7)
+    with pytest.raises(ValueError, match="no penalty leaves a weight"):
+        thresher.path([({}, 1), ({}, 0)] * 30)
