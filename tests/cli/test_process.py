@@ -14,7 +14,7 @@ import pytest
 from tests.cli.conftest import Thresher
 from tests.commands import SAMPLE, environment, run, start
 
-HEAVY = ("numba", "numpy", "pyarrow", "scipy", "sklearn")
+HEAVY = ("numba", "numpy", "pyarrow", "pydantic", "scipy", "sklearn")
 FULL = Path("/dev/full")
 full_disk = pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
 
@@ -48,9 +48,9 @@ def test_help_imports_nothing_heavy(code: str, tmp_path: Path) -> None:
     assert imported(code, tmp_path) == set()
 
 
-def test_training_imports_neither_scipy_nor_sklearn(folder: Path) -> None:
-    code = "sys.argv = 'thresher train train.svm -m m -q'.split(); import thresher.__main__"
-    assert not {"scipy", "sklearn"} & imported(code, folder)
+def test_training_imports_neither_scipy_nor_sklearn_nor_pydantic(folder: Path) -> None:
+    code = "sys.argv = 'thresher train train.svm -m m -q --loss hinge'.split(); import thresher.__main__"
+    assert not {"pydantic", "scipy", "sklearn"} & imported(code, folder)
     assert (folder / "m").exists()
 
 

@@ -29,6 +29,25 @@ def test_nothing_is_compiled_after_it(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "cache" / "code").iterdir()) == before
 
 
+def test_all_that_reads_a_format_is_compiled(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    options: Any = {"folder": tmp_path, "THRESHER_CACHE_DIR": str(tmp_path / "cache")}
+    texts = {
+        "narrow.csv": "label,a,b\n1,2,x\n-1,3,y\n",
+        "wide.csv": ",".join(["label", *map(str, range(80))]) + "\n1" + ",7" * 80 + "\n",
+        "usual.vw": "1 |a b:1 c\n-1 |a c\n",
+        "odd.vw": "1 2.5 'tag |a:3 b:1e2 c:text\n-1 | 5 5 7:1.5\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    status, _, err = run("warm", "--formats", "csv,vw", **options)
+    assert status == 0, err
+    for name in texts:
+        status, out, err = run("train", name, "-m", "a.model", "-q", "--json", "--no-cache", **options)
+        assert status == 0, err
+        assert "seconds_compiling" not in json.loads(out), name
+
+
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [

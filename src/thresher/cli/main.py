@@ -50,9 +50,9 @@ def _run() -> int:
 def status_of(arguments: list[str]) -> int:
     """Run with these arguments: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     try:
-        from thresher.cli.app import app
+        from thresher.cli import app
 
-        result = app(arguments or ["--help"], prog_name="thresher", standalone_mode=False)
+        result = app.run(arguments)
         if result == INTERRUPTED:  # what typer makes of KeyboardInterrupt before a command begins
             raise KeyboardInterrupt
         sys.stdout.flush()

@@ -13,7 +13,7 @@ from thresher.cli.errors import UsageError
 from thresher.data.formats.listing import EXAMPLES, FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from thresher.learning.model import Model
 
@@ -35,8 +35,8 @@ def command(
 ) -> None:
     """Compile what training and predicting need, so that no later run of this user has to wait for it.
 
-    That is a run with these rules, losses, formats and outputs; --average, --batch, --store and --interact
-    are compiled when they are first used.
+    That is a run with these rules, losses, formats and outputs; --average, --batch, --store, --bins and
+    --interact are compiled when they are first used.
     """
     from thresher import parts
     from thresher.learning.ahead import compile_now
@@ -79,17 +79,30 @@ def _read(name: str) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"sample.{name}"
-        _write(name, path)
-        source = open_source(path)
-        source.keep_hash = True
-        for _ in source.chunks():
-            pass
+        for write in _samples(name):
+            write(path)
+            source = open_source(path)
+            source.keep_hash = True
+            for _ in source.chunks():
+                pass
 
 
-def _write(name: str, path: Path) -> None:
-    if name in EXAMPLES:
-        path.write_text(EXAMPLES[name], encoding="ascii")
+def _samples(name: str) -> Iterator[Callable[[Path], Any]]:
+    """What writes files that need all that reads a format. Wide tables have code of their own."""
+    from thresher.data.formats.tables.delimited import DELIMITERS
+    from thresher.data.text.sorting import FEW
+
+    if name not in EXAMPLES:
+        yield lambda path: _write_table(name, path)
         return
+    yield lambda path: path.write_text(EXAMPLES[name], encoding="ascii")
+    if name in DELIMITERS:
+        cells: tuple[list[str], ...] = ["label", *(f"c{k}" for k in range(FEW))], ["1"] * (FEW + 1), []
+        wide = "\n".join(DELIMITERS[name].decode().join(row) for row in cells)
+        yield lambda path: path.write_text(wide, encoding="ascii")
+
+
+def _write_table(name: str, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.feather
     import pyarrow.parquet

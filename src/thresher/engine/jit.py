@@ -1,4 +1,4 @@
-"""From Python to machine code: `kernel`, `scalar`, `helper`, `inlined`."""
+"""From Python to machine code: `kernel`, `scalar`, `apart`, `helper`, `inlined`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numba
 from numba.extending import overload
 
 from thresher.engine.codecache import CodeCache
-from thresher.engine.linking import KernelCompiler, LinkedCompiler
+from thresher.engine.linking import ApartCompiler, KernelCompiler, LinkedCompiler
 
-_ALL: Any = {"error_model": "numpy", "_nrt": True}
+_ALL: Any = {"error_model": "numpy", "_nrt": True, "no_cfunc_wrapper": True}
 _KERNEL: Any = {**_ALL, "nogil": True, "pipeline_class": KernelCompiler}
-OPTIONS: Any = {**_ALL, "no_cfunc_wrapper": True, "pipeline_class": LinkedCompiler}
+OPTIONS: Any = {**_ALL, "pipeline_class": LinkedCompiler}
 """Of functions that kernels call"""
 BORROWING: Any = {**OPTIONS, "_nrt": False}
 """Of those that neither make nor return arrays: they count no references, which costs more than all else."""
@@ -60,6 +60,8 @@ def _called_with(options: Any) -> Callable[[Callable[..., Any]], Callable[..., A
 scalar = _called_with({**BORROWING, "forceinline": True})
 """Decorator of a function that parts and kernels call, which neither makes nor returns an array; plain Python
 when called from there. LLVM puts it where it is called: parsers become up to a half faster by that."""
+apart = _called_with({**BORROWING, "forceinline": False, "pipeline_class": ApartCompiler})
+"""The same for a function that is seldom called, from several places: it is made machine code of once."""
 helper = _called_with(OPTIONS)
 """The same for a function that does: it counts references, which takes longer to compile and to run."""
 inlined = _called_with({**OPTIONS, "forceinline": True})

@@ -76,6 +76,19 @@ class _LinkedLowering(_passes.NativeLowering):
         return done
 
 
+@_register(mutates_CFG=True, analysis_only=False)
+class _ApartLowering(_LinkedLowering):
+    """The same, of a function that LLVM is to leave where it is."""
+
+    _name = "apart_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        done: bool = super().run_pass(state)
+        function = state.library._final_module.get_function(state.cr.fndesc.mangled_name)
+        function.add_function_attribute("noinline")
+        return done
+
+
 def _check_borrows(state: Any) -> None:
     """TypingError for arrays that a function makes without counting: they would be freed twice or never."""
     made = [state.return_type]
@@ -92,14 +105,22 @@ def _check_borrows(state: Any) -> None:
 class LinkedCompiler(_compiler.CompilerBase):
     """Compiles what is called by kernels only."""
 
+    lowering: type = _LinkedLowering
+
     def define_pipelines(self) -> list[Any]:
         """Numba's own, but for the last step."""
         passes = _compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
         for place, (one, words) in enumerate(passes.passes):
             if one is _passes.NativeLowering:
-                passes.passes[place] = (_LinkedLowering, words)
+                passes.passes[place] = (self.lowering, words)
         passes.finalize()
         return [passes]
+
+
+class ApartCompiler(LinkedCompiler):
+    """Compiles what is seldom called by kernels, once for all its calls."""
+
+    lowering = _ApartLowering
 
 
 class KernelCompiler(_compiler.Compiler):

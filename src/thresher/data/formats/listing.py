@@ -41,7 +41,7 @@ LINES = {
         *("svmlight", (), "1 1:0.5 3:1 4:0.25 7:1\n-1 2:1 1:1 5:0.75 6:0.5\n"),  # one that is not in order
         label_weights=True,
     ),
-    "vw": Lines("VW text", (".vw",), "1 |a size:0.5 red\n-1 |a blue\n", named=True),
+    "vw": Lines("VW text", (".vw",), "1 |a size:0.5 red\n-1 |a blue shade:dark\n", named=True),
     "libffm": Lines("LibFFM", (".libffm", ".ffm"), "1 1:3:0.5 2:7:1 2:9:0.25\n-1 1:4:1 2:9:0.75 1:3:1\n"),
 }
 TABLES = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 EXAMPLE, BLANK = 0, 1
-UNDECIDED, CRAMPED, UNSORTED = 2, 3, 4
-"""A line that cannot be done yet: an exact number is wanted, room for products, or sorting."""
+UNDECIDED, CRAMPED, UNSORTED, UNUSUAL = 2, 3, 4, 5
+"""A line that cannot be done yet: an exact number is wanted, room for products, sorting, or more care."""
 
 # The reasons for which a line or row is bad.
 NO_LABEL, LABEL_NUMBER, LABEL_RANGE, LABEL_DOMAIN, LABEL_COUNT, LABEL_REPEATED, AFTER_LABEL = range(10, 17)
@@ -17,7 +17,7 @@ OWN = 40
 OUTCOMES = 64
 """A bad row of a table is noted as ``outcome + OUTCOMES * column``."""
 
-DONE, TABLE_FULL, NEEDS_EXACT, NEEDS_ROOM, NEEDS_SORTING = 0, 1, 2, 3, 4
+DONE, TABLE_FULL, NEEDS_EXACT, NEEDS_ROOM, NEEDS_SORTING, NEEDS_CARE = 0, 1, 2, 3, 4, 5
 """What came of a call: a line that cannot be done yet ends it, by the number of its outcome."""
 AT, ROWS, NNZ, LINES, BLANKS, MERGED, BAD, COUNTERS = range(8)
 """The counters in the `state` of calls, and how many there are."""

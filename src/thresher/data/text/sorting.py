@@ -16,7 +16,7 @@ from thresher.data.text.words import (
     store_float,
     store_word,
 )
-from thresher.engine.jit import scalar
+from thresher.engine.jit import apart, scalar
 
 _RUN = 16
 BUCKETS = 1 << 12
@@ -44,7 +44,7 @@ def _merge_runs(keys, values, a, b, c, room):
         k += 1
 
 
-@scalar
+@apart
 def sort_row(keys, values, start, stop):
     """Sort the row [start, stop) by key, equal keys in order. Needs as much room behind `stop`."""
     for lo in range(start, stop, _RUN):
@@ -186,16 +186,18 @@ def _rises(keys, start, stop):
 
 
 @scalar
-def ascending(keys, values, start, stop, room_keys, room_values):
+def ascending(keys, values, start, stop, room_keys, room_values, counts):
     """Sort the row [start, stop) and add up equal keys: ``(new stop, whether all sums are finite)``.
 
-    Needs as much room behind `stop`, and scratch: `BUCKETS` of `room_keys`, `FEW` + 8 of `room_values`.
+    Needs as much room behind `stop`, and scratch: `FEW` + 8 of `room_keys` and of `room_values`, and `counts`
+    for `merge_row`, or None where no row has more than `FEW` entries.
     """
     count = stop - start
-    if count > FEW:
-        if _rises(keys, start, stop):
-            return add_up(keys, values, start, stop)
-        return merge_row(keys, values, start, stop, room_keys)
+    if counts is not None:
+        if count > FEW:
+            if _rises(keys, start, stop):
+                return add_up(keys, values, start, stop)
+            return merge_row(keys, values, start, stop, counts)
     words, floats, out, out_values = address(room_keys), address(room_values), address(keys), address(values)
     for i in range(count):
         store_word(words, i, load_word(out, 8 * (start + i)))

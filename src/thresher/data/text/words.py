@@ -248,8 +248,20 @@ _PAIRS = np.uint64(0x000000FF000000FF)
 _UPPER = np.uint64(0x000F424000000064)  # 1e6 << 32 | 1e2
 _LOWER = np.uint64(0x0000271000000001)  # 1e4 << 32 | 1
 _ZEROS = np.uint64(0x3030303030303030)
+_ONE = np.uint64(1)
 _TOPS = np.uint64(0x8080808080808080)
 _SEVENTIES = np.uint64(0x7676767676767676)
+
+
+def byte_set(members: bytes) -> np.uint64:
+    """Bytes below 64 as the bits that `among` looks at."""
+    return np.uint64(sum(1 << member for member in set(members)))
+
+
+@scalar
+def among(code, members):
+    """Whether a byte is in a `byte_set`. Of ``in`` with a tuple Numba makes a function for each length."""
+    return code < 64 and (members >> np.uint64(code)) & _ONE == _ONE
 
 
 @scalar

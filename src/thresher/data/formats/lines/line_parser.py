@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from thresher.data.text.numbers import exact_numbers
 from thresher.data.text.sorting import BUCKETS
 
 _OF_LABEL = (outcomes.LABEL_NUMBER, outcomes.LABEL_DOMAIN, outcomes.LABEL_RANGE, outcomes.LABEL_REPEATED)
+_PEEK = 1 << 12
 _NOT_FINITE = ("nan", "inf")
 
 
@@ -60,6 +62,8 @@ class Wording(NamedTuple):
     expected: Mapping[int, str]
     """by the outcome of a bad line, where it is not what most formats expect"""
     after_listed: str = LISTED
+    usual: re.Pattern[bytes] | None = None
+    """lines that the grammar can read without being `careful`, if there are such"""
     advice: Callable[[int, bytes, int], str] = no_advice
     """what more to say of a bad line, if anything: by its outcome, the line, the place of the error in it"""
 
@@ -68,7 +72,7 @@ class LineParser:
     """Parses blocks by a grammar into chunks, with the interactions of `crosses`."""
 
     def __init__(self, grammar: Any, wording: Wording, reading: Reading, crosses: Any) -> None:
-        self._grammar = grammar
+        self._grammar, self._usual = grammar, wording.usual
         self._reading, self._aside = reading, (crosses or (reading.naming and no_crosses()), reading.naming)
         self._domain = reading.domain
         self._advice = wording.advice
@@ -87,6 +91,7 @@ class LineParser:
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
         text, size = block.text, block.size
+        self._choose(text[block.begin : block.begin + _PEEK].tobytes())
         most = size // 2 + 1
         if self._domain.width:
             most = int(np.count_nonzero(text[:size] == ord("\n"))) + 2
@@ -96,12 +101,15 @@ class LineParser:
         state[outcomes.AT] = block.begin
 
         def parse(columns: Columns, exact: Numbers) -> int:
-            given = (self._grammar, text, size, columns, domain, state, self._bad, exact, self._aside)
-            result: int = rows.parse_lines(*given, self._counts)
-            if result == outcomes.NEEDS_SORTING:
-                self._counts = np.empty(BUCKETS, np.uint64)
-                result = rows.parse_lines(*given, self._counts)
-            return result
+            given = (text, size, columns, domain, state, self._bad, exact, self._aside)
+            while True:
+                result: int = rows.parse_lines(self._grammar, *given, self._counts)
+                if result == outcomes.NEEDS_SORTING:
+                    self._counts = np.empty(BUCKETS, np.uint64)
+                elif result == outcomes.NEEDS_CARE:
+                    self._grammar = self._grammar._replace(careful=True)
+                else:
+                    return result
 
         parsed = gather(
             parse,
@@ -112,6 +120,14 @@ class LineParser:
         )
         self._reading.take_names()
         return parsed
+
+    def _choose(self, begin: bytes) -> None:
+        """Be careful from the first block on if it begins with a line that is not of the usual shape."""
+        if self._usual is not None:
+            line, ended, _ = begin.partition(b"\n")
+            if not self._usual.fullmatch(line if ended else line.rpartition(b" ")[0]):
+                self._grammar = self._grammar._replace(careful=True)
+            self._usual = None
 
     def _bad_line(self, text: NDArray[np.uint8], start: int, at: int, outcome: int, line: int) -> BadLine:
         raw = line_at(text, start)

@@ -36,16 +36,19 @@ from thresher.data.formats.outcomes import (
     TABLE_FULL,
     UNDECIDED,
     UNSORTED,
+    UNUSUAL,
     WEIGHT_NUMBER,
     WEIGHT_SIGN,
 )
 from thresher.data.labels import LISTED, VALUES
 from thresher.data.text.numbers import HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
 from thresher.data.text.sorting import merge_row
-from thresher.data.text.words import address, byte
-from thresher.engine.jit import BORROWING, kernel, scalar
+from thresher.data.text.words import address, among, byte, byte_set
+from thresher.engine.jit import BORROWING, apart, kernel, scalar
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _COLON, _COMMA = 9, 10, 13, 32, 35, 58, 44
+_WAITING = byte_set(bytes([UNDECIDED, CRAMPED, UNSORTED, UNUSUAL]))
+_ENDS_TOKEN = byte_set(b" \t\n#")
 
 
 def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
@@ -71,11 +74,17 @@ def exact_number(text, at, exact):
     return end, value, status
 
 
+@apart
+def head_number(text, at, exact):
+    """The same of a number before the features, of which there are few."""
+    return exact_number(text, at, exact)
+
+
 @scalar
 def ends_token(text, at):
     """Whether a blank, a comment or the end of the line stands here."""
     code = byte(text, at)
-    return code in (_SPACE, _NEWLINE, _TAB, _HASH) or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
+    return among(code, _ENDS_TOKEN) or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
 
 
 @scalar
@@ -104,13 +113,13 @@ def next_line(text, at):
 def line_ends(text, at):
     """Whether nothing but a comment follows on the line."""
     code = byte(text, at)
-    return code in (_NEWLINE, _HASH) or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
+    return code == _NEWLINE or code == _HASH or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
 
 
 @scalar
 def _label(text, at, domain, exact, listed):
     """The label at `at`, perhaps one of a list: ``(end or place of the error, label, outcome)``."""
-    end, label, status = exact_number(text, at, exact)
+    end, label, status = head_number(text, at, exact)
     if status == HARD:
         return at, label, UNDECIDED
     if status == NOT_A_NUMBER:
@@ -169,7 +178,7 @@ def read_labels(text, at, domain, exact, targets, row, empty):
 @scalar
 def read_weight(text, at, exact):
     """The importance at `at`: ``(end or place of the error, weight, outcome)``."""
-    end, weight, status = exact_number(text, at, exact)
+    end, weight, status = head_number(text, at, exact)
     if status == HARD:
         return at, weight, UNDECIDED
     if status == NOT_A_NUMBER:
@@ -213,8 +222,9 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, e
     targets (None for one label a line); `state` (COUNTERS,) int64 carries on from call to call. A bad
     line leaves a row (its start, place of the error, outcome, lines before it) in the int64 table
     `bad`. Returns `DONE`, `TABLE_FULL`, `NEEDS_EXACT` when the line at ``state[AT]`` holds a number
-    that must be looked up in ``exact = (places, float32s)``, `NEEDS_ROOM` when its products do not fit, or
-    `NEEDS_SORTING` when `counts`, room for `merge_row`, is None and it is not sorted. ``extra = (crosses,
+    that must be looked up in ``exact = (places, float32s)``, `NEEDS_ROOM` when its products do not fit,
+    `NEEDS_SORTING` when `counts`, room for `merge_row`, is None and it is not sorted, or `NEEDS_CARE` when it
+    has a shape that the grammar reads with `careful` only. ``extra = (crosses,
     naming)``, each perhaps None.
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
@@ -231,7 +241,7 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, e
         stop, merges = own, False
         if outcome == EXAMPLE:
             stop, merges, outcome = _complete(keys, values, nnz, own, ascend, extra, counts)
-        if outcome in (UNDECIDED, CRAMPED, UNSORTED):
+        if among(outcome, _WAITING):
             at, result = start, outcome
             break
         if outcome == EXAMPLE:
@@ -242,7 +252,7 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, e
         elif outcome == BLANK:
             state[BLANKS] += 1
         else:
-            at = start if outcome in (SUM_RANGE, PRODUCTS) else at
+            at = start if outcome == SUM_RANGE or outcome == PRODUCTS else at
             result = note(bad, state, start, at, outcome)
         state[LINES] += 1
         at = next_line(text, at)

@@ -19,9 +19,10 @@ import numpy as np
 from thresher.data.features.factors import of_namespaces
 from thresher.data.features.murmur import SHORT, VW, WIDE, hash_bytes
 from thresher.data.formats import outcomes
-from thresher.data.formats.lines import vw_head, vw_rows
+from thresher.data.formats.lines import vw_head, vw_quick, vw_rows
 from thresher.data.formats.lines.line_parser import LineParser, Wording
 from thresher.data.formats.lines.vw_labels import kind_of_label
+from thresher.data.labels import ONE
 from thresher.data.layout import AnyLayout
 from thresher.data.sources.parsed import Reading
 
@@ -57,9 +58,15 @@ def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     """The parser of blocks of VW text."""
     vw = layout.hash == "vw"
     nameless = hash_bytes(b"", layout.seed, SHORT) if vw and layout.seed else layout.seed
-    grammar = vw_rows.Vw(np.uint64(layout.mask), np.uint64(layout.seed), np.uint64(nameless), vw or None)
+    usual = vw_quick.USUAL if reading.naming is None and reading.domain.kind == ONE else None
+    grammar = vw_rows.Vw(
+        *(np.uint64(layout.mask), np.uint64(layout.seed), np.uint64(nameless), vw or None),
+        careful=None if usual else True,
+    )
 
     def seed(name: str) -> int:
         return hash_bytes(name.encode(), layout.seed, VW if vw else WIDE) if name else nameless
 
-    return LineParser(grammar, Wording(_EXPECTED, advice=_say_kind), reading, of_namespaces(layout, seed))
+    return LineParser(
+        grammar, Wording(_EXPECTED, usual=usual, advice=_say_kind), reading, of_namespaces(layout, seed)
+    )

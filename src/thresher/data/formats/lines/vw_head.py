@@ -9,7 +9,7 @@ import numpy as np
 
 from thresher.data.formats.lines.line_rows import (
     ends_line,
-    exact_number,
+    head_number,
     read_labels,
     read_weight,
     skip_blanks,
@@ -30,7 +30,8 @@ _NUL, _TAB, _SPACE, _QUOTE, _BAR = 0, 9, 32, 39, 124
 @scalar
 def breaks(text, at):
     """Whether a blank, a bar or the end of the line stands here."""
-    return byte(text, at) in (_SPACE, _TAB, _BAR) or ends_line(text, at)
+    code = byte(text, at)
+    return code == _SPACE or code == _TAB or code == _BAR or ends_line(text, at)
 
 
 @scalar
@@ -49,7 +50,7 @@ def _field(text, at, end, place, domain, exact, targets, row):
     if place == 1:
         stop, number, outcome = read_weight(text, at, exact)
         return (stop, number, AFTER_VALUE) if outcome == EXAMPLE and stop != end else (stop, number, outcome)
-    stop, number, status = exact_number(text, at, exact)
+    stop, number, status = head_number(text, at, exact)
     if place > 2:
         return at, number, FIELDS
     zero = status == FINE and number == np.float32(0) and stop == end

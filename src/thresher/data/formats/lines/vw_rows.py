@@ -1,8 +1,8 @@
 """The compiled parser of VW text: ``[label [importance [base]]] [tag]|name[:scale] feature[:value] ...``.
 
-As in svmlight text the usual shapes are read from marks of 64 bytes, on one path: features ``name``,
-``name:ddd``, ``name:d.ddd`` and ``name:d.ddde-dd`` that a blank, a bar or the line end follows. Whatever
-looks different takes the careful way beside it, which knows every error; both leave the same features.
+As in svmlight text the usual shapes take a quick way (`vw_quick`), if a blank, a bar or the line end follows.
+Whatever looks different takes the careful way beside it, which knows every error; both leave the same
+features. The careful way is compiled when the first line needs it.
 """
 
 # Compiled code carries no types of its own: Numba finds them.
@@ -17,22 +17,21 @@ import numpy as np
 from thresher.data.features.crossing import note_namespace
 from thresher.data.features.murmur import (
     first_bytes,
-    roomy_murmur3_64,
-    vw_hash,
     whole_murmur3_64,
-    word_murmur3_64,
 )
 from thresher.data.features.wanted import offer_with
-from thresher.data.formats.lines.line_rows import ends_line, exact_number, skip_blanks
+from thresher.data.formats.lines.line_rows import ends_line, exact_number, head_number, skip_blanks
 from thresher.data.formats.lines.vw_head import LAST, breaks, read_head
-from thresher.data.formats.outcomes import AFTER_VALUE, EXAMPLE, UNDECIDED, VALUE, VALUE_RANGE
-from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, TENS, decimal, read_id
+from thresher.data.formats.lines.vw_quick import ID_DIGITS, hash_name, quick_feature, quick_head
+from thresher.data.formats.outcomes import AFTER_VALUE, EXAMPLE, UNDECIDED, UNUSUAL, VALUE, VALUE_RANGE
+from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, read_id
 from thresher.data.text.words import (
     WINDOW,
+    among,
     byte,
+    byte_set,
     load_word,
     lowest_bit,
-    short_number,
     stops,
     store_float,
     store_word,
@@ -44,9 +43,9 @@ NAMESPACE, AFTER_NAMESPACE, SCALE, SCALE_RANGE, AFTER_NAME = range(LAST + 1, LAS
 
 _NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _PLUS, _MINUS, _DOT = 0, 9, 10, 13, 32, 43, 45, 46
 _COLON, _BAR = 58, 124
+_ENDS_NAME, _ENDS_TEXT = byte_set(b" \t\n\r\0:"), byte_set(b" \t\n\r\0")
 _LETTER = ord("e")
 _ONE, _TWO, _THREE, _NONE = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(0)
-_ID_DIGITS = 20
 _LARGEST_ID = np.uint64(2**64 - 1)
 _SMALL = np.uint64(0x2020202020202020)
 _NAN, _INF, _INFINITY = (np.uint64(int.from_bytes(word, "little")) for word in (b"nan", b"inf", b"infinity"))
@@ -60,28 +59,21 @@ def _name_end(text, at):
         end = lowest_bit(stops(text, at)[0])
         at += end
         if end < WINDOW:
-            if byte(text, at) in (_SPACE, _NEWLINE, _COLON, _BAR, _TAB, _RETURN, _NUL):
+            code = byte(text, at)
+            if among(code, _ENDS_NAME) or code == _BAR:
                 return at
             at += 1
-
-
-@scalar
-def _hash(vw, text, at, size, seed):
-    """The hash of a name, of the kind that the layout wants: see `Vw.vw`."""
-    if vw is None:
-        return roomy_murmur3_64(text, at, size, seed)
-    return vw_hash(text, at, size, seed)
 
 
 @scalar
 def _named(grammar, text, at, size, space):
     """The key of the name of `size` bytes at `at`; an id in the nameless namespace stays as it is."""
     seed, ids, _, _ = space
-    if ids and grammar.vw is None and 0 < size <= _ID_DIGITS:
+    if ids and grammar.vw is None and 0 < size <= ID_DIGITS:
         end, key, fits = read_id(text, at)
         if fits and end == at + size:
             return key & grammar.mask
-    return _hash(grammar.vw, text, at, size, seed) & grammar.mask
+    return hash_name(grammar.vw, text, at, size, seed) & grammar.mask
 
 
 @scalar
@@ -96,7 +88,7 @@ def _numbered(grammar, number, space):
 @scalar
 def _begins_number(text, at):
     code = byte(text, at)
-    if code in (_PLUS, _MINUS):
+    if code == _PLUS or code == _MINUS:
         code = byte(text, at + 1)
         return code == _DOT or 48 <= code <= 57
     return 48 <= code <= 57 or (code == _DOT and 48 <= byte(text, at + 1) <= 57)
@@ -109,13 +101,13 @@ def _not_finite(text, at, end):
         at += 1
     size = end - at
     word = first_bytes(load_word(text, at) | _SMALL, min(max(size, 0), 8))
-    return (size == 3 and word in (_NAN, _INF)) or (size == 8 and word == _INFINITY)
+    return (size == 3 and (word == _NAN or word == _INF)) or (size == 8 and word == _INFINITY)
 
 
 @scalar
 def _text_end(text, at):
     """Where text as a value ends: at a blank, a carriage return, a NUL or the line end."""
-    while byte(text, at) not in (_SPACE, _NEWLINE, _TAB, _RETURN, _NUL):
+    while not among(byte(text, at), _ENDS_TEXT):
         at += 1
     return at
 
@@ -134,8 +126,8 @@ def _feature(grammar, text, at, exact, space, numbered):
         end = _text_end(text, at)
         if end == at or _not_finite(text, at, end):
             return at, _NONE, value, VALUE
-        chained = _hash(grammar.vw, text, name, size, seed)
-        key = _hash(grammar.vw, text, at, end - at, chained) & grammar.mask
+        chained = hash_name(grammar.vw, text, name, size, seed)
+        key = hash_name(grammar.vw, text, at, end - at, chained) & grammar.mask
         return end, key, np.float32(1), EXAMPLE if breaks(text, end) else AFTER_NAME
     end, value, status = exact_number(text, at, exact)
     if status != FINE:
@@ -153,97 +145,52 @@ def _feature(grammar, text, at, exact, space, numbered):
 
 
 @scalar
+def _careful_feature(careful, grammar, text, at, exact, space, numbered):
+    """`_feature`, and whether it has no name, before its outcome; `UNUSUAL` where nothing is `careful`."""
+    if careful is None:
+        return at, _NONE, np.float32(0), False, UNUSUAL
+    unnamed = byte(text, at) == _COLON and _begins_number(text, at + 1)
+    at, key, value, outcome = _feature(grammar, text, at, exact, space, numbered)
+    return at, key, value, unnamed, outcome
+
+
+@scalar
+def _scale(careful, text, at, exact):
+    """The scale of a namespace: ``(place behind or of the error, float32, outcome)``."""
+    if careful is None:
+        return at, np.float32(1), UNUSUAL
+    end, scale, status = head_number(text, at, exact)
+    if status != FINE:
+        return at, scale, UNDECIDED if status == HARD else SCALE if status == NOT_A_NUMBER else SCALE_RANGE
+    return end, scale, EXAMPLE if breaks(text, end) else AFTER_VALUE
+
+
+@scalar
+def _head(careful, text, at, domain, exact, targets, row):
+    """What `read_head` returns."""
+    if careful is None:
+        return quick_head(text, at, domain)
+    return read_head(text, at, domain, exact, targets, row)
+
+
+@scalar
 def _namespace(grammar, text, at, exact):
     """What stands behind the bar before `at`: ``(place behind or of the error, space, outcome)``.
 
     ``space = (seed, whether numbers are ids, what is added to them, scale)``.
     """
-    scale, outcome = np.float32(1), EXAMPLE
+    scale = np.float32(1)
     end = _name_end(text, at)
     seed, ids = grammar.nameless, True
     if end > at:
-        seed, ids = _hash(grammar.vw, text, at, end - at, grammar.seed), grammar.vw is not None
+        seed, ids = hash_name(grammar.vw, text, at, end - at, grammar.seed), grammar.vw is not None
     offset = seed if grammar.vw is not None else _NONE
     if byte(text, end) == _COLON:
         if end == at:
             return at, (seed, ids, offset, scale), NAMESPACE
-        at = end + 1
-        end, scale, status = exact_number(text, at, exact)
-        if status != FINE:
-            outcome = UNDECIDED if status == HARD else SCALE if status == NOT_A_NUMBER else SCALE_RANGE
-            return at, (seed, ids, offset, scale), outcome
-        outcome = AFTER_VALUE
-    else:
-        outcome = AFTER_NAMESPACE
-    return end, (seed, ids, offset, scale), EXAMPLE if breaks(text, end) else outcome
-
-
-@scalar
-def _scientific(here, first, length, shape):
-    """The value ``d.ddde-dd`` of the `length` bytes from `first` on: ``(float32, whether it is one)``."""
-    decimals, letter = length - 6, first + length - 4
-    if not (1 <= decimals <= 8 and shape == _TWO | _THREE << np.uint64(length - 4)):
-        return np.float32(0), False
-    mantissa = np.uint64(byte(here, first) - 48) * TENS[decimals] + short_number(here, first + 2, decimals)
-    places = decimals + np.int64(short_number(here, letter + 2, 2))
-    value, sure = decimal(mantissa, min(places, 22))
-    dotted = byte(here, first + 1) == _DOT and byte(here, letter) | 32 == _LETTER
-    return value, sure and places <= 22 and dotted and byte(here, letter + 1) == _MINUS
-
-
-@scalar
-def _quick_value(here, number, stop, unlike):
-    """The value ``ddd``, ``d.ddd`` or ``d.ddde-dd`` in [number, stop): ``(float32, whether it is one)``."""
-    sign = byte(here, number) == _MINUS
-    first = number + sign
-    length = stop - first
-    shape = (unlike >> np.uint64(first & 63)) & ((_ONE << np.uint64(length & 63)) - _ONE)
-    if shape == _TWO and 3 <= length <= 10 and byte(here, first + 1) == _DOT:
-        mantissa = np.uint64(byte(here, first) - 48) * TENS[length - 2]
-        value, sure = decimal(mantissa + short_number(here, first + 2, length - 2), length - 2)
-    elif shape == _NONE and 1 <= length <= 8:
-        value, sure = np.float32(np.int64(short_number(here, first, length))), True
-    else:
-        value, sure = _scientific(here, first, length, shape)
-    return -value if sign else value, sure and stop < WINDOW
-
-
-@scalar
-def _quick(grammar, here, begin, ends, unlike, space):
-    """The usual feature at `begin`, given the `stops` of address `here`.
-
-    Returns ``(end, ends left, key, value, whether it is one)``. What ends it is not looked at.
-    """
-    seed, ids, offset, value = space
-    end = lowest_bit(ends)
-    ends &= ends - _ONE
-    size = end - begin
-    quick = end < WINDOW and size > 0
-    if quick:
-        if ids and size <= 8 and (unlike >> np.uint64(begin)) & ((_ONE << np.uint64(size)) - _ONE) == _NONE:
-            key = (short_number(here, begin, size) + offset) & grammar.mask
-        elif size <= 8 and grammar.vw is None:
-            key = word_murmur3_64(first_bytes(load_word(here, begin), size), size, seed) & grammar.mask
-        else:
-            quick = not (ids and size <= _ID_DIGITS and grammar.vw is None) or _has_letters(
-                unlike, begin, size
-            )
-            key = _hash(grammar.vw, here, begin, size, seed) & grammar.mask
-        if byte(here, end) == _COLON:
-            number, end = end + 1, lowest_bit(ends)
-            ends &= ends - _ONE
-            plain, sure = _quick_value(here, number, end, unlike)
-            value *= plain
-            quick = quick and sure
-    else:
-        key = _NONE
-    return end, ends, key, value, quick
-
-
-@scalar
-def _has_letters(unlike, begin, size):
-    """Whether any of the `size` bytes from `begin` on is no digit."""
-    return (unlike >> np.uint64(begin)) & ((_ONE << np.uint64(size)) - _ONE) != _NONE
+        end, scale, outcome = _scale(grammar.careful, text, end + 1, exact)
+        return end, (seed, ids, offset, scale), outcome
+    return end, (seed, ids, offset, scale), EXAMPLE if breaks(text, end) else AFTER_NAMESPACE
 
 
 @scalar
@@ -260,7 +207,7 @@ def _features(grammar, text, at, keys, values, nnz, exact, space, start, sorted_
         ends, unlike = stops(text, at)
         here, begin = text + at, np.int64(0)
         while gentle:
-            end, ends, key, value, quick = _quick(grammar, here, begin, ends, unlike, space)
+            end, ends, key, value, quick = quick_feature(grammar, here, begin, ends, unlike, space)
             after = byte(here, end)
             if not quick or (after != _SPACE and after != _NEWLINE and after != _BAR):
                 break
@@ -277,8 +224,10 @@ def _features(grammar, text, at, keys, values, nnz, exact, space, start, sorted_
             continue  # the window may have ended: look again from here
         if byte(text, at) == _BAR or ends_line(text, at):
             return at, nnz, ascend, EXAMPLE
-        unnamed, name = byte(text, at) == _COLON and _begins_number(text, at + 1), at
-        at, key, value, outcome = _feature(grammar, text, at, exact, space, numbered)
+        name = at
+        at, key, value, unnamed, outcome = _careful_feature(
+            grammar.careful, grammar, text, at, exact, space, numbered
+        )
         if outcome != EXAMPLE:
             return at, nnz, ascend, outcome
         numbered += unnamed
@@ -313,10 +262,12 @@ class Vw(NamedTuple):
     vw: bool | None
     """true where keys are the indices of Vowpal Wabbit, else None, so that their hash is not compiled"""
     ordered: bool = False
+    careful: bool | None = None
+    """true where every shape is read, None where only the usual ones are: the others are not compiled then"""
 
     def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
         """See `line_rows.read_line`."""
-        at, label, weight, outcome = read_head(text, at, domain, exact, targets, row)
+        at, label, weight, outcome = _head(self.careful, text, at, domain, exact, targets, row)
         start, ascend = nnz, True
         keys, values = columns
         while outcome == EXAMPLE and byte(text, at) == _BAR:

@@ -257,7 +257,8 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
     `TILE` rows at a time. ``extra = (crosses, naming)``, each perhaps None.
     """
     indptr, keys, values, labels, weights, targets = columns
-    room_keys, room_values = np.empty(BUCKETS, np.uint64), np.empty(FEW + 8, np.float32)
+    room = np.empty(BUCKETS, np.uint64)
+    rooms = room, np.empty(FEW + 8, np.float32), room
     cells, floats = TILE * kinds[0].size, np.ones((2, TILE), np.float32)
     counts, wrong = np.zeros(TILE, np.int64), np.zeros(TILE, np.int64)
     origins = np.empty(cells if extra[0] is not None else 0, np.int64)
@@ -276,7 +277,7 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
             if code == EXAMPLE:
                 crossing.clear_spans(extra[0])
                 own = _unstage(i - lo, i, table, kinds, stage, keys, values, nnz, extra[0])
-                last, merged, code = complete(keys, values, nnz, own, mask, extra, room_keys, room_values)
+                last, merged, code = complete(keys, values, nnz, own, mask, extra, rooms)
             cramped = code == CRAMPED
             if code == EXAMPLE:
                 state[MERGED] += merged

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Place
-from thresher.data.columns import CATEGORICAL, NUMERIC, TEXT, settle
+from thresher.data.columns import BINS, CATEGORICAL, NUMERIC, TEXT, settle
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.features.factors import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
@@ -39,6 +39,7 @@ from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.sources.parsed import Columns, Parsed, Reading
 from thresher.data.sources.text import TextSource
 from thresher.data.text.numbers import NUMBER, OVERFLOW, exact_number
+from thresher.data.text.sorting import BUCKETS, FEW
 
 if TYPE_CHECKING:
     from thresher.data.files.watches import Watches
@@ -226,7 +227,7 @@ class DelimitedParser:
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
         kinds, text = self._files[block.file], block.text
-        described = kinds.compiled
+        described = (*kinds.compiled, True if BINS in kinds.what else None)
         grams, more = self._grams_for(block, kinds)
         columns = self._columns_for(block, block.size + 2 * len(kinds.codes) + 16 + more)
         state = np.zeros(rows.ALL_COUNTERS, np.int64)
@@ -234,24 +235,9 @@ class DelimitedParser:
         self._skip_head(block, state)
         room, extra = self._room_for(block), kinds.extra(self._reading.naming, self._spans)
         domain, dialect = self._domain.code(), self._dialect.compiled()
+        rest = (described, dialect, room, _rooms_for(kinds), grams, kinds.mask, domain, state, self._bad)
         parsed = gather(
-            lambda columns, exact: rows.parse_delimited(
-                *(
-                    text,
-                    block.size,
-                    columns,
-                    described,
-                    dialect,
-                    room,
-                    grams,
-                    kinds.mask,
-                    domain,
-                    state,
-                    self._bad,
-                    exact,
-                    extra,
-                )
-            ),
+            lambda columns, exact: rows.parse_delimited(text, block.size, columns, *rest, exact, extra),
             lambda exact: _with(exact, self._row_at(block, int(state[AT])), state),
             lambda *entry: self._bad_line(block, *entry),
             lambda start: self._row_at(block, start),
@@ -281,9 +267,11 @@ class DelimitedParser:
             blank = not line.removesuffix(b"\r")
         state[AT] = at
 
-    def _room_for(self, block: Block) -> NDArray[np.uint8]:
-        """Room for a quoted cell; none where there are no quotes."""
-        if not self._dialect.quotes or not (block.text[: block.size] == _QUOTE).any():
+    def _room_for(self, block: Block) -> NDArray[np.uint8] | None:
+        """Room for a quoted cell: empty without any, None where quotes mean nothing."""
+        if not self._dialect.quotes:
+            return None
+        if not (block.text[: block.size] == _QUOTE).any():
             return self._room[:0]
         if len(self._room) < block.size + PAD:
             self._room = np.empty(block.size + PAD, np.uint8)
@@ -319,6 +307,13 @@ class DelimitedParser:
                 found += ", too large for float32"
         begins = before.rfind(b"\n") + 1
         return BadLine("", line + 1 + before.count(b"\n"), at - start - begins + 1, expected, found, raw)
+
+
+def _rooms_for(kinds: Kinds) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint64] | None]:
+    """What `ascending` sorts in; the sort of long rows is not compiled where there can be none."""
+    few = len(kinds.codes) <= FEW and TEXT not in kinds.what and kinds.crosses is None
+    rooms = np.empty(FEW + 8, np.uint64), np.empty(FEW + 8, np.float32)
+    return *rooms, None if few else np.empty(BUCKETS, np.uint64)
 
 
 def _with(exact: Numbers, row: bytes, state: NDArray[np.int64]) -> Numbers:

@@ -19,7 +19,7 @@ from thresher.data.features.crossing import clear_spans, note_column
 from thresher.data.features.murmur import murmur3_64
 from thresher.data.features.ngrams import text_features
 from thresher.data.features.wanted import offer, offer_whole
-from thresher.data.formats.label_rows import check_label, keep_label, target_of
+from thresher.data.formats.label_rows import keep_label, target_of
 from thresher.data.formats.lines.line_rows import ends_line, next_line, note
 from thresher.data.formats.outcomes import (
     AFTER_QUOTE,
@@ -30,38 +30,33 @@ from thresher.data.formats.outcomes import (
     CRAMPED,
     DONE,
     EXAMPLE,
-    LABEL_NUMBER,
     LINES,
     MERGED,
     NEEDS_EXACT,
     NEEDS_ROOM,
     NNZ,
-    NO_LABEL,
-    NO_WEIGHT,
     NUL,
-    NUMBER,
-    NUMBER_RANGE,
     OUTCOMES,
     ROWS,
     TOO_FEW,
     TOO_MANY,
     UNCLOSED,
     UNDECIDED,
-    WEIGHT_NUMBER,
 )
 from thresher.data.formats.tables.table_rows import (
     BINS,
     CATEGORICAL,
     LABEL,
-    NUMERIC,
+    LIST,
+    SKIP,
     TEXT,
     WEIGHT,
     bin_of,
     binned,
     complete,
+    outcome_of,
 )
-from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
-from thresher.data.text.sorting import BUCKETS, FEW
+from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, looked_up, read_number
 from thresher.data.text.words import (
     address,
     all_digits,
@@ -86,7 +81,9 @@ _STRAY, _OPEN = -1, -2
 
 @scalar
 def _number(cell, at, end, place, exact):
-    """The number in ``cell[at:end]``, blanks round it ignored: ``(float32, status)``."""
+    """The number in ``cell[at:end]``, blanks round it ignored, 0 if it is empty: ``(float32, status)``."""
+    if at == end:
+        return np.float32(0), FINE
     while at < end and byte(cell, at) == _SPACE:
         at += 1
     while at < end and byte(cell, end - 1) == _SPACE:
@@ -99,22 +96,6 @@ def _number(cell, at, end, place, exact):
     if status == HARD:
         value, status = looked_up(place, exact)
     return value, status
-
-
-@scalar
-def _target(kind, cell, at, end, place, domain, exact):
-    """The label or weight in ``cell[at:end]``: ``(float32, outcome)``."""
-    is_label = kind == LABEL
-    if at == end:
-        return np.float32(0), NO_LABEL if is_label else NO_WEIGHT
-    value, status = _number(cell, at, end, place, exact)
-    if status == HARD:
-        return value, UNDECIDED
-    if status != FINE:
-        return value, LABEL_NUMBER if is_label else WEIGHT_NUMBER
-    if is_label:
-        return value, check_label(value, domain)
-    return value, EXAMPLE if value >= np.float32(0) else WEIGHT_NUMBER
 
 
 @scalar
@@ -241,17 +222,18 @@ def _cell(text, at, stop, base, mask, delimiter, span, room):
 
     Returns ``(address of its text, begin, end there, place of the separator, base, mask, outcome)``.
     """
-    if room.size and byte(text, at) == _QUOTE:
-        last = np.int64(0)
-        if span is not None:
-            last = _closing(text, at + 1, stop, delimiter, span)
-        end, size, closed = _quoted(text, at + 1, last, room)
-        if byte(text, end) == _RETURN and byte(text, end + 1) == _NEWLINE:
-            end += 1
-        outcome = EXAMPLE if closed else UNCLOSED
-        if closed and byte(text, end) != delimiter and byte(text, end) != _NEWLINE:
-            outcome = AFTER_QUOTE
-        return address(room), np.int64(0), size, end, end, separators(text, end, delimiter), outcome
+    if room is not None:
+        if room.size and byte(text, at) == _QUOTE:
+            last = np.int64(0)
+            if span is not None:
+                last = _closing(text, at + 1, stop, delimiter, span)
+            end, size, closed = _quoted(text, at + 1, last, room)
+            if byte(text, end) == _RETURN and byte(text, end + 1) == _NEWLINE:
+                end += 1
+            outcome = EXAMPLE if closed else UNCLOSED
+            if closed and byte(text, end) != delimiter and byte(text, end) != _NEWLINE:
+                outcome = AFTER_QUOTE
+            return address(room), np.int64(0), size, end, end, separators(text, end, delimiter), outcome
     while mask == _NONE:
         base += 64
         mask = separators(text, base, delimiter)
@@ -263,27 +245,33 @@ def _cell(text, at, stop, base, mask, delimiter, span, room):
 
 
 @scalar
-def _feature(kind, cell, at, end, place, key, seed, exact):
-    """The feature in a cell that is not empty: ``(key, value, outcome)``."""
-    if kind == CATEGORICAL:
-        return murmur3_64(cell, at, end - at, seed), np.float32(1), EXAMPLE
-    value, status = _number(cell, at, end, place, exact)
-    if status == FINE:
-        return key, value, EXAMPLE
-    if status == HARD:
-        return key, value, UNDECIDED
-    return key, value, NUMBER_RANGE if status == OUT_OF_RANGE else NUMBER
+def _enter(key, value, keys, values, nnz):
+    """Store a feature as entry `nnz` of addresses; the new `nnz`."""
+    store_word(keys, nnz, key)
+    store_float(values, nnz, value)
+    return nnz + 1
 
 
 @scalar
-def _offer(naming, kind, key, cell, at, end, place, column, exact):
-    """Tell the name of the feature in a cell."""
-    if naming is not None:
+def _category(cell, at, end, seed, keys, values, nnz, naming, column):
+    """Enter the feature that the text in a cell is, if there is any; the new `nnz`."""
+    if at == end:
+        return nnz
+    key = murmur3_64(cell, at, end - at, seed)
+    offer(naming, key, cell, at, end - at, column)
+    return _enter(key, np.float32(1), keys, values, nnz)
+
+
+@scalar
+def _numeric(kind, value, key, seed, binning, cell, keys, values, nnz, naming, column):
+    """Enter the feature that the number in a cell is, unless it is 0; the new `nnz`."""
+    if binning is not None:
         if kind == BINS:
-            value, _ = _number(cell, at, end, place, exact)
+            key, _ = binned(value, seed)
             offer_whole(naming, key, bin_of(value), column)
-        else:
-            offer(naming, key, cell, at, (end - at) * (kind == CATEGORICAL), column)
+            return _enter(key, np.float32(1), keys, values, nnz)
+    offer(naming, key, cell, 0, 0, column)
+    return _enter(key, value, keys, values, nnz) if value != np.float32(0) else nnz
 
 
 @scalar
@@ -303,7 +291,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
 
     Returns ``(place of the line end or of the error, nnz, label, weight, outcome, column)``.
     """
-    codes, names, seeds, count = columns
+    codes, names, seeds, binning, count = columns
     keys, values = address(out[0]), address(out[1])
     label, weight = np.float32(0), np.float32(1)
     base, mask = at, separators(text, at, delimiter)
@@ -314,22 +302,21 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
         kind, begin = codes[c], nnz
         if tokens is not None:
             last = first if _means_missing(cell, first, last, tokens) else last
-        if kind in (CATEGORICAL, NUMERIC, BINS):
-            if last > first:
-                key, value, outcome = _feature(kind, cell, first, last, at, names[c], seeds[c], exact)
-                key, value = binned(value, seeds[c]) if kind == BINS else (key, value)
-                _offer(extra[1], kind, key, cell, first, last, at, c, exact)
-                if value != np.float32(0):
-                    store_word(keys, nnz, key)
-                    store_float(values, nnz, value)
-                    nnz += 1
-        elif kind == TEXT:
+        if kind == TEXT:
             nnz = _texts(cell, first, last, grams, seeds[c], out, nnz, extra[1], c)
-        elif kind == LABEL:
-            label, outcome = _target(kind, cell, first, last, at, domain, exact)
-            label = keep_label(into, names[c], label)
-        elif kind == WEIGHT:
-            weight, outcome = _target(kind, cell, first, last, at, domain, exact)
+        elif kind == CATEGORICAL:
+            nnz = _category(cell, first, last, seeds[c], keys, values, nnz, extra[1], c)
+        elif kind != SKIP and kind != LIST:
+            value, status = _number(cell, first, last, at, exact)
+            outcome = outcome_of(kind, value, status, last == first, domain)
+            if kind == LABEL:
+                label = keep_label(into, names[c], value)
+            elif kind == WEIGHT:
+                weight = value
+            elif outcome == EXAMPLE and last > first:
+                nnz = _numeric(
+                    *(kind, value, names[c], seeds[c], binning, cell, keys, values, nnz, extra[1], c)
+                )
         if outcome != EXAMPLE:
             return at, nnz, label, weight, outcome, c
         note_column(extra[0], c, begin, nnz)
@@ -342,12 +329,13 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
 
 @kernel
 def parse_delimited(
-    text_bytes, size, columns, kinds, dialect, room, grams, mask, domain, state, bad, exact, extra
+    text_bytes, size, columns, kinds, dialect, room, rooms, grams, mask, domain, state, bad, exact, extra
 ):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
-    All is as for `line_rows.parse_lines` but for ``kinds = (codes, keys, seeds)`` of the columns, the
-    `dialect`, `room` (uint8), which is empty where quotes mean nothing, else as long as the text,
+    All is as for `line_rows.parse_lines` but for ``kinds = (codes, keys, seeds, binning)`` of the columns,
+    `binning` None where none is put in bins, the `dialect`, `room` (uint8), None where quotes mean nothing,
+    empty where there are none, else as long as the text, `rooms` for `ascending`,
     and ``grams = (code, known, scratch, begins)``, what `text_features` wants for columns of text, or None
     without any. Keys have the bits of `mask`. Bad rows are noted with ``outcome + OUTCOMES * column``;
     ``state[PLACE]`` is that of a hard number, ``state[BREAKS]`` counts the line breaks in quoted cells, which
@@ -356,7 +344,6 @@ def parse_delimited(
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
     indptr, keys, values, labels, weights, targets = columns
-    room_keys, room_values = np.empty(BUCKETS, np.uint64), np.empty(FEW + 8, np.float32)
     text, features, described = address(text_bytes), (keys, values), (*kinds, np.int64(kinds[0].size))
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
     indptr[row] = nnz
@@ -371,7 +358,7 @@ def parse_delimited(
             )
         at, outcome = _without_nul(text, start, at, outcome, state[HAS_NUL])
         if outcome == EXAMPLE:
-            stop, merged, outcome = complete(keys, values, nnz, stop, mask, extra, room_keys, room_values)
+            stop, merged, outcome = complete(keys, values, nnz, stop, mask, extra, rooms)
         if outcome in (UNDECIDED, CRAMPED):
             state[PLACE], at, result = at, start, NEEDS_EXACT if outcome == UNDECIDED else NEEDS_ROOM
             break

@@ -17,7 +17,8 @@ from thresher.data.errors import DataError
 from thresher.data.features import crossing
 from thresher.data.features.crossing import Crosses
 from thresher.data.features.factors import no_crosses, of_columns
-from thresher.data.features.murmur import hash_bytes, seed_of, whole_murmur3_64
+from thresher.data.features.murmur import hash_few, seed_of, whole_murmur3_64
+from thresher.data.formats.label_rows import check_label
 from thresher.data.formats.outcomes import (
     AFTER_QUOTE,
     CRAMPED,
@@ -35,11 +36,13 @@ from thresher.data.formats.outcomes import (
     TOO_FEW,
     TOO_MANY,
     UNCLOSED,
+    UNDECIDED,
     WEIGHT_NUMBER,
 )
 from thresher.data.labels import VALUES, Domain
 from thresher.data.layout import SettledLayout
 from thresher.data.ngram_spec import Grams, grams_of
+from thresher.data.text.numbers import FINE, HARD, OUT_OF_RANGE
 from thresher.data.text.sorting import ascending
 from thresher.engine.jit import scalar
 
@@ -109,7 +112,7 @@ def kinds_of(layout: SettledLayout, names: list[str], file: str) -> Kinds:
 
 def _key_of(name: str, layout: SettledLayout) -> int:
     """The key of a numeric column; of one of several labels, which it is."""
-    return layout.labels.index(name) if name in layout.labels else hash_bytes(name.encode(), layout.seed)
+    return layout.labels.index(name) if name in layout.labels else hash_few(name.encode(), layout.seed)
 
 
 def check_columns_of_labels(domain: Domain, layout: SettledLayout) -> Domain:
@@ -152,6 +155,22 @@ def mask_keys(keys, start, stop, mask):
             keys[k] &= mask
 
 
+@scalar
+def outcome_of(kind, value, status, empty, domain):
+    """The outcome of a cell, given the number in it and whether it is `empty`."""
+    if status == HARD:
+        return UNDECIDED
+    if kind != LABEL and kind != WEIGHT:
+        return EXAMPLE if status == FINE else NUMBER_RANGE if status == OUT_OF_RANGE else NUMBER
+    if empty:
+        return NO_LABEL if kind == LABEL else NO_WEIGHT
+    if status != FINE:
+        return LABEL_NUMBER if kind == LABEL else WEIGHT_NUMBER
+    if kind == LABEL:
+        return check_label(value, domain)
+    return EXAMPLE if value >= np.float32(0) else WEIGHT_NUMBER
+
+
 _SMALL = 1024
 _BINS = np.array([v if v <= 2 else int(math.log(v) ** 2) + 2 for v in range(_SMALL)], np.int16)
 """Of small whole numbers, which most counts are."""
@@ -176,14 +195,14 @@ def binned(value, seed):
 
 
 @scalar
-def complete(keys, values, start, own, mask, extra, room_keys, room_values):
+def complete(keys, values, start, own, mask, extra, rooms):
     """Cut the keys of the row [start, own) to `mask`, cross it, sort it: ``(stop, merged, outcome)``.
 
-    Scratch as for `ascending`; `CRAMPED` where the products do not fit.
+    `rooms` is the scratch of `ascending`; `CRAMPED` where the products do not fit.
     """
     mask_keys(keys, start, own, mask)
     stop, status = crossing.cross(extra[0], keys, values, start, own, extra[1])
     if status != crossing.DONE:
         return own, False, CRAMPED if status == crossing.NO_ROOM else PRODUCTS
-    last, finite = ascending(keys, values, start, stop, room_keys, room_values)
+    last, finite = ascending(keys, values, start, stop, *rooms)
     return last, last < stop, EXAMPLE if finite else SUM_RANGE

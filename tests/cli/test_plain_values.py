@@ -1,0 +1,72 @@
+"""Options come as typer would give them, plain or not."""
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.core import TyperCommand
+from typer.main import get_command
+
+from tests.cli.conftest import Thresher
+from thresher.cli import evaluate, predict, train
+from thresher.cli.plain_values import Command
+
+LINES = [
+    (train, "a.svm -m m"),
+    (train, "a.svm b.svm --model m -q --passes 3 --l1 0.5 --order every --no-cache --header"),
+    (train, "a.svm -m m --interact a,b --interact *,* --checkpoint-every 7 --on-error skip --curve c.tsv"),
+    (train, "- -m m --resume --no-average --loss hinge --delimiter x --format csv --no-names"),
+    (train, "a.svm"),
+    (train, "-m m"),
+    (train, "a.svm -m m --passes 0"),
+    (train, "a.svm -m m --on-error never"),
+    (train, "a.svm -m locked"),
+    (predict, "m a.svm"),
+    (predict, "m a.svm -o out --threads 2"),
+    (evaluate, "m a.svm b.svm --json"),
+]
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    path.write_text("x")
+    path.chmod(0)
+    yield
+    path.chmod(0o600)
+
+
+def taken(command: Any, cls: type[TyperCommand], line: str) -> Any:
+    """What the command is called with, types told, or what is said instead."""
+    app, got = typer.Typer(add_completion=False), dict[str, Any]()
+
+    def call(**options: Any) -> None:
+        got.update(options)
+
+    call.__signature__ = inspect.signature(command.command)  # type: ignore[attr-defined]
+    call.__annotations__ = command.command.__annotations__
+    call.__globals__.update(vars(command))
+    app.command("it", cls=cls)(call)
+    try:
+        get_command(app).main(line.split(), standalone_mode=False)
+    except Exception as error:  # noqa: BLE001  (told, whatever it is)
+        return type(error).__name__, str(error)
+    return {name: (type(value), value) for name, value in got.items()}
+
+
+@pytest.mark.parametrize(("command", "line"), LINES)
+def test_values_are_those_of_typer(
+    command: Any, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with locked(tmp_path / "locked"):
+        assert taken(command, Command, line) == taken(command, TyperCommand, line)
+
+
+def test_one_command_is_built_and_all_are_known(thresher: Thresher) -> None:
+    assert thresher("rules").status == 0
+    assert "No such command 'trai'. Did you mean 'train'?" in thresher("trai").err
+    assert "evaluate" in thresher("--help").out
