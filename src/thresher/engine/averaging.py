@@ -1,4 +1,4 @@
-"""The loops of averaged models: what is read is the mean of the weights that predicted, kept lazily.
+"""What the loop of averaged models keeps: read is the mean of the weights that predicted, kept lazily.
 
 A row has two more columns than its rule asks for: the sum of its weights over the first `since` examples,
 and `since`. Between two visits a weight follows a few numbers that all rows share, its rule's DRIFTS, by a
@@ -12,24 +12,15 @@ stream alone. The state is float64.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from thresher.engine.jit import helper, kernel
-from thresher.engine.kernels import aim, count, move, move_clocks, multiply
+from thresher.engine.kernels import move_clocks, multiply
+from thresher.engine.protocol import implements
 from thresher.engine.snapshot import snapshot
-from thresher.engine.verbs import (
-    area,
-    constrain,
-    drift,
-    meet,
-    rewrites,
-    size_before_margin,
-    value_slope,
-    weight,
-)
+from thresher.engine.verbs import area, drift
 
 _GUESSES = 5  # steps of Newton's method towards the death of a weight
 COLUMNS = 2  # behind the rule's own: the sum, since
@@ -146,83 +137,47 @@ def begin_anew(row_rule, S, now, ring, place, newest):
     place[BASE] = place[SEEN]
 
 
-@helper
-def known(rows, begin, end, seen):
-    """Mark the rows of an example, unless `seen` is empty; whether it has a place for each."""
-    marks = np.uint64(seen.size)
-    if seen.size > 0:
+@implements("past")
+class Adding(NamedTuple):
+    """Every weight is added up. The sum of the intercept's is always up to date."""
+
+    clock: Any
+    ring: Any
+    """(steps, 2, drifts)"""
+    place: Any
+    """(2,)"""
+    newest: Any
+    """(drifts,) of the last example"""
+    more: Any
+    """room for the sums of an example: the longest has so many rows"""
+
+    def remember(self, rule, B, bias):
+        """Enter the example."""
+        enter(rule, self.clock, self.ring, self.place, self.newest)
+        if B.shape[0] > 0:
+            B[0, B.shape[1] - 2] += bias
+
+    def catch_up(self, row_rule, S, rows, begin, end, active):
+        """Bring the sums of the rows up to date."""
+        now = snapshot(row_rule, self.clock, S)
+        missed(row_rule, S, now, self.ring, self.place, self.newest, rows, begin, end, self.more)
         for p in range(begin, end):
-            if rows[p] >= marks:
-                return False
-            seen[rows[p]] = 1
-    return True
+            S[rows[p], S.shape[1] - 2] += self.more[p - begin]
+            S[rows[p], S.shape[1] - 1] = self.place[SEEN]
 
+    def start_over(self, row_rule, S, c):
+        """Bring the sums of all rows up to date, and empty the ring."""
+        now = snapshot(row_rule, self.clock, S)
+        begin_anew(row_rule, S, now, self.ring, self.place, self.newest)
 
-@helper
-def weigh(row_rule, S, now, rows, values, begin, end, scratch):
-    """Margin and size of an example; its settled weights to `scratch`."""
-    margin, size = 0.0, 0.0
-    for p in range(begin, end):
-        x = S.dtype.type(values[p])
-        w = meet(row_rule, S, rows[p], weight(row_rule, S, rows[p], now), x, now)
-        scratch[p - begin] = w
-        margin += w * x
-        size += size_before_margin(row_rule, S, rows[p], x, now)
-    return margin, size
-
-
-@helper
-def add_up(row_rule, S, now, ring, place, newest, rows, begin, end, more):
-    """Bring the sums of an example's rows up to date; `more` is room for them."""
-    missed(row_rule, S, now, ring, place, newest, rows, begin, end, more)
-    for p in range(begin, end):
-        S[rows[p], S.shape[1] - 2] += more[p - begin]
-        S[rows[p], S.shape[1] - 1] = place[SEEN]
-
-
-# fmt: off
-@kernel
-def learn(
-    loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock,
-    indptr, rows, values, labels, weights, lo, hi, longest, ring, place, seen, tally,
-):
-    # fmt: on
-    """As `kernels.learn`, and add up every weight. The sum of the intercept's is always up to date."""
-    scratch, more, newest = np.empty(longest), np.empty(longest), np.zeros(ring.shape[2])
-    for i in range(lo, hi):
-        now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
-        begin, end, b = np.uint64(indptr[i]), np.uint64(indptr[i + 1]), 0.0
-        if not known(rows, begin, end, seen):
-            return i
-        margin, size = weigh(row_rule, S, now, rows, values, begin, end, scratch)
-        if B.shape[0] > 0:
-            b = weight(bias_row_rule, B, rows.dtype.type(0), bnow)
-            size += size_before_margin(bias_row_rule, B, rows.dtype.type(0), 1.0, bnow)
-        value, slope = value_slope(loss, margin + b, float(labels[i]))
-        if not math.isfinite(value):
-            return i
-        importance = float(weights[i])
-        count(tally, importance, value, margin + b)
-        enter(rule, clock, ring, place, newest)
-        if B.shape[0] > 0:
-            B[0, B.shape[1] - 2] += b
-        value, slope = value * importance, slope * importance
-        slope = S.dtype.type(aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bclock))
-        if slope == 0:
-            end = begin  # no row is written
-        else:
-            now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
-            add_up(row_rule, S, now, ring, place, newest, rows, begin, end, more)
-            move(row_rule, bias_row_rule, S, now, B, bnow, rows, values, scratch, begin, end, b, slope)
-        if rewrites(rule, clock):
-            begin_anew(row_rule, S, now, ring, place, newest)
-        constrain(rule, S, rows, begin, end, clock)
-        factor = move_clocks(rule, bias_rule, clock, bclock)
-        if factor != 1.0 or place[SEEN] - place[BASE] == ring.shape[0] - 1:
-            begin_anew(row_rule, S, now, ring, place, newest)
+    def end_step(self, rule, row_rule, bias_rule, S, clocks, bclocks):
+        """Move the clocks on; start over where the ring is full or all rows are multiplied."""
+        now = snapshot(row_rule, clocks, S)
+        factor = move_clocks(rule, bias_rule, clocks, bclocks)
+        if factor != 1.0 or self.place[SEEN] - self.place[BASE] == self.ring.shape[0] - 1:
+            begin_anew(row_rule, S, now, self.ring, self.place, self.newest)
         if factor != 1.0:
             multiply(S[:, : S.shape[1] - COLUMNS], factor)
-    return hi
 
 
 @helper

@@ -13,8 +13,8 @@ import numpy as np
 
 from thresher.engine.averaging import BASE, COLUMNS, SEEN, Past, between, enter, last_drifts, missed
 from thresher.engine.jit import helper, kernel
-from thresher.engine.kernels import move_clocks, multiply, owned
-from thresher.engine.outputs import moment
+from thresher.engine.kernels import move_clocks, multiply
+from thresher.engine.outputs import moment, owned
 from thresher.engine.protocol import implements
 from thresher.engine.snapshot import snapshot
 from thresher.engine.verbs import areas, grouped, start_over

@@ -18,16 +18,21 @@ from thresher.engine.lookup import fetch
 from thresher.engine.protocol import implements
 from thresher.engine.snapshot import snapshot
 from thresher.engine.verbs import (
+    catch_up,
     constrain,
+    end_step,
     idle,
     link,
     meet,
     note_after_margin,
     relocate,
+    remember,
     renorm,
+    rewrites,
     shown,
     size_before_margin,
     slope_after_margin,
+    start_over,
     step,
     tick,
     value_slope,
@@ -45,6 +50,15 @@ def count(tally, importance, value, margin):
     tally[LOSS_SUM] += importance * value
     tally[WEIGHT_SUM] += importance
     tally[LAST_MARGIN] = margin
+
+
+@scalar
+def with_intercept(bias_row_rule, B, home, bnow, size):
+    """The intercept, and the size of the example with it."""
+    if B.shape[0] > 0:
+        b = weight(bias_row_rule, B, home, bnow)
+        return b, size + size_before_margin(bias_row_rule, B, home, B.dtype.type(1), bnow)
+    return B.dtype.type(0), size
 
 
 @helper
@@ -87,22 +101,24 @@ def end_example(rule, bias_rule, S, clock, bclock):
         multiply(S, factor)
 
 
-@helper
-def owned(S, clocks, c):
-    """The outputs of clock c, one or all."""
-    return S[:, :, c : S.shape[2] - clocks.shape[0] + 1 + c]
+@inlined
+def close(past, rule, row_rule, bias_rule, S, rows, begin, end, clock, bclock):
+    """What follows the steps of an example; rows begin..end-1 were stepped."""
+    if rewrites(rule, clock):
+        start_over(past, row_rule, S, 0)
+    constrain(rule, S, rows, begin, end, clock)
+    end_step(past, rule, row_rule, bias_rule, S, clock, bclock)
 
 
 @implements("past")
 class Forgotten(NamedTuple):
-    """What a model with many outputs keeps of the past whose last weights are all that is read: nothing."""
+    """What a model whose last weights are all that is read keeps of the past: nothing."""
 
     unused: float = 0.0
 
     def end_step(self, rule, row_rule, bias_rule, S, clocks, bclocks):
-        """Each clock."""
-        for c in range(clocks.shape[0]):
-            end_example(rule, bias_rule, owned(S, clocks, c), clocks[c], bclocks[c])
+        """No more than that."""
+        end_example(rule, bias_rule, S, clocks, bclocks)
 
 
 FORGOTTEN: Any = Forgotten()
@@ -112,7 +128,7 @@ FORGOTTEN: Any = Forgotten()
 @kernel
 def learn(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock,
-    indptr, rows, values, labels, weights, lo, hi, longest, seen, tally,
+    indptr, rows, values, labels, weights, lo, hi, longest, past, seen, tally,
 ):
     # fmt: on
     """Predict, then learn, examples lo..hi-1; returns the first example not learned from.
@@ -121,14 +137,15 @@ def learn(
     changed nothing. `seen` notes every row met, unless it is empty.
     A row's settled weights are held between the two visits to it, so that they are rounded to the
     state's dtype once an example; `longest` is the length of the longest row. All arithmetic of
-    weights is done in that dtype, the clock's in float64. `tally` sums weighted loss and weight.
+    weights is done in that dtype, the clock's in float64. `past` is `Forgotten`, or adds up weights.
+    `tally` sums weighted loss and weight.
     """
     scratch, home = np.empty(longest, S.dtype), rows.dtype.type(0)  # one type of row, one compiled step
     marking, marks, last = seen.size > 0, np.uint64(seen.size), np.uint64(indptr[hi] - 1)
     for i in range(lo, hi):
         now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
         begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])  # unsigned: no wrap-around test
-        margin, size, b = S.dtype.type(0), S.dtype.type(0), S.dtype.type(0)
+        margin, size = S.dtype.type(0), S.dtype.type(0)
         for p in range(begin, end):
             if marking:
                 if rows[p] >= marks:
@@ -140,23 +157,22 @@ def learn(
             scratch[p - begin] = w
             margin += w * x
             size += size_before_margin(row_rule, S, rows[p], x, now)
-        if B.shape[0] > 0:
-            b = weight(bias_row_rule, B, home, bnow)
-            size += size_before_margin(bias_row_rule, B, home, S.dtype.type(1), bnow)
+        b, size = with_intercept(bias_row_rule, B, home, bnow, size)
         value, slope = value_slope(loss, float(margin + b), float(labels[i]))
         if not math.isfinite(value):
             return i
         importance = float(weights[i])
         count(tally, importance, value, margin + b)
+        remember(past, rule, B, b)
         value, slope = value * importance, slope * importance
         slope = S.dtype.type(aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bclock))
         if slope == 0:
             end = begin  # no row is written
         else:
             now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
+            catch_up(past, row_rule, S, rows, begin, end, home)
             move(row_rule, bias_row_rule, S, now, B, bnow, rows, values, scratch, begin, end, b, slope)
-        constrain(rule, S, rows, begin, end, clock)
-        end_example(rule, bias_rule, S, clock, bclock)
+        close(past, rule, row_rule, bias_rule, S, rows, begin, end, clock, bclock)
     return hi
 
 

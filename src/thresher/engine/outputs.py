@@ -10,11 +10,13 @@ reads it: a class, or a number for each output.
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from thresher.engine.jit import helper, kernel, scalar
-from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim
+from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, end_example
+from thresher.engine.protocol import implements
 from thresher.engine.snapshot import snapshot
 from thresher.engine.verbs import (
     catch_up,
@@ -37,6 +39,27 @@ from thresher.engine.verbs import (
 
 PULL, LOSS, MOVED = range(3)
 """Sums over a batch: slopes (the gradient of the intercept), losses, sizes of slopes"""
+
+
+@helper
+def owned(S, clocks, c):
+    """The outputs of clock c, one or all."""
+    return S[:, :, c : S.shape[2] - clocks.shape[0] + 1 + c]
+
+
+@implements("past")
+class AllForgotten(NamedTuple):
+    """As `kernels.Forgotten`, for many outputs: a row of clocks for each, or one for all."""
+
+    unused: float = 0.0
+
+    def end_step(self, rule, row_rule, bias_rule, S, clocks, bclocks):
+        """Each clock."""
+        for c in range(clocks.shape[0]):
+            end_example(rule, bias_rule, owned(S, clocks, c), clocks[c], bclocks[c])
+
+
+ALL_FORGOTTEN: Any = AllForgotten()
 
 
 @helper

@@ -231,7 +231,7 @@ def areas(self, T, out, n, sums, now):
         out[k] *= n
 
 
-# What loops of many outputs keep of the past
+# What loops keep of the past; for one output clocks are vectors, intercepts numbers, `active` says nothing
 
 
 @verb("past", arrays=True)

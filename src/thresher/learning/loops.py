@@ -182,11 +182,10 @@ class OneLoop(Loop):
     """One output, one example a step: the fastest. `S` is (rows, columns), clocks are vectors."""
 
     reader, idle_rows = kernels.read, kernels.idle_rows
-    learner: ClassVar[Kernel] = kernels.learn
 
     def __init__(self, head: Head, rule: Any, dtype: Any, index: Index) -> None:
         super().__init__(head, rule, dtype, index, ())
-        self._learn = self.learner.for_parts(head.loss, rule, self.bias_rule)
+        self._learn = kernels.learn.for_parts(head.loss, rule, self.bias_rule)
 
     def targets(self, chunk: Chunk) -> F32:
         """What the loss reads of each row."""
@@ -194,12 +193,12 @@ class OneLoop(Loop):
 
     def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
         """Learn the examples lo..resolved.hi-1; the first that was not."""
-        limits = (read_only(weights), lo, resolved.hi, longest, *self._rings())
+        limits = (read_only(weights), lo, resolved.hi, longest, self._kept(longest))
         return self._learn_with(self._learn, self.head.loss, resolved, targets, *limits)
 
-    def _rings(self) -> tuple[Array, ...]:
-        """What the loop remembers beside rows and clocks."""
-        return ()
+    def _kept(self, longest: int) -> Any:
+        """What the loop keeps of the past."""
+        return kernels.FORGOTTEN
 
 
 class History:
@@ -288,13 +287,13 @@ class AveragedLoop(Averaged, OneLoop):
     """One output, one example a step. See `engine.averaging`."""
 
     reader = averaging.read
-    learner = averaging.learn
 
-    def _rings(self) -> tuple[Array, ...]:
-        return self._history.ring, self._history.place
+    def _kept(self, longest: int) -> Any:
+        room = np.zeros(self._history.ring.shape[2]), np.empty(longest)
+        return averaging.Adding(self.clock, self._history.ring, self._history.place, *room)
 
     def _past(self) -> Any:
-        return averaging.Past(self.clock, *self._rings())
+        return averaging.Past(self.clock, self._history.ring, self._history.place)
 
 
 class ManyLoop(Loop):
@@ -332,7 +331,7 @@ class ManyLoop(Loop):
 
     def _kept(self) -> Any:
         """What the loop keeps of the past."""
-        return kernels.FORGOTTEN
+        return outputs.ALL_FORGOTTEN
 
 
 class AveragedManyLoop(Averaged, ManyLoop):
