@@ -194,8 +194,12 @@ class OneLoop(Loop):
 
     def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
         """Learn the examples lo..resolved.hi-1; the first that was not."""
-        limits = (read_only(weights), lo, resolved.hi, longest, *self._rings())
+        limits = (read_only(weights), lo, resolved.hi, self._room(longest), *self._rings())
         return self._learn_with(self._learn, self.head.loss, resolved, targets, *limits)
+
+    def _room(self, longest: int) -> Any:
+        """Where the weights of an example are held; for numpy to make it costs Numba 0.1 s of compiling."""
+        return np.empty(longest, self.dtype)
 
     def _rings(self) -> tuple[Array, ...]:
         """What the loop remembers beside rows and clocks."""
@@ -289,6 +293,9 @@ class AveragedLoop(Averaged, OneLoop):
 
     reader = averaging.read
     learner = averaging.learn
+
+    def _room(self, longest: int) -> int:
+        return longest  # made there: it is of float64, and not all
 
     def _rings(self) -> tuple[Array, ...]:
         return self._history.ring, self._history.place
