@@ -128,7 +128,7 @@ FORGOTTEN: Any = Forgotten()
 @kernel
 def learn(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock,
-    indptr, rows, values, labels, weights, lo, hi, longest, past, seen, tally,
+    indptr, rows, values, labels, weights, lo, hi, scratch, past, seen, tally,
 ):
     # fmt: on
     """Predict, then learn, examples lo..hi-1; returns the first example not learned from.
@@ -136,11 +136,11 @@ def learn(
     That is `hi`, or the first example whose loss is not finite, or with a row beyond `seen`: it has
     changed nothing. `seen` notes every row met, unless it is empty.
     A row's settled weights are held between the two visits to it, so that they are rounded to the
-    state's dtype once an example; `longest` is the length of the longest row. All arithmetic of
+    state's dtype once an example, in `scratch`, as long as the longest row. All arithmetic of
     weights is done in that dtype, the clock's in float64. `past` is `Forgotten`, or adds up weights.
     `tally` sums weighted loss and weight.
     """
-    scratch, home = np.empty(longest, S.dtype), rows.dtype.type(0)  # one type of row, one compiled step
+    home = rows.dtype.type(0)  # one type of row, one compiled step
     marking, marks, last = seen.size > 0, np.uint64(seen.size), np.uint64(indptr[hi] - 1)
     for i in range(lo, hi):
         now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
