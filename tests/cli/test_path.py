@@ -133,6 +133,23 @@ def test_stopping_changes_nothing(
     assert not Path("f.checkpoint").exists()
 
 
+def test_a_lane_that_rests_goes_on_resting(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = f"--holdout test.svm --early-stop 1 --rule fobos {OVERFIT}"
+    save, resting = checkpoint.save, list[list[int]]()
+
+    def checking(path: Path, lanes: Lanes, *rest: Any, **named: Any) -> None:
+        save(path, lanes, *rest, **named)
+        loaded, _, judged = checkpoint.load(path)
+        resting.append([k for k in range(3) if k not in lanes.alive])
+        assert loaded.alive == lanes.alive
+        assert judged.waited == named["holdout"].waited
+
+    monkeypatch.setattr(checkpoint, "save", checking)
+    ran = thresher(f"path train.svm -m f --l1 1e-9:0.1:3 --passes 6 --checkpoint-every 90 {options}")
+    assert ran.status == 0, ran.err
+    assert any(0 < len(some) < 3 for some in resting)
+
+
 def test_each_lane_stops_early_by_itself(thresher: Thresher) -> None:
     options = f"--holdout test.svm --passes 8 --early-stop 1 {OVERFIT} --rule fobos"
     lanes = thresher(f"path train.svm -m f --l1 1e-9:0.1:3 {options} --json").json["lanes"]
