@@ -23,6 +23,7 @@ from benchmarks import (
     memory,
     parsing,
     passes,
+    paths,
     processes,
     report,
     rules,
@@ -58,6 +59,7 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
     "comparison": comparison.run,
     "defaults": defaults.run,
     "frontier": frontier.run,
+    "path": paths.run,
 }
 LOADS = Path(__file__).parent.parent / "build" / "loads"
 

@@ -1,0 +1,128 @@
+"""The frontier of RCV1-CCAT: `thresher path` beside sixteen runs of SGD and of LIBLINEAR. Wants data."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks import peers, report
+from benchmarks.corpora import read
+from benchmarks.measure import Sample, python, timed
+from benchmarks.report import Reach
+from benchmarks.setting import Setting
+from thresher.data import Chunk
+from thresher.lanes import folder
+
+TRAIN, TEST = "rcv1/rcv1_ccat_train.svm.gz", "rcv1/rcv1_ccat_test.svm.gz"
+BUDGETS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
+COUNT = 16
+OURS: dict[str, tuple[str, ...]] = {"thresher path": (), "thresher path, five passes": ("--passes", "5")}
+SGD = [float(alpha) for alpha in np.geomspace(1e-7, 3e-3, COUNT)]
+INVERSE = [float(c) for c in np.geomspace(0.02, 50, COUNT)]
+Frontier = list["Found"]
+
+
+class Found(NamedTuple):
+    """A model: how many weights, and its error on the test rows."""
+
+    nonzero: int
+    error: float
+
+
+def run(setting: Setting) -> list[Reach]:
+    """Measure, print, judge."""
+    if setting.data is None or not all((setting.data / name).exists() for name in (TRAIN, TEST)):
+        return []
+    found: dict[str, Frontier] = {}
+    contenders = {name: _ours(name, setting.data, found) for name in OURS}
+    if peers.installed("sklearn"):
+        train, test = (read(setting.data / name, "binary") for name in (TRAIN, TEST))
+        contenders |= _linear(train, test, found)
+    times = setting.in_turn(contenders, warm=tuple(OURS))
+    report.times("RCV1-CCAT, 17,189 rows: sixteen penalties", times, next(iter(OURS)), {})
+    report.table(
+        "least test error with at most so many weights",
+        ("", *(f"{budget:,}" for budget in BUDGETS)),
+        [(name, *(_shown(within(one, budget)) for budget in BUDGETS)) for name, one in found.items()],
+    )
+    return [*_quick(times[next(iter(OURS))].wall), *_good(found)]
+
+
+def within(frontier: Iterable[Found], budget: int) -> float:
+    """The least error of models with at most so many weights; infinite for none."""
+    return min((one.error for one in frontier if one.nonzero <= budget), default=float("inf"))
+
+
+def _shown(error: float) -> str:
+    return f"{error:.2%}" if error < float("inf") else "-"
+
+
+def _ours(name: str, data: Path, found: dict[str, Frontier]) -> Callable[[], Sample]:
+    def sample() -> Sample:
+        with tempfile.TemporaryDirectory() as where:
+            target = Path(where) / "frontier"
+            told: list[str | Path] = ["-q", "--holdout", data / TEST, *OURS[name]]
+            taken = python("-m", "thresher", "path", data / TRAIN, "-m", target, *told)
+            points = folder.load(target).points
+            found[name] = [Found(p.nonzero, p.holdout["error"]) for p in points if p.holdout]
+            return taken
+
+    return sample
+
+
+def _linear(train: Chunk, test: Chunk, found: dict[str, Frontier]) -> dict[str, Callable[[], Sample]]:
+    """Peers on the same rows in memory, reading not counted; an intercept is no weight."""
+    from sklearn.linear_model import LogisticRegression, SGDClassifier
+
+    columns = 1 + int(max(train.keys.max(), test.keys.max()))
+    X, Z = (peers.csr(chunk, np.float64, columns) for chunk in (train, test))
+
+    def fitted(name: str, models: Callable[[], Iterable[object]]) -> Callable[[], Sample]:
+        def fit() -> None:
+            found[name] = []
+            for model in models():
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    model.fit(X, train.labels)  # type: ignore[attr-defined]
+                wrong = model.predict(Z) != test.labels  # type: ignore[attr-defined]
+                weights = int(np.count_nonzero(model.coef_))  # type: ignore[attr-defined]
+                found[name].append(Found(weights, float(wrong.mean())))
+
+        return lambda: timed(fit)
+
+    def sgd(epochs: int) -> Iterable[object]:
+        shared = {"loss": "log_loss", "penalty": "l1", "max_iter": epochs, "tol": None, "random_state": 0}
+        return (SGDClassifier(alpha=alpha, **shared) for alpha in SGD)
+
+    def liblinear() -> Iterable[object]:
+        return (LogisticRegression(l1_ratio=1.0, C=c, solver="liblinear") for c in INVERSE)
+
+    return {
+        "SGDClassifier, one epoch": fitted("SGDClassifier, one epoch", lambda: sgd(1)),
+        "SGDClassifier, five epochs": fitted("SGDClassifier, five epochs", lambda: sgd(5)),
+        "LIBLINEAR, L1": fitted("LIBLINEAR, L1", liblinear),
+    }
+
+
+def _quick(wall: float) -> list[Reach]:
+    return [Reach("frontier of 16 penalties, whole process", "<= 2 s", f"{wall:.2f} s", wall <= 2.0)]
+
+
+def _good(found: dict[str, Frontier]) -> list[Reach]:
+    """At each number of weights: against SGD, and against LIBLINEAR less 0.3 points."""
+    reaches = []
+    for peer, slack in (("SGDClassifier, one epoch", 0.0), ("LIBLINEAR, L1", 0.003)):
+        for name in OURS:
+            if peer not in found:
+                continue
+            worst = max(within(found[name], b) - within(found[peer], b) for b in BUDGETS[2:])
+            what = f"{name} : {peer}, worst of {len(BUDGETS) - 2} numbers of weights"
+            reaches.append(
+                Reach(what, f"<= {100 * slack:+.1f} points", f"{100 * worst:+.2f}", worst <= slack)
+            )
+    return reaches
