@@ -19,6 +19,7 @@ from benchmarks import (
     frontier,
     growing,
     hashing,
+    lanes,
     learning,
     memory,
     parsing,
@@ -38,6 +39,7 @@ from benchmarks.setting import Setting
 
 BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
     "learning": learning.run,
+    "lanes": lanes.run,
     "parsing": parsing.run,
     "vw-text": vwtext.run,
     "hashing": hashing.run,

@@ -11,12 +11,16 @@ from tests.streams import FLAT, KINDS, LOSSES, RATE, RULES, cut, domain_of, has_
 from tests.test_averaging import ABLE
 from tests.test_laws_of_state import FEATURES, KEYS, ROWS, make_small
 from thresher.data.chunk import Chunk
+from thresher.engine.protocol import writes
 from thresher.lanes.lanes import Lanes
+from thresher.learning import octet
 from thresher.learning.finite import DivergedError
 from thresher.learning.model import Model
 from thresher.learning.recipe import Recipe
+from thresher.parts import REGISTRY
 
 WIDE = stream(seed=12, rows=ROWS, features=FEATURES, density=0.1, keys=KEYS).chunk
+FEW = octet.FEW
 DENSE = stream(seed=11, rows=ROWS, features=FEATURES, density=0.1).chunk
 PLACES = [0, 7, 7, 50, 51, ROWS - 1]
 FIRST = [settings_of(name)[0] for name in RULES]
@@ -63,6 +67,13 @@ def check(recipes: Sequence[Recipe], chunk: Chunk) -> Lanes:
     return lanes
 
 
+@pytest.fixture(autouse=True, params=["octets", "loops"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """All that can be are lanes of an octet, even one alone; or all are loops of their own."""
+    monkeypatch.setattr(octet, "FEW", 1 if request.param == "octets" else 99)
+    return str(request.param)
+
+
 @pytest.fixture
 def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     make_small(monkeypatch)
@@ -87,6 +98,16 @@ def test_penalties_of_one_rule(name: str, small_tables: None) -> None:
     specs = [spec for spec in settings_of(name) if "false" not in spec and "true" not in spec]
     rates = [RATE, FLAT] if has_rate(specs[0]) else [RATE]
     check([recipe_of(spec, rate) for spec in specs for rate in rates], WIDE)
+
+
+@pytest.mark.parametrize("spec", ["fobos:l1=0.05", "ftrl:l1=0.1", "adagrad-fobos:l1=0.01,l2=0.1", "ft-ftrl"])
+def test_nine_of_one_rule_in_float64(spec: str, way: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Compiled; LLVM keeps to itself what it could not make vectors of."""
+    more = [
+        Recipe(spec, dtype="float64", rate=RATE if has_rate(spec) else None, l1=0.01 * k) for k in range(9)
+    ]
+    check(more, WIDE)
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.usefixtures("small_tables", "plainly")
@@ -123,6 +144,49 @@ def test_admission_is_shared() -> None:
 
 UNBORN = ("eg", "simplex")
 """Their weights begin elsewhere than at zero, so that none may wait."""
+
+
+def lanes_of_octets(recipes: Sequence[Recipe]) -> list[int]:
+    return [k for k, model in enumerate(Lanes(recipes).models) if isinstance(model.loop, octet.LaneLoop)]
+
+
+def test_only_rules_that_couple_no_rows_learn_in_octets(way: str) -> None:
+    coupling = {
+        name for name in RULES for verb in ("constrain", "relocate") if writes(REGISTRY["rule"][name], verb)
+    }
+    assert coupling
+    found = [RULES[k] for k in lanes_of_octets([recipe_of(spec) for spec in FIRST])]
+    assert found == [name for name in RULES if name not in coupling and way == "octets"]
+
+
+def test_four_or_more_of_a_kind_learn_in_octets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(octet, "FEW", FEW)
+    of_one = [recipe_of(f"fobos:l1={k}") for k in range(11)]
+    assert lanes_of_octets(of_one[:3]) == []
+    assert lanes_of_octets(of_one[:4]) == [0, 1, 2, 3]
+    assert lanes_of_octets(of_one) == list(range(8))  # three are left
+    others: dict[str, dict[str, Any]] = {
+        "class of rate": {"rate": "constant:0.1"},
+        "flag": {"rule": "fobos:next_rate=true"},
+        "loss": {"loss": "hinge"},
+        "intercept": {"intercept": False},
+        "dtype": {"dtype": "float64"},
+        "average": {"average": True, "dtype": "float64"},
+    }
+    for what, changes in others.items():
+        assert lanes_of_octets([*of_one[:3], replace(of_one[3], **changes)]) == [], what
+
+
+@pytest.mark.usefixtures("small_tables", "plainly")
+def test_a_lane_that_rests_stays_as_it_is() -> None:
+    recipes = [recipe_of(spec) for spec in ("fobos:l1=0.05", "fobos:l1=0.01", "fobos:l1=3")]
+    lanes = side_by_side(recipes, DENSE)
+    lanes.rest(1)
+    lanes.learn(WIDE)
+    own = [alone(recipe, DENSE) for recipe in recipes]
+    own[0].learn(WIDE)
+    own[2].learn(WIDE)
+    assert [bits(model) for model in lanes.models] == [bits(model) for model in own]
 
 
 @pytest.mark.usefixtures("small_tables", "plainly")
@@ -204,6 +268,22 @@ def test_they_stop_and_go_on(batch: int) -> None:
     assert {n: a.tobytes() for n, a in after.state().items()} == {
         n: a.tobytes() for n, a in through.state().items()
     }
+
+
+def test_compiled_lanes_diverge_one_by_one() -> None:
+    """In the middle of a piece, and each where it would alone."""
+    rates = ["constant:1e9", "constant:0.01", "constant:1e3", "constant:1e5", "constant:0.02"]
+    recipes = [replace(WILD, rate=rate) for rate in rates]
+    lanes = side_by_side(recipes, DENSE, [])
+    assert lanes.alive == [1, 4]
+    for k, recipe in enumerate(recipes):
+        if k in lanes.alive:
+            assert bits(lanes.models[k]) == bits(alone(recipe, DENSE))
+            continue
+        with pytest.raises(DivergedError) as caught:
+            alone(recipe, DENSE)
+        assert lanes.dropped[k] == str(caught.value)
+    assert len(set(lanes.dropped.values())) > 1
 
 
 @pytest.mark.usefixtures("small_tables", "plainly", "overflowing")

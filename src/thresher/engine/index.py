@@ -10,6 +10,7 @@ made. So when rows are freed depends on the stream alone, never on how it is cut
 
 from __future__ import annotations
 
+import math
 import weakref
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -40,6 +41,7 @@ F32 = NDArray[np.float32]
 
 _FIRST_SIZE = 1 << 12
 _MOST_ROWS = np.iinfo(np.uint32).max
+_LINE = 64  # bytes of a line of the cache, of which rows of as many take one then, not two
 _ALWAYS_KEPT = 1 << 17  # rows below which none is freed: the tables just double
 
 
@@ -386,8 +388,12 @@ def _words(table: Array) -> U32:
 
 
 def resized(array: Array, size: int) -> Array:
-    """A copy with `size` rows: cut, or filled up with zeros."""
-    out = np.zeros((size, *array.shape[1:]), array.dtype)
+    """A copy with `size` rows: cut, or filled up with zeros. It begins with a line of the cache."""
+    shape = (size, *array.shape[1:])
+    count = math.prod(shape) * array.itemsize
+    memory = np.zeros(count + _LINE, np.uint8)
+    begin = -memory.ctypes.data % _LINE
+    out = memory[begin : begin + count].view(array.dtype).reshape(shape)
     kept = min(size, len(array))
     out[:kept] = array[:kept]
     return out

@@ -6,6 +6,8 @@ place at or behind its key's home, 0 marks a free place. `registers` are those o
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -56,17 +58,22 @@ def _fetch(array, at):
     return lambda array, at: _prefetch(array, at)
 
 
+def emit_prefetch(builder: Any, address: Any) -> None:
+    """Have the line of a cache that `address`, a number, lies in brought there."""
+    flags = [ir.Constant(ir.IntType(32), value) for value in (0, 3, 1)]  # to read, to keep, data
+    pointer = builder.inttoptr(address, ir.IntType(8).as_pointer())
+    kind = ir.FunctionType(ir.VoidType(), [pointer.type, *(flag.type for flag in flags)])
+    builder.call(
+        cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8"), [pointer, *flags]
+    )
+
+
 @intrinsic
 def _prefetch(typing_context, array, at):
     def codegen(context, builder, signature, args):
         given = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0])
         offset = builder.mul(args[1], builder.extract_value(given.strides, 0))
-        address = builder.add(builder.ptrtoint(given.data, ir.IntType(64)), offset)
-        flags = [ir.Constant(ir.IntType(32), value) for value in (0, 3, 1)]  # to read, to keep, data
-        pointer = builder.inttoptr(address, ir.IntType(8).as_pointer())
-        kind = ir.FunctionType(ir.VoidType(), [pointer.type, *(flag.type for flag in flags)])
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        builder.call(prefetch, [pointer, *flags])
+        emit_prefetch(builder, builder.add(builder.ptrtoint(given.data, ir.IntType(64)), offset))
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), codegen

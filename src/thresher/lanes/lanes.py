@@ -15,6 +15,7 @@ from thresher.learning.feed import Feed
 from thresher.learning.finite import Before, DivergedError
 from thresher.learning.head import Head
 from thresher.learning.model import Model, Tally
+from thresher.learning.octet import gathered
 from thresher.learning.recipe import Recipe
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
@@ -55,6 +56,8 @@ class Lanes:
             _check_alike(recipes[0], other)
         self._feed, self._say = Feed(recipes[0]), say
         self.models = [Model.lane(recipe, self._feed) for recipe in recipes]
+        for model, loop in zip(self.models, gathered([model.loop for model in self.models]), strict=True):
+            model.loop = loop
         self.dropped: dict[int, str] = {}
         """which lanes learn no more, and why"""
         self._learners = [_Lane(k, model) for k, model in enumerate(self.models)]
@@ -75,17 +78,18 @@ class Lanes:
 
     def _leave(self, number: int, reason: str) -> None:
         self.dropped[number] = reason
-        self._feed.index.leave(self.models[number].loop)
+        self.models[number].loop.leave()
         self._learners = [lane for lane in self._learners if lane.number != number]
 
     def rest(self, number: int) -> None:
         """Have a lane learn no more, and stay as it is."""
+        self.models[number].loop.rest()
         self._learners = [lane for lane in self._learners if lane.number != number]
 
     def put_back(self, number: int, state: dict[str, NDArray[Any]]) -> None:
         """Have a lane be as it was when this was its model's state; it learns no more with the others."""
         self.rest(number)
-        self._feed.index.leave(self.models[number].loop)
+        self.models[number].loop.leave()
         self.models[number] = Model(self.models[number].recipe)
         self.models[number].restore(state)
 

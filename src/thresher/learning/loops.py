@@ -41,14 +41,18 @@ class Loop:
         self.head, self.rule, self.bias_rule, self.dtype = head, rule, rule.intercept(), dtype
         self.inner = inner
         """axes of the weights of a feature: none, or the outputs"""
-        self.S: Array = np.zeros((0, len(rule.SLOTS) + self.columns, *inner), dtype)
         self.index = index
-        index.join(self)
-        self.clock, self.bclock = rule.clock0(), self.bias_rule.clock0()
-        self.B: Array = np.zeros((1, len(self.bias_rule.SLOTS) + self.columns, *inner), dtype)
-        self.tally = np.zeros(4)
+        self._begin()
         self._origin = Origin(self.bias_rule, head.loss)
         self._row_rule, self._bias_row_rule = in_dtype(rule, dtype), in_dtype(self.bias_rule, dtype)
+
+    def _begin(self) -> None:
+        """Nothing was learned yet."""
+        self.S: Array = np.zeros((0, len(self.rule.SLOTS) + self.columns, *self.inner), self.dtype)
+        self.index.join(self)
+        self.clock, self.bclock = self.rule.clock0(), self.bias_rule.clock0()
+        self.B: Array = np.zeros((1, len(self.bias_rule.SLOTS) + self.columns, *self.inner), self.dtype)
+        self.tally = np.zeros(4)
 
     def _learn_with(self, compiled: Any, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> int:
         done: int = compiled(
@@ -72,6 +76,13 @@ class Loop:
         out = np.empty(count, np.bool_)
         self.idle_rows.for_parts(self.rule)(self._row_rule, self.S, self.clock, out)
         return out
+
+    def rest(self) -> None:
+        """Learn no more, and stay as it is."""
+
+    def leave(self) -> None:
+        """Neither learn nor be read any more: rows that only this one needs may be freed."""
+        self.index.leave(self)
 
     def moved(self, count: int) -> None:
         """Rows have moved, `count` are left."""

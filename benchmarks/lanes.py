@@ -1,0 +1,86 @@
+"""Many models on one reading: eight penalties in memory beside one, sixteen from text beside one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
+
+from benchmarks import report
+from benchmarks.learning import in_memory, slices
+from benchmarks.measure import Sample, python, timed
+from benchmarks.report import Reach
+from benchmarks.setting import Setting
+from thresher.data import Chunk
+from thresher.lanes.lanes import Lanes
+from thresher.learning.model import Model
+from thresher.learning.recipe import Recipe
+
+# rule -> its penalties, weakest first
+PENALTIES = {
+    "fobos": [1e-6 * 10 ** (k / 2) for k in range(8)],
+    "ftrl": [0.05 * 2**k for k in range(8)],
+    "ft-ftrl": [0.5 + 0.25 * k for k in range(8)],
+}
+GOALS = {"fobos": 2.5, "ftrl": 2.5}
+SIXTEEN, ONE = "thresher path, 16 penalties", "thresher train, one"
+
+
+def learning(chunks: Sequence[Chunk], make: Callable[[], Model | Lanes]) -> Callable[[], Sample]:
+    """A contender that learns all chunks with what it makes afresh."""
+
+    def learn() -> None:
+        made = make()
+        for chunk in chunks:
+            made.learn(chunk)
+
+    return lambda: timed(learn)
+
+
+def beside_one(chunks: Sequence[Chunk], rule: str) -> dict[str, Callable[[], Sample]]:
+    """One model of the rule, and one for each of its penalties."""
+    recipes = [Recipe(rule, l1=penalty) for penalty in PENALTIES[rule]]
+    return {
+        f"{rule}, one": learning(chunks, lambda: Model(recipes[0])),
+        f"{rule}, {len(recipes)} lanes": learning(chunks, lambda: Lanes(recipes)),
+    }
+
+
+def run(setting: Setting) -> list[Reach]:
+    """Measure, print, judge."""
+    whole = in_memory(setting.rcv1like.train)
+    chunks, judged = slices(whole), []
+    for rule in PENALTIES:
+        contenders = beside_one(chunks, rule)
+        one, lanes = contenders
+        found = setting.in_turn(contenders, warm=list(contenders))
+        report.times(
+            f"{rule} in memory, growing store, {len(whole):,} rows, {whole.nnz:,} nnz",
+            found,
+            one,
+            {"ns/nnz": whole.nnz},
+        )
+        value, text = report.ratio(found, lanes, one)
+        if rule in GOALS:
+            judged.append(Reach(f"{lanes} : one", f"<= {GOALS[rule]:g}", text, value <= GOALS[rule]))
+    return [*judged, _from_text(setting)]
+
+
+def _from_text(setting: Setting) -> Reach:
+    path, size = setting.rcv1like.train, setting.rcv1like.megabytes
+    rest = ("--rule", "ftrl", "--no-cache", "--model")
+
+    def sixteen(folder: str) -> Sample:
+        penalties = ("--l1", "0.1:10:16", "--holdout", "none")
+        return python("-m", "thresher", "path", path, *penalties, *rest, mkdtemp(dir=folder) + "/path")
+
+    with TemporaryDirectory(dir=setting.loads) as folder:
+        model = Path(folder) / "model"
+        contenders = {
+            ONE: lambda: python("-m", "thresher", "train", path, *rest, model),
+            SIXTEEN: lambda: sixteen(folder),
+        }
+        found = setting.in_turn(contenders, warm=list(contenders))
+    report.times(f"whole process, ftrl, {size:.0f} MB of text", found, ONE, {"MB/s": size})
+    value, text = report.ratio(found, SIXTEEN, ONE)
+    return Reach("16 lanes from text : one model", "<= 2", text, value <= 2.0)

@@ -1,0 +1,119 @@
+"""Functions of plain Python with a body of their own in compiled code, and room on the stack.
+
+What is emitted keeps to three places that never overlap, and says so: the stack, tables, scratch. Otherwise
+LLVM would have to compare addresses before each loop over lanes, and would rather leave it as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.imputils import lower_builtin
+from numba.extending import type_callable
+from numba.np import arrayobj
+
+LINE = 64
+"""Bytes of a line of the cache."""
+STACK, TABLE, SCRATCH = "stack", "table", "scratch"
+WORD: Any = ir.IntType(64)
+_arrays: Any = arrayobj  # untyped, both
+_tools: Any = cgutils
+
+
+class InPlace:
+    """A function of plain Python with a body of its own in compiled code.
+
+    `typer` tells the type of what it returns from those of its parameters. To Numba it is no function: of one
+    that makes arrays it would count the references.
+    """
+
+    def __init__(self, plain: Callable[..., Any], typer: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, plain)
+        self._plain = plain
+        typing: Any = type_callable(self)
+        typing(lambda context: typer)
+
+    def __call__(self, *args: Any) -> Any:
+        """In plain Python."""
+        return self._plain(*args)
+
+    def emits(self, emit: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorator of what emits the body: ``(context, builder, signature, values)``."""
+        lowering: Any = lower_builtin(self, types.VarArg(types.Any))
+        lowering(emit)
+        return emit
+
+
+def in_place(typer: Callable[..., Any]) -> Callable[[Callable[..., Any]], InPlace]:
+    """Decorator that makes an `InPlace` of a function."""
+    return lambda plain: InPlace(plain, typer)
+
+
+def load(builder, address, where):
+    """What is at an address in one of the three places."""
+    return _apart(builder.load(address), where)
+
+
+def store(builder, item, address, where):
+    """Put it there."""
+    _apart(builder.store(item, address), where)
+
+
+def _apart(instruction, where):
+    module = instruction.module
+
+    def note(*values):
+        return module.add_metadata(values)
+
+    domain = note(ir.MetaDataString(module, "thresher"))
+    scopes = {place: note(ir.MetaDataString(module, place), domain) for place in (STACK, TABLE, SCRATCH)}
+    instruction.set_metadata("alias.scope", note(scopes.pop(where)))
+    instruction.set_metadata("noalias", note(*scopes.values()))
+    return instruction
+
+
+def room(context, builder, kind, shape):
+    """An array of this type on the stack."""
+    item = context.get_data_type(kind.dtype)
+    size, itemsize = int(np.prod(shape)), context.get_abi_sizeof(item)
+    memory = _tools.alloca_once(builder, ir.ArrayType(item, size))
+    memory.align = LINE
+    made = context.make_array(kind)(context, builder)
+    _arrays.populate_array(
+        made,
+        data=builder.bitcast(memory, item.as_pointer()),
+        shape=[WORD(n) for n in shape],
+        strides=[WORD(itemsize * int(np.prod(shape[axis + 1 :]))) for axis in range(len(shape))],
+        itemsize=WORD(itemsize),
+        meminfo=None,
+    )
+    return made
+
+
+def data_of(context, builder, kind, array):
+    """The address of the first item of an array."""
+    return context.make_array(kind)(context, builder, array).data
+
+
+def entry(builder, data, at):
+    """The address of item `at` of a vector."""
+    return builder.gep(data, [at if isinstance(at, ir.Value) else WORD(at)])
+
+
+def loop_of_vectors(module):
+    """The name of a loop that is to be made one of vectors before it may be unrolled."""
+
+    def note(name, *values):
+        return module.add_metadata([ir.MetaDataString(module, f"llvm.loop.{name}"), *values])
+
+    vectors = note("isvectorized", ir.IntType(32)(1))
+    wishes = [note("unroll.disable"), note("vectorize.followup_vectorized", vectors)]
+    loop = ir.values.MDValue(module, wishes, name=str(len(module.metadata)))
+    loop.operands = (loop, *wishes)  # which names itself, as LLVM asks
+    return loop

@@ -1,0 +1,293 @@
+"""The loop of `kernels.learn` for eight lanes: rules of one class and losses of one, with other numbers.
+
+The lanes of a coordinate lie together in S (rows, columns, LANES): its row is found, fetched and its value
+read once for all. Each lane does what it would alone, with the same roundings in the same order, so its bits
+are the same. For rules that change the rows of the example alone: those without `constrain` and `relocate`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.engine.jit import kernel, scalar
+from thresher.engine.kernels import AHEAD, aim, count, move_clocks
+from thresher.engine.lanewise import (
+    LANES,
+    clock_of,
+    clocks_like,
+    each_lane,
+    fetch_lanes,
+    held,
+    hold,
+    lanes_like,
+    now_of,
+    on_stack,
+    part_of,
+    put,
+    put_clock,
+    put_row,
+    row_of,
+    taken,
+)
+from thresher.engine.verbs import meet, size_before_margin, step, value_slope, weight
+
+
+class Stream(NamedTuple):
+    """Examples, and the rows of their features."""
+
+    indptr: Any
+    rows: Any
+    values: Any
+    labels: Any
+    weights: Any
+
+
+class Side(NamedTuple):
+    """The weights of all lanes, or their intercepts: rules, table, clocks, and their snapshots."""
+
+    rule: Any
+    row_rule: Any
+    table: Any
+    clocks: Any
+    nows: Any
+
+
+class Example(NamedTuple):
+    """What an example is to each lane; `importance` is shared."""
+
+    importance: Any
+    margins: Any
+    sizes: Any
+    biases: Any
+    values: Any
+    slopes: Any
+    steps: Any
+
+
+@scalar
+def take_clocks(side, clocks):
+    """Clocks (LANES, scalars) to the stack."""
+    for c in range(side.clocks.shape[0]):
+        for k in range(LANES):
+            side.clocks[c, k] = clocks[k, c]
+
+
+@scalar
+def give_clocks(side, clocks):
+    """And back."""
+    for c in range(side.clocks.shape[0]):
+        for k in range(LANES):
+            clocks[k, c] = side.clocks[c, k]
+
+
+@scalar
+def read_clocks(side):
+    """As `snapshot` does."""
+    for c in range(side.clocks.shape[0]):
+        for k in range(LANES):
+            side.nows[c, k] = side.clocks[c, k]
+
+
+@scalar
+def settle(k, side, j, x, scratch, at, example):
+    """Hold the settled weight of row j, and add what it does to margin and size."""
+    rule, now = part_of(side.row_rule, k), now_of(side.rule, side.nows, k)
+    row = row_of(side.row_rule, side.table, j, k)
+    w = meet(rule, row, 0, weight(rule, row, 0, now), x, now)
+    hold(scratch, at, k, w)
+    put(example.margins, k, taken(example.margins, k) + w * x)
+    put(example.sizes, k, taken(example.sizes, k) + size_before_margin(rule, row, 0, x, now))
+
+
+@scalar
+def settle_all(side, rows, values, begin, end, last, scratch, seen, example):
+    """All rows of an example; False if one lies beyond `seen`, which notes those met unless it is empty."""
+    marking, marks = seen.size > 0, np.uint64(seen.size)
+    for p in range(begin, end):
+        if marking:
+            if rows[p] >= marks:
+                return False
+            seen[rows[p]] = 1
+        fetch_lanes(side.row_rule, side.table, rows[min(p + AHEAD, last)])
+        x = side.table.dtype.type(values[p])
+        each_lane(settle, (side, rows[p], x, scratch, p - begin, example))
+    return True
+
+
+@scalar
+def settle_bias(k, side, home, example):
+    """The settled intercept."""
+    row, now = row_of(side.row_rule, side.table, home, k), now_of(side.rule, side.nows, k)
+    put(example.biases, k, weight(part_of(side.row_rule, k), row, 0, now))
+
+
+@scalar
+def lose(losses, label, alive, example):
+    """Value and slope of the losses. False if one that was `alive` is not finite: it is so no more."""
+    sound = True
+    for k in range(LANES):
+        margin = float(example.margins[k] + example.biases[k])
+        example.values[k], example.slopes[k] = value_slope(part_of(losses, k), margin, label)
+        if alive[k] and not math.isfinite(example.values[k]):
+            alive[k], sound = 0, False
+    return sound
+
+
+@scalar
+def count_all(tally, alive, example):
+    """Note the losses of an example."""
+    for k in range(LANES):
+        if alive[k]:
+            margin = example.margins[k] + example.biases[k]
+            count(tally[k], example.importance, example.values[k], margin)
+
+
+@scalar
+def turn(k, own, bias, home, alive, example):
+    """Note the example in the clocks; the slope to step with."""
+    living, size, one = alive[k] != 0, taken(example.sizes, k), own.table.dtype.type(1)
+    value = taken(example.values, k) * example.importance
+    slope = taken(example.slopes, k) * example.importance
+    if bias.table.shape[0] > 0:
+        row, now = row_of(bias.row_rule, bias.table, home, k), now_of(bias.rule, bias.nows, k)
+        size += size_before_margin(part_of(bias.row_rule, k), row, 0, one, now)
+    rule, clock = part_of(own.rule, k), clock_of(own.rule, own.clocks, k)
+    bias_rule, bclock = part_of(bias.rule, k), clock_of(bias.rule, bias.clocks, k)
+    margin, b, importance = taken(example.margins, k), taken(example.biases, k), example.importance
+    slope = aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bclock)
+    put(example.steps, k, own.table.dtype.type(slope if living else 0.0))
+    put_clock(own.rule, own.clocks, k, clock, living)
+    put_clock(bias.rule, bias.clocks, k, bclock, living)
+
+
+@scalar
+def move(k, side, j, x, scratch, at, example):
+    """Step row j from the weight held."""
+    row, slope = row_of(side.row_rule, side.table, j, k), taken(example.steps, k)
+    now = now_of(side.rule, side.nows, k)
+    step(part_of(side.row_rule, k), row, 0, held(scratch, at, k), x, slope, now)
+    put_row(side.row_rule, side.table, j, k, row, slope != 0)
+
+
+@scalar
+def move_bias(k, side, home, example):
+    """Step the intercept."""
+    row, slope = row_of(side.row_rule, side.table, home, k), taken(example.steps, k)
+    now, one = now_of(side.rule, side.nows, k), side.table.dtype.type(1)
+    step(part_of(side.row_rule, k), row, 0, taken(example.biases, k), one, slope, now)
+    put_row(side.row_rule, side.table, home, k, row, slope != 0)
+
+
+@scalar
+def move_all(own, bias, home, rows, values, begin, end, scratch, example):
+    """Step every coordinate of an example, in the lanes that have a slope."""
+    moving = False
+    for k in range(LANES):
+        moving = moving or example.steps[k] != 0
+    if moving:
+        for p in range(begin, end):
+            each_lane(move, (own, rows[p], values[p], scratch, p - begin, example))
+        if bias.table.shape[0] > 0:
+            each_lane(move_bias, (bias, home, example))
+
+
+@scalar
+def tick_lane(k, own, bias, alive, factors):
+    """Move the clocks on; the factor for every row."""
+    living = alive[k] != 0
+    clock, bclock = clock_of(own.rule, own.clocks, k), clock_of(bias.rule, bias.clocks, k)
+    factor = move_clocks(part_of(own.rule, k), part_of(bias.rule, k), clock, bclock)
+    put(factors, k, factor if living else 1.0)
+    put_clock(own.rule, own.clocks, k, clock, living)
+    put_clock(bias.rule, bias.clocks, k, bclock, living)
+
+
+@scalar
+def multiply_all(S, factors):
+    """Multiply the rows of the lanes whose scale has left its range."""
+    for k in range(LANES):
+        if factors[k] != 1.0:
+            for j in range(S.shape[0]):
+                for c in range(S.shape[1]):
+                    S[j, c, k] *= factors[k]
+
+
+@scalar
+def learn_one(losses, own, bias, stream, i, hi, scratch, seen, tally, alive, factors, example):
+    """Predict, then learn example i; False if it cannot be, when it has changed nothing."""
+    begin, end, last = (
+        np.uint64(stream.indptr[i]),
+        np.uint64(stream.indptr[i + 1]),
+        np.uint64(stream.indptr[hi] - 1),
+    )
+    zero, home = own.table.dtype.type(0), np.uint64(0)
+    read_clocks(own)
+    read_clocks(bias)
+    for k in range(LANES):
+        example.margins[k], example.sizes[k], example.biases[k] = zero, zero, zero
+    if not settle_all(own, stream.rows, stream.values, begin, end, last, scratch, seen, example):
+        return False
+    if bias.table.shape[0] > 0:
+        each_lane(settle_bias, (bias, home, example))
+    if not lose(losses, float(stream.labels[i]), alive, example):
+        return False
+    count_all(tally, alive, example)
+    each_lane(turn, (own, bias, home, alive, example))
+    read_clocks(own)
+    read_clocks(bias)
+    move_all(own, bias, home, stream.rows, stream.values, begin, end, scratch, example)
+    each_lane(tick_lane, (own, bias, alive, factors))
+    multiply_all(own.table, factors)
+    return True
+
+
+@scalar
+def run(parts, S, own_clocks, B, own_bclocks, stream, lo, hi, scratch, seen, tally, alive):
+    """As `learn_lanes`; here no references are counted."""
+    zero, one, home = S.dtype.type(0), S.dtype.type(1), np.uint64(0)
+    b, losses, rule, bias_rule = zero, on_stack(parts[0]), on_stack(parts[1]), on_stack(parts[3])
+    clocks, nows = clocks_like(rule, 0.0), clocks_like(rule, zero)
+    bclocks, bnows = clocks_like(bias_rule, 0.0), clocks_like(bias_rule, zero)
+    own = Side(rule, on_stack(parts[2]), S, clocks, nows)
+    bias = Side(bias_rule, on_stack(parts[4]), B, bclocks, bnows)
+    take_clocks(own, own_clocks)
+    take_clocks(bias, own_bclocks)
+    read_clocks(own)
+    read_clocks(bias)
+    first, now, row = part_of(own.row_rule, 0), now_of(rule, nows, 0), row_of(own.row_rule, S, home, 0)
+    w, size = (
+        meet(first, row, 0, weight(first, row, 0, now), one, now),
+        size_before_margin(first, row, 0, one, now),
+    )
+    if B.shape[0] > 0:
+        b = weight(
+            part_of(bias.row_rule, 0), row_of(bias.row_rule, B, home, 0), 0, now_of(bias_rule, bnows, 0)
+        )
+    # of the types that the variables of `kernels.learn` have
+    margins, sizes, biases = lanes_like(zero + w * one), lanes_like(zero + size), lanes_like(b)
+    values, slopes, factors, steps = lanes_like(0.0), lanes_like(0.0), lanes_like(0.0), lanes_like(zero)
+    done = hi
+    for i in range(lo, hi):
+        example = Example(float(stream.weights[i]), margins, sizes, biases, values, slopes, steps)
+        if not learn_one(losses, own, bias, stream, i, hi, scratch, seen, tally, alive, factors, example):
+            done = i
+            break
+    give_clocks(own, own_clocks)
+    give_clocks(bias, own_bclocks)
+    return done
+
+
+@kernel
+def learn_lanes(parts, S, clocks, B, bclocks, stream, lo, hi, longest, seen, tally, alive):
+    """As `kernels.learn`, for the lanes that are `alive`; the first example not learned from.
+
+    `parts` are loss, rule, row rule, and those of the intercept, each as `part_of` takes them. The tables S
+    and B end in an axis of LANES, clocks and `tally` begin with one. The first example not learned from is
+    `hi`; or the first with a row beyond `seen`; or the first whose loss is not finite in a lane that was
+    `alive` and now is not. It has changed nothing, and the other lanes go on from it.
+    """
+    scratch = np.empty((longest, LANES), S.dtype)
+    return run(parts, S, clocks, B, bclocks, stream, lo, hi, scratch, seen, tally, alive)

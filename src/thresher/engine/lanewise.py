@@ -1,0 +1,357 @@
+"""What loops over eight lanes are made of, such that LLVM turns them into vector instructions.
+
+Eight lanes share a table (rows, columns, 8), clocks (scalars, 8), and the numbers of their parts. A verb of
+lane k is given its part and a copy of its row or clock, which compiled code holds in registers; what it has
+written then goes back. So whatever a rule does by branches, each load and store is one of eight neighbours,
+and is done in any case: LLVM makes one of the eight, of the verbs that all other loops call.
+Plain Python does the same on plain arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.core import cgutils
+
+from thresher.engine.inplace import (
+    LINE,
+    SCRATCH,
+    STACK,
+    TABLE,
+    WORD,
+    data_of,
+    entry,
+    in_place,
+    load,
+    loop_of_vectors,
+    room,
+    store,
+)
+from thresher.engine.lookup import emit_prefetch
+
+LANES = 8
+_tools: Any = cgutils  # untyped
+
+
+@in_place(lambda body, args: types.void)
+def each_lane(body, args):
+    """``body(k, *args)`` for every lane k."""
+    for k in range(LANES):
+        body(k, *args)
+
+
+@each_lane.emits
+def _emit_each_lane(context, builder, signature, values):
+    body, given = signature.args
+    wanted = context.typing_context.resolve_function_type(body, (types.intp, *given.types), {})
+    function = context.get_function(body, wanted)
+    casts = zip(_tools.unpack_tuple(builder, values[1]), given.types, wanted.args[1:], strict=True)
+    items = [context.cast(builder, *cast) for cast in casts]
+    before, loop, after = builder.block, *(builder.append_basic_block(name) for name in ("lane", "lanes"))
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    k = builder.phi(WORD)
+    k.add_incoming(WORD(0), before)
+    function(builder, [k, *items])
+    following = builder.add(k, WORD(1))
+    k.add_incoming(following, builder.block)
+    back = builder.cbranch(builder.icmp_unsigned("<", following, WORD(LANES)), loop, after)
+    back.set_metadata("llvm.loop", loop_of_vectors(builder.module))
+    builder.position_at_end(after)
+    return context.get_dummy_value()
+
+
+# Parts
+
+
+def numbers_of(part: Any) -> list[float]:
+    """The numbers of a part and of those in it, in order; 0 for what is none."""
+    found: list[float] = []
+    for value in part:
+        found += numbers_of(value) if isinstance(value, tuple) else [value if _is_number(value) else 0.0]
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float | np.floating)
+
+
+def _made(template: Any, wide: Any, narrow: Any, first: int) -> tuple[Any, int]:
+    """A part with other numbers, the first of them and those behind it, and the number that comes next."""
+    values = []
+    for value in template:
+        if isinstance(value, tuple):
+            value, first = _made(value, wide, narrow, first)
+        else:
+            if _is_number(value):
+                value = float(wide[first]) if type(value) is float else narrow[first]
+            first += 1
+        values.append(value)
+    return tuple.__new__(type(template), values), first
+
+
+@in_place(lambda parts, k: parts.types[0])
+def part_of(parts, k):
+    """The part of lane k.
+
+    `parts` are that of any lane, and the `numbers_of` all: (numbers, LANES), in float64 and in the dtype of
+    the state.
+    """
+    return _made(parts[0], parts[1][:, k], parts[2][:, k], 0)[0]
+
+
+@part_of.emits
+def _emit_part(context, builder, signature, values):
+    parts, k = values
+    template, *tables = signature.args[0].types
+    numbers = {
+        kind.dtype: data_of(context, builder, kind, builder.extract_value(parts, place))
+        for place, kind in enumerate(tables, 1)
+    }
+
+    def emit(kind, value, first):
+        items = []
+        for place, inner in enumerate(kind.types):
+            item = builder.extract_value(value, place)
+            if isinstance(inner, types.BaseTuple):
+                item, first = emit(inner, item, first)
+            else:
+                if inner in numbers:
+                    item = load(builder, _of_lane(builder, numbers[inner], first, k), STACK)
+                first += 1
+            items.append(item)
+        return context.make_tuple(builder, kind, items), first
+
+    return emit(template, builder.extract_value(parts, 0), 0)[0]
+
+
+@in_place(lambda parts: parts)
+def on_stack(parts):
+    """The same as `part_of` takes them, with their numbers on the stack."""
+    return parts
+
+
+@on_stack.emits
+def _emit_on_stack(context, builder, signature, values):
+    kind = signature.args[0]
+    count = LANES * _count(kind.types[0])
+    items = [builder.extract_value(values[0], 0)]
+    for place in (1, 2):
+        made = room(context, builder, kind.types[place], (count // LANES, LANES))
+        source = data_of(context, builder, kind.types[place], builder.extract_value(values[0], place))
+        for at in range(count):
+            store(builder, builder.load(entry(builder, source, at)), entry(builder, made.data, at), STACK)
+        items.append(made._getvalue())
+    return context.make_tuple(builder, kind, items)
+
+
+def _count(kind):
+    """How many numbers a part of this type has."""
+    return sum(_count(inner) if isinstance(inner, types.BaseTuple) else 1 for inner in kind.types)
+
+
+# A number for each lane, on the stack
+
+
+@in_place(lambda value: types.Array(types.unliteral(value), 1, "C"))
+def lanes_like(value):
+    """Room for values of the type of this one: (LANES,)."""
+    return np.empty(LANES, object)  # which holds the very values that variables would
+
+
+@lanes_like.emits
+def _emit_lanes(context, builder, signature, values):
+    return room(context, builder, signature.return_type, (LANES,))._getvalue()
+
+
+@in_place(lambda lanes, k: lanes.dtype)
+def taken(lanes, k):
+    """The one of lane k."""
+    return lanes[k]
+
+
+@taken.emits
+def _emit_taken(context, builder, signature, values):
+    lanes, k = values
+    return load(builder, entry(builder, data_of(context, builder, signature.args[0], lanes), k), STACK)
+
+
+@in_place(lambda lanes, k, value: types.void)
+def put(lanes, k, value):
+    """Write the one of lane k."""
+    lanes[k] = value
+
+
+@put.emits
+def _emit_put(context, builder, signature, values):
+    lanes, k, value = values
+    item = context.cast(builder, value, signature.args[2], signature.args[0].dtype)
+    store(builder, item, entry(builder, data_of(context, builder, signature.args[0], lanes), k), STACK)
+    return context.get_dummy_value()
+
+
+# Clocks, on the stack
+
+
+@in_place(lambda parts, value: types.Array(types.unliteral(value), 2, "C"))
+def clocks_like(parts, value):
+    """Room for clocks of such values: (scalars, LANES)."""
+    return np.empty((len(parts[0].CLOCK), LANES), np.asarray(value).dtype)
+
+
+@clocks_like.emits
+def _emit_clocks(context, builder, signature, values):
+    return room(context, builder, signature.return_type, (_scalars(signature), LANES))._getvalue()
+
+
+@in_place(lambda parts, clocks, k: types.Array(clocks.dtype, 1, "C"))
+def clock_of(parts, clocks, k):
+    """A copy of the clock of lane k: (scalars,)."""
+    return clocks[:, k].copy()
+
+
+@clock_of.emits
+def _emit_clock(context, builder, signature, values):
+    _, clocks, k = values
+    made = room(context, builder, signature.return_type, (_scalars(signature),))
+    source = data_of(context, builder, signature.args[1], clocks)
+    for c in range(_scalars(signature)):
+        builder.store(load(builder, _of_lane(builder, source, c, k), STACK), entry(builder, made.data, c))
+    return made._getvalue()
+
+
+@in_place(lambda parts, clocks, k, clock, wanted: types.void)
+def put_clock(parts, clocks, k, clock, wanted):
+    """Write it back if that is wanted."""
+    if wanted:
+        clocks[:, k] = clock
+
+
+@put_clock.emits
+def _emit_put_clock(context, builder, signature, values):
+    _, clocks, k, clock, wanted = values
+    target = data_of(context, builder, signature.args[1], clocks)
+    source = data_of(context, builder, signature.args[3], clock)
+    for c in range(_scalars(signature)):
+        address = _of_lane(builder, target, c, k)
+        new, old = builder.load(entry(builder, source, c)), load(builder, address, STACK)
+        store(builder, builder.select(wanted, new, old), address, STACK)
+    return context.get_dummy_value()
+
+
+@in_place(lambda parts, nows, k: types.UniTuple(nows.dtype, len(parts.types[0].instance_class.CLOCK)))
+def now_of(parts, nows, k):
+    """The clock of lane k as verbs of a coordinate read it; see `snapshot`."""
+    return tuple(nows[:, k])
+
+
+@now_of.emits
+def _emit_now(context, builder, signature, values):
+    _, nows, k = values
+    source, kind = data_of(context, builder, signature.args[1], nows), signature.return_type
+    items = [load(builder, _of_lane(builder, source, c, k), STACK) for c in range(kind.count)]
+    return context.make_tuple(builder, kind, items)
+
+
+# Rows of a table (rows, columns, LANES)
+
+
+@in_place(lambda parts, S, j, k: types.Array(S.dtype, 2, "C"))
+def row_of(parts, S, j, k):
+    """A copy of row j of lane k, a table of one row: (1, columns)."""
+    return S[np.newaxis, j, :, k].copy()
+
+
+@row_of.emits
+def _emit_row(context, builder, signature, values):
+    _, S, j, k = values
+    made = room(context, builder, signature.return_type, (1, _columns(signature)))
+    for c, address in enumerate(_addresses(context, builder, signature, S, j, k)):
+        builder.store(load(builder, address, TABLE), entry(builder, made.data, c))
+    return made._getvalue()
+
+
+@in_place(lambda parts, S, j, k, row, wanted: types.void)
+def put_row(parts, S, j, k, row, wanted):
+    """Write it back if that is wanted."""
+    if wanted:
+        S[j, :, k] = row[0]
+
+
+@put_row.emits
+def _emit_put_row(context, builder, signature, values):
+    _, S, j, k, row, wanted = values
+    source = data_of(context, builder, signature.args[4], row)
+    for c, address in enumerate(_addresses(context, builder, signature, S, j, k)):
+        new, old = builder.load(entry(builder, source, c)), load(builder, address, TABLE)
+        store(builder, builder.select(wanted, new, old), address, TABLE)
+    return context.get_dummy_value()
+
+
+@in_place(lambda parts, S, j: types.void)
+def fetch_lanes(parts, S, j):
+    """Have row j of all lanes brought to the cache; see `fetch`."""
+
+
+@fetch_lanes.emits
+def _emit_fetch(context, builder, signature, values):
+    first = _addresses(context, builder, signature, *values[1:], WORD(0))[0]
+    item = context.get_data_type(signature.args[1].dtype)
+    size = _columns(signature) * LANES * context.get_abi_sizeof(item)
+    for begin in range(0, size, LINE):
+        emit_prefetch(builder, builder.add(builder.ptrtoint(first, WORD), WORD(begin)))
+    return context.get_dummy_value()
+
+
+# Scratch (entries, LANES)
+
+
+@in_place(lambda scratch, at, k: scratch.dtype)
+def held(scratch, at, k):
+    """What is held at entry `at` for lane k."""
+    return scratch[at, k]
+
+
+@held.emits
+def _emit_held(context, builder, signature, values):
+    scratch, at, k = values
+    data = data_of(context, builder, signature.args[0], scratch)
+    return load(builder, _of_lane(builder, data, at, k), SCRATCH)
+
+
+@in_place(lambda scratch, at, k, w: types.void)
+def hold(scratch, at, k, w):
+    """Hold it there."""
+    scratch[at, k] = w
+
+
+@hold.emits
+def _emit_hold(context, builder, signature, values):
+    scratch, at, k, w = values
+    data = data_of(context, builder, signature.args[0], scratch)
+    item = context.cast(builder, w, signature.args[3], signature.args[0].dtype)
+    store(builder, item, _of_lane(builder, data, at, k), SCRATCH)
+    return context.get_dummy_value()
+
+
+def _scalars(signature):
+    return len(signature.args[0].types[0].instance_class.CLOCK)
+
+
+def _columns(signature):
+    return len(signature.args[0].types[0].instance_class.SLOTS)
+
+
+def _of_lane(builder, data, line, k):
+    """The address of the item of lane k in a line of eight."""
+    line = WORD(line) if isinstance(line, int) else line
+    return entry(builder, data, builder.add(builder.mul(line, WORD(LANES)), k))
+
+
+def _addresses(context, builder, signature, S, j, k):
+    """Where each column of row j, whose number has no sign, is for lane k."""
+    data, columns = data_of(context, builder, signature.args[1], S), _columns(signature)
+    first = builder.mul(j if j.type == WORD else builder.zext(j, WORD), WORD(columns))
+    return [_of_lane(builder, data, builder.add(first, WORD(c)), k) for c in range(columns)]

@@ -1,0 +1,216 @@
+"""Octets: loops of one class of rule and of loss, of which eight learn in one go. See `engine.lanes`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import read_only
+from thresher.engine import kernels
+from thresher.engine.index import Resolved, resized
+from thresher.engine.lanes import Stream, learn_lanes
+from thresher.engine.lanewise import LANES, numbers_of
+from thresher.engine.protocol import in_dtype, writes
+from thresher.learning.loops import F32, ManyLoop, OneLoop
+from thresher.learning.reading import Read
+
+Array = NDArray[Any]
+FEW = 4
+"""Fewer loops learn one after the other: an octet takes as long as three or four of them."""
+
+
+class Octet:
+    """The table, clocks, intercepts and sums of up to eight loops, side by side on an axis of LANES.
+
+    `alive` tells which lanes learn. Those that no loop has never do.
+    """
+
+    def __init__(self, loops: Sequence[OneLoop]) -> None:
+        one, every = loops[0], [*loops, *[loops[0]] * (LANES - len(loops))]
+        self.index, self.dtype = one.index, one.dtype
+        self._read = np.arange(LANES) < len(loops)
+        self.alive = self._read.astype(np.uint8)
+        self.clocks, self.bclocks = (
+            np.array([getattr(loop, n) for loop in every]) for n in ("clock", "bclock")
+        )
+        self.tally = np.zeros((LANES, one.tally.size))
+        self.B: Array = np.zeros((*one.B.shape, LANES), one.dtype)
+        self.S: Array = np.zeros((0, *one.S.shape[1:], LANES), one.dtype)
+        self.index.join(self)
+        rules, bias_rules = [loop.rule for loop in every], [loop.bias_rule for loop in every]
+        self._row_rules = [in_dtype(rule, one.dtype) for rule in rules]
+        kinds = [loop.head.loss for loop in every], rules, self._row_rules, bias_rules
+        bias_row_rules = [in_dtype(rule, one.dtype) for rule in bias_rules]
+        self._parts = tuple(_side_by_side(parts, one.dtype) for parts in (*kinds, bias_row_rules))
+        self._learn = learn_lanes.for_parts(one.head.loss, one.rule, one.bias_rule)
+        self._piece: Resolved | None = None
+        self._ends: dict[int, int] = {}
+
+    def learn(self, k: int, resolved: Resolved, *given: Any) -> int:
+        """The first example not learned by lane k. The first lane that asks has all of them learn a piece."""
+        if self._piece is not resolved or k not in self._ends:
+            self._piece, self._ends = resolved, self._learn_all(resolved, *given)
+        return self._ends.pop(k)
+
+    def _learn_all(
+        self, piece: Resolved, targets: F32, weights: F32, lo: int, longest: int
+    ) -> dict[int, int]:
+        """Where each lane that lived ends. Where the loss of some is not finite the others go on."""
+        stream = Stream(*(read_only(a) for a in (*piece[1:], targets, weights)))
+        state = self.S, self.clocks, self.B, self.bclocks
+        sums = self.index.seen, self.tally, self.alive
+        ends: dict[int, int] = {}
+        while True:
+            living = self.alive.copy()
+            lo = self._learn(self._parts, *state, stream, lo, piece.hi, longest, *sums)
+            fallen = np.flatnonzero(living != self.alive).tolist()
+            ends |= dict.fromkeys(fallen, lo)
+            if lo == piece.hi or not fallen or not self.alive.any():
+                return ends | dict.fromkeys(np.flatnonzero(self.alive).tolist(), lo)
+
+    def leave(self, k: int) -> None:
+        """Lane k neither learns nor is read any more."""
+        self.alive[k], self._read[k] = 0, False
+        if not self._read.any():
+            self.index.leave(self)
+
+    def idle(self, count: int) -> NDArray[np.bool_]:
+        """Which of the first `count` rows are as good as zeros in every lane that is read."""
+        idle, own = np.ones(count, np.bool_), np.empty(count, np.bool_)
+        for k in np.flatnonzero(self._read):
+            rule, rows = self._row_rules[k], np.ascontiguousarray(self.S[:count, :, k])
+            kernels.idle_rows.for_parts(rule)(rule, rows, self.clocks[k], own)
+            idle &= own
+        return idle
+
+    def moved(self, count: int) -> None:
+        """Nothing points to rows."""
+
+
+class LaneLoop(OneLoop):
+    """Lane `k` of an octet, which holds its state and learns for it."""
+
+    def __init__(self, octet: Octet, k: int, loop: OneLoop) -> None:
+        self._octet, self._k = octet, k
+        super().__init__(loop.head, loop.rule, loop.dtype, loop.index)
+
+    def _begin(self) -> None:
+        """The octet has begun."""
+
+    @property
+    def S(self) -> Array:  # noqa: N802
+        """A view: (rows, columns)."""
+        return self._octet.S[:, :, self._k]
+
+    @S.setter
+    def S(self, rows: Array) -> None:  # noqa: N802
+        if len(rows) != len(self._octet.S):
+            self._octet.S = resized(self._octet.S, len(rows))
+        self._octet.S[:, :, self._k] = rows
+
+    @property
+    def B(self) -> Array:  # noqa: N802
+        """A view: (1, columns)."""
+        return self._octet.B[:, :, self._k]
+
+    @B.setter
+    def B(self, row: Array) -> None:  # noqa: N802
+        self._octet.B[:, :, self._k] = row
+
+    @property
+    def clock(self) -> Array:
+        """A view."""
+        return np.asarray(self._octet.clocks[self._k])
+
+    @clock.setter
+    def clock(self, clock: Array) -> None:
+        self._octet.clocks[self._k] = clock
+
+    @property
+    def bclock(self) -> Array:
+        """A view."""
+        return np.asarray(self._octet.bclocks[self._k])
+
+    @bclock.setter
+    def bclock(self, clock: Array) -> None:
+        self._octet.bclocks[self._k] = clock
+
+    @property
+    def tally(self) -> Array:
+        """A view."""
+        return np.asarray(self._octet.tally[self._k])
+
+    @tally.setter
+    def tally(self, sums: Array) -> None:
+        self._octet.tally[self._k] = sums
+
+    def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
+        """As of any loop."""
+        return self._octet.learn(self._k, resolved, targets, weights, lo, longest)
+
+    def rest(self) -> None:
+        """Learn no more, and stay as it is."""
+        self._octet.alive[self._k] = 0
+
+    def leave(self) -> None:
+        """Neither learn nor be read any more: rows that only this one needs may be freed."""
+        self._octet.leave(self._k)
+
+    def _read_from(self, row_rule: Any, S: Array, past: Any) -> Read:
+        """From copies of the rows: what reads weights wants the columns of a row side by side."""
+        read_from = super()._read_from
+
+        def read(rows: Array, out: Array) -> None:
+            places = read_only(np.arange(len(rows), dtype=rows.dtype))
+            read_from(row_rule, np.ascontiguousarray(S[rows]), past)(places, out)
+
+        return read
+
+    def state(self) -> dict[str, Array]:
+        """Rows, clocks, intercept and sums."""
+        return {name: np.ascontiguousarray(array) for name, array in super().state().items()}
+
+
+def gathered(loops: Sequence[OneLoop | ManyLoop]) -> list[OneLoop | ManyLoop]:
+    """These loops, which have learned nothing yet; `FEW` or more of a kind as lanes of octets."""
+    kinds: dict[Any, list[tuple[int, OneLoop]]] = {}
+    for place, loop in enumerate(loops):
+        if isinstance(loop, OneLoop) and _keeps_to_its_rows(loop):
+            kinds.setdefault(_kind(loop), []).append((place, loop))
+    found = list(loops)
+    for alike in kinds.values():
+        for begin in range(0, len(alike), LANES):
+            chosen = alike[begin : begin + LANES]
+            if len(chosen) >= FEW:
+                octet = Octet([loop for _, loop in chosen])
+                for k, (place, loop) in enumerate(chosen):
+                    found[place] = LaneLoop(octet, k, loop)
+    return found
+
+
+def _keeps_to_its_rows(loop: OneLoop) -> bool:
+    """Whether an example changes its own rows alone, and nothing is kept but rows and clocks."""
+    coupled = any(writes(type(loop.rule), verb) for verb in ("constrain", "relocate"))
+    return loop.learner is kernels.learn and not coupled
+
+
+def _kind(loop: OneLoop) -> Any:
+    """What loops must have in common to be lanes of one octet."""
+    parts = loop.head.loss, loop.rule, loop.bias_rule
+    return *(_without_numbers(part) for part in parts), loop.dtype, len(loop.B)
+
+
+def _without_numbers(value: Any) -> Any:
+    """A part but for its numbers: its class, its flags, and the same of the parts in it."""
+    if isinstance(value, tuple):
+        return type(value), *(_without_numbers(inner) for inner in value)
+    return None if isinstance(value, float) else value
+
+
+def _side_by_side(parts: Sequence[Any], dtype: Any) -> tuple[Any, Array, Array]:
+    """As `lanewise.part_of` reads them."""
+    numbers = np.ascontiguousarray(np.array([numbers_of(part) for part in parts]).T)
+    return parts[0], numbers, numbers.astype(dtype)
