@@ -194,7 +194,7 @@ def gathered(loops: Sequence[OneLoop | ManyLoop]) -> list[OneLoop | ManyLoop]:
 def _keeps_to_its_rows(loop: OneLoop) -> bool:
     """Whether an example changes its own rows alone, and nothing is kept but rows and clocks."""
     coupled = any(writes(type(loop.rule), verb) for verb in ("constrain", "relocate"))
-    return loop.learner is kernels.learn and not coupled
+    return not loop.columns and not coupled
 
 
 def _kind(loop: OneLoop) -> Any:
