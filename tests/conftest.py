@@ -6,6 +6,7 @@ to the processes that tests start what they do to those of a terminal, even wher
 job of a shell has them ignored.
 """
 
+import gc
 import os
 import re
 import signal
@@ -42,6 +43,13 @@ def in_one_process() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(ahead, "compile_ahead", lambda *given: ahead.Ahead())
         yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def searched_for_garbage_once() -> None:
+    """What earlier files left, Numba's millions of objects above all, is looked through no more."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -37,10 +37,13 @@ def prox_linf(v: Vector, a: float) -> Vector:
     """Argmin ½‖w − v‖² + a‖w‖_∞: bisection on the cap c with Σ(|v| − c)₊ = a."""
     if np.abs(v).sum() <= a:
         return np.zeros_like(v)
-    low, high = 0.0, float(np.abs(v).max())
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if np.maximum(np.abs(v) - middle, 0).sum() > a else (low, middle)
+    sizes = [abs(float(one)) for one in v]
+    low, high = 0.0, max(sizes)
+    while low < (middle := (low + high) / 2) < high:
+        if sum(max(size - middle, 0.0) for size in sizes) > a:
+            low = middle
+        else:
+            high = middle
     return np.clip(v, -low, low)
 
 

@@ -1,4 +1,7 @@
-"""Kernels as the plain Python they are written in: slow, but nothing has to be compiled."""
+"""Kernels as the plain Python they are written in: slow, but nothing has to be compiled.
+
+Tables begin small: some loops go over all rows, and thousands that no test uses took most of the time.
+"""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -6,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from thresher.engine import index
 from thresher.engine.jit import Kernel
 
 
@@ -23,4 +27,5 @@ def not_compiled() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(Kernel, "for_parts", function)
+        monkeypatch.setattr(index, "_FIRST_SIZE", min(index._FIRST_SIZE, 16))
         yield

@@ -217,12 +217,12 @@ def check_cuts(spec: str, store: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spec", FIRST)
-def test_the_store_changes_nothing(spec: str, short_rings: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_store_changes_nothing(spec: str, short_rings: None) -> None:
     with compiled_if(spec.startswith("fobos:")):
-        check_stores(spec, monkeypatch)
+        check_stores(spec)
 
 
-def check_stores(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_stores(spec: str) -> None:
     found = []
     for store in ("direct", "growing", "hashed:10"):
         model = averaged(spec, store=store, seed=7)
@@ -230,9 +230,10 @@ def check_stores(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
         names = (lambda j: hashed_name(j, 10, 7)) if store == "hashed:10" else int
         found.append(comparable(model, names))
     assert len({hashed_name(j, 10, 7) for j in range(FEATURES)}) == FEATURES
-    make_small(monkeypatch)
-    swept = averaged(spec)
-    swept.learn(DENSE.chunk)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        make_small(monkeypatch)
+        swept = averaged(spec)
+        swept.learn(DENSE.chunk)
     assert found[0] == found[1] == found[2] == comparable(swept, int)
 
 

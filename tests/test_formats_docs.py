@@ -3,11 +3,12 @@
 import os
 import re
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.served import program, served
 from thresher.data.formats.listing import FORMATS, LINES
 
 ROOT = Path(__file__).parent.parent
@@ -48,13 +49,18 @@ def test_every_format_has_a_page(name: str) -> None:
     assert page == f"{name}.md" or name not in LINES
 
 
+@pytest.fixture(scope="module")
+def programs() -> Iterator[Path]:
+    """A folder with ``thresher`` and this ``python``."""
+    with served() as folder:
+        program(folder / "python")
+        yield folder
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path) -> None:
+def test_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path, programs: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    for name, more in (("python", ""), ("thresher", " -m thresher")):
-        (tmp_path / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{more} "$@"\n')
-        (tmp_path / name).chmod(0o755)
-    known = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
+    known = {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
     blocks = BLOCK.findall((ROOT / f"{page}.md").read_text(encoding="utf-8"))
     steps = [step for block in blocks for step in session(block)]
     assert len(steps) > 1

@@ -100,7 +100,7 @@ def test_no_cut_changes_anything(name: str, data: st.DataObject) -> None:
     dtype = data.draw(st.sampled_from(["float32", "float64"]))
     examples = stream(seed=13, rows=40, features=20).chunk
     places = data.draw(st.lists(st.integers(0, 40), max_size=8))
-    with pytest.MonkeyPatch.context() as monkeypatch, not_compiled():
+    with not_compiled(), pytest.MonkeyPatch.context() as monkeypatch:
         make_small(monkeypatch)
         whole, pieces = (model_of(spec, store=store, dtype=dtype) for _ in range(2))
         whole.learn(examples)
@@ -173,15 +173,13 @@ def hashed_name(key: Any, bits: int, seed: int) -> int:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("spec", SPECS)
-def test_the_store_changes_nothing(
-    spec: str, dtype: str, dense: Stream, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_store_changes_nothing(spec: str, dtype: str, dense: Stream) -> None:
     """In float32 compiled for each store with some of the kinds of rules, else as plain Python."""
     with compiled_if(dtype == "float32" and spec.partition(":")[0] in KINDS[::3]):
-        check_stores(spec, dtype, dense, monkeypatch)
+        check_stores(spec, dtype, dense)
 
 
-def check_stores(spec: str, dtype: str, dense: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_stores(spec: str, dtype: str, dense: Stream) -> None:
     direct = learned(spec, dense.chunk, store="direct", dtype=dtype)
     expected = comparable(direct, lambda j: j)
     bits, seed = 12, 5
@@ -193,8 +191,9 @@ def check_stores(spec: str, dtype: str, dense: Stream, monkeypatch: pytest.Monke
     growing = learned(spec, dense.chunk, store="growing", dtype=dtype)
     assert comparable(growing, lambda j: j) == expected
     assert growing.features_seen == direct.features_seen == hashed.features_seen
-    make_small(monkeypatch)
-    swept = learned(spec, dense.chunk, store="growing", dtype=dtype)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        make_small(monkeypatch)
+        swept = learned(spec, dense.chunk, store="growing", dtype=dtype)
     assert comparable(swept, lambda j: j) == expected
 
 

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,6 +82,7 @@ class Import(NamedTuple):
     """Done when the module is imported, not when a function runs or for a type checker only."""
 
 
+@cache
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 

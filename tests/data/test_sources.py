@@ -63,7 +63,7 @@ def test_what_stands_behind_a_block_is_not_read(form: str, filling: bytes) -> No
     parser = parser_of(form)(Layout(form), Reading(DOMAINS["binary"], "skip", Arenas(1)))
     lines = [line + b"\n" for line in some_lines(form, 200, 1).split(b"\n")]
     for text in [b"".join(lines), *lines]:
-        memory = np.frombuffer(text + filling * PAD, np.uint8)
+        memory = np.frombuffer(bytearray(text + filling * PAD), np.uint8)
         parsed = parser.parse(Block(memory, len(text), LINES, 0, 0, len(text), len(text)))
         rows, bad, blank = reference(form, text, "binary")
         assert rows_of(parsed.chunk) == bits(rows)

@@ -18,7 +18,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ import pytest
 
 from tests.fuzz.mutations import mutated
 from tests.intakes import LAYOUT, table
-from tests.plain import not_compiled
+from tests.plain import compiled_if
 from tests.streams import RULES, has_rate, settings_of, stream
 from thresher.batch.api import boost
 from thresher.data import open_source
@@ -189,7 +189,7 @@ def strict(model: Model) -> Model:
 @contextmanager
 def small_and_plain(compiled: bool) -> Iterator[None]:
     """Stores that are swept from the ninth row on; in plain Python unless compiled."""
-    with pytest.MonkeyPatch.context() as patch, nullcontext() if compiled else not_compiled():
+    with compiled_if(compiled), pytest.MonkeyPatch.context() as patch:
         patch.setattr(index, "_FIRST_SIZE", 8)
         patch.setattr(index, "_ALWAYS_KEPT", 8)
         patch.setattr(feed, "_PIECE", 50)

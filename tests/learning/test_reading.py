@@ -45,6 +45,7 @@ def test_every_way_of_reading_gives_the_same_margins(
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.usefixtures("plainly")
 def test_a_long_chunk_is_its_rows(kind: dict[str, Any]) -> None:
     model = Model("fobos:l1=0.01", **{"loss": "squared", **kind})
     model.learn(rows(60, 1))

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import thresher
-from tests.streams import RULES
+from tests.plain import compiled_if
+from tests.streams import RULES, model_of
 from thresher import parts
 from thresher.data.chunk import Chunk
 from thresher.engine.protocol import writes
@@ -49,10 +50,15 @@ def test_the_weights_of_placed_rows_are_those(name: str, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ABLE)
-@pytest.mark.parametrize("store", ["growing", "direct"])
-def test_a_model_begins_with_the_weights_of_another(name: str, store: str) -> None:
-    before = trained()
-    model = Model(name, store=store)
+@pytest.mark.parametrize(("store", "dtype"), [("growing", "float32"), ("direct", "float64")])
+def test_a_model_begins_with_the_weights_of_another(name: str, store: str, dtype: str) -> None:
+    with compiled_if(dtype == "float32"):
+        before, model = (model_of(rule, dtype=dtype, store=store) for rule in ("sgd", name))
+        before.learn(ROWS)
+        check_start(model, before)
+
+
+def check_start(model: Model, before: Model) -> None:
     start_from(model, before.readout())
     assert model.nonzero == before.nonzero == 4
     assert [a.tolist() for a in model.weights()] == [a.tolist() for a in before.weights()]
@@ -65,6 +71,7 @@ def test_a_model_begins_with_the_weights_of_another(name: str, store: str) -> No
 
 
 @pytest.mark.parametrize("average", [False, True])
+@pytest.mark.usefixtures("plainly")
 def test_many_outputs(average: bool) -> None:
     labels = Chunk.from_csr(ROWS.indptr, ROWS.keys, ROWS.values, np.arange(60) % 3, ROWS.weights)
     before = Model("sgd", "softmax", outputs="classes:0-2")

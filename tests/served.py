@@ -1,0 +1,109 @@
+"""``thresher`` in processes that begin at once: forked from one that has imported what they need.
+
+For tests that run many commands, where nothing depends on how a process begins. A program of this name is
+put into a folder, to be found there by a shell; it hands its arguments, folder, variables and standard
+streams to the server and ends with the status that comes back.
+"""
+
+import importlib
+import json
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+PIPES: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+"""What the streams of most commands are"""
+CLIENT = """import json, os, socket, sys
+
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({address!r})
+    said = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
+    socket.send_fds(server, [len(said).to_bytes(8, "little")], [0, 1, 2])
+    server.sendall(said)
+    status = server.recv(1)
+sys.exit(status[0] if status else "the server has ended")
+"""
+
+
+@contextmanager
+def served() -> Iterator[Path]:
+    """A folder with the program, as long as the server runs."""
+    with tempfile.TemporaryDirectory() as folder:  # those of pytest are too long for the address of a socket
+        place, address = Path(folder), f"{folder}/server"
+        (place / "client.py").write_text(CLIENT.format(address=address))
+        program(place / "thresher", "-IS", f"{folder}/client.py")
+        with _server(address):
+            yield place
+
+
+def program(path: Path, *arguments: str) -> None:
+    """A program that runs this Python, with these arguments before its own."""
+    path.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, *arguments])} "$@"\n')
+    path.chmod(0o755)
+
+
+@contextmanager
+def _server(address: str) -> Iterator[None]:
+    with (
+        socket.create_server(address, family=socket.AF_UNIX) as listening,
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.served", str(listening.fileno())],
+            pass_fds=[listening.fileno()],
+            cwd=Path(__file__).parents[1],
+            **PIPES,
+        ) as server,
+    ):
+        yield
+        server.terminate()
+
+
+def main(listening: socket.socket) -> None:
+    """Serve one command after the other."""
+    for module in ("scipy", "yaml"):  # as `thresher.cli.main` does
+        sys.modules[module] = None  # type: ignore[assignment]
+    import numba
+
+    for name in ("thresher.cli.app", "thresher.learning.training"):
+        importlib.import_module(name)
+    numba.njit(lambda v: v)(1.0)  # Numba's own tables of types are made when it first compiles
+    while True:
+        connection, _ = listening.accept()
+        with connection:
+            size, streams, *_ = socket.recv_fds(connection, 8, 3)
+            said = b""
+            while len(said) < int.from_bytes(size, "little"):
+                said += connection.recv(1 << 16)
+            process = os.fork()
+            if process == 0:
+                listening.close()
+                become(streams, *json.loads(said))
+            for stream in streams:
+                os.close(stream)
+            status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+            with suppress(BrokenPipeError):
+                connection.sendall(bytes([status % 256]))
+
+
+def become(streams: list[int], arguments: list[str], folder: str, variables: dict[str, str]) -> NoReturn:
+    """The command, with all that it was given."""
+    from thresher.cli.main import run
+
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(variables)
+    sys.argv[1:] = arguments
+    run()
+
+
+if __name__ == "__main__":
+    main(socket.socket(fileno=int(sys.argv[1])))
