@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -216,8 +215,7 @@ def _recipes(base: Recipe, l1: str, reading: Reading, source: Any) -> list[Recip
             return [with_penalty(base, value) for value in wanted.values]
         if not source.rereadable:
             raise UsageError("a stream is read once only: say the range of penalties, --l1 LO:HI:N")
-        with closing(_again(reading, base, source).chunks()) as chunks:
-            values = wanted.found_in(chunks, replace(base, layout=source.layout))
+        values = wanted.found_in(_again(reading, base, source), replace(base, layout=source.layout))
     except ValueError as error:
         raise UsageError(str(error)) from error
     return [with_penalty(base, value) for value in values]

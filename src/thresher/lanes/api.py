@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -115,5 +114,4 @@ def _penalties(wanted: Range, source: Any, base: Recipe) -> list[float]:
         return wanted.values
     if not source.rereadable:
         raise DataError("data that can be read only once: say the range of penalties, l1='LO:HI:N'")
-    with closing(source.chunks()) as chunks:
-        return wanted.found_in(chunks, base)
+    return wanted.found_in(source, base)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
+from contextlib import closing
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from thresher import parts
-from thresher.data.chunk import Chunk
 from thresher.lanes.lanes import Lanes
 from thresher.learning.recipe import Recipe
 
@@ -18,6 +18,8 @@ _MOST = 256
 _PILOT_ROWS = 4096
 _PILOT: list[float] = [float(10.0 ** (k / 2)) for k in range(-16, 13)]
 """From 1e-8 to 1e6 by half a power of ten."""
+_TEN = 10
+"""weights"""
 _SPAN = 1e4
 """The weakest penalty of a range found by itself is at least the strongest by this."""
 
@@ -65,32 +67,65 @@ class Range:
             raise ValueError(f"a range of penalties goes up: {low:g} is not below {high:g}")
         return [float(value) for value in np.geomspace(low, high, self.count)]
 
-    def found_in(self, chunks: Any, recipe: Recipe) -> list[float]:
-        """The penalties of ``auto``, from the first rows of the data.
+    def found_in(self, source: Any, recipe: Recipe) -> list[float]:
+        """The penalties of ``auto``, from the first rows of a source that can be read again.
 
-        Lanes of very different penalties learn these rows. The strongest penalty is twice the strongest that
-        leaves a weight; the weakest, the strongest that leaves nearly as many as none at all.
+        Lanes of very different penalties learn these rows. The weakest penalty is the strongest that leaves
+        nearly as many weights as none at all; the strongest, twice the strongest that leaves a weight. What
+        leaves ten weights grows with the rows, by a power that differs by rule: it is measured between an
+        eighth of the rows and all of them, and the range goes as far as the length of the data asks for.
         """
-        lanes = Lanes([with_penalty(recipe, value) for value in _PILOT])
-        left = _PILOT_ROWS
-        for chunk in islice(chunks, _PILOT_ROWS):
-            if len(chunk):
-                lanes.learn(_first(chunk, left))
-                left -= min(left, len(chunk))
-            if not left:
-                break
-        lanes.finish()
-        alive = [(_PILOT[k], lanes.models[k].nonzero) for k in lanes.alive]
-        full = max((count for _, count in alive), default=0)
+        pilot = _Pilot(recipe)
+        with closing(source.chunks()) as chunks:
+            early = pilot.learn(chunks, _PILOT_ROWS // 8)
+        with closing(source.chunks()) as chunks:
+            late = pilot.learn(chunks, _PILOT_ROWS)
+            rows = pilot.rows_in(source)
+        full = max(count for _, count in late)
         if not full:
             raise ValueError("no penalty leaves a weight after the first rows: say the range, LO:HI:N")
-        high = 2.0 * max(value for value, count in alive if count)
-        low = max(value for value, count in alive if count >= 0.9 * full)
+        high = 2.0 * max(value for value, count in late if count)
+        low = max(value for value, count in late if count >= 0.9 * full)
+        power = math.log(max(_leaving_ten(late) / _leaving_ten(early), 1.0)) / math.log(8.0)
+        high *= max(rows / _PILOT_ROWS, 1.0) ** min(power, 1.0)
         return self._between(max(min(low, high / 100), high / _SPAN), high)
 
 
-def _first(chunk: Chunk, rows: int) -> Chunk:
-    return chunk.rows(0, min(rows, len(chunk)))
+class _Pilot:
+    """Lanes that learn the first rows."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipes = [with_penalty(recipe, value) for value in _PILOT]
+        self._read = 0
+
+    def learn(self, chunks: Any, rows: int) -> list[tuple[float, int]]:
+        """Penalties, and how many weights they leave after so many rows; those that diverge are left out."""
+        lanes, left, self._read = Lanes(self._recipes), rows, 0
+        for chunk in chunks:
+            lanes.learn(chunk, 0, min(left, len(chunk)))
+            left -= min(left, len(chunk))
+            self._read += len(chunk)
+            if not left:
+                break
+        lanes.finish()
+        return [(_PILOT[k], lanes.models[k].nonzero) for k in lanes.alive]
+
+    def rows_in(self, source: Any) -> float:
+        """About how many rows there are; as many as were read where the size of the data is not known."""
+        share = source.position_bytes / source.total_bytes if source.total_bytes else 1.0
+        return self._read / share if share else 0.0
+
+
+def _leaving_ten(found: list[tuple[float, int]]) -> float:
+    """The penalty that leaves ten weights: on a line between logarithms."""
+    kept = [(value, count) for value, count in found if count >= _TEN]
+    if not kept:
+        return 1.0
+    value, count = kept[-1]
+    above = next((one for one in found if one[0] > value), (value, count))
+    fall = math.log(count / max(above[1], 0.5))
+    share = math.log(count / _TEN) / fall if fall > 0 else 0.0
+    return float(value * (above[0] / value) ** share)
 
 
 def _positive(text: str, whole: str) -> float:
