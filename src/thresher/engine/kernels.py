@@ -128,13 +128,13 @@ FORGOTTEN: Any = Forgotten()
 @kernel
 def learn(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock,
-    indptr, rows, values, labels, weights, lo, hi, scratch, past, seen, tally,
+    indptr, rows, values, labels, weights, lo, hi, limit, scratch, past, seen, tally,
 ):
     # fmt: on
     """Predict, then learn, examples lo..hi-1; returns the first example not learned from.
 
-    That is `hi`, or the first example whose loss is not finite, or with a row beyond `seen`: it has
-    changed nothing. `seen` notes every row met, unless it is empty.
+    That is `hi`, or the first example whose loss is not finite, with a value above `limit` in size, or with a
+    row beyond `seen`: it has changed nothing. `seen` notes every row met, unless it is empty.
     A row's settled weights are held between the two visits to it, so that they are rounded to the
     state's dtype once an example, in `scratch`, as long as the longest row. All arithmetic of
     weights is done in that dtype, the clock's in float64. `past` is `Forgotten`, or adds up weights.
@@ -145,21 +145,21 @@ def learn(
     for i in range(lo, hi):
         now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
         begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])  # unsigned: no wrap-around test
-        margin, size = S.dtype.type(0), S.dtype.type(0)
+        margin, size, top = S.dtype.type(0), S.dtype.type(0), values.dtype.type(0)
         for p in range(begin, end):
             if marking:
                 if rows[p] >= marks:
                     return i
                 seen[rows[p]] = 1
             fetch(S, rows[min(p + AHEAD, last)])
-            x = S.dtype.type(values[p])
+            x, top = S.dtype.type(values[p]), max(top, abs(values[p]))
             w = meet(row_rule, S, rows[p], weight(row_rule, S, rows[p], now), x, now)
             scratch[p - begin] = w
             margin += w * x
             size += size_before_margin(row_rule, S, rows[p], x, now)
         b, size = with_intercept(bias_row_rule, B, home, bnow, size)
         value, slope = value_slope(loss, float(margin + b), float(labels[i]))
-        if not math.isfinite(value):
+        if not math.isfinite(value) or top >= limit:
             return i
         importance = float(weights[i])
         count(tally, importance, value, margin + b)

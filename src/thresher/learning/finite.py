@@ -53,15 +53,17 @@ def is_extreme(*arrays: NDArray[Any] | None) -> bool:
     return any(array is not None and bool((np.abs(array) >= EXTREME).any()) for array in arrays)
 
 
-def ranges(chunk: Chunk, batch: int) -> Iterator[tuple[int, int, bool]]:
-    """The rows of `chunk`, which begin with a batch, as ``lo, hi, extreme``.
+def ranges(chunk: Chunk, batch: int, begin: int) -> Iterator[tuple[int, int, bool]]:
+    """The rows of `chunk` from `begin` on, which begin with a batch, as ``lo, hi, extreme``.
 
     A batch with extreme values is a range of its own.
     """
+    if begin == len(chunk):
+        return
     places = np.flatnonzero(np.abs(chunk.values) >= EXTREME)
     rows = np.searchsorted(chunk.indptr, places, side="right") - 1
-    lo = 0
-    for first in (np.unique(rows // batch) * batch).tolist():
+    lo = begin
+    for first in (np.unique(rows[rows >= begin] // batch) * batch).tolist():
         if lo < first:
             yield lo, first, False
         lo = min(first + batch, len(chunk))

@@ -77,6 +77,11 @@ class Loop:
         self.idle_rows.for_parts(self.rule)(self._row_rule, self.S, self.clock, out)
         return out
 
+    watches: ClassVar[bool] = False
+    """whether it can stop at examples with large values by itself"""
+    limit = float("inf")
+    """It then learns none with a value of this size."""
+
     def rest(self) -> None:
         """Learn no more, and stay as it is."""
 
@@ -192,6 +197,8 @@ class Loop:
 class OneLoop(Loop):
     """One output, one example a step: the fastest. `S` is (rows, columns), clocks are vectors."""
 
+    watches = True
+
     reader, idle_rows = kernels.read, kernels.idle_rows
 
     def __init__(self, head: Head, rule: Any, dtype: Any, index: Index) -> None:
@@ -205,7 +212,7 @@ class OneLoop(Loop):
     def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
         """Learn the examples lo..resolved.hi-1; the first that was not."""
         room = np.empty(longest, self.dtype)  # made here: by Numba it costs 0.1 s of compiling
-        limits = (read_only(weights), lo, resolved.hi, room, self._kept(longest))
+        limits = (read_only(weights), lo, resolved.hi, self.limit, room, self._kept(longest))
         return self._learn_with(self._learn, self.head.loss, resolved, targets, *limits)
 
     def _kept(self, longest: int) -> Any:

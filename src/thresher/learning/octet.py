@@ -93,6 +93,8 @@ class Octet:
 class LaneLoop(OneLoop):
     """Lane `k` of an octet, which holds its state and learns for it."""
 
+    watches = False
+
     def __init__(self, octet: Octet, k: int, loop: OneLoop) -> None:
         self._octet, self._k = octet, k
         super().__init__(loop.head, loop.rule, loop.dtype, loop.index)
