@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -85,6 +86,23 @@ class Model:
     def __repr__(self) -> str:
         """What it is, and how far it has come."""
         return f"<Model of {self.recipe!r}: {self.examples:,} examples, {self.features_seen:,} features seen>"
+
+    def __copy__(self) -> Model:
+        """Another model, as far as this one has come, that learns by itself."""
+        model = Model(self.recipe)
+        model.restore(self.state())
+        model.names = self.names
+        return model
+
+    def __deepcopy__(self, memo: Any) -> Model:
+        """The same: models share nothing that changes."""
+        return copy(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickles: the bytes of a model file. `DivergedError` as `save`."""
+        from thresher.learning.modelbytes import as_bytes, from_bytes
+
+        return from_bytes, (as_bytes(self),)
 
     def begin_pass(self, number: int) -> None:
         """Pass `number`, from 1, over the same data begins, or goes on after a stop."""
