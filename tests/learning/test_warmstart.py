@@ -1,5 +1,6 @@
 """Warm starts: what is placed is what is read, and training goes on from there."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,15 +8,18 @@ import numpy as np
 import pytest
 
 import thresher
-from tests.plain import compiled_if
-from tests.streams import RULES, model_of
+from tests.plain import compiled_if, not_compiled
+from tests.streams import RULES, model_of, stream, stream_of
 from thresher import parts
-from thresher.data.chunk import Chunk
+from thresher.data import open_source
+from thresher.data.chunk import Chunk, concat
 from thresher.engine.protocol import writes
 from thresher.engine.snapshot import snapshot
 from thresher.learning import modelfile
 from thresher.learning.model import Model
+from thresher.learning.readout import Readout
 from thresher.learning.warmstart import start_from
+from thresher.parts import measured
 
 ABLE = [name for name in RULES if writes(parts.lookup("rule", name), "place")]
 ROWS = Chunk.of_rows([(1.0, {1: 1.0, 2: 0.5}), (-1.0, {2: 1.0, 9: 0.25}), (1.0, {4: 0.5, 9: 1.0})] * 20)
@@ -98,6 +102,50 @@ def test_an_intercept_that_begins_at_the_first_label_stays_where_it_was_placed()
     model.learn(data.rows(0, 1))
     assert abs(model.last_margin - before.predict(data.rows(0, 1))[0]) < 1e-3
     assert model.intercept == pytest.approx(1000.0, abs=5.0)
+
+
+def test_given_weights_are_measured_by_the_first_values_they_meet() -> None:
+    """Powers of two in the values, the other way in the weights given, change no bit of a margin."""
+    data, powers = stream(47, 60, 8), 2.0 ** np.array([0, 20, -20, 5, -7, 12, 1, -30])
+    other = stream_of(data.X * powers, data.X != 0, data.y, data.importance)
+    keys, w = np.arange(8, dtype=np.uint64), np.linspace(-1, 2, 8).astype(np.float32)
+    bias = np.array([0.25], np.float32)
+    with not_compiled():
+        margins = []
+        for chunk, scale in ((data.chunk, np.ones(8)), (other.chunk, powers)):
+            model = Model(l1=0.5)
+            start_from(model, Readout(model.head, "growing", keys, (w / scale).astype(np.float32), bias))
+            for row in range(60):
+                model.learn(chunk, row, row + 1)
+                margins.append(model.last_margin)
+    assert margins[:60] == margins[60:]
+    assert len(set(margins)) == 60
+
+
+@pytest.mark.parametrize("l1", [0.0, 1.0, 3.0])
+def test_a_given_weight_has_the_fewest_gradients_behind_it_that_can_leave_it(l1: float) -> None:
+    now, usual, row = np.zeros(len(measured.PLACES)), 0.3, np.zeros((1, 6))
+    now[[measured.COUNT, measured.SLOPES]] = 10.0, 10.0 * usual**2
+    now[[measured.PER_LENGTH, measured.FACTOR, measured.INVERSE]] = 2.0, 0.4, 5.0
+    now[[measured.THRESHOLD, measured.FLOOR]] = l1, l1 * usual
+    for v in (-0.7, 0.01, 5.0):
+        measured.give_evidence(row, 0, v, tuple(now))
+        _, z, root, a = row[0, :4]
+        assert abs(z) == pytest.approx(root**2 / usual)  # equal gradients: sum and root of the sum of squares
+        assert a == root * now[measured.PER_LENGTH]
+        left = -np.sign(z) * max(abs(z) - l1 * (root + usual), 0.0)
+        assert left * now[measured.FACTOR] / a == pytest.approx(v)
+
+
+@pytest.mark.parametrize("scale", [2.0**-6, 1.0, 2.0**12])
+def test_the_default_begun_with_weights_is_better_than_begun_without(scale: float) -> None:
+    rows = concat(list(open_source("examples/data/rcv1_train2000.dat.gz").chunks()))
+    rows = replace(rows, values=(rows.values * scale).astype(np.float32))
+    first, last = rows.rows(0, 1000), rows.rows(1000, 2000)
+    before, cold = thresher.train(first), thresher.train(last)
+    warm = thresher.train(last, init=before)
+    assert warm.tally.average < 0.9 * cold.tally.average
+    assert thresher.evaluate(warm, first)["loss"] < thresher.evaluate(cold, first)["loss"]
 
 
 @pytest.mark.parametrize("name", ["rda", "coin", "simplex"])
