@@ -1,5 +1,6 @@
 """Warm starts: what is placed is what is read, and training goes on from there."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ import pytest
 import thresher
 from tests.plain import compiled_if, not_compiled
 from tests.streams import RULES, model_of, stream, stream_of
+from tests.test_laws_of_state import make_small
 from thresher import parts
 from thresher.data import open_source
 from thresher.data.chunk import Chunk, concat
+from thresher.data.features.names import Names
 from thresher.engine.protocol import writes
 from thresher.engine.snapshot import snapshot
 from thresher.learning import modelfile
@@ -192,3 +195,51 @@ def test_train_begins_with_a_model_or_its_file(tmp_path: Path) -> None:
     assert found[0].tally.average < thresher.train(ROWS, "ftrl").tally.average
     with pytest.raises(TypeError, match="expected a Model or a Readout"):
         thresher.train(ROWS, "ftrl", init=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("outputs", [{}, {"loss": "softmax", "outputs": "classes:0-2"}])
+@pytest.mark.usefixtures("plainly")
+def test_an_average_of_no_steps_is_what_was_placed(outputs: dict[str, Any]) -> None:
+    labels = Chunk.from_csr(ROWS.indptr, ROWS.keys, ROWS.values, np.arange(60) % 3, ROWS.weights)
+    rows = labels if outputs else ROWS
+    before = Model("sgd", dtype="float64", **outputs)
+    before.learn(rows)
+    model = Model("sgd", average=True, **outputs)
+    start_from(model, before.readout())
+    for _ in range(2):
+        assert model.predict(rows).tolist() == before.predict(rows).tolist()
+        assert model.weights()[1].tolist() == before.weights()[1].tolist()
+        assert np.array_equal(model.intercept, before.intercept)
+        model.learn(rows, 0, 1)  # which begins with them
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e39])
+def test_weights_that_the_model_cannot_hold_are_refused(value: float) -> None:
+    model, keys = Model("sgd"), np.array([3, 7], np.uint64)
+    for weights, bias, what in (
+        ([1.0, value], 0.0, "the weight of feature 7 (seven)"),
+        ([1.0, 1.0], value, "the intercept"),
+    ):
+        given = Readout(model.head, "growing", keys, np.array(weights), np.array([bias]))
+        given.names = Names.of({7: b"seven"})
+        with pytest.raises(ValueError, match=f"^{re.escape(what)} is not finite in float32$"):
+            start_from(model, given)
+    start_from(model, Readout(model.head, "growing", keys, np.ones(2), np.zeros(1)))
+
+
+def test_outputs_are_told_as_they_are_said() -> None:
+    with pytest.raises(ValueError, match=r"^these are weights of outputs one, not classes:0-2$"):
+        start_from(Model("sgd", "softmax", outputs="classes:0-2"), trained().readout())
+
+
+@pytest.mark.usefixtures("plainly")
+def test_placed_features_are_counted_when_rows_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_small(monkeypatch)
+    keys = np.arange(1, 2001, dtype=np.uint64) * np.uint64(1 << 40)
+    model = Model("fobos:l1=100")
+    start_from(model, Readout(model.head, "growing", keys, np.full(2000, 0.1), np.zeros(1)))
+    assert model.features_seen == 2000
+    for more in range(2):  # the second finds no room before rows are freed
+        model.learn(Chunk.from_csr(np.arange(2001), keys + np.uint64(more), np.ones(2000), np.ones(2000)))
+    assert model.loop.index.used < 4000
+    assert model.features_seen == pytest.approx(4000, rel=0.05)

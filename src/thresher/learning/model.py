@@ -27,7 +27,7 @@ from thresher.learning.finite import (
 )
 from thresher.learning.head import Output
 from thresher.learning.loops import check_born_at_zero, make_loop
-from thresher.learning.readout import Readout
+from thresher.learning.readout import Readout, weight_of
 from thresher.learning.recipe import Recipe, Spec
 
 _SHOWN = {"B": "the intercept", "bias": "the intercept", "clock": "the state of the rule"}
@@ -148,9 +148,7 @@ class Model:
 
     def _weight_of(self, row: int) -> str:
         """What is stored in a row, for people."""
-        key = int(self._feed.index.features()[row])
-        name = self.names.get(key) if self.names else None
-        return f"the weight of feature {key}" + (f" ({name})" if name else "")
+        return weight_of(int(self._feed.index.features()[row]), self.names)
 
     def check_learned(self, chunk: Chunk, first: int) -> None:
         """Raise `DivergedError` where a weight is not finite after `chunk`, examples from `first` on."""
@@ -240,7 +238,7 @@ class Model:
     @property
     def store(self) -> str:
         """SPEC of the store."""
-        return self.recipe.store
+        return self.recipe.store_in_full
 
     @property
     def nonzero(self) -> int:
@@ -283,7 +281,9 @@ class Model:
         """The settled weights, apart from the state that goes on learning."""
         keys, weights = self._stored()
         rest = (self.lowest_label, self.loop.unmet(), self._feed.intake.divisors)
-        return Readout(self.head, self.store, keys, weights, self.loop.bias(), *rest)
+        readout = Readout(self.head, self.store, keys, weights, self.loop.bias(), *rest)
+        readout.layout, readout.names = self.layout, self.names
+        return readout
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that learning goes on from, as arrays."""
