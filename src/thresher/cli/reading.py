@@ -95,7 +95,7 @@ class Reading:
 
 
 def check_files(model: Path, beside: list[Path | None], init: Path | None, resume: bool) -> None:
-    """All can be written, and nothing but the model overwrites what training begins with. UsageError, OSError."""
+    """All can be written, and only the model overwrites what training begins with; UsageError, OSError."""
     options.check_outputs([model, *beside], [])
     if init is None:
         return
