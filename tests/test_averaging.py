@@ -32,7 +32,7 @@ from tests.streams import (
 from tests.test_laws_of_state import FEATURES, KEYS, ROWS, STORES, comparable, hashed_name, make_small
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.learning import loops, modelfile
+from thresher.learning import history, modelfile
 from thresher.learning.model import Model
 from thresher.parts import series
 
@@ -50,7 +50,7 @@ def averaged(spec: str, loss: str = "logistic", **options: Any) -> Model:
 @pytest.fixture
 def short_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every row is brought up to date every 37 examples."""
-    monkeypatch.setattr(loops, "_RING", 37)
+    monkeypatch.setattr(history, "_RING", 37)
 
 
 def check(model: Model, data: Stream) -> None:
@@ -130,7 +130,7 @@ def test_common_scales_are_folded_in_between(spec: str, rate: str, scale: float)
 )
 def test_a_feature_met_once(spec: str, ring: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its weight stands, or dies somewhere in the 9,000 examples that pass it by."""
-    monkeypatch.setattr(loops, "_RING", ring)
+    monkeypatch.setattr(history, "_RING", ring)
     rows = 9_000
     X = np.zeros((rows, 3))
     X[:, 0], X[5, 1], X[4_000, 2] = np.random.default_rng(0).uniform(-1, 1, rows), 1.0, -1.0

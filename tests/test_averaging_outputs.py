@@ -25,7 +25,7 @@ from tests.test_laws_of_outputs import (
 )
 from tests.test_laws_of_state import make_small
 from thresher.data.chunk import Chunk
-from thresher.learning import loops, modelfile
+from thresher.learning import history, modelfile
 from thresher.learning.model import Model
 
 FIRST = [settings_of(name)[0] for name in ABLE]
@@ -34,7 +34,7 @@ FIRST = [settings_of(name)[0] for name in ABLE]
 @pytest.fixture(autouse=True)
 def short_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every row is brought up to date every 23 steps."""
-    monkeypatch.setattr(loops, "_RING", 23)
+    monkeypatch.setattr(history, "_RING", 23)
 
 
 def averaged(spec: str, loss: str, outputs: str, **options: Any) -> Model:
@@ -114,7 +114,7 @@ class Sparse(Stream):
 )
 def test_features_met_once(spec: str, ring: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two visits the largest outputs of a group fall together, and are joined by the next."""
-    monkeypatch.setattr(loops, "_RING", ring)
+    monkeypatch.setattr(history, "_RING", ring)
     with not_compiled():
         check(averaged(spec, "softmax", "classes:3"), Sparse(rows=400))
 
@@ -215,7 +215,7 @@ def test_a_growing_store_frees_rows_that_never_weighed(monkeypatch: pytest.Monke
 
 def test_what_rings_of_many_clocks_hold_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules with a clock for each output have a ring for each, shorter where those are many."""
-    monkeypatch.setattr(loops, "_RINGS", 12)
+    monkeypatch.setattr(history, "_RINGS", 12)
     data = stream_for("softmax", "classes", seed=3, rows=80)
     with not_compiled():
         model = averaged("pegasos:l2=1", "softmax", "classes:3")

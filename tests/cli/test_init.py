@@ -1,8 +1,16 @@
-"""`--init`: training that begins with the weights of another model."""
+"""`--init`: training that begins with the weights of another model, on data read as its were."""
+
+import os
+import shutil
+from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Thresher
+from tests.data.tables import write_jsonl, write_parquet
+from thresher import Model, load, train
+from thresher.data import DataError
+from thresher.data.layout import Layout
 from thresher.learning import modelfile
 
 pytestmark = pytest.mark.usefixtures("plainly")
@@ -17,16 +25,145 @@ def test_training_begins_with_the_weights_of_a_model(thresher: Thresher) -> None
     assert modelfile.read("m")[0]["recipe"] == modelfile.read("alone")[0]["recipe"]
 
 
-def test_what_cannot_be_begun_with_is_said_in_a_line(thresher: Thresher) -> None:
-    thresher("train train.svm -m before --rule sgd -q")
-    for options, words in (
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
         ("--init before --resume", "--init begins a training, --resume goes on with one"),
         ("--init before --rule rda", "rda cannot start from given weights"),
         ("--init before --no-intercept", "come with an intercept"),
+        ("--init before --outputs values:2 --loss squared", "weights of outputs one, not values:2"),
+        ("--init before --curve before", "before: named twice; it would be overwritten"),
+        ("--init before --on-error quarantine=before", "before: named twice; it would be overwritten"),
+        ("--init m.checkpoint", "m.checkpoint: named twice; it would be overwritten"),
+        ("--init before --text 1", "the model was trained with no columns; leave --text out"),
+    ],
+)
+def test_what_cannot_be_begun_with_is_said_in_a_line(thresher: Thresher, options: str, words: str) -> None:
+    thresher("train train.svm -m before --rule sgd -q")
+    if "m.checkpoint" in options:
+        shutil.copy("before", "m.checkpoint")
+    whole = Path("before").read_bytes()
+    ran = thresher(f"train train.svm -m m -q {options}")
+    assert ran.status == 2
+    assert words in ran.err
+    assert ran.err.count("\n") == 1
+    assert Path("before").read_bytes() == whole
+
+
+def test_what_is_no_file_is_said_at_once(thresher: Thresher) -> None:
+    assert (
+        thresher("train train.svm -m m -q --init none").err == "thresher: none: No such file or directory\n"
+    )
+    ran = thresher("train", "train.svm", "-m", "m", "--init", "")
+    assert (ran.status, ran.err) == (2, "thresher: --init: name the file of a model\n")
+    os.mkfifo("pipe")
+    for command in ("train train.svm -m m --init pipe", "predict pipe test.svm"):
+        assert thresher(command).err == "thresher: pipe: a pipe or device, not the file of a model\n"
+
+
+@pytest.fixture
+def shop(thresher: Thresher, folder: Path) -> Path:
+    """Rows of a shop in several formats, and a model of the first."""
+    rows = [{"bought": k % 2, "city": ["Ulm", "Kiel", "Bonn"][k % 3], "n": str(k % 7)} for k in range(60)]
+    lines = [";".join(map(str, row.values())) for row in rows]
+    (folder / "shop.csv").write_text("\n".join([";".join(rows[0]), *lines]) + "\n")
+    write_jsonl(rows, folder / "shop.jsonl")
+    write_parquet(rows, folder / "shop.parquet")
+    read = "--delimiter ; --label bought --categorical n --interact city,n"
+    assert thresher(f"train shop.csv -m before --rule sgd -q {read}").status == 0
+    return folder
+
+
+@pytest.mark.parametrize("form", ["", "--format jsonl", "--format parquet", "--label bought"])
+def test_data_are_read_as_those_of_the_model_were(thresher: Thresher, shop: Path, form: str) -> None:
+    file = f"shop.{form.split()[1]}" if form.startswith("--format") else "shop.csv"
+    ran = thresher(f"train {file} -m m --rule sgd -q --json --init before {form}")
+    assert ran.status == 0, ran.err
+    assert ran.json["features_seen"] == 3 + 7 + 21
+    found, before = load("m").layout, load("before").layout
+    assert found is not None
+    assert before is not None
+    assert (found.interact, found.kinds) == (before.interact, before.kinds)
+    assert thresher("predict m shop.csv --format csv --delimiter ;").out.count("\n") == 60
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--bits 20", "the model was trained without --bits; leave --bits out"),
+        ("--interact city,city", "the model was trained with --interact city,n; leave --interact out"),
+        ("--ignore city", "the model was trained with other columns; leave --ignore out"),
+        ("--label n", "the model was trained with other columns; leave --label out"),
+    ],
+)
+def test_what_makes_other_features_is_refused(
+    thresher: Thresher, shop: Path, option: str, words: str
+) -> None:
+    ran = thresher(f"train shop.csv -m m -q --init before {option}")
+    assert (ran.status, ran.err) == (2, f"thresher: {words}\n")
+
+
+def test_features_of_another_kind_are_refused(thresher: Thresher, shop: Path) -> None:
+    """Ids are ids in svmlight, LibFFM and VW text; hashes of names are no ids."""
+    (shop / "a.svm").write_text("1 1:1 2:1\n-1 2:1\n" * 9)
+    (shop / "a.ffm").write_text("1 1:1:1 1:2:1\n-1 1:2:1\n" * 9)
+    (shop / "ids.vw").write_text("1 | 1 2\n-1 | 2\n" * 9)
+    (shop / "names.vw").write_text("1 |a red |b blue\n-1 |a red\n" * 9)
+    files = {"svmlight": "a.svm", "libffm": "a.ffm", "vw": "ids.vw"}
+    for form, file in files.items():
+        assert thresher(f"train {file} -m {form} --rule sgd -q").status == 0
+        for other, data in files.items():
+            ran = thresher(f"train {data} --format {other} -m m -q --json --init {form}")
+            assert (ran.status, ran.json["features_seen"]) == (0, 2), ran.err
+    assert thresher("train names.vw -m names --rule sgd -q").status == 0
+    told = "the weights to begin with were learned from {}, whose features are {}; those of {} are {}"
+    for model, form, words in (
+        ("names", "svmlight", ("VW text", "names", "svmlight", "ids")),
+        ("before", "svmlight", ("CSV", "columns", "svmlight", "ids")),
     ):
-        ran = thresher(f"train train.svm -m m -q {options}")
-        assert ran.status == 2, options
-        assert words in ran.err
-        assert ran.err.count("\n") == 1
-    ran = thresher("train train.svm -m m -q --init none")
-    assert (ran.status, ran.err) == (1, "thresher: none: No such file or directory\n")
+        ran = thresher(f"train a.svm -m m -q --init {model} --format {form}")
+        assert (ran.status, ran.err) == (1, f"thresher: {told.format(*words)}\n")
+    with pytest.raises(DataError, match="whose features are names"):
+        train("a.svm", init="names", layout=Layout("svmlight"))
+
+
+def test_the_same_in_python(shop: Path) -> None:
+    before, columns = load("before"), Layout("jsonl", label="bought", categorical=("n",))
+    model = train("shop.csv", "sgd", init=before)
+    assert model.layout == before.layout
+    for layout in (Layout("jsonl"), columns, Layout("jsonl", interact=("city,n",))):
+        again = train("shop.jsonl", "sgd", init=before, layout=layout)
+        assert again.weights()[1].tolist() == model.weights()[1].tolist()
+    twice = train("shop.csv", "sgd", init=model)
+    assert isinstance(twice, Model)
+    assert twice.layout == model.layout
+    with pytest.raises(DataError, match="trained without --bits; leave --bits out"):
+        train("shop.csv", init=before, layout=Layout(bits=9))
+    with pytest.raises(DataError, match="trained with other columns"):
+        train("shop.csv", init=before, layout=Layout(label="n"))
+    other = train("shop.csv", layout=Layout("csv", delimiter=";", label="n"), loss="squared").layout
+    with pytest.raises(DataError, match="trained with other columns"):
+        train("shop.csv", init=before, layout=other)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("--delimiter ,", ""),
+        ("--missing NA", "without --missing; leave --missing out"),
+        ("--no-header", "with --header; leave --header out"),
+        ("--delimiter \\t", "with --delimiter ,; leave --delimiter out"),
+    ],
+)
+def test_what_means_the_same_may_be_said_again(
+    thresher: Thresher, shop: Path, said: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from thresher.learning.training import Trainer
+
+    (shop / "few.csv").write_text("label,n\n1,2\n0,3\n1,4\n")
+    with monkeypatch.context() as stopping:
+        stopping.setattr(Trainer, "_tend", Trainer.interrupt)
+        assert thresher("train few.csv -m m -q").status == 130
+    ran = thresher(f"train few.csv -m m -q --resume {said}")
+    assert ran.status == (2 if words else 0), ran.err
+    assert not words or ran.err == f"thresher: the model was trained {words}\n"

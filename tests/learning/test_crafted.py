@@ -23,6 +23,7 @@ from thresher.learning import modelfile
 from thresher.learning.header import RECIPE
 from thresher.learning.model import Model
 from thresher.learning.modelfile import ModelFileError
+from thresher.parts import measured
 from thresher.sklearn import SparseOnlineClassifier
 
 Tensors = dict[str, NDArray[Any]]
@@ -119,6 +120,12 @@ STATES: list[tuple[str, dict[str, Any], Callable[[Tensors], None], str]] = [
     (CAPS, {}, put("S", (slice(None), 5), 1e9), "other members than they count"),
     ("subgradient:l1=0.1", {}, put("clock", 0, 1e30), "steps are counted that are not among the 40 taken"),
     ("subgradient:l1=0.1", {}, put("S", (slice(None), 1), -1e30), "steps are counted"),
+    ("ft-ftrl", {}, put("clock", slice(None), 0.0), "clock: passes count from 1, examples up to 40"),
+    ("ft-ftrl", {}, made("state.clock", lambda a: -a), "clock: what is measured is not negative"),
+    ("ft-ftrl", {}, put("clock", measured.COUNT, 41.0), "clock: passes count from 1, examples up to 40"),
+    ("ft-ftrl", SEVERAL, put("clock", (1, measured.PASS), 0.0), "clock: passes count from 1"),
+    ("ft-ftrl", {}, put("bclock", measured.TIME, 1e9), "bclock: passes count from 1"),
+    ("ft-ftrl", {}, put("S", (2, 3), -1.0), "clock: sums of squares are not negative"),
     ("ftrl", {}, put("counts", 2, 2**40), "room for 1099511627776 rows is not what 13 rows take"),
     ("ftrl", {}, put("counts", 2, 3), "room for 3 rows"),
     ("ftrl", {}, put("counts", 0, 2**62), "rows born less rows freed"),

@@ -6,12 +6,15 @@ import json
 from dataclasses import FrozenInstanceError, fields, replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+import thresher
 from tests.intakes import LAYOUT
 from thresher import parts
 from thresher.cli.asked import Asked, check_same
 from thresher.cli.errors import UsageError
+from thresher.data.chunk import Chunk
 from thresher.learning import header, modelfile
 from thresher.learning.model import Model
 from thresher.learning.recipe import Recipe
@@ -52,8 +55,9 @@ def test_a_changed_field_makes_another_recipe_and_cannot_be_resumed(name: str, r
     first, second = OTHERS[name]
     changed = replace(recipe, **{name: second})
     assert changed != recipe
-    same = {field: value for field, value in recipe.as_dict().items() if field not in (name, "dtype")}
-    assert same.items() <= changed.as_dict().items(), "nothing else changes, but an average is in float64"
+    same = {field: value for field, value in recipe.as_dict().items() if field != name}
+    assert same.items() <= changed.as_dict().items(), "nothing else changes"
+    assert replace(changed, **{name: first}) == recipe
     check_same(Asked(**{name: first}), recipe)
     check_same(Asked(**{name: second}), changed)
     with pytest.raises(UsageError, match=f"the checkpoint was made .*{name}.*; leave --{name} out"):
@@ -88,7 +92,8 @@ def test_a_model_and_its_file_have_the_recipe(tmp_path: Any) -> None:
     recipe = Recipe("fobos:l1=0.1", rate="inverse:2", average=True, admit="poisson:0.5", store="hashed:9")
     model = Model(recipe)
     assert model.recipe == recipe
-    assert (str(model.dtype), recipe.dtype) == ("float64", "float64"), "for the average"
+    assert (str(model.dtype), recipe.dtype) == ("float64", "float32"), "for the average"
+    assert (model.store, recipe.store, recipe.as_dict()["store"]) == ("hashed:9,0", "hashed:9", "hashed:9,0")
     modelfile.save(model, tmp_path / "model")
     loaded, head = modelfile.load(tmp_path / "model")
     assert loaded.recipe == recipe
@@ -139,3 +144,33 @@ def test_models_say_what_they_are(tmp_path: Any) -> None:
     modelfile.save(model, tmp_path / "model")
     readout = modelfile.load_readout(tmp_path / "model")[0]
     assert repr(readout) == "<Readout: logistic loss, outputs one, 0 features>"
+
+
+def test_what_follows_from_other_fields_follows_them_when_they_change() -> None:
+    hashed = Recipe("sgd", store="hashed:10")
+    for seed in (0, 2):
+        changed = replace(hashed, seed=seed)
+        assert changed == Recipe("sgd", store="hashed:10", seed=seed) == Recipe.from_dict(changed.as_dict())
+        assert Model(changed).store == f"hashed:10,{seed}"
+        assert Model(changed)._feed.index.seed == seed  # type: ignore[union-attr]
+    assert Model(Recipe("sgd", store="hashed:10,7", seed=2)).store == "hashed:10,7"
+    averaged = Recipe("sgd", average=True)
+    assert [str(one.numbers) for one in (averaged, replace(averaged, average=False))] == [
+        "float64",
+        "float32",
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["float64", np.dtype("float64"), np.float64])
+def test_a_dtype_may_be_that_of_numpy(dtype: Any) -> None:
+    assert Recipe(dtype=dtype) == Recipe(dtype="float64")
+    wrong: Any
+    for wrong in (None, np.dtype("int32"), np.float16, float, "f8", ["float32"]):
+        with pytest.raises(ValueError, match="dtype must be float32 or float64, not "):
+            Recipe(dtype=wrong)
+
+
+def test_a_loss_beside_a_recipe_is_refused_whatever_it_is() -> None:
+    rows = Chunk.of_rows([(1.0, {1: 1.0})])
+    with pytest.raises(ValueError, match="a recipe says its loss"):
+        thresher.train(rows, Recipe("ftrl", "hinge"), "logistic")

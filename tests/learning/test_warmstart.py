@@ -1,5 +1,7 @@
 """Warm starts: what is placed is what is read, and training goes on from there."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,15 +9,20 @@ import numpy as np
 import pytest
 
 import thresher
-from tests.plain import compiled_if
-from tests.streams import RULES, model_of
+from tests.plain import compiled_if, not_compiled
+from tests.streams import RULES, model_of, stream, stream_of
+from tests.test_laws_of_state import make_small
 from thresher import parts
-from thresher.data.chunk import Chunk
+from thresher.data import open_source
+from thresher.data.chunk import Chunk, concat
+from thresher.data.features.names import Names
 from thresher.engine.protocol import writes
 from thresher.engine.snapshot import snapshot
 from thresher.learning import modelfile
 from thresher.learning.model import Model
+from thresher.learning.readout import Readout
 from thresher.learning.warmstart import start_from
+from thresher.parts import measured
 
 ABLE = [name for name in RULES if writes(parts.lookup("rule", name), "place")]
 ROWS = Chunk.of_rows([(1.0, {1: 1.0, 2: 0.5}), (-1.0, {2: 1.0, 9: 0.25}), (1.0, {4: 0.5, 9: 1.0})] * 20)
@@ -100,6 +107,50 @@ def test_an_intercept_that_begins_at_the_first_label_stays_where_it_was_placed()
     assert model.intercept == pytest.approx(1000.0, abs=5.0)
 
 
+def test_given_weights_are_measured_by_the_first_values_they_meet() -> None:
+    """Powers of two in the values, the other way in the weights given, change no bit of a margin."""
+    data, powers = stream(47, 60, 8), 2.0 ** np.array([0, 20, -20, 5, -7, 12, 1, -30])
+    other = stream_of(data.X * powers, data.X != 0, data.y, data.importance)
+    keys, w = np.arange(8, dtype=np.uint64), np.linspace(-1, 2, 8).astype(np.float32)
+    bias = np.array([0.25], np.float32)
+    with not_compiled():
+        margins = []
+        for chunk, scale in ((data.chunk, np.ones(8)), (other.chunk, powers)):
+            model = Model(l1=0.5)
+            start_from(model, Readout(model.head, "growing", keys, (w / scale).astype(np.float32), bias))
+            for row in range(60):
+                model.learn(chunk, row, row + 1)
+                margins.append(model.last_margin)
+    assert margins[:60] == margins[60:]
+    assert len(set(margins)) == 60
+
+
+@pytest.mark.parametrize("l1", [0.0, 1.0, 3.0])
+def test_a_given_weight_has_the_fewest_gradients_behind_it_that_can_leave_it(l1: float) -> None:
+    now, usual, row = np.zeros(len(measured.PLACES)), 0.3, np.zeros((1, 6))
+    now[[measured.COUNT, measured.SLOPES]] = 10.0, 10.0 * usual**2
+    now[[measured.PER_LENGTH, measured.FACTOR, measured.INVERSE]] = 2.0, 0.4, 5.0
+    now[[measured.THRESHOLD, measured.FLOOR]] = l1, l1 * usual
+    for v in (-0.7, 0.01, 5.0):
+        measured.give_evidence(row, 0, v, tuple(now))
+        _, z, root, a = row[0, :4]
+        assert abs(z) == pytest.approx(root**2 / usual)  # equal gradients: sum and root of the sum of squares
+        assert a == root * now[measured.PER_LENGTH]
+        left = -np.sign(z) * max(abs(z) - l1 * (root + usual), 0.0)
+        assert left * now[measured.FACTOR] / a == pytest.approx(v)
+
+
+@pytest.mark.parametrize("scale", [2.0**-6, 1.0, 2.0**12])
+def test_the_default_begun_with_weights_is_better_than_begun_without(scale: float) -> None:
+    rows = concat(list(open_source("examples/data/rcv1_train2000.dat.gz").chunks()))
+    rows = replace(rows, values=(rows.values * scale).astype(np.float32))
+    first, last = rows.rows(0, 1000), rows.rows(1000, 2000)
+    before, cold = thresher.train(first), thresher.train(last)
+    warm = thresher.train(last, init=before)
+    assert warm.tally.average < 0.9 * cold.tally.average
+    assert thresher.evaluate(warm, first)["loss"] < thresher.evaluate(cold, first)["loss"]
+
+
 @pytest.mark.parametrize("name", ["rda", "coin", "simplex"])
 def test_a_rule_that_has_no_state_for_a_weight_says_which_have(name: str) -> None:
     with pytest.raises(parts.SpecError, match=f"^{name} cannot start .* these rules can: .*fobos.*ftrl"):
@@ -144,3 +195,51 @@ def test_train_begins_with_a_model_or_its_file(tmp_path: Path) -> None:
     assert found[0].tally.average < thresher.train(ROWS, "ftrl").tally.average
     with pytest.raises(TypeError, match="expected a Model or a Readout"):
         thresher.train(ROWS, "ftrl", init=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("outputs", [{}, {"loss": "softmax", "outputs": "classes:0-2"}])
+@pytest.mark.usefixtures("plainly")
+def test_an_average_of_no_steps_is_what_was_placed(outputs: dict[str, Any]) -> None:
+    labels = Chunk.from_csr(ROWS.indptr, ROWS.keys, ROWS.values, np.arange(60) % 3, ROWS.weights)
+    rows = labels if outputs else ROWS
+    before = Model("sgd", dtype="float64", **outputs)
+    before.learn(rows)
+    model = Model("sgd", average=True, **outputs)
+    start_from(model, before.readout())
+    for _ in range(2):
+        assert model.predict(rows).tolist() == before.predict(rows).tolist()
+        assert model.weights()[1].tolist() == before.weights()[1].tolist()
+        assert np.array_equal(model.intercept, before.intercept)
+        model.learn(rows, 0, 1)  # which begins with them
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e39])
+def test_weights_that_the_model_cannot_hold_are_refused(value: float) -> None:
+    model, keys = Model("sgd"), np.array([3, 7], np.uint64)
+    for weights, bias, what in (
+        ([1.0, value], 0.0, "the weight of feature 7 (seven)"),
+        ([1.0, 1.0], value, "the intercept"),
+    ):
+        given = Readout(model.head, "growing", keys, np.array(weights), np.array([bias]))
+        given.names = Names.of({7: b"seven"})
+        with pytest.raises(ValueError, match=f"^{re.escape(what)} is not finite in float32$"):
+            start_from(model, given)
+    start_from(model, Readout(model.head, "growing", keys, np.ones(2), np.zeros(1)))
+
+
+def test_outputs_are_told_as_they_are_said() -> None:
+    with pytest.raises(ValueError, match=r"^these are weights of outputs one, not classes:0-2$"):
+        start_from(Model("sgd", "softmax", outputs="classes:0-2"), trained().readout())
+
+
+@pytest.mark.usefixtures("plainly")
+def test_placed_features_are_counted_when_rows_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_small(monkeypatch)
+    keys = np.arange(1, 2001, dtype=np.uint64) * np.uint64(1 << 40)
+    model = Model("fobos:l1=100")
+    start_from(model, Readout(model.head, "growing", keys, np.full(2000, 0.1), np.zeros(1)))
+    assert model.features_seen == 2000
+    for more in range(2):  # the second finds no room before rows are freed
+        model.learn(Chunk.from_csr(np.arange(2001), keys + np.uint64(more), np.ones(2000), np.ones(2000)))
+    assert model.loop.index.used < 4000
+    assert model.features_seen == pytest.approx(4000, rel=0.05)

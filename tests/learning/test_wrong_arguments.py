@@ -84,7 +84,7 @@ def test_classes_are_not_looked_for_in_data_that_can_be_read_once() -> None:
     ("name", "values", "error"),
     [
         ("rule", [None, 3, "nope"], "rule"),
-        ("loss", [None, 3, "nope"], "loss"),
+        ("loss", [3, "nope"], "loss"),
         ("rate", [0.1, "nope"], "rate"),
         ("outputs", [3, "nope"], "no outputs are called"),
         ("passes", [0, -1, 2.5, "a", None, True], "passes must be a whole number, 1 or more"),

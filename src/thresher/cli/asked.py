@@ -138,11 +138,9 @@ def _other(recipe: Recipe, field: str, options: dict[str, Any]) -> bool:
 
 
 def _made_otherwise(recipe: Recipe, field: str, *options: str) -> UsageError:
-    value = getattr(recipe, field)
-    if isinstance(value, bool):
-        how = f"with --{'' if value else 'no-'}{field}"
-    else:
-        how = f"without --{field}" if value is None else f"with --{field} {value}"
+    from thresher.data.layout import as_option
+
+    flags = " and ".join(f"--{name}" for name in options)
     return UsageError(
-        f"the checkpoint was made {how}; leave {' and '.join(f'--{name}' for name in options)} out"
+        f"the checkpoint was made {as_option(field, getattr(recipe, field))}; leave {flags} out"
     )

@@ -81,7 +81,7 @@ def _solved(
     except ValueError as error:
         raise UsageError(str(error)) from error
     table, on_error, threads = reading
-    said: dict[str, Any] = {"layout": table.layout(None), "where": table.where, "on_error": on_error}
+    said: dict[str, Any] = {"layout": table.layout(), "where": table.where, "on_error": on_error}
     source = open_source(data, domain=part.DOMAIN, threads=threads, **said)
     options.check_outputs([model, options.quarantine_of(on_error)], source.names)
     say = Quiet().say

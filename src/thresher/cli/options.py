@@ -15,7 +15,7 @@ from thresher.cli.errors import UsageError
 from thresher.data.formats.listing import DEFAULT, EXAMPLES, FORMATS, listed
 
 if TYPE_CHECKING:
-    from thresher.data.layout import AnyLayout, Layout, SettledLayout
+    from thresher.data.layout import AnyLayout, SettledLayout
 
 _QUARANTINE = "quarantine="
 
@@ -167,6 +167,10 @@ def _checked(made: Callable[[], AnyLayout]) -> AnyLayout:
         raise UsageError(str(error)) from error
 
 
+_OF_FEATURES = ("bits", "hash", "ngrams")
+_OF_COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
+
+
 @dataclass(frozen=True)
 class Table(Writing):
     """The options of how DATA become features as well."""
@@ -237,51 +241,43 @@ class Table(Writing):
         ),
     ] = None
 
-    def layout(self, trained: SettledLayout | None) -> AnyLayout | None:
-        """How to read DATA: as the data `trained` on if any, else as was said."""
-        from thresher.data.layout import COLUMN_OPTIONS, Layout
+    def said(self) -> dict[str, Any]:
+        """And those of how they become features."""
+        said = super().said() | {name: getattr(self, name) for name in ("label", "weight", *_OF_FEATURES)}
+        said |= {name: _listed(text) for name in _OF_COLUMNS if (text := getattr(self, name))}
+        said |= {"interact": tuple(self.interact)} if self.interact else {}
+        return {name: value for name, value in said.items() if value is not None}
 
-        said: dict[str, Any] = {name: getattr(self, name) or "" for name in COLUMN_OPTIONS}
-        lists = ("numeric", "bins", "categorical", "text", "ignore")
-        said |= {name: _listed(said[name]) for name in lists}
-        keys = self.said() | {
-            name: value for name in ("bits", "hash", "ngrams") if (value := getattr(self, name)) is not None
-        }
-        keys |= {"interact": tuple(self.interact)} if self.interact else {}
-        if trained is not None:
-            for name, value in keys.items():
-                if getattr(trained, name) != value:
-                    option = "--" + name.replace("_", "-")
-                    have = _written(getattr(trained, name))
-                    raise UsageError(f"the model was trained with {option} {have}; leave {option} out")
-            _check_same(Layout(trained.format, **said), trained)
-            return Writing(self.form).like(trained)
-        return _checked(lambda: Layout(self.form or "", **said, **keys))
+    def layout(self, before: SettledLayout | None = None) -> AnyLayout:
+        """How to read DATA: as was said, which must be as they were read `before`, if they were."""
+        from thresher.data.columns import says_the_same
+        from thresher.data.layout import COLUMN_OPTIONS, Layout, as_option
 
+        said = self.said()
+        layout = _checked(lambda: Layout(self.form or "", **said))
+        if before is None:
+            return layout
+        columns = {name: said.pop(name) for name in COLUMN_OPTIONS if name in said}
+        for name, have in {**vars(before), "delimiter": before.delimited_by}.items():
+            if said.get(name, have) != have:
+                flag = name.replace("_", "-")
+                raise UsageError(f"the model was trained {as_option(name, have)}; leave --{flag} out")
+        if not says_the_same(Layout(before.format, **columns), before, "the checkpoint"):
+            raise UsageError(f"the checkpoint was made with other columns; leave --{' --'.join(columns)} out")
+        return before if self.form is None else before.in_format(self.form)
 
-def _written(value: Any) -> str:
-    return ",".join(value) if isinstance(value, tuple) else str(value)
+    def begun(self, trained: SettledLayout | None) -> AnyLayout:
+        """How to read DATA for a model that begins with the weights of one `trained` on others."""
+        from thresher.data.columns import further
+
+        if trained is None:
+            return self.layout()
+        return _checked(lambda: further(trained, {**self.said(), "format": self.form}))
 
 
 NO_TABLE = Table()
 NO_WRITING = Writing()
 """Nothing said."""
-
-
-def _check_same(said: Layout, trained: SettledLayout) -> None:
-    """What is said of columns beside --resume must be what the checkpoint says."""
-    from thresher.data.columns import settle
-    from thresher.data.layout import COLUMN_OPTIONS
-
-    options = [name for name in COLUMN_OPTIONS if getattr(said, name)]
-    if not options:
-        return
-    kinds = dict(zip(trained.columns, trained.kinds, strict=True))
-    found = ",".join(trained.labels) or next((name for name, kind in kinds.items() if kind == "label"), "")
-    label = said.label or found
-    again = settle(replace(said, label=label), trained.columns, trained.kinds, "the checkpoint")
-    if (again.kinds, again.labels) != (trained.kinds, trained.labels):
-        raise UsageError(f"the checkpoint was made with other columns; leave --{' --'.join(options)} out")
 
 
 def takes(**groups: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:

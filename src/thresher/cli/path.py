@@ -168,7 +168,7 @@ def _trainer(
     notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
     spare = plan.checkpoint
     assert spare is not None
-    base = _recipe(with_classes(asked, reading))
+    base = _recipe(with_classes(asked, reading, reading.table.layout()))
     loaded = checkpoint.load(spare) if resume else None
     plan = agreed(plan, passes, loaded[1] if loaded else None)
     if loaded is None:

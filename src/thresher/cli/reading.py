@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from thresher.data.layout import AnyLayout
     from thresher.data.order import Order
     from thresher.learning.model import Model
+    from thresher.learning.readout import Readout
     from thresher.learning.standing import Standing
     from thresher.learning.training import Plan, Trained, Trainer
 
@@ -51,25 +52,17 @@ class Reading:
             raise UsageError(f"the checkpoint was made with --order {before}; leave --order out")
         return make_order(self.order or before or "as-is", seed)
 
-    def goes_on(self, checkpoint: Path) -> Path:
-        """The checkpoint; UsageError where training is to begin with a model."""
-        if self.init:
-            raise UsageError("--init begins a training, --resume goes on with one: give one of them")
-        return checkpoint
-
-    def begun(self, model: Model) -> Model:
-        """The model, with the weights that training is to begin with."""
+    def begun(self) -> Readout | None:
+        """The weights that training is to begin with."""
         from thresher.learning.api import load
-        from thresher.learning.warmstart import start_from
 
-        if not self.init:
-            return model
-        weights = load(self.init)
-        try:
-            start_from(model, weights)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        return model
+        return load(self.init) if self.init else None
+
+    def layout(self, before: Model | None, begun: Readout | None) -> AnyLayout:
+        """How to read the data: as those before a stop, or like those of the weights to begin with."""
+        if before is not None:
+            return self.table.layout(before.layout)
+        return self.table.begun(begun.layout if begun else None)
 
     def check_nameable(self, source: Any, store: str) -> None:
         """UsageError, DataError where names are wanted and cannot be had."""
@@ -101,6 +94,30 @@ class Reading:
         name_features(model, self.data, on_error=self.lenient)
 
 
+def check_files(model: Path, beside: list[Path | None], init: Path | None, resume: bool) -> None:
+    """All can be written, and only the model overwrites what training begins with; UsageError, OSError."""
+    options.check_outputs([model, *beside], [])
+    if init is None:
+        return
+    if resume:
+        raise UsageError("--init begins a training, --resume goes on with one: give one of them")
+    if init == Path():
+        raise UsageError("--init: name the file of a model")
+    options.check_outputs(beside, [init])
+
+
+def started(model: Model, weights: Readout | None) -> Model:
+    """The model, with the weights that training is to begin with."""
+    from thresher.learning.warmstart import start_from
+
+    if weights is not None:
+        try:
+            start_from(model, weights)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+    return model
+
+
 def held_out(text: str | None, early_stop: int | None) -> tuple[int, str | None]:
     """``every-10th`` as (10, None), a file as (0, file)."""
     if early_stop and not text:
@@ -114,7 +131,7 @@ def held_out(text: str | None, early_stop: int | None) -> tuple[int, str | None]
     return every, None
 
 
-def with_classes(asked: Asked, reading: Reading) -> dict[str, Any]:
+def with_classes(asked: Asked, reading: Reading, layout: AnyLayout) -> dict[str, Any]:
     """What was asked for, with the classes found in the data where it leaves them open."""
     from thresher.data import open_source
     from thresher.learning import head
@@ -124,7 +141,6 @@ def with_classes(asked: Asked, reading: Reading) -> dict[str, Any]:
         return wanted
     if "-" in reading.data:
         raise UsageError("standard input is read once only: say the classes, --outputs classes:LO-HI")
-    layout = reading.table.layout(None)
     source = open_source(
         reading.data,
         layout=layout,
@@ -137,7 +153,7 @@ def with_classes(asked: Asked, reading: Reading) -> dict[str, Any]:
 
 
 def sources_of(
-    reading: Reading, layout: AnyLayout | None, domain: Domain, outputs: list[Path | None], passes: int
+    reading: Reading, layout: AnyLayout, domain: Domain, outputs: list[Path | None], passes: int
 ) -> tuple[Any, Any]:
     """The data, and the hold-out file or None."""
     from thresher.data import open_source

@@ -9,7 +9,16 @@ from thresher.cli import options, saving
 from thresher.cli import train_options as t
 from thresher.cli.asked import Asked, check_same, new_model
 from thresher.cli.errors import StoppedAfterSaving
-from thresher.cli.reading import Reading, agreed, held_out, look_at, sources_of, with_classes
+from thresher.cli.reading import (
+    Reading,
+    agreed,
+    check_files,
+    held_out,
+    look_at,
+    sources_of,
+    started,
+    with_classes,
+)
 
 if TYPE_CHECKING:
     from thresher.cli.watching import Quiet
@@ -47,7 +56,7 @@ def command(
     from thresher.learning.training import Plan
 
     spare = Path(f"{model}.checkpoint")
-    options.check_outputs([model, curve, spare, options.quarantine_of(on_error)], [])
+    check_files(model, [curve, spare, options.quarantine_of(on_error)], init, resume)
     every, held = held_out(holdout, early_stop)
     plan = Plan(passes or 1, report_every or 0, every, early_stop or 0, spare, checkpoint_every or 0)
     reading = Reading(data, held, table, on_error, threads, cache, order, names, init)
@@ -77,23 +86,27 @@ def _trainer(
     from thresher.engine import notices
     from thresher.learning import checkpoint, modelfile
     from thresher.learning.ahead import compile_ahead
+    from thresher.learning.warmstart import check_data
 
     watching = watcher(quiet)
     notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
     spare = plan.checkpoint
     assert spare is not None
-    loaded = checkpoint.load(reading.goes_on(spare)) if resume else None
+    loaded = checkpoint.load(spare) if resume else None
+    begun = reading.begun()
     plan = agreed(plan, passes, loaded[1] if loaded else None)
     if loaded is not None:
         check_same(asked, loaded[0].recipe)
     else:
         look_at(spare, watching)
-    model = loaded[0] if loaded else reading.begun(new_model(with_classes(asked, reading)))
+    layout = reading.layout(loaded[0] if loaded else None, begun)
+    model = loaded[0] if loaded else started(new_model(with_classes(asked, reading, layout)), begun)
     ahead = compile_ahead(model, reading.holdout is not None or plan.holdout_every > 0)
     order = reading.order_of(loaded[1] if loaded else None, model.recipe.seed)
-    layout = reading.table.layout(loaded[0].layout if loaded else None)
     source, held = sources_of(reading, layout, model.head.domain, [*outputs], plan.passes)
     model.layout = source.layout
+    if begun is not None:
+        check_data(begun, source.layout)
     reading.check_nameable(source, model.store)
     trainer = reading.trainer(model, source, held, plan, order, watcher=watching, ready=ahead.wait)
     if loaded is not None:

@@ -89,7 +89,7 @@ def _read(name: str) -> None:
 
 def _samples(name: str) -> Iterator[Callable[[Path], Any]]:
     """What writes files that need all that reads a format. Wide tables have code of their own."""
-    from thresher.data.formats.tables.delimited import DELIMITERS
+    from thresher.data.layout import DELIMITERS
     from thresher.data.text.sorting import FEW
 
     if name not in EXAMPLES:
@@ -98,7 +98,7 @@ def _samples(name: str) -> Iterator[Callable[[Path], Any]]:
     yield lambda path: path.write_text(EXAMPLES[name], encoding="ascii")
     if name in DELIMITERS:
         cells: tuple[list[str], ...] = ["label", *(f"c{k}" for k in range(FEW))], ["1"] * (FEW + 1), []
-        wide = "\n".join(DELIMITERS[name].decode().join(row) for row in cells)
+        wide = "\n".join(DELIMITERS[name].join(row) for row in cells)
         yield lambda path: path.write_text(wide, encoding="ascii")
 
 

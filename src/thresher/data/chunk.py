@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from thresher.data.errors import DataError
 
 _T = TypeVar("_T", bound=np.generic)
+_DTYPES = tuple(np.dtype(name) for name in ("int64", "uint64", "float32", "float32", "float32"))
 
 
 class Place(NamedTuple):
@@ -56,6 +57,52 @@ class Chunk:
     def nnz(self) -> int:
         """Stored numbers in all rows."""
         return len(self.keys)
+
+    def check_arrays(self) -> None:
+        """`DataError` for arrays of other shapes and dtypes, or rows that are not where they say.
+
+        What is compiled trusts these. A single row takes less than a microsecond.
+        """
+        try:
+            fit = self._fits()
+        except (AttributeError, IndexError):
+            fit = False
+        if not fit:
+            raise DataError(
+                "the arrays of a Chunk do not fit: indptr (n + 1,) int64 from 0 up to nnz, keys (nnz,)"
+                " uint64, values (nnz,), labels (n,), weights (n,) float32; Chunk.from_csr makes one"
+            )
+
+    def _fits(self) -> bool:
+        ends, keys, values, labels, weights = self.indptr, self.keys, self.values, self.labels, self.weights
+        rows, numbers, targets = labels.shape, keys.shape, self.targets
+        return bool(
+            (ends.dtype, keys.dtype, values.dtype, labels.dtype, weights.dtype) == _DTYPES
+            and weights.shape == rows
+            and values.shape == numbers
+            and ends.shape == (rows[0] + 1,)
+            and labels.ndim == keys.ndim == 1
+            and ends.item(0) == 0
+            and ends.item(-1) == numbers[0]
+            and (
+                targets is None
+                or (targets.dtype == np.float32 and targets.shape == (*rows, targets.shape[1]))
+            )
+            and (rows[0] < 2 or (ends[1:] >= ends[:-1]).all())
+        )
+
+    def check(self) -> None:
+        """`DataError` for what no Chunk may hold: once, where one comes from outside."""
+        self.check_arrays()
+        falls, begins = self.keys[1:] <= self.keys[:-1], np.zeros(self.nnz + 1, bool)
+        begins[self.indptr] = True
+        if (falls & ~begins[1:-1]).any():
+            raise DataError("the keys of a row must ascend: Chunk.from_csr sorts them, and adds up repeats")
+        for what, numbers in (("value", self.values), ("label", self.labels), ("weight", self.weights)):
+            _floats(numbers, what)
+        if self.targets is not None:
+            _floats(self.targets.ravel(), "label")
+        _check_importances(self.weights)
 
     def rows(self, lo: int, hi: int) -> Chunk:
         """Rows ``lo <= i < hi`` (clipped like a slice); all but `indptr` are views."""
@@ -149,9 +196,13 @@ class Chunk:
             )
         if len(keys) != len(values) or starts[-1] != len(keys):
             raise DataError(f"row ends at {starts[-1]}, {len(keys)} keys, {len(values)} values: must agree")
-        if (importance < 0).any():
-            raise DataError(f"example {int(np.argmax(importance < 0)) + 1}: a negative importance weight")
+        _check_importances(importance)
         return cls(*_merged(starts, keys, values), targets, importance, targets=each)
+
+
+def _check_importances(weights: NDArray[np.float32]) -> None:
+    if (weights < 0).any():
+        raise DataError(f"example {int(np.argmax(weights < 0)) + 1}: a negative importance weight")
 
 
 def _starts(indptr: ArrayLike) -> NDArray[np.int64]:
@@ -159,9 +210,14 @@ def _starts(indptr: ArrayLike) -> NDArray[np.int64]:
     if starts.ndim != 1 or len(starts) == 0 or starts.dtype.kind not in "iu":
         raise DataError("indptr must be one row of whole numbers with at least one entry")
     starts = np.ascontiguousarray(starts, np.int64)
-    if starts[0] != 0 or (np.diff(starts) < 0).any():
-        raise DataError("indptr must start at 0 and never fall")
+    check_starts(starts, int(starts[-1]))
     return starts
+
+
+def check_starts(starts: NDArray[Any], last: int) -> None:
+    """`DataError` for rows that do not begin at 0 and follow one another up to `last` at most."""
+    if starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > last:
+        raise DataError("indptr must start at 0, never fall, and end within the numbers that there are")
 
 
 def _keys(indices: ArrayLike) -> NDArray[np.uint64]:

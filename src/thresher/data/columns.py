@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import Any
 
 from thresher.data.errors import DataError
-from thresher.data.layout import AnyLayout, Layout, SettledLayout
+from thresher.data.layout import (
+    COLUMN_OPTIONS,
+    OF_FEATURES,
+    WRITTEN,
+    AnyLayout,
+    Layout,
+    SettledLayout,
+    as_option,
+)
 
 IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, ABSENT = (
     *("ignore", "numeric", "bins", "categorical", "list", "text", "label", "weight", "absent"),
@@ -72,6 +82,33 @@ def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file:
         kinds=tuple(kinds[name] for name in names),
         labels=tuple(labels) if len(labels) > 1 else (),
     )
+
+
+def further(trained: SettledLayout, said: Mapping[str, Any]) -> AnyLayout:
+    """How to read more data for a model `trained` on others, of which this is said: fields of a `Layout`.
+
+    They may be in another format and written in another way. `DataError` where features would be others.
+    """
+    for name in OF_FEATURES:
+        have = getattr(trained, name)
+        if said.get(name, have) != have:
+            raise DataError(f"the model was trained {as_option(name, have)}; leave --{name} out")
+    columns = {name: said[name] for name in COLUMN_OPTIONS if said.get(name)}
+    if columns and not (trained.columns and says_the_same(Layout(**columns), trained, "the model")):
+        which = "other columns" if trained.columns else "no columns"
+        raise DataError(f"the model was trained with {which}; leave --{' --'.join(columns)} out")
+    written = {name: said[name] for name in ("header", *WRITTEN) if name in said}
+    return replace(trained.in_format(said.get("format") or trained.format), **written)
+
+
+def says_the_same(given: Layout, settled: SettledLayout, whose: str) -> bool:
+    """Whether what is said of columns is how those of `whose` data were `settled`. `DataError`."""
+    if not any(getattr(given, name) for name in COLUMN_OPTIONS):
+        return True
+    kinds = dict(zip(settled.columns, settled.kinds, strict=True))
+    found = ",".join(settled.labels) or next((name for name, kind in kinds.items() if kind == LABEL), "")
+    again = settle(replace(given, label=given.label or found), settled.columns, settled.kinds, whose)
+    return (again.kinds, again.labels) == (settled.kinds, settled.labels)
 
 
 def _labels_said(layout: Layout, names: Sequence[str]) -> list[str]:

@@ -17,6 +17,9 @@ OF_CELLS = ("delimiter", "missing", "quoted_newlines")
 """Fields that say how cells between delimiters are written, and nothing of what they mean"""
 WRITTEN = (*OF_CELLS, "label_weights")
 """Those of any format"""
+OF_FEATURES = ("seed", "hash", "bits", "ngrams", "interact")
+"""Those by which the same data would be other features"""
+DELIMITERS = {"csv": ",", "tsv": "\t"}
 _NO_DELIMITERS = (b'"', b"\n", b"\r", b"\0")
 _LONGEST_TOKEN = 255
 COLUMN_OPTIONS = ("label", "weight", "numeric", "bins", "categorical", "text", "ignore")
@@ -69,6 +72,11 @@ class AnyLayout:
                 raise DataError(f"a cell that means a missing value has 1 to {_LONGEST_TOKEN} bytes: {one!r}")
         grams_of(self.ngrams)
         terms_of(self.interact)
+
+    @property
+    def delimited_by(self) -> str:
+        """What stands between cells; empty where there are none."""
+        return self.delimiter or DELIMITERS.get(self.format, "")
 
     @property
     def mask(self) -> int:
@@ -140,6 +148,17 @@ class SettledLayout(AnyLayout):
         for field in fields(cls):
             _check_kind(field.name, listed.get(field.name, field.default), type(field.default))
         return cls(**listed)
+
+
+def as_option(name: str, value: Any) -> str:
+    """How a field is said on the command line, for messages: ``with --bits 20``, ``without --missing``."""
+    flag = "--" + name.replace("_", "-")
+    if isinstance(value, bool):
+        return f"with {flag}" if value else f"with {flag.replace('--', '--no-')}"
+    if value in (None, "", ()) or (name, value) == ("bits", 0):
+        return f"without {flag}"
+    text = ",".join(value) if isinstance(value, tuple) else str(value)
+    return f"with {flag} {text}".replace("\t", r"\t")
 
 
 def has_columns(layout: AnyLayout) -> TypeGuard[SettledLayout]:

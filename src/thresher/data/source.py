@@ -44,6 +44,8 @@ class MemorySource:
 
     def __init__(self, chunks: Chunk | Iterable[Chunk], domain: str | Domain = "real") -> None:
         self._chunks = [chunks] if isinstance(chunks, Chunk) else list(chunks)
+        for chunk in self._chunks:
+            chunk.check()
         if not any(len(chunk) for chunk in self._chunks):
             raise DataError("no examples")
         for chunk in self._chunks:

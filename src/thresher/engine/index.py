@@ -10,7 +10,6 @@ made. So when rows are freed depends on the stream alone, never on how it is cut
 
 from __future__ import annotations
 
-import math
 import weakref
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -27,7 +26,9 @@ from thresher.engine.lookup import (
     find_or_add,
     hash_and_merge,
     mix,
+    note_all,
     reindex,
+    resized,
 )
 from thresher.engine.sound import StateError, Tensors, ascending, given, require
 
@@ -41,7 +42,6 @@ F32 = NDArray[np.float32]
 
 _FIRST_SIZE = 1 << 12
 _MOST_ROWS = np.iinfo(np.uint32).max
-_LINE = 64  # bytes of a line of the cache, of which rows of as many take one then, not two
 _ALWAYS_KEPT = 1 << 17  # rows below which none is freed: the tables just double
 
 
@@ -104,6 +104,9 @@ class _Index:
     def used(self) -> int:
         """Rows that can hold something: the first so many. Others are zeros."""
         return self.size
+
+    def count(self, keys: U64) -> None:
+        """Count keys that have been entered as met, where that is not seen from their rows."""
 
     def features(self) -> U64:
         """Key of each of the rows that can hold something."""
@@ -208,9 +211,13 @@ class GrowingIndex(_Index):
     def enter(self, keys: U64) -> U64:
         """Hold these keys, which ascend, and no others; their rows."""
         known = np.concatenate([np.zeros(1, np.uint64), keys])
-        counts = np.array([len(keys), 0, len(known)])
-        self.restore({"keys": known, "registers": self._registers, "counts": counts})
+        counted = {"registers": self._registers, "counts": np.array([len(keys), 0, len(known)])}
+        self.restore({"keys": known, **counted})
         return np.arange(1, len(known), dtype=np.uint64)
+
+    def count(self, keys: U64) -> None:
+        """In the registers, for when rows are freed."""
+        note_all(self._registers, keys)
 
     def tensors(self) -> dict[str, Array]:
         """All that `restore` needs."""
@@ -385,15 +392,3 @@ Index = GrowingIndex | DirectIndex | HashedIndex
 def _words(table: Array) -> U32:
     """The same memory, a row of 32-bit words for each row."""
     return np.asarray(table).reshape(len(table), -1).view(np.uint32)
-
-
-def resized(array: Array, size: int) -> Array:
-    """A copy with `size` rows: cut, or filled up with zeros. It begins with a line of the cache."""
-    shape = (size, *array.shape[1:])
-    count = math.prod(shape) * array.itemsize
-    memory = np.zeros(count + _LINE, np.uint8)
-    begin = -memory.ctypes.data % _LINE
-    out = memory[begin : begin + count].view(array.dtype).reshape(shape)
-    kept = min(size, len(array))
-    out[:kept] = array[:kept]
-    return out

@@ -69,7 +69,7 @@ def aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bcloc
     return slope_after_margin(rule, margin, value, slope, size, clock)
 
 
-@helper
+@inlined
 def move(row_rule, bias_row_rule, S, now, B, bnow, rows, values, scratch, begin, end, b, slope):
     """Step every coordinate of an example from its settled weight, held in `scratch` and `b`."""
     for p in range(begin, end):

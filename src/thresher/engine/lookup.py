@@ -6,6 +6,7 @@ place at or behind its key's home, 0 marks a free place. `registers` are those o
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ MOST_RANK = 50
 """A register holds no more: 64 bits less the 14 that choose it."""
 FITS = 1 << 18
 """An index of so many entries lies in a cache."""
+_LINE = 64  # bytes of a line of the cache, of which rows of as many take one then, not two
 FAR, NEXT = 32, 16
 """So many keys ahead their places in the index, and then the keys that stand there, are fetched."""
 NEAR = np.uint64(1 << 17)
@@ -144,6 +146,15 @@ def note(registers, mixed):
         registers[which] = rank
 
 
+def note_all(registers: NDArray[np.uint8], keys: NDArray[np.uint64]) -> None:
+    """The same of many. Plain Python: all at once."""
+    spread = scatter(mix(keys))
+    rest = (spread >> np.uint64(14)) | np.uint64(1 << (MOST_RANK - 1))
+    lowest = rest & (~rest + np.uint64(1))
+    ranks = np.log2(lowest.astype(np.float64)).astype(np.uint8) + np.uint8(1)
+    np.maximum.at(registers, (spread & np.uint64(16383)).astype(np.intp), ranks)
+
+
 @kernel
 def find(slots, known, keys, rows):
     """Rows of keys; those of unknown keys are the null row."""
@@ -221,3 +232,14 @@ def estimate(registers: NDArray[np.uint8]) -> int:
     raw = 0.7213 / (1 + 1.079 / m) * m * m / float(np.sum(np.exp2(-registers.astype(np.float64))))
     empty = int(np.count_nonzero(registers == 0))
     return round(m * np.log(m / empty)) if raw <= 2.5 * m and empty else round(raw)
+
+
+def resized(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """A copy with `size` rows: cut, or filled up with zeros. It begins with a line of the cache."""
+    shape = (size, *array.shape[1:])
+    count = math.prod(shape) * array.itemsize
+    memory = np.zeros(count + _LINE, np.uint8)
+    begin = -memory.ctypes.data % _LINE
+    out = memory[begin : begin + count].view(array.dtype).reshape(shape)
+    out[: len(array)] = array[:size]
+    return out

@@ -18,18 +18,21 @@ def make_index(spec: str, seed: int = 0) -> Index:
     return kind(*options)
 
 
-def store_spec(spec: str, seed: int = 0) -> str:
+def store_spec(spec: str, seed: int = 0, *, full: bool = True) -> str:
     """The same SPEC with all that it leaves out; ValueError for one that names no store.
 
-    >>> store_spec("hashed:9,signed", 5)
-    'hashed:9,5,signed'
+    Unless it is `full`, the given `seed` is left out.
+
+    >>> store_spec("hashed:9,signed", 5), store_spec("hashed:9,5", 5, full=False)
+    ('hashed:9,5,signed', 'hashed:9')
     """
     kind, options = _read(spec, seed)
     if not options:
         return kind.NAME
     bits, own, signed = options
     HashedIndex.check_options(bits, own)
-    return f"{kind.NAME}:{bits},{own}" + (f",{HashedIndex.SIGNED}" if signed else "")
+    numbers = f"{bits},{own}" if full or own != seed else f"{bits}"
+    return f"{kind.NAME}:{numbers}" + (f",{HashedIndex.SIGNED}" if signed else "")
 
 
 def _read(spec: str, seed: int) -> tuple[type[Index], tuple[int, int, bool] | tuple[()]]:

@@ -62,6 +62,12 @@ class Lanes:
         """which lanes learn no more, and why"""
         self._learners = [_Lane(k, model) for k, model in enumerate(self.models)]
 
+    def __reduce__(self) -> Any:
+        """TypeError for copies and pickles: what lanes share belongs to them all."""
+        raise TypeError(
+            "Lanes cannot be copied or pickled; each of their models can, to one that learns alone"
+        )
+
     @property
     def alive(self) -> list[int]:
         """Numbers of the lanes that learn."""

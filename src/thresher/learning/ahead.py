@@ -97,7 +97,7 @@ def _kind(model: Model, predicts: bool) -> tuple[tuple[Any, ...], str]:
     recipe = model.recipe
     store, admit = recipe.store.partition(":")[0], recipe.admit is None
     many, batched = model.head.count > 1, recipe.batch > 1
-    words = (recipe.dtype, store, many, batched, recipe.average, recipe.scale, admit, predicts)
+    words = (str(recipe.numbers), store, many, batched, recipe.average, recipe.scale, admit, predicts)
     return types, " ".join(map(str, words))
 
 

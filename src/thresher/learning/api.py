@@ -24,7 +24,7 @@ from thresher.learning.passes import Passes
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Plan, Trainer
-from thresher.learning.warmstart import start_from
+from thresher.learning.warmstart import check_data, layout_from, start_from
 
 Data = str | os.PathLike[str] | Chunk | Iterable[Any] | Any
 _NOTHING = object()
@@ -91,7 +91,7 @@ def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
 def train(
     data: Data,
     rule: Recipe | Spec = "ft-ftrl",
-    loss: Spec = "logistic",
+    loss: Spec | None = None,
     *,
     outputs: str | None = None,
     passes: int = 1,
@@ -123,28 +123,41 @@ def train(
     how files and tables are read; by default the endings of names and the types of columns do; `where`, which
     rows of `data` are, of Parquet, Arrow and tables: ``"day < 20 and city in ('Ulm', 'Kiel')"``; `on_error`
     and `threads` are those of `open_source`. `init` is a model, or the file of one, with whose weights to
-    begin, whatever its rule: see `start_from`. `scale` and `admit` count in the first pass only.
+    begin, whatever its rule: see `start_from`; files and tables are then read as its were, but for what
+    `layout` says, and have its features. `scale` and `admit` count in the first pass only.
     Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, `DivergedError`.
     """
     plan = planned(passes, patience, holdout_every, holdout is not None)
     _check_names(options)
+    begun = None if init is None else _readout(init)
     if isinstance(rule, Recipe):
-        if loss != "logistic" or outputs is not None:
-            raise ValueError("a recipe says its loss and outputs: change them in it, by dataclasses.replace")
-        layout, recipe = layout or rule.layout, replace(rule, **options)
-    else:
-        outputs = outputs_of(loss, outputs, data, threads=threads, layout=layout, where=where)
-        recipe = Recipe(rule, loss, outputs=outputs, **options)
-    model = Model(replace(recipe, layout=None))
-    if init is not None:
-        start_from(model, _readout(init))
+        layout = layout or rule.layout
+    layout = layout if begun is None else layout_from(begun, layout)
+    read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
+    model = Model(replace(_recipe(rule, loss, outputs, options, data, read), layout=None))
+    if begun is not None:
+        start_from(model, begun)
     domain = model.head.domain
-    source = as_source(data, domain, on_error=on_error, threads=threads, layout=layout, where=where)
+    source = as_source(data, domain, on_error=on_error, **read)
+    if begun is not None:
+        check_data(begun, source.layout)
     held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), model.recipe.seed)
     model.layout = source.layout
     passes_of = Passes(source, shuffling.reads(passes), cached=cache and hasattr(source, "identity"))
     Trainer(model, passes_of.first, plan, reread=passes_of.later, order=shuffling, holdout=held).run()
     return model
+
+
+def _recipe(
+    rule: Recipe | Spec, loss: Spec | None, outputs: str | None, options: Any, data: Data, read: Any
+) -> Recipe:
+    """What is said of a model. ValueError for what is said beside a recipe and would be dropped."""
+    if not isinstance(rule, Recipe):
+        loss = Recipe.loss if loss is None else loss
+        return Recipe(rule, loss, outputs=outputs_of(loss, outputs, data, **read), **options)
+    if loss is not None or outputs is not None:
+        raise ValueError("a recipe says its loss and outputs: change them in it, by dataclasses.replace")
+    return replace(rule, **options)
 
 
 def _check_names(options: Iterable[str]) -> None:

@@ -24,8 +24,9 @@ def check_flag(name: str, value: Any) -> None:
 
 
 def check_chunk(given: Any) -> None:
-    """TypeError unless `given` is a Chunk."""
+    """TypeError unless `given` is a Chunk, `DataError` unless its arrays fit each other."""
     if not isinstance(given, Chunk):
         raise TypeError(
             f"expected a Chunk, not {type(given).__name__}: thresher.data.arrays.chunk_of makes one"
         )
+    given.check_arrays()

@@ -73,7 +73,7 @@ class Feed:
         self.intake = Intake(recipe.scale, recipe.admit, recipe.seed)
         if recipe.layout is not None:
             self.intake.bind(recipe.layout)
-        self.index = make_index(recipe.store)
+        self.index = make_index(recipe.store, recipe.seed)
         self.batch = recipe.batch
         self.learned = 0
         """examples that the loops have learned"""

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.chunk import Chunk, read_only
 from thresher.engine import averaging, averaging_outputs, kernels, outputs
-from thresher.engine.index import HashedIndex, Index, Resolved, resized
+from thresher.engine.index import HashedIndex, Index, Resolved
 from thresher.engine.jit import Kernel
+from thresher.engine.lookup import resized
 from thresher.engine.protocol import in_dtype, shares_a_clock, writes
 from thresher.engine.snapshot import snapshot
 from thresher.engine.sound import Tensors, given, require
 from thresher.learning.head import F64, Head
+from thresher.learning.history import History
 from thresher.learning.origin import Origin
 from thresher.learning.reading import Read, first_rows, margins
 from thresher.learning.recipe import Recipe
@@ -25,8 +27,6 @@ from thresher.learning.recipe import Recipe
 Array = NDArray[Any]
 F32 = NDArray[np.float32]
 _BLOCK = 1 << 16  # rows whose means are looked at in one go
-_RING = 1 << 14  # steps between two visits of all rows of an averaged model
-_RINGS = 1 << 20  # the same times the number of clocks, at most
 
 
 class Loop:
@@ -118,6 +118,7 @@ class Loop:
     def place(self, keys: NDArray[np.uint64], weights: Array, bias: Array) -> None:
         """Have these features, whose keys ascend, and no others, with these weights, and these intercepts."""
         rows = self.index.enter(keys)
+        self.index.count(keys)
         self.S = np.zeros((self.index.size, *self.S.shape[1:]), self.dtype)
         everything = np.arange(len(self.B))
         for rule, table, clocks, places, wanted in (
@@ -220,58 +221,27 @@ class OneLoop(Loop):
         return kernels.FORGOTTEN
 
 
-class History:
-    """A ring and a place for each clock: `ring` (*clocks, steps, 2, drifts), `place` (*clocks, 2)."""
-
-    def __init__(self, drifts: tuple[str, ...], clock: Array) -> None:
-        clocks = clock.shape[:-1]
-        steps = min(_RING, _RINGS // max(1, *clocks, 1)) if drifts else 0
-        self.ring = np.zeros((*clocks, steps + 1, 2, len(drifts)))
-        self.place = np.zeros((*clocks, 2), np.int64)
-
-    def mean(self, B: Array) -> Array:
-        """Of each intercept: ``(outputs,)``."""
-        sums: Array = B[0, -averaging.COLUMNS].reshape(-1)
-        return sums / max(int(self.place[..., averaging.SEEN].max()), 1)
-
-    def state(self) -> dict[str, Array]:
-        """What is in use; what lies behind it in a shorter ring is left over and written as zeros."""
-        used = self.place[..., averaging.SEEN] - self.place[..., averaging.BASE]
-        used = np.minimum(used, self.ring.shape[-3] - 1)
-        within = np.arange(used.max() + 1) <= used[..., np.newaxis]
-        kept = self.ring[..., : used.max() + 1, :, :]
-        return {"ring": np.where(within[..., np.newaxis, np.newaxis], kept, 0.0), "place": self.place}
-
-    def check(self, state: Tensors, steps: int) -> None:
-        """StateError for places that are in no ring, and for a ring that does not reach as far as they do."""
-        place = given(state, "place", self.place.shape, np.int64)
-        base, seen = place[..., averaging.BASE], place[..., averaging.SEEN]
-        sound = (base >= 0).all() and (base <= seen).all() and (seen <= steps).all()
-        require(sound, "place", f"0 <= steps before the ring <= steps in all <= {steps}")
-        *clocks, room, pair, drifts = self.ring.shape
-        used = int((seen - base).max()) if drifts else 0
-        require(used < room - 1 or not drifts, "place", f"{used} steps are too many for the ring")
-        given(state, "ring", (*clocks, used + 1, pair, drifts), np.float64)
-
-    def restore(self, state: dict[str, Array]) -> None:
-        """Go on from `state`."""
-        ring = state["ring"]
-        self.ring[..., : ring.shape[-3], :, :] = ring
-        self.place = state["place"].copy()
-
-
 class Averaged(Loop):
     """What is read is the mean of the weights that steps began with; the state is float64."""
 
     columns = averaging.COLUMNS
+    plain: ClassVar[Kernel]
+    """reads what steps begin with"""
 
     def __init__(self, head: Head, rule: Any, dtype: Any, *rest: Any) -> None:
         super().__init__(head, rule, dtype, *rest)
         self._history = History(rule.DRIFTS, self.clock)
 
+    def _read_from(self, row_rule: Any, S: Array, past: Any) -> Read:
+        """The mean; before the first step the weights that it will begin with."""
+        if self._history.steps:
+            return super()._read_from(row_rule, S, past)
+        compiled = self.plain.for_parts(self.rule, self.bias_rule)
+        return lambda rows, out: compiled(row_rule, S, self.bclock if S is self.B else self.clock, rows, out)
+
     def bias(self) -> Array:
         """The means of the intercepts, 0 without any: (outputs,)."""
-        if not len(self.B):
+        if not (len(self.B) and self._history.steps):
             return super().bias()
         return self._origin.added(self._history.mean(self.B), self.bclock)
 
@@ -305,7 +275,7 @@ class Averaged(Loop):
 class AveragedLoop(Averaged, OneLoop):
     """One output, one example a step. See `engine.averaging`."""
 
-    reader = averaging.read
+    reader, plain = averaging.read, OneLoop.reader
 
     def _kept(self, longest: int) -> Any:
         room = np.zeros(self._history.ring.shape[2]), np.empty(longest)
@@ -356,7 +326,7 @@ class ManyLoop(Loop):
 class AveragedManyLoop(Averaged, ManyLoop):
     """Many outputs, or many examples a step. See `engine.averaging_outputs`."""
 
-    reader = averaging_outputs.read_means
+    reader, plain = averaging_outputs.read_means, ManyLoop.reader
 
     def _kept(self) -> Any:
         return self._past()

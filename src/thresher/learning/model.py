@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from thresher.learning.finite import (
 )
 from thresher.learning.head import Output
 from thresher.learning.loops import check_born_at_zero, make_loop
-from thresher.learning.readout import Readout
+from thresher.learning.readout import Readout, weight_of
 from thresher.learning.recipe import Recipe, Spec
 
 _SHOWN = {"B": "the intercept", "bias": "the intercept", "clock": "the state of the rule"}
@@ -86,6 +87,23 @@ class Model:
         """What it is, and how far it has come."""
         return f"<Model of {self.recipe!r}: {self.examples:,} examples, {self.features_seen:,} features seen>"
 
+    def __copy__(self) -> Model:
+        """Another model, as far as this one has come, that learns by itself."""
+        model = Model(self.recipe)
+        model.restore(self.state())
+        model.names = self.names
+        return model
+
+    def __deepcopy__(self, memo: Any) -> Model:
+        """The same: models share nothing that changes."""
+        return copy(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickles: the bytes of a model file. `DivergedError` as `save`."""
+        from thresher.learning.modelbytes import as_bytes, from_bytes
+
+        return from_bytes, (as_bytes(self),)
+
     def begin_pass(self, number: int) -> None:
         """Pass `number`, from 1, over the same data begins, or goes on after a stop."""
         self.loop.begin_pass(number)
@@ -130,9 +148,7 @@ class Model:
 
     def _weight_of(self, row: int) -> str:
         """What is stored in a row, for people."""
-        key = int(self._feed.index.features()[row])
-        name = self.names.get(key) if self.names else None
-        return f"the weight of feature {key}" + (f" ({name})" if name else "")
+        return weight_of(int(self._feed.index.features()[row]), self.names)
 
     def check_learned(self, chunk: Chunk, first: int) -> None:
         """Raise `DivergedError` where a weight is not finite after `chunk`, examples from `first` on."""
@@ -222,7 +238,7 @@ class Model:
     @property
     def store(self) -> str:
         """SPEC of the store."""
-        return self.recipe.store
+        return self.recipe.store_in_full
 
     @property
     def nonzero(self) -> int:
@@ -265,7 +281,9 @@ class Model:
         """The settled weights, apart from the state that goes on learning."""
         keys, weights = self._stored()
         rest = (self.lowest_label, self.loop.unmet(), self._feed.intake.divisors)
-        return Readout(self.head, self.store, keys, weights, self.loop.bias(), *rest)
+        readout = Readout(self.head, self.store, keys, weights, self.loop.bias(), *rest)
+        readout.layout, readout.names = self.layout, self.names
+        return readout
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that learning goes on from, as arrays."""

@@ -195,6 +195,8 @@ def read(path: str | Path) -> tuple[Header, Tensors]:
     from safetensors import safe_open
 
     name = str(path)
+    if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
+        raise ModelFileError(f"{name}: a pipe or device, not the file of a model")
     try:
         with open(path, "rb"):  # says more plainly than safetensors why it cannot be read
             pass

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import read_only
 from thresher.engine import kernels
-from thresher.engine.index import Resolved, resized
+from thresher.engine.index import Resolved
 from thresher.engine.lanes import Stream, learn_lanes
 from thresher.engine.lanewise import LANES, numbers_of
+from thresher.engine.lookup import resized
 from thresher.engine.protocol import in_dtype, writes
 from thresher.learning.loops import F32, ManyLoop, OneLoop
 from thresher.learning.reading import Read

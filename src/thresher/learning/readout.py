@@ -88,6 +88,10 @@ class Readout:
         found = table_margins(self._index, self._table, self.bias, scaled)
         return self.head.respond(found, output, self.lowest_label)
 
+    def weight_of(self, row: int) -> str:
+        """What is stored in a row, for people."""
+        return weight_of(int(self.keys[row]), self.names)
+
     def heaviest(self, top: int | None = None) -> list[tuple[int, int, Any]]:
         """Key, output and weight of the non-zero weights, largest magnitude first, then by key and output."""
         table = self.weights.reshape(len(self.keys), self.head.count)
@@ -95,6 +99,12 @@ class Readout:
         values = table[rows, columns]
         order = np.lexsort((columns, self.keys[rows], -np.abs(values)))[:top]
         return list(zip(self.keys[rows[order]].tolist(), columns[order].tolist(), values[order], strict=True))
+
+
+def weight_of(key: int, names: Names | None) -> str:
+    """The weight of a feature, for people."""
+    name = names.get(key) if names else None
+    return f"the weight of feature {key}" + (f" ({name})" if name else "")
 
 
 def _rows_of(unmet: NDArray[Any], size: int, dtype: Any) -> NDArray[Any]:

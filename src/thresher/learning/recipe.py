@@ -28,7 +28,8 @@ class Recipe:
     """What a model is. Two models of equal recipes are the same until they learn.
 
     Every field is text, a number, a flag or a `SettledLayout`, and is kept in full: ``"ftrl"`` becomes
-    ``"ftrl:alpha=0.1,..."``, a dtype the one that rule and average need. `alpha` and `l1` change the rule
+    ``"ftrl:alpha=0.1,..."``. What follows from other fields is not written down: the seed of a hashed store
+    if it is `seed`, a dtype that rule or average need. `alpha` and `l1` change the rule
     where they are given, and are no fields. Raises `SpecError` (a ValueError) for a SPEC that does not hold,
     ValueError for all else that no model can be.
 
@@ -64,7 +65,7 @@ class Recipe:
     intercept: bool = True
     """whether one is learned, by the same rule with its penalties at zero"""
     dtype: str = "float32"
-    """of the state, ``float32`` or ``float64``; a rule that needs exact counts makes it ``float64``"""
+    """of the state, ``float32`` or ``float64``, or that of NumPy; see `numbers`"""
     seed: int = 0
     """of the hashes of a hashed store and of `admit`, and of the order of rows"""
     layout: SettledLayout | None = None
@@ -74,8 +75,6 @@ class Recipe:
 
     def __post_init__(self, alpha: float | None, l1: float | None) -> None:
         """Write all fields in full; ValueError."""
-        if self.dtype not in _DTYPES:
-            raise ValueError(f"dtype must be {' or '.join(_DTYPES)}, not {self.dtype!r}")
         if not isinstance(self.store, str):
             raise ValueError(f"store must be text such as growing, direct or hashed:20, not {self.store!r}")
         check_whole("batch", self.batch, 1, _MOST_IN_A_BATCH)
@@ -96,9 +95,9 @@ class Recipe:
             batch=int(self.batch),
             average=bool(self.average),
             admit=None if self.admit is None else Terms.of(self.admit).spec,
-            store=store_spec(self.store, int(self.seed)),
+            store=store_spec(self.store, int(self.seed), full=False),
             intercept=bool(self.intercept),
-            dtype=max(self.dtype, rule.DTYPE, "float64" if self.average else ""),  # sorted as the widths are
+            dtype=_checked_dtype(self.dtype),
             seed=int(self.seed),
         )
 
@@ -128,18 +127,35 @@ class Recipe:
 
     @property
     def numbers(self) -> np.dtype[Any]:
-        """The dtype of the state, as NumPy has it."""
-        return np.dtype(self.dtype)
+        """The dtype of the state: float64 too where a rule needs exact counts, and for an average."""
+        needed: str = max(self.dtype, self.make_rule().DTYPE, "float64" if self.average else "")
+        return np.dtype(needed)  # names are sorted as the widths are
+
+    @property
+    def store_in_full(self) -> str:
+        """SPEC of the store with the seed of its hash."""
+        return store_spec(self.store, self.seed)
 
     def as_dict(self) -> Header:
         """The fields as a header holds them."""
         own = {field.name: getattr(self, field.name) for field in fields(self)}
+        own["store"] = self.store_in_full  # for what knows no seed: a Readout
         return own | {"layout": None if self.layout is None else self.layout.as_dict()}
 
     @classmethod
     def from_dict(cls, given: Header) -> Recipe:
         """The inverse. ValueError, `DataError` for what describes no model; TypeError for unknown names."""
         return cls(**{**given, "layout": layout_of(given)})
+
+
+def _checked_dtype(given: Any) -> str:
+    """The name of a dtype that there is; ValueError."""
+    name = given
+    if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
+        name = np.dtype(given).name
+    if name not in _DTYPES:
+        raise ValueError(f"dtype must be {' or '.join(_DTYPES)}, not {given!r}")
+    return str(name)
 
 
 def layout_of(given: Header) -> SettledLayout | None:

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from thresher import parts
+from thresher.data.columns import further
+from thresher.data.errors import DataError
+from thresher.data.formats.choosing import check_same_features
+from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
+from thresher.engine.index import HashedIndex
 from thresher.engine.protocol import writes
+from thresher.learning.finite import first_broken
 from thresher.learning.model import Model
 from thresher.learning.readout import Readout
+
+_SMALL = 1 << 48
+"""The hash of a name lies below it one time in 65,536, ids that people give always do."""
 
 
 def start_from(model: Model, weights: Readout) -> None:
     """Give a model that has learned nothing the weights and intercepts of another, of whatever rule.
 
     What that rule has gathered besides, such as sums of gradients, begins anew. SpecError where the model's
-    rule has no state for a given weight, ValueError where weights would mean something else to it.
+    rule has no state for a given weight, ValueError where weights would mean something else to it, or are not
+    finite in its dtype.
     """
     _check_rule(model)
     if model.examples:
@@ -20,14 +36,51 @@ def start_from(model: Model, weights: Readout) -> None:
     if model.recipe.scale or model.recipe.admit or weights.divisors is not None:
         raise ValueError("with scale or admit, weights would count other things; leave them out")
     if (have := weights.head.outputs) != model.head.outputs:
-        raise ValueError(f"these are weights of outputs {have}, not {model.head.outputs}")
+        raise ValueError(f"these are weights of outputs {have.spec}, not {model.head.outputs.spec}")
     if "hashed" in weights.store + model.store and weights.store != model.store:
         raise ValueError(f"these are weights of the store {weights.store}, not {model.store}")
     if weights.unmet.any():
         raise ValueError("features that these weights leave out do not weigh zero")
     if weights.bias.any() and not model.recipe.intercept:
         raise ValueError("these weights come with an intercept, and the model has none")
+    if (row := _first_beyond(weights.weights, model.dtype)) >= 0:
+        raise ValueError(f"{weights.weight_of(row)} is not finite in {model.dtype}")
+    if _first_beyond(weights.bias, model.dtype) >= 0:
+        raise ValueError(f"the intercept is not finite in {model.dtype}")
     model.loop.place(weights.keys, weights.weights, weights.bias)
+
+
+def _first_beyond(numbers: NDArray[Any], dtype: Any) -> int:
+    """The first row that is not finite in the dtype, -1 for none."""
+    with np.errstate(over="ignore"):
+        return first_broken(numbers.astype(dtype))
+
+
+def layout_from(weights: Readout, given: AnyLayout | None) -> AnyLayout | None:
+    """How to read data for a model that starts from weights: as theirs, but for what is `given`.
+
+    `DataError` where features would be others.
+    """
+    trained = weights.layout
+    if trained is None or given is None:
+        return given or trained
+    if has_columns(given) and has_columns(trained):
+        kinds = [dict(zip(one.columns, one.kinds, strict=True)) for one in (given, trained)]
+        if kinds[0] != kinds[1]:
+            raise DataError("the model was trained with other columns")
+    plain = Layout()
+    said = {one.name: getattr(given, one.name, None) for one in fields(Layout)}
+    return further(
+        trained, {name: one for name, one in said.items() if one not in (None, getattr(plain, name))}
+    )
+
+
+def check_data(weights: Readout, layout: SettledLayout | None) -> None:
+    """`DataError` where data of `layout` cannot have the features of these weights."""
+    if weights.layout is not None and layout is not None:
+        hashed = weights.store.startswith(HashedIndex.NAME)
+        small = not hashed and int(weights.keys.max(initial=0)) < _SMALL
+        check_same_features(weights.layout, small, layout)
 
 
 def _check_rule(model: Model) -> None:

@@ -62,10 +62,10 @@ def adapt_steps(adapt, moved, clock):
 
 
 def place(self, S, rows, w, now):
-    """Features of scale 1 without a gradient. A group weighs outputs by theirs, so it has no such rows."""
+    """Features that are not measured yet: v = -w, at a scale of -1. There are none for a group."""
     if grouped(self.group):
         raise SpecError("ft-ftrl: weights cannot be placed where there is a group")
-    S[rows, 0], S[rows, 4] = w, w != 0.0
+    S[rows, 0], S[rows, 4] = 0.0 - w, 0.0 - (w != 0.0)
 
 
 def begin_pass(number, forget, S, clock):
@@ -109,21 +109,49 @@ def _met(forget, S, time):
     return np.count_nonzero((S[:, 4] > 0.0) & np.logical_not(old))
 
 
+def sound(self, S, clock, steps):
+    """What is wrong with what was measured in `steps` examples, in words; "" if nothing. Plain Python."""
+    measured = np.delete(clock[: len(PLACES)], (DRIFT, GROWTH))
+    if not (measured >= 0.0).all():
+        return "what is measured is not negative"
+    if not (clock[PASS] >= 1.0 and clock[COUNT] <= steps and 1.0 <= clock[TIME] <= steps + 1):
+        return f"passes count from 1, examples up to {steps}"
+    return "" if (S[:, 2:4] >= 0.0).all() else "sums of squares are not negative"
+
+
 @scalar
 def share(forget, S, j, x, time):
     """(x / s)^2, where s is at least |x|."""
     ratio, one = x * S[j, 4], S.dtype.type(1)
-    if S[j, 4] == 0.0 or forgotten(forget, S, j, time):
+    if S[j, 4] <= 0.0 or forgotten(forget, S, j, time):
         return one if x != 0.0 else ratio
     return min(ratio * ratio, one)
 
 
 @scalar
-def rescale(forget, S, j, x, time):
+def rescale(forget, S, j, x, now):
     """Measure row j against |x| if that is larger than all before, or the first."""
-    if forgotten(forget, S, j, time):
+    if forgotten(forget, S, j, now[TIME]):
         S[j, 4] = 0.0
-    if S[j, 4] == 0.0 or abs(x) * S[j, 4] > S.dtype.type(1):
+    if S[j, 4] <= 0.0 or abs(x) * S[j, 4] > S.dtype.type(1):
         inverse = min(1.0 / float(abs(x)), _WIDEST)
-        ratio = inverse / S[j, 4] if S[j, 4] > 0.0 else 0.0
-        S[j, 1], S[j, 2], S[j, 3], S[j, 4] = S[j, 1] * ratio, S[j, 2] * ratio, S[j, 3] * ratio, inverse
+        if S[j, 4] < 0.0:
+            give_evidence(S, j, S[j, 0] * S[j, 4] / inverse, now)
+            S[j, 4] = inverse
+        else:
+            ratio = inverse / S[j, 4] if S[j, 4] > 0.0 else 0.0
+            S[j, 1], S[j, 2], S[j, 3], S[j, 4] = S[j, 1] * ratio, S[j, 2] * ratio, S[j, 3] * ratio, inverse
+
+
+@scalar
+def give_evidence(S, j, v, now):
+    """Row j with v = s w as the fewest gradients leave it: q^2 of one sign, each as large as slopes are (G).
+
+    q - l1 (1 + 1 / q) = |v| / (rho kappa) says how many. A given weight has less behind it at least: without
+    any its first gradient would be as large a step as that of a feature never met.
+    """
+    l1, usual = now[THRESHOLD], math.sqrt(now[SLOPES] / now[COUNT])
+    wanted = abs(v) * now[INVERSE] + l1
+    q = (wanted + math.sqrt(wanted * wanted + 4.0 * l1)) / 2.0
+    S[j, 0], S[j, 1] = v, -math.copysign(q * q * usual, v)
+    S[j, 2], S[j, 3] = q * usual, q * usual * now[PER_LENGTH]

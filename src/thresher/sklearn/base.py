@@ -134,7 +134,7 @@ class SparseOnlineEstimator(BaseEstimator):
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, first: bool, named: Any) -> None:
         from thresher.data.matrices import MatrixSource, in_order
-        from thresher.sklearn.modelbytes import restored_if_broken
+        from thresher.sklearn.restoring import restored_if_broken
 
         numbers = inputs.read(self, X, reset=first)
         weights = inputs.importances(sample_weight, numbers.size)
@@ -368,7 +368,7 @@ class SparseOnlineEstimator(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """The model as the bytes of a model file, all else as it is."""
-        from thresher.sklearn.modelbytes import as_bytes
+        from thresher.learning.modelbytes import as_bytes
 
         state = dict(super().__getstate__())
         if "_model" in state:
@@ -377,10 +377,10 @@ class SparseOnlineEstimator(BaseEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """`ModelFileError` for damaged bytes."""
-        from thresher.sklearn.modelbytes import from_bytes
+        from thresher.learning.modelbytes import from_bytes
 
         if "_model" in state:
-            state = {**state, "_model": from_bytes(state["_model"])}
+            state = {**state, "_model": from_bytes(state["_model"], "the model in the estimator")}
         super().__setstate__(state)
 
 

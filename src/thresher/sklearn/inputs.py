@@ -102,11 +102,13 @@ def _all_numbers(table: Any) -> bool:
 
 def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
     from thresher.data.arrays import nulls_as_zeros
+    from thresher.data.chunk import check_starts
 
     said: dict[str, Any] = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": _FLOATS}
     # numbers are checked once, when they are copied, which names the entry
     given, X = X, validate_data(estimator, X, ensure_all_finite=False, reset=reset, **said)
     if issparse(X):
+        check_starts(X.indptr, min(len(X.indices), len(X.data)))
         return Numbers(X.indptr, X.indices, X.data)
     X = nulls_as_zeros(given, X)
     rows, columns = np.nonzero(X)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from thresher.data.errors import DataError
 from thresher.data.formats.listing import DEFAULT, ENDINGS, FORMATS, LINES, TABLES, Lines, Table
-from thresher.data.layout import OF_CELLS, AnyLayout
+from thresher.data.layout import OF_CELLS, AnyLayout, SettledLayout
 
 SomeLayout = TypeVar("SomeLayout", bound=AnyLayout)
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
@@ -61,6 +61,29 @@ def check_format(name: str) -> str:
     if name not in FORMATS:
         raise DataError(f"no format is called '{name}'; known: {', '.join(FORMATS)}")
     return name
+
+
+def check_same_features(trained: SettledLayout, small: bool, layout: SettledLayout) -> None:
+    """`DataError` where data of `layout` cannot have the features of a model `trained` on others.
+
+    Whole numbers are ids in VW text too; where all its keys are `small`, none of them is the hash of a name.
+    """
+    before, now = _features_of(trained), _features_of(layout)
+    ids = now == "ids" and before == "names" and small and not trained.bits
+    if before != now and not ids and (before, now) != ("ids", "names"):
+        forms = [FORMATS[one.format].title if one.format else "a table" for one in (trained, layout)]
+        raise DataError(
+            f"the weights to begin with were learned from {forms[0]}, whose features are {before};"
+            f" those of {forms[1]} are {now}"
+        )
+
+
+def _features_of(layout: SettledLayout) -> str:
+    """What its features are, in a word."""
+    form = FORMATS.get(layout.format)
+    if not isinstance(form, Lines):
+        return "columns"
+    return "names" if form.named else "ids"
 
 
 def check_layout(layout: SomeLayout) -> SomeLayout:

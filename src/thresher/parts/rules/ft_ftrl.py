@@ -74,7 +74,7 @@ class FtFtrl(NamedTuple):
     DRIFTS = ()
     PENALTIES = ("l1",)
     LIMITS = {"alpha": "> 0", "forget": "0, or >= 1"}
-    place = measured.place
+    place, sound = measured.place, measured.sound
 
     def intercept(self):
         """The same without a threshold, at the plain step size."""
@@ -126,7 +126,7 @@ class FtFtrl(NamedTuple):
         """The scale of the feature, its gradient there, then w anew."""
         if slope == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
             return
-        measured.rescale(self.forget, S, j, x, now[TIME])
+        measured.rescale(self.forget, S, j, x, now)
         g = slope * (x * S[j, 4])
         root = math.sqrt(S[j, 2] * S[j, 2] + g * g)
         v = w / S[j, 4] if grouped(self.group) else S[j, 0]

@@ -44,7 +44,6 @@ from thresher.data.text.sorting import BUCKETS, FEW
 if TYPE_CHECKING:
     from thresher.data.files.watches import Watches
 
-DELIMITERS = {"csv": b",", "tsv": b"\t"}
 LONGEST_CELL = 1 << 20
 """Bytes of a quoted cell with line breaks."""
 HEAD = 1 << 20
@@ -73,7 +72,7 @@ class Dialect(NamedTuple):
 def dialect_of(layout: AnyLayout) -> Dialect:
     """The dialect of files of `layout`."""
     return Dialect(
-        layout.delimiter.encode() or DELIMITERS[layout.format],
+        layout.delimited_by.encode(),
         layout.format == "csv",
         frozenset(one.encode() for one in layout.missing),
         LONGEST_CELL if layout.quoted_newlines else 0,
