@@ -54,6 +54,10 @@ def test_what_cannot_be() -> None:
         thresher.path(SAMPLE, "perceptron")
     with pytest.raises(ValueError, match="a range of penalties"):
         thresher.path(SAMPLE, l1="7")
+    with pytest.raises(ValueError, match="a range of penalties is text"):
+        thresher.path(SAMPLE, l1=[1.0, 2.0])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="path has no option pases; did you mean passes"):
+        thresher.path(SAMPLE, pases=2)
     with pytest.raises(TypeError, match="penalty"):
         thresher.path(SAMPLE, penalty=7)
     with pytest.raises(ValueError, match="no penalty leaves a weight"):

@@ -186,6 +186,7 @@ WRONG: dict[str, tuple[str, int, str]] = {
     "file": ("path train.svm -m test.svm", 1, "a file stands there: name a folder"),
     "folder": ("path train.svm -m .", 1, "a folder with other things in it"),
     "no checkpoint": ("path train.svm -m f --resume", 1, "no training to go on with"),
+    "penalty said": ("path train.svm -m f --rule ftrl:alpha=1,l1=3", 2, "l1 is what the models differ in"),
     "no data": ("path missing.svm -m f", 1, "missing.svm"),
 }
 
@@ -198,8 +199,7 @@ def test_wrong_usage(case: str, thresher: Thresher) -> None:
     assert (ran.status, ran.out) == (status, "")
     assert words in ran.err
     assert len(ran.err.splitlines()) == 1
-    left = [one for one in Path().iterdir() if one not in before]
-    assert [one for one in left if not (one.is_dir() and not any(one.iterdir()))] == []
+    assert sorted(Path().iterdir()) == before
 
 
 @pytest.mark.parametrize(
@@ -220,6 +220,41 @@ def test_other_options_beside_resume(change: str, words: str, thresher: Thresher
     checkpoint.save(Path("f.checkpoint"), lanes, nothing, judging.LanesHoldout())
     ran = thresher(f"path train.svm -m f --rule ftrl --resume {change}")
     assert (ran.status, words in ran.err) == (2, True), ran.err
+
+
+def test_a_folder_is_asked_for_nothing_but_a_choice(thresher: Thresher) -> None:
+    assert thresher(FRONTIER).status == 0
+    for more in ("--passes 5", "--rule sgd", "--l1 1:2:2", "--holdout test.svm", "--resume", "--format csv"):
+        ran = thresher(f"path f -m m {more}")
+        assert (ran.status, "only --choose goes with it" in ran.err) == (2, True), more
+    assert not Path("m").exists()
+
+
+def test_what_is_not_finished(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its checkpoint is no model, its penalties stay, and it says how to go on."""
+    command = "path train.svm -m f --rule ftrl --l1 0.1:1:3 --checkpoint-every 100"
+    with monkeypatch.context() as patch:
+        patch.setattr(folder, "save", lambda *given: exit(3))
+        with pytest.raises(SystemExit):
+            thresher(command)
+    assert not Path("f").exists()
+    for reading in ("predict f.checkpoint train.svm", "train train.svm -m m --init f.checkpoint"):
+        ran = thresher(reading)
+        assert (ran.status, "a checkpoint of many models" in ran.err) == (1, True), reading
+    assert "f is not finished: go on" in thresher("path f -m m").err
+    for other in ("0.1:2:3", "0.1:1:4", "auto:4"):
+        changed = thresher(command.replace("0.1:1:3", other) + " --resume")
+        assert (changed.status, "leave --l1 out" in changed.err) == (2, True), other
+    assert thresher(command.replace("--l1 0.1:1:3", "") + " --resume").status == 0
+    assert len(folder.load(Path("f")).points) == 3
+
+
+def test_a_choice_at_the_end_of_the_range_is_told(thresher: Thresher) -> None:
+    assert "the strongest penalty of all is chosen" in thresher(f"{FRONTIER} --choose within:9999%").err
+    assert (
+        "of all is chosen"
+        not in thresher("path train.svm -m g --rule ft-ftrl --l1 0.3:3:9 --holdout test.svm").err
+    )
 
 
 def damaged(change: Callable[[dict[str, Any]], object]) -> None:
@@ -321,4 +356,4 @@ def test_the_error_of_a_difference_is_that_of_the_rows(thresher: Thresher) -> No
     assert holdout.judgement.error_of_difference(0, 1) == pytest.approx(expected, rel=1e-9)
     assert holdout.judgement.error_of_difference(1, 0) == pytest.approx(expected, rel=1e-9)
     assert holdout.judgement.error_of_difference(1, 1) == 0.0
-    assert [one.standard_error == 0 for one in points_of(lanes, holdout)].count(True) == 1
+    assert [one.paired_error == 0 for one in points_of(lanes, holdout)].count(True) == 1

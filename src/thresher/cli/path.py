@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NAME = "path"
 SHORT = "Learn a model for each of many penalties in one reading, and choose."
-_BEST = "best"
+_BEST, _AUTO = "best", "auto:16"
 _HEADS = {"nonzero": "non-zero"}
 
 
@@ -38,11 +38,11 @@ def _check_choice(text: str | None) -> str | None:
         raise typer.BadParameter(str(error)) from error
 
 
-def _check_range(text: str) -> str:
+def _check_range(text: str | None) -> str | None:
     from thresher.lanes.penalties import Range
 
     try:
-        Range(text)
+        Range(text or _AUTO)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     return text
@@ -60,13 +60,13 @@ Folder = Annotated[
     ),
 ]
 Penalties = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--l1",
         metavar="LO:HI:N|auto:N",
         callback=_check_range,
         help="Penalties: N at even ratios, between two or in a range found by the first 4,096 rows. Of a rule"
-        " without an l1 they are its own.",
+        " without an l1 they are its own.  [default: auto:16]",
     ),
 ]
 Choice = Annotated[
@@ -75,15 +75,16 @@ Choice = Annotated[
         metavar="WHICH",
         callback=_check_choice,
         help="best, the least loss; 1se, the sparsest within a standard error of it; within:P%, the sparsest"
-        " that loses at most so much of it; nnz:N, the best with at most N weights.  [default: best]",
+        " that loses at most so much of it; nnz:N, the best with at most N weights.  [default: best; out of a"
+        " folder, what was chosen when it was written]",
     ),
 ]
 Holdout = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="FILE|every-Nth|none",
         help="What to choose by: a file, or every Nth example, which is then not learned from; or none: by"
-        " the progressive loss.",
+        " the progressive loss.  [default: every-10th]",
     ),
 ]
 
@@ -93,11 +94,11 @@ def command(
     data: options.Data,
     model: Folder,
     asked: Any = None,
-    l1: Penalties = "auto:16",
+    l1: Penalties = None,
     choose: Choice = None,
     passes: t.Passes = None,
     order: t.Order = None,
-    holdout: Holdout = "every-10th",
+    holdout: Holdout = None,
     early_stop: t.EarlyStop = None,
     checkpoint_every: t.CheckpointEvery = None,
     resume: t.Resume = False,
@@ -115,24 +116,40 @@ def command(
     from thresher.lanes import folder
     from thresher.learning.training import Plan
 
-    if len(data) == 1 and folder.is_frontier(Path(data[0])):
+    of_training = (asked != Asked(), l1, passes, order, holdout, early_stop, checkpoint_every, resume)
+    if len(data) == 1 and _is_frontier(Path(data[0]), any(of_training) or table != options.NO_TABLE):
         _take(Path(data[0]), choose, model, as_json)
         return
     folder.check_folder(model)
     spare = Path(f"{model}.checkpoint")
     options.check_outputs([spare, options.quarantine_of(on_error)], [])
-    every, held = held_out(None if holdout == "none" else holdout, early_stop)
+    every, held = held_out(None if holdout == "none" else holdout or "every-10th", early_stop)
     plan = Plan(passes or 1, None, every, early_stop or 0, spare, checkpoint_every or 0)
     reading = Reading(data, held, table, on_error, threads, cache, order, False, None)
     trainer, judging = _trainer(plan, passes, asked, reading, l1, resume, quiet)
+    _learn(trainer, judging, model, choose or _BEST, as_json)
+
+
+def _learn(trainer: Trainer[Lanes], judging: LanesHoldout, path: Path, choice: str, as_json: bool) -> None:
+    """Train, save, tell."""
     trainer.stopper.listen()
     try:
         outcome = _run(trainer)
-        with saving.signals_wait(model, trainer.stopper):
-            found = _save(trainer, judging, model, choose or _BEST)
-            _tell(outcome, found, model, as_json)
+        with saving.signals_wait(path, trainer.stopper):
+            _tell(outcome, _save(trainer, judging, path, choice), path, as_json)
     finally:
         trainer.stopper.close()
+
+
+def _is_frontier(source: Path, more: bool) -> bool:
+    """Whether DATA is a folder to take a model from; UsageError if `more` is said, or it is not finished."""
+    from thresher.lanes import folder
+
+    if not source.exists() and Path(f"{source}.checkpoint").exists():
+        raise UsageError(f"{source} is not finished: go on with its own options and --resume")
+    if folder.is_frontier(source) and more:
+        raise UsageError(f"{source} is a folder of models that have learned: only --choose goes with it")
+    return folder.is_frontier(source)
 
 
 def _take(source: Path, choose: str | None, target: Path, as_json: bool) -> None:
@@ -155,7 +172,7 @@ def _take(source: Path, choose: str | None, target: Path, as_json: bool) -> None
 
 
 def _trainer(
-    plan: Plan, passes: int | None, asked: Asked, reading: Reading, l1: str, resume: bool, quiet: bool
+    plan: Plan, passes: int | None, asked: Asked, reading: Reading, l1: str | None, resume: bool, quiet: bool
 ) -> tuple[Trainer[Lanes], LanesHoldout]:
     from thresher.cli.watching import watcher
     from thresher.engine import notices
@@ -169,6 +186,7 @@ def _trainer(
     spare = plan.checkpoint
     assert spare is not None
     base = _recipe(with_classes(asked, reading, reading.table.layout()))
+    _check_varied(asked.rule or "", base)
     loaded = checkpoint.load(spare) if resume else None
     plan = agreed(plan, passes, loaded[1] if loaded else None)
     if loaded is None:
@@ -178,9 +196,9 @@ def _trainer(
     order = reading.order_of(loaded[1] if loaded else None, base.seed)
     if loaded:
         lanes = loaded[0]
-        _check_same(lanes, base)
+        _check_same(lanes, base, l1)
     else:
-        lanes = Lanes(_recipes(base, l1, reading, source), watching.say)
+        lanes = Lanes(_recipes(base, l1 or _AUTO, reading, source), watching.say)
     judging = loaded[2] if loaded else LanesHoldout()
     judging.begin(plan.holdout_every, held)
     lanes.layout = source.layout
@@ -206,11 +224,10 @@ def _recipes(base: Recipe, l1: str, reading: Reading, source: Any) -> list[Recip
     """One for each penalty; UsageError where a range cannot be found, or the rule has none."""
     from dataclasses import replace
 
-    from thresher.lanes.penalties import Range, penalty_name, with_penalty
+    from thresher.lanes.penalties import Range, with_penalty
 
     wanted = Range(l1)
     try:
-        penalty_name(base.rule)
         if wanted.values:
             return [with_penalty(base, value) for value in wanted.values]
         if not source.rereadable:
@@ -235,10 +252,28 @@ def _again(reading: Reading, base: Recipe, source: Any) -> Any:
     )
 
 
-def _check_same(lanes: Lanes, base: Recipe) -> None:
-    """UsageError where options say something else than the recipes of a checkpoint."""
-    from thresher.lanes.penalties import penalty_in, penalty_name, with_penalty
+def _check_varied(rule: str, base: Recipe) -> None:
+    """UsageError for a rule that says the penalty which is to be varied, or has none."""
+    from thresher.lanes.penalties import penalty_name
 
+    try:
+        name = penalty_name(base.rule)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if any(field.strip().startswith(f"{name}=") for field in rule.partition(":")[2].split(",")):
+        raise UsageError(f"--rule {rule}: {name} is what the models differ in; say its range, --l1 LO:HI:N")
+
+
+def _check_same(lanes: Lanes, base: Recipe, l1: str | None) -> None:
+    """UsageError where options say something else than the recipes of a checkpoint."""
+    from thresher.lanes.penalties import Range, penalty_in, penalty_name, with_penalty
+
+    had = [penalty_in(model.rule) for model in lanes.models]
+    wanted = Range(l1 or _AUTO)
+    if (wanted.values and wanted.values != had) or (l1 and wanted.count != len(had)):
+        raise UsageError(
+            f"the checkpoint has {len(had)} penalties from {had[0]:g} to {had[-1]:g}; leave --l1 out"
+        )
     before = lanes.models[0].recipe
     if penalty_name(before.rule) != penalty_name(base.rule):
         raise UsageError(f"the checkpoint was made with --rule {before.rule}")
@@ -270,6 +305,11 @@ def _save(trainer: Trainer[Lanes], judging: LanesHoldout, path: Path, choice: st
         trainer.watcher.say(f"{error}: the best is chosen")
         choice = _BEST
         number = choose(points, choice)
+    if number in (0, len(points) - 1):
+        end = "strongest" if number else "weakest"
+        trainer.watcher.say(
+            f"the {end} penalty of all is chosen: a range that goes further may hold a better one"
+        )
     found = folder.Table(penalty_name(trainer.model.models[0].rule), points, number, choice)
     folder.save(path, found, trainer.model)
     if trainer.plan.checkpoint is not None and trainer.owns_checkpoint:
@@ -279,7 +319,7 @@ def _save(trainer: Trainer[Lanes], judging: LanesHoldout, path: Path, choice: st
 
 def _tell(outcome: Outcome, found: Table, path: Path, as_json: bool) -> None:
     from thresher.cli.output import show_result, tell_skipped
-    from thresher.lanes.folder import PICTURE
+    from thresher.lanes.folder import PICTURE, model_file
 
     for report in outcome.reports:
         tell_skipped(report)
@@ -295,7 +335,7 @@ def _tell(outcome: Outcome, found: Table, path: Path, as_json: bool) -> None:
         return
     for line in table_of(found):
         typer.echo(line)
-    figures |= {"picture": str(path / PICTURE), "models": str(path)}
+    figures |= {"picture": str(path / PICTURE), "chosen": str(path / model_file(found.chosen))}
     show_result(figures, False, path)
 
 

@@ -43,6 +43,10 @@ def chunk_of(
     >>> chunk_of(np.array([[0.0, 2.0], [3.0, 0.0]]), [1, -1]).keys
     array([1, 0], dtype=uint64)
     """
+    if isinstance(X, str | bytes):
+        raise DataError(
+            "a text is no list of examples: give a list of texts, or open_source(PATH) for a file"
+        )
     if isinstance(X, Iterator):
         X = list(X)
     if hasattr(X, "tocsr"):

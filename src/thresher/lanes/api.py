@@ -15,7 +15,7 @@ from thresher.lanes.frontier import Point, choose, points_of
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import Range, penalty_name, with_penalty
-from thresher.learning.api import Data, as_source, held_of, outputs_of, planned
+from thresher.learning.api import Data, as_source, check_names, held_of, outputs_of, planned
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.recipe import Recipe, Spec
@@ -87,6 +87,7 @@ def path(
     >>> frontier.model("nnz:1000").nonzero
     899
     """
+    check_names(path, options)
     every = (0 if holdout is not None else 10) if holdout_every is None else holdout_every
     plan = planned(passes, patience, every, holdout is not None)
     outputs = outputs_of(loss, outputs, data, threads=threads, layout=layout, where=where)

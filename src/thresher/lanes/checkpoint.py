@@ -28,7 +28,7 @@ def save(path: Path, lanes: Lanes, standing: Standing, holdout: LanesHoldout) ->
         "bests": {str(k): {"number": one.number, "figures": one.figures} for k, one in holdout.bests.items()},
         "waited": {str(k): passes for k, passes in holdout.waited.items()},
     }
-    header = {**modelfile.header_of(lanes.lead), "lanes": told, "training": standing.as_dict()}
+    header = {**modelfile.header_of(lanes.lead), modelfile.LANES: told, "training": standing.as_dict()}
     tensors = modelfile.weights_of(lanes.lead.readout())
     tensors |= {f"{_STATE}{name}": array for name, array in lanes.state().items()}
     for k, one in holdout.bests.items():
@@ -40,14 +40,14 @@ def load(path: Path) -> tuple[Lanes, Standing, LanesHoldout]:
     """The lanes of a checkpoint, where their training stood and what was judged; `ModelFileError`."""
     if not path.exists():
         raise ModelFileError(f"{path}: no such file, so there is no training to go on with")
-    header, tensors = modelfile.read(path)
-    if "lanes" not in header or "training" not in header:
+    header, tensors = modelfile.read(path, lanes=True)
+    if modelfile.LANES not in header or "training" not in header:
         raise ModelFileError(f"{path}: no checkpoint of a frontier")
     with modelfile.naming_file(path):
         headers.check_training(header["training"])
-        lanes = _lanes_of(header["lanes"], _under(tensors, _STATE))
+        lanes = _lanes_of(header[modelfile.LANES], _under(tensors, _STATE))
         holdout = LanesHoldout()
-        _judged(holdout, header["lanes"], tensors, lanes)
+        _judged(holdout, header[modelfile.LANES], tensors, lanes)
         return lanes, Standing.from_dict(header["training"], {}), holdout
 
 

@@ -14,7 +14,7 @@ from thresher.lanes.lanes import Lanes
 from thresher.lanes.picture import picture
 from thresher.learning import modelfile
 from thresher.learning.modelfile import ModelFileError
-from thresher.learning.wholefile import whole_file
+from thresher.learning.wholefile import check_writable, whole_file
 
 TABLE, PICTURE = "frontier.json", "frontier.svg"
 _FORMAT = 1
@@ -56,11 +56,13 @@ def check_folder(path: Path) -> None:
         raise FileExistsError(17, "a file stands there: name a folder for the frontier", str(path))
     if path.is_dir() and any(path.iterdir()) and not is_frontier(path):
         raise FileExistsError(17, "a folder with other things in it: name a new one", str(path))
-    path.mkdir(exist_ok=True)
+    if not path.exists():
+        check_writable(path)
 
 
 def save(path: Path, frontier: Table, lanes: Lanes) -> None:
     """Write all; the table last, so that a folder with one is whole. Raises OSError."""
+    path.mkdir(exist_ok=True)
     (path / TABLE).unlink(missing_ok=True)
     for left in path.glob("lane-*.model"):
         left.unlink()

@@ -27,7 +27,7 @@ class Point:
     """None where nothing was learned"""
     holdout: dict[str, Any] | None
     """figures on what was held out, as of `Evaluation`; None without any"""
-    standard_error: float | None
+    paired_error: float | None
     """standard error of the difference of its held-out loss and that of the best"""
     dropped: str | None = None
     """why it learned no more"""
@@ -76,9 +76,9 @@ def points_of(lanes: Lanes, holdout: LanesHoldout) -> list[Point]:
     return found
 
 
-def check_choice(text: str) -> str:
+def check_choice(text: Any) -> str:
     """The choice, or ValueError."""
-    if not re.fullmatch(r"best|1se|within:\d+(\.\d+)?%|nnz:\d+", text):
+    if not isinstance(text, str) or not re.fullmatch(r"best|1se|within:\d+(\.\d+)?%|nnz:\d+", text):
         raise ValueError(f"a choice is {CHOICES}, not {text!r}")
     return text
 
@@ -105,10 +105,10 @@ def choose(points: list[Point], text: str) -> int:
     if kind in ("best", "nnz"):
         return best
     if kind == "1se":
-        if points[best].standard_error is None:
+        if points[best].paired_error is None:
             raise ValueError("1se needs rows that are held out: give --holdout")
         least = points[best].loss
-        able = [k for k in able if points[k].loss - least <= float(points[k].standard_error or 0.0)]
+        able = [k for k in able if points[k].loss - least <= float(points[k].paired_error or 0.0)]
     else:
         able = [k for k in able if points[k].loss <= points[best].loss * (1 + float(given[:-1]) / 100)]
     return min(able, key=lambda k: (points[k].nonzero, points[k].loss))

@@ -50,7 +50,9 @@ class Range:
     [0.01, 0.1, 1.0]
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: Any) -> None:
+        if not isinstance(text, str):
+            raise ValueError(f"a range of penalties is text, LO:HI:N or auto:N, not {text!r}")
         found = re.fullmatch(r"(?:(auto)|([^:]+):([^:]+))(?::(\d+))?", text)
         if not found:
             raise ValueError(f"a range of penalties is LO:HI:N or auto:N, such as 0.1:10:16, not {text!r}")

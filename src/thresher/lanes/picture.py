@@ -76,11 +76,9 @@ def _y_axis(low: float, high: float) -> Axis:
 def _frame(measure: str, x: Axis, y: Axis, weights: Ends, figures: Ends) -> list[str]:
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
     found = [f'<path d="M{_LEFT},{_TOP}V{bottom}H{right}" fill="none" stroke="{_INK}"/>']
-    tick = 10.0 ** math.ceil(math.log10(max(weights[0], 1.0)))
-    while tick <= weights[1]:
+    for tick in _ticks(*weights):
         found.append(f'<text x="{x(tick):.1f}" y="{bottom + 18}" text-anchor="middle">{tick:,.0f}</text>')
         found.append(f'<path d="M{x(tick):.1f},{bottom}v5" stroke="{_INK}"/>')
-        tick *= 10.0
     for k in range(5):
         value = figures[0] + k / 4 * (figures[1] - figures[0])
         found.append(f'<text x="{_LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.4g}</text>')
@@ -89,6 +87,13 @@ def _frame(measure: str, x: Axis, y: Axis, weights: Ends, figures: Ends) -> list
     found.append(f"{below}weights that are not zero</text>")
     found.append(f'<text x="{_LEFT}" y="{_TOP - 12}">{measure}</text>')
     return found
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Powers of ten; where there are few, their doubles and halves too; the ends where there are none."""
+    powers = [10.0**k for k in range(12)]
+    steps = powers if high > 100 * low else [step * power for power in powers for step in (1, 2, 5)]
+    return [tick for tick in steps if low <= tick <= high] or [max(low, 1.0), high]
 
 
 def _dot(x: float, y: float, point: Point, chosen: bool) -> str:

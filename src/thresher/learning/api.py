@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from inspect import signature
@@ -128,7 +128,7 @@ def train(
     Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, `DivergedError`.
     """
     plan = planned(passes, patience, holdout_every, holdout is not None)
-    _check_names(options)
+    check_names(train, options)
     begun = None if init is None else _readout(init)
     if isinstance(rule, Recipe):
         layout = layout or rule.layout
@@ -160,14 +160,14 @@ def _recipe(
     return replace(rule, **options)
 
 
-def _check_names(options: Iterable[str]) -> None:
-    """TypeError for a name that is no option of `train`, with the one that may have been meant."""
-    own = [name for name in signature(train).parameters if name != "options"]
+def check_names(function: Callable[..., Any], options: Iterable[str]) -> None:
+    """TypeError for a name that is no option, with the one that may have been meant."""
+    own = [name for name in signature(function).parameters if name != "options"]
     for name in options:
-        if name not in (known := [*own, *Recipe.names()]):
+        if name not in (known := [*dict.fromkeys([*own, *Recipe.names()])]):
             near = get_close_matches(name, known, 1)
             hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(known)}"
-            raise TypeError(f"train has no option {name}{hint}")
+            raise TypeError(f"{function.__name__} has no option {name}{hint}")
 
 
 def planned(passes: int, patience: int, holdout_every: int, given: bool) -> Plan:

@@ -114,7 +114,7 @@ class Feed:
                 self._learn_in_batches(learners, piece)
 
     def _watched(self, learners: Learners) -> bool:
-        """Whether the loop stops by itself at extreme values: looking for them beforehand is a tenth slower."""
+        """Whether the loop stops by itself at extreme values; to look beforehand is a tenth slower."""
         return len(learners) == 1 and learners[0].loop.watches
 
     def _learn_in_batches(self, learners: Learners, chunk: Chunk) -> None:
@@ -142,8 +142,8 @@ class Feed:
             return
         longest = chunk.nnz if len(chunk) == 1 else int(np.diff(chunk.indptr).max())
         fed = [_Fed(learner, chunk, longest) for learner in learners if not learner.error]
-        lo = 0 if self._extremes else self._learn_up_to_extremes(chunk, fed)
-        for lo, hi, extreme in ranges(chunk, self.batch, lo):
+        begin = 0 if self._extremes else self._learn_up_to_extremes(chunk, fed)
+        for lo, hi, extreme in ranges(chunk, self.batch, begin):
             befores = [(one, Before(one.loop, chunk.rows(lo, hi))) for one in fed if extreme]
             while lo < hi and fed:
                 lo = self._learn_piece(chunk, fed, lo, hi)
@@ -153,7 +153,7 @@ class Feed:
                     one.judge(before)
 
     def _learn_up_to_extremes(self, chunk: Chunk, fed: list[_Fed]) -> int:
-        """Learn all, or up to the first example with extreme values where the loop watches; the first left."""
+        """Learn all, or where the loop watches up to the first extreme example; the first that is left."""
         lo = 0
         if self._watched([one.learner for one in fed]):
             fed[0].loop.limit = float(EXTREME)

@@ -36,6 +36,8 @@ Tensors = dict[str, NDArray[Any]]
 _LONGEST = 1000
 """Characters of a message: a file may hold a text of any length where a name belongs."""
 _BEGINNING = b'{"__metadata__":{"thresher":'
+LANES = "lanes"
+"""What a header has of many models."""
 NAMES = "names."
 """What the tensors of names begin with."""
 
@@ -190,8 +192,11 @@ def looks_like_ours(path: Path) -> bool:
         return False
 
 
-def read(path: str | Path) -> tuple[Header, Tensors]:
-    """Header and tensors; `ModelFileError` with one line when there is no whole model of ours."""
+def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
+    """Header and tensors; `ModelFileError` with one line when there is no whole model of ours.
+
+    With `lanes` also of a checkpoint of many.
+    """
     from safetensors import safe_open
 
     name = str(path)
@@ -211,6 +216,8 @@ def read(path: str | Path) -> tuple[Header, Tensors]:
     header = _checked(name, metadata, tensors)
     with naming_file(name):
         headers.check(header, headers.SHOWN)
+    if LANES in header and not lanes:
+        raise ModelFileError(f"{name}: a checkpoint of many models: thresher path --resume goes on with it")
     return header, tensors
 
 
