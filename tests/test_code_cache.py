@@ -4,6 +4,7 @@ import hashlib
 import os
 import pickle
 import stat
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +13,8 @@ import pytest
 
 from tests.commands import run as thresher
 from tests.processes import printed, run, start
-from thresher.engine.folders import UnsafeFolderError, private_folder
+from thresher.engine import codecache
+from thresher.engine.folders import CacheWarning, UnsafeFolderError, private_folder
 from thresher.engine.stamps import closure
 
 LINKS = {"logistic": 0.731059, "squared": 1.0, "poisson": 2.718282}
@@ -148,6 +150,13 @@ def test_training_says_that_others_can_write_to_the_folder(tmp_path: Path) -> No
     assert "other users can write to" in line
     assert "chmod go-w" in line
     assert not files(cache)
+
+
+def test_code_that_cannot_be_kept_is_told_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codecache, "_not_warned", threading.Lock())
+    with pytest.warns(CacheWarning, match="compiled code is not kept, .*a: full"):
+        codecache._warn(OSError(28, "full", "a"))
+    codecache._warn(OSError(28, "full", "b"))  # warnings are errors here
 
 
 def test_folders_are_private_whatever_the_umask(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from tests.fuzz.models import Case
 from tests.learning.test_crafted import BALL, learned, lines_of, written
 from tests.plain import not_compiled
 from thresher.data.chunk import Chunk
+from thresher.data.errors import DataError
 from thresher.learning import checkpoint, header, modelfile
 from thresher.learning.model import Model
 from thresher.learning.modelfile import ModelFileError
@@ -139,6 +140,9 @@ TRAININGS: list[tuple[str, Any, str]] = [
     ("position.place", [0, 2**70, 1], "a place of three numbers or null"),
     ("position.place", [9, 0, 0], "stopped in file 10, which there is not"),
     ("position.learned", -1, "learned must be a place"),
+    ("position.number", 9, "position: stopped in pass 9 of 3"),
+    ("passes", 1, "position: stopped in pass 3 of 1"),
+    ("best.number", 4, "best: pass 4 is not over in pass 3"),
     ("position.report", {"lines": 1}, "report: examples is missing"),
     ("position.report.first_bad", [{}], "first_bad: file is missing"),
     ("position.more", 1, "position: there is no more"),
@@ -176,6 +180,25 @@ def test_a_training_that_cannot_be_is_refused(
     modelfile.write(tmp_path / "checkpoint", head, tensors)
     with pytest.raises(ModelFileError, match=said):
         Case(BALL).trainer(tmp_path / "checkpoint", checkpoint.load(tmp_path / "checkpoint"))
+
+
+@pytest.mark.parametrize(
+    ("place", "learned", "rows"),
+    [(None, 41, 32), ([0, 0, 0], 10**12, 32), ([0, 5, 9], 1, 0), ([0, 2**60, 0], 40, 0)],
+)
+def test_a_training_that_stands_where_the_data_do_not_reach_is_refused(
+    place: Any, learned: int, rows: int, stopped: Path, tmp_path: Path
+) -> None:
+    """In silence it would go on with the pass after."""
+    head, tensors = modelfile.read(stopped)
+    head.pop("crc32")
+    head["training"]["position"] |= {"place": place, "learned": learned}
+    modelfile.write(tmp_path / "checkpoint", head, tensors)
+    trainer = Case(BALL).trainer(tmp_path / "checkpoint", checkpoint.load(tmp_path / "checkpoint"))
+    with pytest.raises(
+        DataError, match=f"not of these data: it stands behind {learned:,} rows of a chunk that has {rows}$"
+    ):
+        trainer.run()
 
 
 def test_the_best_pass_of_a_checkpoint_is_checked_before_training_goes_on(

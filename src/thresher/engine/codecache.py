@@ -14,6 +14,7 @@ import os
 import pickle
 import secrets
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -30,6 +31,8 @@ from thresher.engine.folders import CacheWarning, cache_folder, check_private_fi
 from thresher.engine.stamps import stamp
 
 _MAGIC = b"thresher compiled code 1\n"
+_not_warned = threading.Lock()
+"""Taken for good by the first warning"""
 _config: Any = numba.config
 _compiler: Any = compiler  # untyped, both
 _serialize: Any = serialize
@@ -55,6 +58,9 @@ def _usable_folder() -> Path | None:
 
 
 def _warn(error: OSError) -> None:
+    """Once in this process, whichever thread or file is first."""
+    if not _not_warned.acquire(blocking=False):
+        return
     where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     warnings.warn(
         f"compiled code is not kept, so every run compiles anew ({where})", CacheWarning, stacklevel=2

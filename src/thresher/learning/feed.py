@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -79,6 +81,7 @@ class Feed:
         """examples that the loops have learned"""
         self.lowest_label = 0.0
         self._extremes = False
+        self._turn = Lock()
         self._rows = np.empty(0, np.uint32)
         self._pending = concat([])
 
@@ -97,6 +100,26 @@ class Feed:
     ) -> None:
         """Have all `learners` predict, then learn, rows lo <= i < hi of `chunk`. See `Model.learn`."""
         check_chunk(chunk)
+        self._take_turn()
+        try:
+            self._take(learners, chunk, lo, hi, again)
+        finally:
+            self._turn.release()
+
+    def _take_turn(self) -> None:
+        if not self._turn.acquire(blocking=False):
+            raise RuntimeError("another thread learns with this model, or saves it: one at a time can")
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """Nothing is learned in this block. RuntimeError where another thread is learning."""
+        self._take_turn()
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    def _take(self, learners: Learners, chunk: Chunk, lo: int, hi: int | None, again: bool) -> None:
         stop = len(chunk) if hi is None else hi
         if lo > 0 or stop < len(chunk):
             chunk = chunk.rows(lo, stop)
@@ -124,7 +147,7 @@ class Feed:
             self._pending = concat([self._pending, chunk.rows(lo, lo + missing)])
             lo += missing
             if len(self._pending) == self.batch:
-                self.finish(learners)
+                self._finish(learners)
         whole = stop - (stop - lo) % self.batch
         self._learn(learners, chunk.rows(lo, whole))
         if whole < stop:
@@ -132,6 +155,10 @@ class Feed:
 
     def finish(self, learners: Learners) -> None:
         """Learn the examples of a batch that is not full as a smaller one."""
+        with self.at_rest():
+            self._finish(learners)
+
+    def _finish(self, learners: Learners) -> None:
         waiting, self._pending = self._pending, concat([])
         self._learn(learners, waiting)
 

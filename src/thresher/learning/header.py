@@ -157,8 +157,13 @@ def check_training(given: Any) -> None:
     _check_all_of(given["position"]["report"], REPORT, "report")
     for bad in given["position"]["report"]["first_bad"]:
         _check_all_of(bad, BAD_LINE, "first_bad")
+    number = given["position"]["number"]
+    if number > given["passes"]:
+        raise StateError(f"position: stopped in pass {number} of {given['passes']}")
     if given["best"] is not None:
         _check_all_of(given["best"], BEST, "best")
+        if given["best"]["number"] > number:
+            raise StateError(f"best: pass {given['best']['number']} is not over in pass {number}")
         figures = given["best"]["figures"]
         check(figures, {**dict.fromkeys(figures, "a number or null"), "loss": "a number"}, "figures")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -51,6 +52,8 @@ class Model:
     """A sparse linear model that learns from a stream.
 
     Made of a `Recipe`, or of what a Recipe is made of: ``Model("ftrl", l1=1.0)``. Raises what a Recipe does.
+    A model belongs to one thread at a time. To learn, or to save, while another thread learns is a
+    RuntimeError; to predict meanwhile is not safe.
 
     >>> model = Model("sgd", "squared", rate="constant:0.1")
     >>> model.learn(Chunk.of_rows([(1.0, {7: 2.0})]))
@@ -90,7 +93,8 @@ class Model:
     def __copy__(self) -> Model:
         """Another model, as far as this one has come, that learns by itself."""
         model = Model(self.recipe)
-        model.restore(self.state())
+        with self.at_rest():
+            model.restore(self.state())
         model.names = self.names
         return model
 
@@ -104,6 +108,13 @@ class Model:
 
         return from_bytes, (as_bytes(self),)
 
+    def at_rest(self) -> AbstractContextManager[None]:
+        """Nothing is learned in this block, so what is read in it belongs together.
+
+        RuntimeError where another thread is learning.
+        """
+        return self._feed.at_rest()
+
     def begin_pass(self, number: int) -> None:
         """Pass `number`, from 1, over the same data begins, or goes on after a stop."""
         self.loop.begin_pass(number)
@@ -116,7 +127,7 @@ class Model:
         not counted twice: scales stay as they are, and features that wait go on waiting.
         Raises `DivergedError` when a loss is not finite (that example has changed no weight), and when an
         example with extreme values leaves a weight that is not; `check_finite` finds all others.
-        RuntimeError for a lane, which learns with the others.
+        RuntimeError for a lane, which learns with the others, and while another thread learns.
         """
         self._check_alone()
         self._feed.learn([self], chunk, lo, hi, again)

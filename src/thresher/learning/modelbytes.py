@@ -10,7 +10,8 @@ from thresher.learning.readout import Readout
 def as_bytes(model: Model | Readout) -> bytes:
     """A Model with all that it goes on learning from, or a Readout. `DivergedError` as `modelfile.save`."""
     if not isinstance(model, Readout):
-        return modelfile.as_bytes(modelfile.header_of(model), modelfile.tensors_of(model))
+        with model.at_rest():
+            return modelfile.as_bytes(modelfile.header_of(model), modelfile.tensors_of(model))
     return modelfile.as_bytes(modelfile.header_of_weights(model), modelfile.weights_of(model))
 
 

@@ -96,9 +96,10 @@ def save(model: Model, path: str | Path, *, state: bool = True) -> None:
     """Write `model`: settled non-zero weights, header and, with `state`, all that resuming needs.
 
     Raises OSError when the disk refuses, `DivergedError` for weights or state that are not finite; the file
-    that stood there before is then untouched.
+    that stood there before is then untouched. RuntimeError where another thread is learning.
     """
-    write(path, header_of(model), tensors_of(model, state=state))
+    with model.at_rest():
+        write(path, header_of(model), tensors_of(model, state=state))
 
 
 def tensors_of(model: Model, *, state: bool = True) -> Tensors:

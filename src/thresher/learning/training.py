@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from thresher.data.byrows import known
 from thresher.data.chunk import Chunk
+from thresher.data.errors import DataError
 from thresher.data.order import AsIs, Order
 from thresher.data.report import Report
 from thresher.engine.notices import seconds_compiling
@@ -243,12 +244,21 @@ class Trainer(Generic[M]):
             for chunk in self._heeding(chunks):
                 if self.resumed:
                     self.source.confirm()
+                    self._check_stood_in(len(chunk))
                     self.resumed = False
                 self._ready()
                 self._learn(chunk)
                 self.position = self.position.behind(chunk, source.report)
                 self.watcher.advance(self.model.examples, self._share(source))
+        if self.resumed:
+            self._check_stood_in(0)
         self._report = source.report
+
+    def _check_stood_in(self, rows: int) -> None:
+        """`DataError` where an earlier run cannot have learned so much of a chunk of so many rows."""
+        if self.position.learned > rows:
+            learned = f"{self.position.learned:,} rows of a chunk that has {rows:,}"
+            raise DataError(f"{self.plan.checkpoint}: not of these data: it stands behind {learned}")
 
     def _heeding(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         """The same chunks, until asked to stop."""

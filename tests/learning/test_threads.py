@@ -1,0 +1,83 @@
+"""A model belongs to one thread at a time: what comes from another is refused, not mixed in."""
+
+import copy
+import pickle
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thresher.data.chunk import Chunk
+from thresher.learning import modelfile
+from thresher.learning.model import Model
+
+pytestmark = pytest.mark.usefixtures("plainly")
+ROWS = Chunk.of_rows([(1.0, {1: 1.0}), (-1.0, {2: 1.0})])
+
+
+def meanwhile(model: Model, monkeypatch: pytest.MonkeyPatch, what: Callable[[], Any]) -> list[BaseException]:
+    """What came of something done in another thread while the model learns."""
+    errors: list[BaseException] = []
+
+    def done() -> None:
+        try:
+            what()
+        except RuntimeError as error:
+            errors.append(error)
+
+    def learn(*args: Any) -> int:
+        thread = threading.Thread(target=done)
+        thread.start()
+        thread.join()
+        return whole(*args)
+
+    whole = model.loop.learn
+    with monkeypatch.context() as patch:
+        patch.setattr(model.loop, "learn", learn)
+        model.learn(ROWS)
+    return errors
+
+
+def test_another_thread_neither_learns_nor_saves_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, alone = Model("sgd", batch=2), Model("sgd", batch=2)
+    path = tmp_path / "model"
+    for what in (
+        lambda: model.learn(ROWS),
+        model.finish,
+        lambda: modelfile.save(model, path),
+        lambda: pickle.dumps(model),
+        lambda: copy.copy(model),
+    ):
+        (error,) = meanwhile(model, monkeypatch, what)
+        assert str(error).startswith("another thread learns with this model")
+        alone.learn(ROWS)
+        assert model.state()["S"].tobytes() == alone.state()["S"].tobytes()
+    assert not path.exists()
+    assert meanwhile(model, monkeypatch, lambda: Model("sgd").learn(ROWS)) == []
+
+
+def test_nothing_is_learned_while_a_model_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Model("sgd")
+    model.learn(ROWS)
+
+    def sums(*args: Any) -> Any:
+        with pytest.raises(RuntimeError, match="another thread learns with this model, or saves it"):
+            model.learn(ROWS)
+        return pieces(*args)
+
+    pieces = modelfile._pieces
+    monkeypatch.setattr(modelfile, "_pieces", sums)
+    modelfile.save(model, tmp_path / "model")
+    assert modelfile.load(tmp_path / "model")[0].examples == 2
+
+
+def test_a_model_learns_again_after_an_error() -> None:
+    model = Model("sgd")
+    with pytest.raises(TypeError):
+        model.learn(ROWS, 0, "all")  # type: ignore[arg-type]
+    model.learn(ROWS)
+    assert model.examples == 2
