@@ -137,6 +137,11 @@ def test_losses_side_by_side() -> None:
     check([recipe_of("fobos:l1=0.05", loss=loss) for loss in binary], WIDE)
 
 
+@pytest.mark.usefixtures("plainly")
+def test_an_example_that_teaches_one_lane_writes_no_row_of_another() -> None:
+    check([recipe_of(f"fobos:l1={l1}", loss="perceptron") for l1 in (0.001, 0.003, 0.01, 0.03)], DENSE)
+
+
 @pytest.mark.usefixtures("small_tables", "plainly")
 def test_admission_is_shared() -> None:
     check([recipe_of(spec, admit="3,bits=10") for spec in FIRST if spec.split(":")[0] not in UNBORN], WIDE)

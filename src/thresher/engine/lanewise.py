@@ -141,8 +141,8 @@ def _emit_on_stack(context, builder, signature, values):
     for place in (1, 2):
         made = room(context, builder, kind.types[place], (count // LANES, LANES))
         source = data_of(context, builder, kind.types[place], builder.extract_value(values[0], place))
-        for at in range(count):
-            store(builder, builder.load(entry(builder, source, at)), entry(builder, made.data, at), STACK)
+        itemsize = context.get_abi_sizeof(context.get_data_type(kind.types[place].dtype))
+        _tools.raw_memcpy(builder, made.data, source, WORD(count), itemsize)
         items.append(made._getvalue())
     return context.make_tuple(builder, kind, items)
 
