@@ -11,6 +11,7 @@ from tests.streams import FLAT, KINDS, LOSSES, RATE, RULES, cut, domain_of, has_
 from tests.test_averaging import ABLE
 from tests.test_laws_of_state import FEATURES, KEYS, ROWS, make_small
 from thresher.data.chunk import Chunk
+from thresher.engine import lanewise
 from thresher.engine.protocol import writes
 from thresher.lanes.lanes import Lanes
 from thresher.learning import octet
@@ -180,6 +181,14 @@ def test_four_or_more_of_a_kind_learn_in_octets(monkeypatch: pytest.MonkeyPatch)
     }
     for what, changes in others.items():
         assert lanes_of_octets([*of_one[:3], replace(of_one[3], **changes)]) == [], what
+
+
+def test_a_number_that_all_lanes_share_is_one_number() -> None:
+    made = [recipe_of(f"fobos:l1={l1},l2=0.1").make_rule() for l1 in ("0.0", "-0.0")]
+    template, columns = lanewise.side_by_side(made)
+    assert template == made[0]
+    (own,) = (column for column in columns if column is not None)
+    assert np.signbit(own).tolist() == [False, True]
 
 
 @pytest.mark.usefixtures("small_tables", "plainly")
