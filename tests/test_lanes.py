@@ -11,6 +11,7 @@ from tests.streams import FLAT, KINDS, LOSSES, RATE, RULES, cut, domain_of, has_
 from tests.test_averaging import ABLE
 from tests.test_laws_of_state import FEATURES, KEYS, ROWS, make_small
 from thresher.data.chunk import Chunk
+from thresher.engine import lanewise
 from thresher.engine.protocol import writes
 from thresher.lanes.lanes import Lanes
 from thresher.learning import octet
@@ -137,6 +138,11 @@ def test_losses_side_by_side() -> None:
     check([recipe_of("fobos:l1=0.05", loss=loss) for loss in binary], WIDE)
 
 
+@pytest.mark.usefixtures("plainly")
+def test_an_example_that_teaches_one_lane_writes_no_row_of_another() -> None:
+    check([recipe_of(f"fobos:l1={l1}", loss="perceptron") for l1 in (0.001, 0.003, 0.01, 0.03)], DENSE)
+
+
 @pytest.mark.usefixtures("small_tables", "plainly")
 def test_admission_is_shared() -> None:
     check([recipe_of(spec, admit="3,bits=10") for spec in FIRST if spec.split(":")[0] not in UNBORN], WIDE)
@@ -175,6 +181,14 @@ def test_four_or_more_of_a_kind_learn_in_octets(monkeypatch: pytest.MonkeyPatch)
     }
     for what, changes in others.items():
         assert lanes_of_octets([*of_one[:3], replace(of_one[3], **changes)]) == [], what
+
+
+def test_a_number_that_all_lanes_share_is_one_number() -> None:
+    made = [recipe_of(f"fobos:l1={l1},l2=0.1").make_rule() for l1 in ("0.0", "-0.0")]
+    template, columns = lanewise.side_by_side(made)
+    assert template == made[0]
+    (own,) = (column for column in columns if column is not None)
+    assert np.signbit(own).tolist() == [False, True]
 
 
 @pytest.mark.usefixtures("small_tables", "plainly")
@@ -233,6 +247,7 @@ def test_a_lane_that_diverges_is_dropped_and_the_others_go_on() -> None:
         assert bits(lanes.models[k]) == bits(alone(recipes[k], DENSE))
     lanes.check_finite()
     assert len(said) == 1
+    assert len(lanes.models[1].loop.S) == len(lanes.models[0].loop.S), "it can still be read"
 
 
 @pytest.mark.usefixtures("plainly")

@@ -35,7 +35,7 @@ ARROWS = {
         *("learning.api", "learning.head", "learning.modelfile", "learning.readout"),
     ),
     # many models on one reading, from outside
-    "lanes": ("data.*", "engine.sound", "learning.*", "lanes.*", "parts", "_version"),
+    "lanes": ("data.*", "engine.lookup", "engine.sound", "learning.*", "lanes.*", "parts", "_version"),
     # estimators are a user of the rest, as the command line is
     "sklearn": (
         *("engine.protocol", "engine.index", "data.*", "learning.*", "parts", "sklearn.*", "_version"),

@@ -108,3 +108,13 @@ def test_nothing_keeps_a_model_that_nobody_holds() -> None:
         assert [one() for one in kept] == [None, None, None]
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000, 100_000])
+def test_a_table_begins_with_a_line_of_the_cache(size: int) -> None:
+    grown = indexes.resized(np.ones((3, 2), np.float32), size)
+    assert grown.shape == (size, 2)
+    assert grown.dtype == np.float32
+    assert grown.ctypes.data % 64 == 0 or not size
+    assert grown[:3].all()
+    assert not grown[3:].any()

@@ -83,10 +83,6 @@ class _Index:
         self._joined.append(weakref.ref(table))
         table.S = resized(table.S, self.size)
 
-    def leave(self, table: Table) -> None:
-        """Grow without the table from now on, and free rows that it would need."""
-        self._joined = [one for one in self._joined if one() not in (None, table)]
-
     def _tables(self) -> list[Table]:
         """Those that are still there."""
         return [table for one in self._joined if (table := one()) is not None]

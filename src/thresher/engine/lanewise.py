@@ -9,6 +9,7 @@ Plain Python does the same on plain arrays.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,90 +67,91 @@ def _emit_each_lane(context, builder, signature, values):
 # Parts
 
 
-def numbers_of(part: Any) -> list[float]:
-    """The numbers of a part and of those in it, in order; 0 for what is none."""
-    found: list[float] = []
+def side_by_side(parts: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
+    """What `part_of` takes parts apart from: the first, and for each number in it those of all lanes.
+
+    Or None where they are the same, or are no numbers: so what the lanes share is known before a loop over
+    lanes begins, and what depends on it alone is decided there.
+    """
+    return parts[0], tuple(_column(own) for own in zip(*(_leaves(part) for part in parts), strict=True))
+
+
+def _column(values: Sequence[Any]) -> Any:
+    """Numbers as an array; None for those that are the same, to the sign of a zero."""
+    column = np.array(values, type(values[0]))
+    return None if column.tobytes() == column[:1].tobytes() * len(column) else column
+
+
+def _leaves(part: Any) -> list[Any]:
+    """What a part and those in it are made of, in order."""
+    found: list[Any] = []
     for value in part:
-        found += numbers_of(value) if isinstance(value, tuple) else [value if _is_number(value) else 0.0]
+        found += _leaves(value) if isinstance(value, tuple) else [value]
     return found
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, float | np.floating)
-
-
-def _made(template: Any, wide: Any, narrow: Any, first: int) -> tuple[Any, int]:
-    """A part with other numbers, the first of them and those behind it, and the number that comes next."""
+def _made(template: Any, columns: Any, k: Any) -> Any:
+    """A part whose next leaves come from the columns, an iterator."""
     values = []
     for value in template:
         if isinstance(value, tuple):
-            value, first = _made(value, wide, narrow, first)
+            values.append(_made(value, columns, k))
         else:
-            if _is_number(value):
-                value = float(wide[first]) if type(value) is float else narrow[first]
-            first += 1
-        values.append(value)
-    return tuple.__new__(type(template), values), first
+            own = next(columns)
+            values.append(value if own is None else type(value)(own[k]))
+    return tuple.__new__(type(template), values)
 
 
 @in_place(lambda parts, k: parts.types[0])
 def part_of(parts, k):
-    """The part of lane k.
-
-    `parts` are that of any lane, and the `numbers_of` all: (numbers, LANES), in float64 and in the dtype of
-    the state.
-    """
-    return _made(parts[0], parts[1][:, k], parts[2][:, k], 0)[0]
+    """The part of lane k, of those that are `side_by_side`."""
+    return _made(parts[0], iter(parts[1]), k)
 
 
 @part_of.emits
 def _emit_part(context, builder, signature, values):
     parts, k = values
-    template, *tables = signature.args[0].types
-    numbers = {
-        kind.dtype: data_of(context, builder, kind, builder.extract_value(parts, place))
-        for place, kind in enumerate(tables, 1)
-    }
+    template, columns = signature.args[0].types
+    given = builder.extract_value(parts, 1)
+    leaves = iter(enumerate(columns.types))
 
-    def emit(kind, value, first):
+    def emit(kind, value):
         items = []
         for place, inner in enumerate(kind.types):
             item = builder.extract_value(value, place)
             if isinstance(inner, types.BaseTuple):
-                item, first = emit(inner, item, first)
+                item = emit(inner, item)
             else:
-                if inner in numbers:
-                    item = load(builder, _of_lane(builder, numbers[inner], first, k), STACK)
-                first += 1
+                leaf, column = next(leaves)
+                if column != types.none:
+                    data = data_of(context, builder, column, builder.extract_value(given, leaf))
+                    item = load(builder, entry(builder, data, k), STACK)
             items.append(item)
-        return context.make_tuple(builder, kind, items), first
+        return context.make_tuple(builder, kind, items)
 
-    return emit(template, builder.extract_value(parts, 0), 0)[0]
+    return emit(template, builder.extract_value(parts, 0))
 
 
 @in_place(lambda parts: parts)
 def on_stack(parts):
-    """The same as `part_of` takes them, with their numbers on the stack."""
+    """The same parts, with their numbers on the stack."""
     return parts
 
 
 @on_stack.emits
 def _emit_on_stack(context, builder, signature, values):
-    kind = signature.args[0]
-    count = LANES * _count(kind.types[0])
-    items = [builder.extract_value(values[0], 0)]
-    for place in (1, 2):
-        made = room(context, builder, kind.types[place], (count // LANES, LANES))
-        source = data_of(context, builder, kind.types[place], builder.extract_value(values[0], place))
-        for at in range(count):
-            store(builder, builder.load(entry(builder, source, at)), entry(builder, made.data, at), STACK)
-        items.append(made._getvalue())
-    return context.make_tuple(builder, kind, items)
-
-
-def _count(kind):
-    """How many numbers a part of this type has."""
-    return sum(_count(inner) if isinstance(inner, types.BaseTuple) else 1 for inner in kind.types)
+    kind = signature.args[0].types[1]
+    template, columns = _tools.unpack_tuple(builder, values[0])
+    items = _tools.unpack_tuple(builder, columns)
+    for place, column in enumerate(kind.types):
+        if column != types.none:
+            made = room(context, builder, column, (LANES,))
+            source, size = data_of(context, builder, column, items[place]), made.itemsize
+            _tools.raw_memcpy(builder, made.data, source, WORD(LANES), size)
+            items[place] = made._getvalue()
+    return context.make_tuple(
+        builder, signature.return_type, [template, context.make_tuple(builder, kind, items)]
+    )
 
 
 # A number for each lane, on the stack

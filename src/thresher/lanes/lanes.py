@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.layout import SettledLayout
+from thresher.engine.lookup import resized
 from thresher.engine.sound import Tensors
 from thresher.learning.feed import Feed
 from thresher.learning.finite import Before, DivergedError
@@ -189,6 +190,8 @@ class Lanes:
         self._feed.restore(state)
         for k in self.alive:
             self.models[k].go_on(_of_lane(state, k))
+        for k in self.dropped:
+            self.models[k].loop.S = resized(self.models[k].loop.S[:0], self._feed.index.size)  # to be read
         for k in resting:
             self.rest(k)
 

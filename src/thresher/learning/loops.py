@@ -42,6 +42,7 @@ class Loop:
         self.inner = inner
         """axes of the weights of a feature: none, or the outputs"""
         self.index = index
+        self._left = False
         self._begin()
         self._origin = Origin(self.bias_rule, head.loss)
         self._row_rule, self._bias_row_rule = in_dtype(rule, dtype), in_dtype(self.bias_rule, dtype)
@@ -73,6 +74,8 @@ class Loop:
 
     def idle(self, count: int) -> NDArray[np.bool_]:
         """Which of the first `count` rows are as good as zeros."""
+        if self._left:
+            return np.ones(count, np.bool_)
         out = np.empty(count, np.bool_)
         self.idle_rows.for_parts(self.rule)(self._row_rule, self.S, self.clock, out)
         return out
@@ -87,7 +90,7 @@ class Loop:
 
     def leave(self) -> None:
         """Neither learn nor be read any more: rows that only this one needs may be freed."""
-        self.index.leave(self)
+        self._left = True
 
     def moved(self, count: int) -> None:
         """Rows have moved, `count` are left."""
@@ -248,6 +251,8 @@ class Averaged(Loop):
     def idle(self, count: int) -> NDArray[np.bool_]:
         """A row whose mean is not zero is never idle."""
         idle = super().idle(count)
+        if self._left:
+            return idle
         for begin in range(0, count, _BLOCK):
             rows = self.S[begin : min(begin + _BLOCK, count)]
             read = self._read_from(self._row_rule, rows, self._past())

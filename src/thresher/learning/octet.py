@@ -12,7 +12,7 @@ from thresher.data.chunk import read_only
 from thresher.engine import kernels
 from thresher.engine.index import Resolved
 from thresher.engine.lanes import Stream, learn_lanes
-from thresher.engine.lanewise import LANES, numbers_of
+from thresher.engine.lanewise import LANES, side_by_side
 from thresher.engine.lookup import resized
 from thresher.engine.protocol import in_dtype, writes
 from thresher.learning.loops import F32, ManyLoop, OneLoop
@@ -45,7 +45,7 @@ class Octet:
         self._row_rules = [in_dtype(rule, one.dtype) for rule in rules]
         kinds = [loop.head.loss for loop in every], rules, self._row_rules, bias_rules
         bias_row_rules = [in_dtype(rule, one.dtype) for rule in bias_rules]
-        self._parts = tuple(_side_by_side(parts, one.dtype) for parts in (*kinds, bias_row_rules))
+        self._parts = tuple(side_by_side(parts) for parts in (*kinds, bias_row_rules))
         self._learn = learn_lanes.for_parts(one.head.loss, one.rule, one.bias_rule)
         self._piece: Resolved | None = None
         self._ends: dict[int, int] = {}
@@ -75,8 +75,6 @@ class Octet:
     def leave(self, k: int) -> None:
         """Lane k neither learns nor is read any more."""
         self.alive[k], self._read[k] = 0, False
-        if not self._read.any():
-            self.index.leave(self)
 
     def idle(self, count: int) -> NDArray[np.bool_]:
         """Which of the first `count` rows are as good as zeros in every lane that is read."""
@@ -211,9 +209,3 @@ def _without_numbers(value: Any) -> Any:
     if isinstance(value, tuple):
         return type(value), *(_without_numbers(inner) for inner in value)
     return None if isinstance(value, float) else value
-
-
-def _side_by_side(parts: Sequence[Any], dtype: Any) -> tuple[Any, Array, Array]:
-    """As `lanewise.part_of` reads them."""
-    numbers = np.ascontiguousarray(np.array([numbers_of(part) for part in parts]).T)
-    return parts[0], numbers, numbers.astype(dtype)
