@@ -13,6 +13,7 @@ from tests.streams import model_of, stream
 from tests.test_index import singles, spread_keys
 from thresher.data.chunk import Chunk
 from thresher.engine import index as indexes
+from thresher.engine import lookup
 from thresher.engine.index import GrowingIndex, Resolved
 from thresher.learning.loops import ManyLoop, OneLoop, make_loop
 from thresher.learning.recipe import Recipe
@@ -112,7 +113,7 @@ def test_nothing_keeps_a_model_that_nobody_holds() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 1000, 100_000])
 def test_a_table_begins_with_a_line_of_the_cache(size: int) -> None:
-    grown = indexes.resized(np.ones((3, 2), np.float32), size)
+    grown = lookup.resized(np.ones((3, 2), np.float32), size)
     assert grown.shape == (size, 2)
     assert grown.dtype == np.float32
     assert grown.ctypes.data % 64 == 0 or not size
