@@ -1,12 +1,12 @@
-"""The command line in processes of its own, for what only a process can show: signals, imports, exit."""
+"""The command line in processes of its own, for what only a process can show: signals, streams, exit."""
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import thresher
+from tests.forks import begun, forked
 from thresher.engine.folders import cache_folder
 from thresher.engine.notices import COMPILING
 
@@ -40,15 +40,18 @@ def start(
     stderr: Any = subprocess.PIPE,
     **variables: str,
 ) -> subprocess.Popen[bytes]:
-    """``thresher ARGUMENTS`` begun in `folder`."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "thresher", *map(str, arguments)],
-        cwd=folder,
-        env=environment(folder, **variables),
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-    )
+    """``thresher ARGUMENTS`` begun in `folder`: by Python, where there are variables that it may read."""
+    begin = forked if variables.keys() <= {"THRESHER_CACHE_DIR"} else begun
+    streams: Any = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
+    return begin([*map(str, arguments)], cwd=folder, env=environment(folder, **variables), **streams)
+
+
+def run_code(code: str, *words: str, folder: Path) -> tuple[int, str]:
+    """Status and errors of ``python -c CODE WORDS``, which does something to thresher and runs it."""
+    pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with forked([*words], code, cwd=folder, env=environment(folder), **pipes) as process:
+        _, err = process.communicate(timeout=300)
+    return process.returncode, err.decode()
 
 
 def run(*arguments: object, folder: Path, **options: Any) -> tuple[int, str, str]:

@@ -5,14 +5,17 @@ put into a folder, to be found there by a shell; it hands its arguments, folder,
 streams to the server and ends with the status that comes back.
 """
 
+import gc
 import importlib
 import json
 import os
+import runpy
 import shlex
 import socket
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -66,24 +69,15 @@ def _server(address: str) -> Iterator[None]:
 
 def main(listening: socket.socket) -> None:
     """Serve one command after the other."""
-    for module in ("scipy", "yaml"):  # as `thresher.cli.main` does
-        sys.modules[module] = None  # type: ignore[assignment]
-    import numba
-
-    for name in ("thresher.cli.app", "thresher.learning.training"):
-        importlib.import_module(name)
-    numba.njit(lambda v: v)(1.0)  # Numba's own tables of types are made when it first compiles
+    import_all()
     while True:
         connection, _ = listening.accept()
         with connection:
-            size, streams, *_ = socket.recv_fds(connection, 8, 3)
-            said = b""
-            while len(said) < int.from_bytes(size, "little"):
-                said += connection.recv(1 << 16)
+            streams, said = receive(connection) or ([], [])
             process = os.fork()
             if process == 0:
                 listening.close()
-                become(streams, *json.loads(said))
+                become(streams, *said)
             for stream in streams:
                 os.close(stream)
             status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
@@ -91,18 +85,70 @@ def main(listening: socket.socket) -> None:
                 connection.sendall(bytes([status % 256]))
 
 
-def become(streams: list[int], arguments: list[str], folder: str, variables: dict[str, str]) -> NoReturn:
-    """The command, with all that it was given."""
+def import_all() -> None:
+    """What commands need, and what Numba makes when it first compiles: its tables of types."""
+    for module in ("scipy", "yaml"):  # as `thresher.cli.main` does
+        sys.modules[module] = None  # type: ignore[assignment]
+    import numba
+
+    for name in ("thresher.cli.app", "thresher.learning.training"):
+        importlib.import_module(name)
+    numba.njit(lambda v: v)(1.0)
+    gc.collect()
+    gc.freeze()
+
+
+def receive(connection: socket.socket) -> tuple[list[int], list[Any]] | None:
+    """Standard streams, and what `become` is to be given besides; None: nobody is there any more."""
+    size, streams, *_ = socket.recv_fds(connection, 8, 3)
+    said = b""
+    while len(said) < int.from_bytes(size, "little"):
+        said += connection.recv(1 << 16)
+    return (streams, json.loads(said)) if size else None
+
+
+def become(
+    streams: list[int], arguments: list[str], folder: str, variables: dict[str, str], code: str = ""
+) -> NoReturn:
+    """The command, with all that it was given; or code in its stead."""
     from thresher.cli.main import run
 
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
+    for stream in streams:
         os.close(stream)
+    _stream("stdin", 0, "r", "strict")
+    _stream("stdout", 1, "w", "strict")
+    _stream("stderr", 2, "w", "backslashreplace")
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
     sys.argv[1:] = arguments
+    if code:
+        _run(code)
     run()
+
+
+def _stream(name: str, number: int, mode: str, errors: str) -> None:
+    """A standard stream as Python begins with, kept open by a second name."""
+    new = open(number, mode, buffering=1 if number == 2 else -1, errors=errors, closefd=False)  # noqa: SIM115
+    setattr(sys, name, new)
+    setattr(sys, f"__{name}__", new)
+
+
+def _run(code: str) -> NoReturn:
+    """As ``python -c`` does."""
+    status = 1
+    try:
+        file = os.memfd_create("code")  # which a process that is killed leaves nowhere
+        os.write(file, code.encode())
+        runpy.run_path(f"/proc/self/fd/{file}", run_name="__main__")
+        status = 0
+    except BaseException:  # noqa: BLE001  (of any test's code)
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
 
 
 if __name__ == "__main__":

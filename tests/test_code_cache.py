@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.commands import run as thresher
-from tests.processes import printed, run, start
+from tests.processes import printed, run, start_code
 from thresher.engine import codecache
 from thresher.engine.folders import CacheWarning, UnsafeFolderError, private_folder
 from thresher.engine.stamps import closure
@@ -57,7 +57,7 @@ def files(cache: Path) -> list[Path]:
 
 def test_eight_cold_processes_each_run_their_own_code(tmp_path: Path) -> None:
     losses = [*LINKS, *LINKS, "logistic", "poisson"]
-    processes = [start(["-c", RESPOND.format(loss=loss)], tmp_path) for loss in losses]
+    processes = [start_code(RESPOND.format(loss=loss), tmp_path) for loss in losses]
     assert [printed(process)[0] for process in processes] == [LINKS[loss] for loss in losses]
     assert len(files(tmp_path)) == len(LINKS), "one file for each signature, nothing left aside"
     assert [respond(loss, tmp_path) for loss in LINKS] == [(1, 0)] * len(LINKS)
@@ -66,7 +66,7 @@ def test_eight_cold_processes_each_run_their_own_code(tmp_path: Path) -> None:
 def test_a_writer_held_up_between_two_steps_harms_nobody(tmp_path: Path) -> None:
     arrived, go = str(tmp_path / "arrived"), str(tmp_path / "go")
     code = DELAYED.format(arrived=arrived, go=go) + RESPOND.format(loss="logistic")
-    slow = start(["-c", code], tmp_path)
+    slow = start_code(code, tmp_path)
     while not os.path.exists(arrived):
         assert slow.poll() is None, slow.communicate()[1]
     assert respond("poisson", tmp_path) == (0, 1)
@@ -126,7 +126,7 @@ def test_a_file_that_others_can_write_is_not_run(tmp_path: Path) -> None:
     assert b"mkdir" not in path.read_bytes(), "what was compiled anew has taken its place"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     plant(path, canary)
-    process = start(["-c", RESPOND.format(loss="logistic")], tmp_path)
+    process = start_code(RESPOND.format(loss="logistic"), tmp_path)
     process.communicate()
     assert canary.exists(), "what was planted would have run, had it been this user's own"
 

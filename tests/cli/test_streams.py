@@ -55,14 +55,14 @@ def test_figures_that_cannot_be_printed_do_not_fail_what_is_saved(
     status, _, err = shell(f"{command} {where}", folder)
     *_, last = err.splitlines()
     assert (status, last) == (0, f"thresher: m is saved, but its figures cannot be printed: {reason}")
-    assert shell("weights m", folder)[0] == 0
+    assert run("weights", "m", folder=folder)[0] == 0
 
 
 @pytest.mark.parametrize("where", ["2>&-", "2>/dev/full", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_no_message_of_a_training_needs_a_reader(where: str, folder: Path) -> None:
     status, _, _ = shell(f"train train.svm -m m {where}", folder)
     assert status == 0
-    assert shell(f"{TRAIN.replace('-m m', '-m other')}", folder)[0] == 0
+    assert run(*TRAIN.replace("-m m", "-m other").split(), folder=folder)[0] == 0
     assert (folder / "m").read_bytes() == (folder / "other").read_bytes()
 
 

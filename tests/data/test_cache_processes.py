@@ -4,12 +4,11 @@ import gzip
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.commands import SAMPLE, environment, own_cache, run, start
+from tests.commands import SAMPLE, own_cache, run, run_code, start
 from thresher.data import clear_cache
 
 OPTIONS = ["--passes", "3", "--quiet"]
@@ -80,9 +79,9 @@ def test_a_run_killed_while_it_writes_the_cache_does_no_harm(
     moment: str, data: str, whole: bytes, tmp_path: Path
 ) -> None:
     where, nth = MOMENTS[moment]
-    command = [sys.executable, "-c", KILLED, where, str(nth), "train", data, "-m", "killed", *OPTIONS]
-    done = subprocess.run(command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    words = [where, str(nth), "train", data, "-m", "killed", *OPTIONS]
+    status, err = run_code(KILLED, *words, folder=tmp_path)
+    assert status == -signal.SIGKILL, err
     assert not (tmp_path / "killed").exists()
     assert trained(tmp_path, data) == whole
     assert ".arrow" in cached(tmp_path)

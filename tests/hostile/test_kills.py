@@ -2,14 +2,12 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.commands import environment, start
+from tests.commands import run_code, start
 from tests.hostile.conftest import Tried
 from tests.hostile.trials import names_in, svmlight, thresher
 
@@ -46,10 +44,9 @@ ALL = [
 
 def killed(folder: Path, place: str, at: int, when: str) -> bool:
     """Whether the training died of the kill; else it ended well before it came to it."""
-    command = [sys.executable, "-c", _KILLER, place, str(at), when, *_TRAIN]
-    ran = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, timeout=300)
-    assert ran.returncode in (0, -signal.SIGKILL), ran.stderr.decode()
-    return ran.returncode != 0
+    status, err = run_code(_KILLER, place, str(at), when, *_TRAIN, folder=folder)
+    assert status in (0, -signal.SIGKILL), err
+    return status != 0
 
 
 def gone_on(folder: Path, train: list[str] = _TRAIN) -> bytes:

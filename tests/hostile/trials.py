@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.commands import environment
+from tests.commands import environment, start
 from thresher.data import DataError, open_source
 from thresher.engine.notices import COMPILING
 
@@ -76,6 +76,10 @@ def thresher(
     **variables: str,
 ) -> tuple[int, str, str]:
     """Status, standard output and standard error of the program under a `limit` or behind a command."""
+    if not (limit or prefix or unset or world or variables):
+        with start(*words, folder=folder, stdout=stdout) as process:
+            out, err = process.communicate(timeout=timeout)
+        return process.returncode, (out or b"").decode(errors="replace"), said(err)
     known = {
         name: value
         for name, value in environment(folder, **variables, **(world or {})).items()
