@@ -151,7 +151,7 @@ class Trainer(Generic[M]):
         stopper: Stopper | None = None,
         ready: Callable[[], None] = lambda: None,
         judging: Callable[[int, Any], Holdout] = Holdout,
-        save: Save = checkpoint.save,
+        save: Save | None = None,
     ) -> None:
         self.model, self.source, self.plan = model, known(source), plan
         self.reread = reread or (lambda: self.source)
@@ -171,7 +171,8 @@ class Trainer(Generic[M]):
         """whether the checkpoint is of this training: made by it, or gone on from"""
         self.resumed = False
         """whether what an earlier run has learned from is still to be confirmed"""
-        self._ready, self._save = ready, save
+        self._ready = ready
+        self._save: Save = save or checkpoint.save
         self._keep_contents()
 
     def _keep_contents(self) -> None:
