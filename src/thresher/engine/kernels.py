@@ -9,13 +9,11 @@ clock, and `row_rule`, its numbers in the dtype of `S`, for what is done to each
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from thresher.engine.jit import helper, inlined, kernel, scalar
 from thresher.engine.lookup import fetch
-from thresher.engine.protocol import implements
 from thresher.engine.snapshot import snapshot
 from thresher.engine.verbs import (
     catch_up,
@@ -104,40 +102,28 @@ def end_example(rule, bias_rule, S, clock, bclock):
 @inlined
 def close(past, rule, row_rule, bias_rule, S, rows, begin, end, clock, bclock):
     """What follows the steps of an example; rows begin..end-1 were stepped."""
-    if rewrites(rule, clock):
-        start_over(past, row_rule, S, 0)
-    constrain(rule, S, rows, begin, end, clock)
-    end_step(past, rule, row_rule, bias_rule, S, clock, bclock)
+    if past is None:  # decided before types are: what a past does is then not compiled
+        constrain(rule, S, rows, begin, end, clock)
+        end_example(rule, bias_rule, S, clock, bclock)
+    else:
+        if rewrites(rule, clock):
+            start_over(past, row_rule, S, 0)
+        constrain(rule, S, rows, begin, end, clock)
+        end_step(past, rule, row_rule, bias_rule, S, clock, bclock)
 
 
-@implements("past")
-class Forgotten(NamedTuple):
-    """What a model whose last weights are all that is read keeps of the past: nothing."""
-
-    unused: float = 0.0
-
-    def end_step(self, rule, row_rule, bias_rule, S, clocks, bclocks):
-        """No more than that."""
-        end_example(rule, bias_rule, S, clocks, bclocks)
-
-
-FORGOTTEN: Any = Forgotten()
-
-
-# fmt: off
 @kernel
 def learn(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock,
     indptr, rows, values, labels, weights, lo, hi, limit, scratch, past, seen, tally,
-):
-    # fmt: on
+):  # fmt: skip
     """Predict, then learn, examples lo..hi-1; returns the first example not learned from.
 
     That is `hi`, or the first example whose loss is not finite, with a value above `limit` in size, or with a
     row beyond `seen`: it has changed nothing. `seen` notes every row met, unless it is empty.
     A row's settled weights are held between the two visits to it, so that they are rounded to the
     state's dtype once an example, in `scratch`, as long as the longest row. All arithmetic of
-    weights is done in that dtype, the clock's in float64. `past` is `Forgotten`, or adds up weights.
+    weights is done in that dtype, the clock's in float64. `past` is None, or adds up weights.
     `tally` sums weighted loss and weight.
     """
     home = rows.dtype.type(0)  # one type of row, one compiled step
@@ -163,14 +149,16 @@ def learn(
             return i
         importance = float(weights[i])
         count(tally, importance, value, margin + b)
-        remember(past, rule, B, b)
+        if past is not None:
+            remember(past, rule, B, b)
         value, slope = value * importance, slope * importance
         slope = S.dtype.type(aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bclock))
         if slope == 0:
             end = begin  # no row is written
         else:
             now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
-            catch_up(past, row_rule, S, rows, begin, end, home)
+            if past is not None:
+                catch_up(past, row_rule, S, rows, begin, end, home)
             move(row_rule, bias_row_rule, S, now, B, bnow, rows, values, scratch, begin, end, b, slope)
         close(past, rule, row_rule, bias_rule, S, rows, begin, end, clock, bclock)
     return hi

@@ -48,8 +48,8 @@ def owned(S, clocks, c):
 
 
 @implements("past")
-class AllForgotten(NamedTuple):
-    """As `kernels.Forgotten`, for many outputs: a row of clocks for each, or one for all."""
+class Forgotten(NamedTuple):
+    """What a model with many outputs keeps of the past whose last weights are all that is read: nothing."""
 
     unused: float = 0.0
 
@@ -59,7 +59,7 @@ class AllForgotten(NamedTuple):
             end_example(rule, bias_rule, owned(S, clocks, c), clocks[c], bclocks[c])
 
 
-ALL_FORGOTTEN: Any = AllForgotten()
+FORGOTTEN: Any = Forgotten()
 
 
 @helper

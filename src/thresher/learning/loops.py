@@ -221,7 +221,7 @@ class OneLoop(Loop):
 
     def _kept(self, longest: int) -> Any:
         """What the loop keeps of the past."""
-        return kernels.FORGOTTEN
+        return None
 
 
 class Averaged(Loop):
@@ -325,7 +325,7 @@ class ManyLoop(Loop):
 
     def _kept(self) -> Any:
         """What the loop keeps of the past."""
-        return outputs.ALL_FORGOTTEN
+        return outputs.FORGOTTEN
 
 
 class AveragedManyLoop(Averaged, ManyLoop):
