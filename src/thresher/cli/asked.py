@@ -106,13 +106,23 @@ def said(asked: Asked) -> dict[str, Any]:
     return {name: value for name, value in vars(asked).items() if value is not None}
 
 
-def new_model(options: dict[str, Any]) -> Model:
-    """A model with these options; UsageError where they do not hold."""
-    from thresher.learning.model import Model
+def new_recipe(options: dict[str, Any]) -> Recipe:
+    """A recipe with these options; UsageError where they do not hold."""
     from thresher.learning.recipe import Recipe
 
     try:
-        return Model(Recipe(**options))
+        return Recipe(**options)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def new_model(options: dict[str, Any]) -> Model:
+    """A model of that recipe; UsageError where there is none."""
+    from thresher.learning.model import Model
+
+    recipe = new_recipe(options)
+    try:
+        return Model(recipe)
     except ValueError as error:
         raise UsageError(str(error)) from error
 

@@ -11,12 +11,11 @@ import typer
 
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
-from thresher.cli.asked import Asked
+from thresher.cli.asked import Asked, new_recipe
 from thresher.cli.errors import UsageError
-from thresher.cli.reading import Reading, agreed, held_out, look_at, sources_of, with_classes
+from thresher.cli.reading import Reading, agreed, held_out, look_at, run, sources_of, with_classes
 
 if TYPE_CHECKING:
-    from thresher.cli.watching import Quiet
     from thresher.lanes.folder import Table
     from thresher.lanes.judging import LanesHoldout
     from thresher.lanes.lanes import Lanes
@@ -134,7 +133,7 @@ def _learn(trainer: Trainer[Lanes], judging: LanesHoldout, path: Path, choice: s
     """Train, save, tell."""
     trainer.stopper.listen()
     try:
-        outcome = _run(trainer)
+        outcome = run(trainer)
         with saving.signals_wait(path, trainer.stopper):
             _tell(outcome, _save(trainer, judging, path, choice), path, as_json)
     finally:
@@ -185,7 +184,7 @@ def _trainer(
     notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
     spare = plan.checkpoint
     assert spare is not None
-    base = _recipe(with_classes(asked, reading, reading.table.layout()))
+    base = new_recipe(with_classes(asked, reading, reading.table.layout()))
     _check_varied(asked.rule or "", base)
     loaded = checkpoint.load(spare) if resume else None
     plan = agreed(plan, passes, loaded[1] if loaded else None)
@@ -211,15 +210,6 @@ def _trainer(
     return trainer, judging
 
 
-def _recipe(wanted: dict[str, Any]) -> Recipe:
-    from thresher.learning.recipe import Recipe
-
-    try:
-        return Recipe(**wanted)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-
-
 def _recipes(base: Recipe, l1: str, reading: Reading, source: Any) -> list[Recipe]:
     """One for each penalty; UsageError where a range cannot be found, or the rule has none."""
     from dataclasses import replace
@@ -232,24 +222,11 @@ def _recipes(base: Recipe, l1: str, reading: Reading, source: Any) -> list[Recip
             return [with_penalty(base, value) for value in wanted.values]
         if not source.rereadable:
             raise UsageError("a stream is read once only: say the range of penalties, --l1 LO:HI:N")
-        values = wanted.found_in(_again(reading, base, source), replace(base, layout=source.layout))
+        again = reading.again(source.layout, base.head().domain)
+        values = wanted.found_in(again, replace(base, layout=source.layout))
     except ValueError as error:
         raise UsageError(str(error)) from error
     return [with_penalty(base, value) for value in values]
-
-
-def _again(reading: Reading, base: Recipe, source: Any) -> Any:
-    """The data, to look at their beginning; bad lines are told of when they are learned from."""
-    from thresher.data import open_source
-
-    return open_source(
-        reading.data,
-        layout=source.layout,
-        domain=base.head().domain,
-        on_error=reading.lenient,
-        threads=1,
-        where=reading.table.where,
-    )
 
 
 def _check_varied(rule: str, base: Recipe) -> None:
@@ -282,14 +259,6 @@ def _check_same(lanes: Lanes, base: Recipe, l1: str | None) -> None:
         then = getattr(before, field.name)
         if field.name != "layout" and getattr(now, field.name) != then:
             raise UsageError(f"the checkpoint was made with {field.name} {then}: give the same options")
-
-
-def _run(trainer: Trainer[Lanes]) -> Outcome:
-    watching: Quiet = trainer.watcher  # type: ignore[assignment]
-    try:
-        return trainer.run()
-    finally:
-        watching.close()
 
 
 def _save(trainer: Trainer[Lanes], judging: LanesHoldout, path: Path, choice: str) -> Table:

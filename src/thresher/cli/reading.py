@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from thresher.learning.model import Model
     from thresher.learning.readout import Readout
     from thresher.learning.standing import Standing
-    from thresher.learning.training import Plan, Trained, Trainer
+    from thresher.learning.training import Outcome, Plan, Trained, Trainer
 
 M = TypeVar("M", bound="Trained")
 
@@ -42,6 +42,19 @@ class Reading:
     def lenient(self) -> str:
         """What to do about a bad line where it is read beside the training: nothing is set aside again."""
         return "fail" if self.on_error == "fail" else "skip"
+
+    def again(self, layout: AnyLayout | None, domain: Domain | str) -> Any:
+        """The data, to look at before they are learned from, which is when bad lines are told of."""
+        from thresher.data import open_source
+
+        return open_source(
+            self.data,
+            layout=layout,
+            domain=domain,
+            on_error=self.lenient,
+            threads=self.threads,
+            where=self.table.where,
+        )
 
     def order_of(self, stopped: Standing | None, seed: int) -> Order:
         """The order of the rows, which after a stop must be that of before."""
@@ -133,7 +146,6 @@ def held_out(text: str | None, early_stop: int | None) -> tuple[int, str | None]
 
 def with_classes(asked: Asked, reading: Reading, layout: AnyLayout) -> dict[str, Any]:
     """What was asked for, with the classes found in the data where it leaves them open."""
-    from thresher.data import open_source
     from thresher.learning import head
 
     wanted = said(asked)
@@ -141,14 +153,7 @@ def with_classes(asked: Asked, reading: Reading, layout: AnyLayout) -> dict[str,
         return wanted
     if "-" in reading.data:
         raise UsageError("standard input is read once only: say the classes, --outputs classes:LO-HI")
-    source = open_source(
-        reading.data,
-        layout=layout,
-        domain="whole",
-        on_error=reading.lenient,
-        threads=reading.threads,
-        where=reading.table.where,
-    )
+    source = reading.again(layout, "whole")
     return wanted | {"outputs": head.classes_of(source)}
 
 
@@ -204,3 +209,12 @@ def look_at(spare: Path, watching: Quiet) -> None:
         raise UsageError(f"{spare} is no checkpoint, but checkpoints would be written there: move it away")
     if spare.exists():
         watching.say(f"{spare} is left from an earlier run and not used; --resume goes on from it")
+
+
+def run(trainer: Trainer[M]) -> Outcome:
+    """Train, and take the bar away whatever comes."""
+    watching: Quiet = trainer.watcher  # type: ignore[assignment]
+    try:
+        return trainer.run()
+    finally:
+        watching.close()

@@ -15,13 +15,13 @@ from thresher.cli.reading import (
     check_files,
     held_out,
     look_at,
+    run,
     sources_of,
     started,
     with_classes,
 )
 
 if TYPE_CHECKING:
-    from thresher.cli.watching import Quiet
     from thresher.learning.model import Model
     from thresher.learning.training import Outcome, Plan, Trainer
 
@@ -63,7 +63,7 @@ def command(
     trainer = _trainer(plan, passes, asked, reading, resume, quiet, model, curve, spare)
     trainer.stopper.listen()
     try:
-        outcome = _run(trainer)
+        outcome = run(trainer)
         with saving.signals_wait(model, trainer.stopper):
             complete = _save(trainer, reading, model, weights_only, quiet)
             _tell(trainer, outcome, model, curve, as_json)
@@ -113,14 +113,6 @@ def _trainer(
         with modelfile.naming_file(spare):
             trainer.go_on(loaded[1])
     return trainer
-
-
-def _run(trainer: Trainer[Model]) -> Outcome:
-    watching: Quiet = trainer.watcher  # type: ignore[assignment]
-    try:
-        return trainer.run()
-    finally:
-        watching.close()
 
 
 def _save(trainer: Trainer[Model], reading: Reading, path: Path, weights_only: bool, quiet: bool) -> bool:
