@@ -15,6 +15,7 @@ from benchmarks import (
     comparison,
     defaults,
     estimators,
+    folds,
     formats,
     frontier,
     growing,
@@ -25,6 +26,7 @@ from benchmarks import (
     parsing,
     passes,
     paths,
+    penalties,
     processes,
     report,
     rules,
@@ -32,6 +34,7 @@ from benchmarks import (
     startup,
     tables,
     texts,
+    tuning,
     vwtext,
 )
 from benchmarks.report import Reach
@@ -62,6 +65,9 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
     "defaults": defaults.run,
     "frontier": frontier.run,
     "path": paths.run,
+    "folds": folds.run,
+    "sklearn-frontier": penalties.run,
+    "tune": tuning.run,
 }
 LOADS = Path(__file__).parent.parent / "build" / "loads"
 

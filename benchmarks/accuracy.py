@@ -10,6 +10,7 @@ from benchmarks import loads, peers, report
 from benchmarks.learning import in_memory
 from benchmarks.report import Reach
 from benchmarks.setting import Setting
+from thresher.lanes.api import train
 from thresher.learning import api
 
 BEST, DEFAULT = "ftrl:alpha=2,beta=0,l1=3", "ft-ftrl"
@@ -28,7 +29,7 @@ def run(setting: Setting) -> list[Reach]:
     rows, found = [], dict[str, tuple[float, int]]()
     for rule, rate in COMMANDS:
         begun = time.perf_counter()
-        model = api.train(files.train, rule, rate=rate)
+        model = train(files.train, rule, rate=rate)
         wall = time.perf_counter() - begun
         error, nonzero = api.evaluate(model, files.test)["error"], model.nonzero
         found[rule] = error, nonzero

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,11 @@ from benchmarks import peers, report
 from benchmarks.corpora import Corpus, Parts, corpora
 from benchmarks.report import Reach
 from benchmarks.setting import Setting
-from thresher.learning import api
+from thresher.lanes.api import train
 from thresher.learning.finite import DivergedError
 from thresher.learning.head import Outputs
 
-OURS, BATCH = "thresher", "LIBLINEAR L1"
+OURS, AUTO, BATCH = "thresher", "thresher auto", "LIBLINEAR L1"
 VW = {"vw": "", "vw --ftrl": "--ftrl", "vw --coin": "--coin"}
 SGD = "sklearn SGD"
 ONLINE = (*VW, SGD)
@@ -56,7 +57,7 @@ def ours(corpus: Corpus, parts: Parts, passes: int, rule: str | None = None) -> 
     loss, outputs = one.get(corpus.outputs, ("softmax", corpus.outputs))
     chosen: dict[str, Any] = {} if rule is None else {"rule": rule}
     try:
-        model = api.train(parts[0], loss=loss, outputs=outputs, passes=passes, **chosen)
+        model = train(parts[0], loss=loss, outputs=outputs, passes=passes, **chosen)
     except DivergedError:
         return Result(math.inf, 0)
     margins = np.asarray(model.predict(parts[1]), np.float64)
@@ -138,7 +139,7 @@ def vw(options: str) -> Callable[[Corpus, Parts, int], Result]:
 
 def learners() -> dict[str, Callable[[Corpus, Parts, int], Result]]:
     """All that are installed."""
-    found: dict[str, Callable[[Corpus, Parts, int], Result]] = {OURS: ours}
+    found: dict[str, Callable[[Corpus, Parts, int], Result]] = {OURS: ours, AUTO: partial(ours, rule="auto")}
     if peers.installed("sklearn"):
         found |= {BATCH: batch, SGD: sgd}
     if peers.installed("vowpalwabbit"):
@@ -195,6 +196,8 @@ def _judged(rows: Rows, passes: int) -> Iterable[Reach]:
     goal, weights = (0.99, 3.0) if passes == 1 else (0.97, 4.0)
     for chosen, where in ((True, "sets chosen on"), (False, "other sets"), (None, "all sets")):
         kept = [found for corpus, found in rows.items() if chosen in (None, corpus.chosen)]
+        if kept:
+            yield _auto(kept, f"passes: {passes}, {where}")
         if kept and BATCH in kept[0]:
             ratios = [_ratio(found, (BATCH,)) for found in kept]
             sizes = mean_ratio(max(found[OURS].nonzero, 1) / max(found[BATCH].nonzero, 1) for found in kept)
@@ -209,6 +212,14 @@ def _judged(rows: Rows, passes: int) -> Iterable[Reach]:
             said = f"{mean_ratio(ratios):.3f}, no worse on {share:.0%}, worst {max(ratios):.2f}"
             what = f"over the best online default's, passes: {passes}, {where}"
             yield Reach(what, f"85 %, worst <= {WORST}", said, share >= 0.85 and max(ratios) <= WORST)
+
+
+def _auto(kept: list[dict[str, Result]], what: str) -> Reach:
+    ratios = [(found[AUTO].loss + GUESS) / (found[OURS].loss + GUESS) for found in kept]
+    sizes = mean_ratio(max(found[AUTO].nonzero, 1) / max(found[OURS].nonzero, 1) for found in kept)
+    said = f"{mean_ratio(ratios):.3f}, worst {max(ratios):.3f}, {sizes:.1f} x its weights"
+    met = mean_ratio(ratios) <= 0.97 and max(ratios) <= 1.01
+    return Reach(f"test loss of auto over the default's, {what}", "<= 0.97, worst <= 1.01", said, met)
 
 
 def _ratio(found: dict[str, Result], others: Iterable[str]) -> float:

@@ -15,7 +15,8 @@ from benchmarks.report import Reach
 from benchmarks.setting import Setting
 from thresher.data import Chunk, concat, open_source
 from thresher.data.layout import Layout
-from thresher.learning import api, modelfile
+from thresher.lanes.api import train
+from thresher.learning import modelfile
 
 RAW, HASHED = "criteo/criteo_first10k.txt.gz", "criteo/criteo_hashed20_0-19999.svm.gz"
 BITS = 20
@@ -39,7 +40,7 @@ def models(rows: list[twins.Cells], folder: Path) -> dict[str, tuple[Any, ...]]:
     found = {}
     for name, write in twins.WRITERS.items():
         write(rows, folder / name)
-        model = api.train(
+        model = train(
             folder / name, "ftrl:alpha=0.1,l1=0.5", layout=twins.layout_of(name), passes=2, cache=False
         )
         header = modelfile.header_of(model)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmarks import peers
 from benchmarks.tasks import Split
 from thresher.data import Chunk
-from thresher.learning import api
+from thresher.lanes.api import train
 from thresher.learning.finite import DivergedError
 from thresher.learning.head import Outputs
 from thresher.learning.metrics import auc
@@ -75,7 +75,7 @@ def thresher(split: Split, command: str, passes: int) -> Figures:
     }
     chosen["passes"] = int(chosen["passes"])
     try:
-        model = api.train(split.train, outputs=outputs, **chosen)
+        model = train(split.train, outputs=outputs, **chosen)
     except DivergedError:
         return FAILED
     margins = model.predict(split.test)

@@ -21,7 +21,7 @@ from thresher.lanes import folder
 TRAIN, TEST = "rcv1/rcv1_ccat_train.svm.gz", "rcv1/rcv1_ccat_test.svm.gz"
 BUDGETS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
 COUNT = 16
-OURS: dict[str, tuple[str, ...]] = {"thresher path": (), "thresher path, five passes": ("--passes", "5")}
+OURS: dict[str, tuple[str, ...]] = {"thresher path": (), "thresher path, three passes": ("--passes", "3")}
 SGD = [float(alpha) for alpha in np.geomspace(1e-7, 3e-3, COUNT)]
 INVERSE = [float(c) for c in np.geomspace(0.02, 50, COUNT)]
 Frontier = list["Found"]
@@ -50,7 +50,7 @@ def run(setting: Setting) -> list[Reach]:
         ("", *(f"{budget:,}" for budget in BUDGETS)),
         [(name, *(_shown(within(one, budget)) for budget in BUDGETS)) for name, one in found.items()],
     )
-    return [*_quick(times[next(iter(OURS))].wall), *_good(found)]
+    return [*(_quick(name, times[name].wall) for name in OURS), *_good(found)]
 
 
 def within(frontier: Iterable[Found], budget: int) -> float:
@@ -109,8 +109,8 @@ def _linear(train: Chunk, test: Chunk, found: dict[str, Frontier]) -> dict[str, 
     }
 
 
-def _quick(wall: float) -> list[Reach]:
-    return [Reach("frontier of 16 penalties, whole process", "<= 2 s", f"{wall:.2f} s", wall <= 2.0)]
+def _quick(name: str, wall: float) -> Reach:
+    return Reach(f"{name}, 16 penalties, whole process", "<= 2 s", f"{wall:.2f} s", wall <= 2.0)
 
 
 def _good(found: dict[str, Frontier]) -> list[Reach]:

@@ -11,6 +11,7 @@ from benchmarks.measure import Sample, timed
 from benchmarks.report import Reach
 from benchmarks.setting import Setting
 from benchmarks.tasks import TASKS, Split
+from thresher.lanes.api import train
 from thresher.learning import api
 from thresher.learning.model import Model
 
@@ -28,7 +29,7 @@ def contenders(split: Split, errors: dict[str, float]) -> dict[str, Callable[[],
         def sample() -> Sample:
             def learn() -> None:
                 made.append(
-                    api.train(
+                    train(
                         split.train,
                         RULES[name],
                         "softmax",

@@ -1,9 +1,9 @@
 """How the tests search: the same examples every time, or new ones with HYPOTHESIS_PROFILE=search.
 
-And where they run: those of one rule on one worker, which so compiles each of its kernels once, those of the
-parsers of all formats on one, and those of a file on one, which mostly need the same code. Signals do
-to the processes that tests start what they do to those of a terminal, even where ``nohup`` or a background
-job of a shell has them ignored.
+And where they run: those of one rule on one worker, which so compiles each of its kernels once, those of
+reading on one, where parsers share what they are made of, and those of a file on one, which mostly need the
+same code. Signals do to the processes that tests start what they do to those of a terminal, even where
+``nohup`` or a background job of a shell has them ignored.
 """
 
 import gc
@@ -31,7 +31,9 @@ settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 LONGEST_FIRST = sorted(parts.REGISTRY["rule"], key=len, reverse=True)
-PARSERS = re.compile(r"tests/(data/test_guarded|fuzz/test_targets|test_references\.py::test_parsers)")
+READING = re.compile(
+    r"tests/(data/|fuzz/test_targets|test_formats_docs|test_references\.py::test_parsers|learning/test_resume)"
+)
 RULE = re.compile(rf"[\[-]({'|'.join(LONGEST_FIRST)})[] :-]")
 
 
@@ -65,8 +67,8 @@ class ByCode(LoadScopeScheduling):
     """Tests that compile the same go together, so that no two workers do so at the same time."""
 
     def _split_scope(self, nodeid: str) -> str:
-        if PARSERS.match(nodeid):
-            return "parsers"
+        if READING.match(nodeid):
+            return "reading"
         found = RULE.search(nodeid)
         return found[1] if found else nodeid.partition("::")[0]
 

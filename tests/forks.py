@@ -5,16 +5,18 @@ are those of any process. Whoever tests how Python begins, or what it reads then
 """
 
 import ctypes
+import gc
+import importlib
 import json
 import os
+import runpy
 import socket
 import subprocess
 import sys
+import traceback
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-from tests.served import become, import_all, receive
+from typing import Any, NoReturn
 
 _ADOPT = 36
 """PR_SET_CHILD_SUBREAPER of <linux/prctl.h>: children whose parent has ended become this process's."""
@@ -92,6 +94,72 @@ def main(client: socket.socket) -> None:
         client.sendall(os.read(number, 8))
         for file in (*streams, number, told):
             os.close(file)
+
+
+def import_all() -> None:
+    """What commands need, and what Numba makes when it first compiles: its tables of types."""
+    for module in ("scipy", "yaml"):  # as `thresher.cli.main` does
+        sys.modules[module] = None  # type: ignore[assignment]
+    import numba
+
+    for name in ("thresher.cli.app", "thresher.learning.training"):
+        importlib.import_module(name)
+    numba.njit(lambda v: v)(1.0)
+    gc.collect()
+    gc.freeze()
+
+
+def receive(connection: socket.socket) -> tuple[list[int], list[Any]] | None:
+    """Standard streams, and what `become` is to be given besides; None: nobody is there any more."""
+    size, streams, *_ = socket.recv_fds(connection, 8, 3)
+    said = b""
+    while len(said) < int.from_bytes(size, "little"):
+        said += connection.recv(1 << 16)
+    return (streams, json.loads(said)) if size else None
+
+
+def become(
+    streams: list[int], arguments: list[str], folder: str, variables: dict[str, str], code: str = ""
+) -> NoReturn:
+    """The command, with all that it was given; or code in its stead."""
+    from thresher.cli.main import run
+
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    for stream in streams:
+        os.close(stream)
+    _stream("stdin", 0, "r", "strict")
+    _stream("stdout", 1, "w", "strict")
+    _stream("stderr", 2, "w", "backslashreplace")
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(variables)
+    sys.argv[1:] = arguments
+    if code:
+        _run(code)
+    run()
+
+
+def _stream(name: str, number: int, mode: str, errors: str) -> None:
+    """A standard stream as Python begins with, kept open by a second name."""
+    new = open(number, mode, buffering=1 if number == 2 else -1, errors=errors, closefd=False)  # noqa: SIM115
+    setattr(sys, name, new)
+    setattr(sys, f"__{name}__", new)
+
+
+def _run(code: str) -> NoReturn:
+    """As ``python -c`` does."""
+    status = 1
+    try:
+        file = os.memfd_create("code")  # which a process that is killed leaves nowhere
+        os.write(file, code.encode())
+        runpy.run_path(f"/proc/self/fd/{file}", run_name="__main__")
+        status = 0
+    except BaseException:  # noqa: BLE001  (of any test's code)
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
 
 
 if __name__ == "__main__":

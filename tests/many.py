@@ -87,10 +87,19 @@ class Threshold:
     def __init__(self, name: str, rule: Any, shape: tuple[int, int], features: int) -> None:
         self.apart = Apart(name, rule, shape, features)
         self.begin, self.meet, self.read = self.apart.begin, self.apart.meet, self.apart.read
+        self.measure = self.apart.measure
         self.prox, self.norm = PROX[type(rule.group).__name__], DUAL[type(rule.group).__name__]
 
     def step(self, W: Vector, X: Vector, slopes: Vector, t: int, values: Vector, importance: float) -> Vector:
         self.apart.step(W, X, slopes, t, values, importance)
+        return self.together()
+
+    def step_on_sums(self, W: Vector, G: Vector, largest: Vector, t: int) -> Vector:
+        self.apart.step_on_sums(W, G, largest, t)
+        return self.together()
+
+    def together(self) -> Vector:
+        """The weights of all outputs, from what each has gathered."""
         pull, held, unit = (
             np.array([getattr(o, name) for o in self.apart.oracles]).T for name in ("pull", "held", "unit")
         )
@@ -119,6 +128,17 @@ class Apart:
             for k, o in enumerate(self.oracles)
         ]
         return np.array(columns).T
+
+    def measure(self, W: Vector, X: Vector, slopes: Vector, values: Vector) -> None:
+        """Look at an example of a batch, for each output; losses and slopes are times its importance."""
+        met = self.meet(W, X)
+        for k, oracle in enumerate(self.oracles):
+            oracle.measure(met[:, k], X[:, k], float(slopes[k]), float(values[k]))
+
+    def step_on_sums(self, W: Vector, G: Vector, largest: Vector, t: int) -> Vector:
+        """One step on the gradients of a batch that has been measured."""
+        self.meet(W, largest)
+        return np.array([o.move(G[:, k], t) for k, o in enumerate(self.oracles)]).T
 
     def begin(self) -> Vector:
         return np.array([o.begin() for o in self.oracles]).T
@@ -175,7 +195,8 @@ def run(name: str, rule: Any, head: Head, X: Vector, targets: Vector, importance
     path = [W]
     for t, first in enumerate(range(0, rows, batch), 1):
         G, moved, total = np.zeros(shape), np.zeros(head.count), np.zeros(head.count)
-        last = min(first + batch, rows)
+        last, largest = min(first + batch, rows), np.zeros(shape)
+        each = ORACLES[name].EACH and batch > 1
         for i in range(first, last):
             values, slopes = np.zeros(head.count), np.zeros(head.count)
             own = np.outer(X[i], np.ones(head.count))
@@ -184,7 +205,12 @@ def run(name: str, rule: Any, head: Head, X: Vector, targets: Vector, importance
             G += np.outer(X[i], slopes * importance[i])
             moved += np.abs(slopes * importance[i])
             total += importance[i] * values
-        if last - first == 1:
+            if each:
+                oracle.measure(W, own, importance[i] * slopes, importance[i] * values)
+                largest = np.maximum(largest, np.abs(own) * (importance[i] * slopes != 0))
+        if each:
+            W = oracle.step_on_sums(W, G, largest, t)
+        elif last - first == 1:
             W = oracle.step(W, own, slopes, t, total, importance[first])
         else:
             W = oracle.step(W, G, (moved > 0).astype(float), t, total, 1.0)

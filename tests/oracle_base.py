@@ -23,10 +23,12 @@ class Oracle:
     """One recursion; `step` maps w_t to w_{t+1}, `read` gives the weights that are reported at the end.
 
     `meet` is what an example's features do to the weights before they predict.
-    `ORIGIN` says that the intercept begins at the first label where the loss does not mind.
+    `ORIGIN` says that the intercept begins at the first label where the loss does not mind, `EACH` that the
+    examples of a batch are measured one by one, by `measure`, and then `move` is the step.
     """
 
     ORIGIN = False
+    EACH = False
 
     def __init__(self, rule: Any, mask: Vector) -> None:
         self.rule = rule
@@ -43,6 +45,14 @@ class Oracle:
         return np.zeros_like(self.mask)
 
     def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
+        raise NotImplementedError
+
+    def measure(self, w: Vector, x: Vector, slope: float, value: float) -> None:
+        """Look at one example of a batch, predicted by w; slope and value are times the importance."""
+        raise NotImplementedError
+
+    def move(self, g: Vector, t: int) -> Vector:
+        """Step t on the summed gradient of examples that have been measured."""
         raise NotImplementedError
 
     def look(self, x: Vector, margin: float, slope: float, importance: float) -> None:

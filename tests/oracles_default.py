@@ -16,18 +16,21 @@ class FtFtrl(Oracle):
     slope²; (e) U += u, V += u² for u = slope·⟨w, x⟩, h = −adapt·U/√V. Pass p
     multiplies f by (p/(p − 1))^(q/2), q = min(1, 5·features met/t).
     An example without a gradient leaves all of this as it was. The intercept: s = 1, λ = h = 0.
+    In a batch (c) and (e) are of each example; |x| in (a) is the largest that has a slope, γ = g/s with
+    g the sum.
     What the group of a feature needs of each output: `pull` = -zκ, `held` = λf(√n + G)κ, `unit` = 1/(sa).
     """
 
-    ORIGIN = True
+    ORIGIN = EACH = True
 
     def __init__(self, rule: Any, mask: Vector) -> None:
         super().__init__(rule, mask)
-        self.before, self.x = np.zeros_like(mask), np.zeros_like(mask)
+        self.before, self.x, self.signed = (np.zeros_like(mask) for _ in range(3))
         self.s, self.z, self.n, self.a, self.met = (np.zeros_like(mask) for _ in range(5))
         self.last = np.zeros(1)
         self.passes, self.slope = np.ones(1), np.zeros(1)
         self.sums, self.growth, self.factor = np.zeros(4), np.zeros(3), np.ones(2)
+        self.rho, self.kappa = np.ones(1), np.ones_like(mask)
         self.pull, self.held, self.unit = np.zeros_like(mask), np.zeros_like(mask), np.ones_like(mask)
 
     def begin_pass(self, number: int, w: Vector) -> None:
@@ -39,29 +42,57 @@ class FtFtrl(Oracle):
         self.passes[0] = number
 
     def meet(self, w: Vector, x: Vector) -> Vector:
-        self.before[:], self.x[:] = w, np.abs(x)
+        self.before[:], self.x[:], self.signed[:] = w, np.abs(x), x
         larger = (self.mask > 0) & (self.x > self.s)
         return w * np.where(larger, self.s / np.where(larger, self.x, 1.0), 1.0)
 
     def look(self, x: Vector, margin: float, slope: float, importance: float) -> None:
         self.slope[0] = importance * slope
 
+    def scales(self, x: Vector) -> Vector:
+        """S before, where |x| is met: 0 for what is forgotten."""
+        age, forget = self.last[0] + 1 - self.met, self.rule.forget
+        old = (self.before == 0) & (age > forget) & (self.mask > 0) & (x > 0)
+        return np.where(old & (forget > 0), 0.0, self.s)
+
+    def measure(self, w: Vector, x: Vector, slope: float, value: float) -> None:
+        """(c) and (e), where w are the weights that x has met; slope and value are times the importance."""
+        r, size = self.rule, np.abs(x)
+        if not np.any(slope * x != 0):
+            return
+        s = np.maximum(self.scales(size), size)
+        reach = abs(value / slope) if value > 0 else abs(slope)
+        squares = np.sum((size / np.where(s > 0, s, 1.0)) ** 2)
+        self.sums[:] += np.array([1.0, squares, reach**2, slope**2])
+        self.rho[0], plain = (
+            r.alpha * np.sqrt(self.sums[2] / self.sums[0]),
+            np.sqrt(self.sums[0] / self.sums[1]),
+        )
+        grown = np.exp(self.growth[2]) / self.factor[0]
+        self.kappa[:] = plain * np.where(self.mask > 0, grown, 1 / self.factor[1])
+        u = np.sum(self.mask * w * (slope * x))
+        if r.adapt > 0 and self.passes[0] == 1 and u != 0:
+            self.growth[0] += u
+            self.growth[1] += u * u
+            self.growth[2] = min(max(-r.adapt * self.growth[0] / np.sqrt(self.growth[1]), -4.0), 4.0)
+
     def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
-        r, self.last[0] = self.rule, t
+        self.measure(w, self.signed, float(self.slope[0]), value)
+        return self.move(g, t)
+
+    def move(self, g: Vector, t: int) -> Vector:
+        """(a) and (d)."""
+        before_s, r = self.scales(self.x), self.rule
+        self.last[0] = t
         if not np.any(g != 0):
             return self.before.copy()
-        old = (self.before == 0) & (t - self.met > r.forget) & (self.mask > 0) & (self.x > 0)
-        self.s[:] = np.where(old & (r.forget > 0), 0.0, self.s)
+        self.s[:] = before_s
         s = np.maximum(self.s, self.x)
         safe = np.where(s > 0, s, 1.0)
-        reach = abs(value / self.slope[0]) if value > 0 else abs(self.slope[0])
-        self.sums[:] += np.array([1.0, np.sum((self.x / safe) ** 2), reach**2, self.slope[0] ** 2])
-        rho, plain = r.alpha * np.sqrt(self.sums[2] / self.sums[0]), np.sqrt(self.sums[0] / self.sums[1])
-        kappa = plain * np.where(self.mask > 0, np.exp(self.growth[2]) / self.factor[0], 1 / self.factor[1])
         ratio, gamma = self.s / safe, g / safe
         n = self.n * ratio**2
         root = np.sqrt(n + gamma**2)
-        sigma = (root - np.sqrt(n)) / rho
+        sigma, kappa = (root - np.sqrt(n)) / self.rho[0], self.kappa
         z, a = self.z * ratio + gamma - sigma / kappa * self.s * self.before, self.a * ratio + sigma
         floor = np.sqrt(self.sums[3] / self.sums[0])
         threshold = r.l1 * self.factor[0] * self.mask * (root + floor)
@@ -74,9 +105,4 @@ class FtFtrl(Oracle):
         self.n[:] = np.where(g != 0, root**2, self.n)
         self.z[:] = np.where(g != 0, z, self.z)
         self.met[:] = np.where(g != 0, t, self.met)
-        u = np.sum(self.mask * w * g)
-        if r.adapt > 0 and self.passes[0] == 1 and u != 0:
-            self.growth[0] += u
-            self.growth[1] += u * u
-            self.growth[2] = min(max(-r.adapt * self.growth[0] / np.sqrt(self.growth[1]), -4.0), 4.0)
         return out

@@ -17,6 +17,7 @@ from tests.test_laws_of_outputs import (
     CLASSES,
     FEATURES,
     GROUPS,
+    STORED,
     Stream,
     check,
     fingerprint,
@@ -69,11 +70,8 @@ def test_the_mean_of_other_outputs(spec: str, outputs: str, batch: int) -> None:
         check(averaged(spec, "hinge", outputs, batch=batch, intercept=outputs != "values:3"), data)
 
 
-# each kind of state: rows that owe, a scale for each output, a heap, a group; what stands still owes less
-@pytest.mark.parametrize(
-    ("spec", "batch"),
-    [("pegasos:l2=1", 1), ("l1-ball:radius=0.5", 4), ("fobos:l1=0.05,group=linf", 1)],
-)
+# a clock and a heap for each output, in batches; a group that owes
+@pytest.mark.parametrize(("spec", "batch"), [("l1-ball:radius=0.5", 4), ("fobos:l1=0.05,group=linf", 1)])
 def test_the_compiled_mean(spec: str, batch: int) -> None:
     check(
         averaged(spec, "softmax", "classes:3", batch=batch, store="direct"),
@@ -159,8 +157,16 @@ def test_each_step_counts_once_whatever_its_batch() -> None:
 # The laws of state
 
 
-@pytest.mark.parametrize(("store", "batch"), [("growing", 1), ("growing", 5), ("direct", 1), ("hashed:4", 5)])
-@pytest.mark.parametrize("spec", [*FIRST, *GROUPS[::3]])
+@pytest.mark.parametrize(
+    ("spec", "store", "batch"),
+    [(spec, "growing", batch) for spec in [*FIRST, *GROUPS[::3]] for batch in (1, 5)]
+    + [
+        (spec, *other)
+        for spec in STORED
+        if spec in [*FIRST, *GROUPS]
+        for other in (("direct", 1), ("hashed:4", 5))
+    ],
+)
 def test_neither_cutting_nor_stopping_nor_looking_changes_anything(
     spec: str, store: str, batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,7 +52,9 @@ def respond(loss: str, cache: Path) -> tuple[int, int]:
 
 
 def files(cache: Path) -> list[Path]:
-    return sorted((cache / "code").iterdir())
+    """Those of the kernel, and whatever is no whole file."""
+    found = (cache / "code").iterdir()
+    return sorted(path for path in found if ".kernels.respond-" in path.name or path.suffix != ".nbc")
 
 
 def test_eight_cold_processes_each_run_their_own_code(tmp_path: Path) -> None:
@@ -92,6 +94,56 @@ def test_a_file_cut_short_or_changed_is_not_run(tmp_path: Path) -> None:
     for wrong in (whole[:0], whole[:10], whole[:1000], whole[:-9] + b"!" + whole[-8:]):
         path.write_bytes(wrong)
         assert respond("logistic", tmp_path) == (0, 1)
+
+
+# Functions that kernels call
+
+LEARN = """
+import json
+from numba.core import compiler
+from thresher.data.chunk import Chunk
+from thresher.engine import kernels, linking
+from thresher.learning.model import Model
+
+names, compiling = [], compiler.CompilerBase.compile_extra
+
+def noted(self, function):
+    names.append(function.__qualname__)
+    return compiling(self, function)
+
+compiler.CompilerBase.compile_extra = noted
+model = Model({rule!r}, {loss!r})
+chunk = Chunk.of_rows([(1.0, {{7: 2.0, 8: 1.0}}), (0.0, {{8: 1.0}})] * 20)
+model.learn(chunk)
+print(json.dumps([names, model.predict(chunk).tobytes().hex()]))
+"""
+
+
+def learned(rule: str, loss: str, cache: Path) -> tuple[set[str], str]:
+    """What was compiled, and the bits of the predictions."""
+    names, bits = run(LEARN.format(rule=rule, loss=loss), cache)
+    return set(names), bits
+
+
+def test_what_kernels_call_is_compiled_once_for_all_of_them(tmp_path: Path) -> None:
+    first, _ = learned("fobos:l1=0.01", "logistic", tmp_path)
+    again, _ = learned("fobos:l1=0.01", "logistic", tmp_path)
+    other, bits = learned("fobos:l1=0.01", "squared", tmp_path)
+    alone, expected = learned("fobos:l1=0.01", "squared", tmp_path / "empty")
+    assert {"learn", "count", "Fobos.step", "Logistic.value_slope"} <= first
+    assert not again
+    assert other == {"learn", "Squared.value_slope"}
+    assert "Fobos.step" in alone
+    assert bits == expected
+
+
+def test_what_kernels_call_is_looked_at_before_it_is_used(tmp_path: Path) -> None:
+    learned("fobos:l1=0.01", "logistic", tmp_path)
+    (path,) = (tmp_path / "code").glob("thresher.engine.kernels.move-*")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-9] + b"!" + whole[-8:])
+    assert "move" in learned("fobos:l1=0.01", "squared", tmp_path)[0]
+    assert path.read_bytes() != whole[:-9] + b"!" + whole[-8:]
 
 
 # Other users

@@ -8,9 +8,10 @@ import pytest
 
 from tests.plain import not_compiled
 from tests.processes import run, run_file
-from tests.streams import KINDS, LOSSES, RULES, Stream, domain_of, model_of, settings_of, stream
+from tests.streams import LONG, LOSSES, RULES, Stream, domain_of, model_of, settings_of, stream
 from thresher.engine import kernels
-from thresher.engine.jit import Kernel
+from thresher.engine.jit import Kernel, kernel
+from thresher.engine.verbs import value_slope
 from thresher.learning.model import Model
 
 # Pure Python
@@ -36,18 +37,26 @@ def near(compiled: Model, plain: Model, tolerance: float) -> None:
 def test_compiled_rules_are_plain_rules(spec: str) -> None:
     data = stream(61, 40, 8)
     near(*both(model_of(spec, dtype="float32"), data), 1e-5)
-    if spec.partition(":")[0] in KINDS:
+    if spec.partition(":")[0] in LONG:
         near(*both(model_of(spec), data), 1e-13)
+
+
+@kernel
+def look_up(loss, margins, labels, out):  # type: ignore[no-untyped-def]
+    for i in range(margins.size):
+        out[i, 0], out[i, 1] = value_slope(loss, margins[i], labels[i])
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_compiled_losses_are_plain_losses(loss: str) -> None:
-    data = stream(62, 60, 8, domain_of(loss))
-    near(*both(model_of("sgd", loss), data), 1e-13)
-    margins = np.linspace(-4, 4, 20)
-    part, out = model_of("sgd", loss).loss, np.empty(20)
-    kernels.respond.for_parts(part)(part, margins, out)
+    labels = stream(62, 60, 8, domain_of(loss)).y
+    margins = np.linspace(-4, 4, len(labels))
+    part, out, both = model_of("sgd", loss).loss, np.empty(len(labels)), np.empty((len(labels), 2))
+    kernels.respond(part, margins, out)
     assert out == pytest.approx([part.link(float(margin)) for margin in margins], rel=1e-14)
+    look_up(part, margins, labels, both)
+    expected = [part.value_slope(float(m), float(y)) for m, y in zip(margins, labels, strict=True)]
+    assert both == pytest.approx(np.array(expected), rel=1e-13, abs=1e-15)
 
 
 # The cache, in processes of their own
@@ -211,5 +220,5 @@ def test_every_kernel_has_its_function_in_plain_python() -> None:
         "respond",
         "idle_rows",
     }
-    for kernel in found:
-        assert kernel.function.__code__ is kernel.compiled.py_func.__code__
+    for one in found:
+        assert one.function.__code__ is one.compiled.py_func.__code__

@@ -169,6 +169,7 @@ def test_what_is_forgotten_frees_its_memory(monkeypatch: pytest.MonkeyPatch) -> 
     assert 30 < forgetful.nonzero <= kept.nonzero
 
 
+@pytest.mark.usefixtures("plainly")
 def test_an_outlier_does_not_make_steps_explode() -> None:
     data = stream(47, 2000, 8, domain="real")
     y = data.y.copy()
@@ -184,6 +185,7 @@ def pinball(errors: Vector, tau: float) -> float:
     return float(np.mean(np.where(errors > 0, tau * errors, (tau - 1) * errors)))
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("tau", [0.0001, 0.999])
 def test_quantiles_far_from_the_middle_do_not_run_away(tau: float) -> None:
     rng = np.random.default_rng(0)
@@ -194,6 +196,7 @@ def test_quantiles_far_from_the_middle_do_not_run_away(tau: float) -> None:
     assert pinball(data.y - predicted, tau) < 3 * pinball(data.y - np.quantile(data.y, tau), tau)
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("loss", ["absolute", "huber"])
 def test_an_outlier_is_nothing_to_losses_that_bear_it(loss: str) -> None:
     data = stream(48, 2000, 8, domain="real")
@@ -205,6 +208,7 @@ def test_an_outlier_is_nothing_to_losses_that_bear_it(loss: str) -> None:
     assert errors[1] < 1.2 * errors[0]
 
 
+@pytest.mark.usefixtures("plainly")
 def test_averaging_changes_nothing_of_what_is_learned_in_later_passes() -> None:
     data = stream(49, 300, 8)
     losses = [
@@ -213,6 +217,7 @@ def test_averaging_changes_nothing_of_what_is_learned_in_later_passes() -> None:
     assert losses[0].average == losses[1].average
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("loss", ["squared", "absolute", "quantile:tau=0.3", "huber"])
 def test_labels_may_lie_anywhere(loss: str) -> None:
     data = stream(50, 300, 8, domain="real")

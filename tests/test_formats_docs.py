@@ -2,13 +2,12 @@
 
 import os
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.served import program, served
+from tests.served import Shell, program, served
 from thresher.data.formats.listing import FORMATS, LINES
 
 ROOT = Path(__file__).parent.parent
@@ -22,7 +21,7 @@ PAGES = (
         for page in sorted(FOLDER.glob("*.md"))
         if page.stem not in ELSEWHERE and BLOCK.search(page.read_text(encoding="utf-8"))
     ),
-    *(f"docs/{name}" for name in ("features", "interactions", "from-vw", "path")),
+    *(f"docs/{name}" for name in ("features", "interactions", "from-vw", "path", "cv", "tune", "default")),
 )
 
 
@@ -50,24 +49,22 @@ def test_every_format_has_a_page(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def programs() -> Iterator[Path]:
-    """A folder with ``thresher`` and this ``python``."""
-    with served() as folder:
-        program(folder / "python")
-        yield folder
+def shell() -> Iterator[Shell]:
+    """One that has ``thresher`` and this ``python``."""
+    with served() as shell:
+        program(shell.folder / "python")
+        yield shell
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path, programs: Path) -> None:
+def test_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    known = {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
+    known = {"PATH": f"{shell.folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
     blocks = BLOCK.findall((ROOT / f"{page}.md").read_text(encoding="utf-8"))
     steps = [step for block in blocks for step in session(block)]
     assert len(steps) > 1
     for command, wanted in steps:
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=tmp_path, env=os.environ | known, capture_output=True, text=True
-        )
+        done = shell.run(command, cwd=tmp_path, env=os.environ | known)
         said = done.stderr.splitlines(keepends=True)
         heard = [line for line in said if not line.removeprefix("thresher: ").startswith("compiling")]
         assert done.stdout + "".join(heard) == wanted, command

@@ -120,6 +120,7 @@ def test_sweeping_shrinks_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
 # Ids
 
 
+@pytest.mark.usefixtures("plainly")
 def test_the_direct_store_refuses_ids_that_are_too_large_and_says_what_to_do() -> None:
     model = model_of("sgd", store="direct")
     with pytest.raises(OverflowError, match=r"feature id 18446744073709551615 .* use --store growing"):
@@ -153,6 +154,7 @@ def test_how_far_a_direct_table_grows_depends_on_the_largest_id_alone(options: d
     assert fingerprint(pieces) == fingerprint(whole)
 
 
+@pytest.mark.usefixtures("plainly")
 def test_predicting_adds_no_features() -> None:
     for spec in ("growing", "direct", "hashed:12", "hashed:12,signed"):
         model = model_of("sgd", store=spec)
@@ -163,6 +165,7 @@ def test_predicting_adds_no_features() -> None:
         assert model.features_seen == 1
 
 
+@pytest.mark.usefixtures("plainly")
 def test_a_hashed_store_merges_keys_that_meet_in_one_example() -> None:
     """With two rows only, the model must be that of the two summed features."""
     data = stream(51, 80, features=9)

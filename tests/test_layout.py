@@ -38,7 +38,8 @@ ARROWS = {
     "lanes": ("data.*", "engine.lookup", "engine.sound", "learning.*", "lanes.*", "parts", "_version"),
     # estimators are a user of the rest, as the command line is
     "sklearn": (
-        *("engine.protocol", "engine.index", "data.*", "learning.*", "parts", "sklearn.*", "_version"),
+        *("engine.protocol", "engine.index", "data.*", "learning.*", "lanes.*"),
+        *("parts", "sklearn.*", "_version"),
     ),
     "cli": (
         "engine.folders",

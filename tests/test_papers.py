@@ -33,6 +33,7 @@ def rcv1() -> Chunk:
     return concat(list(open_source(RCV1).chunks()))
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("store", ["growing", "direct"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_reids_transcript_line_by_line(dtype: str, store: str, rcv1: Chunk) -> None:
@@ -88,6 +89,7 @@ GRAVITIES = [
 ]
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("eta", [0.01, 0.2, 0.45])
 @pytest.mark.parametrize("loss", PAPER_LOSSES)
 @pytest.mark.parametrize("spec", GRAVITIES)
@@ -160,6 +162,7 @@ def test_theorem_3_1_is_close_to_an_equality_where_nothing_is_learned() -> None:
 # What the papers say of one another's methods
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
 def test_truncated_gradient_without_theta_is_fobos_with_l1(loss: str) -> None:
     data = stream(31, 300, domain="real" if loss == "squared" else "binary")
@@ -227,6 +230,7 @@ def test_fobos_with_the_next_rate_keeps_its_batch_bound() -> None:
     assert total(w) - total(candidates[1]) < 0.02, "l1 / 0.8 is the minimum"
 
 
+@pytest.mark.usefixtures("plainly")
 def test_rda_without_penalty_is_dual_averaging() -> None:
     """w_{t+1} minimises <sum of gradients, w> + gamma sqrt(t) |w|^2 / 2 (Nesterov 2009)."""
     data, gamma = stream(32, 200, domain="real"), 3.0
@@ -253,6 +257,7 @@ def test_pegasos_without_projection_is_a_running_mean() -> None:
         assert np.abs(read_weights(model, 12) - total / (l2 * t)).max() <= 1e-12
 
 
+@pytest.mark.usefixtures("plainly")
 def test_pegasos_stays_in_its_ball() -> None:
     data = stream(34, 200, domain="real", scale=3.0)
     model = model_of("pegasos:l2=0.25", "squared", intercept=False)
@@ -261,6 +266,7 @@ def test_pegasos_stays_in_its_ball() -> None:
     assert (np.abs(norms - 2.0) < 1e-9).sum() > 3, "the projection was never needed"
 
 
+@pytest.mark.usefixtures("plainly")
 def test_rounding_with_every_one_starves_and_every_many_learns() -> None:
     """Section 3.1: rounding at every step never lets a weight grow past theta when steps are small."""
     data = stream(35, 400, weighted=False)

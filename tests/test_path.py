@@ -11,6 +11,7 @@ import thresher
 from tests.commands import SAMPLE
 from thresher.data.errors import DataError
 from thresher.lanes import folder
+from thresher.lanes.judging import Judgement
 from thresher.learning import modelfile
 
 
@@ -31,6 +32,16 @@ def test_a_path_of_a_file(tmp_path: Path) -> None:
     assert taken.examples > found.models[table.chosen].examples == 3600
 
 
+def test_a_frontier_is_shown_as_its_table() -> None:
+    found = thresher.path(SAMPLE, "ftrl", l1="0.1:2:3")
+    head, *lines = repr(found).splitlines()
+    assert head.split()[:3] == ["l1", "non-zero", "progressive"]
+    assert [line.startswith("* ") for line in lines] == [k == found.choose() for k in range(3)]
+    assert [f"{point.nonzero:,}" in line for point, line in zip(found.points, lines, strict=True)] == [
+        True
+    ] * 3
+
+
 def test_data_in_memory_and_what_is_held_out() -> None:
     rng = np.random.default_rng(3)
     X = sparse.random(600, 50, 0.2, "csr", rng=rng)
@@ -44,6 +55,20 @@ def test_data_in_memory_and_what_is_held_out() -> None:
     assert none.choose() == min((0, 1), key=lambda k: none.points[k].loss)
     with pytest.raises(ValueError, match="1se needs rows that are held out"):
         none.choose("1se")
+
+
+def test_models_that_stopped_in_different_passes_are_compared_side_by_side() -> None:
+    found = thresher.path(SAMPLE, "ftrl:alpha=50", l1="0.001:8:5", passes=15, holdout_every=4, patience=1)
+    rested = [model.examples for model in found.models]
+    assert len(set(rested)) > 1
+    judged = Judgement(dict(enumerate(found.models)))
+    for chunk in thresher.open_source(SAMPLE).chunks():
+        judged.add(chunk.take(np.arange(1, len(chunk) + 1) % 4 == 0))
+    best = found.choose()
+    errors = [judged.error_of_difference(k, best) for k in range(5)]
+    assert [point.paired_error for point in found.points] == pytest.approx(errors)
+    near = [k for k in range(5) if found.points[k].loss - found.points[best].loss <= errors[k]]
+    assert best != found.choose("1se") == min(near, key=lambda k: found.points[k].nonzero)
 
 
 def test_what_cannot_be() -> None:
@@ -62,3 +87,22 @@ def test_what_cannot_be() -> None:
         thresher.path(SAMPLE, penalty=7)
     with pytest.raises(ValueError, match="no penalty leaves a weight"):
         thresher.path([({}, 1), ({}, 0)] * 30)
+
+
+def test_the_range_is_found_without_tables_of_a_whole_store() -> None:
+    """29 of them would be gigabytes."""
+    ranges = [
+        [point.penalty for point in thresher.path(SAMPLE, "fobos", l1="auto:2", store=store).points]
+        for store in ("growing", "hashed:5")
+    ]
+    assert ranges[0] == ranges[1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"), [(40, "all rows weigh"), (5000, "the first rows weigh nothing, .*: say")]
+)
+def test_a_range_is_not_found_in_rows_that_weigh_nothing(rows: int, words: str) -> None:
+    importance = np.zeros(rows)
+    importance[4999:] = 1
+    with pytest.raises(ValueError, match=words):
+        thresher.path((np.ones((rows, 1)), np.arange(rows) % 2, importance))

@@ -18,17 +18,22 @@ from thresher._version import __version__
 if TYPE_CHECKING:
     from thresher.batch.api import boost
     from thresher.data import Chunk, open_source
-    from thresher.lanes.api import path
-    from thresher.learning.api import evaluate, load, train
+    from thresher.lanes.api import path, train
+    from thresher.lanes.search import tune
+    from thresher.lanes.validation import cv
+    from thresher.learning.api import evaluate, load
     from thresher.learning.feature_names import name_features
+    from thresher.learning.finite import DivergedError
     from thresher.learning.model import Model
     from thresher.learning.modelfile import save
     from thresher.parts.registry import part
 
 _HOMES = {
     "Chunk": "thresher.data",
+    "DivergedError": "thresher.learning.finite",
     "Model": "thresher.learning.model",
     "boost": "thresher.batch.api",
+    "cv": "thresher.lanes.validation",
     "evaluate": "thresher.learning.api",
     "load": "thresher.learning.api",
     "name_features": "thresher.learning.feature_names",
@@ -36,13 +41,16 @@ _HOMES = {
     "part": "thresher.parts.registry",
     "path": "thresher.lanes.api",
     "save": "thresher.learning.modelfile",
-    "train": "thresher.learning.api",
+    "train": "thresher.lanes.api",
+    "tune": "thresher.lanes.search",
 }
 __all__ = [
     "Chunk",
+    "DivergedError",
     "Model",
     "__version__",
     "boost",
+    "cv",
     "evaluate",
     "load",
     "name_features",
@@ -51,6 +59,7 @@ __all__ = [
     "path",
     "save",
     "train",
+    "tune",
 ]
 
 

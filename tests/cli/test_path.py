@@ -14,7 +14,7 @@ from thresher.lanes import checkpoint, folder, judging
 from thresher.lanes.frontier import Point, choose, points_of
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import Range, penalty_in, penalty_name
-from thresher.lanes.picture import unbeaten
+from thresher.lanes.picture import round_between, unbeaten
 from thresher.learning import modelfile
 from thresher.learning.model import Model
 
@@ -47,7 +47,8 @@ def test_each_model_is_that_of_train_byte_for_byte(thresher: Thresher) -> None:
     "options",
     [
         "--passes 3 --order every --holdout test.svm",
-        "--batch 7 --average --passes 2 --admit 2,bits=12",
+        "--batch 7 --dtype float64 --passes 2 --admit 2,bits=12",
+        "--average --rule sgd-not",
         "--rule ft-ftrl --store hashed:9 --passes 2 --checkpoint-every 50",
         "--rule sgd-not --holdout none",
     ],
@@ -257,6 +258,18 @@ def test_a_choice_at_the_end_of_the_range_is_told(thresher: Thresher) -> None:
     )
 
 
+def test_rows_that_weigh_nothing(thresher: Thresher) -> None:
+    """There is no loss to choose by, and nothing is written."""
+    Path("nothing.svm").write_text("1:0 1:1\n-1:0 2:1\n" * 20)
+    for which in ("best", "1se"):
+        ran = thresher(f"path nothing.svm -m f --label-weights --l1 1:2:2 --choose {which}")
+        assert (ran.status, Path("f").exists()) == (1, False)
+        assert ran.err.splitlines()[-1].startswith("thresher: no model has a loss to be chosen by")
+    for command in ("path nothing.svm -m f", "cv nothing.svm --folds 2 --rule ftrl"):
+        ran = thresher(f"{command} --label-weights -q")
+        assert ran == (1, "", "thresher: all rows weigh nothing: their importance weights are 0\n"), command
+
+
 def damaged(change: Callable[[dict[str, Any]], object]) -> None:
     table = json.loads(Path("f/frontier.json").read_text())
     change(table)
@@ -305,7 +318,7 @@ def test_choices() -> None:
     assert choose(points, "nnz:899") == 1
     with pytest.raises(ValueError, match="at most 5 weights"):
         choose(points, "nnz:5")
-    with pytest.raises(ValueError, match="no lane has learned"):
+    with pytest.raises(ValueError, match="no model has a loss to be chosen by"):
         choose(points[5:], "best")
     for wrong in ("", "nnz", "nnz:x", "within:1", "2se", "best "):
         with pytest.raises(ValueError, match="a choice is"):
@@ -320,6 +333,15 @@ def test_points_as_json_and_back() -> None:
 def test_what_is_not_beaten() -> None:
     places = [(5.0, 0.2), (1.0, 0.9), (3.0, 0.4), (4.0, 0.5), (5.0, 0.3), (9.0, 0.2)]
     assert unbeaten(places) == [(1.0, 0.9), (3.0, 0.4), (5.0, 0.2)]
+
+
+def test_round_numbers_of_an_axis() -> None:
+    for low, high in ((0.0739, 0.3891), (0.0, 1.0), (123.4, 987.6), (0.1053, 0.10531)):
+        found = round_between(low, high)
+        assert 4 <= len(found) <= 10
+        assert low <= found[0] < found[-1] <= high
+        assert len({f"{value:.4g}" for value in found}) == len(found) or high - low < 1e-4
+    assert round_between(0.2, 0.2) == [0.2]
 
 
 def test_ranges() -> None:

@@ -53,6 +53,7 @@ HANG_UP = pytest.param(
         "train a.csv -m m -q --no-cache",
         "train a.csv -m m -q --no-cache --names",
         "boost a.csv -m m -q",
+        "cv a.csv -m m -q --no-cache --folds 2 --rule pa-i",
         "name given a.csv -o m",
     ],
 )
@@ -206,8 +207,10 @@ builtins.__import__ = importing
 
 def test_what_cannot_be_interrupted_ends_with_the_process(folder: Path) -> None:
     code = """
+from thresher.learning import ahead
 from thresher.learning.model import Model
 from thresher.learning.wholefile import whole_file
+ahead.compile_ahead = lambda *given: ahead.Ahead()  # or another process has such a file, too
 def compiling(*_, **__):
     with whole_file("half"):
         while True:

@@ -5,14 +5,24 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
-from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
+from thresher.sklearn import (
+    SparseFrontierClassifier,
+    SparseFrontierRegressor,
+    SparseOnlineClassifier,
+    SparseOnlineRegressor,
+)
 
 CLASSIFIERS = [
     SparseOnlineClassifier(),
     SparseOnlineClassifier("adagrad-fobos", "softmax"),
     SparseOnlineClassifier("arow", "squared-hinge"),
+    SparseFrontierClassifier(),
 ]
-REGRESSORS = [SparseOnlineRegressor(), SparseOnlineRegressor("adagrad-rda")]
+REGRESSORS = [
+    SparseOnlineRegressor(),
+    SparseOnlineRegressor("adagrad-rda"),
+    SparseFrontierRegressor(l1s=3, cv=2, choose="1se"),
+]
 # what squared-hinge does not have
 SKIPPED = {"check_classifiers_multilabel_output_format_predict_proba"}
 

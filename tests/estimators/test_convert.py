@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from thresher.data.arrays import chunk_of
-from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
+from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier, SparseOnlineRegressor
 from thresher.sklearn.convert import from_sklearn, to_sklearn
 from thresher.sklearn.onnx import COLUMNS, to_onnx
 
@@ -91,6 +91,7 @@ def test_names_of_columns_are_kept() -> None:
     np.testing.assert_array_equal(back.predict(frame), model.predict(frame))
 
 
+@pytest.mark.usefixtures("plainly")
 def test_to_scikit_learn() -> None:
     assert_same(to_sklearn(model_of(), SGD), model_of())
     assert_same(to_sklearn(model_of(y=TWO), LogisticRegression()), model_of(y=TWO))
@@ -129,6 +130,15 @@ def test_onnx_of_classes(y: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(labels, model.predict(X))
     np.testing.assert_allclose(proba, model.predict_proba(X), rtol=1e-4, atol=1e-6)
     assert (tmp_path / "model.onnx").stat().st_size > 100
+
+
+def test_what_a_frontier_has_chosen() -> None:
+    model = SparseFrontierClassifier(l1s=[0.1, 3.0], random_state=0).fit(X, WORDS)
+    for number in (0, 1):
+        model.choose_again(number)
+        assert_same(to_sklearn(model, SGD), model)
+        labels, _ = run(to_onnx(model), X)
+        np.testing.assert_array_equal(labels, model.predict(X))
 
 
 def test_onnx_of_other_losses() -> None:

@@ -141,6 +141,7 @@ def test_fit_in_order_is_the_model_itself(stories: tuple[Any, Array]) -> None:
     assert fitted.t_ == 2001
 
 
+@pytest.mark.usefixtures("plainly")
 def test_shuffled_fit_asks_what_there_is_not_where_it_lies(three: tuple[Array, Array]) -> None:
     X, y = three
     rng = np.random.default_rng(0)
@@ -182,6 +183,7 @@ def test_importance_in_partial_fit_is_one_step() -> None:
         np.testing.assert_allclose(model.coef_, [0.0, 0.4], rtol=1e-6)
 
 
+@pytest.mark.usefixtures("plainly")
 def test_two_classes_by_softmax_are_one_margin(three: tuple[Array, Array]) -> None:
     X, y = three
     two = y != "c"
@@ -268,13 +270,6 @@ def test_early_stopping_keeps_the_best_pass(capsys: Any) -> None:
     assert model.t_ == 1 + 45 * (model.n_iter_ - 2)
     with pytest.raises(ValueError, match="validation_fraction"):
         model.set_params(validation_fraction=1.0).fit(X, y)
-
-
-def test_held_out_examples_are_a_share_of_each_class() -> None:
-    labels = np.array([0.0] * 80 + [1.0] * 20, np.float32)
-    apart = SparseOnlineClassifier()._held_out(labels)
-    assert apart[:80].sum() == 8
-    assert apart[80:].sum() == 2
 
 
 def test_flat_and_nested_parameters() -> None:
@@ -379,7 +374,7 @@ def test_average_and_batches_are_those_of_the_model(three: tuple[Array, Array]) 
             np.testing.assert_array_equal(fitted.decision_function(X), model.predict(chunk_of(X)))
 
 
-@pytest.mark.parametrize("name", ["classifier", "regressor"])
+@pytest.mark.parametrize("name", ["classifier", "regressor", "frontier_classifier", "frontier_regressor"])
 def test_the_examples_of_the_docstrings_hold(name: str) -> None:
     done = doctest.testmod(import_module(f"thresher.sklearn.{name}"))
     assert done.attempted >= 3

@@ -115,6 +115,7 @@ def averaged(steps: int, eta: float) -> tuple[NDArray[Any], NDArray[Any]]:
     return begun, ended
 
 
+@pytest.mark.usefixtures("plainly")
 def test_average_is_one_step_behind() -> None:
     begun, ended = averaged(20, 0.1)
     options: dict[str, Any] = {"average": True, "fit_intercept": False}

@@ -197,6 +197,7 @@ def test_a_model_keeps_the_parameters_it_learned_with() -> None:
             model.set_params(passes=2, shuffle=False, class_weight={0: 2.0}, verbose=0).partial_fit(X, Y)
 
 
+@pytest.mark.usefixtures("plainly")
 def test_probabilities_are_those_of_the_loss_that_was_learned_with() -> None:
     model = classifier(loss="hinge").fit(X, Y).set_params(loss="logistic")
     assert not hasattr(model, "predict_proba")

@@ -64,7 +64,7 @@ def test_eight_processes_on_one_cache_of_data(folder: Path, model: bytes, repeat
 
 def cut(folder: Path, model: bytes, step: int) -> int:
     """A cache that is cut off is made again, or never looked at: the model is the same."""
-    from thresher.learning.api import train
+    from thresher import train
     from thresher.learning.modelfile import save
 
     (whole,) = (folder / "cache" / "data").glob("*.arrow")

@@ -15,9 +15,11 @@ from tests.commands import SAMPLE, start
 from tests.plain import not_compiled
 from tests.streams import RULES, has_rate, settings_of
 from thresher.engine.notices import compiling, seconds_compiling
+from thresher.lanes.lanes import Lanes
 from thresher.learning import ahead
 from thresher.learning.ahead import compile_ahead
 from thresher.learning.model import Model
+from thresher.learning.recipe import Recipe
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux only")
 HEADS = [
@@ -134,3 +136,24 @@ def test_time_spent_compiling_is_counted_once_however_many_compile() -> None:
     assert 0.05 <= found < 0.09
     time.sleep(0.02)
     assert seconds_compiling() - before == pytest.approx(found)
+
+
+@pytest.mark.usefixtures("few_features")
+def test_lanes_learn_what_is_made_up_and_then_the_model_that_is_left() -> None:
+    lanes, left = Lanes([Recipe("ft-ftrl", l1=0.1 * k) for k in range(8)]), Model("ft-ftrl")
+    with not_compiled():
+        ahead.learn_anything(left, True, [lanes, left])
+    assert [lanes.examples, left.examples] == [2, 2]
+
+
+def test_lanes_that_differ_in_other_numbers_are_compiled_apart() -> None:
+    def kind(*recipes: Recipe) -> Any:
+        lanes = Lanes(recipes)
+        return ahead._kind(lanes.models[0], True, 1, lanes.parts)
+
+    penalties = [Recipe("fobos", l1=0.1 * k) for k in range(4)]
+    same = kind(*penalties)
+    assert kind(*(Recipe("fobos", l1=0.2 * k) for k in range(4))) == same
+    assert kind(*penalties[:3], Recipe("fobos", l1=1.0, rate="constant:0.1")) != same
+    assert kind(*penalties[:2]) != same
+    assert ahead._kind(Model("fobos"), True) != same

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.streams import KINDS, fingerprint, has_rate, settings_of, stream
+from tests.streams import KINDS, RATE, fingerprint, has_rate, settings_of, stream
 from thresher.data.features.names import Names
 from thresher.lanes.lanes import Lanes
 from thresher.learning.finite import DivergedError
@@ -23,7 +23,7 @@ copies = pytest.mark.parametrize("another", COPIES, ids=["copy", "deepcopy", "pi
 
 def model_of(name: str, **options: Any) -> Model:
     spec = settings_of(name)[0]
-    return Model(Recipe(spec, rate="inverse-sqrt:0.5" if has_rate(spec) else None, **options))
+    return Model(Recipe(spec, rate=RATE if has_rate(spec) else None, dtype="float32", **options))
 
 
 @copies

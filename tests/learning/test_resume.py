@@ -87,7 +87,8 @@ def train(folder: Path, data: list[str], options: str, stops: Sequence[signal.Si
     folder.mkdir()
     chance, stopped = random.Random(SEED), 0
     checkpoint = folder / "model.checkpoint"
-    command = ["train", *data, "-m", "model", "--curve", "curve", *options.split(), "--checkpoint-every", 20]
+    command = ["train", *data, "-m", "model", "--curve", "curve", *options.split()]
+    command += ["--checkpoint-every", "20"] if stops else []
     for how in stops:
         before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
         process = start(*command, *(["--resume"] if before else []), folder=folder)

@@ -115,9 +115,9 @@ def test_options_that_cannot_be(name: str, values: list[Any], error: str) -> Non
 def test_models_that_are_none() -> None:
     for wrong in (None, 3, b"x", object(), thresher.Model):
         with pytest.raises(TypeError, match="expected a Model or a Readout, not"):
-            thresher.evaluate(wrong, (X, Y))  # type: ignore[arg-type]
+            thresher.evaluate(wrong, (X, Y))
         with pytest.raises(TypeError, match="expected a Model or a Readout, not"):
-            thresher.name_features(wrong, [({"a": 1.0}, 1)])  # type: ignore[arg-type]
+            thresher.name_features(wrong, [({"a": 1.0}, 1)])
     for wrong in (None, 3, thresher.Model()):
         with pytest.raises(TypeError, match=r"expected str, bytes or os\.PathLike object, not"):
             thresher.load(wrong)  # type: ignore[arg-type]
@@ -181,3 +181,9 @@ def test_models_are_saved_and_loaded_by_the_first_names_one_tries(tmp_path: Path
         thresher.save(model, tmp_path / "model")
         assert thresher.load(tmp_path / "model").weights.tobytes() == model.weights()[1].tobytes()
     assert {"train", "save", "load", "Model"} <= set(dir(thresher))
+
+
+def test_the_error_of_what_diverges_is_a_name_of_the_package() -> None:
+    assert "DivergedError" in thresher.__all__
+    with np.errstate(all="ignore"), pytest.raises(thresher.DivergedError, match="not finite"):
+        thresher.train((np.full((9, 1), 1e20), np.full(9, 1e20)), "sgd", "squared", dtype="float32")

@@ -10,7 +10,20 @@ from typing import Annotated, Any
 import typer
 
 from thresher._version import __version__
-from thresher.cli import boost, cache, catalogue, evaluate, name, path, predict, train, warm, weights
+from thresher.cli import (
+    boost,
+    cache,
+    catalogue,
+    cv,
+    evaluate,
+    name,
+    path,
+    predict,
+    train,
+    tune,
+    warm,
+    weights,
+)
 from thresher.cli.errors import Cancelled, OutputClosedError
 from thresher.cli.plain_values import Command, Commands
 
@@ -39,7 +52,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return guarded
 
 
-for _module in (train, path, boost, predict, evaluate, weights, name, warm, cache):
+for _module in (train, path, cv, tune, boost, predict, evaluate, weights, name, warm, cache):
     app.command(_module.NAME, short_help=_module.SHORT, cls=Command)(_guarded(_module.command))
 for _kind, _plural in catalogue.PLURALS.items():
     app.command(_plural, short_help=f"List the {_plural} and their parameters.", cls=Command)(

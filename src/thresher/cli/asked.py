@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from thresher.learning.recipe import Recipe
 
 _SPEC = "NAME:FIELD=VALUE,..."
-_OF_RULES = ("rule", "l1", "alpha")
+OF_RULES = ("rule", "l1", "alpha")
 """Options that together say what the rule is."""
 
 
@@ -26,7 +26,10 @@ def _option(metavar: str | None, words: str, *names: str, **more: Any) -> Any:
 class Asked:
     """The fields of a Recipe, and what changes its rule; None: not said."""
 
-    rule: Annotated[str | None, _option(_SPEC, "Algorithm: see thresher rules.  [default: ft-ftrl]")] = None
+    rule: Annotated[
+        str | None,
+        _option(_SPEC, "Algorithm: see thresher rules; train has auto, too.  [default: ft-ftrl]"),
+    ] = None
     loss: Annotated[str | None, _option(_SPEC, "See thresher losses.  [default: logistic]")] = None
     rate: Annotated[
         str | None, _option(_SPEC, "Step sizes, for rules that have them: see thresher rates.")
@@ -130,7 +133,7 @@ def new_model(options: dict[str, Any]) -> Model:
 def check_same(asked: Asked, recipe: Recipe) -> None:
     """UsageError where an option says something else than the recipe of a checkpoint."""
     options = said(asked)
-    of_rule = {name: options.pop(name) for name in _OF_RULES if name in options}
+    of_rule = {name: options.pop(name) for name in OF_RULES if name in options}
     if of_rule and _other(recipe, "rule", {"rate": None, **of_rule}):
         raise _made_otherwise(recipe, "rule", *of_rule)
     for name, value in options.items():

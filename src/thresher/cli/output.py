@@ -20,6 +20,8 @@ _NAME_WIDTH = 22
 
 def show_figures(figures: Mapping[str, Any], as_json: bool) -> None:
     """One figure a line, or one JSON object on one line in which NaN and infinity are null."""
+    from thresher.learning.figures import shown
+
     if as_json:
         finite = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in figures.items()}
         typer.echo(json.dumps(finite))
@@ -38,19 +40,6 @@ def show_result(figures: Mapping[str, Any], as_json: bool, written: Path) -> Non
         if not isinstance(error, BrokenPipeError):
             reason = reason_of(error)
             typer.echo(f"thresher: {written} is saved, but its figures cannot be printed: {reason}", err=True)
-
-
-def shown(value: Any) -> str:
-    """A figure for people: thousands apart, six digits, yes or no, - for unknown; text on one line."""
-    from thresher.data.errors import printable
-
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
 
 
 def tell_skipped(report: Any) -> None:

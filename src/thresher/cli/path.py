@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,18 @@ import typer
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
 from thresher.cli.asked import Asked, new_recipe
+from thresher.cli.commandline import train_command
 from thresher.cli.errors import UsageError
+from thresher.cli.lanes_options import (
+    AUTO,
+    BEST,
+    Penalties,
+    check_varied,
+    choice,
+    chosen_of,
+    compile_penalties_ahead,
+    recipes_of,
+)
 from thresher.cli.reading import Reading, agreed, held_out, look_at, run, sources_of, with_classes
 
 if TYPE_CHECKING:
@@ -24,60 +36,18 @@ if TYPE_CHECKING:
 
 NAME = "path"
 SHORT = "Learn a model for each of many penalties in one reading, and choose."
-_BEST, _AUTO = "best", "auto:16"
-_HEADS = {"nonzero": "non-zero"}
-
-
-def _check_choice(text: str | None) -> str | None:
-    from thresher.lanes.frontier import check_choice
-
-    try:
-        return text if text is None else check_choice(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-def _check_range(text: str | None) -> str | None:
-    from thresher.lanes.penalties import Range
-
-    try:
-        Range(text or _AUTO)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-    return text
-
-
 Folder = Annotated[
-    Path,
+    Path | None,
     typer.Option(
         "--model",
         "-m",
         metavar="DIR|MODEL",
         show_default=False,
         help="The folder to write: a table, a picture, a model for each penalty. Or, where DATA is such a"
-        " folder, where to write the model that is chosen.",
+        " folder, where to write the model that is chosen; without it the table is shown.",
     ),
 ]
-Penalties = Annotated[
-    str | None,
-    typer.Option(
-        "--l1",
-        metavar="LO:HI:N|auto:N",
-        callback=_check_range,
-        help="Penalties: N at even ratios, between two or in a range found by the first 4,096 rows. Of a rule"
-        " without an l1 they are its own.  [default: auto:16]",
-    ),
-]
-Choice = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WHICH",
-        callback=_check_choice,
-        help="best, the least loss; 1se, the sparsest within a standard error of it; within:P%, the sparsest"
-        " that loses at most so much of it; nnz:N, the best with at most N weights.  [default: best; out of a"
-        " folder, what was chosen when it was written]",
-    ),
-]
+Choice = Annotated[str | None, choice("best; out of a folder, what was chosen when it was written")]
 Holdout = Annotated[
     str | None,
     typer.Option(
@@ -91,7 +61,7 @@ Holdout = Annotated[
 @options.takes(asked=Asked, table=options.Table)
 def command(
     data: options.Data,
-    model: Folder,
+    model: Folder = None,
     asked: Any = None,
     l1: Penalties = None,
     choose: Choice = None,
@@ -112,30 +82,72 @@ def command(
 
     Given the folder of such a run as DATA, take another model out of it.
     """
-    from thresher.lanes import folder
     from thresher.learning.training import Plan
 
     of_training = (asked != Asked(), l1, passes, order, holdout, early_stop, checkpoint_every, resume)
     if len(data) == 1 and _is_frontier(Path(data[0]), any(of_training) or table != options.NO_TABLE):
         _take(Path(data[0]), choose, model, as_json)
         return
-    folder.check_folder(model)
-    spare = Path(f"{model}.checkpoint")
-    options.check_outputs([spare, options.quarantine_of(on_error)], [])
+    model, spare = _outputs(model, options.quarantine_of(on_error))
     every, held = held_out(None if holdout == "none" else holdout or "every-10th", early_stop)
     plan = Plan(passes or 1, None, every, early_stop or 0, spare, checkpoint_every or 0)
     reading = Reading(data, held, table, on_error, threads, cache, order, False, None)
     trainer, judging = _trainer(plan, passes, asked, reading, l1, resume, quiet)
-    _learn(trainer, judging, model, choose or _BEST, as_json)
+    lenient = None if on_error == "fail" else on_error
+    trains = partial(_command, trainer, judging, data, asked, table, lenient)
+    _learn(trainer, judging, model, choose or BEST, trains, as_json, quiet)
 
 
-def _learn(trainer: Trainer[Lanes], judging: LanesHoldout, path: Path, choice: str, as_json: bool) -> None:
+def _outputs(model: Path | None, bad: Path | None) -> tuple[Path, Path]:
+    """The folder and the checkpoint, which can be written beside bad lines; OSError, UsageError."""
+    from thresher.lanes import folder
+
+    if model is None:
+        raise UsageError("name the folder to write: --model DIR, -m DIR")
+    folder.check_folder(model)
+    spare = Path(f"{model}.checkpoint")
+    options.check_outputs([spare, bad], [])
+    if bad is not None and bad.resolve().parent == model.resolve():
+        raise UsageError(f"{bad}: the whole folder {model} is replaced: name a file outside")
+    return model, spare
+
+
+def _command(
+    trainer: Trainer[Lanes],
+    judging: LanesHoldout,
+    data: list[str],
+    asked: Asked,
+    table: options.Table,
+    on_error: str | None,
+    found: Table,
+) -> str:
+    """What trains the chosen model on all rows, in as many passes as were its best."""
+    best, order = judging.bests.get(found.chosen), trainer.order.spec
+    passes = best.number if best else trainer.plan.passes
+    more: dict[str, Any] = {
+        "passes": None if passes == 1 else passes,
+        "order": None if order == "as-is" else order,
+    }
+    more["on_error"] = on_error
+    return train_command(data, None, found.points[found.chosen].spec, asked, table, **more)
+
+
+def _learn(
+    trainer: Trainer[Lanes],
+    judging: LanesHoldout,
+    path: Path,
+    which: str,
+    trains: Callable[[Table], str],
+    as_json: bool,
+    quiet: bool,
+) -> None:
     """Train, save, tell."""
     trainer.stopper.listen()
     try:
         outcome = run(trainer)
         with saving.signals_wait(path, trainer.stopper):
-            _tell(outcome, _save(trainer, judging, path, choice), path, as_json)
+            found = _save(trainer, judging, path, which)
+            _tell(outcome, found, trains(found), path, as_json, quiet)
     finally:
         trainer.stopper.close()
 
@@ -144,17 +156,18 @@ def _is_frontier(source: Path, more: bool) -> bool:
     """Whether DATA is a folder to take a model from; UsageError if `more` is said, or it is not finished."""
     from thresher.lanes import folder
 
-    if not source.exists() and Path(f"{source}.checkpoint").exists():
+    begun = not source.is_file() and Path(f"{source}.checkpoint").exists()
+    if begun and not folder.is_frontier(source):
         raise UsageError(f"{source} is not finished: go on with its own options and --resume")
     if folder.is_frontier(source) and more:
         raise UsageError(f"{source} is a folder of models that have learned: only --choose goes with it")
     return folder.is_frontier(source)
 
 
-def _take(source: Path, choose: str | None, target: Path, as_json: bool) -> None:
-    """Copy the model of a point of a frontier; the one chosen then if nothing is said."""
-    from thresher.cli.output import show_result
-    from thresher.lanes import folder
+def _take(source: Path, choose: str | None, target: Path | None, as_json: bool) -> None:
+    """Copy the model of a point of a frontier, the one chosen then if nothing is said; or show the table."""
+    from thresher.cli.output import show_figures, show_result
+    from thresher.lanes import folder, table
     from thresher.lanes.frontier import choose as chosen
 
     found = folder.load(source)
@@ -163,6 +176,12 @@ def _take(source: Path, choose: str | None, target: Path, as_json: bool) -> None
         number = found.chosen if choose is None else chosen(found.points, choose)
     except ValueError as error:
         raise UsageError(str(error)) from error
+    if target is None and as_json:
+        show_figures(replace(found, chosen=number, choice=choose or found.choice).as_dict(), True)
+        return
+    if target is None:
+        typer.echo("\n".join(table.of_points(found.points, found.penalty, number)))
+        return
     with saving.unbroken(target):
         folder.take(source, number, target)
     point = found.points[number].as_dict(found.penalty)
@@ -185,11 +204,12 @@ def _trainer(
     spare = plan.checkpoint
     assert spare is not None
     base = new_recipe(with_classes(asked, reading, reading.table.layout()))
-    _check_varied(asked.rule or "", base)
+    check_varied(asked.rule or "", l1, base)
     loaded = checkpoint.load(spare) if resume else None
     plan = agreed(plan, passes, loaded[1] if loaded else None)
     if loaded is None:
         look_at(spare, watching)
+    ahead = compile_penalties_ahead(base, plan.judges(reading.holdout))
     layout = reading.table.layout(loaded[0].layout if loaded else None)
     source, held = sources_of(reading, layout, base.head().domain, [spare], plan.passes)
     order = reading.order_of(loaded[1] if loaded else None, base.seed)
@@ -197,11 +217,11 @@ def _trainer(
         lanes = loaded[0]
         _check_same(lanes, base, l1)
     else:
-        lanes = Lanes(_recipes(base, l1 or _AUTO, reading, source), watching.say)
+        lanes = Lanes(recipes_of(base, l1 or AUTO, reading, source, order, ahead.wait), watching.say)
     judging = loaded[2] if loaded else LanesHoldout()
     judging.begin(plan.holdout_every, held)
     lanes.layout = source.layout
-    beside: Any = {"watcher": watching, "judging": lambda every, given: judging}
+    beside: Any = {"watcher": watching, "ready": ahead.wait, "judging": lambda every, given: judging}
     save = partial(checkpoint.save, holdout=judging)
     trainer = reading.trainer(lanes, source, held, plan, order, save=save, **beside)
     if loaded is not None:
@@ -210,43 +230,12 @@ def _trainer(
     return trainer, judging
 
 
-def _recipes(base: Recipe, l1: str, reading: Reading, source: Any) -> list[Recipe]:
-    """One for each penalty; UsageError where a range cannot be found, or the rule has none."""
-    from dataclasses import replace
-
-    from thresher.lanes.penalties import Range, with_penalty
-
-    wanted = Range(l1)
-    try:
-        if wanted.values:
-            return [with_penalty(base, value) for value in wanted.values]
-        if not source.rereadable:
-            raise UsageError("a stream is read once only: say the range of penalties, --l1 LO:HI:N")
-        again = reading.again(source.layout, base.head().domain)
-        values = wanted.found_in(again, replace(base, layout=source.layout))
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-    return [with_penalty(base, value) for value in values]
-
-
-def _check_varied(rule: str, base: Recipe) -> None:
-    """UsageError for a rule that says the penalty which is to be varied, or has none."""
-    from thresher.lanes.penalties import penalty_name
-
-    try:
-        name = penalty_name(base.rule)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-    if any(field.strip().startswith(f"{name}=") for field in rule.partition(":")[2].split(",")):
-        raise UsageError(f"--rule {rule}: {name} is what the models differ in; say its range, --l1 LO:HI:N")
-
-
 def _check_same(lanes: Lanes, base: Recipe, l1: str | None) -> None:
     """UsageError where options say something else than the recipes of a checkpoint."""
     from thresher.lanes.penalties import Range, penalty_in, penalty_name, with_penalty
 
     had = [penalty_in(model.rule) for model in lanes.models]
-    wanted = Range(l1 or _AUTO)
+    wanted = Range(l1 or AUTO)
     if (wanted.values and wanted.values != had) or (l1 and wanted.count != len(had)):
         raise UsageError(
             f"the checkpoint has {len(had)} penalties from {had[0]:g} to {had[-1]:g}; leave --l1 out"
@@ -261,33 +250,24 @@ def _check_same(lanes: Lanes, base: Recipe, l1: str | None) -> None:
             raise UsageError(f"the checkpoint was made with {field.name} {then}: give the same options")
 
 
-def _save(trainer: Trainer[Lanes], judging: LanesHoldout, path: Path, choice: str) -> Table:
+def _save(trainer: Trainer[Lanes], judging: LanesHoldout, path: Path, which: str) -> Table:
     from thresher.lanes import folder
-    from thresher.lanes.frontier import choose, points_of
+    from thresher.lanes.frontier import points_of
     from thresher.lanes.penalties import penalty_name
     from thresher.learning.wholefile import discard
 
     points = points_of(trainer.model, judging)
-    try:
-        number = choose(points, choice)
-    except ValueError as error:
-        trainer.watcher.say(f"{error}: the best is chosen")
-        choice = _BEST
-        number = choose(points, choice)
-    if number in (0, len(points) - 1):
-        end = "strongest" if number else "weakest"
-        trainer.watcher.say(
-            f"the {end} penalty of all is chosen: a range that goes further may hold a better one"
-        )
-    found = folder.Table(penalty_name(trainer.model.models[0].rule), points, number, choice)
+    number, which = chosen_of(points, which, trainer.watcher.say)
+    found = folder.Table(penalty_name(trainer.model.models[0].rule), points, number, which)
     folder.save(path, found, trainer.model)
     if trainer.plan.checkpoint is not None and trainer.owns_checkpoint:
         discard(trainer.plan.checkpoint)
     return found
 
 
-def _tell(outcome: Outcome, found: Table, path: Path, as_json: bool) -> None:
+def _tell(outcome: Outcome, found: Table, command: str, path: Path, as_json: bool, quiet: bool) -> None:
     from thresher.cli.output import show_result, tell_skipped
+    from thresher.lanes import table
     from thresher.lanes.folder import PICTURE, model_file
 
     for report in outcome.reports:
@@ -300,27 +280,11 @@ def _tell(outcome: Outcome, found: Table, path: Path, as_json: bool) -> None:
         "skipped": outcome.skipped,
     }
     if as_json:
-        show_result({**found.as_dict(), **figures, "model": str(path)}, True, path)
+        told = {**found.as_dict(), **figures, "model": str(path), "command": command}
+        show_result(told, True, path)
         return
-    for line in table_of(found):
-        typer.echo(line)
+    if not quiet:
+        typer.echo("\n".join(table.of_points(found.points, found.penalty, found.chosen)))
     figures |= {"picture": str(path / PICTURE), "chosen": str(path / model_file(found.chosen))}
+    figures["command"] = command
     show_result(figures, False, path)
-
-
-def table_of(found: Table) -> list[str]:
-    """The frontier for people: a line for each penalty, a star at the one chosen."""
-    from thresher.cli.output import shown
-
-    told = [point.as_dict(found.penalty) for point in found.points]
-    figures = dict.fromkeys(key for one in told for key in one if key.startswith("holdout_"))
-    keys = [found.penalty, "nonzero", "progressive_loss", *figures]
-    keys = [key for key in keys if key != "holdout_examples"]
-    heads = [_HEADS.get(key, key.replace("holdout_", "held-out ")).replace("_", " ") for key in keys]
-    widths = [max(len(head), 10) for head in heads]
-    lines = ["  " + "  ".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True))]
-    for k, one in enumerate(told):
-        cells = (f"{shown(one.get(key)):>{width}}" for key, width in zip(keys, widths, strict=True))
-        why = f"  ({one['dropped']})" if one["dropped"] else ""
-        lines.append(("* " if k == found.chosen else "  ") + "  ".join(cells) + why)
-    return lines

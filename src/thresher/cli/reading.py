@@ -89,14 +89,14 @@ class Reading:
                 )
 
     def trainer(
-        self, model: M, source: Any, held: Any, plan: Plan, order: Order, **beside: Any
+        self, model: M, source: Any, held: Any, plan: Plan, order: Order, more: int = 0, **beside: Any
     ) -> Trainer[M]:
-        """What trains the model on the source, and heeds signals."""
+        """What trains the model on the source, and heeds signals; it is read so many times `more`."""
         from thresher.cli.saving import make_stopper
         from thresher.learning.passes import Passes
         from thresher.learning.training import Trainer
 
-        reads = Passes(source, order.reads(plan.passes), cached=self.cache)
+        reads = Passes(source, order.reads(plan.passes + more), cached=self.cache)
         beside |= {"reread": reads.later, "order": order, "holdout": held, "stopper": make_stopper()}
         return Trainer(model, reads.first, plan, **beside)
 

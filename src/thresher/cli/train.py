@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
-from thresher.cli.asked import Asked, check_same, new_model
+from thresher.cli.asked import Asked
 from thresher.cli.errors import StoppedAfterSaving
+from thresher.cli.learners import learner_of
 from thresher.cli.reading import (
     Reading,
     agreed,
@@ -17,7 +18,6 @@ from thresher.cli.reading import (
     look_at,
     run,
     sources_of,
-    started,
     with_classes,
 )
 
@@ -66,7 +66,7 @@ def command(
         outcome = run(trainer)
         with saving.signals_wait(model, trainer.stopper):
             complete = _save(trainer, reading, model, weights_only, quiet)
-            _tell(trainer, outcome, model, curve, as_json)
+            _tell(trainer, outcome, asked, model, curve, as_json)
             if not complete:
                 raise StoppedAfterSaving(f"interrupted; {saving.without_names(model)}")
     finally:
@@ -84,34 +84,34 @@ def _trainer(
 ) -> Trainer[Model]:
     from thresher.cli.watching import watcher
     from thresher.engine import notices
-    from thresher.learning import checkpoint, modelfile
+    from thresher.learning import modelfile
     from thresher.learning.ahead import compile_ahead
     from thresher.learning.warmstart import check_data
 
-    watching = watcher(quiet)
+    watching, learner = watcher(quiet), learner_of(asked)
     notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
     spare = plan.checkpoint
     assert spare is not None
-    loaded = checkpoint.load(spare) if resume else None
+    loaded, before = learner.load(spare) if resume else (None, None)
     begun = reading.begun()
-    plan = agreed(plan, passes, loaded[1] if loaded else None)
-    if loaded is not None:
-        check_same(asked, loaded[0].recipe)
-    else:
+    plan = agreed(plan, passes, before)
+    if loaded is None:
         look_at(spare, watching)
-    layout = reading.layout(loaded[0] if loaded else None, begun)
-    model = loaded[0] if loaded else started(new_model(with_classes(asked, reading, layout)), begun)
-    ahead = compile_ahead(model, reading.holdout is not None or plan.holdout_every > 0)
-    order = reading.order_of(loaded[1] if loaded else None, model.recipe.seed)
+    layout = reading.layout(loaded, begun)
+    model = loaded or learner.new(with_classes(learner.asked, reading, layout), begun, watching.say)
+    example = learner.example(model)
+    ahead = compile_ahead(example, plan.judges(reading.holdout), *learner.before(model, example))
+    order = reading.order_of(before, example.recipe.seed)
     source, held = sources_of(reading, layout, model.head.domain, [*outputs], plan.passes)
     model.layout = source.layout
     if begun is not None:
         check_data(begun, source.layout)
-    reading.check_nameable(source, model.store)
-    trainer = reading.trainer(model, source, held, plan, order, watcher=watching, ready=ahead.wait)
-    if loaded is not None:
+    reading.check_nameable(source, example.store)
+    beside = {"watcher": watching, "ready": ahead.wait, **learner.beside(None if quiet else watching.say)}
+    trainer = reading.trainer(model, source, held, plan, order, **beside)
+    if before is not None:
         with modelfile.naming_file(spare):
-            trainer.go_on(loaded[1])
+            trainer.go_on(before)
     return trainer
 
 
@@ -138,7 +138,14 @@ def _save(trainer: Trainer[Model], reading: Reading, path: Path, weights_only: b
     return True
 
 
-def _tell(trainer: Trainer[Model], outcome: Outcome, path: Path, curve: Path | None, as_json: bool) -> None:
+def _tell(
+    trainer: Trainer[Model],
+    outcome: Outcome,
+    asked: Asked,
+    path: Path,
+    curve: Path | None,
+    as_json: bool,
+) -> None:
     from thresher.cli.output import show_result, tell_skipped
 
     if curve is not None:
@@ -160,6 +167,7 @@ def _tell(trainer: Trainer[Model], outcome: Outcome, path: Path, curve: Path | N
         **({"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}),
         "examples_per_second": round(outcome.examples_per_second),
         "skipped": outcome.skipped,
+        **learner_of(asked).figures(trainer.model),
         "model": str(path),
     }
     figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}

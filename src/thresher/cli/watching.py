@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thresher.cli.output import shown
-
 if TYPE_CHECKING:
     from thresher.learning.progress import PassEnd, Row
 
@@ -64,6 +62,8 @@ class Plain(Quiet):
 
     def passed(self, end: PassEnd) -> None:
         """Print what the held-out examples say."""
+        from thresher.learning.figures import shown
+
         if end.holdout is not None:
             figures = ", ".join(f"{name} {shown(value)}" for name, value in end.holdout.items())
             self.say(f"pass {end.number}, held-out: {figures}")

@@ -277,7 +277,7 @@ class MatrixSource:
     def __init__(self, matrix: Matrix, draw: Draw, shuffle: int | None = None, passes: int = 1) -> None:
         """`shuffle` is the seed of the order of the passes after the first; None: all as they come."""
         self._matrix, self._draw, self._seed, self._room = matrix, draw, shuffle, Room()
-        self.spec = "as-is" if shuffle is None else "every"
+        self.spec, self.steady = ("as-is", True) if shuffle is None else ("every", False)
         self.names, self.layout = ["memory"], None
         self.total_bytes: int | None = None
         self.position_bytes = 0

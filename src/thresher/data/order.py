@@ -28,6 +28,8 @@ class Order(Protocol):
 
     spec: str
     """the order as it is written on the command line"""
+    steady: bool
+    """whether it is the same in every pass"""
 
     def reads(self, passes: int) -> int:
         """How many times the source is read for so many passes."""
@@ -53,7 +55,7 @@ def make_order(spec: str, seed: int = 0) -> Order:
 class AsIs:
     """The rows as they come."""
 
-    spec = "as-is"
+    spec, steady = "as-is", True
 
     def reads(self, passes: int) -> int:
         """Every pass reads."""
@@ -72,7 +74,7 @@ class Permuted:
     """
 
     def __init__(self, spec: str, seed: int) -> None:
-        self.spec, self._seed = spec, seed
+        self.spec, self.steady, self._seed = spec, spec == "once", seed
         self._held: _Held | None = None
 
     def reads(self, passes: int) -> int:
@@ -82,7 +84,7 @@ class Permuted:
     def over(self, source: Any, number: int) -> Any:
         """The permuted rows of `source`, or of the one given first."""
         self._held = self._held or _Held(source)
-        drawn = number if self.spec == "every" else 1
+        drawn = 1 if self.steady else number
         return _PermutedSource(self._held, _chance(self._seed, drawn))
 
 
@@ -93,6 +95,8 @@ class Buffered:
     and every pass has an order of its own. The buffer holds up to twice `size` rows in memory, and
     three times for moments, since rows that have gone are cleared away only now and then.
     """
+
+    steady = False
 
     def __init__(self, size: int, seed: int) -> None:
         self.spec, self._size, self._seed = f"buffer:{size}", size, seed

@@ -109,19 +109,27 @@ class CodeCache(_Cache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code for a signature, or None."""
         rtsys.initialize(target_context)
-        found = self._place(sig, target_context.codegen())
-        payload = None if found is None else _read(*found)
-        if payload is None:
-            return None
-        return _compiler.CompileResult._rebuild(target_context, *_Reviver(io.BytesIO(payload)).load())
+        reduced = self.kept(sig, target_context.codegen())
+        return reduced and _compiler.CompileResult._rebuild(target_context, *reduced)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the compiled code of a signature."""
+        self.keep(sig, data)
+
+    def kept(self, sig: Any, codegen: Any, words: str = "") -> Any:
+        """What `keep` kept of a function for a signature, in the form of Numba; or None."""
+        found = self._place(sig, codegen, words)
+        payload = None if found is None else _read(*found)
+        return None if payload is None else _Reviver(io.BytesIO(payload)).load()
+
+    def keep(self, sig: Any, data: Any, words: str = "") -> None:
+        """Keep what a function was compiled to for a signature, and for what `words` say."""
         if any(not lifted.can_cache for lifted in data.lifted) or data.library.has_dynamic_globals:
             return
-        found = self._place(sig, data.codegen)
+        found = self._place(sig, data.target_context.codegen(), words)
         if found is not None:
-            _write(*found, _serialize.dumps(data._reduce()))
+            bare = data._replace(type_annotation="")  # which would be written out as a listing: a millisecond
+            _write(*found, _serialize.dumps(bare._reduce()))
 
     def lacks_mark(self, sig: Any, words: str) -> bool:
         """Whether `mark` could be called with the same, and was not yet on this machine for code of today."""
@@ -137,15 +145,21 @@ class CodeCache(_Cache):
     def _place(self, sig: Any, codegen: Any, words: str = "") -> tuple[Path, bytes] | None:
         """The file for a signature, and the text that tells what is in it; None where none is kept."""
         types = sig.args if hasattr(sig, "args") else sig
-        classes = sorted({f"{cls.__module__}.{cls.__qualname__}" for cls in _classes(types)})
-        modules = sorted({cls.__module__ for cls in _classes(types)} | {self._function.__module__})
-        if not self._enabled or not all(_has_file(module) for module in modules):
+        parts = {f"{cls.__module__}.{cls.__qualname__}": cls for cls in _classes(types)}
+        roots = [self._function, *(parts[name] for name in sorted(parts))]
+        if not self._enabled or not all(_has_file(root.__module__) for root in roots):
             return None
         folder = _usable_folder()
         if folder is None:
             return None
         told = (
-            *(self._function.__module__, self._function.__qualname__, str(types), *classes, stamp(*modules)),
+            *(
+                self._function.__module__,
+                self._function.__qualname__,
+                str(types),
+                *sorted(parts),
+                stamp(*roots),
+            ),
             *(
                 numba.__version__,
                 llvmlite.__version__,

@@ -1,4 +1,4 @@
-"""Functions of plain Python with a body of their own in compiled code, and room on the stack.
+"""Functions of plain Python with a body of their own in compiled code.
 
 What is emitted keeps to three places that never overlap, and says so: the stack, tables, scratch. Otherwise
 LLVM would have to compare addresses before each loop over lanes, and would rather leave it as it is.
@@ -10,20 +10,15 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.core.imputils import lower_builtin
 from numba.extending import type_callable
-from numba.np import arrayobj
 
 LINE = 64
 """Bytes of a line of the cache."""
 STACK, TABLE, SCRATCH = "stack", "table", "scratch"
 WORD: Any = ir.IntType(64)
-_arrays: Any = arrayobj  # untyped, both
-_tools: Any = cgutils
 
 
 class InPlace:
@@ -76,24 +71,6 @@ def _apart(instruction, where):
     instruction.set_metadata("alias.scope", note(scopes.pop(where)))
     instruction.set_metadata("noalias", note(*scopes.values()))
     return instruction
-
-
-def room(context, builder, kind, shape):
-    """An array of this type on the stack."""
-    item = context.get_data_type(kind.dtype)
-    size, itemsize = int(np.prod(shape)), context.get_abi_sizeof(item)
-    memory = _tools.alloca_once(builder, ir.ArrayType(item, size))
-    memory.align = LINE
-    made = context.make_array(kind)(context, builder)
-    _arrays.populate_array(
-        made,
-        data=builder.bitcast(memory, item.as_pointer()),
-        shape=[WORD(n) for n in shape],
-        strides=[WORD(itemsize * int(np.prod(shape[axis + 1 :]))) for axis in range(len(shape))],
-        itemsize=WORD(itemsize),
-        meminfo=None,
-    )
-    return made
 
 
 def data_of(context, builder, kind, array):

@@ -137,8 +137,8 @@ def learn(
                 if rows[p] >= marks:
                     return i
                 seen[rows[p]] = 1
-            fetch(S, rows[min(p + AHEAD, last)])
-            x, top = S.dtype.type(values[p]), max(top, abs(values[p]))
+            fetch(S, rows[p + AHEAD if p + AHEAD < last else last])  # min and max would be compiled each time
+            x, top = S.dtype.type(values[p]), abs(values[p]) if abs(values[p]) > top else top
             w = meet(row_rule, S, rows[p], weight(row_rule, S, rows[p], now), x, now)
             scratch[p - begin] = w
             margin += w * x

@@ -32,7 +32,15 @@ from thresher.engine.lanewise import (
     row_of,
     taken,
 )
-from thresher.engine.verbs import meet, size_before_margin, step, value_slope, weight
+from thresher.engine.verbs import (
+    meet,
+    outgrown,
+    size_before_margin,
+    step,
+    step_within,
+    value_slope,
+    weight,
+)
 
 
 class Stream(NamedTuple):
@@ -65,6 +73,7 @@ class Example(NamedTuple):
     values: Any
     slopes: Any
     steps: Any
+    grown: Any
 
 
 @scalar
@@ -111,7 +120,7 @@ def settle_all(side, rows, values, begin, end, last, scratch, seen, example):
             if rows[p] >= marks:
                 return False
             seen[rows[p]] = 1
-        fetch_lanes(side.row_rule, side.table, rows[min(p + AHEAD, last)])
+        fetch_lanes(side.row_rule, side.table, rows[p + AHEAD if p + AHEAD < last else last])
         x = side.table.dtype.type(values[p])
         each_lane(settle, (side, rows[p], x, scratch, p - begin, example))
     return True
@@ -164,21 +173,42 @@ def turn(k, own, bias, home, alive, example):
 
 
 @scalar
-def move(k, side, j, x, scratch, at, example):
-    """Step row j from the weight held."""
+def note_outgrown(k, side, j, x, example):
+    """Note whether lane k steps row j, and has outgrown what it is measured for."""
+    row, now = row_of(side.row_rule, side.table, j, k), now_of(side.rule, side.nows, k)
+    grown = outgrown(part_of(side.row_rule, k), row, 0, x, now) & (taken(example.steps, k) != 0)
+    put(example.grown, k, 1 if grown else 0)
+
+
+@scalar
+def outgrown_in_any(side, j, x, example):
+    """Whether this holds of any lane."""
+    each_lane(note_outgrown, (side, j, x, example))
+    found = 0
+    for k in range(LANES):
+        found |= example.grown[k]
+    return found != 0
+
+
+@scalar
+def move(k, stepping, side, j, w, x, example):
+    """Step row j of lane k from its settled weight."""
     row, slope = row_of(side.row_rule, side.table, j, k), taken(example.steps, k)
     now = now_of(side.rule, side.nows, k)
-    step(part_of(side.row_rule, k), row, 0, held(scratch, at, k), x, slope, now)
+    stepping(part_of(side.row_rule, k), row, 0, w, x, slope, now)
     put_row(side.row_rule, side.table, j, k, row, slope != 0)
+
+
+@scalar
+def move_weight(k, stepping, side, j, x, scratch, at, example):
+    """Step row j from the weight held."""
+    move(k, stepping, side, j, held(scratch, at, k), x, example)
 
 
 @scalar
 def move_bias(k, side, home, example):
     """Step the intercept."""
-    row, slope = row_of(side.row_rule, side.table, home, k), taken(example.steps, k)
-    now, one = now_of(side.rule, side.nows, k), side.table.dtype.type(1)
-    step(part_of(side.row_rule, k), row, 0, taken(example.biases, k), one, slope, now)
-    put_row(side.row_rule, side.table, home, k, row, slope != 0)
+    move(k, step, side, home, taken(example.biases, k), side.table.dtype.type(1), example)
 
 
 @scalar
@@ -189,7 +219,10 @@ def move_all(own, bias, home, rows, values, begin, end, scratch, example):
         moving = moving or example.steps[k] != 0
     if moving:
         for p in range(begin, end):
-            each_lane(move, (own, rows[p], values[p], scratch, p - begin, example))
+            if outgrown_in_any(own, rows[p], values[p], example):
+                each_lane(move_weight, (step, own, rows[p], values[p], scratch, p - begin, example))
+            else:
+                each_lane(move_weight, (step_within, own, rows[p], values[p], scratch, p - begin, example))
         if bias.table.shape[0] > 0:
             each_lane(move_bias, (bias, home, example))
 
@@ -269,9 +302,10 @@ def run(parts, S, own_clocks, B, own_bclocks, stream, lo, hi, scratch, seen, tal
     # of the types that the variables of `kernels.learn` have
     margins, sizes, biases = lanes_like(zero + w * one), lanes_like(zero + size), lanes_like(b)
     values, slopes, factors, steps = lanes_like(0.0), lanes_like(0.0), lanes_like(0.0), lanes_like(zero)
+    grown = lanes_like(np.uint8(0))
     done = hi
     for i in range(lo, hi):
-        example = Example(float(stream.weights[i]), margins, sizes, biases, values, slopes, steps)
+        example = Example(float(stream.weights[i]), margins, sizes, biases, values, slopes, steps, grown)
         if not learn_one(losses, own, bias, stream, i, hi, scratch, seen, tally, alive, factors, example):
             done = i
             break

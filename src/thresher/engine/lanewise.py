@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.np import arrayobj
 
 from thresher.engine.inplace import (
     LINE,
@@ -27,13 +29,31 @@ from thresher.engine.inplace import (
     in_place,
     load,
     loop_of_vectors,
-    room,
     store,
 )
 from thresher.engine.lookup import emit_prefetch
 
 LANES = 8
-_tools: Any = cgutils  # untyped
+_arrays: Any = arrayobj  # untyped, both
+_tools: Any = cgutils
+
+
+def room(context, builder, kind, shape):
+    """An array of this type on the stack."""
+    item = context.get_data_type(kind.dtype)
+    size, itemsize = int(np.prod(shape)), context.get_abi_sizeof(item)
+    memory = _tools.alloca_once(builder, ir.ArrayType(item, size))
+    memory.align = LINE
+    made = context.make_array(kind)(context, builder)
+    _arrays.populate_array(
+        made,
+        data=builder.bitcast(memory, item.as_pointer()),
+        shape=[WORD(n) for n in shape],
+        strides=[WORD(itemsize * int(np.prod(shape[axis + 1 :]))) for axis in range(len(shape))],
+        itemsize=WORD(itemsize),
+        meminfo=None,
+    )
+    return made
 
 
 @in_place(lambda body, args: types.void)

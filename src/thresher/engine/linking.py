@@ -14,13 +14,16 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
+from llvmlite import binding
 from numba.core import codegen, compiler, typed_passes
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import TypingError
 
+from thresher.engine.codecache import CodeCache
 from thresher.engine.notices import compiling
 
 _codegen: Any = codegen  # untyped, all of them
+_llvm: Any = binding
 _compiler: Any = compiler
 _passes: Any = typed_passes
 _register: Any = register_pass
@@ -49,6 +52,18 @@ class _Linked(_codegen.JITCodeLibrary):
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
         return 0
+
+    def serialize_using_object_code(self) -> Any:
+        """As Numba keeps libraries, but for the machine code."""
+        return self.name, "bitcode", self._get_module_for_linking().as_bitcode()
+
+    @classmethod
+    def revived(cls, codegen: Any, name: str, _: str, bitcode: bytes) -> Any:
+        """The library that was kept so."""
+        library = cls(codegen, name)
+        library._final_module = _llvm.parse_bitcode(bitcode)
+        library._finalize_final_module()
+        return library
 
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self._codegen._data_layout
@@ -102,10 +117,49 @@ def _check_borrows(state: Any) -> None:
             raise TypingError(f"{name} makes or returns {one}, but counts no references: make it a helper")
 
 
+def _revived(
+    context: Any, library: Any, fndesc: Any, env: Any, signature: Any, objectmode: bool, lifted: Any,
+    annotation: str, initialisers: Any, environments: Any,
+) -> Any:  # fmt: skip
+    """A function that was kept, known to those that call it, as `CompileResult._rebuild` makes it."""
+    for initialise in initialisers:
+        initialise()
+    found = _Linked.revived(context.codegen(), *library)
+    entry = context.get_executable(found, fndesc, env)
+    context.insert_user_function(entry, fndesc, [found])
+    fields = dict.fromkeys(_compiler.CR_FIELDS) | {
+        "typing_context": context.typing_context,
+        "target_context": context,
+        "library": found,
+        "environment": env,
+        "entry_point": entry,
+        "fndesc": fndesc,
+        "signature": signature,
+        "objectmode": objectmode,
+        "lifted": lifted,
+        "reload_init": initialisers,
+        "referenced_envs": environments,
+    }
+    return _compiler.CompileResult(**fields)
+
+
 class LinkedCompiler(_compiler.CompilerBase):
     """Compiles what is called by kernels only."""
 
     lowering: type = _LinkedLowering
+
+    def compile_extra(self, function: Any) -> Any:
+        """The function as it was kept, or compiled and kept: for kernels of other rules, losses, formats."""
+        state, cache = self.state, CodeCache(function)
+        if function.__closure__ or " at 0x" in str(state.args):  # a function, which has no name of its own
+            return super().compile_extra(function)
+        words = state.flags.get_mangle_string()
+        reduced = cache.kept(state.args, state.targetctx.codegen(), words)
+        if reduced is not None:
+            return _revived(state.targetctx, *reduced)
+        compiled = super().compile_extra(function)
+        cache.keep(state.args, compiled, words)
+        return compiled
 
     def define_pipelines(self) -> list[Any]:
         """Numba's own, but for the last step."""

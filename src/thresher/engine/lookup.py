@@ -13,9 +13,9 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
+from thresher.engine.inplace import in_place
 from thresher.engine.jit import kernel, scalar
 
 REGISTERS = 1 << 14
@@ -48,6 +48,7 @@ def empty_index(limit: int) -> NDArray[np.uint32]:
     return np.zeros(int(NEAR) + 2 * limit, np.uint32)
 
 
+@in_place(lambda array, at: types.void)
 def fetch(array, at):
     """Have entry (of a table: row) `at` of an array brought to the cache, for which nobody waits.
 
@@ -55,9 +56,13 @@ def fetch(array, at):
     """
 
 
-@overload(fetch, inline="always")
-def _fetch(array, at):
-    return lambda array, at: _prefetch(array, at)
+@fetch.emits
+def _emit_fetch(context, builder, signature, values):
+    given = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=values[0])
+    at = context.cast(builder, values[1], signature.args[1], types.uint64)
+    offset = builder.mul(at, builder.extract_value(given.strides, 0))
+    emit_prefetch(builder, builder.add(builder.ptrtoint(given.data, ir.IntType(64)), offset))
+    return context.get_dummy_value()
 
 
 def emit_prefetch(builder: Any, address: Any) -> None:
@@ -68,17 +73,6 @@ def emit_prefetch(builder: Any, address: Any) -> None:
     builder.call(
         cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8"), [pointer, *flags]
     )
-
-
-@intrinsic
-def _prefetch(typing_context, array, at):
-    def codegen(context, builder, signature, args):
-        given = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0])
-        offset = builder.mul(args[1], builder.extract_value(given.strides, 0))
-        emit_prefetch(builder, builder.add(builder.ptrtoint(given.data, ir.IntType(64)), offset))
-        return context.get_dummy_value()
-
-    return types.void(array, types.uint64), codegen
 
 
 @scalar

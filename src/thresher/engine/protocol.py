@@ -135,6 +135,11 @@ def shares_a_clock(rule: Any) -> bool:
     )
 
 
+def measures_each(rule: Any) -> bool:
+    """Whether a rule measures every example of a batch by itself."""
+    return writes(type(rule), "step_on_sum")
+
+
 def in_dtype(value: Any, dtype: Any) -> Any:
     """The part with its own numbers in another dtype, so that compiled arithmetic is done in it."""
     cast = np.dtype(dtype).type

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import types
-from numba.extending import intrinsic, overload
 
-from thresher.engine.jit import BORROWING
+from thresher.engine.inplace import data_of, entry, in_place
 
 
-def snapshot(self: Any, clock: Any, S: Any) -> Any:
+@in_place(lambda self, clock, S: types.UniTuple(S.dtype, len(self.instance_class.CLOCK)))
+def snapshot(self, clock, S):
     """The clock as a tuple in the dtype of S: what `weight` and `step` read as `now`.
 
     A tuple lives in registers, so a loop over a row loads and rounds it once; and a running sum is
@@ -19,30 +17,10 @@ def snapshot(self: Any, clock: Any, S: Any) -> Any:
     return tuple(S.dtype.type(value) for value in clock)
 
 
-@overload(snapshot, jit_options=BORROWING)
-def _snapshot(self, clock, S):
-    length = len(self.instance_class.CLOCK)
-
-    def impl(self, clock, S):
-        return _as_tuple(clock, S, length)
-
-    return impl
-
-
-@intrinsic
-def _as_tuple(typing_context, clock, S, length):
-    """The first `length` (a literal) elements of `clock`, cast to the dtype of S, as a tuple."""
-    if not isinstance(length, types.IntegerLiteral):
-        return None  # Numba then asks again with the literal
-    result = types.UniTuple(S.dtype, length.literal_value)
-
-    def codegen(context, builder, signature, args):
-        source = signature.args[0]
-        data = context.make_array(source)(context, builder, args[0]).data
-        items = []
-        for k in range(result.count):
-            place = builder.gep(data, [context.get_constant(types.intp, k)])
-            items.append(context.cast(builder, builder.load(place), source.dtype, S.dtype))
-        return context.make_tuple(builder, result, items)
-
-    return result(clock, S, length), codegen
+@snapshot.emits
+def _emit_snapshot(context, builder, signature, values):
+    kind, source = signature.return_type, signature.args[1]
+    data = data_of(context, builder, source, values[1])
+    loaded = (builder.load(entry(builder, data, k)) for k in range(kind.count))
+    items = [context.cast(builder, item, source.dtype, kind.dtype) for item in loaded]
+    return context.make_tuple(builder, kind, items)

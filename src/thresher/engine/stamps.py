@@ -13,10 +13,17 @@ import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
 
 _ROOT = Path(__file__).parents[1]
 _WINGS = ("engine", "parts", "data", "batch")  # the folders that hold compiled code
+_LIBRARIES = {*sys.stdlib_module_names, "numpy", "numba", "llvmlite"} - {"__main__"}
+"""Their versions are in the key of the cache."""
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_OF_TUPLES = {"_make", "_replace", "_asdict", "_fields", "_field_defaults"}
 _IMPORT = re.compile(r"^(?:from (thresher[\w.]*) import (\([^)]*\)|[^\n]*)|import (thresher[\w.]*))", re.M)
 
 
@@ -43,54 +50,105 @@ def _imports(module: str) -> frozenset[str]:
     return frozenset(name for name in found if name in _SOURCES)
 
 
-def _is_ours(module: str) -> bool:
-    return module in _SOURCES
-
-
-def _is_users(module: ModuleType) -> bool:
-    """Whether a module is the user's own: not ours, not the standard library's, not installed."""
-    if module.__name__.partition(".")[0] == "thresher" or not getattr(module, "__file__", None):
-        return False
-    library = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    return not {"site-packages", "dist-packages", library} & set(Path(str(module.__file__)).parts)
-
-
-def _reached(module: str) -> set[str]:
-    """What a module's code may come from, one step away."""
-    if _is_ours(module):
-        return set(_imports(module))
-    found: set[str] = set()
-    for value in list(vars(sys.modules[module]).values()):
-        name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-        known = sys.modules.get(str(name))
-        if _is_ours(str(name)) or (known is not None and _is_users(known)):
-            found.add(str(name))
-    return found
-
-
 def closure(modules: Iterable[str]) -> list[str]:
-    """These modules, and all of ours and of the user's own that they reach by imports and globals."""
+    """These modules of ours, and all of ours that they import."""
     waiting = list(modules)
     found = set(waiting)
     while waiting:
-        new = _reached(waiting.pop()) - found
+        new = _imports(waiting.pop()) - found
         found |= new
         waiting += new
     return sorted(found)
 
 
 @functools.cache
-def _digest(module: str) -> bytes:
-    source = _SOURCES.get(module)
-    if source is None:
-        source = Path(str(sys.modules[module].__file__)).read_text(encoding="utf-8")
-    return hashlib.sha256(source.encode()).digest()
+def stamp(*roots: Any) -> str:
+    """A name of all that functions and classes are made of.
+
+    Of ours it is the sources of their modules and of all that these import. Of others it is what they are in
+    memory, since a file may be edited, and a constant set, when they have been imported.
+    """
+    seen = _Seen()
+    for root in roots:
+        seen.follow(root)
+    seen.total.update(_digest_of(*sorted(seen.modules)))
+    return seen.total.hexdigest()
 
 
 @functools.cache
-def stamp(*modules: str) -> str:
-    """A name of the sources of these modules and of all that they reach."""
+def _digest_of(*modules: str) -> bytes:
     total = hashlib.sha256()
     for module in closure(modules):
         total.update(module.encode() + b"\0" + _digest(module))
-    return total.hexdigest()
+    return total.digest()
+
+
+@functools.cache
+def _digest(module: str) -> bytes:
+    return hashlib.sha256(_SOURCES[module].encode()).digest()
+
+
+class _Seen:
+    """What code that is compiled may be made of: functions, what they name, their constants."""
+
+    def __init__(self) -> None:
+        self.total = hashlib.sha256()
+        self.modules: set[str] = set()
+        """of ours"""
+        self._known: set[int] = set()
+
+    def follow(self, value: Any) -> None:
+        """Add a value, and all that it leads to."""
+        module = str(getattr(value, "__module__", None))
+        if module in _SOURCES:
+            self.modules.add(module)
+        elif isinstance(value, _PLAIN):
+            self._say(type(value).__name__, repr(value))
+        elif isinstance(value, np.ndarray | np.generic):
+            self._say(str(value.dtype), str(value.shape))
+            self.total.update(value.tobytes())
+        elif id(value) not in self._known:
+            self._known.add(id(value))
+            self._follow_new(value, module)
+
+    def _follow_new(self, value: Any, module: str) -> None:
+        python = getattr(value, "py_func", None)
+        self._say(type(value).__name__, module, str(getattr(value, "__qualname__", "")))
+        if isinstance(value, tuple | list):
+            for one in value:
+                self.follow(one)
+        elif isinstance(python or value, FunctionType):
+            self._follow_function(python or value)
+        elif isinstance(value, type) and module.partition(".")[0] not in _LIBRARIES:
+            for name in sorted(vars(value).keys() - _OF_TUPLES):
+                if not name.startswith("__"):
+                    self._say(name)
+                    self.follow(vars(value)[name])
+
+    def _follow_function(self, function: FunctionType) -> None:
+        if function.__module__.partition(".")[0] in _LIBRARIES:
+            return
+        for cell in function.__closure__ or ():
+            self.follow(cell.cell_contents)
+        self.follow(function.__defaults__)
+        self._follow_code(function.__code__, function.__globals__)
+
+    def _follow_code(self, code: CodeType, names: dict[str, Any]) -> None:
+        self.total.update(code.co_code)
+        self._say(*code.co_names, *code.co_varnames, *code.co_freevars)
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                self._follow_code(constant, names)
+            else:
+                self._say(repr(constant))
+        found = [names[name] for name in code.co_names if name in names]
+        for value in found:
+            if isinstance(value, ModuleType):
+                own = (vars(value)[name] for name in code.co_names if name in vars(value))
+                found += [] if value.__name__.partition(".")[0] in _LIBRARIES else own
+            else:
+                self.follow(value)
+
+    def _say(self, *words: str) -> None:
+        for word in words:
+            self.total.update(word.encode(errors="backslashreplace") + b"\0")

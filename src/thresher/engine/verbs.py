@@ -136,6 +136,32 @@ def step(self, S, j, w, x, slope, now):
 
 
 @verb("rule")
+def outgrown(self, S, j, x, now):
+    """Whether x is larger than row j has been measured for, so that its `step` does more. Default: no.
+
+    Asked, with `step_within`, where lanes learn together: what few steps do is then left out of the others.
+    """
+    return False
+
+
+@verb("rule")
+def step_within(self, S, j, w, x, slope, now):
+    """As `step`, of a row that is not `outgrown`. Default: `step`."""
+    step(self, S, j, w, x, slope, now)
+
+
+@verb("rule")
+def step_on_sum(self, S, j, w, x, gradient, now):
+    """As `step`, once for a batch measured example by example. Default: batches are measured as one.
+
+    A rule that writes it is asked about every example of a batch (`size_before_margin`, `note_after_margin`,
+    `slope_after_margin`), then to step on the sum of their gradients; `x` is the largest |x| of those that
+    have one. For others a batch is one example of slope 1, which has the summed gradient for features.
+    """
+    step(self, S, j, w, gradient, S.dtype.type(1), now)
+
+
+@verb("rule")
 def rewrites(self, clock):
     """Whether `constrain` is about to write rows that the example does not touch. Default: no."""
     return False

@@ -1,4 +1,4 @@
-"""``thresher.path``: a model for each of many penalties, from one reading."""
+"""``thresher.train``; ``thresher.path``, a model for each of many penalties from one reading."""
 
 from __future__ import annotations
 
@@ -9,17 +9,28 @@ from typing import Any
 
 from thresher.data.errors import DataError
 from thresher.data.layout import AnyLayout
-from thresher.data.order import make_order
-from thresher.lanes import folder
+from thresher.data.order import Order, make_order
+from thresher.lanes import auto, folder, table
 from thresher.lanes.frontier import Point, choose, points_of
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import Range, penalty_name, with_penalty
-from thresher.learning.api import Data, as_source, check_names, held_of, outputs_of, planned
+from thresher.learning.api import (
+    Data,
+    as_source,
+    check_names,
+    held_of,
+    outputs_of,
+    planned,
+    readout_of,
+)
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
+from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
-from thresher.learning.training import Trainer
+from thresher.learning.training import Plan, Trainer
+from thresher.learning.warmstart import check_data, layout_from, start_from
+from thresher.parts import AUTO
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,10 @@ class Frontier:
     """what each costs and saves"""
     lanes: Lanes
 
+    def __repr__(self) -> str:
+        """The table that ``thresher path`` prints, the best starred."""
+        return "\n".join(table.of_points(self.points, self.penalty, table.best_of(self.points)))
+
     @property
     def models(self) -> list[Model]:
         """One for each point. Each is a lane: `copy` of it goes on learning by itself."""
@@ -43,17 +58,105 @@ class Frontier:
 
     def model(self, which: str = "best") -> Model:
         """The model of that point, by itself."""
-        lane = self.models[self.choose(which)]
-        alone = Model(lane.recipe)
-        alone.restore(lane.state())
-        alone.names = lane.names
-        return alone
+        return self.lanes.alone(self.choose(which))
 
     def save(self, path: str | PathLike[str], which: str = "best") -> None:
-        """Write what ``thresher path`` does. Raises OSError."""
+        """Write the folder that ``thresher path`` does, in place of an older one. Raises OSError."""
         folder.check_folder(Path(path))
-        table = folder.Table(self.penalty, self.points, self.choose(which), which)
-        folder.save(Path(path), table, self.lanes)
+        found = folder.Table(self.penalty, self.points, self.choose(which), which)
+        folder.save(Path(path), found, self.lanes)
+
+
+def train(
+    data: Data,
+    rule: Recipe | Spec = "ft-ftrl",
+    loss: Spec | None = None,
+    *,
+    outputs: str | None = None,
+    passes: int = 1,
+    order: str = "as-is",
+    holdout: Data | None = None,
+    holdout_every: int = 0,
+    patience: int = 0,
+    on_error: str = "fail",
+    threads: int | None = None,
+    cache: bool = True,
+    layout: AnyLayout | None = None,
+    where: str = "",
+    init: Any = None,
+    **options: Any,
+) -> Model:
+    """Train a model on `data`, one pass or more.
+
+    `rule`, `loss`, `outputs` and whatever else is given by name (``l1=1.0``, ``batch=10``, ``average=True``,
+    ``seed=1`` ...) say what the model is: see `Recipe`, which may be given in place of the rule. Outputs that
+    are left open are found in the data. The rule ``auto`` is a choice among some near the default one, made
+    on the first rows (see docs/default.md); what was chosen is in ``model.recipe``.
+
+    `data` is a path, a glob, ``-``, a list of them, a Chunk, Chunks, ``(X, y)``, ``(X, y, weights)``,
+    pairs of a mapping and a label, or an Arrow table: see `as_source`. `holdout` is data to evaluate on after
+    each pass; `holdout_every` holds out every N-th example instead; `patience` stops after so many passes
+    that were no better, and the model is then that of the best. `order`
+    is ``as-is``, ``once`` or ``every`` (one permutation for all passes, or one each; all rows are then
+    held in memory), or ``buffer:N``, by chance from `seed`; hold-out rows are chosen before it. Later
+    passes read a binary `cache` of the first, and so does the next run over the same content. `layout` says
+    how files and tables are read; by default the endings of names and the types of columns do; `where`, which
+    rows of `data` are, of Parquet, Arrow and tables: ``"day < 20 and city in ('Ulm', 'Kiel')"``; `on_error`
+    and `threads` are those of `open_source`. `init` is a model, the file of one, or an estimator, with whose
+    weights to begin, whatever its rule: see `start_from`; files and tables are then read as its were, but for
+    what `layout` says, and have its features. `scale` and `admit` count in the first pass only.
+    Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, `DivergedError`.
+    """
+    plan = planned(passes, patience, holdout_every, holdout is not None)
+    check_names(train, options)
+    racing = isinstance(rule, str) and rule == AUTO
+    begun = None if init is None else readout_of(init)
+    layout = layout or (rule.layout if isinstance(rule, Recipe) else None)
+    layout = layout if begun is None else layout_from(begun, layout)
+    read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
+    said = Recipe.rule if racing else rule
+    recipe = replace(_recipe(said, loss, outputs, options, data, read), layout=None)
+    model = auto.start(recipe, given=options) if racing else Model(recipe)
+    domain = model.head.domain
+    source = as_source(data, domain, on_error=on_error, **read)
+    if begun is not None:
+        _begin(model, begun, source.layout)
+    held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), recipe.seed)
+    model.layout = source.layout
+    trainer = _trainer(model, source, plan, shuffling, held, cache, heir=auto.heir)
+    del model  # lanes that race, and their memory, go when one of them is left
+    trainer.run()
+    trained: Model = trainer.model
+    return trained
+
+
+def _begin(model: Model | Lanes, begun: Readout, layout: Any) -> None:
+    """Give a model, which learns data of this layout, the weights to begin with. ValueError for lanes."""
+    if not isinstance(model, Model):
+        raise ValueError("init gives weights to one model: name a rule other than auto")
+    start_from(model, begun)
+    check_data(begun, layout)
+
+
+def _trainer(
+    model: Any, source: Any, plan: Plan, order: Order, held: Any, cache: bool, **more: Any
+) -> Trainer[Any]:
+    """What trains the model on all passes of the source."""
+    reads = Passes(source, order.reads(plan.passes), cached=cache and hasattr(source, "identity"))
+    beside = {"reread": reads.later, "order": order, "holdout": held, **more}
+    return Trainer(model, reads.first, plan, **beside)
+
+
+def _recipe(
+    rule: Recipe | Spec, loss: Spec | None, outputs: str | None, options: Any, data: Data, read: Any
+) -> Recipe:
+    """What is said of a model. ValueError for what is said beside a recipe and would be dropped."""
+    if not isinstance(rule, Recipe):
+        loss = Recipe.loss if loss is None else loss
+        return Recipe(rule, loss, outputs=outputs_of(loss, outputs, data, **read), **options)
+    if loss is not None or outputs is not None:
+        raise ValueError("a recipe says its loss and outputs: change them in it, by dataclasses.replace")
+    return replace(rule, **options)
 
 
 def path(
@@ -96,23 +199,17 @@ def path(
     source = as_source(data, domain, on_error=on_error, threads=threads, layout=layout, where=where)
     held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), base.seed)
     base = replace(base, layout=source.layout)
-    lanes = Lanes([with_penalty(base, value) for value in _penalties(Range(l1), source, base)])
-    reads = Passes(source, shuffling.reads(passes), cached=cache and hasattr(source, "identity"))
+    lanes = Lanes([with_penalty(base, value) for value in penalties_of(Range(l1), shuffling, source, base)])
     judging = LanesHoldout(every, held)
-    Trainer(
-        *(lanes, reads.first, plan),
-        reread=reads.later,
-        order=shuffling,
-        holdout=held,
-        judging=lambda *given: judging,
-    ).run()
+    _trainer(lanes, source, plan, shuffling, held, cache, judging=lambda *given: judging).run()
     return Frontier(penalty_name(base.rule), points_of(lanes, judging), lanes)
 
 
-def _penalties(wanted: Range, source: Any, base: Recipe) -> list[float]:
+def penalties_of(wanted: Range, order: Order, source: Any, base: Recipe) -> list[float]:
+    """The values of a range, found in the data where it is ``auto``; DataError for a stream."""
     penalty_name(base.rule)
     if wanted.values:
         return wanted.values
     if not source.rereadable:
         raise DataError("data that can be read only once: say the range of penalties, l1='LO:HI:N'")
-    return wanted.found_in(source, base)
+    return wanted.found_in(make_order(order.spec, base.seed).over(source, 1), base)

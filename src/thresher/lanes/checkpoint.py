@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from thresher.engine.sound import StateError, Tensors
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
+from thresher.lanes.race import Race
 from thresher.learning import header as headers
 from thresher.learning import modelfile
 from thresher.learning.holdout import Best
@@ -15,7 +17,7 @@ from thresher.learning.modelfile import ModelFileError
 from thresher.learning.recipe import Recipe
 from thresher.learning.standing import Standing
 
-_STATE, _BEST = "lanes.", "best."
+_STATE, _BEST, _RACE = "lanes.", "best.", "race."
 
 
 def save(path: Path, lanes: Lanes, standing: Standing, holdout: LanesHoldout) -> None:
@@ -31,29 +33,40 @@ def save(path: Path, lanes: Lanes, standing: Standing, holdout: LanesHoldout) ->
     header = {**modelfile.header_of(lanes.lead), modelfile.LANES: told, "training": standing.as_dict()}
     tensors = modelfile.weights_of(lanes.lead.readout())
     tensors |= {f"{_STATE}{name}": array for name, array in lanes.state().items()}
+    if lanes.race is not None:
+        tensors |= {f"{_RACE}{name}": array for name, array in lanes.race.record.state().items()}
     for k, one in holdout.bests.items():
         tensors |= {f"{_BEST}{k}.{name}": array for name, array in one.state.items()}
     modelfile.write(path, header, tensors)
 
 
-def load(path: Path) -> tuple[Lanes, Standing, LanesHoldout]:
-    """The lanes of a checkpoint, where their training stood and what was judged; `ModelFileError`."""
+def load(path: Path, race: Callable[[int], Race] | None = None) -> tuple[Lanes, Standing, LanesHoldout]:
+    """The lanes of a checkpoint, where their training stood and what was judged; `ModelFileError`.
+
+    `race` makes the race of so many lanes, where they were in one.
+    """
     if not path.exists():
         raise ModelFileError(f"{path}: no such file, so there is no training to go on with")
     header, tensors = modelfile.read(path, lanes=True)
     if modelfile.LANES not in header or "training" not in header:
         raise ModelFileError(f"{path}: no checkpoint of a frontier")
+    racing = _under(tensors, _RACE)
+    if bool(racing) != (race is not None):
+        raise ModelFileError(f"{path}: a checkpoint of another command with many models")
     with modelfile.naming_file(path):
         headers.check_training(header["training"])
-        lanes = _lanes_of(header[modelfile.LANES], _under(tensors, _STATE))
+        lanes = _lanes_of(header[modelfile.LANES], _under(tensors, _STATE), race)
+        if lanes.race is not None:
+            lanes.race.record.restore(racing)
         holdout = LanesHoldout()
         _judged(holdout, header[modelfile.LANES], tensors, lanes)
         return lanes, Standing.from_dict(header["training"], {}), holdout
 
 
-def _lanes_of(told: dict[str, Any], state: dict[str, Any]) -> Lanes:
+def _lanes_of(told: dict[str, Any], state: dict[str, Any], race: Callable[[int], Race] | None) -> Lanes:
     try:
-        lanes = Lanes([Recipe.from_dict(one) for one in told["recipes"]])
+        recipes = [Recipe.from_dict(one) for one in told["recipes"]]
+        lanes = Lanes(recipes, race=race and race(len(recipes)))
         dropped = {_number(k, lanes): str(reason) for k, reason in told["dropped"].items()}
         resting = [_number(k, lanes) for k in told["resting"]]
     except (KeyError, TypeError, AttributeError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,10 @@ from thresher.lanes.lanes import Lanes
 from thresher.lanes.picture import picture
 from thresher.learning import modelfile
 from thresher.learning.modelfile import ModelFileError
-from thresher.learning.wholefile import check_writable, whole_file
+from thresher.learning.wholefile import whole_file
+from thresher.learning.wholefolder import check_replaceable, clear_abandoned, whole_folder
 
-TABLE, PICTURE = "frontier.json", "frontier.svg"
+TABLE, PICTURE = modelfile.FRONTIER, "frontier.svg"
 _FORMAT = 1
 
 
@@ -51,33 +53,28 @@ def model_file(number: int) -> str:
 
 
 def check_folder(path: Path) -> None:
-    """Raise FileExistsError for what is no frontier and would be overwritten; other OSErrors."""
-    if path.exists() and not path.is_dir():
-        raise FileExistsError(17, "a file stands there: name a folder for the frontier", str(path))
-    if path.is_dir() and any(path.iterdir()) and not is_frontier(path):
-        raise FileExistsError(17, "a folder with other things in it: name a new one", str(path))
-    if not path.exists():
-        check_writable(path)
+    """Raise OSError for what is no frontier and would be overwritten, or cannot be replaced.
+
+    What killed runs have left beside it is cleared away.
+    """
+    clear_abandoned(path, _is_ours)
+    check_replaceable(path, _is_ours)
+
+
+def _is_ours(name: str) -> bool:
+    return name in (TABLE, PICTURE) or re.fullmatch(r"lane-\d{3}\.model", name) is not None
 
 
 def save(path: Path, frontier: Table, lanes: Lanes) -> None:
-    """Write all; the table last, so that a folder with one is whole. Raises OSError."""
-    path.mkdir(exist_ok=True)
-    (path / TABLE).unlink(missing_ok=True)
-    for left in path.glob("lane-*.model"):
-        left.unlink()
-    for k, model in enumerate(lanes.models):
-        if k not in lanes.dropped:
-            modelfile.save(model, path / model_file(k))
-    with whole_file(path / PICTURE) as file:
-        file.write(picture(frontier.points, frontier.chosen))
-    write_table(path, frontier)
-
-
-def write_table(path: Path, frontier: Table) -> None:
-    """Write the table alone."""
-    with whole_file(path / TABLE) as file:
-        json.dump({"format": _FORMAT, "version": __version__, **frontier.as_dict()}, file, indent=1)
+    """Write all at once, in place of an older frontier; `check_folder` has looked. Raises OSError."""
+    with whole_folder(path, _is_ours) as aside:
+        for k, model in enumerate(lanes.models):
+            if k not in lanes.dropped:
+                modelfile.save(model, aside / model_file(k))
+        with whole_file(aside / PICTURE) as file:
+            file.write(picture(frontier.points, frontier.chosen))
+        with whole_file(aside / TABLE) as file:
+            json.dump({"format": _FORMAT, "version": __version__, **frontier.as_dict()}, file, indent=1)
 
 
 def load(path: Path) -> Table:

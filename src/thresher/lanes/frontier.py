@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
@@ -13,6 +14,22 @@ from thresher.lanes.penalties import penalty_in
 _FIGURES = ("examples", "loss", "error", "rmse", "micro_f1", "auc")
 """Those of `Evaluation`, in the order in which they are shown."""
 CHOICES = "best, 1se, within:P% or nnz:N"
+
+
+class Judged(Protocol):
+    """What `choose` asks of a model, or of a penalty that was judged on several."""
+
+    @property
+    def loss(self) -> float:
+        """What decides; infinite where learning diverged."""
+
+    @property
+    def nonzero(self) -> float | None:
+        """Weights that are not zero; None where learning diverged."""
+
+    @property
+    def paired_error(self) -> float | None:
+        """Standard error of the difference of its loss and the least."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +100,7 @@ def check_choice(text: Any) -> str:
     return text
 
 
-def choose(points: list[Point], text: str) -> int:
+def choose(points: Sequence[Judged], text: str) -> int:
     """Number of the point that `text` means.
 
     ``best``: the least loss. ``1se``: the sparsest whose loss is above it by no more than one standard error
@@ -92,23 +109,23 @@ def choose(points: list[Point], text: str) -> int:
     section 5). ``nnz:N``: the least loss among those with at most N weights. ValueError where there is none.
     """
     check_choice(text)
-    able = [k for k, point in enumerate(points) if point.loss < float("inf")]
+    able = {k: (one.loss, one.nonzero or 0) for k, one in enumerate(points) if one.loss < float("inf")}
     if not able:
-        raise ValueError("no lane has learned to the end")
+        raise ValueError("no model has a loss to be chosen by: learning diverged, or the rows weigh nothing")
     kind, _, given = text.partition(":")
     if kind == "nnz":
-        able = [k for k in able if points[k].nonzero <= int(given)]
+        fewest = min(nonzero for _, nonzero in able.values())
+        able = {k: one for k, one in able.items() if one[1] <= int(given)}
         if not able:
-            fewest = min(point.nonzero for point in points)
             raise ValueError(f"no model has at most {int(given):,} weights: the sparsest has {fewest:,}")
-    best = min(able, key=lambda k: (points[k].loss, points[k].nonzero))
+    best = min(able, key=lambda k: able[k])
     if kind in ("best", "nnz"):
         return best
+    least = points[best].loss
     if kind == "1se":
         if points[best].paired_error is None:
             raise ValueError("1se needs rows that are held out: give --holdout")
-        least = points[best].loss
-        able = [k for k in able if points[k].loss - least <= float(points[k].paired_error or 0.0)]
+        close = [k for k in able if points[k].loss - least <= float(points[k].paired_error or 0.0)]
     else:
-        able = [k for k in able if points[k].loss <= points[best].loss * (1 + float(given[:-1]) / 100)]
-    return min(able, key=lambda k: (points[k].nonzero, points[k].loss))
+        close = [k for k in able if points[k].loss <= least * (1 + float(given[:-1]) / 100)]
+    return min(close, key=lambda k: able[k][::-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -15,22 +16,55 @@ from thresher.learning.metrics import Evaluation
 from thresher.learning.model import Model
 
 
-class Judgement:
-    """Figures of several models on the same rows, and standard errors of the differences of their losses.
+class PairedLosses:
+    """Mean losses of several models on the same rows, and standard errors of their differences.
 
     With losses l_ir of model i, row r and importances w_r, the mean difference of models i and j is
     m = sum_r d_r / W, d_r = w_r (l_ir - l_jr), W = sum_r w_r, and its standard error is
     sqrt(sum_r (d_r - m w_r)^2) / W. Only sums over rows are kept.
+
+    >>> paired = PairedLosses(2)
+    >>> paired.add(np.array([[1.0, 1.0], [2.0, 4.0]]), np.ones(2))
+    >>> paired.mean(1), paired.error_of_difference(0, 1)
+    (3.0, 0.7071067811865476)
     """
 
-    def __init__(self, models: dict[int, Model]) -> None:
-        self.models = models
-        self._evaluations = {k: Evaluation(model.head) for k, model in models.items()}
-        count = len(models)
+    def __init__(self, count: int) -> None:
         self._products: NDArray[np.float64] = np.zeros((count, count))
         self._with_weights: NDArray[np.float64] = np.zeros(count)
         self._sums: NDArray[np.float64] = np.zeros(count)
         self._weight = self._squares = 0.0
+
+    def add(self, losses: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+        """Losses ``(models, n)`` of some rows, times the importances ``(n,)`` of these."""
+        self._products += losses @ losses.T
+        self._with_weights += losses @ weights
+        self._sums += losses.sum(axis=1)
+        self._weight += float(weights.sum())
+        self._squares += float(weights @ weights)
+
+    def mean(self, i: int) -> float:
+        """Mean loss of a model; NaN of nothing."""
+        return float(self._sums[i]) / self._weight if self._weight else float("nan")
+
+    def error_of_difference(self, i: int, j: int) -> float:
+        """Standard error of the mean difference of the losses of two models; NaN of nothing."""
+        if not self._weight:
+            return float("nan")
+        mean = (self._sums[i] - self._sums[j]) / self._weight
+        squares = self._products[i, i] + self._products[j, j] - 2.0 * self._products[i, j]
+        crossed = self._with_weights[i] - self._with_weights[j]
+        total = squares - 2.0 * mean * crossed + mean * mean * self._squares
+        return float(np.sqrt(max(total, 0.0)) / self._weight)
+
+
+class Judgement:
+    """Figures of several models on the same rows, and standard errors of the differences of their losses."""
+
+    def __init__(self, models: dict[int, Model]) -> None:
+        self.models = models
+        self._evaluations = {k: Evaluation(model.head) for k, model in models.items()}
+        self._losses = PairedLosses(len(models))
 
     def add(self, chunk: Chunk) -> None:
         """Predict the rows of `chunk`."""
@@ -40,12 +74,7 @@ class Judgement:
             responses = model.head.respond(margins, "label", model.lowest_label)
             self._evaluations[k].add(chunk, margins, responses)
             losses.append(model.head.losses(margins, chunk))
-        table, weights = np.array(losses), chunk.weights.astype(np.float64)
-        self._products += table @ table.T
-        self._with_weights += table @ weights
-        self._sums += table.sum(axis=1)
-        self._weight += float(weights.sum())
-        self._squares += float(weights @ weights)
+        self._losses.add(np.array(losses), chunk.weights.astype(np.float64))
 
     def figures(self, number: int) -> Figures:
         """Those of `Evaluation` for a model."""
@@ -58,12 +87,7 @@ class Judgement:
     def error_of_difference(self, one: int, other: int) -> float:
         """Standard error of the mean difference of the losses of two models."""
         places = list(self.models)
-        i, j = places.index(one), places.index(other)
-        mean = (self._sums[i] - self._sums[j]) / self._weight
-        squares = self._products[i, i] + self._products[j, j] - 2.0 * self._products[i, j]
-        crossed = self._with_weights[i] - self._with_weights[j]
-        total = squares - 2.0 * mean * crossed + mean * mean * self._squares
-        return float(np.sqrt(max(total, 0.0)) / self._weight)
+        return self._losses.error_of_difference(places.index(one), places.index(other))
 
 
 class LanesHoldout(Holdout):
@@ -104,8 +128,16 @@ class LanesHoldout(Holdout):
         return not model.alive
 
     def take_best(self, model: Lanes) -> int | None:
-        """Put every lane back to where its best pass left it."""
+        """Put every lane back to where its best pass left it, and judge these models side by side."""
         for k, best in self.bests.items():
             if self.waited[k] and k not in model.dropped:
                 model.put_back(k, best.state)
+        held = self.source()
+        if self.bests and held is not None:  # what was judged last are those that learned to the last pass
+            self.judgement = Judgement(
+                {k: one for k, one in enumerate(model.models) if k not in model.dropped}
+            )
+            with closing(held.chunks()) as chunks:
+                for chunk in chunks:
+                    self.judgement.add(chunk)
         return None

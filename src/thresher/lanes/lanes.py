@@ -12,11 +12,12 @@ from thresher.data.chunk import Chunk
 from thresher.data.layout import SettledLayout
 from thresher.engine.lookup import resized
 from thresher.engine.sound import Tensors
+from thresher.lanes.race import Race
 from thresher.learning.feed import Feed
 from thresher.learning.finite import Before, DivergedError
 from thresher.learning.head import Head
 from thresher.learning.model import Model, Tally
-from thresher.learning.octet import gathered
+from thresher.learning.octet import LaneLoop, gathered
 from thresher.learning.recipe import Recipe
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
@@ -50,7 +51,12 @@ class Lanes:
     [2, 1]
     """
 
-    def __init__(self, recipes: Sequence[Recipe], say: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(
+        self,
+        recipes: Sequence[Recipe],
+        say: Callable[[str], None] = lambda line: None,
+        race: Race | None = None,
+    ) -> None:
         if not recipes:
             raise ValueError("lanes: give one recipe at least")
         for other in recipes[1:]:
@@ -61,13 +67,23 @@ class Lanes:
             model.loop = loop
         self.dropped: dict[int, str] = {}
         """which lanes learn no more, and why"""
+        self.left_at: dict[int, int] = {}
+        """and from how many examples they have learned"""
+        self.race = race
+        """has weak lanes dropped"""
         self._learners = [_Lane(k, model) for k, model in enumerate(self.models)]
+        self._first = 0
 
     def __reduce__(self) -> Any:
         """TypeError for copies and pickles: what lanes share belongs to them all."""
         raise TypeError(
             "Lanes cannot be copied or pickled; each of their models can, to one that learns alone"
         )
+
+    @property
+    def parts(self) -> list[Any]:
+        """Parts of those that learn in one loop, whose types decide its code."""
+        return [model.loop.parts for model in self.models if isinstance(model.loop, LaneLoop)]
 
     @property
     def alive(self) -> list[int]:
@@ -78,13 +94,16 @@ class Lanes:
         """Let go of the lanes that have stopped; raise the error of the last if none is left."""
         stopped = [lane for lane in self._learners if lane.error]
         for lane in stopped:
-            self._leave(lane.number, str(lane.error))
+            self.drop(lane.number, str(lane.error))
             self._say(f"{lane.model.recipe.rule}: {lane.error}; the other models go on")
         if stopped and stopped[-1].error and not self._learners:
             raise stopped[-1].error
+        if self._first in [lane.number for lane in stopped]:
+            self._first = min(self.alive)
 
-    def _leave(self, number: int, reason: str) -> None:
-        self.dropped[number] = reason
+    def drop(self, number: int, reason: str) -> None:
+        """Have a lane learn no more. Rows that it alone needs may be freed."""
+        self.dropped[number], self.left_at[number] = reason, self.examples
         self.models[number].loop.leave()
         self._learners = [lane for lane in self._learners if lane.number != number]
 
@@ -110,6 +129,17 @@ class Lanes:
 
         Raises the `DivergedError` of the last lane when none is left.
         """
+        stop = len(chunk) if hi is None else hi
+        if self.race is None:
+            self._learn(chunk, lo, stop, again)
+            return
+        while lo < stop:
+            due = min(stop, lo + self.race.due(self.examples))
+            self._learn(chunk, lo, due, again)
+            self.race.tend(self)
+            lo = due
+
+    def _learn(self, chunk: Chunk, lo: int, hi: int, again: bool) -> None:
         self._feed.learn(self._learners, chunk, lo, hi, again)
         self._drop()
 
@@ -127,9 +157,23 @@ class Lanes:
                 lane.stop(error)
         self._drop()
 
+    def alone(self, number: int) -> Model:
+        """A model as far as this lane has come, that learns by itself."""
+        lane = self.models[number]
+        model = Model(lane.recipe)
+        model.restore(lane.state())
+        model.names = lane.names
+        return model
+
+    def sums(self, number: int) -> Tally:
+        """Progressive loss and importance of a lane."""
+        return self.models[number].tally
+
     @property
     def lead(self) -> Model:
-        """The lane with the least progressive loss."""
+        """The lane with the least progressive loss; in a race always the first, until it diverges."""
+        if self.race is not None:
+            return self.models[self._first]
         return self.models[min(self.alive or [0], key=lambda k: self.models[k].tally.average)]
 
     @property
@@ -183,7 +227,7 @@ class Lanes:
     ) -> None:
         """Go on from the `state` of lanes of these recipes, some of them dropped or resting. StateError."""
         for k, reason in dropped.items():
-            self._leave(k, reason)
+            self.drop(k, reason)
         rows, steps = self._feed.check(state, self.models[0].head)
         for k in self.alive:
             self.models[k].loop.check(_of_lane(state, k), rows, steps)
@@ -194,6 +238,7 @@ class Lanes:
             self.models[k].loop.S = resized(self.models[k].loop.S[:0], self._feed.index.size)  # to be read
         for k in resting:
             self.rest(k)
+        self._first = min(self.alive or [0])
 
 
 def _of_lane(state: Tensors, number: int) -> dict[str, NDArray[Any]]:

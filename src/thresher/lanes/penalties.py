@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from thresher import parts
+from thresher.data.errors import DataError
 from thresher.lanes.lanes import Lanes
 from thresher.learning.recipe import Recipe
 
@@ -32,6 +34,15 @@ def penalty_name(rule: Any) -> str:
     return "l1" if "l1" in made.PENALTIES else str(made.PENALTIES[0])
 
 
+def leaves_penalty_open(rule: Any) -> bool:
+    """Whether it has a penalty and its SPEC does not say how strong; a part says all."""
+    text = rule if isinstance(rule, str) else parts.spec_of(parts.make("rule", rule))
+    if not parts.make("rule", rule).PENALTIES:
+        return False
+    said = (field.partition("=")[0].strip() for field in text.partition(":")[2].split(","))
+    return penalty_name(rule) not in said
+
+
 def penalty_in(rule: Any) -> float:
     """Its value in a rule."""
     return float(getattr(rule, penalty_name(rule)))
@@ -41,6 +52,14 @@ def with_penalty(recipe: Recipe, value: float) -> Recipe:
     """The recipe with another penalty."""
     rule = recipe.make_rule()
     return replace(recipe, rule=rule._replace(**{penalty_name(rule): value}), rate=None)
+
+
+class NoWeightError(ValueError):
+    """No penalty leaves a weight after the first rows."""
+
+
+class WeighNothingError(NoWeightError, DataError):
+    """The importance of every row is 0."""
 
 
 class Range:
@@ -69,48 +88,68 @@ class Range:
             raise ValueError(f"a range of penalties goes up: {low:g} is not below {high:g}")
         return [float(value) for value in np.geomspace(low, high, self.count)]
 
-    def found_in(self, source: Any, recipe: Recipe) -> list[float]:
+    def found_in(
+        self,
+        source: Any,
+        recipe: Recipe,
+        rows: int | None = None,
+        ready: Callable[[], None] = lambda: None,
+    ) -> list[float]:
         """The penalties of ``auto``, from the first rows of a source that can be read again.
+
+        It has so many `rows`; if None, as many as its size lets one expect. `ready` returns when lanes can
+        learn. `NoWeightError`; `WeighNothingError`.
 
         Lanes of very different penalties learn these rows. The weakest penalty is the strongest that leaves
         nearly as many weights as none at all; the strongest, twice the strongest that leaves a weight. What
         leaves ten weights grows with the rows, by a power that differs by rule: it is measured between an
         eighth of the rows and all of them, and the range goes as far as the length of the data asks for.
         """
-        pilot = _Pilot(recipe)
+        pilot = _Pilot(recipe, ready)
         with closing(source.chunks()) as chunks:
             early = pilot.learn(chunks, _PILOT_ROWS // 8)
         with closing(source.chunks()) as chunks:
             late = pilot.learn(chunks, _PILOT_ROWS)
-            rows = pilot.rows_in(source)
+            expected = pilot.rows_in(source) if rows is None else rows
         full = max(count for _, count in late)
         if not full:
-            raise ValueError("no penalty leaves a weight after the first rows: say the range, LO:HI:N")
+            raise pilot.why_no_weight()
         high = 2.0 * max(value for value, count in late if count)
         low = max(value for value, count in late if count >= 0.9 * full)
         power = math.log(max(_leaving_ten(late) / _leaving_ten(early), 1.0)) / math.log(8.0)
-        high *= max(rows / _PILOT_ROWS, 1.0) ** min(power, 1.0)
+        high *= max(expected / _PILOT_ROWS, 1.0) ** min(power, 1.0)
         return self._between(max(min(low, high / 100), high / _SPAN), high)
 
 
 class _Pilot:
     """Lanes that learn the first rows."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self._recipes = [with_penalty(recipe, value) for value in _PILOT]
-        self._read = 0
+    def __init__(self, recipe: Recipe, ready: Callable[[], None]) -> None:
+        few = replace(recipe, store="growing")  # 29 tables of a store of millions of rows would be gigabytes
+        self._recipes, self._ready = [with_penalty(few, value) for value in _PILOT], ready
+        self._read, self._importance = 0, 0.0
 
     def learn(self, chunks: Any, rows: int) -> list[tuple[float, int]]:
         """Penalties, and how many weights they leave after so many rows; those that diverge are left out."""
         lanes, left, self._read = Lanes(self._recipes), rows, 0
         for chunk in chunks:
+            self._ready()
             lanes.learn(chunk, 0, min(left, len(chunk)))
             left -= min(left, len(chunk))
             self._read += len(chunk)
             if not left:
                 break
         lanes.finish()
+        self._importance = max(model.tally.weight for model in lanes.models)
         return [(_PILOT[k], lanes.models[k].nonzero) for k in lanes.alive]
+
+    def why_no_weight(self) -> NoWeightError:
+        """The error that says why none of the penalties leaves a weight."""
+        if self._importance:
+            return NoWeightError("no penalty leaves a weight after the first rows: say the range, LO:HI:N")
+        if self._read < _PILOT_ROWS:
+            return WeighNothingError("all rows weigh nothing: their importance weights are 0")
+        return NoWeightError("the first rows weigh nothing, their importance is 0: say the range, LO:HI:N")
 
     def rows_in(self, source: Any) -> float:
         """About how many rows there are; as many as were read where the size of the data is not known."""

@@ -15,18 +15,12 @@ Ends = tuple[float, float]
 
 def measure_of(points: list[Point]) -> str:
     """What is drawn and judged by: a figure of what was held out, or the progressive loss."""
-    held = next((point.holdout for point in points if point.holdout), None)
-    if held is None:
-        return "progressive loss"
-    return "held-out error" if "error" in held else "held-out rmse"
+    return "held-out loss" if any(point.holdout for point in points) else "progressive loss"
 
 
 def drawn(point: Point) -> float | None:
     """The figure of a point that `measure_of` names."""
-    if point.dropped is not None:
-        return None
-    held = point.holdout
-    return point.progressive_loss if held is None else held.get("error", held.get("rmse"))
+    return point.loss if point.loss < math.inf else None
 
 
 def picture(points: list[Point], chosen: int) -> str:
@@ -79,14 +73,27 @@ def _frame(measure: str, x: Axis, y: Axis, weights: Ends, figures: Ends) -> list
     for tick in _ticks(*weights):
         found.append(f'<text x="{x(tick):.1f}" y="{bottom + 18}" text-anchor="middle">{tick:,.0f}</text>')
         found.append(f'<path d="M{x(tick):.1f},{bottom}v5" stroke="{_INK}"/>')
-    for k in range(5):
-        value = figures[0] + k / 4 * (figures[1] - figures[0])
+    for value in round_between(*figures):
         found.append(f'<text x="{_LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.4g}</text>')
         found.append(f'<path d="M{_LEFT - 4},{y(value):.1f}h4" stroke="{_INK}"/>')
     below = f'<text x="{(_LEFT + right) / 2:.0f}" y="{_HEIGHT - 12}" text-anchor="middle">'
     found.append(f"{below}weights that are not zero</text>")
-    found.append(f'<text x="{_LEFT}" y="{_TOP - 12}">{measure}</text>')
+    found.append(f'<text x="{_LEFT}" y="{_TOP - 12}">{measure}; the large dot is the one chosen</text>')
     return found
+
+
+def round_between(low: float, high: float) -> list[float]:
+    """Four to nine round numbers between two, or the one where they are the same.
+
+    >>> round_between(0.0739, 0.3891)
+    [0.1, 0.15, 0.2, 0.25, 0.3, 0.35]
+    """
+    if not high > low:
+        return [low]
+    power = 10.0 ** math.floor(math.log10((high - low) / 4))
+    step = max(one * power for one in (1.0, 2.0, 5.0) if one * power <= (high - low) / 4)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -14,7 +14,8 @@ import signal
 import sys
 import threading
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numba
 import numpy as np
@@ -47,10 +48,29 @@ class Ahead:
             _cache().mark(*self._kind)
 
 
-def compile_ahead(model: Model, predicts: bool) -> Ahead:
-    """Begin to compile what learning, or predicting too, needs, if it is new and can be done beside."""
+class Learns(Protocol):
+    """A model, or models that learn side by side."""
+
+    def learn(self, chunk: Chunk) -> None:
+        """See `Model.learn`."""
+
+    def finish(self) -> None:
+        """See `Model.finish`."""
+
+    def check_finite(self) -> None:
+        """See `Model.check_finite`."""
+
+
+def compile_ahead(
+    model: Model, predicts: bool, learners: Sequence[Learns] = (), parts: Sequence[Any] = ()
+) -> Ahead:
+    """Begin to compile what learning, or predicting too, needs, if it is new and can be done beside.
+
+    What learns is the model, or the `learners`: others like it, whose code depends on these `parts` too. They
+    learn in that process only.
+    """
     alone = threading.active_count() == 1 and (os.cpu_count() or 1) > 1
-    kind = _kind(model, predicts)
+    kind = _kind(model, predicts, len(learners), parts)
     if sys.platform != "linux" or not alone or not _cache().lacks_mark(*kind):
         return Ahead()
     parent = os.getpid()
@@ -58,7 +78,7 @@ def compile_ahead(model: Model, predicts: bool) -> Ahead:
         warnings.simplefilter("ignore", DeprecationWarning)
         process = os.fork()
     if process == 0:
-        _compile(model, predicts, parent)
+        _compile(model, predicts, learners, parent)
     return Ahead(process, kind)
 
 
@@ -69,7 +89,7 @@ def compile_now(model: Model) -> None:
         _cache().mark(*_kind(model, predicts))
 
 
-def _compile(model: Model, predicts: bool, parent: int) -> None:
+def _compile(model: Model, predicts: bool, learners: Sequence[Learns], parent: int) -> None:
     """Learn something, say nothing, end the process; or end with its parent."""
     status = 1
     try:
@@ -81,7 +101,7 @@ def _compile(model: Model, predicts: bool, parent: int) -> None:
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nothing, stream)
-        learn_anything(model, predicts)
+        learn_anything(model, predicts, learners)
         status = 0
     finally:
         os._exit(status)
@@ -91,18 +111,30 @@ def _cache() -> Any:
     return kernels.learn.compiled._cache
 
 
-def _kind(model: Model, predicts: bool) -> tuple[tuple[Any, ...], str]:
+def _kind(
+    model: Model, predicts: bool, learners: int = 0, parts: Sequence[Any] = ()
+) -> tuple[tuple[Any, ...], str]:
     """What decides which code is compiled: types of the parts, and words."""
-    types = tuple(_typeof(part) for part in (model.head.joint, model.rule, model.rule.intercept()))
+    types = tuple(_typeof(part) for part in (model.head.joint, model.rule, model.rule.intercept(), *parts))
     recipe = model.recipe
     store, admit = recipe.store.partition(":")[0], recipe.admit is None
     many, batched = model.head.count > 1, recipe.batch > 1
-    words = (str(recipe.numbers), store, many, batched, recipe.average, recipe.scale, admit, predicts)
+    words = (
+        learners,
+        str(recipe.numbers),
+        store,
+        many,
+        batched,
+        recipe.average,
+        recipe.scale,
+        admit,
+        predicts,
+    )
     return types, " ".join(map(str, words))
 
 
-def learn_anything(model: Model, predicts: bool) -> None:
-    """Do all that training does with `model`, on examples that mean nothing."""
+def learn_anything(model: Model, predicts: bool, learners: Sequence[Learns] = ()) -> None:
+    """Do all that training does with `model`, or the learners, on examples that mean nothing."""
     keys, begins = np.arange(_FEATURES, dtype=np.uint64), np.array([0, _FEATURES, _FEATURES + 1])
     chunk = Chunk.from_csr(
         begins,
@@ -110,9 +142,10 @@ def learn_anything(model: Model, predicts: bool) -> None:
         np.full(_FEATURES + 1, 1e-6, np.float32),
         model.head.any_labels(2),
     )
-    model.learn(chunk)
-    model.finish()
-    model.check_finite()
+    for one in learners or [model]:
+        one.learn(chunk)
+        one.finish()
+        one.check_finite()
     if predicts:
         for reader in (model, model.readout()):
             score(reader, [chunk])

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.data.chunk import Chunk, read_only
-from thresher.engine import averaging, averaging_outputs, kernels, outputs
+from thresher.engine import averaging, averaging_outputs, kernels, measured_batches, outputs
 from thresher.engine.index import HashedIndex, Index, Resolved
 from thresher.engine.jit import Kernel
 from thresher.engine.lookup import resized
-from thresher.engine.protocol import in_dtype, shares_a_clock, writes
+from thresher.engine.protocol import in_dtype, measures_each, shares_a_clock, writes
 from thresher.engine.snapshot import snapshot
 from thresher.engine.sound import Tensors, given, require
 from thresher.learning.head import F64, Head
@@ -307,6 +307,8 @@ class ManyLoop(Loop):
         self.clock, self.bclock = (np.tile(clock, (own, 1)) for clock in (self.clock, self.bclock))
         self._places = np.zeros(0, np.int64)
         learn = outputs.learn_together if self._together else outputs.learn_batches
+        if batch > 1 and measures_each(rule):
+            learn = measured_batches.learn_measured_batches
         self._learn = learn.for_parts(head.joint, rule, self.bias_rule)
 
     def targets(self, chunk: Chunk) -> F32:

@@ -317,6 +317,14 @@ class Model:
         self._sound = self._feed.learned
 
 
+def as_model(given: Any) -> Model | Readout:
+    """A model itself, or that of a fitted estimator, its ``model_``; TypeError for anything else."""
+    found = given.model_ if hasattr(type(given), "model_") else given
+    if not isinstance(found, Model | Readout):
+        raise TypeError(f"expected a Model or a Readout, not {type(given).__name__}")
+    return found
+
+
 def _any_output(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which features have a flag up: ``(features,)``."""
     return flags if flags.ndim == 1 else np.asarray(flags.any(axis=1), np.bool_)

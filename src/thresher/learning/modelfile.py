@@ -24,7 +24,7 @@ from thresher.data.errors import OneLineError
 from thresher.data.features.names import Names
 from thresher.learning import header as headers
 from thresher.learning.head import Head
-from thresher.learning.model import Model
+from thresher.learning.model import Model, as_model
 from thresher.learning.readout import Readout, names_of
 from thresher.learning.recipe import Header, Recipe, layout_of
 from thresher.learning.wholefile import whole_file
@@ -38,6 +38,8 @@ _LONGEST = 1000
 _BEGINNING = b'{"__metadata__":{"thresher":'
 LANES = "lanes"
 """What a header has of many models."""
+FRONTIER = "frontier.json"
+"""The table in a folder of many models."""
 NAMES = "names."
 """What the tensors of names begin with."""
 
@@ -92,14 +94,29 @@ def _header_of_any(model: Model | Readout) -> Header:
     return {"format": FORMAT, "version": __version__, "lowest_label": model.lowest_label}
 
 
-def save(model: Model, path: str | Path, *, state: bool = True) -> None:
+def save(model: Any, path: str | Path, *, state: bool = True) -> None:
     """Write `model`: settled non-zero weights, header and, with `state`, all that resuming needs.
 
+    It is a Model, a Readout, which has no state, or an estimator that is fitted, whose model is written.
     Raises OSError when the disk refuses, `DivergedError` for weights or state that are not finite; the file
-    that stood there before is then untouched. RuntimeError where another thread is learning.
+    that stood there before is then untouched. RuntimeError where another thread is learning; TypeError for
+    what is no model.
     """
-    with model.at_rest():
-        write(path, header_of(model), tensors_of(model, state=state))
+    ready = as_model(model)
+    if isinstance(ready, Readout):
+        ready.save(path)
+        return
+    with ready.at_rest():
+        write(path, header_of(ready), tensors_of(ready, state=state))
+
+
+def save_weights(readout: Readout, path: str | Path) -> None:
+    """Write a model of weights alone. Raises OSError."""
+    tensors = weights_of(readout)
+    if readout.names is not None:
+        tensors |= tensors_of_names(readout.names.only(readout.keys))
+    header = {**header_of_weights(readout), "nonzero": int(np.count_nonzero(readout.weights))}
+    write(path, header, tensors)
 
 
 def tensors_of(model: Model, *, state: bool = True) -> Tensors:
@@ -210,7 +227,7 @@ def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
             metadata = file.metadata() or {}
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  (no mapping)
     except OSError as error:
-        reason = "a directory, not a model" if Path(path).is_dir() else error.strerror or str(error)
+        reason = _of_directory(name) if Path(path).is_dir() else error.strerror or str(error)
         raise ModelFileError(f"{name}: {reason}") from error
     except _NO_TENSORS as error:
         raise ModelFileError(f"{name}: damaged, cut short, or not a model ({error})") from error
@@ -218,8 +235,18 @@ def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
     with naming_file(name):
         headers.check(header, headers.SHOWN)
     if LANES in header and not lanes:
-        raise ModelFileError(f"{name}: a checkpoint of many models: thresher path --resume goes on with it")
+        raise ModelFileError(
+            f"{name}: a checkpoint of many models: the command that made it goes on with it, by --resume"
+        )
     return header, tensors
+
+
+def _of_directory(name: str) -> str:
+    """Why it is not read."""
+    reason = "a directory, not a model"
+    if not (Path(name) / FRONTIER).is_file():
+        return reason
+    return f"{reason}; thresher path {name} --choose best -m MODEL takes one out of it"
 
 
 def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, Tensors]:

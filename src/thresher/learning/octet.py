@@ -45,7 +45,7 @@ class Octet:
         self._row_rules = [in_dtype(rule, one.dtype) for rule in rules]
         kinds = [loop.head.loss for loop in every], rules, self._row_rules, bias_rules
         bias_row_rules = [in_dtype(rule, one.dtype) for rule in bias_rules]
-        self._parts = tuple(side_by_side(parts) for parts in (*kinds, bias_row_rules))
+        self.parts = tuple(side_by_side(parts) for parts in (*kinds, bias_row_rules))
         self._learn = learn_lanes.for_parts(one.head.loss, one.rule, one.bias_rule)
         self._piece: Resolved | None = None
         self._ends: dict[int, int] = {}
@@ -66,7 +66,7 @@ class Octet:
         ends: dict[int, int] = {}
         while True:
             living = self.alive.copy()
-            lo = self._learn(self._parts, *state, stream, lo, piece.hi, longest, *sums)
+            lo = self._learn(self.parts, *state, stream, lo, piece.hi, longest, *sums)
             fallen = np.flatnonzero(living != self.alive).tolist()
             ends |= dict.fromkeys(fallen, lo)
             if lo == piece.hi or not fallen or not self.alive.any():
@@ -147,6 +147,11 @@ class LaneLoop(OneLoop):
     @tally.setter
     def tally(self, sums: Array) -> None:
         self._octet.tally[self._k] = sums
+
+    @property
+    def parts(self) -> Any:
+        """Those of all lanes, side by side."""
+        return self._octet.parts
 
     def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
         """As of any loop."""

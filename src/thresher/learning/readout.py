@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,12 @@ class Readout:
         scaled = chunk if self.divisors is None else self.divisors.of(chunk)
         found = table_margins(self._index, self._table, self.bias, scaled)
         return self.head.respond(found, output, self.lowest_label)
+
+    def save(self, path: str | Path) -> None:
+        """Write a model file, of weights only; OSError when the disk refuses."""
+        from thresher.learning.modelfile import save_weights
+
+        save_weights(self, path)
 
     def weight_of(self, row: int) -> str:
         """What is stored in a row, for people."""

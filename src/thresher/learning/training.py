@@ -95,6 +95,10 @@ class Plan:
         if self.holdout_every == 1:
             raise ValueError("holdout_every=1 leaves nothing to learn from: give 2 or more, or 0 for none")
 
+    def judges(self, holdout: Any) -> bool:
+        """Whether there is something to evaluate, given what is held out besides."""
+        return holdout is not None or self.holdout_every > 0
+
 
 @dataclass
 class Outcome:
@@ -133,9 +137,10 @@ class Trainer(Generic[M]):
     `reread` gives the source of the passes after the first (a cache of it, or itself). What is held
     out of the source is taken out before `order` shuffles the rest, so it is the same in any order.
     `holdout` is a source of its own, evaluated after every pass; `ready` is called when examples are there,
-    before they are learned; `judging` makes what judges on the hold-out, `save` writes a checkpoint. Raises
-    `Interrupted` when `stopper`
-    was asked to stop, after leaving a checkpoint; `DataError` for a bad line; `DivergedError`.
+    before they are learned; `judging` makes what judges on the hold-out, `save` writes a checkpoint; `heir`
+    is asked after every stretch, and at the end of a pass (True), what goes on in place of the model.
+    Raises `Interrupted` when `stopper` was asked to stop, after leaving a checkpoint; `DataError` for a bad
+    line; `DivergedError`.
     """
 
     def __init__(
@@ -152,6 +157,7 @@ class Trainer(Generic[M]):
         ready: Callable[[], None] = lambda: None,
         judging: Callable[[int, Any], Holdout] = Holdout,
         save: Save | None = None,
+        heir: Callable[[M, bool], M] = lambda model, over: model,
     ) -> None:
         self.model, self.source, self.plan = model, known(source), plan
         self.reread = reread or (lambda: self.source)
@@ -171,7 +177,7 @@ class Trainer(Generic[M]):
         """whether the checkpoint is of this training: made by it, or gone on from"""
         self.resumed = False
         """whether what an earlier run has learned from is still to be confirmed"""
-        self._ready = ready
+        self._ready, self._heir = ready, heir
         self._save: Save = save or checkpoint.save
         self._keep_contents()
 
@@ -253,6 +259,7 @@ class Trainer(Generic[M]):
                 self.watcher.advance(self.model.examples, self._share(source))
         if self.resumed:
             self._check_stood_in(0)
+        self._hand_over(True)
         self._report = source.report
 
     def _check_stood_in(self, rows: int) -> None:
@@ -275,8 +282,17 @@ class Trainer(Generic[M]):
             self.stopper.worth_keeping = True
             self.position = self.position.learned_to(hi)
             self.label = self.model.head.shown_label(chunk, hi - 1)
+            self._hand_over(False)
             self._tend()
             lo = hi
+
+    def _hand_over(self, over: bool) -> None:
+        """Go on with the heir of the model; what is told next of its loss is since now."""
+        heir = self._heir(self.model, over)
+        if heir is not self.model:
+            then, now, told = self.model.tally, heir.tally, self.reported
+            self.reported = Tally(told.loss + now.loss - then.loss, told.weight + now.weight - then.weight)
+            self.model = heir
 
     def _until_due(self) -> int:
         """Examples until the next line of the table or checkpoint."""

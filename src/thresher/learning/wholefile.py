@@ -10,7 +10,9 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import secrets
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -22,7 +24,7 @@ from typing import IO, Any
 if sys.platform != "win32":
     import fcntl
 
-_SUFFIX = ".partial"
+SUFFIX = ".partial"
 _NAMED = 50
 """Characters of the name that stand in the name of the file aside, which must not grow too long."""
 _ABANDONED = 24 * 3600.0
@@ -48,7 +50,7 @@ def whole_file(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
         with _aside(target, mode) as file:
             yield file
     except OSError as error:
-        if error.filename is None or error.filename.endswith(_SUFFIX):
+        if error.filename is None or error.filename.endswith(SUFFIX):
             error.filename = str(path)
         raise
 
@@ -74,28 +76,49 @@ def remove_unfinished() -> None:
     """Remove what this process is writing, because it ends here and now."""
     for aside in tuple(_unfinished):
         with contextlib.suppress(OSError):
-            aside.unlink()
+            if aside.is_dir():
+                shutil.rmtree(aside)
+            else:
+                aside.unlink()
 
 
-def _prefix(target: Path) -> str:
-    """What the names of files aside begin with: long names that begin alike differ in their hashes."""
+@contextmanager
+def unfinished(aside: Path) -> Iterator[None]:
+    """While the block runs, `remove_unfinished` removes this file or folder."""
+    _unfinished.add(aside)
+    try:
+        yield
+    finally:
+        _unfinished.discard(aside)
+
+
+def prefix_of(target: Path) -> str:
+    """What the names of all beside it begin with: long names that begin alike differ in their hashes."""
     digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]
     return f".{target.name[:_NAMED]}.{digest}."
+
+
+def name_aside(target: Path) -> Path:
+    """A new name beside it."""
+    return target.with_name(f"{prefix_of(target)}{secrets.token_hex(4)}{SUFFIX}")
+
+
+def name_written(name: str) -> str:
+    """What a file aside with this name is to be called, if that is not a long name; else the name itself."""
+    found = re.fullmatch(rf"\.(.+)(\.[0-9a-f]{{8}}){{2}}{re.escape(SUFFIX)}", name)
+    return found[1] if found else name
 
 
 @contextmanager
 def _created(target: Path, mode: str) -> Iterator[tuple[IO[Any], Path]]:
     """A new file aside, locked until the block ends, even when it is closed before."""
     for attempts_left in (2, 1, 0):
-        aside = target.with_name(f"{_prefix(target)}{secrets.token_hex(4)}{_SUFFIX}")
+        aside = name_aside(target)
         with open(aside, mode.replace("w", "x")) as file, _held(file) as ours:
             # otherwise another process has taken it for abandoned before it could be locked
             if (ours and aside.exists()) or not attempts_left:
-                _unfinished.add(aside)
-                try:
+                with unfinished(aside):
                     yield file, aside
-                finally:
-                    _unfinished.discard(aside)
                 return
 
 
@@ -107,13 +130,13 @@ def _held(file: IO[Any]) -> Iterator[bool]:
         return
     descriptor = os.dup(file.fileno())
     try:
-        yield _lock(descriptor) is not False
+        yield lock(descriptor) is not False
     finally:
         os.close(descriptor)
 
 
-def _lock(descriptor: int) -> bool | None:
-    """Lock a file unless another process has; None where the file system has no locks."""
+def lock(descriptor: int) -> bool | None:
+    """Lock a file or folder unless another process has; None where the file system has no locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -130,7 +153,7 @@ def discard(path: Path) -> None:
 def clear_abandoned(path: Path) -> None:
     """Remove what processes killed while writing `path` have left, and nothing that is being written."""
     target = Path(os.path.realpath(path))
-    for left in target.parent.glob(f"{escape(_prefix(target))}*{_SUFFIX}"):
+    for left in target.parent.glob(f"{escape(prefix_of(target))}*{SUFFIX}"):
         with contextlib.suppress(OSError):  # gone meanwhile, or another user's
             _clear(left)
 
@@ -141,13 +164,18 @@ def _clear(left: Path) -> None:
         return
     descriptor = os.open(left, os.O_RDWR)
     try:
-        abandoned = _lock(descriptor)
-        if abandoned is None:
-            abandoned = time.time() - os.fstat(descriptor).st_mtime > _ABANDONED
-        if abandoned:
+        if is_abandoned(descriptor):
             left.unlink()  # while it is locked
     finally:
         os.close(descriptor)
+
+
+def is_abandoned(descriptor: int) -> bool:
+    """Whether nobody is writing what is open; it is then locked, so that nobody else removes it."""
+    locked = lock(descriptor)
+    if locked is None:
+        return time.time() - os.fstat(descriptor).st_mtime > _ABANDONED
+    return locked
 
 
 def check_writable(path: Path) -> None:

@@ -10,6 +10,7 @@ from thresher.parts import groups, joint, losses, rates, rules
 from thresher.parts.description import Description, describe
 from thresher.parts.flat import rule_of
 from thresher.parts.registry import (
+    AUTO,
     REGISTRY,
     SpecError,
     changed,
@@ -25,6 +26,7 @@ for _module in pkgutil.iter_modules(rules.__path__):
     import_module(f"{rules.__name__}.{_module.name}")
 
 __all__ = [
+    "AUTO",
     "REGISTRY",
     "Description",
     "SpecError",

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from thresher.engine.jit import helper, scalar
-from thresher.engine.verbs import dual, grouped, together
+from thresher.engine.verbs import dual, grouped, step_within, together
 from thresher.parts.registry import SpecError
 
 PLACES = (
@@ -126,6 +126,28 @@ def share(forget, S, j, x, time):
     if S[j, 4] <= 0.0 or forgotten(forget, S, j, time):
         return one if x != 0.0 else ratio
     return min(ratio * ratio, one)
+
+
+def outgrown(self, S, j, x, now):
+    """Whether |x| is larger than all that row j has met, or the first; without branches for the others."""
+    over = (S[j, 4] <= 0.0) | (abs(x) * S[j, 4] > S.dtype.type(1)) | forgotten(self.forget, S, j, now[TIME])
+    return over & (x != 0.0) & (now[INVERSE] != 0.0)
+
+
+def step(self, S, j, w, x, slope, now):
+    """Measure row j anew where it is outgrown, then step it."""
+    if slope == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
+        return
+    rescale(self.forget, S, j, x, now)
+    step_within(self, S, j, w, x, slope, now)
+
+
+def step_on_sum(self, S, j, w, x, gradient, now):
+    """Measure row j anew where one of the examples has outgrown it, then step it."""
+    if gradient == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
+        return
+    rescale(self.forget, S, j, x, now)
+    step_within(self, S, j, w, gradient, S.dtype.type(1), now)
 
 
 @scalar

@@ -18,6 +18,7 @@ class Constant(NamedTuple):
 
     eta0: float = 0.5
     LIMITS = {"eta0": "> 0"}
+    TUNED = {"eta0": (0.01, 10.0)}
 
     def at(self, t):
         """Step size of example t."""
@@ -38,6 +39,7 @@ class InverseSqrt(NamedTuple):
 
     eta0: float = 0.5
     LIMITS = {"eta0": "> 0"}
+    TUNED = {"eta0": (0.01, 10.0)}
 
     def at(self, t):
         """Step size of example t."""
@@ -54,6 +56,7 @@ class Inverse(NamedTuple):
 
     eta0: float = 0.5
     LIMITS = {"eta0": "> 0"}
+    TUNED = {"eta0": (0.01, 10.0)}
 
     def at(self, t):
         """Step size of example t."""
@@ -72,6 +75,7 @@ class Power(NamedTuple):
     t0: float = 1000.0
     p: float = 0.5
     LIMITS = {"eta0": "> 0", "t0": "> 0"}
+    TUNED = {"eta0": (0.01, 10.0)}
 
     def at(self, t):
         """Step size of example t."""

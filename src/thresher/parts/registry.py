@@ -23,6 +23,8 @@ from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, implements, r
 T = TypeVar("T", bound=type)
 
 
+AUTO = "auto"
+"""No rule, but a choice among some, which training makes: `lanes.auto`."""
 REGISTRY: dict[str, dict[str, type]] = {kind: {} for kind in ATTRIBUTES}
 _FAMILIES = {"loss": ("loss", "joint loss")}  # a SPEC of the first names one of all of them
 
@@ -52,6 +54,7 @@ def part(kind: str) -> Callable[[T], T]:
         if kind == "rule" and _couples_without_areas(cls):
             raise TypeError(f"{kind} {cls.__name__} has couple and DRIFTS: it must define areas too")
         _check_name_is_free(kind, cls)
+        _tell_from_before(kind, cls)
         _check_values_at_birth(cls)
         if kind == "rule":
             _check_clock(cls)
@@ -68,6 +71,13 @@ def _check_name_is_free(kind: str, cls: type) -> None:
     own = __name__.partition(".")[0] + "."
     if before is not None and before.__module__.startswith(own) and cls.__module__ != before.__module__:
         raise TypeError(f"a {kind} is called {part_name(cls)} already: give {cls.__name__} another name")
+
+
+def _tell_from_before(kind: str, cls: type) -> None:
+    """Give a class in the place of another a name of its own, by which Numba tells types of one shape."""
+    before = REGISTRY[kind].get(part_name(cls))
+    if before is not None and before is not cls:
+        cls.__name__ = f"{before.__name__}_"
 
 
 def _check_clock(cls: Any) -> None:
@@ -156,13 +166,14 @@ def _give_a_lasting_home(cls: type) -> None:
     home = sys.modules.setdefault(name, ModuleType(name))
     home.__file__ = main.__file__
     home.__dict__.update({k: v for k, v in vars(main).items() if not k.startswith("__")})
-    setattr(home, cls.__name__, cls)
+    setattr(home, cls.__qualname__, cls)
     cls.__module__ = name
 
 
 def part_name(cls: type) -> str:
     """Command-line name of a part's class: ``TruncatedGradient`` is ``truncated-gradient``."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower()
+    own = cls.__qualname__.rpartition(".")[2]
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", own).lower()
 
 
 def _family(kind: str) -> dict[str, type]:
@@ -180,6 +191,8 @@ def lookup(kind: str, name: str) -> Any:
     known = _family(kind)
     if name in known:
         return known[name]
+    if (kind, name) == ("rule", AUTO):
+        raise SpecError("rule 'auto' is for thresher train and thresher.train only, and takes no parameters")
     near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known))}"
     raise SpecError(f"no {kind} is called {name!r}; {hint}")

@@ -7,6 +7,14 @@ from __future__ import annotations
 
 from thresher.sklearn.available import OLDEST
 from thresher.sklearn.classifier import SparseOnlineClassifier
+from thresher.sklearn.frontier_classifier import SparseFrontierClassifier
+from thresher.sklearn.frontier_regressor import SparseFrontierRegressor
 from thresher.sklearn.regressor import SparseOnlineRegressor
 
-__all__ = ["OLDEST", "SparseOnlineClassifier", "SparseOnlineRegressor"]
+__all__ = [
+    "OLDEST",
+    "SparseFrontierClassifier",
+    "SparseFrontierRegressor",
+    "SparseOnlineClassifier",
+    "SparseOnlineRegressor",
+]

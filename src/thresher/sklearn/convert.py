@@ -16,8 +16,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.learning.head import Head
-from thresher.sklearn.base import F64, SparseOnlineEstimator
 from thresher.sklearn.classifier import SparseOnlineClassifier
+from thresher.sklearn.estimator import F64, SparseEstimator
 from thresher.sklearn.given import as_readout
 from thresher.sklearn.inputs import MATRIX
 from thresher.sklearn.regressor import SparseOnlineRegressor
@@ -103,7 +103,7 @@ def _with_weights(estimator: Any, loss: Any) -> SparseOnlineClassifier | SparseO
     return model
 
 
-def _take_weights(model: SparseOnlineEstimator, coef: Any, bias: F64) -> None:
+def _take_weights(model: SparseEstimator, coef: Any, bias: F64) -> None:
     model._kind, model._sparse, model.n_features_in_ = MATRIX, None, coef.shape[1]
     model._model = as_readout(Head(model.loss, model._outputs()), model._store(), coef, bias)
 

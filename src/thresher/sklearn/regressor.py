@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-from scipy.sparse import issparse
-from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_array, check_is_fitted
-
-from thresher.sklearn.base import F64, EncodedLabels, SparseOnlineEstimator
+from thresher.sklearn.base import SparseOnlineEstimator
 from thresher.sklearn.onerow import chunk_of_row
+from thresher.sklearn.regressing import SparseRegressing
 
 
-class SparseOnlineRegressor(RegressorMixin, SparseOnlineEstimator):
+class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
     """A sparse linear model of one number, or of several at once, that learns online.
 
     `loss` is ``squared``, ``absolute``, ``quantile:tau``, ``huber:delta`` or ``poisson`` (which predicts a
@@ -63,13 +59,6 @@ class SparseOnlineRegressor(RegressorMixin, SparseOnlineEstimator):
         self.store, self.dtype, self.layout = store, dtype, layout
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state
 
-    def __sklearn_tags__(self) -> Any:
-        """Sparse X; several outputs."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.multi_output = True
-        return tags
-
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from the examples once, in their order, and go on from what was learned before.
 
@@ -82,39 +71,3 @@ class SparseOnlineRegressor(RegressorMixin, SparseOnlineEstimator):
         if self._targets or self._model.head.domain.name != "real" or not self._unnamed_columns():
             return None
         return chunk_of_row(X, y, self.n_features_in_, None)
-
-    @property
-    def coef_(self) -> Any:
-        """Weights ``(d,)``, or ``(outputs, d)`` for a y of two axes, float64; a copy.
-
-        A sparse `coef_` has two axes, ``(1, d)`` for a y of one. For when it is sparse, and which columns
-        it has, see `SparseOnlineClassifier.coef_`.
-        """
-        coef = super().coef_
-        return coef if self._targets or issparse(coef) else coef[0]
-
-    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
-        y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y", ensure_min_samples=0)
-        if y.ndim > 2:
-            raise ValueError(f"y has one axis or two, not {y.ndim}")
-        shape = y.shape[1:]
-        if reset:
-            self._targets = shape
-        if shape != self._targets:
-            raise ValueError(f"y has the shape {y.shape}, where the model has targets of {self._targets}")
-        with np.errstate(over="ignore"):
-            numbers = np.ascontiguousarray(y.reshape(len(y), -1), np.float32)
-        if not np.isfinite(numbers).all():
-            raise ValueError("y holds a number that is not finite in float32")
-        return EncodedLabels(numbers[:, 0].copy(), numbers if numbers.shape[1] > 1 else None)
-
-    def _outputs(self) -> str:
-        width = int(np.prod(self._targets))
-        return "one" if width == 1 else f"values:{width}"
-
-    def predict(self, X: Any) -> F64:
-        """Expected numbers, ``(n,)`` or ``(n, outputs)`` as y was."""
-        check_is_fitted(self)
-        margins = self._margins(X)
-        found: F64 = self._model.head.respond(margins, "label", 0.0)
-        return found.reshape(len(found), *self._targets)

@@ -43,7 +43,7 @@ class AdagradFobos(NamedTuple):
     SLOTS = ("w", "root", "scale", "paid")
     CLOCK = DRIFTS = ("steps",)
     PENALTIES = ("l1", "l2")
-    LIMITS = {"eta": "> 0"}
+    LIMITS, TUNED = {"eta": "> 0"}, {"eta": (0.01, 3.0), "l1": (1e-7, 1e-3)}
     DTYPE = "float64"
     place = Sgd.place  # nothing is owed before the first gradient
 

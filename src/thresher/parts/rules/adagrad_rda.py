@@ -35,6 +35,7 @@ class AdagradRda(NamedTuple):
     DRIFTS = ("steps",)
     PENALTIES = ("l1", "l2")
     LIMITS = {"eta": "> 0"}
+    TUNED = {"eta": (0.01, 3.0), "l1": (1e-7, 1e-3)}
 
     def clock0(self):
         """Steps so far, threshold on the sum of gradients, eta l2 t."""

@@ -43,6 +43,9 @@ class FtFtrl(NamedTuple):
     l1 = adapt = 0; for squared, absolute, Huber and quantile loss it begins at the first label. Prediction
     uses the weights as they are.
 
+    In batches examples are measured as without, all of them predicted with the weights before; then each
+    weight takes one step, with g the sum of the batch and s its largest |x|.
+
     With `forget` above 0, a coordinate whose weight is zero and that had no gradient in the last `forget`
     examples is as new when it is met again, and its row is free until then.
 
@@ -71,10 +74,11 @@ class FtFtrl(NamedTuple):
     group: Any = Single()
     SLOTS = ("v", "z", "root", "a", "inverse", "met or held")
     CLOCK = (*PLACES, "begun", "origin")
-    DRIFTS = ()
-    PENALTIES = ("l1",)
+    DRIFTS, PENALTIES = (), ("l1",)
     LIMITS = {"alpha": "> 0", "forget": "0, or >= 1"}
+    TUNED = {"alpha": (0.1, 10.0), "l1": (0.25, 3.0)}
     place, sound = measured.place, measured.sound
+    outgrown, step, step_on_sum = measured.outgrown, measured.step, measured.step_on_sum
 
     def intercept(self):
         """The same without a threshold, at the plain step size."""
@@ -122,11 +126,10 @@ class FtFtrl(NamedTuple):
         """One more example."""
         clock[TIME] += 1.0
 
-    def step(self, S, j, w, x, slope, now):
-        """The scale of the feature, its gradient there, then w anew."""
+    def step_within(self, S, j, w, x, slope, now):
+        """The gradient at the scale of the feature, then w anew."""
         if slope == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
             return
-        measured.rescale(self.forget, S, j, x, now)
         g = slope * (x * S[j, 4])
         root = math.sqrt(S[j, 2] * S[j, 2] + g * g)
         v = w / S[j, 4] if grouped(self.group) else S[j, 0]

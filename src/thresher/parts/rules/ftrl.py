@@ -35,6 +35,7 @@ class Ftrl(NamedTuple):
     DRIFTS = ()
     PENALTIES = ("l1", "l2")
     LIMITS = {"alpha": "> 0"}
+    TUNED = {"alpha": (0.01, 3.0), "l1": (0.01, 10.0)}
 
     def clock0(self):
         """1 / alpha: a product is cheaper than a quotient, and every step needs two."""

@@ -41,6 +41,7 @@ class Normalized(NamedTuple):
     CLOCK = ("t", "sum", "factor")
     DRIFTS = ()
     LIMITS = {"eta": "> 0"}
+    TUNED = {"eta": (0.01, 3.0)}
     DTYPE = "float64"
 
     def intercept(self):

@@ -1,0 +1,47 @@
+"""The command that trains a model found by another command, as a user would type it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from thresher.cli.asked import OF_RULES, Asked
+from thresher.cli.options import Table
+
+
+def train_command(
+    data: Sequence[str], model: Path | None, rule: str, asked: Asked, table: Table, **more: Any
+) -> str:
+    """``thresher train`` with this rule and with what was asked for besides; `more` are options by name."""
+    words = ["thresher", "train", *data, "-m", "MODEL" if model is None else str(model), "--rule", rule]
+    words += [*_words_of(asked, OF_RULES), *_words_of(table)]
+    for name, value in more.items():
+        words += _words(_flag(name), value)
+    return shlex.join(words)
+
+
+def _words_of(group: Any, but: Sequence[str] = ()) -> list[str]:
+    """What was said of the options in a dataclass."""
+    hints, words = get_type_hints(type(group), include_extras=True), list[str]()
+    for field in fields(group):
+        value = getattr(group, field.name)
+        if field.name not in but and value != field.default:
+            option = hints[field.name].__metadata__[0]
+            named = [one for one in (option.default, *option.param_decls) if isinstance(one, str)]
+            words += _words([*named, _flag(field.name)][0], value)
+    return words
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _words(flag: str, value: Any) -> list[str]:
+    yes, _, no = flag.partition("/")
+    if isinstance(value, bool):
+        return [yes if value else no or f"--no-{yes[2:]}"]
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    return [word for one in values for word in (yes, str(one))]

@@ -1,0 +1,171 @@
+"""``thresher cv``."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thresher.cli import options, saving
+from thresher.cli import train_options as t
+from thresher.cli.asked import Asked, new_recipe
+from thresher.cli.commandline import train_command
+from thresher.cli.errors import UsageError
+from thresher.cli.lanes_options import (
+    AUTO,
+    BEST,
+    Penalties,
+    check_varied,
+    choice,
+    chosen_of,
+    compile_penalties_ahead,
+    recipes_of,
+)
+from thresher.cli.reading import Reading, run, sources_of, with_classes
+
+if TYPE_CHECKING:
+    from thresher.lanes.folds import Folds
+    from thresher.lanes.validation import CrossValidation
+    from thresher.learning.recipe import Recipe
+    from thresher.learning.training import Outcome, Trainer
+
+NAME = "cv"
+SHORT = "Cross-validate many penalties from one reading, and choose."
+
+Count = Annotated[
+    int,
+    typer.Option(
+        "--folds", metavar="K", min=2, max=1000, help="Row r is in fold r mod K, and is judged without it."
+    ),
+]
+ModelFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="MODEL",
+        help="Where to write the model of all rows with the penalty that is chosen.  [default: nowhere; the"
+        " command that trains it is printed]",
+    ),
+]
+Choice = Annotated[str, choice(BEST)]
+PassesOfFolds = Annotated[
+    int | None, typer.Option("--passes", metavar="N", min=1, help="Passes over the data.  [default: 1]")
+]
+
+
+@options.takes(asked=Asked, table=options.Table)
+def command(
+    data: options.Data,
+    folds: Count = 10,
+    model: ModelFile = None,
+    asked: Any = None,
+    l1: Penalties = None,
+    choose: Choice = BEST,
+    passes: PassesOfFolds = None,
+    order: t.Order = None,
+    table: options.Table = options.NO_TABLE,
+    on_error: options.OnError = "fail",
+    threads: options.Threads = None,
+    cache: t.Cache = True,
+    quiet: t.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Judge penalties by cross-validation: all folds learn from one reading, a second one judges them.
+
+    A rule that says its penalty, or has none, is judged as it is. A run that is stopped leaves nothing.
+    """
+    from thresher.lanes.validation import judged_by
+    from thresher.learning import modelfile
+
+    begun = time.perf_counter()
+    options.check_outputs([model, options.quarantine_of(on_error)], [])
+    reading = Reading(data, None, table, on_error, threads, cache, order, False, None)
+    trainer, penalty = _trainer(reading, passes or 1, asked, l1, folds, model, quiet)
+    outcome = run(trainer)
+    found = judged_by(trainer, penalty)
+    number, which = chosen_of(found.points, choose, trainer.watcher.say)
+    more = {"passes": passes, "order": order, "on_error": None if on_error == "fail" else on_error}
+    same = train_command(data, model, found.points[number].spec, asked, table, **more)
+    told: dict[str, Any] = {"chosen": number, "choice": which, "penalty": penalty, "folds": folds}
+    told |= {"seconds": round(time.perf_counter() - begun, 3), "command": same}
+    if model is None:
+        _tell(outcome, found, told, None, as_json, quiet)
+        return
+    with saving.unbroken(model):
+        assert found.folds.whole is not None
+        final = found.folds.whole.models[number]
+        modelfile.save(final, model)
+        told |= {"nonzero": final.nonzero, "model": str(model)}
+        _tell(outcome, found, told, model, as_json, quiet)
+
+
+def _trainer(
+    reading: Reading, passes: int, asked: Asked, l1: str | None, count: int, model: Path | None, quiet: bool
+) -> tuple[Trainer[Folds], str | None]:
+    """What trains the folds, and the name of the penalty that is varied."""
+    from thresher.cli.watching import watcher
+    from thresher.engine import notices
+    from thresher.lanes.folds import Folds, check_size
+    from thresher.lanes.penalties import Range, penalty_name
+    from thresher.lanes.validation import check_order
+    from thresher.learning.ahead import Ahead
+    from thresher.learning.training import Plan
+
+    watching = watcher(quiet)
+    notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
+    base = new_recipe(with_classes(asked, reading, reading.table.layout()))
+    varied = _is_varied(asked.rule, base, l1)
+    ahead = compile_penalties_ahead(base, True) if varied else Ahead()
+    order = reading.order_of(None, base.seed)
+    source, _ = sources_of(reading, reading.table.layout(), base.head().domain, [model], passes + 1)
+    base = replace(base, layout=source.layout)
+    try:
+        check_order(order, passes)
+        check_size(base, count, Range(l1 or AUTO).count if varied else 1, model is not None)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    recipes = recipes_of(base, l1 or AUTO, reading, source, order, ahead.wait) if varied else [base]
+    folds = Folds(recipes, count, whole=model is not None, say=watching.say)
+    beside: Any = {"watcher": watching, "ready": ahead.wait}
+    trainer = reading.trainer(folds, source, None, Plan(passes, None), order, more=1, **beside)
+    return trainer, penalty_name(base.rule) if varied else None
+
+
+def _is_varied(rule: str | None, base: Recipe, l1: str | None) -> bool:
+    """Whether there is a penalty to vary; UsageError where one is to be and cannot."""
+    from thresher.lanes.penalties import leaves_penalty_open
+
+    if l1 is not None:
+        check_varied(rule or "", l1, base)
+        return True
+    return leaves_penalty_open(rule or type(base).rule)
+
+
+def _tell(
+    outcome: Outcome,
+    found: CrossValidation,
+    told: dict[str, Any],
+    model: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from thresher.cli.output import show_figures, show_result, tell_skipped
+    from thresher.lanes import table
+
+    tell_skipped(outcome.reports[0])
+    figures = {"folds": told["folds"], "examples": outcome.examples, "passes": outcome.passes}
+    figures |= {"seconds": told["seconds"], "skipped": outcome.skipped}
+    figures |= {name: told[name] for name in ("nonzero", "model", "command") if name in told}
+    if as_json:
+        lanes = [point.as_dict(found.penalty) for point in found.points]
+        figures = {"lanes": lanes, **told, **figures}
+    elif not quiet:
+        typer.echo("\n".join(table.of_estimates(found.points, found.penalty, told["chosen"])))
+    if model is None:
+        show_figures(figures, as_json)
+    else:
+        show_result(figures, as_json, model)

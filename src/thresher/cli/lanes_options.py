@@ -1,0 +1,138 @@
+"""What the commands that teach many models at once share: their penalties, and which is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thresher.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from thresher.cli.reading import Reading
+    from thresher.data.order import Order
+    from thresher.lanes.frontier import Judged
+    from thresher.learning.ahead import Ahead
+    from thresher.learning.recipe import Recipe
+
+AUTO, BEST = "auto:16", "best"
+
+
+def check_choice(text: str | None) -> str | None:
+    """The choice, or typer.BadParameter."""
+    from thresher.lanes import frontier
+
+    try:
+        return text if text is None else frontier.check_choice(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def choice(default: str) -> Any:
+    """The option of which model to take."""
+    return typer.Option(
+        metavar="WHICH",
+        callback=check_choice,
+        show_default=False,
+        help="best, the least loss; 1se, the sparsest within a standard error of it; within:P%, the sparsest"
+        f" that loses at most so much of it; nnz:N, the best with at most N weights.  [default: {default}]",
+    )
+
+
+def _check_range(text: str | None) -> str | None:
+    from thresher.lanes.penalties import Range
+
+    try:
+        Range(text or AUTO)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    return text
+
+
+Penalties = Annotated[
+    str | None,
+    typer.Option(
+        "--l1",
+        metavar="LO:HI:N|auto:N",
+        callback=_check_range,
+        help="Penalties: N at even ratios, between two or in a range found by the first 4,096 rows. Of a rule"
+        " without an l1 they are its own.  [default: auto:16]",
+    ),
+]
+
+
+def compile_penalties_ahead(base: Recipe, predicts: bool) -> Ahead:
+    """Begin to compile what models of different penalties need."""
+    from thresher.lanes.lanes import Lanes
+    from thresher.lanes.penalties import with_penalty
+    from thresher.learning.ahead import compile_ahead
+    from thresher.learning.octet import FEW
+
+    lanes = Lanes([with_penalty(base, 0.001 * (1 + k)) for k in range(FEW)])
+    return compile_ahead(lanes.models[0], predicts, [lanes], lanes.parts)
+
+
+def recipes_of(
+    base: Recipe, l1: str, reading: Reading, source: Any, order: Order, ready: Callable[[], None]
+) -> list[Recipe]:
+    """One for each penalty; UsageError where a range cannot be found, or the rule has none; DataError.
+
+    A range is found on rows in this order. `ready` returns when lanes can learn.
+    """
+    from dataclasses import replace
+
+    from thresher.data.errors import DataError
+    from thresher.data.order import make_order
+    from thresher.lanes.penalties import Range, with_penalty
+
+    wanted = Range(l1)
+    try:
+        if wanted.values:
+            return [with_penalty(base, value) for value in wanted.values]
+        if not source.rereadable:
+            raise UsageError("a stream is read once only: say the range of penalties, --l1 LO:HI:N")
+        again = make_order(order.spec, base.seed).over(reading.again(source.layout, base.head().domain), 1)
+        values = wanted.found_in(again, replace(base, layout=source.layout), ready=ready)
+    except DataError:
+        raise
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return [with_penalty(base, value) for value in values]
+
+
+def check_varied(rule: str, l1: str | None, base: Recipe) -> None:
+    """UsageError for a rule that has no penalty to vary, or says one where no range is given."""
+    from thresher.lanes.penalties import leaves_penalty_open, penalty_name
+
+    try:
+        name = penalty_name(base.rule)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if rule and l1 is None and not leaves_penalty_open(rule):
+        raise UsageError(
+            f"{name} is what the models differ in: leave it out of --rule, or give its range, --l1 LO:HI:N"
+        )
+
+
+def chosen_of(points: Sequence[Judged], which: str, say: Callable[[str], None]) -> tuple[int, str]:
+    """Number of the point that `which` means, and what it is chosen by: the best where there is no such.
+
+    `say` is told of that, and of a choice at the end of a range. DataError where no model has a loss.
+    """
+    from thresher.data.errors import DataError
+    from thresher.lanes.frontier import choose
+
+    try:
+        number = choose(points, which)
+    except ValueError as error:
+        if which == BEST:
+            raise DataError(str(error)) from error
+        say(f"{error}: the best is chosen")
+        return chosen_of(points, BEST, say)
+    if len(points) > 1 and number in (0, len(points) - 1):
+        end = "strongest" if number else "weakest"
+        say(f"the {end} penalty of all is chosen: a range that goes further may hold a better one")
+    return number, which

@@ -1,0 +1,158 @@
+"""What ``thresher train`` trains: a model of the rule that was said, or the lanes of ``--rule auto``."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from thresher.cli.asked import Asked, check_same, new_model, new_recipe
+from thresher.cli.errors import UsageError
+from thresher.cli.reading import started
+
+if TYPE_CHECKING:
+    from thresher.lanes.lanes import Lanes
+    from thresher.learning.model import Model
+    from thresher.learning.readout import Readout
+    from thresher.learning.standing import Standing
+
+Say = Callable[[str], None]
+
+
+class Learner(ABC):
+    """How what is trained is made, and gone on with."""
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+        """but for what only names the learner"""
+
+    @abstractmethod
+    def load(self, path: Path) -> tuple[Any, Standing]:
+        """What is in a checkpoint. UsageError where the options say something else; `ModelFileError`."""
+
+    @abstractmethod
+    def new(self, options: dict[str, Any], begun: Readout | None, say: Say) -> Any:
+        """One that has learned nothing, but for the weights to begin with. UsageError."""
+
+    @abstractmethod
+    def example(self, learner: Any) -> Model:
+        """A model such as are trained, to compile the code of."""
+
+    @abstractmethod
+    def before(self, learner: Any, example: Model) -> tuple[list[Any], list[Any]]:
+        """What else learns before that model is left, and it; and parts that decide their code."""
+
+    @abstractmethod
+    def beside(self, say: Say | None) -> dict[str, Any]:
+        """What a Trainer is told besides; `say` is told what goes on."""
+
+    @abstractmethod
+    def figures(self, model: Model) -> dict[str, Any]:
+        """What is told of the model that was left, besides what is told of any."""
+
+
+class One(Learner):
+    """One model."""
+
+    def load(self, path: Path) -> tuple[Model, Standing]:
+        """It."""
+        from thresher.learning import checkpoint
+
+        model, standing = checkpoint.load(path)
+        check_same(self.asked, model.recipe)
+        return model, standing
+
+    def new(self, options: dict[str, Any], begun: Readout | None, say: Say) -> Model:
+        """It."""
+        return started(new_model(options), begun)
+
+    def example(self, learner: Model) -> Model:
+        """It."""
+        return learner
+
+    def before(self, learner: Any, example: Model) -> tuple[list[Any], list[Any]]:
+        """Nothing."""
+        return [], []
+
+    def beside(self, say: Say | None) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
+    def figures(self, model: Model) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
+
+class Auto(Learner):
+    """Lanes round the default rule, of which one is left."""
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__(replace(asked, rule=None))
+        self._given = [name for name in ("l1", "alpha") if getattr(asked, name) is not None]
+
+    def load(self, path: Path) -> tuple[Lanes | Model, Standing]:
+        """The lanes, or the one that was left."""
+        from thresher.lanes import auto
+        from thresher.learning.model import Model
+
+        learner, standing = auto.load(path)
+        if not isinstance(learner, Model):
+            check_same(self.asked, learner.models[0].recipe)
+            return learner, standing
+        asked = self.asked
+        check_same(replace(asked, l1=None, alpha=None), learner.recipe)
+        options = {"l1": asked.l1, "alpha": asked.alpha, "rate": asked.rate}
+        known = new_recipe({"loss": learner.recipe.loss, "outputs": learner.recipe.outputs, **options})
+        if learner.recipe.rule not in [one.rule for one in auto.field(known, self._given)]:
+            made = f"the checkpoint was made with --rule {learner.recipe.rule}"
+            raise UsageError(f"{made}: give the same options as then")
+        return learner, standing
+
+    def new(self, options: dict[str, Any], begun: Readout | None, say: Say) -> Lanes:
+        """The lanes."""
+        from thresher.lanes import auto
+
+        if begun is not None:
+            raise UsageError("--init gives weights to one model: name a --rule other than auto")
+        try:
+            return auto.start(new_recipe(options), say, self._given)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+
+    def example(self, learner: Lanes | Model) -> Model:
+        """What is left in the end."""
+        from thresher.learning.model import Model
+
+        return learner if isinstance(learner, Model) else Model(learner.models[0].recipe)
+
+    def before(self, learner: Lanes | Model, example: Model) -> tuple[list[Any], list[Any]]:
+        """The lanes."""
+        from thresher.learning.model import Model
+
+        return ([], []) if isinstance(learner, Model) else ([learner, example], learner.parts)
+
+    def beside(self, say: Say | None) -> dict[str, Any]:
+        """Who goes on, and how that is kept."""
+        from thresher.lanes import auto
+        from thresher.learning.model import Model
+
+        def heir(model: Any, over: bool) -> Any:
+            found = auto.heir(model, over)
+            if say and isinstance(found, Model) and found is not model:
+                say(f"after {found.examples:,} examples {found.recipe.rule} goes on")
+            return found
+
+        return {"heir": heir, "save": auto.save}
+
+    def figures(self, model: Model) -> dict[str, Any]:
+        """What was chosen."""
+        return {"rule": model.recipe.rule}
+
+
+def learner_of(asked: Asked) -> Learner:
+    """What was asked for."""
+    from thresher.parts import AUTO
+
+    return Auto(asked) if asked.rule == AUTO else One(asked)

@@ -1,0 +1,197 @@
+"""``thresher tune``."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thresher.cli import options, saving
+from thresher.cli import train_options as t
+from thresher.cli.asked import Asked, new_recipe
+from thresher.cli.errors import UsageError
+from thresher.cli.reading import Reading, held_out, sources_of, with_classes
+
+if TYPE_CHECKING:
+    from thresher.cli.watching import Quiet
+    from thresher.lanes.search import Search
+    from thresher.lanes.tuning import Trial
+
+NAME = "tune"
+SHORT = "Race settings of several rules, and learn the best."
+_VARIED = ("rule", "rate", "alpha", "l1")
+_OWN = ("rules", "budget", "as_json", "quiet")
+"""Options that train does not have, or that change no model."""
+
+Rules = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,...", help="Rules to try: see thresher rules.  [default: ft-ftrl,adagrad-fobos]"
+    ),
+]
+Budget = Annotated[int, typer.Option(metavar="N", min=1, max=4096, help="How many settings to try in all.")]
+Holdout = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="What to report on.  [default: the last tenth of the rows, each predicted before it is learned]",
+    ),
+]
+
+
+@options.takes(asked=Asked, table=options.Table)
+def command(
+    context: typer.Context,
+    data: options.Data,
+    model: t.ModelFile,
+    asked: Any = None,
+    rules: Rules = None,
+    budget: Budget = 64,
+    order: t.Order = None,
+    holdout: Holdout = None,
+    table: options.Table = options.NO_TABLE,
+    on_error: options.OnError = "fail",
+    threads: options.Threads = None,
+    cache: t.Cache = True,
+    quiet: t.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Race settings of several rules in three readings, and learn the best; say how to train it alone.
+
+    The choice is made by what settings lose on rows before they learn them. The report is on others.
+    """
+    from thresher.cli.watching import watcher
+    from thresher.learning import modelfile
+    from thresher.learning.wholefile import clear_abandoned
+
+    _check_open(asked)
+    held = _file_of(holdout)
+    options.check_outputs([model, options.quarantine_of(on_error)], [])
+    reading = Reading(data, held, table, on_error, threads, cache, order, False, None)
+    watching = watcher(quiet)
+    search = _search(reading, asked, rules, budget, model, watching, quiet)
+    try:
+        search.run()
+    finally:
+        watching.close()
+    trial, found = search.tuner.winner()
+    figures = {"report_on": _reported_on(search, held), **_under_report(search.report())}
+    figures["command"] = _command(context, trial)
+    with saving.unbroken(model):
+        modelfile.save(found, model)
+        clear_abandoned(model)
+        _tell(search, figures, model, as_json, quiet)
+
+
+def _reported_on(search: Search, held: str | None) -> str:
+    """Which rows, for people."""
+    if held is not None:
+        return held
+    first, last = (search.tuner.until or 0) + 1, search.tuner.winner()[1].examples
+    return f"rows {first:,} to {last:,}, each before it was learned"
+
+
+def _under_report(figures: dict[str, Any]) -> dict[str, Any]:
+    return {f"report_{name}": value for name, value in figures.items()}
+
+
+def _check_open(asked: Asked) -> None:
+    """UsageError for an option that says what is to be found."""
+    for name in _VARIED:
+        if getattr(asked, name) is not None:
+            raise UsageError(f"--{name} is what tune varies: leave it out; --rules names the rules to try")
+
+
+def _file_of(holdout: str | None) -> str | None:
+    """The file to report on. UsageError for a share of the rows."""
+    every, held = held_out(holdout, None)
+    if every:
+        raise UsageError(
+            "--holdout of tune is a file: without it the report is on the last tenth of the rows"
+        )
+    return held
+
+
+def _search(
+    reading: Reading, asked: Asked, rules: str | None, budget: int, path: Path, watching: Quiet, quiet: bool
+) -> Search:
+    """The readings of these settings. UsageError where they cannot be made."""
+    from thresher.engine import notices
+    from thresher.lanes.search import Search
+    from thresher.lanes.tuning import RULES, Tuner
+
+    notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
+    layout = reading.table.layout()
+    base = new_recipe(with_classes(asked, reading, layout))
+    source, held = sources_of(reading, layout, base.head().domain, [path], 1)
+    names = RULES if rules is None else [name.strip() for name in rules.split(",")]
+    try:
+        tuner = Tuner(replace(base, layout=source.layout), names, budget)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+    def tell(number: int) -> None:
+        if not quiet and tuner.chosen is not None:
+            best, rounds = tuner.trials[tuner.chosen], len(tuner.rounds)
+            watching.say(f"round {number + 1} of {rounds}, {len(tuner.trials)} settings: {best.rule}")
+
+    order = reading.order_of(None, base.seed)
+    return Search(tuner, source, order, held, reading.cache, watching, tell)
+
+
+def _tell(search: Search, found: dict[str, Any], path: Path, as_json: bool, quiet: bool) -> None:
+    from thresher.cli.output import show_result, tell_skipped
+    from thresher.lanes.table import lines_of
+
+    tuner = search.tuner
+    if search.lines is not None:
+        tell_skipped(search.lines)
+    trial, model = tuner.winner()
+    chosen = tuner.chosen or 0
+    told = [{"setting": _spec(one), **one.as_dict()} for one in tuner.trials]
+    figures = {
+        "examples": model.examples,
+        "settings": len(told),
+        "seed": tuner.seed,
+        "rule": trial.rule,
+        "rate": trial.rate,
+        "nonzero": model.nonzero,
+        **found,
+        "model": str(path),
+    }
+    if as_json:
+        trials = [one.as_dict() for one in tuner.trials]
+        show_result({"trials": trials, "chosen": chosen, **figures}, True, path)
+        return
+    if not quiet:
+        keys = ["round", "rows", "progressive_loss", "late_loss", "setting"]
+        typer.echo("late loss: over the last half of the rows that choose; the least is chosen")
+        typer.echo("\n".join(lines_of(told, keys, chosen)))
+    show_result({name: value for name, value in figures.items() if value is not None}, False, path)
+
+
+def _spec(trial: Trial) -> str:
+    return trial.rule if trial.rate is None else f"{trial.rule} --rate {trial.rate}"
+
+
+def _command(context: Any, trial: Trial) -> str:
+    """The one that trains such a model alone: with the options that were said, but for those of tune."""
+    words = [word for parameter in context.command.params for word in _said(parameter, context)]
+    words += ["--rule", trial.rule, *([] if trial.rate is None else ["--rate", trial.rate])]
+    return shlex.join(["thresher", "train", *words])
+
+
+def _said(parameter: Any, context: Any) -> list[str]:
+    """How a parameter was said; nothing where it was not."""
+    source = context.get_parameter_source(parameter.name)
+    if source is None or source.name != "COMMANDLINE" or parameter.name in _OWN:
+        return []
+    value, name = context.params[parameter.name], min(parameter.opts, key=len)
+    if isinstance(value, bool):
+        return [name if value else parameter.secondary_opts[0]]
+    said = [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
+    argument = parameter.param_type_name == "argument"
+    return said if argument else [word for one in said for word in (name, one)]

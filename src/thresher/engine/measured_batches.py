@@ -1,0 +1,170 @@
+"""The loop of steps on many examples at once, for rules that measure every one of them by itself.
+
+The state and the arguments are those of `outputs`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from thresher.engine.jit import helper, kernel
+from thresher.engine.kernels import aim
+from thresher.engine.outputs import (
+    MOVED,
+    PULL,
+    begin_batch,
+    close_batch,
+    gather,
+    margins_of,
+    note,
+    read_row,
+)
+from thresher.engine.snapshot import snapshot
+from thresher.engine.verbs import (
+    catch_up,
+    constrain,
+    end_step,
+    grouped,
+    meet,
+    remember,
+    rewrites,
+    size_before_margin,
+    start_over,
+    step_on_sum,
+    values_slopes,
+)
+
+
+@helper
+def aim_output(rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, rows, values, begin, end, k,
+               bias, margin, importance, value, slope):  # fmt: skip
+    """Output k measures an example: the slope to step with."""
+    now, bnow, size = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), 0.0
+    for p in range(begin, end):
+        x = S.dtype.type(values[p])
+        size += float(size_before_margin(row_rule, S[:, :, k], rows[p], x, now))
+    if B.shape[0] > 0:
+        size += float(size_before_margin(bias_row_rule, B[:, :, k], 0, S.dtype.type(1), bnow))
+    return aim(rule, bias_rule, margin - bias, bias, importance, value, slope, size, clock, bclock)
+
+
+@helper
+def measure(loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, rows, values, begin, end,
+            target, importance, bias, margins, shares, slopes, sums, noted):  # fmt: skip
+    """Every output measures an example; whether its loss is finite. Slopes are summed as they come of it."""
+    value = values_slopes(loss, margins, target, shares, slopes)
+    note(noted, importance, value, margins)
+    for k in range(margins.size):
+        c = min(k, clocks.shape[0] - 1)
+        slopes[k] = aim_output(rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B, bclocks[c], rows,
+                               values, begin, end, k, float(bias[k]), margins[k], importance,
+                               importance * shares[k], importance * slopes[k])  # fmt: skip
+        sums[PULL, k] += slopes[k]
+        sums[MOVED, k] += abs(slopes[k])
+    return math.isfinite(value)
+
+
+@helper
+def widen(rows, values, begin, end, slopes, places, extents):
+    """The largest |x| of each row to `extents`, for every output that the example pulls at."""
+    for p in range(begin, end):
+        own = extents[places[rows[p]] - 1]
+        for k in range(slopes.size):
+            if slopes[k] != 0.0:
+                own[k] = max(own[k], abs(float(values[p])))
+
+
+@helper
+def step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, which, touched, count,
+                held, gradients, extents, b, pull, pulled):  # fmt: skip
+    """One step of output ``which[0]`` on summed gradients, where it is `pulled` at.
+
+    Returns how many rows were written: `count` or none.
+    """
+    k = which[0]
+    if not pulled and not grouped(row_rule):
+        return 0
+    now, bnow, own = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), S[:, :, k]
+    catch_up(past, row_rule, S, touched, 0, count, which)
+    for r in range(count):
+        x = S.dtype.type(extents[r, k])
+        w = meet(row_rule, own, touched[r], held[r, k], x, now)
+        step_on_sum(row_rule, own, touched[r], w, x, S.dtype.type(gradients[r, k]), now)
+        extents[r, k] = 0.0
+    if B.shape[0] > 0 and pulled:
+        step_on_sum(bias_row_rule, B[:, :, k], 0, b, S.dtype.type(1), S.dtype.type(pull), bnow)
+    return count
+
+
+@helper
+def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched, count,
+                 held, gradients, extents, bias, sums):  # fmt: skip
+    """Step every output, of which `every` is the list, then move the clocks on."""
+    remember(past, rule, B, bias)
+    for k in every:
+        c = min(k, clocks.shape[0] - 1)
+        written = step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B, bclocks[c],
+                              every[k : k + 1], touched, count, held, gradients, extents, bias[k],
+                              sums[PULL, k], sums[MOVED, k] > 0.0)  # fmt: skip
+        if rewrites(rule, clocks[c]):
+            start_over(past, row_rule, S, c)
+        constrain(rule, S[:, :, k], touched, 0, written, clocks[c])
+    end_step(past, rule, row_rule, bias_rule, S, clocks, bclocks)
+
+
+@helper
+def copy_clocks(clocks, bclocks, target, btarget):
+    """What clocks were before a batch, or are again."""
+    for place in np.ndindex(clocks.shape):
+        target[place] = clocks[place]
+    for place in np.ndindex(bclocks.shape):
+        btarget[place] = bclocks[place]
+
+
+# fmt: off
+@kernel
+def learn_measured_batches(
+    loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
+    indptr, rows, values, targets, weights, lo, hi, batch, places, past, seen, tally,
+):
+    # fmt: on
+    """As `outputs.learn_batches`, but each example is measured by itself, and the gradients alone are summed.
+
+    So sizes, losses and slopes are of examples, and s of a feature is of its values, not of their sums.
+    """
+    outputs, most, every = S.shape[2], np.int64(0), np.arange(S.shape[2])
+    for first in range(lo, hi, batch):
+        most = max(most, indptr[min(first + batch, hi)] - indptr[first])
+    touched, gradients = np.empty(most, np.int64), np.empty((most, outputs))
+    held, bias = np.empty((most, outputs), S.dtype), np.zeros(outputs, S.dtype)
+    own, margins, shares = np.empty(outputs, S.dtype), np.empty(outputs), np.empty(outputs)
+    slopes, sums, noted = np.empty(outputs), np.empty((3, outputs)), np.empty(4)
+    extents, before, bbefore = np.zeros((most, outputs)), clocks.copy(), bclocks.copy()
+    for first in range(lo, hi, batch):
+        count, last, finite = np.int64(0), min(first + batch, hi), True
+        begin_batch(sums, noted)
+        copy_clocks(clocks, bclocks, before, bbefore)
+        if B.shape[0] > 0:
+            read_row(bias_row_rule, B, 0, bclocks, bias)
+        for i in range(first, last):
+            begin, end = indptr[i], indptr[i + 1]
+            for k in range(outputs):
+                margins[k] = bias[k]
+            margins_of(row_rule, S, clocks, rows, values, begin, end, own, margins, seen)
+            finite &= measure(loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, rows,
+                              values, begin, end, targets[i], float(weights[i]), bias, margins, shares,
+                              slopes, sums, noted)  # fmt: skip
+            count = gather(rows, values, begin, end, slopes, places, touched, count, gradients)
+            widen(rows, values, begin, end, slopes, places, extents)
+        for r in range(count):
+            places[touched[r]] = 0
+            read_row(row_rule, S, touched[r], clocks, held[r])
+        if not finite:
+            copy_clocks(before, bbefore, clocks, bclocks)
+            return first
+        close_batch(False, sums, slopes, noted, tally)
+        finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched,
+                     count, held, gradients, extents, bias, sums)  # fmt: skip
+    return hi

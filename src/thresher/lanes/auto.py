@@ -1,0 +1,96 @@
+"""``--rule auto``: a few lanes round the default rule, of which one is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from dataclasses import replace
+from pathlib import Path
+
+from thresher.lanes import checkpoint
+from thresher.lanes.judging import LanesHoldout
+from thresher.lanes.lanes import Lanes
+from thresher.lanes.race import Race, Racing, Record
+from thresher.learning import checkpoint as of_one
+from thresher.learning import modelfile
+from thresher.learning.model import Model
+from thresher.learning.recipe import Recipe
+from thresher.learning.standing import Standing
+
+ALPHA, L1 = (1.0, 10.0, 3.0, 1 / 3), (1.0, 2.0)
+"""What step size and threshold of the default are divided by: measured on the sets of docs/default.md."""
+FIRST, UNTIL = 256, 1 << 16
+_BETTER = 0.01
+_SURE = 2.0
+"""What takes the place of the default loses less by a share and by standard errors."""
+_WEAK = 4.0
+"""standard errors by which a lane that is dropped before the end loses more than the best"""
+
+
+class Favourite:
+    """Lane 0 wins unless another is clearly better."""
+
+    def judge(self, record: Record, lanes: Racing, last: bool) -> None:
+        """Drop the weak; at the end all but one."""
+        losses = record.losses()
+        best = min(lanes.alive, key=lambda k: (losses[k], k))
+        first = min(lanes.alive)
+        if last:
+            behind = record.excess(first, best)
+            enough = lanes.examples >= FIRST and behind.share >= _BETTER and behind.errors >= _SURE
+            kept = [best if enough else first]
+        else:
+            kept = [k for k in lanes.alive if k in (first, best) or record.excess(k, best).errors < _WEAK]
+            if len(kept) == 2 and record.excess(first, best).errors >= _WEAK:
+                kept = [best]
+        for k in lanes.alive:
+            if k not in kept:
+                lanes.drop(k, "weaker than the others")
+
+
+def field(recipe: Recipe, given: Container[str] = ()) -> list[Recipe]:
+    """The recipe, and those that differ from it in step size and threshold, but for what was `given`."""
+    rule = recipe.make_rule()
+    return [
+        replace(recipe, rule=rule._replace(alpha=rule.alpha / alpha, l1=rule.l1 / l1))
+        for l1 in (L1[:1] if "l1" in given else L1)
+        for alpha in (ALPHA[:1] if "alpha" in given else ALPHA)
+    ]
+
+
+def start(
+    recipe: Recipe, say: Callable[[str], None] = lambda line: None, given: Container[str] = ()
+) -> Lanes:
+    """The lanes, at the start of their race; none differs in what was `given`."""
+    recipes = field(recipe, given)
+    return Lanes(recipes, say, race_of(len(recipes)))
+
+
+def race_of(lanes: int) -> Race:
+    """A race of so many lanes, of which the first is the default."""
+    return Race(Favourite(), lanes, FIRST, UNTIL)
+
+
+def heir(model: Lanes | Model, over: bool) -> Lanes | Model:
+    """The winner by itself, once there is one or the first pass is `over`; else the lanes."""
+    if isinstance(model, Model) or model.race is None:
+        return model
+    if over:
+        model.race.end(model)
+    decided = model.race.ended or len(model.alive) == 1
+    return model.alone(model.alive[0]) if decided else model
+
+
+def save(path: Path, model: Lanes | Model, standing: Standing) -> None:
+    """A checkpoint of the race, or of the winner: then that of a training of it alone. As theirs."""
+    if isinstance(model, Model):
+        of_one.save(path, model, standing)
+    else:
+        checkpoint.save(path, model, standing, LanesHoldout())
+
+
+def load(path: Path) -> tuple[Lanes | Model, Standing]:
+    """The inverse; `ModelFileError`."""
+    if path.exists() and modelfile.LANES in modelfile.read(path, lanes=True)[0]:
+        lanes, standing, _ = checkpoint.load(path, race_of)
+        return lanes, standing
+    return of_one.load(path)

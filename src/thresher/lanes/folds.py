@@ -1,0 +1,211 @@
+"""Folds: for each share of the rows, models that learn from all the others, to be judged on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk, concat
+from thresher.data.errors import DataError
+from thresher.lanes.lanes import Lanes
+from thresher.learning.checks import check_whole
+from thresher.learning.finite import DivergedError
+from thresher.learning.head import Head
+from thresher.learning.holdout import Figures
+from thresher.learning.metrics import Evaluation
+from thresher.learning.model import Model, Tally
+from thresher.learning.recipe import Recipe
+
+_MOST_FOLDS, _MOST_MODELS = 1000, 4096
+_PIECE = 1 << 17  # non-zeros judged at a time: many models read them, each in one call
+
+
+class Folds:
+    """For each of `count` folds the lanes of these recipes, which leave out its rows.
+
+    Row r of a pass, from 0, is in fold r mod `count`. Each model is, bit for bit, the one made by a run on
+    the data without the rows of its fold (law 7): no other row is counted, scaled by or admitted by either,
+    so each fold has lanes with an index and an intake of their own. With `whole` a further set of lanes
+    leaves nothing out: the models of all the data. A recipe whose lane diverges in one fold is dropped, and
+    `say` is told. ValueError for numbers out of range, and as `Lanes`; MemoryError where the tables that all
+    begin with are larger than the machine's memory.
+
+    >>> folds = Folds([Recipe("ftrl", l1=0.1)], 2)
+    >>> folds.learn(Chunk.of_rows([(1.0, {7: 2.0}), (-1.0, {8: 1.0}), (1.0, {9: 2.0})]))
+    >>> [lanes.models[0].weights()[0].tolist() for lanes in folds.lanes]
+    [[8], [7, 9]]
+    """
+
+    def __init__(
+        self,
+        recipes: Sequence[Recipe],
+        count: int,
+        *,
+        whole: bool = False,
+        say: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        for recipe in recipes[:1]:
+            check_size(recipe, count, len(recipes), whole)
+        self.count, self.recipes, self._say = count, list(recipes), say
+        self.lanes = [Lanes(recipes) for _ in range(count)]
+        """of each fold"""
+        self.whole = Lanes(recipes) if whole else None
+        """that leave nothing out"""
+        self._told: set[int] = set()
+        self._rows = self._given = 0
+
+    @property
+    def _sets(self) -> list[Lanes]:
+        return self.lanes if self.whole is None else [*self.lanes, self.whole]
+
+    def begin_pass(self, number: int) -> None:
+        """Pass `number`, from 1, over the same data in the same order begins."""
+        self._rows = 0
+        for lanes in self._sets:
+            lanes.begin_pass(number)
+
+    def learn(self, chunk: Chunk, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
+        """Have each fold learn those of the rows lo <= i < hi of `chunk` that it has. See `Model.learn`.
+
+        Raises the `DivergedError` of the last lane of a fold, or one of its own when no recipe is left.
+        """
+        if lo > 0 or hi is not None:
+            chunk = chunk.rows(lo, len(chunk) if hi is None else hi)
+        folds = self._folds_of(chunk)
+        self._given += len(chunk)
+        for k, lanes in enumerate(self.lanes):
+            lanes.learn(chunk.take(folds != k), again=again)
+        if self.whole is not None:
+            self.whole.learn(chunk, again=again)
+        self._note_dropped()
+
+    def _folds_of(self, chunk: Chunk) -> NDArray[np.int64]:
+        """The fold of each row of `chunk`, which comes next: (n,)."""
+        first, self._rows = self._rows, self._rows + len(chunk)
+        return np.arange(first, self._rows, dtype=np.int64) % self.count
+
+    def finish(self) -> None:
+        """Learn the examples of batches that are not full as smaller ones."""
+        for lanes in self._sets:
+            lanes.finish()
+        self._note_dropped()
+
+    def check_finite(self) -> None:
+        """Drop what is not finite. Raises `DivergedError` as `learn` does."""
+        for lanes in self._sets:
+            lanes.check_finite()
+        self._note_dropped()
+
+    @property
+    def dropped(self) -> dict[int, str]:
+        """Which recipes diverged, and in which fold first."""
+        found: dict[int, str] = {}
+        for k, lanes in enumerate(self._sets):
+            where = f"without fold {k + 1}" if k < self.count else "on all rows"
+            found = {number: f"{where}, {reason}" for number, reason in lanes.dropped.items()} | found
+        return found
+
+    def _note_dropped(self) -> None:
+        for number, reason in self.dropped.items():
+            if number not in self._told:
+                self._told.add(number)
+                self._say(f"{self.recipes[number].rule}: {reason}; the other models go on")
+        if len(self._told) == len(self.recipes):
+            raise DivergedError("learning diverged in one fold or another, whatever the model")
+
+    def judge(self, chunks: Iterable[Chunk]) -> list[list[Figures]]:
+        """Figures of each recipe in each fold, whose rows its model predicts; none for what was dropped.
+
+        `chunks` are those of a pass. `DataError` where there are fewer rows than folds.
+        """
+        self._rows = 0
+        dropped = self.dropped
+        judges = [_Judge(lanes, [k for k in lanes.alive if k not in dropped]) for lanes in self.lanes]
+        for chunk in chunks:
+            folds = self._folds_of(chunk)
+            for k, judge in enumerate(judges):
+                judge.add(chunk.take(folds == k))
+        if self._rows < self.count:
+            raise DataError(f"{self.count} folds need {self.count} rows at least; rows read: {self._rows}")
+        found = [judge.figures() for judge in judges]
+        return [[one[k] for one in found if k in one] for k in range(len(self.recipes))]
+
+    @property
+    def head(self) -> Head:
+        """What margins mean."""
+        return self._sets[-1].head
+
+    @property
+    def examples(self) -> int:
+        """How many were given to learn."""
+        return self._given
+
+    @property
+    def tally(self) -> Tally:
+        """Sums of the lead of a set."""
+        return self._sets[-1].tally
+
+    @property
+    def last_prediction(self) -> float:
+        """That of the same lead."""
+        return self._sets[-1].last_prediction
+
+    @property
+    def nonzero(self) -> int:
+        """Weights of the same lead."""
+        return self._sets[-1].nonzero
+
+    @property
+    def features_seen(self) -> int:
+        """Distinct features that the same set has met."""
+        return self._sets[-1].features_seen
+
+
+def check_size(recipe: Recipe, count: int, models: int, whole: bool) -> None:
+    """ValueError, MemoryError for more folds of so many models like this one than there can be."""
+    check_whole("folds", count, 2, _MOST_FOLDS)
+    told = f"{count} folds of {models} models"
+    if count * models > _MOST_MODELS:
+        raise ValueError(f"{told} are {count * models:,}: {_MOST_MODELS:,} at most")
+    needed = (count + whole) * models * Model(recipe).loop.S.nbytes
+    if needed > _memory():
+        begin = f"which begin with {needed / 2**30:,.1f} GB of state"
+        raise MemoryError(f"for {told}, {begin}: take fewer folds or penalties, or a smaller store")
+
+
+def _memory() -> float:
+    """Bytes that this machine has; infinite where that is not known."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return float("inf")
+
+
+class _Judge:
+    """What lanes are worth on the rows of their fold."""
+
+    def __init__(self, lanes: Lanes, alive: Sequence[int]) -> None:
+        self._models = {k: lanes.models[k] for k in alive}
+        self._evaluations = {k: Evaluation(lanes.head) for k in alive}
+        self._waiting: list[Chunk] = []
+
+    def add(self, chunk: Chunk) -> None:
+        """Predict these rows, when there are enough of them."""
+        self._waiting.append(chunk)
+        if sum(one.nnz for one in self._waiting) >= _PIECE:
+            self._predict()
+
+    def _predict(self) -> None:
+        chunk, self._waiting = concat(self._waiting), []
+        for k, model in self._models.items():
+            margins = model.predict(chunk, "margin")
+            self._evaluations[k].add(chunk, margins, model.head.respond(margins, "label", model.lowest_label))
+
+    def figures(self) -> dict[int, Figures]:
+        """Of each lane."""
+        if self._waiting:
+            self._predict()
+        return {k: evaluation.figures() for k, evaluation in self._evaluations.items()}

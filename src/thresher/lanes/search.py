@@ -1,0 +1,139 @@
+"""``thresher.tune``: the rounds of a tuner, each a reading of the data, and the report on its winner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from thresher.data.layout import AnyLayout
+from thresher.data.order import Order, make_order
+from thresher.data.report import Report
+from thresher.lanes.tuning import RULES, Trial, Tuner, judged_rows
+from thresher.learning import metrics
+from thresher.learning.api import Data, as_source, check_names, held_of, outputs_of
+from thresher.learning.finite import DivergedError
+from thresher.learning.model import Model
+from thresher.learning.passes import Passes
+from thresher.learning.progress import Watcher
+from thresher.learning.recipe import Recipe, Spec
+from thresher.learning.training import Plan, Trainer
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The best of many settings."""
+
+    model: Model
+    """which has learned all rows; ``model.recipe`` trains it alone"""
+    trials: list[Trial]
+    """all settings, and what came of them"""
+    chosen: int
+    """number of the best"""
+    report: dict[str, Any]
+    """``examples``, ``loss`` ... of the model on rows that chose nothing"""
+
+
+class Search:
+    """The readings of a tuner. `held` is what to report on; None: the last tenth of the rows is kept for it.
+
+    Each reading after the first is of the cache, where there may be one.
+    """
+
+    def __init__(
+        self,
+        tuner: Tuner,
+        source: Any,
+        order: Order,
+        held: Any,
+        cached: bool,
+        watcher: Watcher | None = None,
+        tell: Callable[[int], None] = lambda number: None,
+    ) -> None:
+        self.tuner, self._order, self._held = tuner, order, held
+        readings = len(tuner.rounds) + (held is None)
+        self._reads = Passes(source, order.reads(readings), cached=cached)
+        self._watcher, self._tell = watcher, tell
+        self._begun = False
+        self.lines: Report | None = None
+        """what became of the lines"""
+
+    def run(self) -> None:
+        """All rounds. Raises `DataError`."""
+        if self._held is None:
+            with closing(self._order.over(self._source(), 1).chunks()) as chunks:
+                rows = sum(len(chunk) for chunk in chunks)
+            self.lines = self._reads.first.report
+            self.tuner.until = judged_rows(rows)
+        for number in range(len(self.tuner.rounds)):
+            self._round(number)
+            self._tell(number)
+
+    def _source(self) -> Any:
+        """What the next reading is of."""
+        begun, self._begun = self._begun, True
+        return self._reads.later() if begun else self._reads.first
+
+    def _round(self, number: int) -> None:
+        lanes, error = self.tuner.draw(number), None
+        plan = Plan(1, None)
+        trainer = Trainer(lanes, self._source(), plan, order=self._order, watcher=self._watcher)
+        try:
+            outcome = trainer.run()
+            self.lines = self.lines or outcome.reports[0]
+        except DivergedError as found:
+            error = found
+        self.tuner.settle(lanes, error)
+
+    def report(self) -> dict[str, Any]:
+        """What the winner is worth on rows that it was not chosen by. `DivergedError` where there is none."""
+        model = self.tuner.winner()[1]
+        if self._held is not None:
+            with closing(self._held.chunks()) as chunks:
+                return {**metrics.score(model, chunks).figures()}
+        loss, weight = self.tuner.late
+        examples = model.examples - (self.tuner.until or 0)
+        return {"examples": examples, "loss": loss / weight if weight else None}
+
+
+def tune(
+    data: Data,
+    loss: Spec = "logistic",
+    *,
+    rules: Sequence[str] = RULES,
+    budget: int = 64,
+    outputs: str | None = None,
+    order: str = "as-is",
+    holdout: Data | None = None,
+    on_error: str = "fail",
+    threads: int | None = None,
+    cache: bool = True,
+    layout: AnyLayout | None = None,
+    where: str = "",
+    **options: Any,
+) -> Tuned:
+    """Race `budget` settings of these rules in three readings of `data`, and keep the best model.
+
+    Settings are judged by what they lose on rows before they learn them, all but the last tenth of the rows,
+    which the report is on; with `holdout` all rows, and the report is on that. The same `seed` draws the same
+    settings. All other arguments are those of `train`, but for those that are varied (rule, rate, `alpha`,
+    `l1`), and so are the errors; `DivergedError` if every setting diverges.
+
+    >>> found = tune("examples/data/rcv1_train2000.dat.gz", rules=["ft-ftrl"], budget=8)
+    >>> len(found.trials), found.report["examples"]
+    (8, 200)
+    """
+    check_names(tune, options)
+    if varied := [name for name in ("rule", "rate", "alpha", "l1") if options.get(name) is not None]:
+        raise ValueError(f"{varied[0]} is what is varied: leave it out")
+    read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
+    base = Recipe(loss=loss, outputs=outputs_of(loss, outputs, data, **read), **options)
+    domain = base.head().domain
+    source = as_source(data, domain, on_error=on_error, **read)
+    held = held_of(holdout, domain, source, threads)
+    tuner = Tuner(replace(base, layout=source.layout), rules, budget)
+    shuffling = make_order(str(order), base.seed)
+    search = Search(tuner, source, shuffling, held, cache and hasattr(source, "identity"))
+    search.run()
+    return Tuned(tuner.winner()[1], tuner.trials, tuner.chosen or 0, search.report())

@@ -1,0 +1,50 @@
+"""What many models have come to, as a table for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thresher.lanes.estimates import Estimate
+from thresher.lanes.frontier import Judged, Point, choose
+from thresher.learning.figures import shown
+
+_HEADS = {"nonzero": "non-zero", "paired_error": "± paired"}
+
+
+def lines_of(told: Sequence[dict[str, Any]], keys: Sequence[str], chosen: int | None) -> list[str]:
+    """A line for each model, a star at the one chosen, why one was dropped."""
+    heads = [_HEADS.get(key, key.replace("holdout_", "held-out ")).replace("_", " ") for key in keys]
+    widths = [max(len(head), 10) for head in heads]
+    lines = ["  " + "  ".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True))]
+    for k, one in enumerate(told):
+        cells = (f"{shown(one.get(key)):>{width}}" for key, width in zip(keys, widths, strict=True))
+        why = f"  ({one['dropped']})" if one.get("dropped") else ""
+        lines.append(("* " if k == chosen else "  ") + "  ".join(cells) + why)
+    return lines
+
+
+def of_points(points: Sequence[Point], penalty: str, chosen: int | None) -> list[str]:
+    """The frontier."""
+    told = [point.as_dict(penalty) for point in points]
+    figures = dict.fromkeys(key for one in told for key in one if key.startswith("holdout_"))
+    keys = [penalty, "nonzero", "progressive_loss", *figures]
+    return lines_of(told, [key for key in keys if key != "holdout_examples"], chosen)
+
+
+def of_estimates(estimates: Sequence[Estimate], penalty: str | None, chosen: int | None) -> list[str]:
+    """What cross-validation says, weights rounded, the error that ``1se`` goes by beside that of the loss."""
+    told = [one.as_dict(penalty) for one in estimates]
+    keys = list(dict.fromkeys(key for one in told for key in one if key not in ("spec", "dropped")))
+    keys.remove("paired_error")
+    keys.insert(keys.index("loss_se") + 1 if "loss_se" in keys else len(keys), "paired_error")
+    rows = [one | {"nonzero": one["nonzero"] and round(one["nonzero"])} for one in told]
+    return lines_of(rows, keys, chosen)
+
+
+def best_of(judged: Sequence[Judged]) -> int | None:
+    """Number of the one with the least loss; None where none has a loss."""
+    try:
+        return choose(judged, "best")
+    except ValueError:
+        return None

@@ -1,0 +1,224 @@
+"""Tuning: many settings of several rules raced in few readings, later ones near those that did well."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from thresher import parts
+from thresher.lanes.lanes import Lanes
+from thresher.lanes.race import Race, Racing, Record
+from thresher.learning.checks import check_whole
+from thresher.learning.finite import DivergedError
+from thresher.learning.model import Model
+from thresher.learning.recipe import Recipe
+
+RULES = ("ft-ftrl", "adagrad-fobos")
+FIRST = 1024
+"""rows before which nobody is dropped"""
+MOST = 4096
+_LEFT = 4
+"""lanes that learn to the end of a round, at least"""
+_BEHIND = 2.0
+"""standard errors behind the best of what is dropped"""
+_PARENTS = 4
+_WHOLE = 1 << 62
+Range = tuple[float, float]
+
+
+def ranges_of(rule: Any) -> dict[str, Range]:
+    """What is worth tuning of a rule, ``rate.eta0`` for the field of its rate, and between which values."""
+    own = getattr(type(rule), "TUNED", None)
+    if own is None:  # a rule that does not say: a factor of 100 round its penalties
+        given = {name: float(getattr(rule, name)) for name in rule.PENALTIES}
+        own = {name: (v / 100, v * 100) for name, v in given.items() if 0 < v < math.inf}
+    found = dict(own)
+    if hasattr(rule, "rate"):
+        found |= {f"rate.{name}": ends for name, ends in getattr(type(rule.rate), "TUNED", {}).items()}
+    return found
+
+
+def values_of(rule: Any) -> dict[str, float]:
+    """Those of `ranges_of` as the rule has them."""
+    return {name: float(_holder(rule, name)[0]) for name in ranges_of(rule)}
+
+
+def _holder(rule: Any, name: str) -> tuple[Any, str]:
+    """A value, and the name of its field."""
+    *within, field = name.split(".")
+    return getattr(rule.rate if within else rule, field), field
+
+
+def with_values(rule: Any, values: dict[str, float]) -> Any:
+    """The rule with other values."""
+    own = {name: value for name, value in values.items() if "." not in name}
+    rates = {name.partition(".")[2]: value for name, value in values.items() if "." in name}
+    rate = {"rate": rule.rate._replace(**rates)} if rates else {}
+    return rule._replace(**own, **rate)
+
+
+@dataclass
+class Trial:
+    """A setting, and what came of it."""
+
+    rule: str
+    """its SPEC"""
+    rate: str | None
+    round: int
+    """in which it was drawn, from 1"""
+    rows: int = 0
+    """learned from"""
+    progressive_loss: float | None = None
+    """over these rows; None where nothing was learned"""
+    late_loss: float | None = None
+    """over the last half of the rows to choose by, which decides; None where it was dropped"""
+    dropped: str | None = None
+    """why it learned no more"""
+
+    def as_dict(self) -> dict[str, Any]:
+        """What JSON holds."""
+        return asdict(self)
+
+
+def _made(trial: Trial) -> Any:
+    return parts.rule_of(trial.rule, trial.rate)
+
+
+class Halving:
+    """At each mark the weaker half is dropped, but for those that are hardly behind the best."""
+
+    def judge(self, record: Record, lanes: Racing, last: bool) -> None:
+        """Nobody is dropped at the end: who has come so far learns all rows."""
+        if last:
+            return
+        losses = record.losses()
+        ranked = sorted(lanes.alive, key=lambda k: (losses[k], k))
+        for k in ranked[max(len(ranked) // 2, _LEFT) :]:
+            behind = record.excess(k, ranked[0])
+            if behind.errors >= _BEHIND:
+                more = 100 * (losses[k] / losses[ranked[0]] - 1) if losses[ranked[0]] > 0 else math.inf
+                lanes.drop(k, f"{more:.3g} % more loss than the best at row {lanes.examples:,}")
+
+
+class Tuner:
+    """Draws settings round by round, and keeps the best model.
+
+    The first round takes each of the `rules` as it is, then settings drawn at even odds between the
+    logarithms of their ranges; later rounds draw near the best so far, in steps that become shorter. Settings
+    of a round learn side by side from the first row on, and are judged up to row `until` (None: all rows).
+    ValueError for numbers out of range, and for a rule that cannot be had with the rest of `base`.
+    """
+
+    def __init__(
+        self, base: Recipe, rules: Sequence[str] = RULES, budget: int = 64, until: int | None = None
+    ) -> None:
+        check_whole("budget", budget, 1, MOST)
+        if not rules or len(set(rules)) < len(rules):
+            raise ValueError("rules: name one or more, each once")
+        if said := [name for name in rules if ":" in name]:
+            raise ValueError(f"rules: parameters are what is tuned, so leave them out of {said[0]}")
+        self._base, self._rules = base, [parts.make("rule", name) for name in rules]
+        for rule in self._rules:
+            Model(replace(base, rule=rule, rate=None, layout=None))
+        self.until = until
+        self._open = [rule for rule in self._rules if ranges_of(rule)]
+        self.rounds = _shares(budget, len(rules)) if self._open else [min(budget, len(rules))]
+        """settings of each round"""
+        self.trials: list[Trial] = []
+        self.chosen: int | None = None
+        """number of the best trial"""
+        self.model: Model | None = None
+        """that of the best, which has learned all rows"""
+        self.late: tuple[float, float] = (0.0, 0.0)
+        """what it lost behind row `until`, and the importance of these rows"""
+        self._error: DivergedError | None = None
+
+    @property
+    def seed(self) -> int:
+        """That of the draws."""
+        return self._base.seed
+
+    def draw(self, number: int) -> Lanes:
+        """Lanes for round `number`, from 0."""
+        rng = np.random.default_rng([self._base.seed, number])
+        count = self.rounds[number]
+        drawn = self._afar(count, rng) if number == 0 else self._near(count, 0.5**number, rng)
+        recipes = [replace(self._base, rule=rule, rate=None) for rule in drawn]
+        self.trials += [Trial(one.rule, one.rate, number + 1) for one in recipes]
+        until = _WHOLE if self.until is None else self.until
+        return Lanes(recipes, race=Race(Halving(), count, FIRST, until))
+
+    def _afar(self, count: int, rng: np.random.Generator) -> list[Any]:
+        found = list(self._rules[:count])
+        while len(found) < count:
+            rule = self._open[len(found) % len(self._open)]
+            drawn = {
+                name: _rounded(math.exp(rng.uniform(math.log(low), math.log(high))))
+                for name, (low, high) in ranges_of(rule).items()
+            }
+            found.append(with_values(rule, drawn))
+        return found
+
+    def _near(self, count: int, width: float, rng: np.random.Generator) -> list[Any]:
+        able = [one for one in self.trials if one.late_loss is not None and ranges_of(_made(one))]
+        best = sorted(able, key=lambda one: float(one.late_loss or 0.0))[:_PARENTS]
+        found = []
+        for k in range(count if best else 0):
+            parent = _made(best[k % len(best)])
+            moved = {}
+            for name, (low, high) in ranges_of(parent).items():
+                reach = width * math.log(high / low) / 2
+                moved[name] = _rounded(values_of(parent)[name] * math.exp(rng.uniform(-reach, reach)))
+            found.append(with_values(parent, moved))
+        return found or self._afar(count, rng)
+
+    def settle(self, lanes: Lanes, error: DivergedError | None = None) -> None:
+        """Note what a round has come to, which ended with `error` if all lanes diverged."""
+        self._error = self._error or error
+        assert lanes.race is not None
+        lanes.race.end(lanes)
+        first = len(self.trials) - len(lanes.models)
+        losses = lanes.race.record.averages()
+        for k, model in enumerate(lanes.models):
+            trial, tally = self.trials[first + k], model.tally
+            trial.dropped = lanes.dropped.get(k)
+            trial.rows = lanes.examples if k in lanes.alive else lanes.left_at[k]
+            trial.progressive_loss = tally.average if tally.weight else None
+            if k in lanes.alive:
+                trial.late_loss = losses[k]
+        for k in lanes.alive:
+            best = None if self.chosen is None else self.trials[self.chosen].late_loss
+            if best is None or losses[k] < best:
+                self.chosen = first + k
+        if self.chosen is not None and self.chosen >= first:
+            self.model = lanes.alone(self.chosen - first)
+            now, then = lanes.sums(self.chosen - first), lanes.race.record.sums(self.chosen - first)
+            self.late = now[0] - then[0], now[1] - then[1]
+
+    def winner(self) -> tuple[Trial, Model]:
+        """The best. Raises `DivergedError` where no setting has learned to the end."""
+        if self.model is None or self.chosen is None:
+            raise self._error or DivergedError("no setting has learned to the end")
+        return self.trials[self.chosen], self.model
+
+
+def _shares(budget: int, rules: int) -> list[int]:
+    """Half of the settings are drawn from all over, the rest near the best, in two rounds; few in one."""
+    if budget < max(8, 2 * rules):
+        return [budget]
+    near = budget // 4
+    return [budget - 2 * near, near, near]
+
+
+def _rounded(value: float) -> float:
+    """Four digits: SPECs are read by people."""
+    return float(f"{value:.4g}")
+
+
+def judged_rows(rows: int) -> int:
+    """How many of so many rows are to choose by, where the last tenth is kept for the report."""
+    return rows - -(-rows // 10)

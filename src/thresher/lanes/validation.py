@@ -1,0 +1,121 @@
+"""``thresher.cv``: cross-validation of many penalties at once, its folds from one reading."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+from thresher.data.layout import AnyLayout
+from thresher.data.order import Order, make_order
+from thresher.lanes import table
+from thresher.lanes.api import penalties_of
+from thresher.lanes.estimates import Estimate, estimates_of
+from thresher.lanes.folds import Folds, check_size
+from thresher.lanes.frontier import choose
+from thresher.lanes.penalties import Range, leaves_penalty_open, penalty_name, with_penalty
+from thresher.learning.api import Data, as_source, check_names, outputs_of, planned
+from thresher.learning.checks import check_flag
+from thresher.learning.model import Model
+from thresher.learning.passes import Passes
+from thresher.learning.recipe import Recipe, Spec
+from thresher.learning.training import Trainer
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """What cross-validation has found of each penalty, from the weakest to the strongest."""
+
+    penalty: str | None
+    """name of the parameter that was varied; None where a single model was judged"""
+    points: list[Estimate]
+    """what each penalty costs and saves"""
+    folds: Folds
+    """the models"""
+
+    def __repr__(self) -> str:
+        """The table that ``thresher cv`` prints, the best starred."""
+        return "\n".join(table.of_estimates(self.points, self.penalty, table.best_of(self.points)))
+
+    def choose(self, which: str = "best") -> int:
+        """Number of the point that ``best``, ``1se``, ``within:P%`` or ``nnz:N`` means; ValueError."""
+        return choose(self.points, which)
+
+    def model(self, which: str = "best") -> Model:
+        """The model of all the data with that penalty, which goes on learning by itself.
+
+        ValueError unless it has learned beside the folds (`refit`).
+        """
+        if self.folds.whole is None:
+            raise ValueError("only the models of the folds have learned: cross-validate with refit=True")
+        return copy(self.folds.whole.models[self.choose(which)])
+
+
+def cv(
+    data: Data,
+    rule: Spec = "ft-ftrl",
+    loss: Spec = "logistic",
+    *,
+    folds: int = 10,
+    l1: str | None = None,
+    refit: bool = False,
+    outputs: str | None = None,
+    passes: int = 1,
+    order: str = "as-is",
+    on_error: str = "fail",
+    threads: int | None = None,
+    cache: bool = True,
+    layout: AnyLayout | None = None,
+    where: str = "",
+    **options: Any,
+) -> CrossValidation:
+    """Judge penalties by cross-validation: rows r, r + `folds`, ... are judged by models that left them out.
+
+    All models learn side by side from one reading of `data`; one more, of the cache where there is one,
+    judges them. `l1` is ``LO:HI:N``, or ``auto:N`` for a range found by the first rows (``auto:16`` unless
+    given). A rule that says its penalty, or has none, is judged as it is. With `refit` models of all rows
+    learn beside those of the folds. All other arguments are those of `train`, and so are the errors;
+    `DataError` for fewer rows than folds, ValueError for an order that is drawn anew in each of several
+    passes.
+
+    >>> found = cv("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4", folds=5, refit=True)
+    >>> found.choose(), round(found.points[1].figures["error"], 3)
+    (0, 0.114)
+    >>> found.model("nnz:900").nonzero  # in the mean of the folds, which have fewer rows, it is 807
+    935
+    """
+    check_names(cv, options)
+    check_flag("refit", refit)
+    plan = planned(passes, 0, 0, False)
+    read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
+    base = Recipe(rule, loss, outputs=outputs_of(loss, outputs, data, **read), **options)
+    source = as_source(data, base.head().domain, on_error=on_error, **read)
+    shuffling = make_order(str(order), base.seed)
+    check_order(shuffling, passes)
+    base = replace(base, layout=source.layout)
+    name = None if l1 is None and not leaves_penalty_open(rule) else penalty_name(base.rule)
+    wanted = Range(l1 or "auto:16")
+    check_size(base, folds, wanted.count if name else 1, refit)
+    values = penalties_of(wanted, shuffling, source, base) if name else []
+    learning = Folds([with_penalty(base, value) for value in values] or [base], folds, whole=refit)
+    reads = Passes(source, shuffling.reads(passes + 1), cached=cache and hasattr(source, "identity"))
+    trainer = Trainer(learning, reads.first, plan, reread=reads.later, order=shuffling)
+    trainer.run()
+    return judged_by(trainer, name)
+
+
+def check_order(order: Order, passes: int) -> None:
+    """ValueError where a row would be in another fold in another pass."""
+    if passes > 1 and not order.steady:
+        raise ValueError(
+            f"with the order {order.spec} a row would be in another fold in each pass: take once, or as-is"
+        )
+
+
+def judged_by(trainer: Trainer[Folds], penalty: str | None) -> CrossValidation:
+    """The folds that a trainer has trained, judged by one more reading of what it has read."""
+    again = trainer.order.over(trainer.reread(), 1)
+    with closing(again.chunks()) as chunks:
+        figures = trainer.model.judge(chunks)
+    return CrossValidation(penalty, estimates_of(trainer.model, figures, penalty is not None), trainer.model)

@@ -1,0 +1,18 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thresher.data.errors import printable
+
+
+def shown(value: Any) -> str:
+    """A figure for people: thousands apart, six digits, yes or no, - for unknown; text on one line."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.6g}" if isinstance(value, float) else printable(str(value))

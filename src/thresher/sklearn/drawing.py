@@ -1,0 +1,99 @@
+"""Which examples `fit` learns, in which order, and which it holds out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from thresher.sklearn.estimator import F32, F64, EncodedLabels
+
+Flags = NDArray[np.bool_]
+Rows = NDArray[np.int64]
+Apart = Callable[[F32, Rows], list[tuple[Flags, Flags]]]
+"""From labels and row numbers of examples to which of them to learn and which to hold out, each time anew"""
+
+
+class Split(NamedTuple):
+    """Draws of one matrix: what is learned, in the order of the first pass, and what is held out."""
+
+    learned: Any
+    held: Any
+
+
+class Drawn(NamedTuple):
+    """What `fit` is to learn."""
+
+    whole: Any
+    """a draw of all examples"""
+    splits: list[Split]
+    seed: int
+    """of the orders of all passes"""
+
+
+def drawn(estimator: Any, matrix: Any, weights: F64, apart: Apart | None) -> Drawn:
+    """What an estimator's `shuffle` and `random_state` make of these examples; None holds none `apart`."""
+    from thresher.data.matrices import as_copies, by_content, in_order
+
+    shuffle = bool(estimator.shuffle)
+    draw = as_copies(weights) if shuffle else in_order(weights)
+    seed = int(check_random_state(estimator.random_state).randint(1 << 31))
+    if not shuffle and apart is None:
+        return Drawn(draw, [], seed)
+    mixed = by_content(matrix, draw, seed)
+    splits = []
+    rows = draw.rows[mixed]
+    for learned, held in apart(matrix.labels[rows], rows) if apart else ():
+        order = mixed[learned] if shuffle else np.sort(mixed[learned])
+        splits.append(Split(draw.take(order), draw.take(mixed[held])))
+    return Drawn(draw.take(mixed) if shuffle else draw, splits, seed)
+
+
+def weighted(draw: Any, encoded: EncodedLabels) -> Any:
+    """The draw, its weights multiplied by what the labels say."""
+    if encoded.factors is None:
+        return draw
+    return draw._replace(weights=(draw.weights * encoded.factors[draw.rows]).astype(np.float32))
+
+
+def held_out(labels: F32, rows: Rows, fraction: float) -> list[tuple[Flags, Flags]]:
+    """A share is held out once: at even distances when sorted by label, so of each label its share."""
+    count = len(labels)
+    wanted = max(1, round(count * fraction))
+    if wanted == count:
+        raise ValueError(f"validation_fraction leaves none of n_samples={count} to learn from")
+    places = ((np.arange(wanted) + 0.5) * count / wanted).astype(np.int64)
+    apart = np.zeros(count, bool)
+    apart[np.argsort(labels, kind="stable")[places]] = True
+    return [(~apart, apart)]
+
+
+def folds(labels: F32, rows: Rows, count: int) -> list[tuple[Flags, Flags]]:
+    """Each of so many folds is held out once, and has of each label its share."""
+    if count > len(labels):
+        raise ValueError(f"cv={count} folds of n_samples={len(labels)}: give fewer")
+    fold = np.empty(len(labels), np.int64)
+    fold[np.argsort(labels, kind="stable")] = np.arange(len(labels)) % count
+    return [(fold != k, fold == k) for k in range(count)]
+
+
+def given_splits(
+    labels: F32, rows: Rows, splits: Iterable[tuple[Any, Any]], size: int
+) -> list[tuple[Flags, Flags]]:
+    """Numbers of rows to learn and to hold out, of so many in all, as scikit-learn's splitters give them."""
+    found = []
+    try:
+        for given in splits:
+            flags = np.zeros((2, size), bool)
+            for flag, numbers in zip(flags, given, strict=True):
+                flag[numbers] = True
+            found.append((flags[0][rows], flags[1][rows]))
+    except (IndexError, TypeError, ValueError) as error:
+        wanted = "a number of folds, a splitter, or pairs of row numbers, to learn and to hold out"
+        raise ValueError(f"cv must be {wanted}: {error}") from error
+    if not found or not all(learned.any() and held.any() for learned, held in found):
+        raise ValueError("each split of cv needs examples to learn and examples to hold out")
+    return found

@@ -1,0 +1,290 @@
+"""What all estimators share: what y and X say, the weights of a fitted model, parameters, pickles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_feature_names_in, check_consistent_length, check_is_fitted
+
+from thresher.sklearn import inputs
+from thresher.sklearn.inputs import MATRIX, Numbers
+from thresher.sklearn.parameters import NESTED, nested_of
+
+F64 = NDArray[np.float64]
+F32 = NDArray[np.float32]
+DENSE = 1 << 20
+"""`coef_` of more entries is sparse unless asked otherwise"""
+
+
+class EncodedLabels(NamedTuple):
+    """What y says: labels as the model wants them, and by what the importance of each is multiplied."""
+
+    labels: F32
+    targets: F32 | None = None
+    factors: F64 | None = None
+
+
+class Weights(NamedTuple):
+    """Keys ``(stored,)``; for each output the weights of these, of all other features, of the intercept."""
+
+    keys: NDArray[np.uint64]
+    values: F64
+    unmet: F64
+    bias: F64
+
+    def spread(self, places: NDArray[Any], width: int, sparse: bool) -> Any:
+        """As a table ``(outputs, width)`` with a column for each feature, those stored at `places`."""
+        if sparse and not self.unmet.any():
+            rows, columns = np.nonzero(self.values)
+            numbers = self.values[rows, columns], (rows, places[columns])
+            return csr_matrix(numbers, shape=(len(self.values), width))
+        whole = np.repeat(self.unmet[:, np.newaxis], width, axis=1)
+        whole[:, places] = self.values
+        return csr_matrix(whole) if sparse else whole
+
+
+class SparseEstimator(BaseEstimator):
+    """A thresher model as an estimator."""
+
+    _direct: ClassVar[int] = 1 << 20
+    """Columns up to which a weight lies where its column is; beyond, memory follows the weights there are"""
+    _model: Any
+    _kind: str
+    _sparse: bool | None
+
+    def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
+        """What y says; with `reset` its classes, or number of outputs, are those of the model.
+
+        It is `whole` in `fit`. `named` are the classes given to `partial_fit`.
+        """
+        raise NotImplementedError
+
+    def _outputs(self) -> str:
+        """SPEC of the outputs."""
+        raise NotImplementedError
+
+    def _faults(self, head: Any, margins: F64, labels: F32, targets: F32 | None) -> F64:
+        """What `score` counts against predictions ``(n,)``, or ``(n, outputs)``."""
+        raise NotImplementedError
+
+    def _score_of(self, faults: F64, truths: F64, weights: F64) -> float:
+        """What `score` gives for mean faults ``(outputs,)`` on examples of labels ``(n, outputs)``."""
+        raise NotImplementedError
+
+    @contextmanager
+    def _unchanged_by_errors(self) -> Iterator[None]:
+        """Undo what a call that fails has noted about X and y: a fitted model stays as it was."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _check_options(self) -> None:
+        from thresher.learning.checks import check_flag, check_whole
+
+        for name in ("passes", "patience", "batch"):
+            check_whole(name, getattr(self, name), 1)
+        for name in ("shuffle", "average", "fit_intercept", "early_stopping"):
+            check_flag(name, getattr(self, name))
+        held = self.validation_fraction
+        if self._holds_out() and not (isinstance(held, float | np.floating) and 0 < held < 1):
+            raise ValueError(f"validation_fraction must be a number between 0 and 1, not {held!r}")
+
+    def _holds_out(self) -> bool:
+        """Whether `validation_fraction` of the examples is held out."""
+        raise NotImplementedError
+
+    def _rule(self) -> Any:
+        """The rule that the parameters say."""
+        raise NotImplementedError
+
+    def _recipe(self) -> Any:
+        """What the parameters say of the model."""
+        from thresher.learning.recipe import Recipe
+
+        return Recipe(
+            self._rule(),
+            self.loss,
+            outputs=self._outputs(),
+            batch=self.batch,
+            average=self.average,
+            scale=self.scale,
+            admit=self.admit,
+            store=self._store(),
+            intercept=self.fit_intercept,
+            dtype=self.dtype,
+        )
+
+    def _store(self) -> str:
+        if self.store is not None:
+            return str(self.store)
+        return "direct" if self._kind == MATRIX and self.n_features_in_ <= self._direct else "growing"
+
+    def _matrix(self, numbers: Numbers, encoded: EncodedLabels, domain: Any) -> Any:
+        from thresher.data.labels import check_labels
+        from thresher.data.matrices import Matrix
+
+        check_labels(encoded.labels, domain, encoded.targets)
+        last = [np.uint64(self.n_features_in_ - 1)] if self._kind == MATRIX else []
+        return Matrix(*numbers, encoded.labels, encoded.targets, *last)
+
+    def _margins(self, X: Any) -> F64:
+        """Margins ``(n,)``, or ``(n, outputs)``."""
+        from thresher.data.matrices import Matrix, MatrixSource, in_order
+
+        check_is_fitted(self)
+        numbers = inputs.read(self, X, reset=False)
+        none = np.zeros(numbers.size, np.float32)
+        source = MatrixSource(Matrix(*numbers, none), in_order(np.ones(numbers.size)))
+        return np.concatenate([self._model.predict(chunk) for chunk in source.chunks()])
+
+    @property
+    def model_(self) -> Any:
+        """The `Model` that predicts, or a `Readout` where there are weights alone: not a copy.
+
+        `thresher.save`, `thresher.evaluate` and ``init`` of `thresher.train` take the estimator in its place.
+        """
+        check_is_fitted(self)
+        return self._model
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is a model."""
+        return "_model" in vars(self)
+
+    def _read_weights(self) -> Weights:
+        check_is_fitted(self)
+        return self._weights_of(self._model)
+
+    def _weights_of(self, model: Any) -> Weights:
+        """Weights of a model, as this estimator shows them."""
+        from thresher.learning.readout import Readout
+
+        readout = model if isinstance(model, Readout) else model.readout()
+        weights = readout.weights.reshape(len(readout.keys), readout.head.count).T.astype(np.float64)
+        unmet = np.asarray(readout.unmet, np.float64).reshape(-1)
+        bias = np.asarray(readout.bias, np.float64).reshape(-1)
+        return Weights(readout.keys, *self._shown(weights, unmet, bias))
+
+    def _shown(self, weights: F64, unmet: F64, bias: F64) -> tuple[F64, F64, F64]:
+        return weights, unmet, bias
+
+    @property
+    def coef_(self) -> Any:
+        """Weights ``(outputs, d)``, ``(1, d)`` for one output, float64; a copy.
+
+        Sparse after `sparsify`, dense after `densify`, else sparse where it has more than a million entries.
+        For tables with columns that are no numbers, dictionaries, texts, and in a hashed store the columns
+        are those of `feature_keys_`.
+        """
+        found = self._read_weights()
+        of_columns = self._weighs_columns()
+        width = self.n_features_in_ if of_columns else len(found.keys)
+        sparse = self._sparse if self._sparse is not None else width * len(found.values) > DENSE
+        return found.spread(found.keys.astype(np.int64) if of_columns else np.arange(width), width, sparse)
+
+    def _unnamed_columns(self) -> bool:
+        """Whether X was a matrix whose columns had no names."""
+        return self._kind == MATRIX and "feature_names_in_" not in vars(self)
+
+    def _weighs_columns(self, model: Any = None) -> bool:
+        """Whether the key of a feature is a column of X, to a model that is not yet this estimator's too."""
+        from thresher.engine.index import HashedIndex
+
+        return self._kind == MATRIX and not (model or self._model).store.startswith(HashedIndex.NAME)
+
+    @property
+    def intercept_(self) -> F64:
+        """Intercepts ``(outputs,)``."""
+        return self._read_weights().bias
+
+    @property
+    def feature_keys_(self) -> NDArray[np.uint64]:
+        """Keys, ascending, of the features with a weight: columns of a matrix, else hashes of names.
+
+        In a hashed store the numbers of its rows.
+        """
+        return self._read_weights().keys
+
+    def sparsify(self) -> Self:
+        """Let `coef_` be sparse."""
+        check_is_fitted(self)
+        self._sparse = True
+        return self
+
+    def densify(self) -> Self:
+        """Let `coef_` be dense."""
+        check_is_fitted(self)
+        self._sparse = False
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns that have a weight for some output: what `SelectFromModel` would keep.
+
+        ValueError where features are not columns: see `feature_keys_`.
+        """
+        check_is_fitted(self)
+        if not self._weighs_columns():
+            raise ValueError("features that are no columns of a matrix have no names here: see feature_keys_")
+        coef = self.coef_
+        weighs = np.unique((coef if issparse(coef) else np.atleast_2d(coef)).nonzero()[1])
+        return np.asarray(_check_feature_names_in(self, input_features)[weighs])
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters; with `deep` those of rule, loss and rate too, as ``rule__alpha``."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        if deep:
+            for name in NESTED:
+                inner = nested_of(name, params[name])
+                params |= {f"{name}__{field}": value for field, value in inner.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of rule, loss and rate as ``rule__alpha=0.1``. ValueError for others."""
+        from thresher import parts
+
+        own = {name: value for name, value in params.items() if name.partition("__")[0] == name}
+        nested: dict[str, dict[str, Any]] = {}
+        for name in params.keys() - own.keys():
+            part, _, field = name.partition("__")
+            if part not in NESTED:
+                raise ValueError(
+                    f"no parameter {name!r}: only {', '.join(NESTED)} have parameters of their own"
+                )
+            nested.setdefault(part, {})[field] = params[name]
+        super().set_params(**own)
+        for name, fields in nested.items():
+            setattr(self, name, parts.changed(name, getattr(self, name), fields))
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The model as the bytes of a model file, all else as it is."""
+        from thresher.learning.modelbytes import as_bytes
+
+        state = dict(super().__getstate__())
+        if "_model" in state:
+            state["_model"] = as_bytes(state["_model"])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """`ModelFileError` for damaged bytes."""
+        from thresher.learning.modelbytes import from_bytes
+
+        if "_model" in state:
+            state = {**state, "_model": from_bytes(state["_model"], "the model in the estimator")}
+        super().__setstate__(state)
+
+
+def checked(y: Any, numbers: Numbers) -> Any:
+    """y, or ValueError where there is none for each example."""
+    if y is None:
+        raise ValueError("learning requires y to be passed, but the target y is None")
+    check_consistent_length(np.empty(numbers.size), y)
+    return y

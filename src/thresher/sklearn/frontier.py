@@ -1,0 +1,200 @@
+"""What estimators of a frontier share: a model for each penalty from one `fit`, one of which is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import vstack
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from thresher.sklearn import inputs
+from thresher.sklearn.drawing import Apart, drawn, folds, given_splits, held_out
+from thresher.sklearn.estimator import F64, SparseEstimator, checked
+
+FALLBACK = "0.01:10"
+"""Range of the penalties where none leaves a weight after the first rows"""
+
+
+class SparseFrontierEstimator(SparseEstimator):
+    """Models of one rule that differ in its penalty, of which one is chosen."""
+
+    _direct = 1 << 17  # each model has a table of its own
+    _path: list[Any]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn a model for each penalty side by side, and choose one by rows that it has not learned.
+
+        Arguments and errors as for `SparseOnlineClassifier.fit`; also ValueError where no model is of the
+        choice. A penalty under which a loss or a weight is no longer finite is left out, with a
+        ConvergenceWarning; `DivergedError` if none is left.
+        """
+        self._check_options()
+        with self._unchanged_by_errors():
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        from thresher.sklearn.sidebyside import SideBySide
+
+        numbers = inputs.read(self, X, reset=True)
+        weights = inputs.importances(sample_weight, numbers.size)
+        encoded = self._encoded(checked(y, numbers), weights, True, True)
+        recipe = replace(self._recipe(), layout=vars(self).get("_layout"))
+        matrix = self._matrix(numbers, encoded, recipe.head().domain)
+        draws = drawn(self, matrix, weights, self._apart(y, numbers.size))
+        school = SideBySide(self, matrix, encoded, draws.seed)
+        penalties = self._penalties(recipe, school.source(draws.whole), draws.whole.size)
+        school.begin(recipe, penalties)
+        for learned, held in draws.splits:
+            school.learn_split(learned, held)
+        if self.refit:
+            school.learn_all(draws.whole)
+        self._take(school, penalties)
+
+    def _apart(self, y: Any, size: int) -> Apart:
+        from sklearn.model_selection import check_cv  # takes 0.2 s to import
+
+        if self.cv is None:
+            return partial(held_out, fraction=self.validation_fraction)
+        if isinstance(self.cv, int | np.integer):
+            return partial(folds, count=int(self.cv))
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+        return partial(given_splits, splits=splitter.split(np.empty((size, 1)), y), size=size)
+
+    def _penalties(self, recipe: Any, source: Any, rows: int) -> list[float]:
+        """Those given, or as many as are wanted, found by the first rows."""
+        from thresher.lanes.penalties import NoWeightError, Range, penalty_name
+
+        penalty_name(recipe.rule)
+        if np.ndim(self.l1s):
+            return sorted(np.asarray(self.l1s, np.float64).tolist())
+        try:
+            return Range(f"auto:{self.l1s}").found_in(source, recipe, rows)
+        except NoWeightError:
+            return Range(f"{FALLBACK}:{self.l1s}").values
+
+    def _take(self, school: Any, penalties: list[float]) -> None:
+        """Keep what predicts, and what a choice is made by."""
+        kept, held = school.kept, school.judged
+        self._path, self._sparse = [school.models[k].readout() for k in kept], None
+        self.l1s_, self.score_path_ = np.array(penalties)[kept], held.scores()[kept]
+        self.loss_path_ = np.array([held.losses.mean(k) for k in kept])
+        self.nnz_path_ = np.array([np.count_nonzero(self._weights_of(one).values) for one in self._path])
+        if not np.isfinite(self.loss_path_).any():
+            raise ValueError("no penalty has a finite loss on the examples held out, or they weigh nothing")
+        best = kept[int(np.nanargmin(self.loss_path_))]
+        self.se_path_ = np.array([held.losses.error_of_difference(k, best) for k in kept])
+        self._passes = school.passes[kept]
+        self.choose_again(self.choose)
+
+    def choose_again(self, which: str | int) -> Self:
+        """Be the model that `which` means, as for `choose`, or that of this number; nothing is learned.
+
+        It stays until the next `fit`. ValueError where there is none; the model then stays what it was.
+        """
+        from thresher.lanes.frontier import Point, choose
+
+        check_is_fitted(self, "_path")
+        if isinstance(which, int | np.integer):
+            if not 0 <= which < len(self._path):
+                raise ValueError(f"there are models 0 to {len(self._path) - 1}, not {which}")
+            number = int(which)
+        else:
+            told = (self.l1s_, self.nnz_path_, self.loss_path_, self.se_path_)
+            columns = zip(*(one.tolist() for one in told), strict=True)
+            points = [Point(l1, "", nnz, None, {"loss": loss}, se) for l1, nnz, loss, se in columns]
+            number = choose(points, which)
+        self.chosen_, self.l1_ = number, float(self.l1s_[number])
+        self._model, self.n_iter_ = self._path[number], int(self._passes[number])
+        return self
+
+    def _check_options(self) -> None:
+        from thresher.lanes.frontier import check_choice
+        from thresher.lanes.penalties import Range
+        from thresher.learning.checks import check_flag, check_whole
+
+        super()._check_options()
+        check_choice(self.choose)
+        check_flag("refit", self.refit)
+        if self.cv is not None:
+            if isinstance(self.cv, int | float | str | bytes | np.number):
+                check_whole("cv", self.cv, 2)
+            if not self.refit:
+                raise ValueError(
+                    "with cv every model has left some examples out: refit=False leaves no final one"
+                )
+        if np.ndim(self.l1s):
+            _check_penalties(np.asarray(self.l1s))
+        else:
+            check_whole("l1s", self.l1s, 2)
+            Range(f"auto:{self.l1s}")
+
+    def _holds_out(self) -> bool:
+        return self.cv is None
+
+    def _rule(self) -> Any:
+        from thresher.parts import rule_of
+
+        return rule_of(self.rule, self.rate, self.eta0, l2=self.l2)
+
+    @property
+    def feature_keys_path_(self) -> NDArray[np.uint64]:
+        """Keys, ascending, of the features with a weight in any of the models. See `feature_keys_`."""
+        check_is_fitted(self)
+        return np.unique(np.concatenate([one.keys for one in self._path]))
+
+    @property
+    def coef_path_(self) -> Any:
+        """Weights of all models, CSR: ``(n_l1s, d)`` for one output, else a list of n_l1s ``(outputs, d)``.
+
+        Where `coef_` has the columns of `feature_keys_`, these have those of `feature_keys_path_`.
+        """
+        check_is_fitted(self)
+        of_columns, keys = self._weighs_columns(), self.feature_keys_path_
+        width = self.n_features_in_ if of_columns else len(keys)
+        tables = []
+        for model in self._path:
+            found = self._weights_of(model)
+            places = found.keys.astype(np.int64) if of_columns else np.searchsorted(keys, found.keys)
+            tables.append(found.spread(places, width, sparse=True))
+        return vstack(tables, "csr") if tables[0].shape[0] == 1 else tables
+
+    @property
+    def intercept_path_(self) -> F64:
+        """Intercepts of all models ``(n_l1s, outputs)``."""
+        check_is_fitted(self)
+        return np.array([self._weights_of(model).bias for model in self._path])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The models as the bytes of model files, all else as it is."""
+        from thresher.learning.modelbytes import as_bytes
+
+        state = dict(super().__getstate__())
+        if "_path" in state:
+            del state["_model"]
+            state["_path"] = [as_bytes(model) for model in self._path]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """`ModelFileError` for damaged bytes."""
+        from thresher.learning.modelbytes import from_bytes
+
+        if "_path" in state:
+            path = [from_bytes(one, "a model in the estimator") for one in state["_path"]]
+            state = {**state, "_path": path}
+        super().__setstate__(state)
+        if "_path" in state:
+            self._model = self._path[self.chosen_]
+
+
+def _check_penalties(given: NDArray[Any]) -> None:
+    fit = given.ndim == 1 and given.size > 0 and given.dtype.kind in "iuf"
+    if not (fit and np.isfinite(given).all() and (given >= 0).all()):
+        raise ValueError(
+            f"l1s is a number of penalties, or an array of them, finite and not negative, not {given}"
+        )

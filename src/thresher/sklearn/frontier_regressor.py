@@ -1,0 +1,62 @@
+"""SparseFrontierRegressor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thresher.sklearn.frontier import SparseFrontierEstimator
+from thresher.sklearn.regressing import SparseRegressing
+
+
+class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
+    """A sparse linear model of numbers that finds its penalty: a model for each of many from one `fit`.
+
+    Parameters and attributes are those of `SparseFrontierClassifier`, but for the shapes of weights, which
+    are those of `SparseOnlineRegressor`; `score_path_` is R² over all examples held out, NaN for less than
+    two. `coef_path_` is CSR ``(n_l1s, d)`` for one number, a list of n_l1s CSR ``(outputs, d)`` for several.
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 20))
+    >>> model = SparseFrontierRegressor(choose="within:5%", random_state=0).fit(X, X[:, 0] - 2 * X[:, 1])
+    >>> np.flatnonzero(model.coef_).tolist(), bool(model.score_path_.max() > 0.99)
+    ([0, 1], True)
+    """
+
+    def __init__(
+        self,
+        rule: Any = "ft-ftrl",
+        loss: Any = "squared",
+        *,
+        l1s: Any = 16,
+        choose: str = "best",
+        cv: int | None = None,
+        refit: bool = True,
+        rate: Any = None,
+        l2: float | None = None,
+        eta0: float | None = None,
+        passes: int = 5,
+        shuffle: bool = True,
+        batch: int = 1,
+        average: bool = False,
+        fit_intercept: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        patience: int = 5,
+        scale: str | None = None,
+        admit: str | int | None = None,
+        store: str | None = None,
+        dtype: str = "float32",
+        layout: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.rule, self.loss, self.rate = rule, loss, rate
+        self.l1s, self.choose, self.cv, self.refit = l1s, choose, cv, refit
+        self.l2, self.eta0 = l2, eta0
+        self.passes, self.shuffle, self.batch, self.average = passes, shuffle, batch, average
+        self.fit_intercept = fit_intercept
+        self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
+        self.patience, self.scale, self.admit = patience, scale, admit
+        self.store, self.dtype, self.layout = store, dtype, layout
+        self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state

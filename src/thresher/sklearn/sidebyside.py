@@ -1,0 +1,119 @@
+"""How the models of a path learn: side by side, from the rows of one matrix."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from thresher.data.matrices import Draw, Matrix, MatrixSource
+from thresher.lanes.judging import LanesHoldout
+from thresher.lanes.lanes import Lanes
+from thresher.lanes.penalties import with_penalty
+from thresher.learning.finite import DivergedError
+from thresher.learning.holdout import Figures, Holdout
+from thresher.learning.model import Model
+from thresher.learning.recipe import Recipe
+from thresher.learning.training import Plan, Trainer
+from thresher.sklearn.drawing import weighted
+from thresher.sklearn.estimator import EncodedLabels
+from thresher.sklearn.heldout import HeldOutRows
+from thresher.sklearn.verbose import PassPrinter
+
+
+class SideBySide:
+    """Teaches a model for each penalty what an estimator is given, and judges it.
+
+    `begin`, then `learn_split` for what is held out, each time anew, then perhaps `learn_all`.
+    """
+
+    models: dict[int, Model]
+    """The last that have learned, by number of the penalty."""
+    judged: HeldOutRows
+    kept: list[int]
+    """The penalties under which all have learned to the end."""
+
+    def __init__(self, estimator: Any, matrix: Matrix, encoded: EncodedLabels, seed: int) -> None:
+        self._estimator, self._matrix, self._encoded = estimator, matrix, encoded
+        self._seed = seed if estimator.shuffle else None
+        self._passes: list[list[int]] = []
+
+    def source(self, draw: Draw) -> MatrixSource:
+        """The examples of a draw, in the order of each pass."""
+        draw = weighted(draw, self._encoded)
+        return MatrixSource(self._matrix, draw, self._seed, self._estimator.passes)
+
+    def begin(self, recipe: Recipe, penalties: Sequence[float]) -> None:
+        """Have these penalties."""
+        self._recipes = [with_penalty(recipe, value) for value in penalties]
+        self.kept = list(range(len(penalties)))
+        self.judged = HeldOutRows(self._estimator, self._matrix, self._encoded, len(penalties))
+
+    @property
+    def passes(self) -> Any:
+        """Passes of the best model of each penalty ``(penalties,)``, in the mean over splits."""
+        return np.rint(np.mean(self._passes, axis=0)).astype(np.int64)
+
+    def learn_split(self, learned: Draw, held: Draw) -> None:
+        """Learn some rows, and judge by others; stop by these too where the estimator says so."""
+        patience = self._estimator.patience if self._estimator.early_stopping else 0
+        given = self.source(held) if patience else None
+        judging = LanesHoldout(0, given)
+        every = self._estimator.passes
+        lanes = self._run(self._recipes, learned, judging, every, patience)
+        bests = judging.bests
+        self._passes.append([bests[k].number if k in bests else every for k in range(len(self._recipes))])
+        self._drop(lanes.dropped)
+        self.models = dict(enumerate(lanes.models))
+        stand_in = self.models[self.kept[0]]
+        self.judged.add([stand_in if k in lanes.dropped else one for k, one in self.models.items()], held)
+
+    def learn_all(self, draw: Draw) -> None:
+        """Learn all rows anew, each model as many passes as were best."""
+        ends = self.passes[self.kept].tolist()
+        lanes = self._run([self._recipes[k] for k in self.kept], draw, _Ending(ends), max(ends), 0)
+        self.models = dict(zip(self.kept, lanes.models, strict=True))
+        self._drop({self.kept[place] for place in lanes.dropped})
+
+    def _drop(self, lost: Any) -> None:
+        self.kept = [k for k in self.kept if k not in lost]
+        if not self.kept:
+            raise DivergedError("under every penalty a loss or a weight is no longer finite in some fold")
+
+    def _run(
+        self, recipes: Sequence[Recipe], draw: Draw, judging: Holdout, passes: int, patience: int
+    ) -> Lanes:
+        self.models = {}  # those before go, or memory would hold both
+        lanes, source = Lanes(recipes, _warn), self.source(draw)
+        Trainer(
+            lanes,
+            source,
+            Plan(passes, None, patience=patience),
+            order=source,
+            watcher=PassPrinter(lanes, self._estimator.verbose),
+            judging=lambda every, given: judging,
+        ).run()
+        return lanes
+
+
+class _Ending(Holdout):
+    """Holds nothing out, and has each lane rest after a pass of its own."""
+
+    def __init__(self, ends: Sequence[int]) -> None:
+        super().__init__()
+        self._ends = ends
+
+    def settle(self, model: Lanes, number: int, figures: Figures | None, patience: int) -> bool:
+        """Let lanes rest; True after the last of all passes."""
+        over = number >= max(self._ends)
+        for k in () if over else model.alive:  # what ends with training learns the rest of its batch too
+            if self._ends[k] <= number:
+                model.rest(k)
+        return over
+
+
+def _warn(line: str) -> None:
+    warnings.warn(line, ConvergenceWarning, stacklevel=2)

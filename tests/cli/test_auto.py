@@ -1,0 +1,215 @@
+"""``--rule auto``: what is left is the model of the rule that was chosen."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thresher as package
+from tests.cli.conftest import Ran, Thresher
+from thresher.lanes import auto
+from thresher.learning import modelfile
+from thresher.learning.recipe import Recipe
+
+DEFAULT = Recipe().rule
+BY_ITSELF = ("seconds", "examples_per_second", "rule", "model")
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decided within 400 rows, for whoever has lost least."""
+    monkeypatch.setattr(auto, "FIRST", 64)
+    monkeypatch.setattr(auto, "UNTIL", 300)
+    for name in ("_BETTER", "_SURE"):
+        monkeypatch.setattr(auto, name, 0.0)
+    monkeypatch.setattr(auto, "_WEAK", 9.0)
+
+
+def compared(thresher: Thresher, options: str, data: str = "train.svm") -> str:
+    """The rule that was chosen, whose own training leaves the same bytes and tells the same."""
+    ran = thresher(f"train {data} -m a --rule auto --json --curve a.tsv -q {options}")
+    assert ran.status == 0, ran.err
+    rule = str(ran.json["rule"])
+    words = re.sub("--(l1|alpha) [0-9]", "", options)
+    alone = thresher(f"train {data} -m b --rule {rule} --json --curve b.tsv -q {words}")
+    assert alone.status == 0, alone.err
+    assert Path("a").read_bytes() == Path("b").read_bytes()
+    assert {k: v for k, v in ran.json.items() if k not in BY_ITSELF} == {
+        k: v for k, v in alone.json.items() if k not in BY_ITSELF
+    }
+    return rule
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize(
+    "options",
+    [
+        "",
+        "--passes 3 --order every --holdout test.svm",
+        "--passes 2 --holdout every-7th --no-cache",
+        "--passes 4 --holdout test.svm --early-stop 1",
+        "--average --passes 2",
+        "--batch 7 --admit 2,bits=12",
+        "--store hashed:9 --loss hinge",
+        "--l1 2 --alpha 5",
+        "--order buffer:100 --names",
+    ],
+)
+def test_the_model_is_that_of_the_rule(options: str, thresher: Thresher) -> None:
+    assert compared(thresher, options) != DEFAULT
+
+
+@pytest.mark.usefixtures("eager")
+def test_many_outputs(thresher: Thresher) -> None:
+    lines = Path("train.svm").read_text().splitlines(keepends=True)
+    Path("many.svm").write_text(
+        "".join(f"{k % 3 + 1} {one.partition(' ')[2]}" for k, one in enumerate(lines))
+    )
+    compared(thresher, "--outputs classes --loss softmax", "many.svm")
+
+
+def test_without_reason_it_is_the_default(thresher: Thresher) -> None:
+    """Few rows, or none that are good."""
+    Path("five.svm").write_text("".join(Path("train.svm").read_text().splitlines(keepends=True)[:5]))
+    assert compared(thresher, "", "five.svm") == DEFAULT
+    Path("one.svm").write_text("1 3:1\n" * 300)
+    compared(thresher, "", "one.svm")
+    Path("bad.svm").write_text("nonsense\n" * 3)
+    given = thresher("train bad.svm -m a --on-error skip -q")
+    ran = thresher("train bad.svm -m a --rule auto --on-error skip -q")
+    assert (ran.status, ran.err) == (given.status, given.err)
+
+
+def test_another_needs_to_be_clearly_better(thresher: Thresher) -> None:
+    """On these rows the best of the field has lost 10 % less, four errors: with 256 rows it is taken."""
+    rule = compared(thresher, "")
+    assert rule != DEFAULT
+    Path("short.svm").write_text("".join(Path("train.svm").read_text().splitlines(keepends=True)[:250]))
+    assert compared(thresher, "", "short.svm") == DEFAULT
+
+
+@pytest.mark.usefixtures("eager")
+def test_the_table_goes_on_across_the_choice(thresher: Thresher) -> None:
+    """Each line says what was lost since the one before by the model whose line it is."""
+    rows = table(thresher("train train.svm -m a --rule auto --report-every 40 --curve c -q"))
+    before = rows[:7]
+    default = table(thresher("train train.svm -m b --report-every 40 --curve c -q"))
+    assert [row[:3] for row in before] == [row[:3] for row in default[:7]]
+    rule = modelfile.read("a")[0]["recipe"]["rule"]
+    chosen = table(thresher(f"train train.svm -m b --rule {rule} --report-every 40 --curve c -q"))
+    assert np.allclose([row[:3] for row in rows[8:]], [row[:3] for row in chosen[8:]], rtol=1e-8)
+    assert rows[7][0] == 320
+    assert rows[7][2] == chosen[7][2]
+    mixed = sorted([default[7][1], chosen[7][1]])
+    assert mixed[0] - 0.05 < rows[7][1] < mixed[1] + 0.05  # 20 of its rows by each of the two
+
+
+def table(ran: Ran) -> list[list[float]]:
+    assert ran.status == 0, ran.err
+    return [[float(cell) for cell in line.split()] for line in Path("c").read_text().splitlines()[1:]]
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("number", [1, 3, 4, 5, 8])
+@pytest.mark.parametrize("options", ["", "--batch 7 --average", "--holdout test.svm --early-stop 1"])
+def test_stopping_changes_nothing(
+    number: int, options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checkpoints of the race, and of the one that was left; the default was not."""
+    command = f"train train.svm -m a --rule auto --passes 2 --checkpoint-every 70 -q --json {options}"
+    save, written = auto.save, []
+
+    def keeping(path: Path, *rest: Any) -> None:
+        save(path, *rest)
+        written.append(path)
+        if len(written) == number:
+            shutil.copy(path, "kept")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(auto, "save", keeping)
+        whole = thresher(command)
+    assert whole.status == 0, whole.err
+    racing = modelfile.LANES in modelfile.read("kept", lanes=True)[0]
+    assert racing == (number <= 4)
+    shutil.move("a", "whole")
+    shutil.copy("kept", "a.checkpoint")
+    ran = thresher(f"{command} --resume")
+    assert ran.status == 0, ran.err
+    assert Path("a").read_bytes() == Path("whole").read_bytes()
+    assert ran.json["rule"] == whole.json["rule"] != DEFAULT
+    assert not Path("a.checkpoint").exists()
+
+
+@pytest.mark.parametrize(
+    ("kept", "options", "words"),
+    [
+        ("--rule auto", "--rule ftrl", "a checkpoint of many models"),
+        ("--rule auto", "", "a checkpoint of many models"),
+        ("--rule auto", "--rule auto --l1 2", "leave --l1 out"),
+        ("--rule auto", "--rule auto --loss hinge", "leave --loss out"),
+        ("--rule ftrl", "--rule auto", "give the same options as then"),
+        ("--rule ft-ftrl:l1=7", "--rule auto", "give the same options as then"),
+    ],
+)
+def test_resuming_otherwise(
+    kept: str, options: str, words: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thresher.cli.train._save", lambda *given: exit(3))
+    with pytest.raises(SystemExit):
+        thresher(f"train train.svm -m a --checkpoint-every 100 -q {kept}")
+    ran = thresher(f"train train.svm -m a --resume -q {options}")
+    assert ran.status != 0
+    assert words in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--rule auto --rate constant", "ft-ftrl has no parameter rate"),
+        ("--rule auto --init m", "name a --rule other than auto"),
+        (
+            "--rule auto:l1=3",
+            "rule 'auto' is for thresher train and thresher.train only, and takes no parameters",
+        ),
+    ],
+)
+def test_wrong_usage(options: str, words: str, thresher: Thresher, model: Path) -> None:
+    ran = thresher(f"train train.svm -m a {options.replace('--init m', f'--init {model}')}")
+    assert (ran.status, words in ran.err) == (2, True), ran.err
+    assert not Path("a").exists()
+
+
+@pytest.mark.parametrize(
+    "command", ["path train.svm -m f --rule auto", "cv train.svm --rule auto", "rules auto"]
+)
+def test_it_is_for_train_only(command: str, thresher: Thresher) -> None:
+    ran = thresher(command)
+    assert (ran.status, "is for thresher train and thresher.train only" in ran.err) == (2, True), ran.err
+
+
+@pytest.mark.usefixtures("eager")
+def test_in_python(thresher: Thresher) -> None:
+    rule = thresher("train train.svm -m a --rule auto --passes 2 -q --json").json["rule"]
+    model = package.train("train.svm", "auto", passes=2)
+    assert model.recipe.rule == rule
+    package.save(model, "b")
+    assert Path("a").read_bytes() == Path("b").read_bytes()
+    with pytest.raises(ValueError, match="name a rule other than auto"):
+        package.train("train.svm", "auto", init="a")
+    assert json.loads(json.dumps(model.recipe.as_dict()))["rule"] == rule
+
+
+@pytest.mark.usefixtures("eager")
+def test_what_is_given_stays_and_what_goes_on_is_told(thresher: Thresher) -> None:
+    ran = thresher("train train.svm -m a --rule auto --l1 8 --json")
+    assert ",l1=8.0," in ran.json["rule"]
+    assert re.search(rf"after \d+ examples {ran.json['rule']} goes on", ran.err)
+    assert ran.json["rule"] != DEFAULT.replace("l1=1.0", "l1=8.0")
+    both = thresher("train train.svm -m b --rule auto --l1 8 --alpha 2 --json -q")
+    assert both.json["rule"].startswith("ft-ftrl:alpha=2.0,l1=8.0,")
+    assert both.err == ""

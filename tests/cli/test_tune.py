@@ -1,0 +1,212 @@
+"""``thresher tune``: the best of many settings, and the command that trains it alone."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thresher as package
+from tests.cli.conftest import Ran, Thresher
+from thresher.lanes import tuning
+from thresher.learning import modelfile
+
+TUNE = "tune train.svm -m a --budget 8 --rules ft-ftrl,ftrl -q"
+
+
+@pytest.fixture(autouse=True)
+def _early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes are dropped within 400 rows."""
+    monkeypatch.setattr(tuning, "FIRST", 64)
+
+
+def alone(thresher: Thresher, command: str) -> Ran:
+    """The command that tune has told, which leaves the same bytes."""
+    words = shlex.split(command)
+    assert words[:2] == ["thresher", "train"]
+    tuned = Path("a").read_bytes()
+    ran = thresher(*words[1:], "--json", "-q")
+    assert ran.status == 0, ran.err
+    assert Path("a").read_bytes() == tuned
+    return ran
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "",
+        "--holdout test.svm --seed 3",
+        "--order once --loss hinge",
+        "--order buffer:50 --no-cache --no-intercept",
+        "--batch 7 --admit 2,bits=12",
+        "--store hashed:9 --dtype float64",
+    ],
+)
+def test_the_command_leaves_the_same_model(options: str, thresher: Thresher) -> None:
+    ran = thresher(f"{TUNE} --json {options}")
+    assert (ran.status, ran.err) == (0, "")
+    found = ran.json
+    told = alone(thresher, found["command"]).json
+    assert (
+        (found["examples"], found["nonzero"]) == (told["examples"], told["nonzero"]) == (400, told["nonzero"])
+    )
+    best = found["trials"][found["chosen"]]
+    assert best["rule"] == found["rule"] == modelfile.read("a")[0]["recipe"]["rule"]
+    assert best["progressive_loss"] == told["progressive_loss"]
+    held = {name: told[name] for name in told if name.startswith("holdout_")}
+    assert {
+        f"holdout_{name.removeprefix('report_')}": found[name] for name in found if "report_" in name
+    } == ({**held, "holdout_on": "test.svm"} if held else reported(thresher, found))
+
+
+def reported(thresher: Thresher, found: dict[str, Any]) -> dict[str, Any]:
+    """What the last tenth must have come to: what all have lost, less what the others have."""
+    assert found["report_on"] == "rows 361 to 400, each before it was learned"
+    return {
+        "holdout_on": found["report_on"],
+        "holdout_examples": 40,
+        "holdout_loss": found["report_loss"],
+    }
+
+
+def test_the_command_says_how_tables_are_read(thresher: Thresher) -> None:
+    rows = [f"{k % 2},{k % 7},{k % 5 / 2},a b {k % 3}\n" for k in range(200)]
+    Path("t.csv").write_text("".join(rows))
+    told = "--no-header --missing ? --label 1 --numeric 2,3 --text 4 --interact 2,3 --interact 3,4"
+    ran = thresher(f"{TUNE.replace('train.svm', 't.csv')} --json {told} --on-error skip --threads 1")
+    assert ran.status == 0, ran.err
+    assert told.replace("?", "'?'") in ran.json["command"]
+    alone(thresher, ran.json["command"])
+
+
+def test_the_report_is_on_the_last_tenth(thresher: Thresher) -> None:
+    found = thresher(f"{TUNE} --json").json
+    lines = Path("train.svm").read_text().splitlines(keepends=True)
+    Path("first.svm").write_text("".join(lines[:360]))
+    rule = found["rule"]
+    first, whole = (
+        thresher(f"train {name} -m b --rule {rule} --json -q").json["progressive_loss"]
+        for name in ("first.svm", "train.svm")
+    )
+    assert found["report_loss"] == pytest.approx((400 * whole - 360 * first) / 40)
+
+
+def test_what_is_held_out_chooses_nothing(thresher: Thresher) -> None:
+    lines = Path("test.svm").read_text().splitlines(keepends=True)
+    Path("turned.svm").write_text(
+        "".join(("-1" if one[0] == "1" else "1") + one[one.index(" ") :] for one in lines)
+    )
+    one, other = (thresher(f"{TUNE} --json --holdout {name}.svm").json for name in ("test", "turned"))
+    assert one["trials"] == other["trials"]
+    assert one["report_loss"] < 1 < other["report_loss"]
+    assert one["report_auc"] == pytest.approx(1 - other["report_auc"])
+
+
+def test_the_table(thresher: Thresher) -> None:
+    ran = thresher(f"{TUNE.removesuffix(' -q')} --budget 24")
+    lines = ran.out.splitlines()
+    assert lines.pop(0).startswith("late loss: over the last half of the rows that choose")
+    assert lines[0].split() == ["round", "rows", "progressive", "loss", "late", "loss", "setting"]
+    trials = lines[1:25]
+    assert [line.lstrip("* ").split()[0] for line in trials] == ["1"] * 12 + ["2"] * 6 + ["3"] * 6
+    assert [line for line in trials if line.startswith("* ")] != []
+    assert any("more loss than the best at row" in line for line in trials)
+    figures = dict(line.split("  ", 1) for line in lines[25:])
+    assert figures["seed"].strip() == "0"
+    assert figures["settings"].strip() == "24"
+    assert [line.partition(" settings")[0] for line in ran.err.splitlines()] == [
+        *("round 1 of 3, 12", "round 2 of 3, 18", "round 3 of 3, 24"),
+    ]
+    quiet = thresher(f"{TUNE} --budget 24").out.splitlines()
+    assert [line[:20] for line in quiet] == [line[:20] for line in lines[25:]]
+    assert f" -m a --rule {figures['rule'].strip()}" in figures["command"]
+
+
+def test_standard_input(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read once, whatever the rounds; refused where it cannot be kept."""
+    found = thresher(f"{TUNE} --json").json
+
+    with open("train.svm") as file:
+        monkeypatch.setattr("sys.stdin", file)
+        refused = thresher(f"{TUNE} --no-cache".replace("train.svm", "-"))
+        ran = thresher(f"{TUNE} --json".replace("train.svm", "-"))
+    assert ran.status == 0, ran.err
+    assert ran.json["trials"] == found["trials"]
+    assert (refused.status, "later passes need the cache" in refused.err) == (1, True)
+
+
+def test_settings_that_diverge_are_told(thresher: Thresher) -> None:
+    rows = Path("train.svm").read_text().splitlines()
+    grown = (re.sub(r":(\S+)", r":\1e9", row.replace("e-", "")) for row in rows)
+    Path("train.svm").write_text("\n".join(grown) + "\n")
+    options = "--loss squared --rules sgd,ft-ftrl"
+    found = thresher(f"{TUNE.replace('--rules ft-ftrl,ftrl', options)} --json").json
+    assert "ft-ftrl" in found["rule"]
+    assert any("is not finite" in str(one["dropped"]) for one in found["trials"])
+    ran = thresher("tune train.svm -m b --loss squared --rules sgd --budget 4")
+    assert (ran.status, "is not finite" in ran.err) == (1, True)
+    assert not Path("b").exists()
+
+
+def test_little_data(thresher: Thresher) -> None:
+    lines = Path("train.svm").read_text().splitlines(keepends=True)
+    Path("five.svm").write_text("".join(lines[:5]))
+    Path("one.svm").write_text("1 3:1\n" * 50)
+    for name, more in (("five", ""), ("one", ""), ("five", "--budget 1"), ("train", "--budget 1")):
+        found = thresher(f"{TUNE} --json {more}".replace("train.svm", f"{name}.svm")).json
+        alone(thresher, found["command"])
+        assert found["report_examples"] == {"five": 1, "one": 5, "train": 40}[name]
+
+
+def test_bad_lines(thresher: Thresher) -> None:
+    """Told of once; where there is nothing else it ends as train does."""
+    rows = Path("train.svm").read_text()
+    Path("some.svm").write_text("nonsense\n" + rows)
+    ran = thresher(f"{TUNE.replace('train.svm', 'some.svm')} --on-error quarantine=q.txt")
+    assert ran.status == 0
+    assert "skipped 1 bad line of 401" in ran.err
+    assert Path("q.txt").read_text() == "nonsense\n"
+    for text in ("", "nonsense\n" * 3):
+        Path("bad.svm").write_text(text)
+        given = thresher("train bad.svm -m b --on-error skip -q")
+        ran = thresher(f"{TUNE.replace('train.svm', 'bad.svm')} --on-error skip")
+        assert (ran.status, ran.err) == (given.status, given.err)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--rule ftrl", "--rule is what tune varies: leave it out; --rules names the rules to try"),
+        ("--l1 2", "--l1 is what tune varies"),
+        ("--rate constant", "--rate is what tune varies"),
+        ("--rules no-such", "no rule is called 'no-such'"),
+        ("--rules ftrl,ftrl", "each once"),
+        ("--rules ftrl:l1=3", "leave them out of ftrl:l1=3"),
+        ("--rules ,", "each once"),
+        ("--budget 0", "--budget"),
+        ("--holdout every-10th", "--holdout of tune is a file"),
+        ("--average --rules eg", "cannot be averaged"),
+    ],
+)
+def test_wrong_usage(options: str, words: str, thresher: Thresher) -> None:
+    before = sorted(Path().iterdir())
+    ran = thresher(f"tune train.svm -m a -q {options}")
+    assert (ran.status, ran.out, words in ran.err) == (2, "", True), ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert sorted(Path().iterdir()) == before
+
+
+def test_in_python(thresher: Thresher) -> None:
+    found = thresher(f"{TUNE} --json --holdout test.svm --seed 2").json
+    tuned = package.tune("train.svm", rules=["ft-ftrl", "ftrl"], budget=8, holdout="test.svm", seed=2)
+    package.save(tuned.model, "b")
+    assert Path("a").read_bytes() == Path("b").read_bytes()
+    assert [one.as_dict() for one in tuned.trials] == found["trials"]
+    assert (tuned.chosen, tuned.trials[tuned.chosen].rule) == (found["chosen"], found["rule"])
+    told = {name.removeprefix("report_"): found[name] for name in found if "report_" in name}
+    assert {**tuned.report, "on": "test.svm"} == told
+    with pytest.raises(ValueError, match="l1 is what is varied"):
+        package.tune("train.svm", l1=1.0)
+    with pytest.raises(ValueError, match="rule is what is varied"):
+        package.tune("train.svm", rule="ftrl")

@@ -1,0 +1,96 @@
+"""From a fitted estimator to a model file, and wherever a model is taken."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import dump_svmlight_file
+from sklearn.exceptions import NotFittedError
+
+import thresher
+from tests.commands import run
+from tests.plain import not_compiled
+from thresher.learning import modelfile
+from thresher.learning.modelfile import ModelFileError
+from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier, SparseOnlineRegressor
+from thresher.sklearn.convert import from_sklearn
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(90, 4)).round(3)
+Y = np.where(X[:, 0] > 0, "up", "down")
+TABLE = pd.DataFrame({"kind": np.where(X[:, 0] > 0, "x", "y"), "b": X[:, 1]})
+
+
+def test_what_goes_on_learning_does_so_from_the_file(tmp_path: Path) -> None:
+    with not_compiled():
+        model = SparseOnlineClassifier(random_state=0).fit(X, Y)
+        thresher.save(model, tmp_path / "m")
+        loaded, header = modelfile.load(tmp_path / "m")
+        assert header["examples"] == 450
+        before = model.decision_function(X)
+        np.testing.assert_array_equal(thresher.load(tmp_path / "m").predict(_chunk(X)), before)
+        model.partial_fit(X, Y)
+        loaded.learn(_chunk(X, np.where(Y == "up", 1.0, -1.0)))
+        np.testing.assert_array_equal(loaded.predict(_chunk(X)), model.decision_function(X))
+        assert (before != model.decision_function(X)).any()
+        assert model.model_ is model._model
+
+
+def test_what_is_weights_alone_is_saved_as_such(tmp_path: Path) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    with not_compiled():
+        frontier = SparseFrontierClassifier(random_state=0, l1s=[0.1, 3.0]).fit(TABLE, Y)
+        for number in (0, 1):
+            thresher.save(frontier.choose_again(number), tmp_path / "m")
+            found = thresher.load(tmp_path / "m")
+            np.testing.assert_array_equal(found.keys, frontier.feature_keys_)
+            assert found.intercept == frontier.intercept_[0]
+            assert found.layout == frontier._layout
+        thresher.name_features(frontier, TABLE)
+        thresher.save(frontier, tmp_path / "m")
+        named = thresher.load(tmp_path / "m").names
+        assert named is not None
+        assert {named.get(int(key)) for key in frontier.feature_keys_} & {"kind=x", "kind=y", "kind", "b"}
+        thresher.save(thresher.load(tmp_path / "m"), tmp_path / "again")
+        theirs = from_sklearn(LogisticRegression().fit(X, Y))
+        thresher.save(theirs, tmp_path / "theirs")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "again").read_bytes()
+    np.testing.assert_array_equal(thresher.load(tmp_path / "theirs").weights, theirs.coef_[0])
+    with pytest.raises(ModelFileError, match="weights only"):
+        modelfile.load(tmp_path / "m")
+
+
+def test_estimators_are_taken_where_models_are() -> None:
+    with not_compiled():
+        model = SparseOnlineClassifier(random_state=0).fit(X, Y)
+        signs = np.where(Y == "up", 1.0, -1.0)
+        assert thresher.evaluate(model, (X, signs))["error"] == pytest.approx(1 - model.score(X, Y))
+        begun = thresher.train((0.0 * X[:1], signs[:1]), "ftrl", init=model)
+        np.testing.assert_allclose(begun.weights()[1], model.coef_[model.coef_ != 0], rtol=1e-6)
+    for take in (lambda one: thresher.save(one, "nowhere"), lambda one: thresher.evaluate(one, (X, Y))):
+        with pytest.raises(NotFittedError):
+            take(SparseOnlineRegressor())
+        with pytest.raises(TypeError, match="expected a Model or a Readout, not ndarray"):
+            take(X)
+
+
+def test_the_command_line_predicts_the_same(tmp_path: Path) -> None:
+    with not_compiled():
+        columns = SparseOnlineClassifier(random_state=0).fit(X, Y)
+        tables = SparseOnlineClassifier(random_state=0).fit(TABLE, Y)
+    dump_svmlight_file(X, np.where(Y == "up", 1, -1), str(tmp_path / "rows.svm"), zero_based=True)
+    TABLE.to_csv(tmp_path / "rows.csv", index=False)
+    for model, rows, given in ((columns, "rows.svm", X), (tables, "rows.csv", TABLE)):
+        thresher.save(model, tmp_path / "m")
+        status, told, error = run("predict", "m", rows, folder=tmp_path)
+        assert (status, error) == (0, ""), error
+        np.testing.assert_allclose(np.array(told.split(), float), model.decision_function(given), rtol=1e-4)
+
+
+def _chunk(rows: Any, labels: Any = None) -> Any:
+    from thresher.data.arrays import chunk_of
+
+    return chunk_of(rows) if labels is None else chunk_of(rows, labels)

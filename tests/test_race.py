@@ -1,0 +1,252 @@
+"""Races of lanes: who is dropped when, whatever the stream is cut into."""
+
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thresher as package
+from tests.streams import cut, stream
+from tests.test_lanes import bits
+from thresher.data.chunk import Chunk
+from thresher.data.source import MemorySource
+from thresher.engine.sound import StateError
+from thresher.lanes import auto
+from thresher.lanes.lanes import Lanes
+from thresher.lanes.race import Race, Racing, Record
+from thresher.learning.model import Model
+from thresher.learning.recipe import Recipe
+
+ROWS = 700
+STREAM = stream(seed=3, rows=ROWS, features=40, density=0.2).chunk
+RECIPES = [Recipe("ftrl", l1=l1) for l1 in (0.1, 3.0, 0.01)]
+
+
+class Marks:
+    """Drops nobody, and notes when it was asked to."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, bool]] = []
+        self.losses: list[list[float]] = []
+
+    def judge(self, record: Record, lanes: Racing, last: bool) -> None:
+        self.seen.append((lanes.examples, last))
+        self.losses.append(record.losses().tolist())
+
+
+class Weakest:
+    """Drops the lane that has lost most."""
+
+    def judge(self, record: Record, lanes: Racing, last: bool) -> None:
+        if len(lanes.alive) > 1:
+            lanes.drop(max(lanes.alive, key=lambda k: float(record.losses()[k])), "weak")
+
+
+def raced(race: Race | None, places: Sequence[int] = (), chunk: Chunk = STREAM) -> Lanes:
+    lanes = Lanes(RECIPES, race=race)
+    for piece in cut(chunk, list(places)):
+        lanes.learn(piece)
+    return lanes
+
+
+@pytest.fixture(autouse=True)
+def _plain(plainly: None) -> None:
+    """Nothing is compiled."""
+
+
+@pytest.mark.parametrize("places", [[], [1, 64, 65, 130, 130, 511], list(range(0, ROWS, 3))])
+def test_marks_are_rows_of_the_stream(places: list[int]) -> None:
+    marks = Marks()
+    raced(Race(marks, 3, 64, 600), places)
+    assert marks.seen == [(64, False), (128, False), (256, False), (512, False), (600, True)]
+    expected = [losses_between(done // 2, done) for done in (64, 128, 256, 512)]
+    assert marks.losses[:4] == expected
+
+
+def losses_between(first: int, last: int) -> list[float]:
+    """What each lane loses on these rows, which it predicts before it learns them."""
+    found = []
+    for recipe in RECIPES:
+        model = Model(recipe)
+        model.learn(STREAM, 0, first)
+        before = model.tally.loss
+        model.learn(STREAM, first, last)
+        found.append(model.tally.loss - before)
+    return found
+
+
+def test_one_is_left() -> None:
+    lanes = raced(Race(Weakest(), 3, 64, 600), [100, 300])
+    whole = [losses_between(done // 2, done) for done in (64, 128)]
+    first = int(np.argmax(whole[0]))
+    second = max((k for k in range(3) if k != first), key=lambda k: whole[1][k])
+    assert list(lanes.dropped) == [first, second]
+    (left,) = lanes.alive
+    assert lanes.race is not None
+    assert lanes.race.ended
+    alone = Model(RECIPES[left])
+    alone.learn(STREAM)
+    assert bits(lanes.models[left]) == bits(alone)
+    assert bits(lanes.alone(left)) == bits(alone)
+
+
+def test_nobody_is_judged_early() -> None:
+    marks = Marks()
+    raced(Race(marks, 3, 1024, 4096))
+    assert marks.seen == []
+
+
+def test_the_excess_is_that_of_the_rows() -> None:
+    """Against the same from the losses of all blocks."""
+    marks = Marks()
+    weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], ROWS).astype(np.float32)
+    weighted = Chunk(STREAM.indptr, STREAM.keys, STREAM.values, STREAM.labels, weights)
+    lanes = raced(Race(marks, 3, 64, 512), chunk=weighted)
+    assert lanes.race is not None
+    losses, importance = [], []
+    model, other = Model(RECIPES[0]), Model(RECIPES[1])
+    for row in range(0, 512, 8):
+        model.learn(weighted, row, row + 8)
+        other.learn(weighted, row, row + 8)
+        losses.append((model.tally.loss, other.tally.loss))
+        importance.append(model.tally.weight)
+    late = np.diff(np.array(losses)[31:], axis=0)
+    own = np.diff(np.array(importance)[31:])
+    difference = late[:, 0] - late[:, 1]
+    apart = difference - difference.sum() / own.sum() * own
+    error = np.sqrt((apart**2).sum() * 32 / 31)
+    found = lanes.race.record.excess(0, 1)
+    assert found.share == pytest.approx(difference.sum() / late[:, 0].sum())
+    assert found.errors == pytest.approx(difference.sum() / error)
+
+
+def test_blocks_grow_with_the_rows() -> None:
+    done, ends = 0, [0]
+    while done < 5000:
+        done += Record.due(done)
+        ends.append(done)
+    for rows in (512, 1024, 2048, 4096, 5000):
+        late = [end for end in ends if rows / 2 < end <= rows]
+        assert 32 <= len(late) <= 64
+        assert rows // 2 in ends or rows == 5000
+    assert set(np.diff(ends[:65])) == {8}
+
+
+class Told:
+    """Lanes whose losses are given."""
+
+    def __init__(self, each: Sequence[Sequence[float]]) -> None:
+        self.record, self.examples = Record(len(each[0])), 0
+        self.alive, self.dropped = list(range(len(each[0]))), list[int]()
+        self.lost = [0.0] * len(each[0])
+        for losses in each:
+            self.examples += 1
+            self.lost = [a + b for a, b in zip(self.lost, losses, strict=True)]
+            if self.examples % 8 == 0:
+                self.record.note(self)
+
+    def sums(self, number: int) -> tuple[float, float]:
+        return self.lost[number], float(self.examples)
+
+    def drop(self, number: int, reason: str) -> None:
+        self.alive = [k for k in self.alive if k != number]
+
+
+CHANCE: list[float] = np.random.default_rng(2).choice([0.0, 5.0], 512, p=[0.82, 0.18]).tolist()
+"""0.9 on average, and the standard error of 256 of them is 0.12."""
+
+
+@pytest.mark.parametrize(
+    ("losses", "rows", "last", "left"),
+    [
+        ([[1.0, 0.9, 0.8]], 512, True, [2]),  # the best
+        ([[1.0, 0.995, 1.2]], 512, True, [0]),  # not enough better
+        ([[1.0, 0.5, 0.6]], 248, True, [0]),  # too few rows
+        ([[1.0, 0.5, 0.6]], 256, True, [1]),
+        ([[1.0, one, 1.0] for one in CHANCE], 512, True, [0]),  # by chance
+        ([[1.0, 0.9, 0.8]], 512, False, [2]),
+        ([[1.0, 1.0, 1.2]], 512, False, [0, 1]),
+        ([[1.0, one, 1.9] for one in CHANCE], 512, False, [0, 1]),
+    ],
+)
+def test_who_is_left(losses: list[list[float]], rows: int, last: bool, left: list[int]) -> None:
+    each = np.resize(losses, (rows, len(losses[0])))
+    jitter = 1.0 + 1e-2 * np.random.default_rng(1).standard_normal(each.shape)
+    told = Told((each * jitter).tolist())
+    auto.Favourite().judge(told.record, told, last)
+    assert told.alive == left
+
+
+def test_a_favourite_that_diverged_leaves_its_place() -> None:
+    told = Told([[1.0, 0.999, 0.99]] * 512)
+    told.drop(0, "diverged")
+    auto.Favourite().judge(told.record, told, True)
+    assert told.alive == [1]
+
+
+def test_the_field_begins_with_the_recipe() -> None:
+    recipe = Recipe(l1=2.0, batch=5)
+    field = auto.field(recipe)
+    assert field[0] == recipe
+    assert len({one.rule for one in field}) == len(field) == 8
+    assert {one.make_rule().l1 for one in field} == {1.0, 2.0}
+    assert {one.batch for one in field} == {5}
+
+
+def test_records_go_on() -> None:
+    through, before, after = (Race(Marks(), 3, 64, 600) for _ in range(3))
+    raced(through)
+    lanes = raced(before, chunk=STREAM.rows(0, 301))
+    after.record.restore(before.record.state())
+    resumed = Lanes(RECIPES, race=after)
+    resumed.restore(lanes.state(), {})
+    resumed.learn(STREAM, 301)
+    assert after.record.state()["sums"].tolist() == through.record.state()["sums"].tolist()
+    assert after.record.ends == through.record.ends
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda s: s.pop("ends"),
+        lambda s: s.update(ends=s["ends"][::-1].copy()),
+        lambda s: s.update(ends=s["ends"] + 1),
+        lambda s: s.update(sums=s["sums"][:, 1:].copy()),
+        lambda s: s.update(sums=s["sums"][1:].copy()),
+        lambda s: s.update(ends=s["ends"][:0], sums=s["sums"][:0]),
+    ],
+)
+def test_damaged_records(change) -> None:  # type: ignore[no-untyped-def]
+    race = Race(Marks(), 3, 64, 600)
+    raced(race)
+    state = race.record.state()
+    change(state)
+    with pytest.raises(StateError):
+        Record(3).restore(state)
+
+
+def test_lanes_go_when_one_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their tables are eight times as large."""
+    monkeypatch.setattr(auto, "UNTIL", 64)
+    started, alive = list[weakref.ref[Lanes]](), list[bool]()
+    start = auto.start
+
+    def starting(recipe: Recipe, **more: Any) -> Lanes:
+        lanes = start(recipe, **more)
+        started.append(weakref.ref(lanes))
+        return lanes
+
+    def chunks() -> Iterator[Chunk]:
+        for lo in range(0, ROWS, 100):
+            alive.append(any(one() is not None for one in started))
+            yield STREAM.rows(lo, lo + 100)
+
+    source = MemorySource(STREAM)
+    monkeypatch.setattr(auto, "start", starting)
+    monkeypatch.setattr(source, "chunks", lambda start=None: chunks())
+    model = package.train(source, "auto")
+    assert model.examples == ROWS
+    assert alive[0]
+    assert not any(alive[2:])

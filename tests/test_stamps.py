@@ -1,0 +1,118 @@
+"""What compiled code of a user's own rule is kept under: what the rule is made of in memory, not its file."""
+
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.processes import run
+from thresher.engine.stamps import stamp
+
+RULE = """
+from typing import NamedTuple
+import numpy as np
+from thresher.parts.registry import part
+{before}
+
+@part("rule")
+class Own(NamedTuple):
+    eta: float = 1.0
+    SLOTS = ("w",)
+    CLOCK = ("t",)
+
+    def clock0(self):
+        return np.ones(1)
+
+    def weight(self, S, j, now):
+        return S[j, 0]
+
+    def step(self, S, j, w, x, slope, now):
+        S[j, 0] = w - {factor} * slope * x
+"""
+STEP = """
+import json, os, sys
+from thresher.data.chunk import Chunk
+from thresher.learning.model import Model
+
+def step(rule):
+    model = Model(rule, "logistic", store="direct", intercept=False)
+    model.learn(Chunk.of_rows([(1.0, {1: 1.0})]))
+    return float(model.state()["S"][1, 0])
+"""
+
+
+def learned(folder: Path, code: str, **files: str) -> Any:
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    return run(STEP + code, folder / "cache", folder)
+
+
+def test_a_constant_of_another_module(tmp_path: Path) -> None:
+    rule = RULE.format(before="from constants import FACTOR", factor="FACTOR")
+    code = "import own\nprint(json.dumps(step('own')))"
+    for factor in (2.0, 6.0, 2.0):
+        assert learned(tmp_path, code, own=rule, constants=f"FACTOR = {factor}") == factor / 2
+
+
+def test_a_constant_that_no_text_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = RULE.format(before="import os\nFACTOR = float(os.environ['FACTOR'])", factor="FACTOR")
+    for factor in (2.0, 6.0):
+        monkeypatch.setenv("FACTOR", str(factor))
+        assert learned(tmp_path, "import own\nprint(json.dumps(step('own')))", own=rule) == factor / 2
+
+
+def test_an_attribute_of_a_module(tmp_path: Path) -> None:
+    rule = RULE.format(before="import constants", factor="constants.FACTOR")
+    code = "import own\nprint(json.dumps(step('own')))"
+    for factor in (2.0, 6.0):
+        assert learned(tmp_path, code, own=rule, constants=f"FACTOR = {factor}") == factor / 2
+
+
+def test_rules_of_a_factory(tmp_path: Path) -> None:
+    """Two in one process, and one in the next."""
+    head, body = RULE.format(before="", factor="factor").split("@part")
+    rule = head + "def make(factor):\n" + indent(f"@part{body}\nreturn Own\n", "    ")
+    code = "import own\nprint(json.dumps([step(own.make(factor)()) for factor in {}]))"
+    assert learned(tmp_path, code.format([2.0, 6.0, 2.0, 4.0]), own=rule) == [1.0, 3.0, 1.0, 2.0]
+    assert learned(tmp_path, code.format([8.0]), own=rule) == [4.0]
+
+
+def test_an_edit_of_what_is_imported_already(tmp_path: Path) -> None:
+    """The process that runs has the old rule, the next one the new."""
+    rule = RULE.format(before="", factor="2.0")
+    edit = "path = own.__file__\ntext = open(path).read().replace('2.0', '6.0')\nopen(path, 'w').write(text)"
+    code = "import own\n{}\nprint(json.dumps(step('own')))"
+    assert learned(tmp_path, code.format(edit), own=rule) == 1.0
+    assert learned(tmp_path, code.format("")) == 3.0
+
+
+def test_what_is_the_same_is_compiled_once(tmp_path: Path) -> None:
+    rule = RULE.format(before="import time\nSTARTED = time.time()\nFACTOR = 2.0", factor="FACTOR")
+    code = "import own\nfrom thresher.engine import kernels\nstep('own')\n"
+    code += "print(json.dumps([sum(n.values()) for n in kernels.learn.compiled.stats[1:]]))"
+    assert learned(tmp_path, code, own=rule) == [0, 1]
+    assert learned(tmp_path, code, own="# another line\n" + rule) == [1, 0]
+
+
+LIMITS = np.array([1.0, 2.0])
+
+
+def test_arrays_tuples_and_defaults_count() -> None:
+    def made(limits: Any, limit: Any = 3.0) -> Any:
+        def function(x: float, most: Any = limit) -> Any:
+            return x * limits[0] + most
+
+        return function
+
+    one = stamp(made(LIMITS))
+    assert stamp(made(LIMITS.copy())) == one
+    others = [
+        made(LIMITS * 2),
+        made((1.0, 2.0)),
+        made([1.0, 2.0]),
+        made(LIMITS, 4.0),
+        made(LIMITS.astype("f4")),
+    ]
+    assert len({one, *(stamp(other) for other in others)}) == 6

@@ -1,0 +1,193 @@
+"""Tuning: which settings are drawn, who is dropped, what is reported on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.streams import stream
+from tests.test_lanes import bits
+from thresher.data.chunk import Chunk
+from thresher.lanes import tuning
+from thresher.lanes.tuning import Tuner, judged_rows, ranges_of, values_of, with_values
+from thresher.learning.finite import DivergedError
+from thresher.learning.model import Model
+from thresher.learning.recipe import Recipe
+from thresher.parts import SpecError, make, rule_of
+
+ROWS = 600
+STREAM = stream(seed=5, rows=ROWS, features=60, density=0.2).chunk
+RULES = ("fobos", "ftrl")
+
+
+@pytest.fixture(autouse=True)
+def _plain(plainly: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is compiled, and lanes are dropped within a few hundred rows."""
+    monkeypatch.setattr(tuning, "FIRST", 128)
+
+
+def tuned(chunk: Chunk = STREAM, budget: int = 24, seed: int = 0, until: int | None = 540) -> Tuner:
+    tuner = Tuner(Recipe(seed=seed), RULES, budget, until)
+    for number in range(len(tuner.rounds)):
+        lanes = tuner.draw(number)
+        lanes.learn(chunk)
+        lanes.finish()
+        tuner.settle(lanes)
+    return tuner
+
+
+def test_the_winner_is_the_model_of_its_rule() -> None:
+    tuner = tuned()
+    trial, model = tuner.winner()
+    alone = Model(trial.rule, rate=trial.rate)
+    alone.learn(STREAM)
+    assert bits(model) == bits(alone)
+    assert model.recipe == alone.recipe
+    best = min(one.late_loss for one in tuner.trials if one.late_loss is not None)
+    assert trial.late_loss == best
+
+
+def test_losses_are_those_of_the_rows() -> None:
+    tuner = tuned()
+    trial, _ = tuner.winner()
+    model = Model(trial.rule, rate=trial.rate)
+    lost = []
+    for rows in (256, 540, ROWS):
+        model.learn(STREAM, model.examples, rows)
+        lost.append(model.tally)
+    assert trial.progressive_loss == pytest.approx(lost[2].average)
+    assert tuner.late[0] == pytest.approx(lost[2].loss - lost[1].loss)
+    assert tuner.late[1] == pytest.approx(lost[2].weight - lost[1].weight)
+    model = Model(trial.rule, rate=trial.rate)
+    model.learn(STREAM, 0, 272)  # the first end of a block in the last half of 540 rows
+    lost_before = model.tally
+    share = (lost[1].loss - lost_before.loss) / (lost[1].weight - lost_before.weight)
+    assert trial.late_loss == pytest.approx(share)
+
+
+def test_the_rows_of_the_report_choose_nothing() -> None:
+    flipped = STREAM.labels.copy()
+    flipped[540:] *= -1
+    other = tuned(replace(STREAM, labels=flipped))
+    mine = tuned()
+    assert [one.rule for one in other.trials] == [one.rule for one in mine.trials]
+    assert other.chosen == mine.chosen
+    assert other.late != mine.late
+
+
+def test_weak_ones_are_dropped_and_the_rest_learns_all_rows() -> None:
+    tuner = tuned()
+    assert len(tuner.trials) == 24
+    assert [sum(one.round == k for one in tuner.trials) for k in (1, 2, 3)] == tuner.rounds == [12, 6, 6]
+    dropped = [one for one in tuner.trials if one.dropped]
+    assert dropped
+    assert {one.rows for one in dropped} <= {128, 256, 512}
+    assert all("more loss than the best at row" in str(one.dropped) for one in dropped)
+    assert {one.rows for one in tuner.trials if not one.dropped} == {ROWS}
+    assert all(one.late_loss is None for one in dropped)
+
+
+def test_later_rounds_draw_near_the_best() -> None:
+    tuner = tuned()
+    trials = tuner.trials
+    for number in (2, 3):
+        able = [one for one in trials if one.round < number and one.late_loss is not None]
+        parents = sorted(able, key=lambda one: float(one.late_loss or 0.0))[:4]
+        for child in (one for one in trials if one.round == number):
+            rule = rule_of(child.rule, child.rate)
+            near = [rule_of(one.rule, one.rate) for one in parents]
+            assert any(_close(rule, parent, 0.5 ** (number - 1)) for parent in near)
+
+
+def _close(rule: object, parent: object, width: float) -> bool:
+    if type(rule) is not type(parent):
+        return False
+    mine, theirs = values_of(rule), values_of(parent)
+    steps = [
+        abs(np.log(mine[name] / theirs[name])) / np.log(high / low)
+        for name, (low, high) in ranges_of(rule).items()
+    ]
+    return float(max(steps)) <= width / 2 + 1e-3
+
+
+def test_seeds() -> None:
+    one, same, other = (
+        [trial.rule + str(trial.rate) for trial in tuned(seed=seed).trials] for seed in (0, 0, 1)
+    )
+    assert one == same
+    assert one[:2] == other[:2] == [trial.rule + str(trial.rate) for trial in tuned(budget=2).trials]
+    assert set(one[2:12]).isdisjoint(other[2:12])
+    assert len(set(one)) == 24
+
+
+@pytest.mark.parametrize(("rows", "judged"), [(0, 0), (1, 0), (5, 4), (10, 9), (11, 9), (60_000, 54_000)])
+def test_the_last_tenth(rows: int, judged: int) -> None:
+    assert judged_rows(rows) == judged
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5, 100])
+@pytest.mark.parametrize("budget", [1, 3, 8])
+def test_few_rows(rows: int, budget: int) -> None:
+    """Nobody is dropped, and with nothing to judge by the first rule is taken as it is."""
+    tuner = tuned(STREAM.rows(0, rows), budget, until=judged_rows(rows))
+    assert len(tuner.trials) == budget
+    assert not any(one.dropped for one in tuner.trials)
+    assert tuner.winner()[1].examples == rows
+    assert rows > 1 or tuner.chosen == 0
+
+
+def test_rules_without_anything_to_tune_are_tried_once() -> None:
+    tuner = Tuner(Recipe(), ("perceptron", "sgd", "fobos"), 30)
+    assert tuner.rounds == [16, 7, 7]
+    plain = Tuner(Recipe(), ("perceptron", "averaged-perceptron"), 30)
+    assert plain.rounds == [2]
+    assert [type(model.rule).__name__ for model in plain.draw(0).models] == [
+        "Perceptron",
+        "AveragedPerceptron",
+    ]
+
+
+def test_what_is_tuned_of_a_rule() -> None:
+    assert set(ranges_of(make("rule", "ft-ftrl"))) == {"alpha", "l1"}
+    fobos = make("rule", "fobos")
+    assert set(ranges_of(fobos)) == {"l1", "rate.eta0"}
+    moved = with_values(fobos, {"l1": 0.25, "rate.eta0": 2.0})
+    assert (moved.l1, moved.rate.eta0, moved.l2) == (0.25, 2.0, fobos.l2)
+    assert values_of(moved) == {"l1": 0.25, "rate.eta0": 2.0}
+
+
+def test_settings_that_diverge() -> None:
+    """They are told apart, and only if all do it is an error."""
+    wild = replace(STREAM, values=STREAM.values * np.float32(1e6))
+    tuner = Tuner(Recipe(loss="squared", dtype="float64"), ("sgd", "ft-ftrl"), 4, 540)
+    with np.errstate(all="ignore"):
+        lanes = tuner.draw(0)
+        lanes.learn(wild)
+        tuner.settle(lanes)
+    assert "ft-ftrl" in tuner.winner()[0].rule
+    assert [bool(one.dropped) for one in tuner.trials] == [True, False, True, False]
+    alone = Tuner(Recipe(loss="squared"), ("sgd",), 1, 540)
+    lanes = alone.draw(0)
+    with np.errstate(all="ignore"), pytest.raises(DivergedError) as caught:
+        lanes.learn(wild)
+    alone.settle(lanes, caught.value)
+    with pytest.raises(DivergedError, match=str(caught.value)):
+        alone.winner()
+    assert alone.trials[0].dropped == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rules", "budget", "words"),
+    [
+        ((), 8, "name one or more"),
+        (("ftrl", "ftrl"), 8, "each once"),
+        (("ftrl:l1=2",), 8, "leave them out of ftrl:l1=2"),
+        (("ftrl",), 0, "budget"),
+        (("ftrl",), 5000, "budget"),
+    ],
+)
+def test_wrong_arguments(rules: tuple[str, ...], budget: int, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Tuner(Recipe(), rules, budget)
+    with pytest.raises(SpecError, match="no rule is called"):
+        Tuner(Recipe(), ("no-such-rule",))
