@@ -22,6 +22,7 @@ import pytest
 
 from tests.forks import receive
 from thresher.cli import main
+from thresher.cli import streams as streams_of_commands
 
 CLIENT = """import json, os, socket, sys
 
@@ -46,13 +47,17 @@ class Shell:
 
     def run(self, command: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """What the command prints."""
-        options |= {"capture_output": True, "text": True}
-        with ThreadPoolExecutor(1) as pool:
-            done = pool.submit(lambda: subprocess.run(["bash", "-c", command], **options))
-            while not done.done():
-                with suppress(TimeoutError):
-                    self._serve()
-            return done.result()
+        options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen(["bash", "-c", command], **options) as bash, ThreadPoolExecutor(1) as pool:
+            printed = pool.submit(bash.communicate)
+            try:
+                while not printed.done():
+                    with suppress(TimeoutError):
+                        self._serve()
+            except BaseException:
+                bash.kill()  # or the thread would wait for what is never printed
+                raise
+            return subprocess.CompletedProcess(command, bash.returncode, *printed.result())
 
     def _serve(self) -> None:
         """Run one command, if any comes."""
@@ -60,9 +65,11 @@ class Shell:
         with connection:
             connection.settimeout(None)
             streams, said = receive(connection) or ([], [])
-            status = run_here(streams, *said)
-            for stream in streams:
-                os.close(stream)
+            try:
+                status = run_here(streams, *said)
+            finally:
+                for stream in streams:
+                    os.close(stream)
             with suppress(BrokenPipeError):
                 connection.sendall(bytes([status % 256]))
 
@@ -83,7 +90,7 @@ def run_here(streams: list[int], arguments: list[str], folder: str, variables: d
             return main.status_of(arguments)
         finally:
             for file in (sys.stdout, sys.stderr):
-                file.flush()
+                streams_of_commands.let_go(file)
             for number, old in enumerate(kept):
                 os.dup2(old, number)
                 os.close(old)
