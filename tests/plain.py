@@ -21,11 +21,16 @@ def compiled_if(wanted: bool) -> AbstractContextManager[None]:
 @contextmanager
 def not_compiled() -> Iterator[None]:
     """Models made, trained and read here run uncompiled; the index of the growing store stays compiled."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        compile_nothing(monkeypatch)
+        yield
+
+
+def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same until this is undone."""
 
     def function(self: Kernel, *parts: object) -> Any:
         return self.function
 
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(Kernel, "for_parts", function)
-        monkeypatch.setattr(index, "_FIRST_SIZE", min(index._FIRST_SIZE, 16))
-        yield
+    monkeypatch.setattr(Kernel, "for_parts", function)
+    monkeypatch.setattr(index, "_FIRST_SIZE", min(index._FIRST_SIZE, 16))

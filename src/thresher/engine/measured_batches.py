@@ -9,29 +9,27 @@ import math
 
 import numpy as np
 
-from thresher.engine.jit import helper, kernel
-from thresher.engine.kernels import aim
-from thresher.engine.outputs import (
+from thresher.engine.batches import (
     MOVED,
     PULL,
     begin_batch,
     close_batch,
+    end_output,
     gather,
     margins_of,
-    note,
-    read_row,
+    read_gathered,
 )
+from thresher.engine.jit import helper, kernel
+from thresher.engine.kernels import aim
+from thresher.engine.outputs import note, read_row
 from thresher.engine.snapshot import snapshot
 from thresher.engine.verbs import (
     catch_up,
-    constrain,
     end_step,
     grouped,
     meet,
     remember,
-    rewrites,
     size_before_margin,
-    start_over,
     step_on_sum,
     values_slopes,
 )
@@ -108,9 +106,7 @@ def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, b
         written = step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B, bclocks[c],
                               every[k : k + 1], touched, count, held, gradients, extents, bias[k],
                               sums[PULL, k], sums[MOVED, k] > 0.0)  # fmt: skip
-        if rewrites(rule, clocks[c]):
-            start_over(past, row_rule, S, c)
-        constrain(rule, S[:, :, k], touched, 0, written, clocks[c])
+        end_output(past, rule, row_rule, S, clocks[c], c, k, touched, written)
     end_step(past, rule, row_rule, bias_rule, S, clocks, bclocks)
 
 
@@ -130,7 +126,7 @@ def learn_measured_batches(
     indptr, rows, values, targets, weights, lo, hi, batch, places, past, seen, tally,
 ):
     # fmt: on
-    """As `outputs.learn_batches`, but each example is measured by itself, and the gradients alone are summed.
+    """As `batches.learn_batches`, but each example is measured by itself, and the gradients alone are summed.
 
     So sizes, losses and slopes are of examples, and s of a feature is of its values, not of their sums.
     """
@@ -158,9 +154,7 @@ def learn_measured_batches(
                               slopes, sums, noted)  # fmt: skip
             count = gather(rows, values, begin, end, slopes, places, touched, count, gradients)
             widen(rows, values, begin, end, slopes, places, extents)
-        for r in range(count):
-            places[touched[r]] = 0
-            read_row(row_rule, S, touched[r], clocks, held[r])
+        read_gathered(row_rule, S, clocks, places, touched, count, held)
         if not finite:
             copy_clocks(before, bbefore, clocks, bclocks)
             return first

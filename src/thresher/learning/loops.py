@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.data.chunk import Chunk, read_only
-from thresher.engine import averaging, averaging_outputs, kernels, measured_batches, outputs
+from thresher.engine import averaging, averaging_outputs, batches, kernels, measured_batches, outputs
 from thresher.engine.index import HashedIndex, Index, Resolved
 from thresher.engine.jit import Kernel
 from thresher.engine.lookup import resized
@@ -306,7 +306,7 @@ class ManyLoop(Loop):
         own = 1 if shared else head.count
         self.clock, self.bclock = (np.tile(clock, (own, 1)) for clock in (self.clock, self.bclock))
         self._places = np.zeros(0, np.int64)
-        learn = outputs.learn_together if self._together else outputs.learn_batches
+        learn = outputs.learn_together if self._together else batches.learn_batches
         if batch > 1 and measures_each(rule):
             learn = measured_batches.learn_measured_batches
         self._learn = learn.for_parts(head.joint, rule, self.bias_rule)

@@ -1,0 +1,201 @@
+"""The loop of steps on many examples at once: their summed gradient is one step.
+
+The state and the arguments are those of `outputs`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from thresher.engine.jit import helper, kernel
+from thresher.engine.kernels import LOSS_SUM, WEIGHT_SUM, aim
+from thresher.engine.outputs import moment, note, read_row
+from thresher.engine.snapshot import snapshot
+from thresher.engine.verbs import (
+    catch_up,
+    constrain,
+    end_step,
+    grouped,
+    meet,
+    remember,
+    rewrites,
+    size_before_margin,
+    start_over,
+    step,
+    values_slopes,
+)
+
+PULL, LOSS, MOVED = range(3)
+"""Sums over a batch: slopes (the gradient of the intercept), losses, sizes of slopes"""
+
+
+@helper
+def gather(rows, values, begin, end, slopes, places, touched, count, gradients):
+    """Add ``slopes * x`` of an example to the gradients of its rows; returns how many rows there are now.
+
+    ``places[row]`` is one more than the place of a row in `touched` and `gradients`, 0 for none yet.
+    """
+    for p in range(begin, end):
+        place = places[rows[p]]
+        if place == 0:
+            touched[count] = rows[p]
+            count += 1
+            place = places[rows[p]] = count
+            gradients[place - 1] = 0.0
+        for k in range(slopes.size):
+            gradients[place - 1, k] += slopes[k] * values[p]
+    return count
+
+
+@helper
+def read_gathered(row_rule, S, clocks, places, touched, count, held):
+    """Settled weights of the rows of a batch to `held`; `places` is zero again."""
+    for r in range(count):
+        places[touched[r]] = 0
+        read_row(row_rule, S, touched[r], clocks, held[r])
+
+
+@helper
+def end_output(past, rule, row_rule, S, clock, c, k, touched, written):
+    """What follows the step of output k, of clock number c, which has `written` the first of its rows."""
+    if rewrites(rule, clock):
+        start_over(past, row_rule, S, c)
+    constrain(rule, S[:, :, k], touched, 0, written, clock)
+
+
+@helper
+def step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, which, touched, count,
+                held, gradients, b, pull, importance, value, slope):  # fmt: skip
+    """One step of output ``which[0]`` on an example of features `gradients` and of the constant `pull`.
+
+    Returns how many rows were written: `count` or none.
+    """
+    k, margin, size = which[0], 0.0, 0.0
+    now, bnow, own = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), S[:, :, k]
+    for r in range(count):
+        x = S.dtype.type(gradients[r, k])
+        held[r, k] = meet(row_rule, own, touched[r], held[r, k], x, now)
+        margin += float(held[r, k] * x)
+        size += float(size_before_margin(row_rule, own, touched[r], x, now))
+    if B.shape[0] > 0:
+        size += float(size_before_margin(bias_row_rule, B[:, :, k], 0, S.dtype.type(pull), bnow))
+    slope = aim(rule, bias_rule, margin, b * pull, importance, value, slope, size, clock, bclock)
+    slope = S.dtype.type(slope)
+    if slope == 0 and not grouped(row_rule):
+        return 0
+    now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
+    catch_up(past, row_rule, S, touched, 0, count, which)
+    for r in range(count):
+        step(row_rule, own, touched[r], held[r, k], S.dtype.type(gradients[r, k]), slope, now)
+    if B.shape[0] > 0 and slope != 0:
+        step(bias_row_rule, B[:, :, k], 0, b, S.dtype.type(pull), slope, bnow)
+    return count
+
+
+@helper
+def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched, count,
+                 held, gradients, bias, sums, slopes, importance):  # fmt: skip
+    """Step every output, of which `every` is the list, then move the clocks on."""
+    remember(past, rule, B, bias)
+    for k in every:
+        c = min(k, clocks.shape[0] - 1)
+        written = step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B, bclocks[c],
+                              every[k : k + 1], touched, count, held, gradients, bias[k], sums[PULL, k],
+                              importance, sums[LOSS, k], slopes[k])  # fmt: skip
+        end_output(past, rule, row_rule, S, clocks[c], c, k, touched, written)
+    end_step(past, rule, row_rule, bias_rule, S, clocks, bclocks)
+
+
+@helper
+def slopes_of(loss, margins, target, importance, shares, slopes, sums, noted):
+    """Weighted slopes of an example, added to the sums of its batch; whether its loss is finite."""
+    value = values_slopes(loss, margins, target, shares, slopes)
+    note(noted, importance, value, margins)
+    for k in range(margins.size):
+        slopes[k] *= importance
+        sums[PULL, k] += slopes[k]
+        sums[LOSS, k] += importance * shares[k]
+        sums[MOVED, k] += abs(slopes[k])
+    return math.isfinite(value)
+
+
+@helper
+def margins_of(row_rule, S, clocks, rows, values, begin, end, own, margins, seen):
+    """Add the weighted sums of an example's rows to `margins`; marks the rows."""
+    for p in range(begin, end):
+        if seen.size > 0:
+            seen[rows[p]] = 1
+        x = S.dtype.type(values[p])
+        read_row(row_rule, S, rows[p], clocks, own)
+        for k in range(margins.size):
+            now = moment(row_rule, S, clocks, k)
+            margins[k] += float(meet(row_rule, S[:, :, k], rows[p], own[k], x, now)) * float(x)
+
+
+@helper
+def begin_batch(sums, noted):
+    """Nothing is known of the batch yet. Loops compile faster than assigning to slices."""
+    for k in range(sums.shape[1]):
+        sums[PULL, k] = sums[LOSS, k] = sums[MOVED, k] = 0.0
+    noted[LOSS_SUM] = noted[WEIGHT_SUM] = 0.0
+
+
+@helper
+def close_batch(single, sums, slopes, noted, tally):
+    """Note its losses; step by a single example's own slopes, else by one where any slope was not zero."""
+    for k in (LOSS_SUM, WEIGHT_SUM):
+        noted[k] += tally[k]
+    for k in range(tally.size):
+        tally[k] = noted[k]
+    for k in range(slopes.size):
+        if single:
+            sums[PULL, k] = 1.0
+        else:
+            slopes[k] = 1.0 if sums[MOVED, k] > 0.0 else 0.0
+
+
+# fmt: off
+@kernel
+def learn_batches(
+    loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
+    indptr, rows, values, targets, weights, lo, hi, batch, places, past, seen, tally,
+):
+    # fmt: on
+    """Learn examples lo..hi-1, `batch` at a time: their summed gradient is one step of each output.
+
+    The step is that of one example of slope and importance 1 which has the gradient for features; a
+    batch of one is that example itself. Returns the first example not learned from: `hi`, or the first
+    of a batch with a loss that is not finite, which has changed nothing. `places` (rows of S,) int64 is
+    zero, and is left so.
+    """
+    outputs, most, every = S.shape[2], np.int64(0), np.arange(S.shape[2])
+    for first in range(lo, hi, batch):
+        most = max(most, indptr[min(first + batch, hi)] - indptr[first])
+    touched, gradients = np.empty(most, np.int64), np.empty((most, outputs))
+    held, bias = np.empty((most, outputs), S.dtype), np.zeros(outputs, S.dtype)
+    own, margins, shares = np.empty(outputs, S.dtype), np.empty(outputs), np.empty(outputs)
+    slopes, ones, sums, noted = np.empty(outputs), np.ones(outputs), np.empty((3, outputs)), np.empty(4)
+    for first in range(lo, hi, batch):
+        count, last, finite = np.int64(0), min(first + batch, hi), True
+        single = last - first == 1
+        begin_batch(sums, noted)
+        if B.shape[0] > 0:
+            read_row(bias_row_rule, B, 0, bclocks, bias)
+        for i in range(first, last):
+            begin, end = indptr[i], indptr[i + 1]
+            for k in range(outputs):
+                margins[k] = bias[k]
+            margins_of(row_rule, S, clocks, rows, values, begin, end, own, margins, seen)
+            finite &= slopes_of(loss, margins, targets[i], float(weights[i]), shares, slopes, sums, noted)
+            count = gather(rows, values, begin, end, ones if single else slopes, places, touched, count,
+                           gradients)  # fmt: skip
+        read_gathered(row_rule, S, clocks, places, touched, count, held)
+        if not finite:
+            return first
+        importance = float(weights[first]) if single else 1.0
+        close_batch(single, sums, slopes, noted, tally)
+        finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched,
+                     count, held, gradients, bias, sums, slopes, importance)  # fmt: skip
+    return hi
