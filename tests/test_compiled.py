@@ -8,6 +8,7 @@ import pytest
 
 from tests.plain import not_compiled
 from tests.processes import run, run_file
+from tests.rule_text import RULE
 from tests.streams import LONG, LOSSES, RULES, Stream, domain_of, model_of, settings_of, stream
 from thresher.engine import kernels
 from thresher.engine.jit import Kernel, kernel
@@ -106,33 +107,18 @@ def test_without_a_writable_cache_all_works_as_before(tmp_path: Path) -> None:
 
 # A user's own rule, whose code lies in four files: its own, one it imports a function of, one behind a third.
 
-OWN = """
-from typing import NamedTuple
-import numpy as np
+OWN = RULE.format(
+    before="""
 from thresher.engine.jit import scalar
-from thresher.parts.registry import part
 from second import scaled
 import third
 
 @scalar
 def tripled(eta):
     return 3.0 * eta
-
-@part("rule")
-class Own(NamedTuple):
-    eta: float = 0.5
-    SLOTS = ("w",)
-    CLOCK = ("t",)
-
-    def clock0(self):
-        return np.ones(1)
-
-    def weight(self, S, j, now):
-        return S[j, 0]
-
-    def step(self, S, j, w, x, slope, now):
-        S[j, 0] = w - third.fourth.scaled(scaled(tripled(self.eta))) * slope * x
-"""
+""",
+    factor="third.fourth.scaled(scaled(tripled(self.eta)))",
+)
 HELPER = """
 from thresher.engine.jit import scalar
 
@@ -146,7 +132,7 @@ from thresher.data.chunk import Chunk
 from thresher.engine import kernels
 from thresher.learning.model import Model
 
-model = Model("own", "logistic", store="direct", intercept=False)
+model = Model("own:eta=0.5", "logistic", store="direct", intercept=False)
 model.learn(Chunk.of_rows([(1.0, {1: 1.0, 2: 0.5})]))
 hits, misses = (sum(counts.values()) for counts in kernels.learn.compiled.stats[1:])
 print(json.dumps([hits, misses, model.state()["S"][1:3, 0].tolist()]))
@@ -200,8 +186,8 @@ def test_rules_of_a_script_may_be_defined_one_after_the_other(tmp_path: Path) ->
     """In the second process the first rule's code is read from the cache before the second rule exists."""
     write_own(tmp_path)
     script = tmp_path / "script.py"
-    rule = OWN[OWN.index('@part("rule")') :].replace("Own", "Other").replace("0.5", "0.25")
-    script.write_text(OWN + ONE_STEP + rule + ONE_STEP.replace('"own"', '"other"'))
+    rule = OWN[OWN.index('@part("rule")') :].replace("Own", "Other")
+    script.write_text(OWN + ONE_STEP + rule + ONE_STEP.replace('"own:eta=0.5"', '"other:eta=0.25"'))
     expected = pytest.approx([0.5 * weight for weight in after_one_step(0)])
     *_, weights = run_file(script, tmp_path / "cache")
     assert weights == expected
