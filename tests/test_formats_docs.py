@@ -23,7 +23,17 @@ PAGES = (
     ),
     *(
         f"docs/{name}"
-        for name in ("features", "interactions", "from-vw", "path", "cv", "tune", "default", "evaluate")
+        for name in (
+            "features",
+            "interactions",
+            "from-vw",
+            "path",
+            "cv",
+            "tune",
+            "default",
+            "evaluate",
+            "reading",
+        )
     ),
 )
 
