@@ -39,6 +39,14 @@ def test_lanes_are_noted_and_taken_out_with_it(thresher: Thresher) -> None:
     assert found.model().record == record("f/lane-000.model")
 
 
+def test_lanes_that_stopped_early_are_noted_with_their_own_passes(folder: Path) -> None:
+    over: dict[str, object] = {"passes": 9, "holdout_every": 4, "patience": 1}
+    found = package.path("train.svm", "ftrl:alpha=50", l1="0.001:8:5", **over)  # type: ignore[arg-type]
+    passes = [model.record.passes for model in found.models if model.record]
+    assert [300 * number for number in passes] == [model.examples for model in found.models]
+    assert len(set(passes)) > 1
+
+
 def test_learning_on_makes_it_untrue(thresher: Thresher, model: Path) -> None:
     revived, _ = modelfile.load(model)
     assert revived.record == record(str(model))
