@@ -65,6 +65,22 @@ def test_bad_lines_and_early_stops_too(thresher: Thresher) -> None:
     assert Path("first").read_bytes() == Path("second").read_bytes()
 
 
+def test_what_it_began_with_is_asked_for_again(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    thresher("train test.svm -m begun -q --rule ftrl")
+    thresher("train train.svm -m first -q --rule ftrl --init begun")
+    told = thresher("info first --json").json
+    assert told["warm"]
+    words = shlex.split(told["command"].replace("DATA", "train.svm").replace("INIT", "begun"))
+    words[words.index("MODEL")] = "second"
+    assert thresher(*words[1:], "-q").status == 0
+    assert Path("first").read_bytes() == Path("second").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        thresher("train train.svm -m third -q --rule ftrl --init begun --checkpoint-every 300")
+    assert thresher("train train.svm -m third -q --resume").status == 0
+    assert Path("first").read_bytes() == Path("third").read_bytes()
+
+
 def test_boost_too(thresher: Thresher, table: Path) -> None:
     thresher("boost train.svm -m first -q --l1 3 --l2 0.5 --order cyclic --loss logistic --no-intercept")
     told = thresher("info first --json").json

@@ -75,6 +75,7 @@ def _figures(told: dict[str, Any]) -> dict[str, Any]:
     weights, sizes, stopped = told["weights"], told["bytes"], told.get("stopped")
     shown: dict[str, Any] = {"kind": told["kind"], "made_by": f"thresher {told['version']}"}
     shown |= {name: told[name] for name in _RECIPE if name in told and told[name] != _PLAIN.get(name, "")}
+    shown |= {"warm_start": True} if told["warm"] else {}
     shown |= {"solver_" + name: value for name, value in told.get("solver", {}).items()}
     shown |= {
         f"stopped_{name}": value for name, value in (stopped or {}).items() if value not in (None, 0, "")

@@ -19,7 +19,7 @@ _COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
 
 
 def remaking(path: Path, header: dict[str, Any], told: dict[str, Any]) -> str | None:
-    """The command, DATA in place of the files; of a checkpoint the one that goes on with it.
+    """The command, with DATA and INIT in place of files; of a checkpoint the one that goes on with it.
 
     `told` is the anatomy of the model. None where its data came from memory, or nothing was kept of how
     it was made.
@@ -40,6 +40,7 @@ def remaking(path: Path, header: dict[str, Any], told: dict[str, Any]) -> str | 
     if stopped or record is None:
         return None
     more = {
+        **({"init": "INIT"} if told["warm"] else {}),
         **_training(record),
         **({"on_error": "skip"} if record["skipped"] else {}),
         **({} if told["weights"]["named"] is None else {"names": True}),

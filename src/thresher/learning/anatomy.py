@@ -32,6 +32,7 @@ def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any
         **recipe,
         **{name: header.get(name) for name in _TOLD},
         "features_live": _live(readout),
+        "warm": header.get("warm", False),
         **stopped,
         **_told_of_data(header, stopped),
         **_columns(header["recipe"]["layout"] or {}, groups_of(readout)),

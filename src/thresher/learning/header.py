@@ -150,6 +150,8 @@ def check(given: Any, fields: Fields, where: str = "header") -> None:
 def check_model(given: Any) -> None:
     """The same for what a model is."""
     check(given, MODEL)
+    if "warm" in given:
+        check(given, {"warm": "true or false"})
     if "record" in given:
         check_record(given["record"])
     recipe = given["recipe"]

@@ -85,6 +85,8 @@ class Model:
         """of features, where they were asked for"""
         self.record: Record | None = None
         """how it came to be, once its training is over; None where examples were given to `learn` since"""
+        self.warm = False
+        """whether it began with the weights of another model"""
         self._feed = feed
         self.loop = make_loop(recipe, self.head, self.rule, feed.index)
         check_born_at_zero(self.loop, recipe.admit is not None)
@@ -98,7 +100,7 @@ class Model:
         model = Model(self.recipe)
         with self.at_rest():
             model.restore(self.state())
-        model.names, model.record = self.names, self.record
+        model.names, model.record, model.warm = self.names, self.record, self.warm
         return model
 
     def __deepcopy__(self, memo: Any) -> Model:

@@ -75,6 +75,7 @@ def header_of(model: Model) -> Header:
         "progressive_loss": model.tally.average if model.tally.weight else None,
         "nonzero": model.nonzero,
         "features_seen": model.features_seen,
+        **({"warm": True} if model.warm else {}),
         **({} if model.record is None else {"record": model.record.as_dict()}),
     }
 
@@ -329,7 +330,7 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
         model = Model(Recipe.from_dict(header["recipe"]))
         model.restore(state)
         model.names = names_of(tensors, NAMES)
-        model.record = record_of(header)
+        model.record, model.warm = record_of(header), header.get("warm", False)
     return model
 
 

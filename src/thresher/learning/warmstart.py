@@ -48,6 +48,7 @@ def start_from(model: Model, weights: Readout) -> None:
     if _first_beyond(weights.bias, model.dtype) >= 0:
         raise ValueError(f"the intercept is not finite in {model.dtype}")
     model.loop.place(weights.keys, weights.weights, weights.bias)
+    model.warm = True
 
 
 def _first_beyond(numbers: NDArray[Any], dtype: Any) -> int:
