@@ -12,6 +12,7 @@ import pytest
 from tests.cli.conftest import ROWS, Thresher
 from tests.plain import not_compiled
 from thresher import Chunk, Model, load
+from thresher.lanes import folder
 from thresher.learning import modelfile
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "data"
@@ -192,6 +193,16 @@ def test_a_checkpoint_says_where_it_stands_and_how_to_go_on(
     assert thresher(*words[1:], "-q").status == 0
     thresher("train train.svm -m whole -q --rule ftrl --passes 2")
     assert Path("m").read_bytes() == Path("whole").read_bytes()
+
+
+def test_a_checkpoint_of_many_models(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(folder, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        thresher("path train.svm -m f -q --rule ftrl --l1 0.1:2:3 --checkpoint-every 90")
+    told = thresher("info f.checkpoint --json").json
+    assert (told["kind"], told["stopped"]["models"]) == ("checkpoint of many models", 3)
+    assert (told["stopped"]["holdout_every"], told["command"], told["examples"]) == (10, None, 360)
+    assert f"{'stopped models':<22} 3" in thresher("info f.checkpoint").out.splitlines()
 
 
 def test_a_frontier_is_shown_as_its_table(thresher: Thresher) -> None:

@@ -82,8 +82,6 @@ def _asked(recipe: Any) -> Asked:
     plain = type(recipe)()
     names = [field.name for field in fields(Asked) if field.name not in OF_RULES]
     values = {name: getattr(recipe, name) for name in names}
-    if (seed := recipe.seed) and "hashed" in recipe.store:
-        values["store"] = recipe.store.replace(f",{seed}", "")
     said = {name: value for name, value in values.items() if value != getattr(plain, name)}
     return Asked(**said)
 
