@@ -36,7 +36,7 @@ class Hashed(NamedTuple):
 
 
 def models(rows: list[twins.Cells], folder: Path) -> dict[str, tuple[Any, ...]]:
-    """Header and tensors of a model for each format, without its layout."""
+    """Header and tensors of a model for each format, without its layout and what is said of its lines."""
     found = {}
     for name, write in twins.WRITERS.items():
         write(rows, folder / name)
@@ -45,6 +45,7 @@ def models(rows: list[twins.Cells], folder: Path) -> dict[str, tuple[Any, ...]]:
         )
         header = modelfile.header_of(model)
         header["recipe"] = {key: value for key, value in header["recipe"].items() if key != "layout"}
+        header.pop("record")
         tensors = {key: array.tobytes() for key, array in modelfile.tensors_of(model).items()}
         found[name] = (header, tensors)
     return found

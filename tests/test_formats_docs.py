@@ -21,7 +21,20 @@ PAGES = (
         for page in sorted(FOLDER.glob("*.md"))
         if page.stem not in ELSEWHERE and BLOCK.search(page.read_text(encoding="utf-8"))
     ),
-    *(f"docs/{name}" for name in ("features", "interactions", "from-vw", "path", "cv", "tune", "default")),
+    *(
+        f"docs/{name}"
+        for name in (
+            "features",
+            "interactions",
+            "from-vw",
+            "path",
+            "cv",
+            "tune",
+            "default",
+            "evaluate",
+            "reading",
+        )
+    ),
 )
 
 

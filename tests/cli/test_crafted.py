@@ -15,6 +15,7 @@ COMMANDS = (
     "predict m test.svm",
     "evaluate m test.svm",
     "weights m",
+    "info m",
     "name m train.svm",
     "train train.svm -m m --resume",
 )

@@ -155,13 +155,26 @@ def check_error(thresher: Thresher, command: str, text: str, status: int) -> Non
 def test_help_without_arguments(thresher: Thresher) -> None:
     ran = thresher("")
     assert ran.status == 0
-    for command in ("train", "boost", "predict", "evaluate", "weights", "cache", "rules", "losses", "rates"):
+    for command in (
+        "train",
+        "boost",
+        "predict",
+        "evaluate",
+        "weights",
+        "info",
+        "diff",
+        "cache",
+        "rules",
+        "losses",
+        "rates",
+    ):
         assert f"\n  {command} " in ran.out
     assert "..." not in ran.out.split("Commands:")[1]  # no summary is cut
 
 
 @pytest.mark.parametrize(
-    "command", ["train", "boost", "predict", "evaluate", "weights", "cache", "rules", "losses", "rates"]
+    "command",
+    ["train", "boost", "predict", "evaluate", "weights", "info", "diff", "cache", "rules", "losses", "rates"],
 )
 def test_help_of_every_command(thresher: Thresher, command: str) -> None:
     ran = thresher(f"{command} --help")

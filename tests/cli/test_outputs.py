@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import Thresher
+from tests.models import without_record
 from thresher import evaluate, load, train
 from thresher.data.chunk import concat
 from thresher.learning import modelfile
@@ -47,7 +48,9 @@ def test_lists_of_classes(thresher: Thresher, files: list[list[int]]) -> None:
     assert {"holdout_loss", "holdout_error", "holdout_micro_f1"} <= set(ran.json)
     assert ran.json["holdout_micro_f1"] > 0.85
     figures = thresher("evaluate m lists.svm --json").json
-    assert list(figures) == ["examples", "loss", "error", "micro_f1", "nonzero"]
+    assert list(figures)[:6] == ["examples", "loss", "error", "micro_f1", "micro_precision", "micro_recall"]
+    assert [one["class"] for one in figures["by_class"]] == ["3", "4", "5", "6"]
+    assert "\nby class\n" in thresher("evaluate m lists.svm --detail").out
     lines = thresher("predict m lists.svm --output label").out.split("\n")[:-1]
     found = [[int(k) for k in line.split(",") if k] for line in lines]
     assert [] in found
@@ -80,7 +83,8 @@ def test_lists_of_numbers(thresher: Thresher) -> None:
     ran = thresher(f"{VALUES} --passes 9 --order once")
     assert (ran.status, ran.err) == (0, "")
     figures = thresher("evaluate m values.svm --json").json
-    assert list(figures) == ["examples", "loss", "rmse", "nonzero"]
+    assert list(figures) == ["examples", "loss", "rmse", "base_rmse", "mae", "r2", "nonzero"]
+    assert thresher("evaluate m values.svm --detail").out == thresher("evaluate m values.svm").out
     assert figures["rmse"] < 0.2
     rows = [[float(m) for m in row.split("\t")] for row in thresher("predict m values.svm").out.splitlines()]
     truth = [
@@ -113,12 +117,12 @@ def test_cache_orders_and_files_change_nothing(thresher: Thresher) -> None:
 
 def test_a_bad_list_is_passed_over_and_told(thresher: Thresher) -> None:
     thresher(f"{LISTS} --batch 8 --on-error skip")
-    whole = Path("m").read_bytes()
+    whole = without_record("m")
     text = Path("lists.svm").read_text().splitlines(keepends=True)
     Path("lists.svm").write_text("".join([*text[:150], "4,7 1:1\n", *text[150:]]))
     ran = thresher(f"{LISTS} --batch 8 --on-error skip")
     assert "lists.svm:151:3: expected a class from 3 to 6 as label, found '7'" in ran.err
-    assert Path("m").read_bytes() == whole
+    assert without_record("m") == whole
 
 
 def test_predicting_looks_at_no_label(thresher: Thresher) -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import thresher as package
 from tests.cli.conftest import Thresher
 from tests.commands import run
 from thresher import load, open_source, train
+from thresher.learning.figures import shown
 from thresher.parts import REGISTRY, lookup, make, names, part_name
 
 
@@ -53,14 +55,38 @@ def test_a_bad_line_leaves_no_predictions_behind(thresher: Thresher, model: Path
 
 def test_evaluate(thresher: Thresher, model: Path) -> None:
     figures = thresher("evaluate model test.svm --json").json
-    assert list(figures) == ["examples", "loss", "error", "auc", "nonzero"]
+    scores = ["base_rate", "base_error", "precision", "recall", "f1", "log_loss", "base_log_loss"]
+    scores += ["normalised_entropy", "brier", "calibration_error"]
+    tables = ["calibration", "by_class", "confusion"]
+    assert list(figures) == ["examples", "loss", "error", "auc", *scores, *tables, "nonzero"]
     margins = np.array(predicted(thresher("predict model test.svm").out))
     labels = np.array([float(line.split()[0]) for line in Path("test.svm").read_text().splitlines()])
     assert figures["error"] == pytest.approx(np.mean((margins > 0) != (labels > 0)))
     assert figures["loss"] == pytest.approx(np.mean(np.log1p(np.exp(-labels * margins))))
     assert figures["nonzero"] == len(load(model).keys)
     people = thresher("evaluate model test.svm").out.splitlines()
-    assert [line.split()[0] for line in people] == list(figures)
+    told = [line[:22].strip().replace(" ", "_") for line in people]
+    assert told == [name for name in figures if name not in tables]
+    detail = thresher("evaluate model test.svm --detail").out.splitlines()
+    assert detail[: len(people)] == people
+    (counts,) = (k for k, line in enumerate(detail) if line.startswith("confusion"))
+    assert [line.split() for line in detail[counts + 1 : counts + 4]] == [
+        ["-1", "1"],
+        *([name, *map(shown, row)] for name, row in zip(["-1", "1"], figures["confusion"], strict=True)),
+    ]
+    assert detail[-len(figures["calibration"]) - 1].split() == ["weight", "predicted", "observed"]
+
+
+def test_evaluate_at_a_threshold(thresher: Thresher, model: Path) -> None:
+    figures = thresher("evaluate model test.svm --threshold 0.9 --json").json
+    given = np.array(predicted(thresher("predict model test.svm --output probability").out))
+    labels = np.array([float(line.split()[0]) for line in Path("test.svm").read_text().splitlines()])
+    assert figures["error"] == pytest.approx(np.mean((given > 0.9) != (labels > 0)))
+    assert figures["recall"] == pytest.approx(np.mean(given[labels > 0] > 0.9))
+    assert figures["precision"] == pytest.approx(np.mean(labels[given > 0.9] > 0))
+    assert package.evaluate("model", "test.svm", threshold=0.9) | {"nonzero": figures["nonzero"]} == figures
+    ran = thresher("evaluate model test.svm --threshold 2")
+    assert (ran.status, ran.err) == (2, "thresher: the threshold of a probability must lie in 0..1, not 2\n")
 
 
 def test_evaluate_of_one_class_has_no_auc(thresher: Thresher, model: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.commands import own_cache
+from tests.models import without_record
 from tests.streams import Stream, stream
 from thresher import Chunk, Model, open_source, train
 from thresher.data import MemorySource, concat
@@ -37,7 +38,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stream:
 
 def model_bytes(model: Model) -> bytes:
     save(model, "model")
-    return Path("model").read_bytes()
+    return without_record("model")
 
 
 def permuted(chunk: Chunk, seed: int, number: int) -> Chunk:

@@ -15,7 +15,9 @@ from thresher.cli import (
     cache,
     catalogue,
     cv,
+    diff,
     evaluate,
+    info,
     name,
     path,
     predict,
@@ -52,7 +54,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return guarded
 
 
-for _module in (train, path, cv, tune, boost, predict, evaluate, weights, name, warm, cache):
+for _module in (train, path, cv, tune, boost, predict, evaluate, weights, info, diff, name, warm, cache):
     app.command(_module.NAME, short_help=_module.SHORT, cls=Command)(_guarded(_module.command))
 for _kind, _plural in catalogue.PLURALS.items():
     app.command(_plural, short_help=f"List the {_plural} and their parameters.", cls=Command)(

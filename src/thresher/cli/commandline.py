@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -16,11 +16,22 @@ def train_command(
     data: Sequence[str], model: Path | None, rule: str, asked: Asked, table: Table, **more: Any
 ) -> str:
     """``thresher train`` with this rule and with what was asked for besides; `more` are options by name."""
-    words = ["thresher", "train", *data, "-m", "MODEL" if model is None else str(model), "--rule", rule]
-    words += [*_words_of(asked, OF_RULES), *_words_of(table)]
-    for name, value in more.items():
-        words += _words(_flag(name), value)
-    return shlex.join(words)
+    words = ["--rule", rule, *_words_of(asked, OF_RULES), *_words_of(table)]
+    return _command("train", data, model, words, more)
+
+
+def boost_command(data: Sequence[str], model: Path | None, table: Table, **more: Any) -> str:
+    """``thresher boost`` with these options."""
+    return _command("boost", data, model, _words_of(table), more)
+
+
+def _command(
+    verb: str, data: Sequence[str], model: Path | None, words: list[str], more: Mapping[str, Any]
+) -> str:
+    own = ["thresher", verb, *data, "-m", "MODEL" if model is None else str(model)]
+    return shlex.join(
+        [*own, *words, *(word for name, value in more.items() for word in _words(_flag(name), value))]
+    )
 
 
 def _words_of(group: Any, but: Sequence[str] = ()) -> list[str]:

@@ -2,32 +2,81 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
+import typer
+
 from thresher.cli import options
+from thresher.cli.errors import UsageError
 
 NAME = "evaluate"
 SHORT = "Measure a model on labelled data."
+_SHOWN = 20
+"""classes whose confusion matrix is shown to people"""
+
+_Threshold = Annotated[
+    float | None,
+    typer.Option(
+        metavar="T",
+        help="Predict the positive class above this probability, or margin where the loss has no"
+        " probabilities.  [default: 0.5 of a probability, 0 of a margin]",
+    ),
+]
+_Detail = Annotated[
+    bool, typer.Option("--detail", help="Also print the confusion matrix, each class and the calibration.")
+]
 
 
 @options.takes(table=options.Writing)
 def command(
     model: options.Model,
     data: options.Data,
+    threshold: _Threshold = None,
+    detail: _Detail = False,
     table: options.Writing = options.NO_WRITING,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
     as_json: options.Json = False,
 ) -> None:
-    """Measure a model on labelled data: loss, and error and AUC (regression: RMSE)."""
+    """Measure a model on labelled data: loss, error, AUC and more, beside what the base rate would score."""
     from thresher.cli.output import show_figures, tell_skipped
     from thresher.data import open_source
-    from thresher.learning import metrics, modelfile
+    from thresher.learning import modelfile
+    from thresher.learning.assessment import assess, check_threshold
 
     readout, header = modelfile.load_readout(model)
+    try:
+        check_threshold(readout.head, threshold)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
     layout = table.like(readout.layout)
     source = open_source(
         data, layout=layout, domain=readout.head.domain, on_error=on_error, threads=threads, where=table.where
     )
     options.check_outputs([options.quarantine_of(on_error)], [model, *source.names])
-    figures = {**metrics.evaluate(readout, source).figures(), "nonzero": header["nonzero"]}
+    figures = {**assess(readout, source, threshold), "nonzero": header["nonzero"]}
     tell_skipped(source.report)
-    show_figures(figures, as_json)
+    if as_json:
+        show_figures(figures, True)
+        return
+    show_figures({name: value for name, value in figures.items() if not isinstance(value, list)}, False)
+    if detail:
+        typer.echo("\n".join(_tables(figures)), nl=bool(figures.keys() & {"by_class", "calibration"}))
+
+
+def _tables(figures: dict[str, Any]) -> list[str]:
+    """The figures that are tables, for people."""
+    from thresher.cli.output import table_of
+
+    lines: list[str] = []
+    classes, counted = figures.get("by_class"), figures.get("confusion")
+    if classes and counted and len(classes) <= _SHOWN:
+        names = [one["class"] for one in classes]
+        rows = [[name, *row] for name, row in zip(names, counted, strict=True)]
+        lines += ["", "confusion: a row for each true class, a column for each predicted one"]
+        lines += table_of(["", *names], rows)
+    for name in ("by_class", "calibration"):
+        if found := figures.get(name):
+            lines += ["", name.replace("_", " ")]
+            lines += table_of([*found[0]], [[*one.values()] for one in found])
+    return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -23,11 +23,35 @@ def show_figures(figures: Mapping[str, Any], as_json: bool) -> None:
     from thresher.learning.figures import shown
 
     if as_json:
-        finite = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in figures.items()}
-        typer.echo(json.dumps(finite))
+        typer.echo(json.dumps(_finite(figures)))
         return
     for name, value in figures.items():
         typer.echo(f"{name.replace('_', ' '):<{_NAME_WIDTH}} {shown(value)}")
+
+
+def _finite(value: Any) -> Any:
+    """What JSON can hold: null in place of NaN and infinity."""
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+    """Lines of a table: texts to the left, figures to the right."""
+    from thresher.learning.figures import shown
+
+    cells = [[*map(str, heads)], *([shown(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    texts = [all(isinstance(row[k], str) for row in rows) for k in range(len(heads))]
+    return [
+        "  ".join(
+            cell.ljust(width) if text else cell.rjust(width)
+            for cell, width, text in zip(row, widths, texts, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
 
 
 def show_result(figures: Mapping[str, Any], as_json: bool, written: Path) -> None:

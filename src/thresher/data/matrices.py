@@ -278,7 +278,7 @@ class MatrixSource:
         """`shuffle` is the seed of the order of the passes after the first; None: all as they come."""
         self._matrix, self._draw, self._seed, self._room = matrix, draw, shuffle, Room()
         self.spec, self.steady = ("as-is", True) if shuffle is None else ("every", False)
-        self.names, self.layout = ["memory"], None
+        self.names, self.layout, self.where = ["memory"], None, ""
         self.total_bytes: int | None = None
         self.position_bytes = 0
         self.report = Report()
@@ -318,9 +318,10 @@ class MatrixSource:
             blocks = chance.permutation(blocks)
             if len(blocks) == 1:
                 draw = draw.take(chance.permutation(draw.size))
-        done = 0
+        done, self.report = 0, Report()
         for block in blocks.tolist():
             chunk = self._chunk(draw, block)
+            self.report.add(len(chunk), len(chunk), 0, 0, 0, [])
             place, done = Place(0, done, done), done + len(chunk)
             yield chunk.at(place, Place(0, done, done))
 

@@ -18,6 +18,7 @@ from thresher.learning.holdout import Figures
 from thresher.learning.metrics import Evaluation
 from thresher.learning.model import Model, Tally
 from thresher.learning.recipe import Recipe
+from thresher.learning.record import Record
 
 _MOST_FOLDS, _MOST_MODELS = 1000, 4096
 _PIECE = 1 << 17  # non-zeros judged at a time: many models read them, each in one call
@@ -86,6 +87,11 @@ class Folds:
         """The fold of each row of `chunk`, which comes next: (n,)."""
         first, self._rows = self._rows, self._rows + len(chunk)
         return np.arange(first, self._rows, dtype=np.int64) % self.count
+
+    def keep_record(self, record: Record) -> None:
+        """Note how the models of all rows came to be; those of folds are thrown away."""
+        if self.whole is not None:
+            self.whole.keep_record(record)
 
     def finish(self) -> None:
         """Learn the examples of batches that are not full as smaller ones."""

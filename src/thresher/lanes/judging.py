@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from thresher.lanes.lanes import Lanes
 from thresher.learning.holdout import Best, Figures, Holdout
 from thresher.learning.metrics import Evaluation
 from thresher.learning.model import Model
+from thresher.learning.record import Record
 
 
 class PairedLosses:
@@ -126,6 +128,12 @@ class LanesHoldout(Holdout):
             if self.waited[k] >= patience:
                 model.rest(k)
         return not model.alive
+
+    def keep_record(self, model: Lanes, record: Record) -> None:
+        """Note how each model came to be, in as many passes as were its best."""
+        for k, one in enumerate(model.models):
+            best = self.bests.get(k)
+            one.keep_record(record if best is None else replace(record, passes=best.number))
 
     def take_best(self, model: Lanes) -> int | None:
         """Put every lane back to where its best pass left it, and judge these models side by side."""

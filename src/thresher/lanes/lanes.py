@@ -19,6 +19,7 @@ from thresher.learning.head import Head
 from thresher.learning.model import Model, Tally
 from thresher.learning.octet import LaneLoop, gathered
 from thresher.learning.recipe import Recipe
+from thresher.learning.record import Record
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
 """Fields of a Recipe in which lanes may differ"""
@@ -143,6 +144,11 @@ class Lanes:
         self._feed.learn(self._learners, chunk, lo, hi, again)
         self._drop()
 
+    def keep_record(self, record: Record) -> None:
+        """Note how the models came to be."""
+        for model in self.models:
+            model.keep_record(record)
+
     def finish(self) -> None:
         """Learn the examples of a batch that is not full as a smaller one."""
         self._feed.finish(self._learners)
@@ -162,7 +168,7 @@ class Lanes:
         lane = self.models[number]
         model = Model(lane.recipe)
         model.restore(lane.state())
-        model.names = lane.names
+        model.names, model.record = lane.names, lane.record
         return model
 
     def sums(self, number: int) -> Tally:

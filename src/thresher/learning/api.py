@@ -14,7 +14,8 @@ from thresher.data import Chunk, DataError, MemorySource, open_source, table_sou
 from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.labels import Domain
 from thresher.data.layout import AnyLayout
-from thresher.learning import metrics, modelfile
+from thresher.learning import modelfile
+from thresher.learning.assessment import assess
 from thresher.learning.checks import check_whole
 from thresher.learning.head import classes_of, leaves_classes_open
 from thresher.learning.model import Model, as_model
@@ -137,13 +138,14 @@ def readout_of(model: Any) -> Readout:
     return ready.readout() if isinstance(ready, Model) else ready
 
 
-def evaluate(model: Any, data: Data, **options: Any) -> dict[str, Any]:
-    """``examples loss error auc`` (regression: ``examples loss rmse``) of a model on data.
+def evaluate(model: Any, data: Data, *, threshold: float | None = None, **options: Any) -> dict[str, Any]:
+    """What a model is worth on data: the figures of ``thresher evaluate --json``, see docs/evaluate.md.
 
-    `model` is a Model, a Readout, the path of a saved one, or a fitted estimator; `options` are those of
-    `open_source`. Raises `ModelFileError`, `DataError`, ValueError for wrong options, TypeError for what is
-    no model.
+    `model` is a Model, a Readout, the path of a saved one, or a fitted estimator. The positive class is
+    predicted above `threshold`: a probability (0.5 if none is given), or a margin (0) where the loss gives no
+    probabilities. `options` are those of `open_source`. Raises `ModelFileError`, `DataError`, ValueError for
+    wrong options, TypeError for what is no model.
     """
     ready = _ready(model)
     options.setdefault("layout", ready.layout)
-    return metrics.evaluate(ready, as_source(data, ready.head.domain, **options)).figures()
+    return assess(ready, as_source(data, ready.head.domain, **options), threshold)

@@ -50,6 +50,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "what is held out": lambda v: _is_list(v, 4, 4) and _is_count(v[0]) and _is_data(v[1:]),
     "hashes and sizes": lambda v: _is_list(v, 0) and all(map(_is_content, v)),
     "rows of numbers": lambda v: _is_list(v, 0) and all(map(_is_row, v)),
+    "lines of text": lambda v: _is_list(v, 0) and all(isinstance(one, str) for one in v),
     "an object": lambda v: isinstance(v, dict),
     "an object or null": lambda v: v is None or isinstance(v, dict),
 }
@@ -125,6 +126,13 @@ BAD_LINE: Fields = {
     **dict.fromkeys(("file", "expected", "found", "raw"), "text"),
     **dict.fromkeys(("line", "column"), "a place"),
 }
+RECORD: Fields = {
+    "passes": "a number from 1 up",
+    **dict.fromkeys(("order", "where"), "text"),
+    **dict.fromkeys(("holdout_every", "lines", "examples", "blank", "skipped", "merged"), "a place"),
+    "warnings": "lines of text",
+}
+"""How a model came to be, where that was kept."""
 BEST: Fields = {"number": "a number from 1 up", "figures": "an object"}
 
 
@@ -142,12 +150,21 @@ def check(given: Any, fields: Fields, where: str = "header") -> None:
 def check_model(given: Any) -> None:
     """The same for what a model is."""
     check(given, MODEL)
+    if "warm" in given:
+        check(given, {"warm": "true or false"})
+    if "record" in given:
+        check_record(given["record"])
     recipe = given["recipe"]
     check(recipe, {"rule": "text or null"}, "recipe")
     if recipe["rule"] is None:
         check(recipe, {name: RECIPE[name] for name in _WEIGHTS}, "recipe")
     else:
         _check_all_of(recipe, RECIPE, "recipe")
+
+
+def check_record(given: Any) -> None:
+    """The same for ``record``."""
+    _check_all_of(given, RECORD, "record")
 
 
 def check_training(given: Any) -> None:

@@ -13,6 +13,7 @@ from thresher.data.byrows import known
 from thresher.data.chunk import Chunk, Place
 from thresher.data.source import MemorySource, Through
 from thresher.learning.metrics import score
+from thresher.learning.record import Record
 
 Figures = dict[str, float | int | None]
 
@@ -74,6 +75,10 @@ class Holdout:
             return False
         self.passes_since += 1
         return self.passes_since >= patience
+
+    def keep_record(self, model: Any, record: Record) -> None:
+        """Note how the model came to be, which is now that of its best pass."""
+        model.keep_record(record)
 
     def take_best(self, model: Any) -> int | None:
         """Put `model` back to where the best pass left it; its number where that is not the last."""

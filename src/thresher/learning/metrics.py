@@ -105,11 +105,6 @@ def auc(margins: F64, positive: NDArray[np.bool_], weights: F64) -> float | None
     return float(up @ (below + 0.5 * down) / pairs)
 
 
-def evaluate(model: Any, source: Any) -> Evaluation:
-    """Predict every example of `source` with a Model or a Readout."""
-    return score(model, source.chunks())
-
-
 def score(model: Any, chunks: Iterable[Chunk]) -> Evaluation:
     """Predict every row of `chunks` with a Model or a Readout."""
     result = Evaluation(model.head)

@@ -30,6 +30,7 @@ from thresher.learning.head import Output
 from thresher.learning.loops import check_born_at_zero, make_loop
 from thresher.learning.readout import Readout, weight_of
 from thresher.learning.recipe import Recipe, Spec
+from thresher.learning.record import Record
 
 _SHOWN = {"B": "the intercept", "bias": "the intercept", "clock": "the state of the rule"}
 
@@ -82,6 +83,10 @@ class Model:
         self.error: DivergedError | None = None
         self.names: Names | None = None
         """of features, where they were asked for"""
+        self.record: Record | None = None
+        """how it came to be, once its training is over; None where examples were given to `learn` since"""
+        self.warm = False
+        """whether it began with the weights of another model"""
         self._feed = feed
         self.loop = make_loop(recipe, self.head, self.rule, feed.index)
         check_born_at_zero(self.loop, recipe.admit is not None)
@@ -95,7 +100,7 @@ class Model:
         model = Model(self.recipe)
         with self.at_rest():
             model.restore(self.state())
-        model.names = self.names
+        model.names, model.record, model.warm = self.names, self.record, self.warm
         return model
 
     def __deepcopy__(self, memo: Any) -> Model:
@@ -130,7 +135,12 @@ class Model:
         RuntimeError for a lane, which learns with the others, and while another thread learns.
         """
         self._check_alone()
+        self.record = None
         self._feed.learn([self], chunk, lo, hi, again)
+
+    def keep_record(self, record: Record) -> None:
+        """Note how this model came to be."""
+        self.record = record
 
     def finish(self) -> None:
         """Learn the examples of a batch that is not full as a smaller one."""

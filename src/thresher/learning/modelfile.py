@@ -27,6 +27,7 @@ from thresher.learning.head import Head
 from thresher.learning.model import Model, as_model
 from thresher.learning.readout import Readout, names_of
 from thresher.learning.recipe import Header, Recipe, layout_of
+from thresher.learning.record import Record
 from thresher.learning.wholefile import whole_file
 
 FORMAT = 2
@@ -74,6 +75,8 @@ def header_of(model: Model) -> Header:
         "progressive_loss": model.tally.average if model.tally.weight else None,
         "nonzero": model.nonzero,
         "features_seen": model.features_seen,
+        **({"warm": True} if model.warm else {}),
+        **({} if model.record is None else {"record": model.record.as_dict()}),
     }
 
 
@@ -305,6 +308,11 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
     return readout
 
 
+def record_of(header: Header) -> Record | None:
+    """How the model came to be, where that was kept."""
+    return Record.from_dict(header["record"]) if "record" in header else None
+
+
 def load(path: str | Path) -> tuple[Model, Header]:
     """The model as it was, ready to learn on, and the header."""
     header, tensors = read(path)
@@ -322,6 +330,7 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
         model = Model(Recipe.from_dict(header["recipe"]))
         model.restore(state)
         model.names = names_of(tensors, NAMES)
+        model.record, model.warm = record_of(header), header.get("warm", False)
     return model
 
 

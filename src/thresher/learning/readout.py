@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from thresher.learning.checks import check_chunk
 from thresher.learning.head import Head, Output
 from thresher.learning.reading import table_margins
 from thresher.learning.scaling import Divisors, divisors_of
+
+_BLOCK = 1 << 20
+"""Weights that are looked at in one go"""
 
 
 class Readout:
@@ -98,6 +102,20 @@ class Readout:
     def weight_of(self, row: int) -> str:
         """What is stored in a row, for people."""
         return weight_of(int(self.keys[row]), self.names)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes in memory."""
+        own = self.keys.nbytes + self.weights.nbytes + self._table.nbytes + self._index.nbytes
+        names = self.names
+        return own + (names.keys.nbytes + names.ends.nbytes + names.letters.nbytes if names else 0)
+
+    def blocks(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """The weights ``(rows, outputs)`` in float64, a million at a time, and which rows these are."""
+        table = self.weights.reshape(len(self.keys), self.head.count)
+        step = max(1, _BLOCK // self.head.count)
+        for lo in range(0, len(table), step):
+            yield slice(lo, lo + step), table[lo : lo + step].astype(np.float64)
 
     def heaviest(self, top: int | None = None) -> list[tuple[int, int, Any]]:
         """Key, output and weight of the non-zero weights, largest magnitude first, then by key and output."""

@@ -21,6 +21,7 @@ from thresher.learning.head import Head
 from thresher.learning.holdout import Holdout
 from thresher.learning.model import Tally
 from thresher.learning.progress import PassEnd, Row, Silent, Watcher
+from thresher.learning.record import Record
 from thresher.learning.standing import Held, Origin, Position, Standing
 from thresher.learning.stopping import Interrupted, Stopper
 
@@ -66,6 +67,9 @@ class Trained(Protocol):
 
     def check_finite(self) -> None:
         """Raises `DivergedError`."""
+
+    def keep_record(self, record: Record) -> None:
+        """Note how the model came to be."""
 
 
 M = TypeVar("M", bound=Trained)
@@ -373,6 +377,8 @@ class Trainer(Generic[M]):
         best = self.holdout.take_best(self.model)
         if best is not None:
             self.watcher.say(f"kept the model of pass {best}, the best of {passes} on the hold-out")
+        told = (self.order.spec, self.holdout.every, self.source.where)
+        self.holdout.keep_record(self.model, Record.of(self._report, best or passes, *told))
         given = self.holdout.given
         seconds, compiling = self._spent()
         return Outcome(

@@ -48,6 +48,7 @@ def start_from(model: Model, weights: Readout) -> None:
     if _first_beyond(weights.bias, model.dtype) >= 0:
         raise ValueError(f"the intercept is not finite in {model.dtype}")
     model.loop.place(weights.keys, weights.weights, weights.bias)
+    model.warm = True
 
 
 def _first_beyond(numbers: NDArray[Any], dtype: Any) -> int:
@@ -78,9 +79,13 @@ def layout_from(weights: Readout, given: AnyLayout | None) -> AnyLayout | None:
 def check_data(weights: Readout, layout: SettledLayout | None) -> None:
     """`DataError` where data of `layout` cannot have the features of these weights."""
     if weights.layout is not None and layout is not None:
-        hashed = weights.store.startswith(HashedIndex.NAME)
-        small = not hashed and int(weights.keys.max(initial=0)) < _SMALL
-        check_same_features(weights.layout, small, layout)
+        check_same_features(weights.layout, has_small_keys(weights), layout)
+
+
+def has_small_keys(weights: Readout) -> bool:
+    """Whether all keys are ids that people give: none is the hash of a name."""
+    hashed = weights.store.startswith(HashedIndex.NAME)
+    return not hashed and int(weights.keys.max(initial=0)) < _SMALL
 
 
 def _check_rule(model: Model) -> None:

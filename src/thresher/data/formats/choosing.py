@@ -68,7 +68,7 @@ def check_same_features(trained: SettledLayout, small: bool, layout: SettledLayo
 
     Whole numbers are ids in VW text too; where all its keys are `small`, none of them is the hash of a name.
     """
-    before, now = _features_of(trained), _features_of(layout)
+    before, now = features_of(trained), features_of(layout)
     ids = now == "ids" and before == "names" and small and not trained.bits
     if before != now and not ids and (before, now) != ("ids", "names"):
         forms = [FORMATS[one.format].title if one.format else "a table" for one in (trained, layout)]
@@ -78,7 +78,7 @@ def check_same_features(trained: SettledLayout, small: bool, layout: SettledLayo
         )
 
 
-def _features_of(layout: SettledLayout) -> str:
+def features_of(layout: SettledLayout) -> str:
     """What its features are, in a word."""
     form = FORMATS.get(layout.format)
     if not isinstance(form, Lines):

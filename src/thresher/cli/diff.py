@@ -1,0 +1,80 @@
+"""``thresher diff``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thresher.cli import options
+from thresher.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from thresher.learning.readout import Readout
+
+NAME = "diff"
+SHORT = "Show which weights moved from one model to another."
+DIFFERENT = 1
+"""Exit status, as that of diff."""
+
+
+def _model(metavar: str) -> Any:
+    return typer.Argument(metavar=metavar, show_default=False, help="A model or a checkpoint.")
+
+
+def command(
+    first: Annotated[Path, _model("A")],
+    second: Annotated[Path, _model("B")],
+    top: Annotated[int, typer.Option(metavar="N", min=0, help="Show the N weights that moved most.")] = 20,
+    as_json: options.Json = False,
+) -> None:
+    """Show what changed from model A to model B: weights added, removed, moved, and options that differ.
+
+    The exit status is 0 if both predict with the same weights, 1 if not, 2 if they cannot be compared.
+    """
+    from thresher.cli.output import show_figures
+    from thresher.data.errors import OneLineError
+    from thresher.learning.comparing import compare
+
+    try:
+        (a, before), (b, after) = _loaded(first), _loaded(second)
+    except (OneLineError, OSError) as error:
+        raise UsageError(str(error)) from error
+    try:
+        found = compare(a, b, (before, after), top)
+    except OneLineError as error:
+        raise UsageError(f"{first} and {second} cannot be compared: {error}") from error
+    if as_json:
+        show_figures(found, True)
+    else:
+        shown = {name: value for name, value in found.items() if not isinstance(value, list | dict)}
+        if len(found["intercept"][0]) == 1:
+            shown |= dict(
+                zip(("intercept_A", "intercept_B"), (one for (one,) in found["intercept"]), strict=True)
+            )
+        show_figures(shown, False)
+        typer.echo("\n".join(_tables(found)), nl=False)
+    if not found["equal"]:
+        raise typer.Exit(DIFFERENT)
+
+
+def _loaded(path: Path) -> tuple[Readout, dict[str, Any]]:
+    from thresher.learning import modelfile
+
+    return modelfile.load_readout(path)
+
+
+def _tables(found: dict[str, Any]) -> list[str]:
+    """Options that differ, and the weights that moved most, for people."""
+    from thresher.cli.output import table_of
+
+    lines = list[str]()
+    if found["options"]:
+        rows = [[name.replace("_", " "), *pair] for name, pair in found["options"].items()]
+        lines += ["", *table_of(["option", "A", "B"], rows)]
+    if moved := found["moved"]:
+        heads = [name for name in moved[0] if any(one[name] is not None for one in moved)]
+        rows = [[one[name] if name != "feature" else str(one[name]) for name in heads] for one in moved]
+        lines += ["", *table_of(heads, rows)]
+    return [*lines, ""]

@@ -1,0 +1,137 @@
+"""``thresher info``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from thresher.cli import options
+
+NAME = "info"
+SHORT = "Show what is in a model, and how it was made."
+_SHOWN = 50
+"""rows of a table for people"""
+_UNREAD = ("ignore", "absent")
+"""kinds of columns"""
+_RECIPE = ("outputs", "rule", "rate", "loss", "batch", "average", "scale", "admit", "store", "dtype", "seed")
+_PLAIN = {"rate": None, "batch": 1, "average": False, "scale": None, "admit": None, "seed": 0}
+"""Not worth a line."""
+_Model = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        show_default=False,
+        help="A model, a checkpoint, or the folder that thresher path has written.",
+    ),
+]
+
+
+def command(model: _Model, as_json: options.Json = False) -> None:
+    """Show a model: rule, options, data, columns, sparsity by column, sizes, and the command that makes it.
+
+    Columns and namespaces of weights are known by their names: see thresher name.
+    """
+    from thresher.cli.output import show_figures
+    from thresher.cli.remaking import remaking
+    from thresher.lanes import folder
+    from thresher.learning import modelfile
+    from thresher.learning.anatomy import anatomy
+
+    if folder.is_frontier(model):
+        _tell_frontier(model, as_json)
+        return
+    header, tensors = modelfile.read(model, lanes=True)
+    told = anatomy(model, header, tensors)
+    told["command"] = remaking(model, header, told)
+    if as_json:
+        show_figures(told, True)
+        return
+    show_figures(_figures(told), False)
+    typer.echo("\n".join(_tables(told)), nl=False)
+
+
+def _tell_frontier(path: Path, as_json: bool) -> None:
+    """The table of a folder of many models."""
+    from thresher.cli.output import show_figures
+    from thresher.lanes import folder, table
+
+    found = folder.load(path)
+    sizes = [(path / folder.model_file(k)) for k in range(len(found.points))]
+    if as_json:
+        files = [str(file) if file.is_file() else None for file in sizes]
+        show_figures({"model": str(path), "kind": "frontier", **found.as_dict(), "files": files}, True)
+        return
+    typer.echo("\n".join(table.of_points(found.points, found.penalty, found.chosen)))
+    chosen = path / folder.model_file(found.chosen)
+    show_figures(
+        {"choice": found.choice, "chosen": str(chosen), "rule": found.points[found.chosen].spec}, False
+    )
+
+
+def _figures(told: dict[str, Any]) -> dict[str, Any]:
+    """A line for each figure."""
+    weights, sizes, stopped = told["weights"], told["bytes"], told.get("stopped")
+    shown: dict[str, Any] = {"kind": told["kind"], "made_by": f"thresher {told['version']}"}
+    shown |= {name: told[name] for name in _RECIPE if name in told and told[name] != _PLAIN.get(name, "")}
+    shown |= {"warm_start": True} if told["warm"] else {}
+    shown |= {"solver_" + name: value for name, value in told.get("solver", {}).items()}
+    shown |= {
+        f"stopped_{name}": value for name, value in (stopped or {}).items() if value not in (None, 0, "")
+    }
+    if told["record"]:
+        record = told["record"]
+        shown |= {"passes": record["passes"], "order": record["order"]}
+        shown |= {"holdout_every": record["holdout_every"]} if record["holdout_every"] else {}
+        shown |= {"where": record["where"]} if record["where"] else {}
+    shown |= {"format": told["layout"]["format"]} if told["layout"].get("format") else {}
+    shown |= {f"{name}_of_data" if name == "examples" else name: n for name, n in told["lines"].items()}
+    shown |= {
+        "examples_learned": told["examples"],
+        "progressive_loss": told["progressive_loss"],
+        "features_seen": told["features_seen"],
+        "features_live": told["features_live"],
+        "nonzero": told["nonzero"],
+        "positive": weights["positive"],
+        "negative": weights["negative"],
+        "named": weights["named"],
+        "l1_norm": weights["l1_norm"],
+        "l2_norm": weights["l2_norm"],
+        "largest": weights["largest"],
+    }
+    if len(weights["intercept"]) == 1:
+        shown["intercept"] = weights["intercept"][0]
+    shown |= {f"bytes_{name}": size for name, size in sizes.items()}
+    shown |= {"warning" if not k else f"warning_{k + 1}": one for k, one in enumerate(told["warnings"])}
+    return shown if told["command"] is None else {**shown, "command": told["command"]}
+
+
+def _tables(told: dict[str, Any]) -> list[str]:
+    """Weights by column, by namespace or product, and by output, for people."""
+    from thresher.cli.output import table_of
+
+    groups = [{**one, "group": _called(one["group"])} for one in told["groups"]]
+    lines = list[str]()
+    read = [one for one in told["columns"] if one["kind"] not in _UNREAD]
+    for found in (read, groups, told["by_output"]):
+        heads = list(dict.fromkeys(head for one in found for head in one))
+        if told["outputs"] == "one" and "features" in heads:
+            heads.remove("nonzero")  # as many as there are features
+        if found:
+            rows = [[one.get(head) for head in heads] for one in found[:_SHOWN]]
+            lines += ["", *table_of([head.replace("_", " ") for head in heads], rows)]
+        if len(found) > _SHOWN:
+            lines.append(f"... and {len(found) - _SHOWN:,} more: --json has all")
+        if found is read and len(read) < len(told["columns"]):
+            lines.append(f"{len(told['columns']) - len(read):,} columns were not read")
+    if told["nameable"] and told["weights"]["named"] is None:
+        lines += [
+            "",
+            "the weights have no names: thresher name MODEL DATA finds them, and tells their columns",
+        ]
+    return [*lines, ""]
+
+
+def _called(group: str | None) -> str:
+    return "(without a name)" if group is None else group or "(no namespace)"

@@ -1,0 +1,121 @@
+"""The command that would make a model again, from what its file says."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from thresher.cli.asked import OF_RULES, Asked
+from thresher.cli.commandline import boost_command, train_command
+from thresher.cli.options import Table
+
+if TYPE_CHECKING:
+    from thresher.data.layout import SettledLayout
+
+_DATA = ["DATA"]
+_SOLVER = ("l1", "l2", "order", "tolerance", "seed")
+_COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
+
+
+def remaking(path: Path, header: dict[str, Any], told: dict[str, Any]) -> str | None:
+    """The command, with DATA and INIT in place of files; of a checkpoint the one that goes on with it.
+
+    `told` is the anatomy of the model. None where its data came from memory, or nothing was kept of how
+    it was made.
+    """
+    from thresher.learning.recipe import Recipe, layout_of
+
+    layout = layout_of(header["recipe"])
+    if layout is None or not layout.format:
+        return None
+    if header["recipe"]["rule"] is None:
+        return _boosted(header, layout)
+    recipe, stopped, record = Recipe.from_dict(header["recipe"]), told.get("stopped"), told["record"]
+    if stopped and "models" not in stopped:
+        given = _table(layout, stopped["where"])
+        return train_command(
+            stopped["data"].split(", "), _begun(path), recipe.rule, _asked(recipe), given, **_stopped(stopped)
+        )
+    if stopped or record is None:
+        return None
+    more = {
+        **({"init": "INIT"} if told["warm"] else {}),
+        **_training(record),
+        **({"on_error": "skip"} if record["skipped"] else {}),
+        **({} if told["weights"]["named"] is None else {"names": True}),
+        **({} if told["bytes"]["state"] else {"weights_only": True}),
+    }
+    return train_command(_DATA, None, recipe.rule, _asked(recipe), _table(layout, record["where"]), **more)
+
+
+def _begun(path: Path) -> Path:
+    """The model that the checkpoint is of."""
+    return path.with_suffix("") if path.suffix == ".checkpoint" else path
+
+
+def _training(told: dict[str, Any]) -> dict[str, Any]:
+    more: dict[str, Any] = {} if told["passes"] == 1 else {"passes": told["passes"]}
+    more |= {} if told["order"] == "as-is" else {"order": told["order"]}
+    every = told["holdout_every"]
+    return more | ({"holdout": f"every-{every}th"} if every else {})
+
+
+def _stopped(told: dict[str, Any]) -> dict[str, Any]:
+    more = _training(told)
+    more |= {"holdout": told["holdout"]} if told["holdout"] else {}
+    more |= {"early_stop": told["patience"]} if told["patience"] else {}
+    return more | {"resume": True}
+
+
+def _boosted(header: dict[str, Any], layout: SettledLayout) -> str | None:
+    solver, recipe = header.get("solver"), header["recipe"]
+    if not isinstance(solver, dict) or not solver.keys() >= {*_SOLVER}:
+        return None
+    more = {name: solver[name] for name in _SOLVER}
+    more |= {"loss": recipe["loss"], **({} if recipe["intercept"] else {"intercept": False})}
+    return boost_command(_DATA, None, _table(layout, ""), **more)
+
+
+def _asked(recipe: Any) -> Asked:
+    """What would be asked for, where it is not the default."""
+    plain = type(recipe)()
+    names = [field.name for field in fields(Asked) if field.name not in OF_RULES]
+    values = {name: getattr(recipe, name) for name in names}
+    said = {name: value for name, value in values.items() if value != getattr(plain, name)}
+    return Asked(**said)
+
+
+def _table(layout: SettledLayout, where: str) -> Table:
+    """How DATA are read, columns named one by one where there are any."""
+    from thresher.data.layout import AnyLayout
+
+    plain, given = AnyLayout(), dict[str, Any]()
+    for name in ("header", "quoted_newlines", "label_weights", "ngrams", "bits", "hash", "interact"):
+        if getattr(layout, name) != getattr(plain, name):
+            given[name] = getattr(layout, name)
+    given |= {"delimiter": layout.delimiter.replace("\t", r"\t")} if layout.delimiter else {}
+    given |= {"missing": ",".join(layout.missing)} if layout.missing else {}
+    given |= {"interact": [*layout.interact]} if layout.interact else {}
+    for kind in _COLUMNS:
+        if listed := _listed(layout, kind):
+            given[kind] = listed
+    label = ",".join(layout.labels) or _listed(layout, "label")
+    given |= {"label": label} if label not in ("", "label") else {}
+    given |= {"weight": weight} if (weight := _listed(layout, "weight")) else {}
+    return Table(form=layout.format, where=where, **given)
+
+
+def _listed(layout: SettledLayout, kind: str) -> str:
+    """The columns of a kind: by name, or by number where they have no names or these have commas."""
+    numbers = [k for k, own in enumerate(layout.kinds, 1) if own == kind]
+    if layout.header:
+        names = [layout.columns[k - 1] for k in numbers]
+        return ",".join(str(k) if "," in name else name for k, name in zip(numbers, names, strict=True))
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and spans[-1][1] == number - 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ",".join(str(lo) if lo == hi else f"{lo}-{hi}" for lo, hi in spans)

@@ -1,0 +1,222 @@
+"""All that ``evaluate`` tells of a model: against the base rate, class by class, calibration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.learning.calibration import Calibration
+from thresher.learning.classwise import Classwise
+from thresher.learning.head import F64, Head
+from thresher.learning.metrics import Evaluation
+
+_LEAST = float(np.finfo(np.float64).eps)
+"""Of a probability, before its logarithm is taken; scikit-learn's too."""
+Figures = dict[str, Any]
+
+
+class LogLoss:
+    """Mean negative logarithm of the probability that what happened was given, and of its base rate.
+
+    The normalised entropy is their ratio: 1 is what always predicting the base rate comes to, 0 the best
+    (He et al., Practical Lessons from Predicting Clicks on Ads at Facebook (ADKDD 2014), section 3).
+    """
+
+    def __init__(self) -> None:
+        self._sum = self._weight = 0.0
+
+    def add(self, given: F64, weights: F64) -> None:
+        """Count the probabilities of what happened."""
+        self._sum -= float(weights @ np.log(np.clip(given, _LEAST, 1.0)))
+        self._weight += float(weights.sum())
+
+    def figures(self, base: float | None) -> Figures:
+        """With the same figure `base` of the base rate."""
+        found = self._sum / self._weight if self._weight else None
+        return {
+            "log_loss": found,
+            "base_log_loss": base,
+            "normalised_entropy": found / base if found is not None and base else None,
+        }
+
+
+def entropy(shares: F64) -> float:
+    """- sum p log p."""
+    held = shares[shares > 0]
+    return float(-(held * np.log(held)).sum())
+
+
+class _Classes:
+    """One of several classes."""
+
+    def __init__(self, head: Head, lowest: float, threshold: float | None) -> None:
+        self._low, self._lowest = head.outputs.low, lowest
+        self._counts = Classwise([str(self._low + k) for k in range(head.count)])
+        self._log, self._calibration, self._squares = LogLoss(), Calibration(), 0.0
+        self._head, self._likely = head, bool(head.joint.PROBABILITY)
+
+    def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+        truth = chunk.labels.astype(np.int64) - self._low
+        predicted = np.argmax(margins, axis=1)
+        self._counts.add(truth, predicted, weights)
+        if self._likely:
+            given = _shares(self._head.respond(margins, "probability", self._lowest))
+            own = given[np.arange(len(truth)), truth]
+            self._log.add(own, weights)
+            self._squares += float(weights @ ((given**2).sum(axis=1) - 2.0 * own + 1.0))
+            self._calibration.add(given.max(axis=1, initial=0.0), truth == predicted, weights)
+
+    def figures(self) -> Figures:
+        counts = self._counts
+        shares = counts.truths / counts.weight if counts.weight else counts.truths
+        told: Figures = {"base_error": 1.0 - float(shares.max()) if counts.weight else None, **counts.macro()}
+        if self._likely:
+            told |= self._log.figures(entropy(shares) if counts.weight else None)
+            told |= self._calibration.figures()
+            told["brier"] = self._squares / counts.weight if counts.weight else None
+        return told | counts.tables()
+
+
+class _Two:
+    """One class against the other."""
+
+    def __init__(self, head: Head, lowest: float, threshold: float | None) -> None:
+        self._counts = Classwise([f"{lowest:g}", "1"])
+        self._log, self._calibration = LogLoss(), Calibration()
+        self._head, self._likely, self._threshold = head, bool(head.joint.PROBABILITY), threshold
+
+    def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+        truth = chunk.labels > 0
+        given = self._head.respond(margins, "probability", 0.0) if self._likely else margins
+        claimed = _claimed(margins, given, self._threshold)
+        self._counts.add(truth.astype(np.int64), claimed.astype(np.int64), weights)
+        if self._likely:
+            self._log.add(np.where(truth, given, 1.0 - given), weights)
+            self._calibration.add(given, truth, weights)
+
+    def figures(self) -> Figures:
+        counts = self._counts
+        rate = float(counts.truths[1]) / counts.weight if counts.weight else None
+        told: Figures = {"base_rate": rate, "base_error": None if rate is None else min(rate, 1.0 - rate)}
+        told |= counts.of(1)
+        if self._threshold is not None:
+            told |= {"error": counts.error(), "threshold": self._threshold}
+        if self._likely:
+            told |= self._log.figures(None if rate is None else entropy(np.array([rate, 1.0 - rate])))
+            told |= self._calibration.figures()
+        return told | counts.tables()
+
+
+class _Lists:
+    """Which of several classes hold. Pairs of an example and a class count alike."""
+
+    def __init__(self, head: Head, lowest: float, threshold: float | None) -> None:
+        low = head.outputs.low
+        self._counts = Classwise([str(low + k) for k in range(head.count)], confusing=False)
+        self._log, self._calibration, self._weight = LogLoss(), Calibration(), 0.0
+        self._head, self._likely, self._threshold = head, bool(head.joint.PROBABILITY), threshold
+
+    def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+        truth = self._head.targets(chunk) > 0
+        given = self._head.respond(margins, "probability", 0.0) if self._likely else margins
+        self._counts.add_lists(truth, _claimed(margins, given, self._threshold), weights)
+        self._weight += float(weights.sum())
+        if self._likely:
+            each = np.repeat(weights, self._head.count)
+            self._log.add(np.where(truth, given, 1.0 - given).ravel(), each)
+            self._calibration.add(given.ravel(), truth.ravel(), each)
+
+    def figures(self) -> Figures:
+        counts, pairs = self._counts, self._weight * self._head.count
+        told = {**counts.micro(), **counts.macro()}
+        if self._threshold is not None:
+            wrong = float((counts.truths + counts.claims - 2 * counts.hits).sum())
+            told |= {"error": wrong / pairs if pairs else None, "threshold": self._threshold}
+        if self._likely:
+            rates = counts.truths / self._weight if pairs else np.zeros(0)
+            base = entropy(np.concatenate([rates, 1.0 - rates])) / self._head.count
+            told |= self._log.figures(base if pairs else None) | self._calibration.figures()
+        return told | counts.tables()
+
+
+class _Numbers:
+    """One number, or one for each output; deviations are summed about a running mean (Chan et al. 1983)."""
+
+    def __init__(self, head: Head, lowest: float, threshold: float | None) -> None:
+        self._head, self._lowest = head, lowest
+        self._weight, self._absolute = 0.0, 0.0
+        self._means, self._squares, self._errors = np.zeros((3, head.count))
+
+    def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+        truth = self._head.targets(chunk).astype(np.float64)
+        guess = self._head.respond(margins, "label", self._lowest).reshape(truth.shape)
+        added = float(weights.sum())
+        if not added:
+            return
+        self._absolute += float(weights @ np.abs(guess - truth).mean(axis=1))
+        self._errors += weights @ (guess - truth) ** 2
+        means, total = weights @ truth / added, self._weight + added
+        apart = means - self._means
+        self._squares += weights @ (truth - means) ** 2 + apart**2 * (self._weight * added / total)
+        self._means += apart * (added / total)
+        self._weight = total
+
+    def figures(self) -> Figures:
+        if not self._weight:
+            return dict.fromkeys(("base_rmse", "mae", "r2"))
+        known = bool((self._squares > 0).all())
+        return {
+            "base_rmse": math.sqrt(float(self._squares.mean()) / self._weight),
+            "mae": self._absolute / self._weight,
+            "r2": float((1.0 - self._errors / self._squares).mean()) if known else None,
+        }
+
+
+def _claimed(margins: F64, given: F64, threshold: float | None) -> NDArray[np.bool_]:
+    """What is predicted to hold: by default what is likelier than not."""
+    return margins > 0 if threshold is None else given > threshold
+
+
+def _shares(given: F64) -> F64:
+    """Probabilities that add up to one; those of one class against the rest need not."""
+    total = given.sum(axis=1, keepdims=True)
+    return np.where(total > 0, given / np.where(total > 0, total, 1.0), 1.0 / given.shape[1])
+
+
+def _kind(head: Head) -> Callable[[Head, float, float | None], Any]:
+    if not head.classifies:
+        return _Numbers
+    return {"one": _Two, "labels": _Lists, "classes": _Classes}[head.outputs.kind]
+
+
+def check_threshold(head: Head, threshold: float | None) -> None:
+    """ValueError for one that the model cannot have."""
+    if threshold is None:
+        return
+    if not head.classifies or head.outputs.kind == "classes":
+        raise ValueError("a threshold is for two classes or lists of them; this model predicts neither")
+    if head.joint.PROBABILITY and not 0.0 <= threshold <= 1.0:
+        raise ValueError(f"the threshold of a probability must lie in 0..1, not {threshold:g}")
+    if not math.isfinite(threshold):
+        raise ValueError(f"the threshold must be a finite number, not {threshold:g}")
+
+
+def assess(model: Any, source: Any, threshold: float | None = None) -> Figures:
+    """What a Model or a Readout is worth on `source`, read once.
+
+    The figures of `Evaluation` first, then those of its kind: see docs/evaluate.md. A positive prediction is
+    one above `threshold`: a probability, or a margin where the loss gives none. ValueError.
+    """
+    head = model.head
+    check_threshold(head, threshold)
+    plain, more = Evaluation(head), _kind(head)(head, model.lowest_label, threshold)
+    for chunk in source.chunks():
+        margins = model.predict(chunk, "margin")
+        plain.add(chunk, margins, head.respond(margins, "label", model.lowest_label))
+        more.add(chunk, margins, chunk.weights.astype(np.float64))
+    return {**plain.figures(), **more.figures()}

@@ -1,0 +1,108 @@
+"""Which column or namespace each weight belongs to, as its name tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.columns import FEATURES, NUMERIC
+from thresher.data.features.murmur import hash_bytes
+from thresher.data.features.names import BETWEEN, Names
+from thresher.data.layout import SettledLayout
+from thresher.engine.index import HashedIndex
+from thresher.learning.readout import Readout
+
+_BETWEEN = BETWEEN.encode()
+_UNNAMED = 0
+Numbers = NDArray[np.int64]
+
+
+def groups_of(readout: Readout) -> list[dict[str, Any]]:
+    """For each column or namespace: features that weigh something, weights, sum and largest of their sizes.
+
+    Columns come in their order, then products and namespaces by name; last the weights without a name, of
+    which ``group`` is None. Columns that cannot be told from weights without a name are left out, and so is
+    all where there are neither names nor columns.
+    """
+    layout = readout.layout or SettledLayout()
+    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+    if readout.store.startswith(HashedIndex.NAME) or not (readout.names or NUMERIC in kinds.values()):
+        return []
+    groups = [b"", *(name.encode("utf-8", "surrogateescape") for name in kinds)]
+    numbers = _numeric(readout, layout, groups)
+    if readout.names is not None:
+        _named(readout.keys, readout.names, groups, bool(kinds), numbers)
+    told = _sums(readout, numbers, len(groups))
+    sure = [kind in (FEATURES if readout.names is not None else (NUMERIC,)) for kind in kinds.values()]
+    order = [*(k for k, known in enumerate(sure, 1) if known)]
+    order += sorted(range(len(kinds) + 1, len(groups)), key=lambda k: groups[k])
+    rows = [{"group": groups[k].decode("utf-8", "backslashreplace"), **told[k]} for k in order]
+    return rows + ([{"group": None, **told[_UNNAMED]}] if told[_UNNAMED]["features"] else [])
+
+
+def _numeric(readout: Readout, layout: SettledLayout, groups: list[bytes]) -> Numbers:
+    """The group of each row, where it is a numeric column: its key is known."""
+    numbers = np.full(len(readout.keys), _UNNAMED, np.int64)
+    for number, kind in enumerate(layout.kinds, 1):
+        if kind == NUMERIC:
+            key = np.uint64(hash_bytes(groups[number], layout.seed) & layout.mask)
+            place = int(np.searchsorted(readout.keys, key))
+            if place < len(readout.keys) and readout.keys[place] == key:
+                numbers[place] = number
+    return numbers
+
+
+def _named(keys: NDArray[np.uint64], names: Names, groups: list[bytes], columns: bool, into: Numbers) -> None:
+    """The group of each row that has a name; new ones are added to `groups`."""
+    known = {name: number for number, name in enumerate(groups) if number}
+    column = _column_among(known) if columns else _before_equals
+    letters, begin = names.letters.tobytes(), 0
+    found = np.empty(len(names), np.int64)
+    for k, end in enumerate(names.ends.tolist()):
+        name, begin = letters[begin:end], end
+        group = _BETWEEN.join(map(column, name.split(_BETWEEN))) if _BETWEEN in name else column(name)
+        number = known.get(group)
+        if number is None:
+            number = known[group] = len(groups)
+            groups.append(group)
+        found[k] = number
+    places = np.searchsorted(keys, names.keys)
+    there = places < len(keys)
+    there[there] = keys[places[there]] == names.keys[there]
+    into[places[there]] = found[there]
+
+
+def _before_equals(name: bytes) -> bytes:
+    """The namespace of a feature; that without a name is empty."""
+    space, equals, _ = name.partition(b"=")
+    return space if equals else b""
+
+
+def _column_among(columns: dict[bytes, int]) -> Callable[[bytes], bytes]:
+    """What tells the column of a feature, though names of columns may have equals signs."""
+
+    def column(name: bytes) -> bytes:
+        space = name.partition(b"=")[0]
+        while space not in columns and len(space) < len(name):
+            space += b"=" + name[len(space) + 1 :].partition(b"=")[0]
+        return space
+
+    return column
+
+
+def _sums(readout: Readout, numbers: Numbers, count: int) -> list[dict[str, Any]]:
+    """For each group: features, weights, sum of magnitudes, largest."""
+    features, nonzero = np.zeros((2, count), np.int64)
+    totals, largest = np.zeros((2, count))
+    for part, block in readout.blocks():
+        mine, sizes = numbers[part], np.abs(block)
+        live = (sizes > 0).sum(axis=1)
+        features += np.bincount(mine[live > 0], minlength=count)
+        np.add.at(nonzero, mine, live)
+        totals += np.bincount(mine, sizes.sum(axis=1), count)
+        np.maximum.at(largest, mine, sizes.max(axis=1, initial=0.0))
+    told = zip(*(one.tolist() for one in (features, nonzero, totals, largest)), strict=True)
+    return [dict(zip(("features", "nonzero", "l1_norm", "largest"), one, strict=True)) for one in told]

@@ -1,0 +1,234 @@
+"""``thresher info``: what it says is so, and its command makes the model again."""
+
+import gzip
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import ROWS, Thresher
+from tests.plain import not_compiled
+from thresher import Chunk, Model, load
+from thresher.lanes import folder
+from thresher.learning import modelfile
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "data"
+CSV = "a=b,colour,size,n,note,y,skip,w\n" + "".join(
+    f"{k % 4},{'red' if k % 3 else 'blue'},{k / 7:.2f},{k % 5},word{k % 6} more,{k % 2},{k},{1 + k % 2}\n"
+    for k in range(60)
+)
+TABLE = "--label y --weight w --ignore skip --bins n --text note --categorical colour,a=b --interact colour,n"
+
+
+@pytest.fixture
+def table(folder: Path) -> Path:
+    (folder / "t.csv").write_text(CSV)
+    (folder / "h.tsv").write_text("".join(line.replace(",", "\t") + "\n" for line in CSV.splitlines()[1:]))
+    for name in ("zoo.svm", "rcv1_small100.vw"):
+        (folder / name).write_bytes(gzip.decompress((EXAMPLES / f"{name}.gz").read_bytes()))
+    return folder
+
+
+MADE = [
+    "train.svm --rule ftrl --no-intercept --weights-only",
+    "train.svm --passes 3 --order once --seed 4 --holdout every-5th --rule sgd --rate power:eta0=0.5",
+    "train.svm --store hashed:9,signed --seed 3 --batch 4 --dtype float64 --admit 2",
+    "zoo.svm --loss softmax --rule ftrl:alpha=1,l1=0.1",
+    "rcv1_small100.vw --hash vw --bits 18 --rule ftrl --names --average",
+    f"t.csv {TABLE} --rule ftrl --scale max-abs --numeric size",
+    "h.tsv --no-header --label 6 --ignore 7-8 --categorical 1-3 --rule ftrl --missing x,9 --names",
+]
+
+
+@pytest.mark.parametrize("options", MADE)
+def test_the_command_makes_the_model_again(options: str, thresher: Thresher, table: Path) -> None:
+    ran = thresher(f"train {options} -m first -q")
+    assert ran.status == 0, ran.err
+    words = shlex.split(thresher("info first --json").json["command"])
+    data, model = words.index("DATA"), words.index("MODEL")
+    words[data], words[model] = options.split()[0], "second"
+    assert thresher(*words[1:], "-q").status == 0
+    assert Path("first").read_bytes() == Path("second").read_bytes()
+
+
+def test_bad_lines_and_early_stops_too(thresher: Thresher) -> None:
+    rows = ROWS[:300]
+    Path("bad.svm").write_bytes(b"".join([*rows[:100], b"oops\n", *rows[100:]]))
+    over = "--rule sgd --loss hinge --rate constant:9 --holdout test.svm --passes 9 --early-stop 2"
+    thresher(f"train bad.svm -m first -q --on-error skip {over}")
+    told = thresher("info first --json").json
+    assert (told["lines"]["skipped"], told["lines"]["lines"]) == (1, 301)
+    words = shlex.split(told["command"].replace("DATA", "bad.svm").replace("MODEL", "second"))
+    assert thresher(*words[1:], "-q").status == 0
+    assert Path("first").read_bytes() == Path("second").read_bytes()
+
+
+def test_what_it_began_with_is_asked_for_again(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    thresher("train test.svm -m begun -q --rule ftrl")
+    thresher("train train.svm -m first -q --rule ftrl --init begun")
+    told = thresher("info first --json").json
+    assert told["warm"]
+    words = shlex.split(told["command"].replace("DATA", "train.svm").replace("INIT", "begun"))
+    words[words.index("MODEL")] = "second"
+    assert thresher(*words[1:], "-q").status == 0
+    assert Path("first").read_bytes() == Path("second").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        thresher("train train.svm -m third -q --rule ftrl --init begun --checkpoint-every 300")
+    assert thresher("train train.svm -m third -q --resume").status == 0
+    assert Path("first").read_bytes() == Path("third").read_bytes()
+
+
+def test_boost_too(thresher: Thresher, table: Path) -> None:
+    thresher("boost train.svm -m first -q --l1 3 --l2 0.5 --order cyclic --loss logistic --no-intercept")
+    told = thresher("info first --json").json
+    assert told["kind"] == "weights only"
+    words = shlex.split(told["command"].replace("DATA", "train.svm").replace("MODEL", "second"))
+    assert thresher(*words[1:], "-q").status == 0
+    assert Path("first").read_bytes() == Path("second").read_bytes()
+
+
+def test_figures_are_those_of_the_weights(thresher: Thresher, model: Path) -> None:
+    told, readout = thresher("info model --json").json, load("model")
+    found = told["weights"]
+    assert told["features_live"] == told["nonzero"] == found["positive"] + found["negative"]
+    assert found["positive"] == (readout.weights > 0).sum()
+    weights = readout.weights.astype(float)
+    assert found["l1_norm"] == pytest.approx(np.abs(weights).sum())
+    assert found["l2_norm"] == pytest.approx(np.linalg.norm(weights))
+    assert found["largest"] == np.abs(weights).max()
+    assert found["intercept"] == readout.bias.tolist()
+    header, tensors = modelfile.read("model")
+    assert (told["examples"], told["features_seen"]) == (400, header["features_seen"])
+    assert told["bytes"]["file"] == model.stat().st_size
+    state = sum(a.nbytes for name, a in tensors.items() if name.startswith("state."))
+    assert told["bytes"]["state"] == state
+    lines = thresher("info model").out.splitlines()
+    assert lines[0].split() == ["kind", "model"]
+    assert f"{'features live':<22} {told['nonzero']}" in lines
+
+
+def by_name(model: str) -> dict[str, list[float]]:
+    """Sizes of the weights of each column, told from their names by eye."""
+    readout, found = load(model), dict[str, list[float]]()
+    assert readout.names is not None
+    for key, weight in zip(readout.keys.tolist(), readout.weights.tolist(), strict=True):
+        name = readout.names.get(key)
+        if name is None:
+            continue
+        factors = [
+            next(column for column in CSV.splitlines()[0].split(",") if f"{factor}=".startswith(f"{column}="))
+            for factor in name.split(" × ")
+        ]
+        found.setdefault(" × ".join(factors), []).append(abs(weight))
+    return {name: [len(ws), sum(ws), max(ws)] for name, ws in found.items()}
+
+
+def test_weights_by_column(thresher: Thresher, table: Path) -> None:
+    thresher(f"train t.csv -m m -q --rule ftrl:l1=0.01 --names {TABLE}")
+    told = thresher("info m --json").json
+    rows = {one.get("column", one.get("group")): one for one in [*told["columns"], *told["groups"]]}
+    kinds = ["categorical", "categorical", "numeric", "bins", "text", "label", "ignore", "weight"]
+    assert [one["kind"] for one in told["columns"]] == kinds
+    expected = by_name("m")
+    assert set(expected) == {"a=b", "colour", "size", "n", "note", "colour × n"}
+    for name, sums in expected.items():
+        assert [rows[name][what] for what in ("features", "l1_norm", "largest")] == pytest.approx(sums)
+    assert list(rows) == [*CSV.splitlines()[0].split(","), "colour × n"]
+    assert "features" not in rows["y"]
+
+
+def test_numeric_columns_are_known_without_names(thresher: Thresher, table: Path) -> None:
+    thresher(f"train t.csv -m m -q --rule ftrl {TABLE}")
+    told = thresher("info m --json").json
+    size = next(one for one in told["columns"] if one["column"] == "size")
+    assert size["features"] == 1
+    (rest,) = told["groups"]
+    assert rest["group"] is None
+    assert rest["features"] == told["nonzero"] - 1
+    assert "features" not in told["columns"][0]
+    out = thresher("info m").out
+    assert "(without a name)" in out
+    assert "thresher name MODEL DATA" in out.splitlines()[-1]
+    thresher("name m t.csv")
+    out = thresher("info m").out
+    assert "(without a name)" not in out
+    assert "thresher name" not in out
+
+
+def test_weights_by_namespace_and_by_class(thresher: Thresher) -> None:
+    Path("n.vw").write_text("1 |a x y:2 |b x | bare\n0 |a z |b y\n" * 9)
+    thresher("train n.vw -m m -q --rule ftrl --names")
+    told = thresher("info m --json").json
+    assert {one["group"]: one["features"] for one in told["groups"]} == {"": 1, "a": 3, "b": 2}
+    many = Model("ftrl:l1=0.3", "softmax", outputs="classes:4-6")
+    with not_compiled():
+        many.learn(Chunk.of_rows([(4.0 + k % 3, {k % 5: 1.0, 9: 0.5}) for k in range(30)]))
+    modelfile.save(many, "many")
+    found = thresher("info many --json").json
+    weights = many.weights()[1]
+    assert found["by_output"] == [
+        {"output": str(4 + k), "nonzero": int((weights[:, k] != 0).sum()), "l1_norm": pytest.approx(total)}
+        for k, total in enumerate(np.abs(weights).sum(axis=0).tolist())
+    ]
+    assert found["command"] is found["record"] is None
+
+
+def test_a_checkpoint_says_where_it_stands_and_how_to_go_on(
+    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        thresher("train train.svm -m m -q --rule ftrl --passes 2 --checkpoint-every 300 --holdout test.svm")
+    told = thresher("info m.checkpoint --json").json
+    assert (told["kind"], told["stopped"]["pass"], told["stopped"]["passes"]) == ("checkpoint", 2, 2)
+    assert told["stopped"]["data"] == "train.svm"
+    assert told["examples"] == 600
+    assert f"{'stopped pass':<22} 2" in thresher("info m.checkpoint").out.splitlines()
+    words = shlex.split(told["command"])
+    assert words[-1] == "--resume"
+    assert thresher(*words[1:], "-q").status == 0
+    thresher("train train.svm -m whole -q --rule ftrl --passes 2")
+    assert Path("m").read_bytes() == Path("whole").read_bytes()
+
+
+def test_a_checkpoint_of_many_models(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(folder, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        thresher("path train.svm -m f -q --rule ftrl --l1 0.1:2:3 --checkpoint-every 90")
+    told = thresher("info f.checkpoint --json").json
+    assert (told["kind"], told["stopped"]["models"]) == ("checkpoint of many models", 3)
+    assert (told["stopped"]["holdout_every"], told["command"], told["examples"]) == (10, None, 360)
+    assert f"{'stopped models':<22} 3" in thresher("info f.checkpoint").out.splitlines()
+
+
+def test_a_frontier_is_shown_as_its_table(thresher: Thresher) -> None:
+    thresher("path train.svm -m f -q --rule ftrl --l1 0.1:2:3")
+    lines = thresher("info f").out.splitlines()
+    assert lines[:4] == thresher("path f").out.splitlines()
+    told = thresher("info f --json").json
+    assert len(told["lanes"]) == 3
+    assert told["files"][1] == "f/lane-001.model"
+    assert thresher("info f/lane-001.model --json").json["nonzero"] == told["lanes"][1]["nonzero"]
+
+
+WRONG: dict[str, Any] = {
+    "info nowhere": "nowhere: No such file",
+    "info train.svm": "not a model",
+    "info .": ".",
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG)
+def test_what_is_no_model(arguments: str, thresher: Thresher) -> None:
+    ran = thresher(arguments)
+    assert (ran.status, ran.out) == (1, "")
+    assert WRONG[arguments] in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_json_is_one_object(thresher: Thresher, model: Path) -> None:
+    assert json.loads(thresher("info model --json").out)["warnings"] == []

@@ -1,0 +1,11 @@
+"""Model files compared."""
+
+from pathlib import Path
+
+from thresher.learning import modelfile
+
+
+def without_record(path: str | Path) -> bytes:
+    """The bytes of the file, but for what it says of the data that the model came from."""
+    header, tensors = modelfile.read(path)
+    return modelfile.as_bytes({k: v for k, v in header.items() if k not in ("record", "crc32")}, tensors)
