@@ -133,7 +133,7 @@ def tensors_of(model: Model, *, state: bool = True) -> Tensors:
 
 def tensors_of_names(names: Names) -> Tensors:
     """The names of features."""
-    return {NAMES + "keys": names.keys, NAMES + "ends": names.ends, NAMES + "letters": names.letters}
+    return {NAMES + "keys": names.features, NAMES + "ends": names.ends, NAMES + "letters": names.letters}
 
 
 def weights_of(readout: Readout) -> Tensors:

@@ -46,15 +46,24 @@ class Columns:
 def columns_in(layout: SettledLayout | None, wanted: str) -> Columns:
     """The numeric columns of settled data; `DataError` where there are none to be scaled as `wanted`."""
     given = layout or SettledLayout()
-    names = [name for name, kind in zip(given.columns, given.kinds, strict=True) if kind == NUMERIC]
+    names = numeric_columns(given)
     if not names:
         raise DataError(
             f"there is nothing to scale by {wanted}: the data have no numeric columns, as tables may have"
             " (csv, tsv, jsonl, parquet, arrow); the rules ft-ftrl and normalized need no scaling"
         )
     _check_no_products(given, names, wanted)
-    keys = [hash_bytes(name.encode(), given.seed) & given.mask for name in names]
-    return Columns(np.unique(np.array(keys, np.uint64)))
+    return Columns(np.unique(np.array([key_of(name, given) for name in names], np.uint64)))
+
+
+def numeric_columns(layout: SettledLayout) -> list[str]:
+    """The names of the columns that are numbers."""
+    return [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == NUMERIC]
+
+
+def key_of(name: str, layout: SettledLayout) -> int:
+    """The key of a numeric column."""
+    return hash_bytes(name.encode(), layout.seed) & layout.mask
 
 
 def _check_no_products(layout: SettledLayout, numeric: list[str], wanted: str) -> None:

@@ -146,17 +146,16 @@ def _threads(n_jobs: int | None) -> int:
 
 def _settled(layout: Any, table: Any) -> Any:
     """The layout with the kind of each column of `table`, none of which is a label."""
-    import pyarrow as pa
-
     from thresher.data.columns import LABEL, settle
     from thresher.data.errors import DataError
     from thresher.data.formats.tables.arrow_batches import guess
+    from thresher.data.formats.tables.arrow_streams import reader_of
     from thresher.data.layout import Layout
 
     layout = (layout or Layout()).as_said()
     if layout.label or layout.weight:
         raise DataError("labels and weights are given as y and sample_weight: the layout cannot name them")
-    schema = pa.RecordBatchReader.from_stream(table).schema
+    schema = reader_of(table).schema
     guesses = chain((guess(field) for field in schema), [LABEL])
     settled = settle(replace(layout, label=_NO_LABEL), [*schema.names, _NO_LABEL], [*guesses], "X")
     kinds = settled.kinds[:-1]
