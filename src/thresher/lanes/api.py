@@ -158,6 +158,7 @@ def _trained(
     recipe: Recipe, raced: Any, begun: Readout | None, source: Any, names: bool, plan: Plan, *beside: Any
 ) -> Model:
     """The model of a recipe, which has learned the source; with `raced` options, the winner of a race."""
+    check_flag("names", names)
     if names:
         check_namer(source, recipe.store)
     model = Model(recipe) if raced is None else auto.start(recipe, given=raced)

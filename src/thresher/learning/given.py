@@ -152,14 +152,18 @@ def _holds_mappings(data: Any) -> bool:
 def _as_table(data: Any, layout: AnyLayout | None) -> Any:
     """A table, also of rows whose columns `layout` says something of; None for anything else."""
     if hasattr(data, "__arrow_c_stream__"):
-        # a sparse frame of pandas is a matrix, which Arrow does not take
-        return None if hasattr(data, "sparse") else data
+        return None if _is_sparse_frame(data) else data
     if layout in (None, SettledLayout()) or not _holds_mappings(data):
         return None
     import pyarrow as pa
 
     names = dict.fromkeys(name for row in data for name in row)
     return pa.table({name: [row.get(name) for row in data] for name in names})
+
+
+def _is_sparse_frame(table: Any) -> bool:
+    """Whether it is one of pandas that Arrow does not take: a matrix."""
+    return hasattr(table, "iloc") and any(str(kind).startswith("Sparse") for kind in table.dtypes)
 
 
 def _joined(table: Any, y: Any, weights: Any, layout: AnyLayout | None) -> tuple[Any, AnyLayout]:
