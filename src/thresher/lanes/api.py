@@ -19,6 +19,7 @@ from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import Range, penalty_name, with_penalty
 from thresher.learning.api import held_of, labels_or_rule, opened, outputs_of, planned, readout_of
+from thresher.learning.checks import check_flag
 from thresher.learning.feature_names import check_namer, keep_names
 from thresher.learning.given import Data
 from thresher.learning.keywords import ModelOptions, TrainOptions, check_names, layout_said, parted

@@ -16,6 +16,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
 from thresher.engine import kernels
+from thresher.engine.index import HashedIndex
 from thresher.engine.sound import Tensors
 from thresher.learning.feed import Feed
 from thresher.learning.finite import (
@@ -341,7 +342,9 @@ class Model(Predictor):
     def readout(self) -> Readout:
         """The settled weights, apart from the state that goes on learning."""
         keys, weights = self._stored()
-        rest = (self.lowest_label, self.loop.unmet(), self._feed.intake.divisors)
+        unmet = self.loop.unmet()
+        of_keys = not unmet.any() and not self.store.startswith(HashedIndex.NAME)
+        rest = (self.lowest_label, unmet, self._feed.intake.divisors(keys if of_keys else None))
         readout = Readout(self.head, self.store, keys, weights, self.loop.bias(), *rest)
         readout.layout, readout.names = self.layout, self.names
         return readout

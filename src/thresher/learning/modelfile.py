@@ -145,7 +145,7 @@ def weights_of(readout: Readout) -> Tensors:
         "weights.unmet": readout.unmet,
     }
     if readout.divisors is not None:
-        tensors |= {"scale.keys": readout.divisors.columns.keys, "scale.by": readout.divisors.by}
+        tensors |= {"scale.keys": readout.divisors.keys, "scale.by": readout.divisors.by}
     return tensors
 
 

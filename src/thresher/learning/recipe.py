@@ -54,8 +54,8 @@ class Recipe:
     itself. The state is then float64. (Langford, Li and Zhang (JMLR 2009), theorem 3.2 and the remark on it;
     Polyak and Juditsky (1992).)"""
     scale: str | None = None
-    """Divides numeric columns by what they have shown so far, ``max-abs`` or ``standard`` (see `MaxAbs`,
-    `Standard`); which columns are numeric is said by `layout`."""
+    """Divides columns by what they have shown so far, ``max-abs`` or ``standard`` (see `MaxAbs`, `Standard`):
+    the numeric ones of the `layout`, or where it has no columns every feature."""
     admit: str | int | None = None
     """A feature is learned from its N-th sighting on: ``N``, ``poisson:P``, or either with ``,bits=B``
     (see `Admission`)."""

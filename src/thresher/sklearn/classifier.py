@@ -39,7 +39,8 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         warm_start: `fit` goes on from where the model is.
         early_stopping: hold out `validation_fraction` of the examples, of each class its share; stop after
             `patience` passes without a better loss on them, and keep the model of the best.
-        scale: ``max-abs`` or ``standard``, for numeric columns of tables with other columns too.
+        scale: ``max-abs`` or ``standard``: divide the columns of a matrix, or the numeric ones of a table, by
+            their largest magnitude or their standard deviation so far. `coef_` is of X as it is.
         admit: learn from a feature from its N-th sighting on.
         store: ``growing``, ``direct``, ``hashed:BITS``; if None, whichever is fast for so many columns.
         dtype: of the state, ``float32`` or ``float64``. Data are float32.

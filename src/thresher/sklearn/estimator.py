@@ -165,10 +165,13 @@ class SparseEstimator(BaseEstimator):
 
     def _weights_of(self, model: Any) -> Weights:
         """Weights of a model, as this estimator shows them."""
+        from thresher.engine.index import HashedIndex
         from thresher.learning.readout import Readout
 
         readout = model if isinstance(model, Readout) else model.readout()
         weights = readout.weights.reshape(len(readout.keys), readout.head.count).T.astype(np.float64)
+        if readout.divisors is not None and not readout.store.startswith(HashedIndex.NAME):
+            weights /= readout.divisors.at(readout.keys)
         unmet = np.asarray(readout.unmet, np.float64).reshape(-1)
         bias = np.asarray(readout.bias, np.float64).reshape(-1)
         return Weights(readout.keys, *self._shown(weights, unmet, bias))
@@ -178,7 +181,7 @@ class SparseEstimator(BaseEstimator):
 
     @property
     def coef_(self) -> Any:
-        """Weights ``(outputs, d)``, ``(1, d)`` for one output, float64; a copy.
+        """Weights ``(outputs, d)``, ``(1, d)`` for one output, float64, of X unscaled; a copy.
 
         Sparse after `sparsify`, dense after `densify`, else sparse where it has more than a million entries.
         For tables with columns that are no numbers, dictionaries, texts, and in a hashed store the columns
