@@ -36,7 +36,7 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Numbers:
 
     ValueError (TypeError for what is no number) as scikit-learn's own estimators raise them; `DataError`.
     """
-    X = _held(X)
+    X = held(X)
     kind = _kind_of(X) if reset else estimator._kind
     if kind == TABLE and not hasattr(X, "__arrow_c_stream__"):
         raise ValueError(f"{_name(estimator)} was fitted on {TABLE}: give a table, not {type(X).__name__}")
@@ -62,7 +62,7 @@ def _name(estimator: Any) -> str:
     return type(estimator).__name__
 
 
-def _held(X: Any) -> Any:
+def held(X: Any) -> Any:
     """X; as a list or a table if it can be read only once."""
     if hasattr(X, "__arrow_c_stream__"):
         import pyarrow as pa
