@@ -16,7 +16,7 @@ from thresher.batch.solve import Plan, Round, Solver, loss_of
 from thresher.data.layout import AnyLayout
 from thresher.learning import modelfile
 from thresher.learning.api import opened
-from thresher.learning.given import Data
+from thresher.learning.given import Data, with_labels
 from thresher.learning.head import Head
 from thresher.learning.keywords import LayoutOptions, check_names, layout_said
 from thresher.learning.readout import Readout
@@ -115,7 +115,8 @@ def boost(
     part = loss_of(loss)
     plan = Plan(l1, l2, order, tolerance, rounds, seed, threads or default_threads())
     read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, options), "where": where}
-    source = opened(data, part.DOMAIN, y, sample_weight, on_error=on_error, **read)
+    data = with_labels(data, y, sample_weight)
+    source = opened(data, part.DOMAIN, on_error=on_error, **read)
     found = solved(columns_of(source, intercept), part, plan, begun, tell)
     found.layout = source.layout
     return found

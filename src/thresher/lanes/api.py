@@ -21,7 +21,7 @@ from thresher.lanes.penalties import Range, penalty_name, with_penalty
 from thresher.learning.api import held_of, labels_or_rule, opened, outputs_of, planned, readout_of
 from thresher.learning.checks import check_flag
 from thresher.learning.feature_names import check_namer, keep_names
-from thresher.learning.given import Data
+from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import ModelOptions, TrainOptions, check_names, layout_said, parted
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
@@ -144,12 +144,10 @@ def train(
     begun = None if init is None else readout_of(init)
     layout = _layout(layout_said(layout, of_layout), rule, begun)
     read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
-    beside = (labels, sample_weight)
-    recipe = _recipe(
-        rule, loss, outputs, of_model, lambda one: outputs_of(one, outputs, data, *beside, **read)
-    )
+    data = with_labels(data, labels, sample_weight)
+    recipe = _recipe(rule, loss, outputs, of_model, lambda one: outputs_of(one, outputs, data, **read))
     domain = recipe.head().domain
-    source = opened(data, domain, *beside, on_error=on_error, **read)
+    source = opened(data, domain, on_error=on_error, **read)
     held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), recipe.seed)
     raced = of_model if _is_auto(rule) else None
     return _trained(recipe, raced, begun, source, names, plan, shuffling, held, cache)
@@ -267,10 +265,11 @@ def path(
     plan = planned(passes, patience if early_stop is None else early_stop, every, holdout is not None)
     of_layout, of_model = parted(options)
     read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
-    outputs = outputs_of(loss, outputs, data, y, sample_weight, **read)
+    data = with_labels(data, y, sample_weight)
+    outputs = outputs_of(loss, outputs, data, **read)
     base = Recipe(rule, loss, outputs=outputs, **of_model)
     domain = base.head().domain
-    source = opened(data, domain, y, sample_weight, on_error=on_error, **read)
+    source = opened(data, domain, on_error=on_error, **read)
     held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), base.seed)
     base = replace(base, layout=source.layout)
     lanes = Lanes([with_penalty(base, value) for value in penalties_of(Range(l1), shuffling, source, base)])

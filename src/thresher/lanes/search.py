@@ -16,7 +16,7 @@ from thresher.lanes.tuning import RULES, Trial, Tuner, judged_rows
 from thresher.learning import metrics
 from thresher.learning.api import held_of, opened, outputs_of
 from thresher.learning.finite import DivergedError
-from thresher.learning.given import Data
+from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import TrainOptions, check_names, layout_said, parted
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
@@ -135,9 +135,10 @@ def tune(
     if varied := [name for name in ("rate", "eta0", "alpha", "l1", "l2") if of_model.get(name) is not None]:
         raise ValueError(f"{varied[0]} is what is varied: leave it out")
     read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
-    base = Recipe(loss=loss, outputs=outputs_of(loss, outputs, data, y, sample_weight, **read), **of_model)
+    data = with_labels(data, y, sample_weight)
+    base = Recipe(loss=loss, outputs=outputs_of(loss, outputs, data, **read), **of_model)
     domain = base.head().domain
-    source = opened(data, domain, y, sample_weight, on_error=on_error, **read)
+    source = opened(data, domain, on_error=on_error, **read)
     held = held_of(holdout, domain, source, threads)
     tuner = Tuner(replace(base, layout=source.layout), rules, budget)
     shuffling = make_order(str(order), base.seed)

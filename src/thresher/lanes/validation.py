@@ -19,7 +19,7 @@ from thresher.lanes.frontier import choose
 from thresher.lanes.penalties import Range, leaves_penalty_open, penalty_name, with_penalty
 from thresher.learning.api import opened, outputs_of, planned
 from thresher.learning.checks import check_flag
-from thresher.learning.given import Data
+from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import ModelOptions, check_names, layout_said, parted
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
@@ -96,8 +96,9 @@ def cv(
     check_flag("refit", refit)
     plan = planned(passes, 0, 0, False)
     read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
-    base = Recipe(rule, loss, outputs=outputs_of(loss, outputs, data, y, sample_weight, **read), **of_model)
-    source = opened(data, base.head().domain, y, sample_weight, on_error=on_error, **read)
+    data = with_labels(data, y, sample_weight)
+    base = Recipe(rule, loss, outputs=outputs_of(loss, outputs, data, **read), **of_model)
+    source = opened(data, base.head().domain, on_error=on_error, **read)
     shuffling = make_order(str(order), base.seed)
     check_order(shuffling, passes)
     base = replace(base, layout=source.layout)

@@ -13,7 +13,7 @@ from thresher.data import DataError
 from thresher.data.labels import Domain
 from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.learning import metrics, modelfile
-from thresher.learning.given import Data, as_source
+from thresher.learning.given import Data, as_source, with_labels
 from thresher.learning.head import classes_of, leaves_classes_open
 from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
@@ -23,11 +23,9 @@ from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Plan
 
 
-def opened(
-    data: Data, domain: str | Domain, y: ArrayLike | None, weights: ArrayLike | None, **read: Any
-) -> Any:
+def opened(data: Data, domain: str | Domain, **read: Any) -> Any:
     """The source that a new model is to learn. As `as_source`; `DataError` for a layout of what has none."""
-    source = as_source(data, domain, y, weights, **read)
+    source = as_source(data, domain, **read)
     layout: AnyLayout | None = read.get("layout")
     if layout not in (None, SettledLayout()) and source.layout is None:
         raise DataError("matrices, Chunks and pairs have no layout: its fields are for files and tables")
@@ -60,16 +58,13 @@ def held_of(holdout: Data | None, domain: str | Domain, source: Any, threads: in
     return held
 
 
-def outputs_of(loss: Any, outputs: str | None, data: Data, *beside: Any, **options: Any) -> str:
-    """SPEC, with classes that are left open found in `data`; `DataError` if to read would use it up.
-
-    `beside` it stand labels and weights, where they do.
-    """
+def outputs_of(loss: Any, outputs: str | None, data: Data, **options: Any) -> str:
+    """SPEC, with classes that are left open found in `data`; `DataError` if to read would use it up."""
     if not leaves_classes_open(loss, outputs):
         return outputs or "one"
     if isinstance(data, Iterator):
         raise DataError("data that can be read only once: name their classes, outputs='classes:LO-HI'")
-    return classes_of(as_source(data, "whole", *beside, **options))
+    return classes_of(as_source(data, "whole", **options))
 
 
 def load(path: str | os.PathLike[str]) -> Readout:
@@ -116,5 +111,5 @@ def evaluate(
     """
     ready = _ready(model)
     check_names(evaluate, reading, SourceOptions)
-    source = source_for(ready, data, ready.head.domain, y, sample_weight, **reading)
+    source = source_for(ready, with_labels(data, y, sample_weight), ready.head.domain, **reading)
     return metrics.evaluate(ready, source).figures()

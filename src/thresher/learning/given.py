@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Protocol
@@ -43,30 +43,39 @@ _KINDS = "a path, paths, a table, a Chunk, Chunks, (X, y) or pairs of a mapping 
 _BESIDE = "X and y, or (X, y)"
 
 
-def as_source(
-    data: Data,
-    domain: str | Domain,
-    y: ArrayLike | None = None,
-    weights: ArrayLike | None = None,
-    **options: Any,
-) -> Any:
+def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = None) -> Data:
+    """Examples and what stands beside them, as `as_source` takes them; `data` itself without labels.
+
+    `DataError` for data that have their own.
+    """
+    if y is None:
+        if weights is not None:
+            raise DataError(f"sample_weight goes with labels y: give {_BESIDE}")
+        return data
+    if isinstance(data, str | os.PathLike | Chunk) or hasattr(data, "chunks"):
+        raise DataError(
+            f"labels y go with examples in memory, not with {type(data).__name__}, which has its own"
+        )
+    X = [*data] if isinstance(data, tuple | Iterator) else data
+    return (X, y) if weights is None else (X, y, weights)
+
+
+def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
     """What `data` is, as a source; one that is a source already, unchanged.
 
     Paths, globs and ``-`` by `open_source`; a Chunk or Chunks; what has ``__arrow_c_stream__`` (a table of
-    pandas, polars, pyarrow, a result of DuckDB) and lists of dictionaries as tables; an iterable of pairs
-    of a mapping and a label, as `PairSource` does. With labels `y`, or of a tuple ``(X, y)`` or ``(X, y,
-    weights)``: a table beside its labels, or what `chunk_of` takes. `options` are those of `open_source`;
-    with `unlabelled` X comes without y. Anything else, and `where` of anything but files and tables, is a
-    `DataError`; ValueError for wrong options.
+    pandas, polars, pyarrow, a result of DuckDB) and lists of dictionaries as tables; an iterable of pairs of
+    a mapping and a label, as `PairSource` does; a tuple ``(X, y)`` or ``(X, y, weights)``: a table beside its
+    labels, or what `chunk_of` takes. `options` are those of `open_source`; with `unlabelled` X comes without
+    y. Anything else, and `where` of anything but files and tables, is a `DataError`; ValueError for wrong
+    options.
     """
     layout, threads = options.get("layout"), options.get("threads")
     if not isinstance(layout, AnyLayout | None):
         raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
     if threads is not None:
         check_whole("threads", threads, 1)
-    if weights is not None and y is None:
-        raise DataError(f"sample_weight goes with labels y: give {_BESIDE}")
-    found = _as_source(data, domain, options) if y is None else _beside(data, y, weights, domain, options)
+    found = _as_source(data, domain, options)
     if options.get("where") and found.where != options["where"]:
         raise DataError("rows are chosen (where) of files and tables only")
     return found
@@ -117,10 +126,6 @@ def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
 
 def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
     """Examples whose labels stand beside them."""
-    if isinstance(X, str | os.PathLike | Chunk) or hasattr(X, "chunks"):
-        raise DataError(
-            f"labels y go with examples in memory, not with {type(X).__name__}, which has its own"
-        )
     layout = options.get("layout")
     of_matrices = isinstance(layout, SettledLayout) and not layout.columns
     table = None if of_matrices else _as_table(X, layout)

@@ -21,16 +21,14 @@ if TYPE_CHECKING:
     from thresher.learning.readout import Readout
 
 
-def source_for(
-    model: Any, data: Data, domain: Any, y: Any = None, weights: Any = None, **reading: Any
-) -> Any:
+def source_for(model: Any, data: Data, domain: Any, **reading: Any) -> Any:
     """`data` as a source for a model that there is, read as its training data were but for what is said.
 
     A model without a layout learned matrices, or Chunks: a table without labels is then a matrix to it.
     """
     of_layout, options = parted(reading)
     layout = layout_like(model.layout, options.pop("layout", None), of_layout)
-    return as_source(data, domain, y, weights, layout=layout or SettledLayout(), **options)
+    return as_source(data, domain, layout=layout or SettledLayout(), **options)
 
 
 class Predictor:
