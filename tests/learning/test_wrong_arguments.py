@@ -113,6 +113,7 @@ def test_options_that_cannot_be(name: str, values: list[Any], error: str) -> Non
 
 
 def test_models_that_are_none() -> None:
+    wrong: Any
     for wrong in (None, 3, b"x", object(), thresher.Model):
         with pytest.raises(TypeError, match="expected a Model or a Readout, not"):
             thresher.evaluate(wrong, (X, Y))
@@ -120,7 +121,7 @@ def test_models_that_are_none() -> None:
             thresher.name_features(wrong, [({"a": 1.0}, 1)])
     for wrong in (None, 3, thresher.Model()):
         with pytest.raises(TypeError, match=r"expected str, bytes or os\.PathLike object, not"):
-            thresher.load(wrong)  # type: ignore[arg-type]
+            thresher.load(wrong)
     for missing in ("nope.model", Path("nope.model")):
         with pytest.raises(ModelFileError, match=r"nope\.model: No such file"):
             thresher.evaluate(missing, (X, Y))

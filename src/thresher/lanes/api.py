@@ -25,6 +25,7 @@ from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import ModelOptions, TrainOptions, check_names, layout_said, parted
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
+from thresher.learning.predicting import ModelOrFile
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Plan, Trainer
@@ -85,7 +86,7 @@ def train(
     cache: bool = True,
     layout: AnyLayout | None = None,
     where: str = "",
-    init: Any = None,
+    init: ModelOrFile | None = None,
     names: bool = False,
     **options: Unpack[TrainOptions],
 ) -> Model:

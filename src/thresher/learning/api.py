@@ -17,7 +17,7 @@ from thresher.learning.given import Data, as_source, with_labels
 from thresher.learning.head import classes_of, leaves_classes_open
 from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
-from thresher.learning.predicting import source_for
+from thresher.learning.predicting import ModelOrFile, source_for
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Plan
@@ -78,19 +78,19 @@ def load(path: str | os.PathLike[str]) -> Readout:
     return modelfile.load_readout(os.fspath(path))[0]
 
 
-def _ready(model: Any) -> Model | Readout:
+def _ready(model: ModelOrFile) -> Model | Readout:
     """A model itself, or that of a file or an estimator."""
     return as_model(load(os.fspath(model)) if isinstance(model, str | os.PathLike) else model)
 
 
-def readout_of(model: Any) -> Readout:
+def readout_of(model: ModelOrFile) -> Readout:
     """The weights of a model itself, or that of a file or an estimator. As `load`; TypeError for others."""
     ready = _ready(model)
     return ready.readout() if isinstance(ready, Model) else ready
 
 
 def evaluate(
-    model: Any,
+    model: ModelOrFile,
     data: Data,
     y: ArrayLike | None = None,
     *,

@@ -13,13 +13,13 @@ from thresher.engine.index import HashedIndex
 from thresher.learning.given import Data
 from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
-from thresher.learning.predicting import source_for
+from thresher.learning.predicting import AnyModel, source_for
 from thresher.learning.readout import Readout
 from thresher.learning.scaling import key_of, numeric_columns
 
 
 def name_features(
-    model: Any,
+    model: AnyModel,
     data: Data,
     **reading: Unpack[SourceOptions],
 ) -> Names:

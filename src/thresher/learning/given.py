@@ -56,7 +56,10 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
         raise DataError(
             f"labels y go with examples in memory, not with {type(data).__name__}, which has its own"
         )
-    X = [*data] if isinstance(data, tuple | Iterator) else data
+    X: Any = data
+    if isinstance(data, tuple | Iterator):  # which can be read once, or would be taken for (X, y)
+        X = _as_table(data, None)
+        X = [*data] if X is None else X.read_all()
     return (X, y) if weights is None else (X, y, weights)
 
 

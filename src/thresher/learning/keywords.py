@@ -17,6 +17,8 @@ from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.learning.checks import check_flag
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
     from thresher.learning.recipe import Spec
 
 Columns = str | int | Sequence[str | int]
@@ -64,7 +66,7 @@ class ModelOptions(LayoutOptions, total=False):
     admit: str | int | None
     store: str
     intercept: bool
-    dtype: Any
+    dtype: DTypeLike
     seed: int
     alpha: float | None
     l2: float | None

@@ -25,6 +25,7 @@ from thresher.data.features.names import Names
 from thresher.learning import header as headers
 from thresher.learning.head import Head
 from thresher.learning.model import Model, as_model
+from thresher.learning.predicting import AnyModel
 from thresher.learning.readout import Readout, names_of
 from thresher.learning.recipe import Header, Recipe, layout_of
 from thresher.learning.wholefile import whole_file
@@ -94,7 +95,7 @@ def _header_of_any(model: Model | Readout) -> Header:
     return {"format": FORMAT, "version": __version__, "lowest_label": model.lowest_label}
 
 
-def save(model: Any, path: str | Path, *, state: bool = True) -> None:
+def save(model: AnyModel, path: str | Path, *, state: bool = True) -> None:
     """Write `model`: settled non-zero weights, header and, with `state`, all that resuming needs.
 
     It is a Model, a Readout, which has no state, or an estimator that is fitted, whose model is written.

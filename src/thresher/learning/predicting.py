@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Unpack
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,14 @@ def source_for(model: Any, data: Data, domain: Any, **reading: Any) -> Any:
     of_layout, options = parted(reading)
     layout = layout_like(model.layout, options.pop("layout", None), of_layout)
     return as_source(data, domain, layout=layout or SettledLayout(), **options)
+
+
+class Fitted(Protocol):
+    """A fitted estimator of `thresher.sklearn`."""
+
+    @property
+    def model_(self) -> Any:
+        """Its model."""
 
 
 class Predictor:
@@ -76,10 +85,10 @@ class Predictor:
     def _of_all(
         self, data: Data, method: Callable[..., Any], reading: Any, respond: Callable[[F64], F64]
     ) -> F64:
-        check_names(method, reading, SourceOptions)
-        if isinstance(data, Chunk):
+        if isinstance(data, Chunk) and not reading:
             data.check_arrays()
             return respond(self.margins(data))
+        check_names(method, reading, SourceOptions)
         source = source_for(self, data, self.head.open_domain, unlabelled=True, **reading)
         found = [respond(self.margins(chunk)) for chunk in source.chunks()]
         return np.concatenate(found) if found else respond(self.margins(concat([])))
@@ -113,3 +122,8 @@ class Predictor:
             columns["output"] = np.array([one for _, one, _ in heaviest], np.int64) + self.head.outputs.low
         weights: NDArray[Any] = np.array([weight for _, _, weight in heaviest], readout.weights.dtype)
         return pd.DataFrame({**columns, "weight": weights})
+
+
+AnyModel = Predictor | Fitted
+"""A Model, a Readout, or a fitted estimator"""
+ModelOrFile = AnyModel | str | PathLike[str]

@@ -16,7 +16,7 @@ from thresher.learning.checks import check_flag, check_whole
 from thresher.learning.head import Head
 from thresher.learning.scaling import make_scaling
 
-Spec = Any
+Spec = str | tuple[Any, ...]
 """A part or its SPEC (``"ftrl:alpha=0.5,l1=1"``) where it is given, the whole SPEC where it is kept"""
 Header = dict[str, Any]
 _DTYPES = ("float32", "float64")
