@@ -154,3 +154,13 @@ def test_what_is_exported_predicts_the_same() -> None:
     session = runtime.InferenceSession(to_onnx(model).SerializeToString())
     found = session.run(["probabilities"], {"X": X.astype(np.float32)})[0]
     assert found == pytest.approx(model.predict_proba(X), abs=1e-4)
+
+
+@scales
+def test_few_rows_are_scaled_as_many_are(scale: str) -> None:
+    model, new = Model("sgd", scale=scale), table(33).chunk
+    model.learn(table().chunk)
+    ones = [model.predict(new.rows(i, i + 1)) for i in range(len(new))]
+    assert np.concatenate(ones).tobytes() == model.predict(new).tobytes()
+    model.learn(new)
+    assert model.predict(new).tobytes() == model.readout().predict(new).tobytes()

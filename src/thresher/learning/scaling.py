@@ -169,6 +169,8 @@ class Scaling:
     def __init__(self) -> None:
         self._columns: Columns | None = None
         self._kept: NDArray[Any] = np.zeros((1, *self.SHAPE))
+        self._by: F64 | None = None
+        """divisors by number of the column, as long as nothing is taken in"""
 
     def bind(self, layout: SettledLayout | None) -> None:
         """The data are those of `layout`, whose numeric columns are scaled; `DataError` where it has none.
@@ -179,7 +181,7 @@ class Scaling:
             self._begin(columns_in(layout, self.NAME), None)
 
     def _begin(self, columns: Columns, kept: NDArray[Any] | None) -> None:
-        self._columns = columns
+        self._columns, self._by = columns, None
         self._kept = np.zeros((len(columns) + 1, *self.SHAPE)) if kept is None else kept.copy()
 
     def running(self, chunk: Chunk, before: int) -> Chunk:
@@ -190,6 +192,7 @@ class Scaling:
         numbers, out = self._columns.meet(chunk), np.empty(chunk.nnz, np.float32)
         if len(self._columns) >= len(self._kept):
             self._kept = resized(self._kept, 2 * len(self._columns))
+        self._by = None
         self._take_in(numbers, chunk, before, out)
         return replace(chunk, values=out)
 
@@ -197,7 +200,12 @@ class Scaling:
         """`chunk`, divided as after `rows` examples; changes nothing."""
         if self._columns is None:
             return chunk
-        return _divided(chunk, self._divisors(self._kept[self._columns.numbers(chunk.keys)], rows))
+        numbers = self._columns.numbers(chunk.keys)
+        if self._by is None and chunk.nnz < len(self._columns):  # a few values: only what they need
+            return _divided(chunk, self._divisors(self._kept[numbers], rows))
+        if self._by is None:
+            self._by = self._divisors(self._kept[: len(self._columns) + 1], rows)
+        return _divided(chunk, self._by[numbers])
 
     def _take_in(self, columns: Numbers, chunk: Chunk, before: int, out: F32) -> None:
         raise NotImplementedError
