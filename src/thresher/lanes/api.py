@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from thresher.data.errors import DataError
+from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
 from thresher.lanes import auto, folder, table
@@ -29,6 +30,7 @@ from thresher.learning.passes import Passes
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Plan, Trainer
+from thresher.learning.trouble import Trouble, warn
 from thresher.learning.warmstart import check_data, layout_from, start_from
 from thresher.parts import AUTO
 
@@ -42,6 +44,8 @@ class Frontier:
     points: list[Point]
     """what each costs and saves"""
     lanes: Lanes
+    warnings: list[Trouble] = field(default_factory=list)
+    """trouble with the data or the run"""
 
     def __repr__(self) -> str:
         """The table that ``thresher path`` prints, the best starred."""
@@ -105,6 +109,7 @@ def train(
     and `threads` are those of `open_source`. `init` is a model, the file of one, or an estimator, with whose
     weights to begin, whatever its rule: see `start_from`; files and tables are then read as its were, but for
     what `layout` says, and have its features. `scale` and `admit` count in the first pass only.
+    Trouble with the data or the run is a `TroubleWarning`, once each, and in ``model.warnings``.
     Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, `DivergedError`.
     """
     plan = planned(passes, patience, holdout_every, holdout is not None)
@@ -125,7 +130,7 @@ def train(
     model.layout = source.layout
     trainer = _trainer(model, source, plan, shuffling, held, cache, heir=auto.heir)
     del model  # lanes that race, and their memory, go when one of them is left
-    trainer.run()
+    trainer.model.warnings = warn(trainer.run().warnings)  # of the model that is left
     trained: Model = trainer.model
     return trained
 
@@ -144,6 +149,7 @@ def _trainer(
     """What trains the model on all passes of the source."""
     reads = Passes(source, order.reads(plan.passes), cached=cache and hasattr(source, "identity"))
     beside = {"reread": reads.later, "order": order, "holdout": held, **more}
+    beside["columns"] = columns_seen(source)
     return Trainer(model, reads.first, plan, **beside)
 
 
@@ -201,8 +207,8 @@ def path(
     base = replace(base, layout=source.layout)
     lanes = Lanes([with_penalty(base, value) for value in penalties_of(Range(l1), shuffling, source, base)])
     judging = LanesHoldout(every, held)
-    _trainer(lanes, source, plan, shuffling, held, cache, judging=lambda *given: judging).run()
-    return Frontier(penalty_name(base.rule), points_of(lanes, judging), lanes)
+    outcome = _trainer(lanes, source, plan, shuffling, held, cache, judging=lambda *given: judging).run()
+    return Frontier(penalty_name(base.rule), points_of(lanes, judging), lanes, warn(outcome.warnings))
 
 
 def penalties_of(wanted: Range, order: Order, source: Any, base: Recipe) -> list[float]:

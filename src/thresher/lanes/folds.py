@@ -140,6 +140,11 @@ class Folds:
         return [[one[k] for one in found if k in one] for k in range(len(self.recipes))]
 
     @property
+    def recipe(self) -> Recipe:
+        """That of the lead of a set."""
+        return self._sets[-1].recipe
+
+    @property
     def head(self) -> Head:
         """What margins mean."""
         return self._sets[-1].head

@@ -35,6 +35,9 @@ class _Lane:
     def judge(self, before: Before) -> None:
         self.model.judge(before)
 
+    def diverged(self, what: str, chunk: Chunk) -> DivergedError:
+        return self.model.diverged(what, chunk)
+
     def stop(self, error: DivergedError) -> None:
         self.error = error
 
@@ -181,6 +184,11 @@ class Lanes:
         if self.race is not None:
             return self.models[self._first]
         return self.models[min(self.alive or [0], key=lambda k: self.models[k].tally.average)]
+
+    @property
+    def recipe(self) -> Recipe:
+        """That of the lead."""
+        return self.lead.recipe
 
     @property
     def head(self) -> Head:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from contextlib import closing
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
 from thresher.lanes import table
@@ -21,6 +22,7 @@ from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Trainer
+from thresher.learning.trouble import Trouble, warn
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class CrossValidation:
     """what each penalty costs and saves"""
     folds: Folds
     """the models"""
+    warnings: list[Trouble] = field(default_factory=list)
+    """trouble with the data or the run"""
 
     def __repr__(self) -> str:
         """The table that ``thresher cv`` prints, the best starred."""
@@ -100,9 +104,10 @@ def cv(
     values = penalties_of(wanted, shuffling, source, base) if name else []
     learning = Folds([with_penalty(base, value) for value in values] or [base], folds, whole=refit)
     reads = Passes(source, shuffling.reads(passes + 1), cached=cache and hasattr(source, "identity"))
-    trainer = Trainer(learning, reads.first, plan, reread=reads.later, order=shuffling)
-    trainer.run()
-    return judged_by(trainer, name)
+    known = columns_seen(source)
+    trainer = Trainer(learning, reads.first, plan, reread=reads.later, order=shuffling, columns=known)
+    warnings = warn(trainer.run().warnings)
+    return replace(judged_by(trainer, name), warnings=warnings)
 
 
 def check_order(order: Order, passes: int) -> None:
