@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
+from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
 from thresher.data.report import Report
@@ -23,6 +24,7 @@ from thresher.learning.passes import Passes
 from thresher.learning.progress import Watcher
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Plan, Trainer
+from thresher.learning.trouble import Trouble, warn
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Tuned:
     """number of the best"""
     report: dict[str, Any]
     """``examples``, ``loss`` ... of the model on rows that chose nothing"""
+    warnings: list[Trouble] = field(default_factory=list)
+    """trouble with the data or the run"""
 
 
 class Search:
@@ -62,6 +66,9 @@ class Search:
         self._begun = False
         self.lines: Report | None = None
         """what became of the lines"""
+        self.warnings: list[Trouble] = []
+        """of the last reading, which the best settings are left in"""
+        self._columns = columns_seen(source)
 
     def run(self) -> None:
         """All rounds. Raises `DataError`."""
@@ -82,9 +89,12 @@ class Search:
     def _round(self, number: int) -> None:
         lanes, error = self.tuner.draw(number), None
         plan = Plan(1, None)
-        trainer = Trainer(lanes, self._source(), plan, order=self._order, watcher=self._watcher)
+        trainer = Trainer(
+            lanes, self._source(), plan, order=self._order, watcher=self._watcher, columns=self._columns
+        )
         try:
             outcome = trainer.run()
+            self.warnings = outcome.warnings
             self.lines = self.lines or outcome.reports[0]
         except DivergedError as found:
             error = found
@@ -144,4 +154,5 @@ def tune(
     shuffling = make_order(str(order), base.seed)
     search = Search(tuner, source, shuffling, held, cache and hasattr(source, "identity"))
     search.run()
-    return Tuned(tuner.winner()[1], tuner.trials, tuner.chosen or 0, search.report())
+    told = search.report(), warn(search.warnings)
+    return Tuned(tuner.winner()[1], tuner.trials, tuner.chosen or 0, *told)
