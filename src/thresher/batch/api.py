@@ -14,7 +14,7 @@ from thresher.batch.csc import Columns, columns_of
 from thresher.batch.solve import Plan, Round, Solver, loss_of
 from thresher.data.layout import AnyLayout
 from thresher.learning import modelfile
-from thresher.learning.api import Data, as_source
+from thresher.learning.api import Data, as_source, classes_in
 from thresher.learning.head import Head
 from thresher.learning.readout import Readout
 
@@ -107,7 +107,10 @@ def boost(
     begun = time.perf_counter()
     part = loss_of(loss)
     plan = Plan(l1, l2, order, tolerance, rounds, seed, threads or default_threads())
-    source = as_source(data, part.DOMAIN, on_error=on_error, threads=threads, layout=layout, where=where)
+    _, _, read = classes_in(
+        data, loss, "one", on_error, {"threads": threads, "layout": layout, "where": where}
+    )
+    source = as_source(data, part.DOMAIN, on_error=on_error, **read)
     found = solved(columns_of(source, intercept), part, plan, begun, tell)
     found.layout = source.layout
     return found

@@ -82,7 +82,7 @@ def _trainer(
     quiet: bool,
     *outputs: Path | None,
 ) -> Trainer[Model]:
-    from thresher.cli.watching import watcher
+    from thresher.cli.watching import say_unless, watcher
     from thresher.engine import notices
     from thresher.learning import modelfile
     from thresher.learning.ahead import compile_ahead
@@ -98,7 +98,11 @@ def _trainer(
     if loaded is None:
         look_at(spare, watching)
     layout = reading.layout(loaded, begun)
-    model = loaded or learner.new(with_classes(learner.asked, reading, layout), begun, watching.say)
+    if loaded is None:
+        layout, wanted = with_classes(learner.asked, reading, layout, say_unless(quiet, watching))
+        model = learner.new(wanted, begun, watching.say)
+    else:
+        model = loaded
     example = learner.example(model)
     ahead = compile_ahead(example, plan.judges(reading.holdout), *learner.before(model, example))
     order = reading.order_of(before, example.recipe.seed)

@@ -68,8 +68,10 @@ def open_source(
         raise DataError(f"{said.format}: rows are chosen (--where) of parquet and arrow")
     if said.format in TABLES:
         settled, form = opener_of(said.format)(names, said, passing, unlabelled, **chosen)
+        worded = form.worded
     else:
         settled, form = settled_without_columns(said), parser_of(said.format)
+        worded = False
     source: TextSource = source_of(settled)(
         names,
         settled,
@@ -80,5 +82,6 @@ def open_source(
         block_bytes=block_bytes or (CROSSED_BYTES if settled.interact else BLOCK_BYTES),
         passing=passing,
         where=where,
+        worded=worded,
     )
     return source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -19,8 +20,8 @@ from thresher.learning.api import (
     Data,
     as_source,
     check_names,
+    classes_in,
     held_of,
-    outputs_of,
     planned,
     readout_of,
 )
@@ -115,7 +116,9 @@ def train(
     layout = layout if begun is None else layout_from(begun, layout)
     read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
     said = Recipe.rule if racing else rule
-    recipe = replace(_recipe(said, loss, outputs, options, data, read), layout=None)
+    recipe, read = _recipe(
+        said, loss, outputs, options, lambda *said: classes_in(data, said[0], said[1], on_error, read)
+    )
     model = auto.start(recipe, given=options) if racing else Model(recipe)
     domain = model.head.domain
     source = as_source(data, domain, on_error=on_error, **read)
@@ -148,21 +151,25 @@ def _trainer(
 
 
 def _recipe(
-    rule: Recipe | Spec, loss: Spec | None, outputs: str | None, options: Any, data: Data, read: Any
-) -> Recipe:
-    """What is said of a model. ValueError for what is said beside a recipe and would be dropped."""
+    rule: Recipe | Spec, loss: Spec | None, outputs: str | None, options: Any, found: Callable[..., Any]
+) -> tuple[Recipe, dict[str, Any]]:
+    """What is said of a model, with the classes `found`, and how to read: as `classes_in`.
+
+    ValueError for what is said beside a recipe and would be dropped.
+    """
     if not isinstance(rule, Recipe):
-        loss = Recipe.loss if loss is None else loss
-        return Recipe(rule, loss, outputs=outputs_of(loss, outputs, data, **read), **options)
+        loss, outputs, read = found(loss, outputs)
+        return Recipe(rule, loss, outputs=outputs, **options), read
     if loss is not None or outputs is not None:
         raise ValueError("a recipe says its loss and outputs: change them in it, by dataclasses.replace")
-    return replace(rule, **options)
+    _, _, read = found(rule.loss, rule.outputs)
+    return replace(rule, **options, layout=None), read
 
 
 def path(
     data: Data,
     rule: Spec = "ft-ftrl",
-    loss: Spec = "logistic",
+    loss: Spec | None = None,
     *,
     l1: str = "auto:16",
     outputs: str | None = None,
@@ -193,10 +200,11 @@ def path(
     check_names(path, options)
     every = (0 if holdout is not None else 10) if holdout_every is None else holdout_every
     plan = planned(passes, patience, every, holdout is not None)
-    outputs = outputs_of(loss, outputs, data, threads=threads, layout=layout, where=where)
+    read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
+    loss, outputs, read = classes_in(data, loss, outputs, on_error, read)
     base = Recipe(rule, loss, outputs=outputs, **options)
     domain = base.head().domain
-    source = as_source(data, domain, on_error=on_error, threads=threads, layout=layout, where=where)
+    source = as_source(data, domain, on_error=on_error, **read)
     held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), base.seed)
     base = replace(base, layout=source.layout)
     lanes = Lanes([with_penalty(base, value) for value in penalties_of(Range(l1), shuffling, source, base)])

@@ -12,7 +12,7 @@ from thresher.data.order import Order, make_order
 from thresher.data.report import Report
 from thresher.lanes.tuning import RULES, Trial, Tuner, judged_rows
 from thresher.learning import metrics
-from thresher.learning.api import Data, as_source, check_names, held_of, outputs_of
+from thresher.learning.api import Data, as_source, check_names, classes_in, held_of
 from thresher.learning.finite import DivergedError
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
@@ -99,7 +99,7 @@ class Search:
 
 def tune(
     data: Data,
-    loss: Spec = "logistic",
+    loss: Spec | None = None,
     *,
     rules: Sequence[str] = RULES,
     budget: int = 64,
@@ -128,7 +128,8 @@ def tune(
     if varied := [name for name in ("rule", "rate", "alpha", "l1") if options.get(name) is not None]:
         raise ValueError(f"{varied[0]} is what is varied: leave it out")
     read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
-    base = Recipe(loss=loss, outputs=outputs_of(loss, outputs, data, **read), **options)
+    loss, outputs, read = classes_in(data, loss, outputs, on_error, read)
+    base = Recipe(loss=loss, outputs=outputs, **options)
     domain = base.head().domain
     source = as_source(data, domain, on_error=on_error, **read)
     held = held_of(holdout, domain, source, threads)

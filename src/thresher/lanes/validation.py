@@ -15,7 +15,7 @@ from thresher.lanes.estimates import Estimate, estimates_of
 from thresher.lanes.folds import Folds, check_size
 from thresher.lanes.frontier import choose
 from thresher.lanes.penalties import Range, leaves_penalty_open, penalty_name, with_penalty
-from thresher.learning.api import Data, as_source, check_names, outputs_of, planned
+from thresher.learning.api import Data, as_source, check_names, classes_in, planned
 from thresher.learning.checks import check_flag
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
@@ -55,7 +55,7 @@ class CrossValidation:
 def cv(
     data: Data,
     rule: Spec = "ft-ftrl",
-    loss: Spec = "logistic",
+    loss: Spec | None = None,
     *,
     folds: int = 10,
     l1: str | None = None,
@@ -89,7 +89,8 @@ def cv(
     check_flag("refit", refit)
     plan = planned(passes, 0, 0, False)
     read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
-    base = Recipe(rule, loss, outputs=outputs_of(loss, outputs, data, **read), **options)
+    loss, outputs, read = classes_in(data, loss, outputs, on_error, read)
+    base = Recipe(rule, loss, outputs=outputs, **options)
     source = as_source(data, base.head().domain, on_error=on_error, **read)
     shuffling = make_order(str(order), base.seed)
     check_order(shuffling, passes)

@@ -12,17 +12,20 @@ from typing import Any
 
 from thresher.data import Chunk, DataError, MemorySource, open_source, table_source
 from thresher.data.arrays import PairSource, chunk_of
+from thresher.data.files.paths import reads_once
 from thresher.data.labels import Domain
 from thresher.data.layout import AnyLayout
 from thresher.learning import modelfile
 from thresher.learning.assessment import assess
 from thresher.learning.checks import check_whole
-from thresher.learning.head import classes_of, leaves_classes_open
+from thresher.learning.classes import look
 from thresher.learning.model import Model, as_model
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe
 from thresher.learning.training import Plan
 
+CAPSULE = "__arrow_c_stream__"
+"""What tables have."""
 Data = str | os.PathLike[str] | Chunk | Iterable[Any] | Any
 _NOTHING = object()
 _KINDS = "a path, paths, a Chunk, Chunks, (X, y), pairs of a mapping and a label, or a table"
@@ -48,7 +51,7 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
 
 
 def _as_source(data: Data, domain: str | Domain, options: dict[str, Any]) -> Any:
-    if hasattr(data, "__arrow_c_stream__"):
+    if hasattr(data, CAPSULE):
         return table_source(data, domain=domain, **options)
     if hasattr(data, "chunks"):
         return data
@@ -113,13 +116,30 @@ def held_of(holdout: Data | None, domain: str | Domain, source: Any, threads: in
     return held
 
 
-def outputs_of(loss: Any, outputs: str | None, data: Data, **options: Any) -> str:
-    """SPEC, with classes that are left open found in `data`; `DataError` if to read would use it up."""
-    if not leaves_classes_open(loss, outputs):
-        return outputs or "one"
-    if isinstance(data, Iterator):
-        raise DataError("data that can be read only once: name their classes, outputs='classes:LO-HI'")
-    return classes_of(as_source(data, "whole", **options))
+def classes_in(
+    data: Any, loss: Any, outputs: str | None, on_error: str, read: Mapping[str, Any]
+) -> tuple[Any, str, dict[str, Any]]:
+    """Loss, outputs, how to `read`: with classes that are left open found in `data`.
+
+    ValueError where they do not fit; `DataError`.
+    """
+    lenient = "fail" if on_error == "fail" else "skip"
+    worded = _may_have_words(data)
+
+    def opened(layout: Any, domain: Any) -> Any:
+        options = {**read, "layout": layout} | ({"on_error": lenient} if worded else {})
+        return as_source(data, domain, **options)
+
+    once = isinstance(data, Iterator) or (worded and not hasattr(data, CAPSULE) and reads_once(data))
+    found = look(None if once else opened, read["layout"], loss, outputs, words=worded)
+    return found.loss, found.outputs, {**read, "layout": found.layout}
+
+
+def _may_have_words(data: Data) -> bool:
+    """Whether `data` are files or a table, whose labels may be words."""
+    if hasattr(data, CAPSULE) or isinstance(data, str | os.PathLike):
+        return True
+    return isinstance(data, list | tuple) and all(isinstance(one, str | os.PathLike) for one in data)
 
 
 def load(path: str | Path) -> Readout:

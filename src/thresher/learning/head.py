@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -115,8 +116,11 @@ class Head:
         """Whether labels are classes."""
         return self.outputs.kind == "classes" or bool(self.loss.DOMAIN == "binary")
 
-    def written(self, predicted: F64, output: Output) -> list[str]:
-        """A line of text for each row of what `respond` gave for `output`."""
+    def written(self, predicted: F64, output: Output, words: Sequence[str] = ()) -> list[str]:
+        """A line of text for each row of what `respond` gave for `output`; labels may be `words`."""
+        if output == "label" and words:
+            numbers = predicted - self.outputs.low if self.outputs.kind == "classes" else predicted > 0
+            return [words[k] for k in numbers.astype(np.int64).tolist()]
         rows = predicted.reshape(len(predicted), -1)
         if output == "label" and self.outputs.kind == "labels":
             low = self.outputs.low

@@ -104,10 +104,11 @@ class TextSource:
         block_bytes: int = BLOCK_BYTES,
         passing: Passing | None = None,
         where: str = "",
+        worded: bool = False,
     ) -> None:
         if block_bytes < 1 or (threads is not None and threads < 1):
             raise DataError("threads and block_bytes must be at least 1")
-        self._domain = domain_of(domain)
+        self._domain = domain_of(domain).of_words(layout.classes)
         self.outputs = self._domain.width or 0
         """targets of an example; 0 for one label, which is no target"""
         self.names = names
@@ -126,6 +127,8 @@ class TextSource:
         self.layout = layout
         """how the bytes become features"""
         self._format: Any = form
+        self.worded: bool = worded
+        """whether it begins with labels that look like words"""
         self._passing = passing
         self._threads, self._block_bytes = threads or default_threads(), block_bytes
         self._arenas = Arenas(self._threads + 4)
@@ -176,7 +179,9 @@ class TextSource:
             quarantine = _Quarantine(self.on_error.path, kept)
         self._watched = watches = self._watches() if self.keep_hash else None
         blocks = self._blocks(start, watches)
-        pipeline = Pipeline(blocks, self._parser, 1 if self.namer else self._threads, self._block_bytes)
+        words = self._domain.words
+        alone = self.namer is not None or (words is not None and words.adds)
+        pipeline = Pipeline(blocks, self._parser, 1 if alone else self._threads, self._block_bytes)
         try:
             yield from self._placed(pipeline, start or Place(0, 0, 0), quarantine)
             if watches is not None:
