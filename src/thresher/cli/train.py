@@ -90,19 +90,15 @@ def _trainer(
 
     watching, learner = watcher(quiet), learner_of(asked)
     notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
-    spare = plan.checkpoint
-    assert spare is not None
+    assert (spare := plan.checkpoint) is not None
     loaded, before = learner.load(spare) if resume else (None, None)
     begun = reading.begun()
     plan = agreed(plan, passes, before)
-    if loaded is None:
+    layout, model = reading.layout(loaded, begun), loaded
+    if model is None:
         look_at(spare, watching)
-    layout = reading.layout(loaded, begun)
-    if loaded is None:
         layout, wanted = with_classes(learner.asked, reading, layout, say_unless(quiet, watching))
         model = learner.new(wanted, begun, watching.say)
-    else:
-        model = loaded
     example = learner.example(model)
     ahead = compile_ahead(example, plan.judges(reading.holdout), *learner.before(model, example))
     order = reading.order_of(before, example.recipe.seed)

@@ -196,7 +196,7 @@ def any_words() -> Domain:
 
 def hint_of_words(found: bytes, domain: Domain) -> str:
     """What more to say of a label that is no number."""
-    if not domain.has_classes or domain.words or is_number(found):
+    if not domain.has_classes or domain.words or is_number(found) or not found[:1].isalpha():
         return ""
     return "; labels that are words have to be named: --classes WORD,WORD,..."
 

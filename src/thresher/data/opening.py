@@ -68,7 +68,7 @@ def open_source(
         raise DataError(f"{said.format}: rows are chosen (--where) of parquet and arrow")
     if said.format in TABLES:
         settled, form = opener_of(said.format)(names, said, passing, unlabelled, **chosen)
-        worded = form.worded
+        worded = bool(form.worded)
     else:
         settled, form = settled_without_columns(said), parser_of(said.format)
         worded = False
@@ -82,6 +82,6 @@ def open_source(
         block_bytes=block_bytes or (CROSSED_BYTES if settled.interact else BLOCK_BYTES),
         passing=passing,
         where=where,
-        worded=worded,
     )
+    source.worded = worded
     return source

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -116,9 +115,7 @@ def train(
     layout = layout if begun is None else layout_from(begun, layout)
     read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
     said = Recipe.rule if racing else rule
-    recipe, read = _recipe(
-        said, loss, outputs, options, lambda *said: classes_in(data, said[0], said[1], on_error, read)
-    )
+    recipe, read = _recipe(said, loss, outputs, options, data, on_error, read)
     model = auto.start(recipe, given=options) if racing else Model(recipe)
     domain = model.head.domain
     source = as_source(data, domain, on_error=on_error, **read)
@@ -151,18 +148,24 @@ def _trainer(
 
 
 def _recipe(
-    rule: Recipe | Spec, loss: Spec | None, outputs: str | None, options: Any, found: Callable[..., Any]
+    rule: Recipe | Spec,
+    loss: Spec | None,
+    outputs: str | None,
+    options: Any,
+    data: Data,
+    on_error: str,
+    read: dict[str, Any],
 ) -> tuple[Recipe, dict[str, Any]]:
-    """What is said of a model, with the classes `found`, and how to read: as `classes_in`.
+    """What is said of a model, and how to `read` data, with the classes found in them.
 
     ValueError for what is said beside a recipe and would be dropped.
     """
     if not isinstance(rule, Recipe):
-        loss, outputs, read = found(loss, outputs)
+        loss, outputs, read = classes_in(data, loss, outputs, on_error, read)
         return Recipe(rule, loss, outputs=outputs, **options), read
     if loss is not None or outputs is not None:
         raise ValueError("a recipe says its loss and outputs: change them in it, by dataclasses.replace")
-    _, _, read = found(rule.loss, rule.outputs)
+    _, _, read = classes_in(data, rule.loss, rule.outputs, on_error, read)
     return replace(rule, **options, layout=None), read
 
 

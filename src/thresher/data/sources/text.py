@@ -84,6 +84,8 @@ class _Quarantine:
 class TextSource:
     """Files of lines as a `Source`; made by `open_source`."""
 
+    worded = False
+    """whether it begins with labels that look like words, as `open_source` finds"""
     keep_hash = False
     """whether to know the content of what is read, so that `fingerprint` need not read again"""
     _read = NOTHING_READ
@@ -104,7 +106,6 @@ class TextSource:
         block_bytes: int = BLOCK_BYTES,
         passing: Passing | None = None,
         where: str = "",
-        worded: bool = False,
     ) -> None:
         if block_bytes < 1 or (threads is not None and threads < 1):
             raise DataError("threads and block_bytes must be at least 1")
@@ -127,8 +128,6 @@ class TextSource:
         self.layout = layout
         """how the bytes become features"""
         self._format: Any = form
-        self.worded: bool = worded
-        """whether it begins with labels that look like words"""
         self._passing = passing
         self._threads, self._block_bytes = threads or default_threads(), block_bytes
         self._arenas = Arenas(self._threads + 4)

@@ -72,15 +72,9 @@ class StreamSource(TextSource):
         filters = [Filter(where, self._stream.schema, NAME)] if where else []
         form = TableFormat([kinds], filters, has_words(kinds, self._stream.schema))
         super().__init__(
-            [NAME],
-            settled_by,
-            form,
-            domain=domain,
-            on_error=on_error,
-            threads=threads,
-            where=where,
-            worded=form.worded,
+            [NAME], settled_by, form, domain=domain, on_error=on_error, threads=threads, where=where
         )
+        self.worded = form.worded
         del self.identity  # which is for caches
 
     def _can_be_reread(self) -> bool:
