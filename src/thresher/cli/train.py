@@ -90,7 +90,7 @@ def _trainer(
 
     watching, learner = watcher(quiet), learner_of(asked)
     notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
-    assert (spare := plan.checkpoint) is not None
+    spare: Any = plan.checkpoint
     loaded, before = learner.load(spare) if resume else (None, None)
     begun = reading.begun()
     plan = agreed(plan, passes, before)

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from thresher.data.class_words import MOST_CLASSES
 from thresher.data.columns import CATEGORICAL, IGNORE, LIST, TEXT
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, shown
 from thresher.data.files.streams import head_of
 from thresher.data.formats.lines.vw_labels import is_word
 from thresher.data.labels import Domain, any_words, is_number
@@ -24,29 +25,34 @@ Opener = Callable[[Any, Domain], Any]
 def with_words(opened: Opener, layout: Any) -> Any:
     """The layout with the words that labels are as `classes`, sorted; `layout` itself where they are numbers.
 
-    Labels are words where two or more of them are no numbers. The data are read to the end only if the first
-    labels look like words. `DataError`.
+    Labels are words where those of at least half of the examples are no numbers. The data are read to the end
+    only if one of the first labels is none. `DataError`.
     """
     source = opened(layout, any_words())
     if not (source.worded or _begins_with_words(source)):
         return layout
+    counts = _labels(opened, _narrow(source.layout))
+    words = sum(count for label, count in counts.items() if not is_number(label))
+    if 2 * words < sum(counts.values()):
+        return layout
+    name = source.names[0]
+    if len(counts) == 1:
+        raise DataError(f"{name}: all labels are {shown(*counts)}: there must be at least two classes")
+    try:
+        return replace(source.layout, classes=tuple(sorted(label.decode() for label in counts)))
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}: the label {shown(error.object)} is not UTF-8") from error
+
+
+def _labels(opened: Opener, layout: SettledLayout) -> dict[bytes, int]:
+    """The different labels of the examples, and of how many each is the label."""
     domain = any_words()
-    found = _words(opened(_narrow(source.layout), domain), domain)
-    words = [word for word in found if not is_number(word.encode())]
-    if len(found) == 1 and words:
-        raise DataError(f"{source.names[0]}: all labels are '{words[0]}': there must be two or more classes")
-    return replace(source.layout, classes=tuple(found)) if len(words) > 1 else layout
-
-
-def _words(source: Any, domain: Domain) -> list[str]:
-    """The different labels of the examples of a source, sorted."""
-    assert domain.words is not None
-    numbers = set[float]()
-    with closing(source.chunks()) as chunks:
+    counts = np.zeros(MOST_CLASSES, np.int64)
+    with closing(opened(layout, domain).chunks()) as chunks:
         for chunk in chunks:
-            numbers.update(np.unique(chunk.labels).tolist())
-    words = domain.words.words()
-    return sorted(words[int(number)] for number in numbers)
+            counts += np.bincount(chunk.labels.astype(np.int64), minlength=len(counts))
+    assert domain.words is not None
+    return {label: int(counts[k]) for k, label in domain.words.words().items() if counts[k]}
 
 
 def _begins_with_words(source: Any) -> bool:

@@ -160,6 +160,7 @@ and `values`.
 """
 
 
+_WORD = re.compile(rb"[^\W\d][^:]*$")
 _NUMBER = re.compile(
     rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?(?:nan|inf|infinity)|n/?a|null|none|\?|",
     re.IGNORECASE,
@@ -196,7 +197,7 @@ def any_words() -> Domain:
 
 def hint_of_words(found: bytes, domain: Domain) -> str:
     """What more to say of a label that is no number."""
-    if not domain.has_classes or domain.words or is_number(found) or not found[:1].isalpha():
+    if not domain.has_classes or domain.words or is_number(found) or not _WORD.match(found):
         return ""
     return "; labels that are words have to be named: --classes WORD,WORD,..."
 

@@ -39,15 +39,19 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
     has ``__arrow_c_stream__`` (a table of pandas, polars, pyarrow, a result of DuckDB) as a table. Anything
     else, and `where` of anything but files and tables, is a `DataError`; ValueError for wrong options.
     """
-    layout, threads = options.get("layout"), options.get("threads")
-    if not isinstance(layout, AnyLayout | None):
-        raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
+    _check_layout(options.get("layout"))
+    threads = options.get("threads")
     if threads is not None:
         check_whole("threads", threads, 1)
     found = _as_source(data, domain, options)
     if options.get("where") and found.where != options["where"]:
         raise DataError("rows are chosen (where) of files and tables only")
     return found
+
+
+def _check_layout(layout: Any) -> None:
+    if not isinstance(layout, AnyLayout | None):
+        raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
 
 
 def _as_source(data: Data, domain: str | Domain, options: dict[str, Any]) -> Any:
@@ -123,6 +127,7 @@ def classes_in(
 
     ValueError where they do not fit; `DataError`.
     """
+    _check_layout(read["layout"])
     lenient = "fail" if on_error == "fail" else "skip"
     worded = _may_have_words(data)
 
