@@ -54,6 +54,10 @@ def _may_have_classes(loss: Any, outputs: str | None) -> bool:
 def _of_words(words: tuple[str, ...], loss: Any, outputs: str | None) -> tuple[Any, str]:
     """Loss and outputs for labels that are these words; ValueError where what was said does not fit them."""
     count = len(words)
+    if not _may_have_classes(loss, outputs):
+        raise ValueError(
+            f"labels are words ({listed_words(words)}), which are classes: leave loss and outputs out"
+        )
     joint = loss is not None and hasattr(parts.make("loss", loss), "values_slopes")
     several = f"classes:1-{count}"
     if outputs == "classes" or (outputs is None and joint):
