@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -31,15 +31,22 @@ def with_words(opened: Opener, layout: Any) -> Any:
     source = opened(layout, any_words())
     if not (source.worded or _begins_with_words(source)):
         return layout
-    counts = _labels(opened, _narrow(source.layout))
+    classes = classes_among(_labels(opened, _narrow(source.layout)), source.names[0])
+    return replace(source.layout, classes=classes) if classes else layout
+
+
+def classes_among(counts: Mapping[bytes, int], name: str) -> tuple[str, ...]:
+    """The different labels, sorted, where those of at least half of the examples are no numbers.
+
+    `counts` says of how many each is the label, `name` whose they are. `DataError` for only one.
+    """
     words = sum(count for label, count in counts.items() if not is_number(label))
     if 2 * words < sum(counts.values()):
-        return layout
-    name = source.names[0]
+        return ()
     if len(counts) == 1:
         raise DataError(f"{name}: all labels are {shown(*counts)}: there must be at least two classes")
     try:
-        return replace(source.layout, classes=tuple(sorted(label.decode() for label in counts)))
+        return tuple(sorted(label.decode() for label in counts))
     except UnicodeDecodeError as error:
         raise DataError(f"{name}: the label {shown(error.object)} is not UTF-8") from error
 

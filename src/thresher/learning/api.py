@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from inspect import signature
 from itertools import chain
@@ -13,8 +15,9 @@ from typing import Any
 from thresher.data import Chunk, DataError, MemorySource, open_source, table_source
 from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.files.paths import reads_once
-from thresher.data.labels import Domain
-from thresher.data.layout import AnyLayout
+from thresher.data.first_look import classes_among
+from thresher.data.labels import Domain, domain_of, numbers_of, texts_of
+from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.learning import modelfile
 from thresher.learning.assessment import assess
 from thresher.learning.checks import check_whole
@@ -49,6 +52,11 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
     return found
 
 
+def _is_memory(data: Any) -> bool:
+    """Whether it is ``(X, y)``."""
+    return isinstance(data, tuple) and not isinstance(next(iter(data), ""), str | os.PathLike | Chunk | tuple)
+
+
 def _check_layout(layout: Any) -> None:
     if not isinstance(layout, AnyLayout | None):
         raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
@@ -63,10 +71,10 @@ def _as_source(data: Data, domain: str | Domain, options: dict[str, Any]) -> Any
         return MemorySource(data, domain)
     if isinstance(data, str | os.PathLike):
         return open_source(data, domain=domain, **options)
-    if isinstance(data, tuple) and not isinstance(next(iter(data), ""), str | os.PathLike | Chunk | tuple):
+    if isinstance(data, tuple) and _is_memory(data):
         if len(data) not in (2, 3) or data[1] is None:
             raise DataError("a tuple of examples in memory is (X, y) or (X, y, weights), with labels y")
-        return MemorySource(chunk_of(*data), domain)
+        return _in_memory(*data, domain=domain, layout=options.get("layout"))
     if isinstance(data, bytes | Mapping) or hasattr(data, "read") or not hasattr(data, "__iter__"):
         raise DataError(f"data must be {_KINDS}, not {type(data).__name__}")
     rest = iter(data)
@@ -78,6 +86,17 @@ def _as_source(data: Data, domain: str | Domain, options: dict[str, Any]) -> Any
     if isinstance(first, Chunk):
         return MemorySource(items, domain)
     return open_source(items, domain=domain, **options)
+
+
+def _in_memory(
+    X: Any, y: Any, weights: Any = None, *, domain: str | Domain, layout: AnyLayout | None
+) -> MemorySource:
+    """Examples in memory, whose labels may be the words of the layout."""
+    words = layout.classes if layout else ()
+    source = MemorySource(chunk_of(X, numbers_of(y, domain_of(domain).of_words(words)), weights), domain)
+    if words:
+        source.layout = SettledLayout(classes=words)
+    return source
 
 
 def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
@@ -136,7 +155,12 @@ def classes_in(
         return as_source(data, domain, **options)
 
     once = isinstance(data, Iterator) or (worded and not hasattr(data, CAPSULE) and reads_once(data))
-    found = look(None if once else opened, read["layout"], loss, outputs, words=worded)
+    layout = read["layout"]
+    texts = texts_of(data[1]) if _is_memory(data) and len(data) > 1 else None
+    if texts and not (layout and layout.classes):
+        classes = classes_among(Counter(texts), "memory")
+        layout = replace(layout or SettledLayout(), classes=classes) if classes else layout
+    found = look(None if once else opened, layout, loss, outputs, words=worded)
     return found.loss, found.outputs, {**read, "layout": found.layout}
 
 
