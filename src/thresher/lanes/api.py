@@ -90,8 +90,9 @@ def train(
 
     `rule`, `loss`, `outputs` and whatever else is given by name (``l1=1.0``, ``batch=10``, ``average=True``,
     ``seed=1`` ...) say what the model is: see `Recipe`, which may be given in place of the rule. Outputs that
-    are left open are found in the data, and so are labels that are words: sorted, in ``model.classes``. The rule ``auto`` is a choice among some near the default one, made
-    on the first rows (see docs/default.md); what was chosen is in ``model.recipe``.
+    are left open are found in the data, and so are labels that are words: sorted, in ``model.classes``. The
+    rule ``auto`` is a choice among some near the default one, made on the first rows (see docs/default.md);
+    what was chosen is in ``model.recipe``.
 
     `data` is a path, a glob, ``-``, a list of them, a Chunk, Chunks, ``(X, y)``, ``(X, y, weights)``,
     pairs of a mapping and a label, or an Arrow table: see `as_source`. `holdout` is data to evaluate on after
