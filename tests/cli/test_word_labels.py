@@ -90,6 +90,7 @@ def test_what_is_shown_are_words(thresher: Thresher, words: tuple[str, ...]) -> 
     wrong = np.mean([a != b for a, b in zip(found, truth, strict=True)])
     assert thresher(f"evaluate m {data} --json").json["error"] == pytest.approx(wrong)
     assert wrong < 0.5
+    assert [one["class"] for one in thresher(f"evaluate m {data} --json").json["by_class"]] == [*words]
     columns = [line.split("\t")[2] for line in thresher("weights m").out.splitlines()]
     assert len(words) == 2 or {*columns} == {*words}
 

@@ -127,6 +127,10 @@ class Head:
             return [",".join(str(k) for k in (np.flatnonzero(row > 0) + low).tolist()) for row in rows]
         return ["\t".join(f"{value:.9g}" for value in row) for row in rows.tolist()]
 
+    def names(self, words: Sequence[str] = ()) -> list[str]:
+        """What the classes or outputs are called: `words`, or else their numbers."""
+        return list(words) or [str(self.outputs.low + k) for k in range(self.count)]
+
     def targets(self, chunk: Chunk) -> NDArray[np.float32]:
         """What the joint loss reads: numbers of outputs ``(n, 1)`` or a number for each ``(n, outputs)``."""
         if self.outputs.kind == "classes":
