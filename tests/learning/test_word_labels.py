@@ -68,8 +68,11 @@ def test_examples_in_memory(words: tuple[str, ...]) -> None:
         model = thresher.train((X, labels))
         assert model.classes == words
         assert weights_of(model) == weights_of(expected)
-    assert thresher.evaluate(model, (X, y)) == thresher.evaluate(expected, (X, numbers))
-    assert thresher.evaluate(model, (X, numbers)) == thresher.evaluate(expected, (X, numbers))
+    figures, wanted = thresher.evaluate(model, (X, y)), thresher.evaluate(expected, (X, numbers))
+    assert thresher.evaluate(model, (X, numbers)) == figures
+    assert [one.pop("class") for one in figures["by_class"]] == [*words]
+    assert [int(one.pop("class")) for one in wanted["by_class"]] == sorted({*numbers.tolist()})
+    assert figures == wanted
     turned = thresher.train((X, y), layout=Layout(classes=words[::-1]))
     assert turned.classes == words[::-1]
     warm = thresher.train((X, y), init=model)
