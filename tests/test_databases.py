@@ -61,7 +61,7 @@ def test_a_query_that_gives_other_rows_the_second_time_is_an_error() -> None:
             connection.execute("insert into t values (0, 'b')")
             return connection.sql("select * from t").__arrow_c_stream__(schema)
 
-    with pytest.raises(DataError, match=r"the table: changed since it was first read \(from 51 rows to 52\)"):
+    with pytest.raises(DataError, match=r"the table: changed since it was first read \(from 52 rows to 53\)"):
         thresher.train(Growing(), passes=2)
     connection.close()
 

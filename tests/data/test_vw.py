@@ -130,7 +130,8 @@ KIND = "; this looks like %s, which is not read"
 BINARY = "-1, 0 or 1 (for several classes: --outputs classes; for a number: --loss squared)"
 BANDIT, COSTS = "a contextual bandit label (action:cost:probability)", "a cost-sensitive label (class:cost)"
 SHARED = "the shared line of a multi-line example (contextual bandit or cost-sensitive)"
-CCB, NAMED = "a conditional contextual bandit label (ccb)", "a named label (--named_labels)"
+CCB = "a conditional contextual bandit label (ccb)"
+NAMED = "; labels that are words have to be named: --classes WORD,WORD,..."
 CONTINUOUS = "a continuous action label (ca action:cost:density)"
 BAD = [
     # line, domain, column, expected, found
@@ -153,7 +154,8 @@ BAD = [
     ("ccb slot 0:1:0.5 0,1 | a", "real", 1, "a number as label", f"'ccb'{KIND % CCB}"),
     ("slates action 0 | a", "real", 1, "a number as label", f"'slates'{KIND % 'a slates label'}"),
     ("ca 1.5:2:0.1 | a", "real", 1, "a number as label", f"'ca'{KIND % CONTINUOUS}"),
-    ("dog 2 't | a", "real", 1, "a number as label", f"'dog'{KIND % NAMED}"),
+    ("dog 2 't | a", "real", 1, "a number as label", "'dog'"),
+    ("dog 2 't | a", "binary", 1, "a number as label", f"'dog'{NAMED}"),
     ("1,2 | a", "real", 2, "one label (lists are for outputs labels:LO-HI and values:K)", "',2'"),
     ("1 |f a:x:1\0", "real", 11, "':', '|' or a space after the name", "'\\x00'"),
     ("1 |f a\0b c", "real", 7, "':', '|' or a space after the name", "'\\x00b'"),

@@ -21,6 +21,8 @@ W = RNG.choice([0.0, 0.5, 1.0, 3.0], ROWS).astype(np.float32)
 class Guesser:
     """A model whose margins are the values of features 0, 1, ... of a row."""
 
+    classes = ()
+
     def __init__(self, loss: str, outputs: str = "one", lowest: float = 0.0) -> None:
         self.head, self.lowest_label = Head(loss, outputs), lowest
 

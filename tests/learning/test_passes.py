@@ -116,11 +116,11 @@ def test_rows_of_a_table_must_be_the_same() -> None:
     table = pa.table({"label": [0, 1, 1, 0], "c": ["a", "b", "c", "d"], "w": [1.0, 2.0, 3.0, 4.0]})
     mixed = table.take([2, 0, 3, 1])
     layout = Layout(weight="w")
-    assert thresher.train(Batches(table, mixed), "sgd", passes=2, layout=layout).examples == 8
+    assert thresher.train(Batches(table, table, mixed), "sgd", passes=2, layout=layout).examples == 8
     for column, values in (("label", [0, 1, 1, 1]), ("c", ["a", "b", "c", "e"]), ("w", [1.0, 2.0, 3.0, 5.0])):
         other = table.set_column(table.schema.get_field_index(column), column, pa.array(values))
         with pytest.raises(DataError, match="the table: changed since it was first read"):
-            thresher.train(Batches(table, other), "sgd", passes=2, layout=layout)
+            thresher.train(Batches(table, table, other), "sgd", passes=2, layout=layout)
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)

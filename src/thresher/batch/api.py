@@ -15,7 +15,7 @@ from thresher.batch.csc import Columns, columns_of
 from thresher.batch.solve import Plan, Round, Solver, loss_of
 from thresher.data.layout import AnyLayout
 from thresher.learning import modelfile
-from thresher.learning.api import opened
+from thresher.learning.beginning import classes_in, opened
 from thresher.learning.given import Data, with_labels
 from thresher.learning.head import Head
 from thresher.learning.keywords import LayoutOptions, check_names, layout_said
@@ -114,8 +114,9 @@ def boost(
     begun = time.perf_counter()
     part = loss_of(loss)
     plan = Plan(l1, l2, order, tolerance, rounds, seed, threads or default_threads())
-    read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, options), "where": where}
     data = with_labels(data, y, sample_weight)
+    read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, options), "where": where}
+    _, _, read = classes_in(data, loss, "one", on_error, read)
     source = opened(data, part.DOMAIN, on_error=on_error, **read)
     found = solved(columns_of(source, intercept), part, plan, begun, tell)
     found.layout = source.layout

@@ -51,8 +51,9 @@ class Asked:
         _option(
             "OUTPUTS",
             "What is predicted: one number; classes:LO-HI, one of several, or classes, found by reading the"
-            " labels first; labels:LO-HI, which of several hold (lists: 3,17); values:K, a number for each of"
-            " K (lists: 0.5,-2).  [default: one; classes for a loss of them]",
+            " labels first, which may be words; labels:LO-HI, which of several hold (lists: 3,17); values:K,"
+            " a number for each of K (lists: 0.5,-2).  [default: one; classes for a loss of them, or for"
+            " three words or more]",
         ),
     ] = None
     batch: Annotated[

@@ -11,7 +11,9 @@ import typer
 from thresher.cli import boost_options as o
 from thresher.cli import options
 from thresher.cli import train_options as t
+from thresher.cli.asked import Asked
 from thresher.cli.errors import UsageError
+from thresher.cli.reading import Reading, sources_of, with_classes
 from thresher.cli.saving import unbroken
 
 if TYPE_CHECKING:
@@ -52,18 +54,18 @@ def command(
     except ValueError as error:
         raise UsageError(str(error)) from error
     options.check_outputs([model, options.quarantine_of(on_error)], [])
-    found, report = _solved(data, loss, plan, intercept, (table, on_error, threads), model, begun, quiet)
+    reading = Reading(data, None, table, on_error, threads, False, None, False, None)
+    found, report = _solved(reading, loss, plan, intercept, model, begun, quiet)
     with unbroken(model):
         found.save(model)
         _finish(found, report, model, as_json)
 
 
 def _solved(
-    data: list[str],
+    reading: Reading,
     loss: str,
     plan: Plan,
     intercept: bool,
-    reading: tuple[options.Table, str, int | None],
     model: Path,
     begun: float,
     quiet: bool,
@@ -72,19 +74,17 @@ def _solved(
     from thresher.batch.api import solved
     from thresher.batch.csc import columns_of
     from thresher.batch.solve import loss_of
-    from thresher.cli.watching import Quiet
-    from thresher.data import open_source
+    from thresher.cli.watching import Quiet, say_unless
     from thresher.engine import notices
 
     try:
         part = loss_of(loss)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    table, on_error, threads = reading
-    said: dict[str, Any] = {"layout": table.layout(), "where": table.where, "on_error": on_error}
-    source = open_source(data, domain=part.DOMAIN, threads=threads, **said)
-    options.check_outputs([model, options.quarantine_of(on_error)], source.names)
     say = Quiet().say
+    asked = Asked(loss=loss, outputs="one")
+    layout, _ = with_classes(asked, reading, reading.table.layout(), say_unless(quiet, Quiet()))
+    source, _ = sources_of(reading, layout, part.DOMAIN, [model], 1)
     notices.when_compiling(None if quiet else lambda: say(notices.COMPILING))
     columns = columns_of(source, intercept)
     if not quiet:

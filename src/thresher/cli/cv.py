@@ -108,7 +108,7 @@ def _trainer(
     reading: Reading, passes: int, asked: Asked, l1: str | None, count: int, model: Path | None, quiet: bool
 ) -> tuple[Trainer[Folds], str | None]:
     """What trains the folds, and the name of the penalty that is varied."""
-    from thresher.cli.watching import watcher
+    from thresher.cli.watching import say_unless, watcher
     from thresher.engine import notices
     from thresher.lanes.folds import Folds, check_size
     from thresher.lanes.penalties import Range, penalty_name
@@ -118,11 +118,12 @@ def _trainer(
 
     watching = watcher(quiet)
     notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
-    base = new_recipe(with_classes(asked, reading, reading.table.layout()))
+    layout, wanted = with_classes(asked, reading, reading.table.layout(), say_unless(quiet, watching))
+    base = new_recipe(wanted)
     varied = _is_varied(asked.rule, base, l1)
     ahead = compile_penalties_ahead(base, True) if varied else Ahead()
     order = reading.order_of(None, base.seed)
-    source, _ = sources_of(reading, reading.table.layout(), base.head().domain, [model], passes + 1)
+    source, _ = sources_of(reading, layout, base.head().domain, [model], passes + 1)
     base = replace(base, layout=source.layout)
     try:
         check_order(order, passes)

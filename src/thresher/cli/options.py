@@ -183,6 +183,14 @@ class Table(Writing):
             " for --outputs values:K.  [default: label]",
         ),
     ] = None
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD,...",
+            help="The words that labels are, in the order of their classes; of two the second is the positive"
+            " one.  [default: found by reading the labels first, and sorted]",
+        ),
+    ] = None
     weight: Annotated[str | None, typer.Option(metavar="COL", help="Column of the importance weight.")] = None
     numeric: Annotated[
         str | None,
@@ -245,6 +253,7 @@ class Table(Writing):
         """And those of how they become features."""
         said = super().said() | {name: getattr(self, name) for name in ("label", "weight", *_OF_FEATURES)}
         said |= {name: _listed(text) for name in _OF_COLUMNS if (text := getattr(self, name))}
+        said |= {"classes": _listed(self.classes)} if self.classes else {}
         said |= {"interact": tuple(self.interact)} if self.interact else {}
         return {name: value for name, value in said.items() if value is not None}
 

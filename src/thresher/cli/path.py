@@ -193,7 +193,7 @@ def _take(source: Path, choose: str | None, target: Path | None, as_json: bool) 
 def _trainer(
     plan: Plan, passes: int | None, asked: Asked, reading: Reading, l1: str | None, resume: bool, quiet: bool
 ) -> tuple[Trainer[Lanes], LanesHoldout]:
-    from thresher.cli.watching import watcher
+    from thresher.cli.watching import say_unless, watcher
     from thresher.engine import notices
     from thresher.lanes import checkpoint
     from thresher.lanes.judging import LanesHoldout
@@ -204,14 +204,15 @@ def _trainer(
     notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
     spare = plan.checkpoint
     assert spare is not None
-    base = new_recipe(with_classes(asked, reading, reading.table.layout()))
+    layout, wanted = with_classes(asked, reading, reading.table.layout(), say_unless(quiet, watching))
+    base = new_recipe(wanted)
     check_varied(asked.rule or "", l1, base)
     loaded = checkpoint.load(spare) if resume else None
     plan = agreed(plan, passes, loaded[1] if loaded else None)
     if loaded is None:
         look_at(spare, watching)
     ahead = compile_penalties_ahead(base, plan.judges(reading.holdout))
-    layout = reading.table.layout(loaded[0].layout if loaded else None)
+    layout = reading.table.layout(loaded[0].layout) if loaded else layout
     source, held = sources_of(reading, layout, base.head().domain, [spare], plan.passes)
     order = reading.order_of(loaded[1] if loaded else None, base.seed)
     if loaded:

@@ -73,5 +73,9 @@ def command(
     with opened(output_file) as file:
         for chunk in source.chunks():
             predicted = readout.predict(chunk, output.value)
-            file.write("".join(line + "\n" for line in readout.head.written(predicted, output.value)))
+            file.write(
+                "".join(
+                    line + "\n" for line in readout.head.written(predicted, output.value, readout.classes)
+                )
+            )
     tell_skipped(source.report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -162,21 +163,38 @@ def planned(
     return Plan(passes or 1, report_every, every, early_stop or 0, spare, checkpoint_every or 0), held
 
 
-def with_classes(asked: Asked, reading: Reading, layout: AnyLayout) -> dict[str, Any]:
-    """What was asked for, with the classes found in the data where it leaves them open."""
-    from thresher.learning import head
+def with_classes(
+    asked: Asked, reading: Reading, layout: AnyLayout, say: Callable[[str], None]
+) -> tuple[AnyLayout, dict[str, Any]]:
+    """How to read the data, and what was asked for, with the classes found in them where it leaves them open.
+
+    `say` is told of words that were found. UsageError where these do not fit.
+    """
+    from thresher.data.errors import DataError
+    from thresher.data.files.paths import reads_once
+    from thresher.learning.classes import look
+    from thresher.learning.head import leaves_classes_open
 
     wanted = said(asked)
-    if not head.leaves_classes_open(wanted.get("loss", "logistic"), wanted.get("outputs")):
-        return wanted
-    if "-" in reading.data:
-        raise UsageError("standard input is read once only: say the classes, --outputs classes:LO-HI")
-    source = reading.again(layout, "whole")
-    return wanted | {"outputs": head.classes_of(source)}
+    streams = reads_once(reading.data)
+    loss, outputs = wanted.get("loss"), wanted.get("outputs")
+    if streams and not layout.classes and leaves_classes_open(loss or "logistic", outputs):
+        raise UsageError(
+            "standard input is read once only: say the classes, --outputs classes:LO-HI or --classes A,B,..."
+        )
+    try:
+        found = look(None if streams else reading.again, layout, loss, outputs)
+    except DataError:
+        raise
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if found.note:
+        say(found.note)
+    return found.layout, wanted | {"loss": found.loss, "outputs": found.outputs}
 
 
 def sources_of(
-    reading: Reading, layout: AnyLayout, domain: Domain, outputs: list[Path | None], passes: int
+    reading: Reading, layout: AnyLayout, domain: Domain | str, outputs: list[Path | None], passes: int
 ) -> tuple[Any, Any]:
     """The data, and the hold-out file or None."""
     from thresher.data import open_source

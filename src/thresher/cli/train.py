@@ -81,7 +81,7 @@ def _trainer(
     quiet: bool,
     *outputs: Path | None,
 ) -> Trainer[Model]:
-    from thresher.cli.watching import watcher
+    from thresher.cli.watching import say_unless, watcher
     from thresher.engine import notices
     from thresher.learning import modelfile
     from thresher.learning.ahead import compile_ahead
@@ -89,15 +89,15 @@ def _trainer(
 
     watching, learner = watcher(quiet), learner_of(asked)
     notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
-    spare = plan.checkpoint
-    assert spare is not None
+    spare: Any = plan.checkpoint
     loaded, before = learner.load(spare) if resume else (None, None)
     begun = reading.begun()
     plan = agreed(plan, passes, before)
-    if loaded is None:
+    layout, model = reading.layout(loaded, begun), loaded
+    if model is None:
         look_at(spare, watching)
-    layout = reading.layout(loaded, begun)
-    model = loaded or learner.new(with_classes(learner.asked, reading, layout), begun, watching.say)
+        layout, wanted = with_classes(learner.asked, reading, layout, say_unless(quiet, watching))
+        model = learner.new(wanted, begun, watching.say)
     example = learner.example(model)
     ahead = compile_ahead(example, plan.judges(reading.holdout), *learner.before(model, example))
     order = reading.order_of(before, example.recipe.seed)

@@ -121,13 +121,14 @@ def _search(
     reading: Reading, asked: Asked, rules: str | None, budget: int, path: Path, watching: Quiet, quiet: bool
 ) -> Search:
     """The readings of these settings. UsageError where they cannot be made."""
+    from thresher.cli.watching import say_unless
     from thresher.engine import notices
     from thresher.lanes.search import Search
     from thresher.lanes.tuning import RULES, Tuner
 
     notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
-    layout = reading.table.layout()
-    base = new_recipe(with_classes(asked, reading, layout))
+    layout, wanted = with_classes(asked, reading, reading.table.layout(), say_unless(quiet, watching))
+    base = new_recipe(wanted)
     source, held = sources_of(reading, layout, base.head().domain, [path], 1)
     names = RULES if rules is None else [name.strip() for name in rules.split(",")]
     try:

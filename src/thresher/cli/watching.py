@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +98,11 @@ class Terminal(Plain):
     def close(self) -> None:
         """Take the bar away."""
         self._bar.stop()
+
+
+def say_unless(quiet: bool, watching: Quiet) -> Callable[[str], None]:
+    """What says a line, but not if it is to be quiet."""
+    return (lambda message: None) if quiet else watching.say
 
 
 def watcher(quiet: bool) -> Quiet:

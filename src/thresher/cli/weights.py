@@ -27,13 +27,15 @@ def command(
     from thresher.learning import modelfile
 
     readout, header = modelfile.load_readout(model)
-    many, first = readout.head.outputs.kind != "one", readout.head.outputs.low
+    many, first, words = readout.head.outputs.kind != "one", readout.head.outputs.low, readout.classes
     called = readout.names.get if readout.names else lambda _: None
     rows = [(str(key), _shown(called(key)), output, weight) for key, output, weight in readout.heaviest(top)]
     if header["recipe"]["intercept"]:
         rows += [("intercept", "", output, weight) for output, weight in enumerate(readout.bias)]
     lines = [
-        f"{key}\t{name}\t" + (f"{first + output}\t" if many else "") + f"{weight!s}\n"
+        f"{key}\t{name}\t"
+        + (f"{_shown(words[output]) if words else first + output}\t" if many else "")
+        + f"{weight!s}\n"
         for key, name, output, weight in rows
     ]
     typer.echo("".join(lines), nl=False)

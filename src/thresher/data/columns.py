@@ -89,7 +89,7 @@ def further(trained: SettledLayout, said: Mapping[str, Any]) -> AnyLayout:
 
     They may be in another format and written in another way. `DataError` where features would be others.
     """
-    for name in OF_FEATURES:
+    for name in (*OF_FEATURES, "classes"):
         have = getattr(trained, name)
         if said.get(name, have) != have:
             raise DataError(f"the model was trained {as_option(name, have)}; leave --{name} out")

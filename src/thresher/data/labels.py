@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.errors import DataError
-
-MOST_CLASSES = 1 << 16
-"""A range of classes may hold so many."""
+from thresher.data.class_words import MOST_CLASSES, WordTable, listed_words
+from thresher.data.errors import DataError, shown
 
 ONE, VALUES, LISTED = 0, 1, 2
 """What a label field holds: a number, a number for each output, or a list of the classes that hold."""
@@ -26,6 +25,10 @@ class Range(NamedTuple):
     whole: bool
     kind: int
     open: bool
+    words: int
+    """address of a `WordTable`; 0 where labels are numbers"""
+    letters: int
+    slots: int
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Domain:
     """what is expected, in words"""
     open: bool = False
     """whether labels are not looked at, so that an example may come without"""
+    words: WordTable | None = field(default=None, compare=False, repr=False)
+    """the words that labels are; None: they are numbers"""
     kind: ClassVar[int] = ONE
 
     def __str__(self) -> str:
@@ -54,7 +59,32 @@ class Domain:
 
     def code(self) -> Range:
         """What compiled code needs of it."""
-        return Range(self.low, self.high, self.whole, self.kind, self.open)
+        words = self.words.code() if self.words else (0, 0, 0)
+        return Range(self.low, self.high, self.whole, self.kind, self.open, *words)
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether a label is one class, so that it may be a word."""
+        return self.kind == ONE and not self.open and (self.name == "binary" or ":" in self.name)
+
+    def of_words(self, words: Sequence[str]) -> Domain:
+        """The same where labels are `words`, one for each class; `DataError` where it has no such classes."""
+        if not words or self.kind != ONE or self.words:
+            return self
+        if self.open:
+            return replace(self, words=WordTable(words, otherwise=0.0))
+        self.check_words(words)
+        step = int(self.high - self.low) // (len(words) - 1)
+        meaning = f"one of the classes {listed_words(words)} as label"
+        return replace(self, meaning=meaning, words=WordTable(words, int(self.low), step))
+
+    def check_words(self, words: Sequence[str]) -> None:
+        """`DataError` unless there is a class for each word."""
+        if not self.has_classes:
+            raise DataError(f"labels are words ({listed_words(words)}), which are for one of several classes")
+        count = 2 if self.name == "binary" else int(self.high - self.low) + 1
+        if count != len(words):
+            raise DataError(f"there are {count} classes, but {len(words)} words: {listed_words(words)}")
 
     def allows(self, labels: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Which of `labels` lie in the domain, as bools of the same shape."""
@@ -130,6 +160,13 @@ and `values`.
 """
 
 
+_WORD = re.compile(rb"[^\W\d][^:]*$")
+_NUMBER = re.compile(
+    rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?(?:nan|inf|infinity)|n/?a|null|none|\?|",
+    re.IGNORECASE,
+)
+
+
 def classes(low: int, high: int) -> Domain:
     """One of the classes from `low` to `high`: ``classes:LO-HI``. `DataError` for no such range."""
     return Domain(f"classes:{low}-{high}", *_span("classes", low, high))
@@ -150,6 +187,48 @@ def _span(kind: str, low: int, high: int) -> tuple[float, float, bool, str]:
     if not 1 <= high - low < MOST_CLASSES or max(abs(low), abs(high)) > 1 << 24:
         raise DataError(f"{kind} {low}-{high}: give at least 2 and at most {MOST_CLASSES}, from low to high")
     return float(low), float(high), True, f"a class from {low} to {high} as label"
+
+
+def texts_of(labels: Any) -> list[bytes] | None:
+    """Labels in memory that are texts, one an example, blanks round them left out; None for others."""
+    mixed = isinstance(labels, list | tuple) and isinstance(next(iter(labels), None), str)
+    array = np.array(labels, object) if mixed else np.asarray(labels)
+    if array.ndim != 1 or array.dtype.kind not in "OUT" or not len(array):
+        return None
+    listed = array.tolist()
+    if not all(isinstance(one, str) for one in listed):
+        return None
+    return [one.strip(" ").encode("utf-8", "surrogatepass") for one in listed]
+
+
+def numbers_of(labels: Any, domain: Domain) -> Any:
+    """Labels in memory as numbers: the words of `domain` as those of their classes. `DataError`."""
+    texts = None if domain.words is None else texts_of(labels)
+    if domain.words is None or texts is None:
+        return labels
+    found = np.array([domain.words.number_of(text) for text in texts], np.float32)
+    wrong = np.flatnonzero(~domain.allows(found))
+    if len(wrong):
+        raise DataError(f"example {wrong[0] + 1}: expected {domain.meaning}, found {shown(texts[wrong[0]])}")
+    return found
+
+
+def any_words() -> Domain:
+    """Labels of any kind, each a word that is noted in `words`."""
+    meaning = f"one of at most {MOST_CLASSES:,} different labels"
+    return Domain("words", 0.0, float(MOST_CLASSES), True, meaning, words=WordTable())
+
+
+def hint_of_words(found: bytes, domain: Domain) -> str:
+    """What more to say of a label that is no number."""
+    if not domain.has_classes or domain.words or is_number(found) or not _WORD.match(found):
+        return ""
+    return "; labels that are words have to be named: --classes WORD,WORD,..."
+
+
+def is_number(label: bytes) -> bool:
+    """Whether a label is a number, or means that there is none."""
+    return _NUMBER.fullmatch(label.strip()) is not None
 
 
 def domain_of(name: str | Domain) -> Domain:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self, TypeGuard
 
+from thresher.data.class_words import check_words
 from thresher.data.errors import DataError
 from thresher.data.interactions import terms_of
 from thresher.data.ngram_spec import grams_of
@@ -53,6 +54,8 @@ class AnyLayout:
     """cells that mean a missing value, beside the empty one"""
     quoted_newlines: bool = False
     """whether a quoted cell of CSV may have line breaks"""
+    classes: tuple[str, ...] = ()
+    """words that labels are, in the order of their classes; none: labels are numbers"""
 
     def __post_init__(self) -> None:
         """Raises `DataError` for what no data can be read by."""
@@ -70,6 +73,8 @@ class AnyLayout:
         for one in self.missing:
             if not 0 < len(one.encode()) <= _LONGEST_TOKEN:
                 raise DataError(f"a cell that means a missing value has 1 to {_LONGEST_TOKEN} bytes: {one!r}")
+        if self.classes:
+            check_words(self.classes)
         grams_of(self.ngrams)
         terms_of(self.interact)
 

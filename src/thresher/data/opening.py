@@ -68,8 +68,10 @@ def open_source(
         raise DataError(f"{said.format}: rows are chosen (--where) of parquet and arrow")
     if said.format in TABLES:
         settled, form = opener_of(said.format)(names, said, passing, unlabelled, **chosen)
+        worded = bool(form.worded)
     else:
         settled, form = settled_without_columns(said), parser_of(said.format)
+        worded = False
     source: TextSource = source_of(settled)(
         names,
         settled,
@@ -81,4 +83,5 @@ def open_source(
         passing=passing,
         where=where,
     )
+    source.worded = worded
     return source

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -19,7 +19,8 @@ from thresher.lanes.frontier import Point, choose, points_of
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import Range, penalty_name, with_penalty
-from thresher.learning.api import held_of, labels_or_rule, opened, outputs_of, planned, readout_of
+from thresher.learning.api import held_of, planned, readout_of
+from thresher.learning.beginning import classes_in, labels_or_rule, opened, prepared
 from thresher.learning.checks import check_flag
 from thresher.learning.feature_names import check_namer, keep_names
 from thresher.learning.given import Data, with_labels
@@ -111,7 +112,8 @@ def train(
         rule: SPEC or part; a `Recipe`, which says all that the model is; or ``auto``, a choice among some
             rules near the default one, made on the first rows (docs/default.md).
         outputs: what is predicted: ``one`` number, ``classes:LO-HI``, ``labels:LO-HI`` or ``values:K``.
-            Classes that are left open are found in the data.
+            Classes that are left open are found in the data, and so are labels that are words: sorted, in
+            ``model.classes``.
         passes: over the data. Later ones read a binary `cache` written by the first. `scale` and `admit`
             count in the first pass only.
         order: ``as-is``, ``once`` or ``every`` (one permutation for all passes, or one each; all rows are
@@ -132,8 +134,8 @@ def train(
             ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``), and ``alpha``, ``l1``, ``l2`` and
             ``eta0`` of its rule; of how files and tables become features: fields of a `Layout` (``format``,
             ``header``, ``delimiter``, ``missing``, ``label``, ``weight``, ``numeric``, ``bins``,
-            ``categorical``, ``text``, ``ngrams``, ``interact``, ``ignore``, ``bits``, ``hash`` ...).
-            Columns are names, positions from 1 on, ranges or patterns: ``label=1, bins="2-14"``.
+            ``categorical``, ``text``, ``ngrams``, ``interact``, ``ignore``, ``classes``, ``bits``, ``hash``
+            ...). Columns are names, positions from 1 on, ranges or patterns: ``label=1, bins="2-14"``.
 
     Trouble with the data or the run is a `TroubleWarning`, once each, and in ``model.warnings``. Raises
     `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, TypeError for unknown ones,
@@ -151,9 +153,8 @@ def train(
     layout = _layout(layout_said(layout, of_layout), rule, begun)
     read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
-    recipe = _recipe(rule, loss, outputs, of_model, lambda one: outputs_of(one, outputs, data, **read))
+    recipe, source = _begun(data, rule, loss, outputs, of_model, on_error, read)
     domain = recipe.head().domain
-    source = opened(data, domain, on_error=on_error, **read)
     held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), recipe.seed)
     raced = of_model if _is_auto(rule) else None
     return _trained(recipe, raced, begun, source, names, plan, shuffling, held, cache)
@@ -208,29 +209,33 @@ def _trainer(
     return Trainer(model, reads.first, plan, **beside)
 
 
-def _recipe(
+def _begun(
+    data: Data,
     rule: Recipe | Spec,
     loss: Spec | None,
     outputs: str | None,
-    options: dict[str, Any],
-    found: Callable[[Spec], str],
-) -> Recipe:
-    """What is said of a model, with the outputs `found`; not its layout, which is that of its data.
+    of_model: Mapping[str, Any],
+    on_error: str,
+    read: dict[str, Any],
+) -> tuple[Recipe, Any]:
+    """What is said of a model, without its layout, which is that of its data; and their source.
 
     ValueError for what is said beside a recipe and would be dropped.
     """
-    if isinstance(rule, Recipe):
-        if loss is not None or outputs is not None:
-            raise ValueError("a recipe says its loss and outputs: change them in it, by dataclasses.replace")
-        return replace(rule, layout=None, **options)
-    loss = Recipe.loss if loss is None else loss
-    return Recipe(Recipe.rule if _is_auto(rule) else rule, loss, outputs=found(loss), **options)
+    if not isinstance(rule, Recipe):
+        spec = Recipe.rule if _is_auto(rule) else rule
+        return prepared(data, spec, loss, outputs, of_model, on_error, read)
+    if loss is not None or outputs is not None:
+        raise ValueError("a recipe says its loss and outputs: change them in it, by dataclasses.replace")
+    _, _, read = classes_in(data, rule.loss, rule.outputs, on_error, read)
+    recipe = replace(rule, layout=None, **of_model)
+    return recipe, opened(data, recipe.head().domain, on_error=on_error, **read)
 
 
 def path(
     data: Data,
     rule: Spec = "ft-ftrl",
-    loss: Spec = "logistic",
+    loss: Spec | None = None,
     *,
     y: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -273,10 +278,8 @@ def path(
     of_layout, of_model = parted(options)
     read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
     data = with_labels(data, y, sample_weight)
-    outputs = outputs_of(loss, outputs, data, **read)
-    base = Recipe(rule, loss, outputs=outputs, **of_model)
+    base, source = prepared(data, rule, loss, outputs, of_model, on_error, read)
     domain = base.head().domain
-    source = opened(data, domain, on_error=on_error, **read)
     held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), base.seed)
     base = replace(base, layout=source.layout)
     lanes = Lanes([with_penalty(base, value) for value in penalties_of(Range(l1), shuffling, source, base)])

@@ -15,7 +15,8 @@ from thresher.data.order import Order, make_order
 from thresher.data.report import Report
 from thresher.lanes.tuning import RULES, Trial, Tuner, judged_rows
 from thresher.learning import metrics
-from thresher.learning.api import held_of, opened, outputs_of
+from thresher.learning.api import held_of
+from thresher.learning.beginning import prepared
 from thresher.learning.finite import DivergedError
 from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import TrainOptions, check_names, layout_said, parted
@@ -113,7 +114,7 @@ class Search:
 
 def tune(
     data: Data,
-    loss: Spec = "logistic",
+    loss: Spec | None = None,
     *,
     y: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -146,10 +147,8 @@ def tune(
         raise ValueError(f"{varied[0]} is what is varied: leave it out")
     read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
     data = with_labels(data, y, sample_weight)
-    base = Recipe(loss=loss, outputs=outputs_of(loss, outputs, data, **read), **of_model)
-    domain = base.head().domain
-    source = opened(data, domain, on_error=on_error, **read)
-    held = held_of(holdout, domain, source, threads)
+    base, source = prepared(data, Recipe.rule, loss, outputs, of_model, on_error, read)
+    held = held_of(holdout, base.head().domain, source, threads)
     tuner = Tuner(replace(base, layout=source.layout), rules, budget)
     shuffling = make_order(str(order), base.seed)
     search = Search(tuner, source, shuffling, held, cache and hasattr(source, "identity"))

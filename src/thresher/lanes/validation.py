@@ -18,13 +18,14 @@ from thresher.lanes.estimates import Estimate, estimates_of
 from thresher.lanes.folds import Folds, check_size
 from thresher.lanes.frontier import choose
 from thresher.lanes.penalties import Range, leaves_penalty_open, penalty_name, with_penalty
-from thresher.learning.api import opened, outputs_of, planned
+from thresher.learning.api import planned
+from thresher.learning.beginning import prepared
 from thresher.learning.checks import check_flag
 from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import ModelOptions, check_names, layout_said, parted
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
-from thresher.learning.recipe import Recipe, Spec
+from thresher.learning.recipe import Spec
 from thresher.learning.training import Trainer
 from thresher.learning.trouble import Trouble, warn
 
@@ -63,7 +64,7 @@ class CrossValidation:
 def cv(
     data: Data,
     rule: Spec = "ft-ftrl",
-    loss: Spec = "logistic",
+    loss: Spec | None = None,
     *,
     y: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -101,8 +102,7 @@ def cv(
     plan = planned(passes, 0, 0, False)
     read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
     data = with_labels(data, y, sample_weight)
-    base = Recipe(rule, loss, outputs=outputs_of(loss, outputs, data, **read), **of_model)
-    source = opened(data, base.head().domain, on_error=on_error, **read)
+    base, source = prepared(data, rule, loss, outputs, of_model, on_error, read)
     check_order(shuffling := make_order(str(order), base.seed), passes)
     base = replace(base, layout=source.layout)
     name = None if l1 is None and not leaves_penalty_open(rule) else penalty_name(base.rule)
@@ -111,7 +111,7 @@ def cv(
     values = penalties_of(wanted, shuffling, source, base) if name else []
     learning = Folds([with_penalty(base, value) for value in values] or [base], folds, whole=refit)
     reads = Passes(source, shuffling.reads(passes + 1), cached=cache and hasattr(source, "identity"))
-    beside = {"reread": reads.later, "order": shuffling, "columns": columns_seen(source)}
+    beside: dict[str, Any] = {"reread": reads.later, "order": shuffling, "columns": columns_seen(source)}
     trainer = Trainer(learning, reads.first, plan, **beside)
     warnings = warn(trainer.run().warnings)
     return replace(judged_by(trainer, name), warnings=warnings)

@@ -149,9 +149,9 @@ def _by_output(readout: Readout) -> list[dict[str, Any]]:
     for _, block in readout.blocks():
         nonzero += (block != 0).sum(axis=0)
         totals += np.abs(block).sum(axis=0)
-    low = readout.head.outputs.low
+    names = readout.head.names(readout.classes)
     return [
-        {"output": str(low + k), "nonzero": count, "l1_norm": total}
+        {"output": names[k], "nonzero": count, "l1_norm": total}
         for k, (count, total) in enumerate(zip(nonzero.tolist(), totals.tolist(), strict=True))
     ]
 

@@ -3,42 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
-from thresher import parts
-from thresher.data import DataError
 from thresher.data.labels import Domain
-from thresher.data.layout import AnyLayout, SettledLayout
+from thresher.data.layout import SettledLayout
 from thresher.learning import modelfile
 from thresher.learning.assessment import assess
 from thresher.learning.given import Data, as_source, with_labels
-from thresher.learning.head import classes_of, leaves_classes_open
 from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
 from thresher.learning.predicting import ModelOrFile, source_for
 from thresher.learning.readout import Readout
-from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Plan
-
-
-def opened(data: Data, domain: str | Domain, **read: Any) -> Any:
-    """The source that a new model is to learn. As `as_source`; `DataError` for a layout of what has none."""
-    source = as_source(data, domain, **read)
-    layout: AnyLayout | None = read.get("layout")
-    if layout not in (None, SettledLayout()) and source.layout is None:
-        raise DataError("matrices, Chunks and pairs have no layout: its fields are for files and tables")
-    return source
-
-
-def labels_or_rule(y: Any, rule: Recipe | Spec) -> tuple[Any, Recipe | Spec]:
-    """What stands beside the data: labels, or the rule in their place. TypeError for a rule said twice."""
-    ruled = isinstance(y, str | Recipe) or type(y) in parts.REGISTRY["rule"].values()
-    if ruled and rule != Recipe.rule:
-        raise TypeError(f"two rules are given, {y!r} and {rule!r}")
-    return (None, y) if ruled else (y, rule)
 
 
 def planned(passes: int, patience: int, holdout_every: int, given: bool) -> Plan:
@@ -57,15 +35,6 @@ def held_of(holdout: Data | None, domain: str | Domain, source: Any, threads: in
     if hasattr(source, "on_error"):
         source.on_error.check_spares(held.names)
     return held
-
-
-def outputs_of(loss: Any, outputs: str | None, data: Data, **options: Any) -> str:
-    """SPEC, with classes that are left open found in `data`; `DataError` if to read would use it up."""
-    if not leaves_classes_open(loss, outputs):
-        return outputs or "one"
-    if isinstance(data, Iterator):
-        raise DataError("data that can be read only once: name their classes, outputs='classes:LO-HI'")
-    return classes_of(as_source(data, "whole", **options))
 
 
 def load(path: str | os.PathLike[str]) -> Readout:

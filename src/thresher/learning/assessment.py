@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,9 +54,9 @@ def entropy(shares: F64) -> float:
 class _Classes:
     """One of several classes."""
 
-    def __init__(self, head: Head, lowest: float, threshold: float | None) -> None:
+    def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
         self._low, self._lowest = head.outputs.low, lowest
-        self._counts = Classwise([str(self._low + k) for k in range(head.count)])
+        self._counts = Classwise(head.names(words))
         self._log, self._calibration, self._squares = LogLoss(), Calibration(), 0.0
         self._head, self._likely = head, bool(head.joint.PROBABILITY)
 
@@ -85,8 +85,8 @@ class _Classes:
 class _Two:
     """One class against the other."""
 
-    def __init__(self, head: Head, lowest: float, threshold: float | None) -> None:
-        self._counts = Classwise([f"{lowest:g}", "1"])
+    def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
+        self._counts = Classwise(list(words) or [f"{lowest:g}", "1"])
         self._log, self._calibration = LogLoss(), Calibration()
         self._head, self._likely, self._threshold = head, bool(head.joint.PROBABILITY), threshold
 
@@ -115,7 +115,7 @@ class _Two:
 class _Lists:
     """Which of several classes hold. Pairs of an example and a class count alike."""
 
-    def __init__(self, head: Head, lowest: float, threshold: float | None) -> None:
+    def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
         low = head.outputs.low
         self._counts = Classwise([str(low + k) for k in range(head.count)], confusing=False)
         self._log, self._calibration, self._weight = LogLoss(), Calibration(), 0.0
@@ -147,7 +147,7 @@ class _Lists:
 class _Numbers:
     """One number, or one for each output; deviations are summed about a running mean (Chan et al. 1983)."""
 
-    def __init__(self, head: Head, lowest: float, threshold: float | None) -> None:
+    def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
         self._head, self._lowest = head, lowest
         self._weight, self._absolute = 0.0, 0.0
         self._means, self._squares, self._errors = np.zeros((3, head.count))
@@ -188,7 +188,7 @@ def _shares(given: F64) -> F64:
     return np.where(total > 0, given / np.where(total > 0, total, 1.0), 1.0 / given.shape[1])
 
 
-def _kind(head: Head) -> Callable[[Head, float, float | None], Any]:
+def _kind(head: Head) -> Callable[[Head, float, float | None, Sequence[str]], Any]:
     if not head.classifies:
         return _Numbers
     return {"one": _Two, "labels": _Lists, "classes": _Classes}[head.outputs.kind]
@@ -214,7 +214,7 @@ def assess(model: Any, source: Any, threshold: float | None = None) -> Figures:
     """
     head = model.head
     check_threshold(head, threshold)
-    plain, more = Evaluation(head), _kind(head)(head, model.lowest_label, threshold)
+    plain, more = Evaluation(head), _kind(head)(head, model.lowest_label, threshold, model.classes)
     for chunk in source.chunks():
         margins = model.predict(chunk, "margin")
         plain.add(chunk, margins, head.respond(margins, "label", model.lowest_label))

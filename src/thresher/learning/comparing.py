@@ -165,13 +165,13 @@ def _differing(a: Header, b: Header) -> dict[str, list[Any]]:
 
 def _told(moved: Moved, a: Readout, b: Readout) -> list[dict[str, Any]]:
     """The weights that moved most, with names where either model has them."""
-    low, many = a.head.outputs.low, a.head.outputs.kind != "one"
+    called, many = b.head.names(b.classes), a.head.outputs.kind != "one"
     rows = zip(*(one.tolist() for one in moved), strict=True)
     return [
         {
             "feature": key,
             "name": next((name for one in (b, a) if one.names and (name := one.names.get(key))), None),
-            **({"output": str(low + output)} if many else {}),
+            **({"output": called[output]} if many else {}),
             "before": before,
             "after": after,
         }

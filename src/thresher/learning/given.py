@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
 from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.columns import ABSENT, LABEL, WEIGHT
-from thresher.data.labels import Domain
+from thresher.data.labels import Domain, domain_of, numbers_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.learning.checks import check_whole
 
@@ -39,6 +39,8 @@ Matrix = Sparse | NDArray[Any]
 Data = str | os.PathLike[str] | Chunk | Source | Table | Matrix | Iterable[Any]
 """Paths or globs; a table; a matrix or rows, with labels beside them; Chunks, or a source of them"""
 _NOTHING = object()
+_STREAM = "__arrow_c_stream__"
+"""What tables have."""
 _KINDS = "a path, paths, a table, a Chunk, Chunks, (X, y) or pairs of a mapping and a label"
 _BESIDE = "X and y, or (X, y)"
 
@@ -73,15 +75,35 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
     y. Anything else, and `where` of anything but files and tables, is a `DataError`; ValueError for wrong
     options.
     """
-    layout, threads = options.get("layout"), options.get("threads")
-    if not isinstance(layout, AnyLayout | None):
-        raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
+    check_layout(options.get("layout"))
+    threads = options.get("threads")
     if threads is not None:
         check_whole("threads", threads, 1)
     found = _as_source(data, domain, options)
     if options.get("where") and found.where != options["where"]:
         raise DataError("rows are chosen (where) of files and tables only")
     return found
+
+
+def check_layout(layout: Any) -> None:
+    """ValueError for what is none."""
+    if not isinstance(layout, AnyLayout | None):
+        raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
+
+
+def is_bare(layout: AnyLayout | None) -> bool:
+    """Whether it says nothing but what words labels are, as that of examples in memory."""
+    return layout is None or replace(layout, classes=()) in (SettledLayout(), Layout())
+
+
+def is_beside(data: Any) -> bool:
+    """Whether it is ``(X, y)``."""
+    return isinstance(data, tuple) and not isinstance(next(iter(data), ""), str | os.PathLike | Chunk | tuple)
+
+
+def is_table(data: Any, layout: AnyLayout | None) -> bool:
+    """Whether it is read as a table, one column of which is the label."""
+    return hasattr(data, _STREAM) or (not is_bare(layout) and _holds_mappings(data))
 
 
 def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
@@ -91,7 +113,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
         return MemorySource(data, domain)
     if isinstance(data, str | os.PathLike):
         return open_source(data, domain=domain, **options)
-    if isinstance(data, tuple) and not isinstance(next(iter(data), ""), str | os.PathLike | Chunk | tuple):
+    if is_beside(data):
         if len(data) not in (2, 3) or data[1] is None:
             raise DataError("a tuple of examples in memory is (X, y) or (X, y, weights), with labels y")
         return _beside(data[0], data[1], data[2] if len(data) == 3 else None, domain, options)
@@ -133,9 +155,17 @@ def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[st
     of_matrices = isinstance(layout, SettledLayout) and not layout.columns
     table = None if of_matrices else _as_table(X, layout)
     if table is None:
-        return MemorySource(chunk_of(X, y, weights), domain)
+        return _in_memory(X, y, weights, domain, layout.classes if layout else ())
     table, layout = _joined(table, y, weights, layout)
     return table_source(table, domain=domain, **{**options, "layout": layout})
+
+
+def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, words: tuple[str, ...]) -> MemorySource:
+    """Examples in memory, whose labels may be `words`."""
+    source = MemorySource(chunk_of(X, numbers_of(y, domain_of(domain).of_words(words)), weights), domain)
+    if words:
+        source.layout = SettledLayout(classes=words)
+    return source
 
 
 def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
@@ -143,7 +173,7 @@ def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
 
     `DataError` for a matrix where columns are known by their names.
     """
-    table = hasattr(data, "__arrow_c_stream__")
+    table = hasattr(data, _STREAM)
     if not (table or hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or _holds_mappings(data)):
         return False
     if layout is None or not has_columns(layout):
@@ -159,9 +189,9 @@ def _holds_mappings(data: Any) -> bool:
 
 def _as_table(data: Any, layout: AnyLayout | None) -> Any:
     """A table, also of rows whose columns `layout` says something of; None for anything else."""
-    if hasattr(data, "__arrow_c_stream__"):
+    if hasattr(data, _STREAM):
         return None if _is_sparse_frame(data) else data
-    if layout in (None, SettledLayout()) or not _holds_mappings(data):
+    if not is_table(data, layout):
         return None
     import pyarrow as pa
 

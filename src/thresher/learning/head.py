@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -115,13 +116,20 @@ class Head:
         """Whether labels are classes."""
         return self.outputs.kind == "classes" or bool(self.loss.DOMAIN == "binary")
 
-    def written(self, predicted: F64, output: Output) -> list[str]:
-        """A line of text for each row of what `respond` gave for `output`."""
+    def written(self, predicted: F64, output: Output, words: Sequence[str] = ()) -> list[str]:
+        """A line of text for each row of what `respond` gave for `output`; labels may be `words`."""
+        if output == "label" and words:
+            numbers = predicted - self.outputs.low if self.outputs.kind == "classes" else predicted > 0
+            return [words[k] for k in numbers.astype(np.int64).tolist()]
         rows = predicted.reshape(len(predicted), -1)
         if output == "label" and self.outputs.kind == "labels":
             low = self.outputs.low
             return [",".join(str(k) for k in (np.flatnonzero(row > 0) + low).tolist()) for row in rows]
         return ["\t".join(f"{value:.9g}" for value in row) for row in rows.tolist()]
+
+    def names(self, words: Sequence[str] = ()) -> list[str]:
+        """What the classes or outputs are called: `words`, or else their numbers."""
+        return list(words) or [str(self.outputs.low + k) for k in range(self.count)]
 
     def targets(self, chunk: Chunk) -> NDArray[np.float32]:
         """What the joint loss reads: numbers of outputs ``(n, 1)`` or a number for each ``(n, outputs)``."""

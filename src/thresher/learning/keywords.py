@@ -34,6 +34,7 @@ class LayoutOptions(TypedDict, total=False):
     missing: str | Sequence[str]
     quoted_newlines: bool
     label_weights: bool
+    classes: str | Sequence[str]
     label: Columns
     weight: str | int
     numeric: Columns
@@ -80,7 +81,7 @@ class TrainOptions(ModelOptions, total=False):
 
 
 OF_LAYOUT = frozenset(LayoutOptions.__annotations__)
-_LISTS = ("missing", "numeric", "bins", "categorical", "text", "ignore")
+_LISTS = ("missing", "numeric", "bins", "categorical", "text", "ignore", "classes")
 _FLAGS = ("header", "quoted_newlines", "label_weights")
 
 

@@ -259,6 +259,11 @@ class Model(Predictor):
         self.recipe = replace(self.recipe, layout=layout)
 
     @property
+    def classes(self) -> tuple[str, ...]:
+        """The words that labels are, in the order of their classes; none where labels are numbers."""
+        return self.layout.classes if self.layout else ()
+
+    @property
     def features_waiting(self) -> int | None:
         """Features seen that have not entered, but for false positives; None where that is not counted."""
         return self._feed.intake.waiting

@@ -78,6 +78,11 @@ class Readout(Predictor):
         return cls(head, store, keys, weights, bias, lowest_label, unmet, divisors_of(tensors))
 
     @property
+    def classes(self) -> tuple[str, ...]:
+        """The words that labels are, in the order of their classes; none where labels are numbers."""
+        return self.layout.classes if self.layout else ()
+
+    @property
     def intercept(self) -> Any:
         """Weight of the intercept, ``(outputs,)`` for many."""
         return float(self.bias[0]) if self.weights.ndim == 1 else self.bias

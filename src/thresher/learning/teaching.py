@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from thresher.learning.api import opened
+from thresher.learning.beginning import opened
 from thresher.learning.given import with_labels
 from thresher.learning.keywords import SourceOptions, check_names, layout_said, parted
 from thresher.learning.predicting import source_for

@@ -59,6 +59,11 @@ def passes_by(name: str) -> bool:
     return name == STDIN or not (remote.is_remote(name) or stat.S_ISREG(os.stat(name).st_mode))
 
 
+def reads_once(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> bool:
+    """Whether any of the files that `data` names can be read only once. `DataError` as for `expand`."""
+    return any(passes_by(name) for name in expand(data))
+
+
 def size_of(name: str) -> int | None:
     """Bytes of a file as it is stored; None where that is not known, as of what passes by."""
     if remote.is_remote(name):

@@ -68,6 +68,8 @@ def check_same_features(trained: SettledLayout, small: bool, layout: SettledLayo
 
     Whole numbers are ids in VW text too; where all its keys are `small`, none of them is the hash of a name.
     """
+    if not all(one.format or one.columns for one in (trained, layout)):
+        return  # of data in memory nothing more is known than their classes
     before, now = features_of(trained), features_of(layout)
     ids = now == "ids" and before == "names" and small and not trained.bits
     if before != now and not ids and (before, now) != ("ids", "names"):

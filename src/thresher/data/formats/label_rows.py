@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from thresher.data.class_words import BASIS, COUNT, ENTRIES, FIELDS, MOST, OUTSIDE, PRIME, ROOM, USED
 from thresher.data.formats.outcomes import EXAMPLE, LABEL_COUNT, LABEL_DOMAIN, LABEL_REPEATED
+from thresher.data.text.words import byte, load_word, store_byte, store_word
 from thresher.engine.jit import helper, scalar
+
+_SPACE = 32
+_BASIS, _PRIME = np.uint64(BASIS), np.uint64(PRIME)
 
 
 @scalar
@@ -16,6 +21,49 @@ def check_label(label, domain):
     """The outcome of a label that is a finite number, by a `labels.Range`."""
     fits = domain.low <= label <= domain.high and (not domain.whole or label == np.floor(label))
     return EXAMPLE if fits else LABEL_DOMAIN
+
+
+@scalar
+def _entry(table, place):
+    return np.int64(load_word(table, 8 * place))
+
+
+@scalar
+def _same(text, at, letters, begin, size):
+    k = 0
+    while k < size and byte(text, at + k) == byte(letters, begin + k):
+        k += 1
+    return k == size
+
+
+@scalar
+def word_label(text, at, end, domain):
+    """The number of the word [at, end), blanks round it ignored, by the `WordTable` of a `labels.Range`."""
+    while at < end and byte(text, at) == _SPACE:
+        at += 1
+    while at < end and byte(text, end - 1) == _SPACE:
+        end -= 1
+    code, size, table = _BASIS, end - at, domain.words
+    for k in range(at, end):
+        code = (code ^ np.uint64(byte(text, k))) * _PRIME
+    slot = np.int64(code ^ code >> np.uint64(32)) & domain.slots
+    entry = ENTRIES + FIELDS * slot
+    while _entry(table, entry + 1) != 0:
+        if _entry(table, entry + 1) == size and _same(text, at, domain.letters, _entry(table, entry), size):
+            return np.float32(_entry(table, entry + 2))
+        slot = (slot + 1) & domain.slots
+        entry = ENTRIES + FIELDS * slot
+    count, used = _entry(table, COUNT), _entry(table, USED)
+    if size > 0 and count < _entry(table, MOST) and used + size <= _entry(table, ROOM):
+        for k in range(size):
+            store_byte(domain.letters, used + k, byte(text, at + k))
+        store_word(table, entry, np.uint64(used))
+        store_word(table, entry + 1, np.uint64(size))
+        store_word(table, entry + 2, np.uint64(count))
+        store_word(table, COUNT, np.uint64(count + 1))
+        store_word(table, USED, np.uint64(used + size))
+        return np.float32(count)
+    return np.float32(0) if domain.open else np.float32(OUTSIDE)
 
 
 @helper

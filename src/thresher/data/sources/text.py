@@ -84,6 +84,8 @@ class _Quarantine:
 class TextSource:
     """Files of lines as a `Source`; made by `open_source`."""
 
+    worded = False
+    """whether it begins with labels that look like words, as `open_source` finds"""
     keep_hash = False
     """whether to know the content of what is read, so that `fingerprint` need not read again"""
     _read = NOTHING_READ
@@ -107,7 +109,7 @@ class TextSource:
     ) -> None:
         if block_bytes < 1 or (threads is not None and threads < 1):
             raise DataError("threads and block_bytes must be at least 1")
-        self._domain = domain_of(domain)
+        self._domain = domain_of(domain).of_words(layout.classes)
         self.outputs = self._domain.width or 0
         """targets of an example; 0 for one label, which is no target"""
         self.names = names
@@ -176,7 +178,9 @@ class TextSource:
             quarantine = _Quarantine(self.on_error.path, kept)
         self._watched = watches = self._watches() if self.keep_hash else None
         blocks = self._blocks(start, watches)
-        pipeline = Pipeline(blocks, self._parser, 1 if self.namer else self._threads, self._block_bytes)
+        words = self._domain.words
+        alone = self.namer is not None or (words is not None and words.adds)
+        pipeline = Pipeline(blocks, self._parser, 1 if alone else self._threads, self._block_bytes)
         try:
             yield from self._placed(pipeline, start or Place(0, 0, 0), quarantine)
             if watches is not None:

@@ -118,6 +118,17 @@ def store_word(typing_context, words, index, word):
 
 
 @intrinsic
+def store_byte(typing_context, text, at, code):
+    """Write the byte at position `at` of address `text`."""
+
+    def codegen(context, builder, signature, args):
+        builder.store(builder.trunc(args[2], _BYTE), _pointer(builder, args[0], args[1], _BYTE))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
 def store_float(typing_context, floats, index, number):
     """Write entry `index` of the float32s at address `floats`."""
 

@@ -16,7 +16,7 @@ from thresher.data.files.blocks import LINES, Block
 from thresher.data.formats import outcomes
 from thresher.data.formats.lines import line_rows as rows
 from thresher.data.formats.lines.gathering import Numbers, bad_table, gather, line_at, too_long
-from thresher.data.labels import ONE
+from thresher.data.labels import ONE, hint_of_words
 from thresher.data.sources.parsed import Columns, Parsed, Reading
 from thresher.data.text.numbers import exact_numbers
 from thresher.data.text.sorting import BUCKETS
@@ -142,4 +142,5 @@ class LineParser:
             expected = expected.replace("a number", "a finite number")
         found = shown(token) if token else ("a blank" if raw[at - start :].strip() else "the end of the line")
         found += self._advice(outcome, raw, at - start)
+        found += hint_of_words(token, self._domain) if outcome == outcomes.LABEL_NUMBER else ""
         return BadLine("", line + 1, at - start + 1, expected, found, raw)

@@ -13,7 +13,13 @@ import numpy as np
 from numba.extending import overload
 
 from thresher.data.features import crossing
-from thresher.data.formats.label_rows import check_label, enter_class, enter_value, no_class
+from thresher.data.formats.label_rows import (
+    check_label,
+    enter_class,
+    enter_value,
+    no_class,
+    word_label,
+)
 from thresher.data.formats.outcomes import (
     AFTER_LABEL,
     AFTER_VALUE,
@@ -46,7 +52,7 @@ from thresher.data.text.sorting import merge_row
 from thresher.data.text.words import address, among, byte, byte_set
 from thresher.engine.jit import BORROWING, apart, kernel, scalar
 
-_TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _COLON, _COMMA = 9, 10, 13, 32, 35, 58, 44
+_NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _COLON, _COMMA = 0, 9, 10, 13, 32, 35, 58, 44
 _WAITING = byte_set(bytes([UNDECIDED, CRAMPED, UNSORTED, UNUSUAL]))
 _ENDS_TOKEN = byte_set(b" \t\n#")
 
@@ -116,9 +122,22 @@ def line_ends(text, at):
     return code == _NEWLINE or code == _HASH or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
 
 
+@apart
+def _word(text, at, domain):
+    """The same where labels are words, which end at a blank, a comment or a colon."""
+    end = at
+    while not (ends_token(text, end) or byte(text, end) == _COLON or byte(text, end) == _NUL):
+        end += 1
+    label = word_label(text, at, end, domain)
+    outcome = check_label(label, domain)
+    return end if outcome == EXAMPLE else at, label, outcome
+
+
 @scalar
 def _label(text, at, domain, exact, listed):
     """The label at `at`, perhaps one of a list: ``(end or place of the error, label, outcome)``."""
+    if domain.words != 0:
+        return _word(text, at, domain)
     end, label, status = head_number(text, at, exact)
     if status == HARD:
         return at, label, UNDECIDED

@@ -58,7 +58,11 @@ def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     """The parser of blocks of VW text."""
     vw = layout.hash == "vw"
     nameless = hash_bytes(b"", layout.seed, SHORT) if vw and layout.seed else layout.seed
-    usual = vw_quick.USUAL if reading.naming is None and reading.domain.kind == ONE else None
+    usual = (
+        vw_quick.USUAL
+        if reading.naming is None and reading.domain.kind == ONE and not reading.domain.words
+        else None
+    )
     grammar = vw_rows.Vw(
         *(np.uint64(layout.mask), np.uint64(layout.seed), np.uint64(nameless), vw or None),
         careful=None if usual else True,

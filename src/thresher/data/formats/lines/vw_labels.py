@@ -17,14 +17,12 @@ _BY_SHAPE = (
     (re.compile(rb"\d+:[^:]*"), "a cost-sensitive label (class:cost)"),
 )
 """By what one of the words looks like."""
-_NAME = re.compile(rb"[+-]?(?!(?:nan|inf|infinity)$)[^\W\d]\S*", re.IGNORECASE)
+_NAME = re.compile(rb"(?!(?:nan|inf|infinity)$)[^\W\d][^\s:|#]*", re.IGNORECASE)
 
 
 def kind_of_label(head: bytes) -> str:
     """What kind of label the text before the first bar of a line looks like; nothing for no known kind."""
-    words = head.split()
-    if words and (head[-1:] not in b" \t" or words[-1].startswith(b"'")):
-        words.pop()  # the tag
+    words = _without_tag(head)
     if not words:
         return ""
     if words[0] in _BY_WORD:
@@ -32,4 +30,16 @@ def kind_of_label(head: bytes) -> str:
     for shape, kind in _BY_SHAPE:
         if any(shape.fullmatch(word) for word in words):
             return kind
-    return "a named label (--named_labels)" if _NAME.fullmatch(words[0]) else ""
+    return ""
+
+
+def is_word(head: bytes) -> bool:
+    """Whether the label in the text before the first bar of a line is a word."""
+    words = _without_tag(head)
+    return bool(words and _NAME.fullmatch(words[0]) and not kind_of_label(head))
+
+
+def _without_tag(head: bytes) -> list[bytes]:
+    words = head.split()
+    tagged = words and (head[-1:] not in b" \t" or words[-1].startswith(b"'"))
+    return words[:-1] if tagged else words

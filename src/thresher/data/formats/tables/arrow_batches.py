@@ -8,6 +8,7 @@ Null is missing: no feature, or, for label and weight, a bad row; so is the empt
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
@@ -29,11 +30,11 @@ from thresher.data.formats.outcomes import OUTCOMES, SUM_RANGE
 from thresher.data.formats.tables import arrow_rows as rows
 from thresher.data.formats.tables.table_rows import NOT_FINITE, Kinds, check_columns_of_labels, expected_of
 from thresher.data.formats.tables.where import Filter
-from thresher.data.labels import LISTED
+from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import SettledLayout
 from thresher.data.report import FIRST_BAD
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
-from thresher.data.text.numbers import OVERFLOW
+from thresher.data.text.numbers import NUMBER, OVERFLOW
 
 if TYPE_CHECKING:
     from thresher.data.files.content import ReadSoFar
@@ -54,6 +55,11 @@ def guess(column: Any) -> str:
         return ""
     inner = kind.value_type
     return LIST if _is_text(inner) or types.is_integer(inner) or types.is_null(inner) else ""
+
+
+def is_of_text(kind: Any) -> bool:
+    """Whether values of a type are texts, of which a dictionary may be made."""
+    return _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def _is_text(kind: Any) -> bool:
@@ -81,6 +87,7 @@ def check_types(layout: SettledLayout, schema: Any, file: str) -> None:
         like = guess(found)
         lists = kind == LABEL and _is_list(found.type)
         is_number = _are_numbers(found.type.value_type if lists else found.type)
+        is_number |= kind == LABEL and is_of_text(found.type)
         fits = is_number if kind in _NUMBERS else like == LIST if kind == LIST else _is_written(found.type)
         if not fits:
             raise DataError(f"{file}: column '{name}' is {kind}, but its type here is {found.type}")
@@ -221,7 +228,7 @@ class BatchParser:
                 array = array.values
                 _point(row, rows.NUMBER_LISTS, array, array.buffers()[1])
             elif kind in _NUMBERS:
-                array = _cast(array, pa.float64())
+                array = self._labels(array) if kind == LABEL else _cast(array, pa.float64())
                 _point(row, rows.NUMBERS, array, array.buffers()[1])
             elif kind == TEXT:
                 array = _point_grams(row, array, kinds, c, self._reading.naming)
@@ -242,6 +249,20 @@ class BatchParser:
             held.append(array)
         return held, table, most
 
+    def _labels(self, array: Any) -> Any:
+        """Labels as numbers: of words those of their classes, of other texts what they write."""
+        words = self._domain.words
+        if words is None and not is_of_text(array.type):
+            return _cast(array, pa.float64())
+        texts = _cast(array, _TEXTS)
+        texts = texts if pa.types.is_large_binary(texts.type) else texts.view(pa.large_binary())
+        coded = pc.dictionary_encode(texts)
+        known = [word.strip(b" ") for word in coded.dictionary.to_pylist()]
+        numbers = np.array([words.number_of(one) if words else _number_in(one) for one in known], np.float64)
+        missing = pc.fill_null(pc.equal(pc.binary_length(texts), 0), True)
+        found = np.append(numbers, 0.0)[pc.fill_null(coded.indices, len(known)).to_numpy()]
+        return pa.array(found, mask=missing.to_numpy(zero_copy_only=False))
+
     def _holds_lists(self, name: str, kind: Any) -> bool:
         """Whether the column of the label has lists, as the domain must have it; else `DataError`."""
         if (self._domain.kind == LISTED) != _is_list(kind):
@@ -257,7 +278,14 @@ class BatchParser:
             "no such sum" if outcome == SUM_RANGE else _shown(batch.column(name), row, outcome in NOT_FINITE)
         )
         expected = expected_of(outcome, name, self._domain, len(kinds.names))
+        if outcome == outcomes.LABEL_NUMBER and is_of_text(batch.column(name).type):
+            found += hint_of_words(found.strip("'").encode(), self._domain)
         return BadLine("", line, column + 1, expected, found, raw)
+
+
+def _number_in(text: bytes) -> float:
+    """The number that a text writes, NaN for none."""
+    return float(text) if NUMBER.fullmatch(text) else math.nan
 
 
 def _point_lists(column: NDArray[np.int64], array: Any) -> Any:

@@ -17,13 +17,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thresher.data.chunk import Place
-from thresher.data.columns import ABSENT, IGNORE, settle
+from thresher.data.columns import ABSENT, IGNORE, LABEL, settle
 from thresher.data.errors import DataError
 from thresher.data.files.paths import named, passes_by, size_of
 from thresher.data.files.paths import opened as opened_file
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import Passing, RawFile
-from thresher.data.formats.tables.arrow_batches import BatchParser, TableBlock, check_types, guess, sound
+from thresher.data.formats.tables.arrow_batches import (
+    BatchParser,
+    TableBlock,
+    check_types,
+    guess,
+    is_of_text,
+    sound,
+)
 from thresher.data.formats.tables.table_rows import Kinds, kinds_of
 from thresher.data.formats.tables.where import Filter
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
@@ -51,6 +58,12 @@ def settled(layout: AnyLayout, schema: Any, name: str, unlabelled: bool) -> tupl
     return layout, kinds_of(used, schema.names, name)
 
 
+def has_words(kinds: Kinds, schema: Any) -> bool:
+    """Whether a column of labels is of text."""
+    labels = [name for name, what in zip(kinds.names, kinds.what, strict=True) if what == LABEL]
+    return any(is_of_text(schema.field(name).type) for name in labels)
+
+
 def _by_schema(layout: AnyLayout, schema: Any, name: str) -> SettledLayout:
     """The layout settled by a schema, whose columns must be of types that can be features."""
     found = settle(layout, schema.names, [guess(field) for field in schema], name)
@@ -70,6 +83,8 @@ class TableFormat:
     """how the columns of each are read"""
     filters: list[Filter] = dataclasses.field(default_factory=list)
     """which rows of each are; none: all"""
+    worded: bool = False
+    """whether labels may be words"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> BatchParser:
         """A parser for one thread."""
@@ -80,15 +95,16 @@ def opened(
     names: list[str], layout: AnyLayout, passing: Passing, unlabelled: bool, where: str = ""
 ) -> tuple[SettledLayout, TableFormat]:
     """The settled layout of files, and what makes their parsers. `DataError`."""
-    files, filters, found = list[Kinds](), list[Filter](), layout
+    files, filters, found, worded = list[Kinds](), list[Filter](), layout, False
     for name in names:
         with read_from(name):
             schema = _KINDS[layout.format].schema(name, passing)
             found, kinds = settled(found, schema, name, unlabelled)
         files.append(kinds)
+        worded = worded or has_words(kinds, schema)
         filters += [Filter(where, schema, name)] if where else []
     assert has_columns(found)
-    return found, TableFormat(files, filters)
+    return found, TableFormat(files, filters, worded)
 
 
 @contextmanager

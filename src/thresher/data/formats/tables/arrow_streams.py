@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError
-from thresher.data.formats.tables.arrow_files import BatchReader, Rows, TableFormat, cut, settled
+from thresher.data.formats.tables.arrow_files import BatchReader, Rows, TableFormat, cut, has_words, settled
 from thresher.data.formats.tables.where import Filter
 from thresher.data.layout import AnyLayout
 from thresher.data.source import fingerprint_of
@@ -87,10 +87,12 @@ class StreamSource(TextSource):
         self._stream = _Stream(given)
         unnamed = replace(layout or AnyLayout(), format="")  # files to come tell theirs
         settled_by, kinds = settled(unnamed, self._stream.schema, NAME, unlabelled)
-        form = TableFormat([kinds], [Filter(where, self._stream.schema, NAME)] if where else [])
+        filters = [Filter(where, self._stream.schema, NAME)] if where else []
+        form = TableFormat([kinds], filters, has_words(kinds, self._stream.schema))
         super().__init__(
             [NAME], settled_by, form, domain=domain, on_error=on_error, threads=threads, where=where
         )
+        self.worded = form.worded
         del self.identity  # which is for caches
 
     def head(self) -> Any:

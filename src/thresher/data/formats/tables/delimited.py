@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Place
-from thresher.data.columns import BINS, CATEGORICAL, NUMERIC, TEXT, settle
+from thresher.data.columns import BINS, CATEGORICAL, LABEL, NUMERIC, TEXT, settle
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.features.factors import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
 from thresher.data.files.streams import Passing, head_of
 from thresher.data.formats.lines.gathering import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
-from thresher.data.formats.outcomes import AT, BLANKS, OUTCOMES, TOO_FEW, TOO_MANY, UNCLOSED
+from thresher.data.formats.outcomes import AT, BLANKS, LABEL_NUMBER, OUTCOMES, TOO_FEW, TOO_MANY, UNCLOSED
 from thresher.data.formats.outcomes import LINES as LINES_READ
 from thresher.data.formats.tables import delimited_rows as rows
 from thresher.data.formats.tables.table_rows import (
@@ -34,7 +34,7 @@ from thresher.data.formats.tables.table_rows import (
     expected_of,
     kinds_of,
 )
-from thresher.data.labels import LISTED
+from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.sources.parsed import Columns, Parsed, Reading
 from thresher.data.sources.text import TextSource
@@ -84,6 +84,8 @@ class DelimitedFormat:
     """Makes the parsers of files of cells."""
 
     files: list[Kinds]
+    worded: bool = False
+    """whether labels look like words"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> DelimitedParser:
         """A parser for one thread."""
@@ -97,7 +99,7 @@ def opened(
 
     The head of the first file settles which column is what; all others must have the same. `DataError`.
     """
-    files, dialect = list[Kinds](), dialect_of(layout)
+    files, dialect, worded = list[Kinds](), dialect_of(layout), False
     found = layout if has_columns(layout) else None
     for name in names:
         lines = lines_of(head_of(name, HEAD, passing), name, dialect if dialect.span else None)
@@ -110,12 +112,13 @@ def opened(
             _check_delimiter(lines[0], len(head), name)
             guesses = _guesses(lines[layout.header :], len(head), dialect)
             found = settle(layout, head, guesses, name)
+            worded = (LABEL, CATEGORICAL) in zip(found.kinds, guesses, strict=True)
         used = found.unlabelled() if unlabelled else found
         if not layout.header:
             head = _positions(used, len(head), name)
         files.append(kinds_of(used, head, name))
     assert found is not None
-    return found, DelimitedFormat(files)
+    return found, DelimitedFormat(files, worded)
 
 
 def _check_delimiter(line: bytes, columns: int, name: str) -> None:
@@ -208,9 +211,9 @@ class DelimitedParser:
     """Parses blocks of lines into chunks."""
 
     def __init__(self, files: list[Kinds], layout: SettledLayout, reading: Reading) -> None:
-        self._files = files
         self._layout = layout
         self._domain = check_columns_of_labels(reading.domain, layout)
+        self._files = [one.with_words() for one in files] if self._domain.words else files
         if self._domain.kind == LISTED and not self._domain.open:
             raise DataError(
                 f"{layout.format}: a list of labels wants a column of lists: jsonl, parquet or arrow"
@@ -304,6 +307,7 @@ class DelimitedParser:
             found = shown(cell) if cell else "an empty cell"
             if outcome in NOT_FINITE and NUMBER.fullmatch(cell.strip()) and not abs(float(cell)) < OVERFLOW:
                 found += ", too large for float32"
+            found += hint_of_words(cell, self._domain) if outcome == LABEL_NUMBER else ""
         begins = before.rfind(b"\n") + 1
         return BadLine("", line + 1 + before.count(b"\n"), at - start - begins + 1, expected, found, raw)
 

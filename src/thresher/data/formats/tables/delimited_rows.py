@@ -19,7 +19,7 @@ from thresher.data.features.crossing import clear_spans, note_column
 from thresher.data.features.murmur import murmur3_64
 from thresher.data.features.ngrams import text_features
 from thresher.data.features.wanted import offer, offer_whole
-from thresher.data.formats.label_rows import keep_label, target_of
+from thresher.data.formats.label_rows import keep_label, target_of, word_label
 from thresher.data.formats.lines.line_rows import ends_line, next_line, note
 from thresher.data.formats.outcomes import (
     AFTER_QUOTE,
@@ -51,6 +51,7 @@ from thresher.data.formats.tables.table_rows import (
     SKIP,
     TEXT,
     WEIGHT,
+    WORD,
     bin_of,
     binned,
     complete,
@@ -286,6 +287,16 @@ def _texts(cell, at, end, grams, seed, out, nnz, naming, column):
 
 
 @scalar
+def _value(kind, cell, at, end, place, domain, exact):
+    """The number in ``cell[at:end]``, or that of the class whose word it is: ``(float32, outcome)``."""
+    if kind == WORD:
+        value = word_label(cell, at, end, domain)
+        return value, outcome_of(LABEL, value, FINE, at == end, domain)
+    value, status = _number(cell, at, end, place, exact)
+    return value, outcome_of(kind, value, status, at == end, domain)
+
+
+@scalar
 def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, into, delimiter, tokens, span):
     """One line, its features stored from `nnz` on, several labels in `into`.
 
@@ -307,9 +318,8 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
         elif kind == CATEGORICAL:
             nnz = _category(cell, first, last, seeds[c], keys, values, nnz, extra[1], c)
         elif kind != SKIP and kind != LIST:
-            value, status = _number(cell, first, last, at, exact)
-            outcome = outcome_of(kind, value, status, last == first, domain)
-            if kind == LABEL:
+            value, outcome = _value(kind, cell, first, last, at, domain, exact)
+            if kind == LABEL or kind == WORD:
                 label = keep_label(into, names[c], value)
             elif kind == WEIGHT:
                 weight = value

@@ -25,7 +25,7 @@ from thresher.data.files.blocks import LINES, Block
 from thresher.data.files.streams import Passing, head_of
 from thresher.data.formats.lines.gathering import too_long
 from thresher.data.formats.tables.arrow_batches import BatchParser
-from thresher.data.formats.tables.arrow_files import settled
+from thresher.data.formats.tables.arrow_files import has_words, settled
 from thresher.data.formats.tables.delimited import HEAD, lines_of
 from thresher.data.formats.tables.table_rows import Kinds
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
@@ -45,6 +45,8 @@ class JsonlFormat:
     files: list[Kinds]
     schemas: list[Any]
     """the fields that are read of each file"""
+    worded: bool = False
+    """whether labels look like words"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> JsonlParser:
         """A parser for one thread."""
@@ -55,24 +57,28 @@ def opened(
     names: list[str], layout: AnyLayout, passing: Passing, unlabelled: bool
 ) -> tuple[SettledLayout, JsonlFormat]:
     """The settled layout of files, and what makes their parsers. `DataError`."""
-    files, schemas, found = list[Kinds](), list[Any](), layout
+    files, schemas, found, worded = list[Kinds](), list[Any](), layout, False
     for name in names:
         known = found.columns if has_columns(found) else ()
         schema = _schema_of(lines_of(head_of(name, HEAD, passing), name), known, name)
         found, kinds = settled(found, schema, name, unlabelled)
         files.append(kinds)
-        schemas.append(pa.schema([_field(kinds, field) for field in schema if _is_read(kinds, field.name)]))
+        worded = worded or has_words(kinds, schema)
+        read = [_field(kinds, field, layout) for field in schema if _is_read(kinds, field.name)]
+        schemas.append(pa.schema(read))
     assert has_columns(found)
-    return found, JsonlFormat(files, schemas)
+    return found, JsonlFormat(files, schemas, worded)
 
 
 def _is_read(kinds: Kinds, name: str) -> bool:
     return kinds.what[kinds.names.index(name)] not in (IGNORE, ABSENT)
 
 
-def _field(kinds: Kinds, field: Any) -> Any:
+def _field(kinds: Kinds, field: Any, layout: AnyLayout) -> Any:
     """A field with the type that its values are read as."""
     what, kind = kinds.what[kinds.names.index(field.name)], field.type
+    if what == LABEL and (pa.types.is_string(kind) or (layout.classes and pa.types.is_null(kind))):
+        return pa.field(field.name, pa.string())
     if what in (NUMERIC, BINS, LABEL, WEIGHT):
         number = kind if pa.types.is_boolean(kind) else pa.float64()
         kind = pa.list_(pa.float64()) if what == LABEL and pa.types.is_list(kind) else number

@@ -46,7 +46,7 @@ from thresher.data.text.numbers import FINE, HARD, OUT_OF_RANGE
 from thresher.data.text.sorting import ascending
 from thresher.engine.jit import scalar
 
-SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, LIST, TEXT, BINS = 0, 1, 2, 3, 4, 5, 6, 7
+SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, LIST, TEXT, BINS, WORD = 0, 1, 2, 3, 4, 5, 6, 7, 8
 _CODES = {
     columns.IGNORE: SKIP,
     columns.ABSENT: SKIP,
@@ -88,6 +88,10 @@ class Kinds(NamedTuple):
         if self.crosses is None and naming is None:
             return None, None
         return (self.crosses or no_crosses(len(self.names)))._replace(spans=spans), naming
+
+    def with_words(self) -> Kinds:
+        """The same where labels are words."""
+        return self._replace(codes=np.where(self.codes == LABEL, WORD, self.codes))
 
     @property
     def compiled(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:

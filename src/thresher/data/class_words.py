@@ -1,0 +1,97 @@
+"""Labels that are words: the table that readers look them up in, or fill as they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from thresher.data.errors import DataError
+
+MOST_CLASSES = 1 << 16
+"""Classes there may be, words or numbers."""
+COUNT, USED, ROOM, MOST, ENTRIES = range(5)
+"""A table as int64: words in it; bytes of letters in use, and how many there may be; how many words readers
+may add; then entries of `FIELDS`: where the letters of a word begin, how many there are (0: no entry), its
+number."""
+FIELDS = 3
+OUTSIDE = float(1 << 30)
+"""A label that is in no domain: what a word that is no class is read as."""
+BASIS, PRIME = 0xCBF29CE484222325, 0x100000001B3
+"""Of the hash FNV-1a."""
+_LETTERS = 1 << 24
+_SHOWN = 8
+
+
+class WordTable:
+    """A hash table of words and their numbers, which compiled readers use by address.
+
+    With `words`, word k has the number ``first + k * step``; readers find no others. Without, they add each
+    word that they meet, numbered from 0 on. One that is neither is `otherwise`.
+    """
+
+    def __init__(
+        self, words: Sequence[str] = (), first: int = 0, step: int = 1, otherwise: float = OUTSIDE
+    ) -> None:
+        self._otherwise, self.adds = otherwise, not words
+        most = MOST_CLASSES if self.adds else len(words)
+        letters = [word.encode() for word in words]
+        room = _LETTERS if self.adds else sum(map(len, letters))
+        self._slots = (1 << (2 * most).bit_length()) - 1
+        self._table = np.zeros(ENTRIES + FIELDS * (self._slots + 1), np.int64)
+        self._table[[ROOM, MOST]] = room, most if self.adds else 0
+        self._letters = np.zeros(room, np.uint8)
+        self._known: dict[bytes, int] = {}
+        for k, word in enumerate(letters):
+            self._enter(word, first + k * step)
+
+    def code(self) -> tuple[int, int, int]:
+        """Addresses of the table and of the letters, and the number of slots less 1. Keep the table alive."""
+        return self._table.ctypes.data, self._letters.ctypes.data, self._slots
+
+    def number_of(self, word: bytes) -> float:
+        """What a word is read as; where words are added it is now one of them."""
+        found = self._known.get(word)
+        count, used = int(self._table[COUNT]), int(self._table[USED])
+        if found is None and word and count < self._table[MOST] and used + len(word) <= self._table[ROOM]:
+            found = count
+            self._enter(word, found)
+        return self._otherwise if found is None else found
+
+    def _enter(self, word: bytes, number: int) -> None:
+        """As `label_rows.word_label` does."""
+        code, begin = BASIS, int(self._table[USED])
+        for byte in word:
+            code = ((code ^ byte) * PRIME) & (1 << 64) - 1
+        slot = (code ^ code >> 32) & self._slots
+        while self._table[ENTRIES + FIELDS * slot + 1]:
+            slot = (slot + 1) & self._slots
+        entry = ENTRIES + FIELDS * slot
+        self._table[entry : entry + FIELDS] = begin, len(word), number
+        self._letters[begin : begin + len(word)] = np.frombuffer(word, np.uint8)
+        self._table[USED] += len(word)
+        self._table[COUNT] += 1
+        self._known[word] = number
+
+    def words(self) -> dict[int, bytes]:
+        """The words that are in it, by number."""
+        entries, letters = self._table[ENTRIES:].reshape(-1, FIELDS), self._letters.data
+        used = entries[entries[:, 1] > 0].tolist()
+        return {number: bytes(letters[begin : begin + size]) for begin, size, number in used}
+
+
+def check_words(words: Sequence[str]) -> None:
+    """`DataError` unless `words` can be the labels of classes."""
+    if len(words) == 1 or len(words) > MOST_CLASSES:
+        raise DataError(f"there are {len(words):,} classes: give at least 2 and at most {MOST_CLASSES:,}")
+    for word in words:
+        if not word or word != word.strip(" ") or any(c in word for c in "\n\r\0"):
+            raise DataError(f"a class cannot be called {word!r}")
+    if len(set(words)) < len(words):
+        raise DataError(f"two classes have the same name: {listed_words(words)}")
+
+
+def listed_words(words: Sequence[str]) -> str:
+    """Words in a message, the first of many."""
+    more = f" and {len(words) - _SHOWN:,} more" if len(words) > _SHOWN else ""
+    return ", ".join(words[:_SHOWN]) + more

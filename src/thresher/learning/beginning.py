@@ -1,0 +1,84 @@
+"""What calls that train begin with: the classes found in the data, the recipe, the source."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from thresher import parts
+from thresher.data import DataError
+from thresher.data.files.paths import reads_once
+from thresher.data.first_look import classes_among
+from thresher.data.labels import Domain, texts_of
+from thresher.data.layout import AnyLayout, Layout
+from thresher.learning.classes import look
+from thresher.learning.given import Data, as_source, check_layout, is_bare, is_beside, is_table
+from thresher.learning.recipe import Recipe, Spec
+
+
+def opened(data: Data, domain: str | Domain, **read: Any) -> Any:
+    """The source that a new model is to learn. As `as_source`; `DataError` for a layout of what has none."""
+    source = as_source(data, domain, **read)
+    layout: AnyLayout | None = read.get("layout")
+    if not is_bare(layout) and is_bare(source.layout):
+        raise DataError("matrices, Chunks and pairs have no layout: its fields are for files and tables")
+    return source
+
+
+def labels_or_rule(y: Any, rule: Recipe | Spec) -> tuple[Any, Recipe | Spec]:
+    """What stands beside the data: labels, or the rule in their place. TypeError for a rule said twice."""
+    ruled = isinstance(y, str | Recipe) or type(y) in parts.REGISTRY["rule"].values()
+    if ruled and rule != Recipe.rule:
+        raise TypeError(f"two rules are given, {y!r} and {rule!r}")
+    return (None, y) if ruled else (y, rule)
+
+
+def prepared(
+    data: Data,
+    rule: Spec,
+    loss: Spec | None,
+    outputs: str | None,
+    of_model: Mapping[str, Any],
+    on_error: str,
+    read: Mapping[str, Any],
+) -> tuple[Recipe, Any]:
+    """The recipe that was asked for, with what is left open of classes found in `data`, and their source."""
+    loss, outputs, found = classes_in(data, loss, outputs, on_error, read)
+    recipe = Recipe(rule, loss, outputs=outputs, **of_model)
+    return recipe, opened(data, recipe.head().domain, on_error=on_error, **found)
+
+
+def classes_in(
+    data: Any, loss: Any, outputs: str | None, on_error: str, read: Mapping[str, Any]
+) -> tuple[Any, str, dict[str, Any]]:
+    """Loss, outputs, how to `read`: with classes that are left open found in `data`.
+
+    ValueError where they do not fit; `DataError`.
+    """
+    layout = read["layout"]
+    check_layout(layout)
+    lenient = "fail" if on_error == "fail" else "skip"
+    files = _are_files(data)
+    worded = files or is_table(data, layout)
+
+    def opener(layout: Any, domain: Any) -> Any:
+        options = {**read, "layout": layout} | ({"on_error": lenient} if worded else {})
+        return as_source(data, domain, **options)
+
+    once = isinstance(data, Iterator) or (files and reads_once(data))
+    texts = texts_of(data[1]) if is_beside(data) and len(data) > 1 else None
+    if texts and not (layout and layout.classes):
+        classes = classes_among(Counter(texts), "memory")
+        layout = replace(layout or Layout(), classes=classes) if classes else layout
+    found = look(None if once else opener, layout, loss, outputs, words=worded)
+    return found.loss, found.outputs, {**read, "layout": found.layout}
+
+
+def _are_files(data: Any) -> bool:
+    """Whether `data` are paths."""
+    if isinstance(data, list | tuple):
+        return all(isinstance(one, str | os.PathLike) for one in data)
+    return isinstance(data, str | os.PathLike)

@@ -1,0 +1,80 @@
+"""Which classes there are: named by who trains, or found in a first look at the data."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from thresher import parts
+from thresher.data.class_words import listed_words
+from thresher.data.errors import DataError
+from thresher.data.first_look import Opener, with_words
+from thresher.data.labels import DOMAINS
+from thresher.learning.head import classes_of, leaves_classes_open
+
+
+class Found(NamedTuple):
+    """What is trained on, and how."""
+
+    layout: Any
+    """how the data are read, with the words that labels are"""
+    loss: Any
+    outputs: str
+    note: str = ""
+    """what was found, in a line, where it was not said"""
+
+
+def look(opened: Opener | None, layout: Any, loss: Any, outputs: str | None, words: bool = True) -> Found:
+    """What is left open of classes, by a look at the data that `opened` opens; None: that would use them up.
+
+    `loss` and `outputs` are None where they were not said; `words` says whether labels may be such.
+    Raises ValueError, `DataError`.
+    """
+    said = layout.classes if layout is not None else ()
+    if words and not said and opened is not None and _may_have_classes(loss, outputs):
+        layout = with_words(opened, layout)
+    classes = layout.classes if layout is not None else ()
+    if classes:
+        found = Found(layout, *_of_words(classes, loss, outputs))
+        return found if said else found._replace(note=_note(classes, found))
+    loss = "logistic" if loss is None else loss
+    if not leaves_classes_open(loss, outputs):
+        return Found(layout, loss, outputs or "one")
+    if opened is None:
+        raise DataError("data that can be read only once: name their classes, outputs='classes:LO-HI'")
+    return Found(layout, loss, classes_of(opened(layout, DOMAINS["whole"])))
+
+
+def _may_have_classes(loss: Any, outputs: str | None) -> bool:
+    """Whether a label may be one of several classes."""
+    part = parts.make("loss", "logistic" if loss is None else loss)
+    one = outputs is None or outputs == "one" or outputs.startswith("classes")
+    return one and (hasattr(part, "values_slopes") or part.DOMAIN == "binary")
+
+
+def _of_words(words: tuple[str, ...], loss: Any, outputs: str | None) -> tuple[Any, str]:
+    """Loss and outputs for labels that are these words; ValueError where what was said does not fit them."""
+    count = len(words)
+    if not _may_have_classes(loss, outputs):
+        raise ValueError(
+            f"labels are words ({listed_words(words)}), which are classes: leave loss and outputs out"
+        )
+    joint = loss is not None and hasattr(parts.make("loss", loss), "values_slopes")
+    several = f"classes:1-{count}"
+    if outputs == "classes" or (outputs is None and joint):
+        return loss or "logistic", several
+    if outputs is None and loss is None and count > 2:
+        return "softmax", several
+    if outputs in (None, "one") and count > 2:
+        given = f"loss {parts.part_name(type(parts.make('loss', loss)))}" if loss else "outputs one"
+        raise ValueError(
+            f"labels are {count:,} words ({listed_words(words)}), but {given} is for two:"
+            f" leave loss and outputs out for softmax, or add outputs classes"
+        )
+    return loss or "logistic", outputs or "one"
+
+
+def _note(words: tuple[str, ...], found: Found) -> str:
+    if found.outputs == "one":
+        return f"labels are words: '{words[1]}' is the positive class, '{words[0]}' the negative one"
+    chosen = f"--outputs {found.outputs} --loss {found.loss}"
+    return f"labels are {len(words):,} words ({listed_words(words)}): {chosen}"

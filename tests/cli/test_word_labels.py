@@ -1,0 +1,220 @@
+"""Labels that are words, on the command line: models as of numbers, and words where they are shown."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import Thresher
+from tests.data.tables import WRITERS, Cells, write_csv
+from thresher.learning import modelfile
+from thresher.learning.api import load
+
+pytestmark = pytest.mark.usefixtures("plainly")
+
+TWO, THREE = ("ham", "spam"), ("bird", "fish", "fly")
+NUMBERS = {2: (-1, 1), 3: (1, 2, 3)}
+SOFTMAX = "--loss softmax --outputs classes:1-3"
+
+
+def rows_of(words: tuple[str, ...], count: int = 240) -> tuple[list[Cells], list[Cells]]:
+    """Rows labelled with words, which are not met in their order, and the same labelled with numbers."""
+    random = np.random.default_rng(len(words))
+    named, numbered = list[Cells](), list[Cells]()
+    for i in range(count):
+        k = (len(words) - 1 - i) % len(words)
+        cells: Cells = {"size": round(k + random.normal() * 0.7, 2), "colour": "rgb"[(k + i // 7) % 3]}
+        named.append({"kind": words[k], **cells})
+        numbered.append({"kind": NUMBERS[len(words)][k], **cells})
+    return named, numbered
+
+
+@pytest.fixture(autouse=True)
+def files(folder: Path) -> None:
+    for words in (TWO, THREE):
+        named, numbered = rows_of(words)
+        write_csv(named, folder / f"{len(words)}.csv")
+        write_csv(numbered, folder / f"{len(words)}n.csv")
+
+
+def weights_in(path: str) -> tuple[bytes, bytes]:
+    found = load(path)
+    return found.weights.tobytes(), found.bias.tobytes()
+
+
+@pytest.mark.parametrize("file", WRITERS)
+@pytest.mark.parametrize(("words", "options"), [(TWO, ""), (THREE, SOFTMAX)])
+def test_words_are_learned_as_numbers_are(
+    thresher: Thresher, folder: Path, file: str, words: tuple[str, ...], options: str
+) -> None:
+    named, _ = rows_of(words)
+    WRITERS[file](named, folder / file)
+    assert thresher(f"train {len(words)}n.csv --label kind -m n -q --passes 2 {options}").status == 0
+    ran = thresher(f"train {file} --label kind -m m --passes 2")
+    assert ran.status == 0, ran.err
+    assert ran.err.startswith(f"labels are {'words' if len(words) == 2 else '3 words'}")
+    assert weights_in("m") == weights_in("n")
+    assert load("m").classes == words
+    assert thresher(f"train {file} --label kind -m m -q").err == ""
+
+
+def test_words_of_vw_text_and_of_a_compressed_file(thresher: Thresher, folder: Path) -> None:
+    named, numbered = rows_of(TWO)
+    for name, rows in (("w.vw", named), ("n.vw", numbered)):
+        lines = [f"{row['kind']} 't{i}| s:{row['size']} {row['colour']}" for i, row in enumerate(rows)]
+        (folder / name).write_text("\n".join(lines) + "\n")
+    (folder / "z.vw.gz").write_bytes(gzip.compress((folder / "w.vw").read_bytes()))
+    for name in ("w.vw", "n.vw", "z.vw.gz"):
+        assert thresher(f"train {name} -m {name}.m -q").status == 0
+    assert weights_in("w.vw.m") == weights_in("n.vw.m")
+    assert Path("w.vw.m").read_bytes() == Path("z.vw.gz.m").read_bytes()
+    labelled = thresher("predict w.vw.m w.vw --output label").out
+    assert set(labelled.split()) == {*TWO}
+    (folder / "bare.vw").write_text("".join(f"any | s:{row['size']} {row['colour']}\n" for row in named))
+    assert thresher("predict w.vw.m bare.vw --output label").out == labelled
+
+
+@pytest.mark.parametrize("words", [TWO, THREE])
+def test_what_is_shown_are_words(thresher: Thresher, words: tuple[str, ...]) -> None:
+    data = f"{len(words)}.csv"
+    thresher(f"train {data} --label kind -m m -q")
+    found = thresher(f"predict m {data} --output label").out.splitlines()
+    margins = np.loadtxt(thresher(f"predict m {data}").out.splitlines(), ndmin=2)
+    best = margins.argmax(axis=1) if len(words) > 2 else (margins[:, 0] > 0).astype(int)
+    assert found == [words[k] for k in best]
+    truth = [row["kind"] for row in rows_of(words)[0]]
+    wrong = np.mean([a != b for a, b in zip(found, truth, strict=True)])
+    assert thresher(f"evaluate m {data} --json").json["error"] == pytest.approx(wrong)
+    assert wrong < 0.5
+    assert [one["class"] for one in thresher(f"evaluate m {data} --json").json["by_class"]] == [*words]
+    columns = [line.split("\t")[2] for line in thresher("weights m").out.splitlines()]
+    assert len(words) == 2 or {*columns} == {*words}
+
+
+def test_the_order_of_classes_can_be_said(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    thresher("train 2.csv --label kind -m sorted -q")
+    ran = thresher("train 2.csv --label kind --classes spam,ham -m m")
+    assert "words" not in ran.err
+    assert load("m").classes == ("spam", "ham")
+    assert (load("m").weights == -load("sorted").weights).all()
+    labels = thresher("predict m 2.csv --output label").out
+    assert labels == thresher("predict sorted 2.csv --output label").out
+    with Path("2.csv").open() as file, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", file)
+        assert thresher("train - --format csv --label kind --classes ham,spam -m piped -q").status == 0
+    assert Path("piped").read_bytes() == Path("sorted").read_bytes()
+
+
+def test_a_stream_has_to_be_told_its_words(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    for options in ("", "--loss softmax"):
+        with Path("3.csv").open() as file, monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", file)
+            ran = thresher(f"train - --format csv --label kind -m m -q {options}")
+        assert ran.status != 0
+        assert "--classes" in ran.err
+
+
+@pytest.mark.parametrize("options", ["2.csv", "3.csv", "2.csv --classes spam,ham"])
+def test_stopped_and_resumed(thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str) -> None:
+    command = f"train {options} --label kind -m m -q --passes 2"
+    assert thresher(command).status == 0
+    whole = Path("m").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        assert thresher(f"{command} --checkpoint-every 150").status == 1
+    assert "leave --classes out" in thresher(f"train {options} --resume -m m -q --classes b,a").err
+    assert thresher(f"{command} --resume").status == 0
+    assert Path("m").read_bytes() == whole
+
+
+def test_a_word_that_is_no_class_is_a_bad_line(thresher: Thresher, folder: Path) -> None:
+    thresher("train 2.csv --label kind -m m -q")
+    (folder / "new.csv").write_text('kind,size,colour\nham,1,r\n"spam",2,g\n spam ,2,g\neggs,3,b\n,3,b\n')
+    expected = "new.csv:5:1: expected one of the classes ham, spam as label in column 'kind', found 'eggs'"
+    ran = thresher("evaluate m new.csv")
+    assert (ran.status, expected in ran.err) == (1, True), ran.err
+    ran = thresher("evaluate m new.csv --on-error skip --json")
+    assert ran.json["examples"] == 3
+    assert thresher("predict m new.csv").out.count("\n") == 5
+    ran = thresher("train 2.csv --label kind --holdout new.csv -m m -q")
+    assert (ran.status, expected in ran.err) == (1, True), ran.err
+
+
+def test_labels_are_numbers_if_most_are(thresher: Thresher, folder: Path) -> None:
+    (folder / "a.csv").write_text("label,x\n" + "1,2\n0,3\n" * 9 + "NA,1\nlost,1\n")
+    ran = thresher("train a.csv -m m -q")
+    assert "a.csv:20:1: expected a finite number as label in column 'label', found 'NA'" in ran.err
+    ran = thresher("train a.csv -m m -q --missing NA")
+    assert "expected a label in column 'label', found 'NA'" in ran.err
+    ran = thresher("train a.csv -m m -q --on-error skip --json")
+    assert (ran.json["examples"], ran.json["skipped"], load("m").classes) == (18, 2, ())
+    (folder / "b.csv").write_text("label,x\n" + "1,2\n0,3\n" * 9 + "lost,1\n")
+    assert (
+        "found 'lost'; labels that are words have to be named: --classes"
+        in thresher("train b.csv -m m -q").err
+    )
+    assert thresher("train b.csv -m m -q --classes 0,1,lost").status == 0
+    (folder / "c.csv").write_text("label,x\n" + "spam,2\n" * 9)
+    assert "all labels are 'spam': there must be at least two classes" in thresher("train c.csv -m m -q").err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--loss logistic", "but loss logistic is for two: leave loss and outputs out for softmax"),
+        ("--outputs one", "but outputs one is for two"),
+        ("--outputs classes:1-4", "there are 4 classes, but 3 words: bird, fish, fly"),
+        (
+            "--classes bird,fish",
+            "expected one of the classes bird, fish as label in column 'kind', found 'fly'",
+        ),
+        ("--classes bird", "there are 1 classes"),
+        ("--classes bird,bird,fly", "two classes have the same name"),
+        ("--classes bird,fish,fly --loss squared", "which are classes: leave loss and outputs out"),
+        ("--loss squared", "expected a finite number as label in column 'kind', found 'fly'"),
+    ],
+)
+def test_what_does_not_fit_the_words(thresher: Thresher, options: str, words: str) -> None:
+    ran = thresher(f"train 3.csv --label kind -m m -q {options}")
+    assert ran.status != 0
+    assert words in ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert not Path("m").exists()
+
+
+@pytest.mark.parametrize(
+    "options", ["--outputs classes", "--loss softmax", "--outputs classes:1-3 --loss hinge"]
+)
+def test_what_fits_them(thresher: Thresher, options: str) -> None:
+    assert thresher(f"train 3.csv --label kind -m m -q {options}").status == 0
+    assert {*thresher("predict m 3.csv --output label").out.split()} <= {*THREE}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "path --l1 .1:1:2 --holdout every-5th --passes 2",
+        "cv --l1 .1:1:2 --folds 3 -q",
+        "tune --budget 4 --rules ftrl -q",
+        "train --rule auto -q",
+        "boost --loss logistic -q",
+    ],
+)
+def test_commands_that_learn_words_as_numbers(thresher: Thresher, command: str) -> None:
+    name, _, options = command.partition(" ")
+    figures = []
+    for data in ("2.csv", "2n.csv"):
+        ran = thresher(f"{name} {data} --label kind -m {data}.{name} --json {options}")
+        assert ran.status == 0, ran.err
+        figures.append({k: v for k, v in ran.json.items() if k not in _VARYING})
+    assert figures[0] == figures[1]
+    model = Path(f"2.csv.{name}")
+    found = sorted(model.glob("*.model")) if model.is_dir() else [model]
+    assert [load(path).classes for path in found] == [TWO] * (2 if name == "path" else 1)
+
+
+_VARYING = ("model", "command", "seconds", "seconds_compiling", "examples_per_second")
