@@ -102,7 +102,8 @@ def test_classes_are_not_looked_for_in_data_that_can_be_read_once() -> None:
         ("order", [None, 3, "nope"], "order"),
         ("dtype", [None, "int8"], "dtype must be float32 or float64"),
         ("layout", ["csv", {"label": "y"}], "layout must be a thresher.data.layout.Layout"),
-        ("holdout", [3, "nope.svm"], "data must be a path|No such file"),
+        ("holdout", [[3], "nope.svm"], "item 1 of data is int|No such file|data must be"),
+        ("holdout", [3, -0.5], "a share of the rows lies between 0 and 1"),
     ],
 )
 def test_options_that_cannot_be(name: str, values: list[Any], error: str) -> None:

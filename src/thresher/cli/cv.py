@@ -53,7 +53,14 @@ ModelFile = Annotated[
 ]
 Choice = Annotated[str, choice(BEST)]
 PassesOfFolds = Annotated[
-    int | None, typer.Option("--passes", metavar="N", min=1, help="Passes over the data.  [default: 1]")
+    int | None,
+    typer.Option(
+        "--passes",
+        metavar="N",
+        min=1,
+        callback=options.at_most(t.MOST_PASSES),
+        help="Passes over the data.  [default: 1]",
+    ),
 ]
 
 

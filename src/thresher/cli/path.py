@@ -51,9 +51,9 @@ Choice = Annotated[str | None, choice("best; out of a folder, what was chosen wh
 Holdout = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE|every-Nth|none",
-        help="What to choose by: a file, or every Nth example, which is then not learned from; or none: by"
-        " the progressive loss.  [default: every-10th]",
+        metavar="FILE|SHARE|every-Nth|none",
+        help="What to choose by: a file, or a share of the rows (0.1: every 10th), which are then not learned"
+        " from; or none: by the progressive loss.  [default: every-10th]",
     ),
 ]
 

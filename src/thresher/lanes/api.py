@@ -19,6 +19,7 @@ from thresher.learning.api import (
     Data,
     as_source,
     check_names,
+    held_apart,
     held_of,
     outputs_of,
     planned,
@@ -75,7 +76,7 @@ def train(
     outputs: str | None = None,
     passes: int = 1,
     order: str = "as-is",
-    holdout: Data | None = None,
+    holdout: Data | float | None = None,
     holdout_every: int = 0,
     patience: int = 0,
     on_error: str = "fail",
@@ -94,8 +95,10 @@ def train(
     on the first rows (see docs/default.md); what was chosen is in ``model.recipe``.
 
     `data` is a path, a glob, ``-``, a list of them, a Chunk, Chunks, ``(X, y)``, ``(X, y, weights)``,
-    pairs of a mapping and a label, or an Arrow table: see `as_source`. `holdout` is data to evaluate on after
-    each pass; `holdout_every` holds out every N-th example instead; `patience` stops after so many passes
+    pairs of a mapping and a label, or an Arrow table: see `as_source`. `holdout` is what to evaluate on after
+    each pass: data, or a share of the examples such as 0.2, which are then not learned from. Row i, from 0,
+    is held out where floor((i + 1) p) > floor(i p), the same rows in any order and every pass;
+    `holdout_every` N is the share 1 / N. `patience` stops after so many passes
     that were no better, and the model is then that of the best. `order`
     is ``as-is``, ``once`` or ``every`` (one permutation for all passes, or one each; all rows are then
     held in memory), or ``buffer:N``, by chance from `seed`; hold-out rows are chosen before it. Later
@@ -107,7 +110,8 @@ def train(
     what `layout` says, and have its features. `scale` and `admit` count in the first pass only.
     Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, `DivergedError`.
     """
-    plan = planned(passes, patience, holdout_every, holdout is not None)
+    every, holdout = held_apart(holdout, holdout_every)
+    plan = planned(passes, patience, every, holdout is not None)
     check_names(train, options)
     racing = isinstance(rule, str) and rule == AUTO
     begun = None if init is None else readout_of(init)
@@ -168,7 +172,7 @@ def path(
     outputs: str | None = None,
     passes: int = 1,
     order: str = "as-is",
-    holdout: Data | None = None,
+    holdout: Data | float | None = None,
     holdout_every: int | None = None,
     patience: int = 0,
     on_error: str = "fail",
@@ -191,7 +195,7 @@ def path(
     899
     """
     check_names(path, options)
-    every = (0 if holdout is not None else 10) if holdout_every is None else holdout_every
+    every, holdout = held_apart(holdout, holdout_every, 10)
     plan = planned(passes, patience, every, holdout is not None)
     outputs = outputs_of(loss, outputs, data, threads=threads, layout=layout, where=where)
     base = Recipe(rule, loss, outputs=outputs, **options)

@@ -12,8 +12,9 @@ from thresher.data.order import Order, make_order
 from thresher.data.report import Report
 from thresher.lanes.tuning import RULES, Trial, Tuner, judged_rows
 from thresher.learning import metrics
-from thresher.learning.api import Data, as_source, check_names, held_of, outputs_of
+from thresher.learning.api import Data, as_source, check_names, held_apart, held_of, outputs_of
 from thresher.learning.finite import DivergedError
+from thresher.learning.holdout import Every, Holdout
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.progress import Watcher
@@ -36,9 +37,10 @@ class Tuned:
 
 
 class Search:
-    """The readings of a tuner. `held` is what to report on; None: the last tenth of the rows is kept for it.
+    """The readings of a tuner. `held` is what to report on, or `every` N-th row, which is not learned from.
 
-    Each reading after the first is of the cache, where there may be one.
+    With neither, the last tenth of the rows is kept for the report. Each reading after the first is of the
+    cache, where there may be one.
     """
 
     def __init__(
@@ -50,9 +52,11 @@ class Search:
         cached: bool,
         watcher: Watcher | None = None,
         tell: Callable[[int], None] = lambda number: None,
+        every: Every = 0,
     ) -> None:
-        self.tuner, self._order, self._held = tuner, order, held
-        readings = len(tuner.rounds) + (held is None)
+        self.tuner, self._order, self._held = tuner, order, Holdout(every, held)
+        self._counts = held is None and not every
+        readings = len(tuner.rounds) + self._counts
         self._reads = Passes(source, order.reads(readings), cached=cached)
         self._watcher, self._tell = watcher, tell
         self._begun = False
@@ -61,7 +65,7 @@ class Search:
 
     def run(self) -> None:
         """All rounds. Raises `DataError`."""
-        if self._held is None:
+        if self._counts:
             with closing(self._order.over(self._source(), 1).chunks()) as chunks:
                 rows = sum(len(chunk) for chunk in chunks)
             self.lines = self._reads.first.report
@@ -73,7 +77,7 @@ class Search:
     def _source(self) -> Any:
         """What the next reading is of."""
         begun, self._begun = self._begun, True
-        return self._reads.later() if begun else self._reads.first
+        return self._held.rest(self._reads.later() if begun else self._reads.first)
 
     def _round(self, number: int) -> None:
         lanes, error = self.tuner.draw(number), None
@@ -89,8 +93,9 @@ class Search:
     def report(self) -> dict[str, Any]:
         """What the winner is worth on rows that it was not chosen by. `DivergedError` where there is none."""
         model = self.tuner.winner()[1]
-        if self._held is not None:
-            with closing(self._held.chunks()) as chunks:
+        held = self._held.source()
+        if held is not None:
+            with closing(held.chunks()) as chunks:
                 return {**metrics.score(model, chunks).figures()}
         loss, weight = self.tuner.late
         examples = model.examples - (self.tuner.until or 0)
@@ -105,7 +110,7 @@ def tune(
     budget: int = 64,
     outputs: str | None = None,
     order: str = "as-is",
-    holdout: Data | None = None,
+    holdout: Data | float | None = None,
     on_error: str = "fail",
     threads: int | None = None,
     cache: bool = True,
@@ -116,9 +121,9 @@ def tune(
     """Race `budget` settings of these rules in three readings of `data`, and keep the best model.
 
     Settings are judged by what they lose on rows before they learn them, all but the last tenth of the rows,
-    which the report is on; with `holdout` all rows, and the report is on that. The same `seed` draws the same
-    settings. All other arguments are those of `train`, but for those that are varied (rule, rate, `alpha`,
-    `l1`), and so are the errors; `DivergedError` if every setting diverges.
+    which the report is on; with `holdout` all others, and the report is on that, data or a share of them.
+    The same `seed` draws the same settings. All other arguments are those of `train`, but for those that are
+    varied (rule, rate, `alpha`, `l1`), and so are the errors; `DivergedError` if every setting diverges.
 
     >>> found = tune("examples/data/rcv1_train2000.dat.gz", rules=["ft-ftrl"], budget=8)
     >>> len(found.trials), found.report["examples"]
@@ -131,9 +136,10 @@ def tune(
     base = Recipe(loss=loss, outputs=outputs_of(loss, outputs, data, **read), **options)
     domain = base.head().domain
     source = as_source(data, domain, on_error=on_error, **read)
+    every, holdout = held_apart(holdout, None)
     held = held_of(holdout, domain, source, threads)
     tuner = Tuner(replace(base, layout=source.layout), rules, budget)
     shuffling = make_order(str(order), base.seed)
-    search = Search(tuner, source, shuffling, held, cache and hasattr(source, "identity"))
+    search = Search(tuner, source, shuffling, held, cache and hasattr(source, "identity"), every=every)
     search.run()
     return Tuned(tuner.winner()[1], tuner.trials, tuner.chosen or 0, search.report())

@@ -18,6 +18,7 @@ from thresher.learning import modelfile
 from thresher.learning.assessment import assess
 from thresher.learning.checks import check_whole
 from thresher.learning.head import classes_of, leaves_classes_open
+from thresher.learning.holdout import Every, every_of
 from thresher.learning.model import Model, as_model
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe
@@ -40,7 +41,7 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
     if not isinstance(layout, AnyLayout | None):
         raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
     if threads is not None:
-        check_whole("threads", threads, 1)
+        check_whole("threads", threads, 1, 1024)
     found = _as_source(data, domain, options)
     if options.get("where") and found.where != options["where"]:
         raise DataError("rows are chosen (where) of files and tables only")
@@ -95,7 +96,21 @@ def check_names(function: Callable[..., Any], options: Iterable[str]) -> None:
             raise TypeError(f"{function.__name__} has no option {name}{hint}")
 
 
-def planned(passes: int, patience: int, holdout_every: int, given: bool) -> Plan:
+def held_apart(holdout: Any, holdout_every: int | None, default: int = 0) -> tuple[Every, Data | None]:
+    """What is held out: every N-th example (0: none), and data of their own or None. ValueError.
+
+    `holdout` may be a share of the examples; `default` holds where nothing is said.
+    """
+    every = every_of(holdout)
+    if every is None:
+        unsaid = default if holdout is None else 0
+        return unsaid if holdout_every is None else holdout_every, holdout
+    if holdout_every:
+        raise ValueError(f"holdout={holdout!r} and holdout_every={holdout_every!r}: give one of them")
+    return every, None
+
+
+def planned(passes: int, patience: int, holdout_every: Every, given: bool) -> Plan:
     """The plan; ValueError for patience with nothing to judge by."""
     plan = Plan(passes, None, holdout_every=holdout_every, patience=patience)
     if patience and not (given or holdout_every):

@@ -1,9 +1,12 @@
-"""Held-out examples: a source of their own, or every N-th example of the stream, never learned from."""
+"""Held-out examples: a source of their own, or a share of the stream, never learned from."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from fractions import Fraction
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +19,38 @@ from thresher.learning.metrics import score
 from thresher.learning.record import Record
 
 Figures = dict[str, float | int | None]
+Every = int | Fraction
+"""N, to hold out every N-th example; 5/2 holds out two of five. 0: none."""
+MOST_EVERY = 10**9
+_EVERY = re.compile(r"every-(\d+)(?:st|nd|rd|th)?")
+_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)", re.IGNORECASE)
+_FINEST = 10**6
+"""A share is a fraction whose denominator is no larger."""
+
+
+def every_of(said: Any) -> Every | None:
+    """The N of a share such as 0.2 or of ``every-5th``; None for anything else, which is data of their own.
+
+    ValueError for a share that does not lie between 0 and 1.
+
+    >>> every_of(0.2), every_of("0.4"), every_of("every-5th"), every_of("test.svm")
+    (5, Fraction(5, 2), 5, None)
+    """
+    if isinstance(said, str) and (found := _EVERY.fullmatch(said)):
+        every = int(found[1])
+        if not 2 <= every <= MOST_EVERY:
+            raise ValueError(f"holdout {said}: N must be from 2 to {MOST_EVERY:,}")
+        return every
+    is_number = isinstance(said, Real) and not isinstance(said, bool)
+    if not is_number and not (isinstance(said, str) and _NUMBER.fullmatch(said)):
+        return None
+    share = Fraction(str(said)).limit_denominator(_FINEST) if 0 < float(said) < 1 else Fraction(0)
+    if not 0 < share < 1:
+        raise ValueError(
+            f"holdout {said}: a share of the rows lies between 0 and 1, such as 0.2; a file of that name is"
+            f" ./{said}"
+        )
+    return share.denominator if share.numerator == 1 else 1 / share
 
 
 class Best(NamedTuple):
@@ -29,11 +64,11 @@ class Best(NamedTuple):
 class Holdout:
     """What is evaluated after each pass, and the best pass so far."""
 
-    def __init__(self, every: int = 0, given: Any = None) -> None:
+    def __init__(self, every: Every = 0, given: Any = None) -> None:
         self.every, self._given = every, None if given is None else known(given)
         self._kept: list[Chunk] = []
         self.incomplete = bool(every)
-        """every N-th example is still to be collected"""
+        """the examples of the stream are still to be collected"""
         self.figures: Figures | None = None
         self.best: Best | None = None
         self.passes_since = 0
@@ -43,8 +78,13 @@ class Holdout:
         return _Rest(source, self) if self.every else source
 
     def split(self, chunk: Chunk, offered: int) -> Chunk:
-        """The rows to learn from, given how many rows were read before `chunk` since the pass began."""
-        held = np.arange(offered + 1, offered + 1 + len(chunk)) % self.every == 0
+        """The rows to learn from, given how many rows were read before `chunk` since the pass began.
+
+        Row i, from 0, is held out where floor((i + 1) / N) > floor(i / N).
+        """
+        ends = np.arange(offered, offered + len(chunk) + 1)
+        ends = ends * self.every.denominator // self.every.numerator
+        held = ends[1:] > ends[:-1]
         if self.incomplete and held.any():
             self._kept.append(chunk.take(held))
         return chunk.take(~held).at(chunk.place, chunk.after)
@@ -90,7 +130,7 @@ class Holdout:
 
 
 class _Rest(Through):
-    """A source without every N-th of its rows, which are collected when it is first read."""
+    """A source without the rows that are held out, which are collected when it is first read."""
 
     def __init__(self, source: Any, holdout: Holdout) -> None:
         super().__init__(source)
