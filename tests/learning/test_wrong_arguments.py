@@ -142,6 +142,11 @@ def test_models_learn_from_chunks_and_answer_what_they_can() -> None:
     ("options", "said"),
     [
         ({"pases": 2}, r"train has no option pases; did you mean passes\?"),
+        ({"epochs": 3}, r"train has no option epochs; did you mean passes\?"),
+        ({"learning_rate": 0.1}, r"did you mean alpha or rate\?"),
+        ({"random_state": 0}, r"did you mean seed\?"),
+        ({"early_stop": 2}, r"did you mean patience\?"),
+        ({"validation": 0.2}, r"did you mean holdout\?"),
         ({"holdout_evry": 2}, r"did you mean holdout_every\?"),
         ({"alhpa": 2}, r"did you mean alpha\?"),
         ({"zzz": 2}, "train has no option zzz; it has data, rule, loss, .*, seed, .*, l1"),

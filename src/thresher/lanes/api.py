@@ -19,7 +19,6 @@ from thresher.learning.api import (
     Data,
     as_source,
     check_names,
-    held_apart,
     held_of,
     outputs_of,
     planned,
@@ -110,8 +109,7 @@ def train(
     what `layout` says, and have its features. `scale` and `admit` count in the first pass only.
     Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, `DivergedError`.
     """
-    every, holdout = held_apart(holdout, holdout_every)
-    plan = planned(passes, patience, every, holdout is not None)
+    plan, holdout = planned(passes, patience, holdout, holdout_every)
     check_names(train, options)
     racing = isinstance(rule, str) and rule == AUTO
     begun = None if init is None else readout_of(init)
@@ -195,8 +193,7 @@ def path(
     899
     """
     check_names(path, options)
-    every, holdout = held_apart(holdout, holdout_every, 10)
-    plan = planned(passes, patience, every, holdout is not None)
+    plan, holdout = planned(passes, patience, holdout, holdout_every, 10)
     outputs = outputs_of(loss, outputs, data, threads=threads, layout=layout, where=where)
     base = Recipe(rule, loss, outputs=outputs, **options)
     domain = base.head().domain
@@ -204,7 +201,7 @@ def path(
     held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), base.seed)
     base = replace(base, layout=source.layout)
     lanes = Lanes([with_penalty(base, value) for value in penalties_of(Range(l1), shuffling, source, base)])
-    judging = LanesHoldout(every, held)
+    judging = LanesHoldout(plan.holdout_every, held)
     _trainer(lanes, source, plan, shuffling, held, cache, judging=lambda *given: judging).run()
     return Frontier(penalty_name(base.rule), points_of(lanes, judging), lanes)
 

@@ -87,7 +87,7 @@ def cv(
     """
     check_names(cv, options)
     check_flag("refit", refit)
-    plan = planned(passes, 0, 0, False)
+    plan, _ = planned(passes, 0)
     read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
     base = Recipe(rule, loss, outputs=outputs_of(loss, outputs, data, **read), **options)
     source = as_source(data, base.head().domain, on_error=on_error, **read)

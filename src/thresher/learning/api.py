@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from inspect import signature
 from itertools import chain
 from pathlib import Path
@@ -23,6 +22,7 @@ from thresher.learning.model import Model, as_model
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe
 from thresher.learning.training import Plan
+from thresher.learning.words import meant
 
 Data = str | os.PathLike[str] | Chunk | Iterable[Any] | Any
 _NOTHING = object()
@@ -91,8 +91,8 @@ def check_names(function: Callable[..., Any], options: Iterable[str]) -> None:
     own = [name for name in signature(function).parameters if name != "options"]
     for name in options:
         if name not in (known := [*dict.fromkeys([*own, *Recipe.names()])]):
-            near = get_close_matches(name, known, 1)
-            hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(known)}"
+            near = meant(name, known)
+            hint = f"; did you mean {' or '.join(near)}?" if near else f"; it has {', '.join(known)}"
             raise TypeError(f"{function.__name__} has no option {name}{hint}")
 
 
@@ -110,12 +110,15 @@ def held_apart(holdout: Any, holdout_every: int | None, default: int = 0) -> tup
     return every, None
 
 
-def planned(passes: int, patience: int, holdout_every: Every, given: bool) -> Plan:
-    """The plan; ValueError for patience with nothing to judge by."""
-    plan = Plan(passes, None, holdout_every=holdout_every, patience=patience)
-    if patience and not (given or holdout_every):
+def planned(
+    passes: int, patience: int, holdout: Any = None, holdout_every: int | None = None, default: int = 0
+) -> tuple[Plan, Data | None]:
+    """The plan, and data of their own to evaluate on. ValueError for patience with nothing to judge by."""
+    every, given = held_apart(holdout, holdout_every, default)
+    plan = Plan(passes, None, holdout_every=every, patience=patience)
+    if patience and not plan.judges(given):
         raise ValueError("patience needs examples that are held out: give holdout or holdout_every")
-    return plan
+    return plan, given
 
 
 def held_of(holdout: Data | None, domain: str | Domain, source: Any, threads: int | None) -> Any:
