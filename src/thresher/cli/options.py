@@ -91,7 +91,7 @@ Format = Annotated[
         metavar="FORMAT",
         callback=_check_format,
         help=f"{listed([*FORMATS], 'or')}.  [default: the model's; for a new one, told by"
-        f" the names: {_ENDINGS}; any other is {DEFAULT}]",
+        f" the names: {_ENDINGS}; any other, such as .txt, .data or .dat, is {DEFAULT}]",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
