@@ -14,7 +14,8 @@ FAILING = {
     "a bad line in the middle": "train bad.svm -m m",
     "a bad line in the second file": "train train.svm bad.svm -m m --passes 2",
     "divergence": "train train.svm -m m --rule sgd --loss squared --rate constant:1e30",
-    "divergence in a later pass": "train train.svm -m m --rule sgd --loss squared --rate constant:3 --passes 9",
+    "divergence in a later pass": "train train.svm -m m --rule sgd --loss squared --rate constant:3"
+    " --passes 9",
     "no hold-out file": "train train.svm -m m --holdout none.svm",
     "a bad line in the hold-out": "train train.svm -m m --holdout bad.svm",
     "names of a bad line": "train train.svm -m m --holdout bad.svm --names",

@@ -85,7 +85,7 @@ def _solved(
     source = open_source(data, domain=part.DOMAIN, threads=threads, **said)
     options.check_outputs([model, options.quarantine_of(on_error)], source.names)
     say = Quiet().say
-    notices.when_compiling(None if quiet else lambda: say(notices.COMPILING))
+    notices.when_compiling(None if quiet else say)
     columns = columns_of(source, intercept)
     if not quiet:
         say(_HEAD)

@@ -123,7 +123,7 @@ def _trainer(
     from thresher.learning.training import Plan
 
     watching = watcher(quiet)
-    notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
+    notices.when_compiling(None if quiet else watching.say)
     base = new_recipe(with_classes(asked, reading, reading.table.layout()))
     varied = _is_varied(asked.rule, base, l1)
     ahead = compile_penalties_ahead(base, True) if varied else Ahead()
@@ -165,7 +165,9 @@ def _tell(
 
     tell_skipped(outcome.reports[0])
     figures = {"folds": told["folds"], "examples": outcome.examples, "passes": outcome.passes}
-    figures |= {"seconds": told["seconds"], "skipped": outcome.skipped}
+    figures["seconds"] = told["seconds"]
+    figures |= {"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}
+    figures["skipped"] = outcome.skipped
     figures |= {name: told[name] for name in ("nonzero", "model", "command") if name in told}
     if as_json:
         lanes = [point.as_dict(found.penalty) for point in found.points]

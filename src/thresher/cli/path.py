@@ -200,7 +200,7 @@ def _trainer(
     from thresher.learning import modelfile
 
     watching = watcher(quiet)
-    notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
+    notices.when_compiling(None if quiet else watching.say)
     spare = plan.checkpoint
     assert spare is not None
     base = new_recipe(with_classes(asked, reading, reading.table.layout()))
@@ -277,6 +277,7 @@ def _tell(outcome: Outcome, found: Table, command: str, path: Path, as_json: boo
         "passes": outcome.passes,
         "features_seen": outcome.features_seen,
         "seconds": round(outcome.seconds, 3),
+        **({"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}),
         "skipped": outcome.skipped,
     }
     if as_json:

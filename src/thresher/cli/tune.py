@@ -122,7 +122,7 @@ def _search(
     from thresher.lanes.search import Search
     from thresher.lanes.tuning import RULES, Tuner
 
-    notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
+    notices.when_compiling(None if quiet else watching.say)
     layout = reading.table.layout()
     base = new_recipe(with_classes(asked, reading, layout))
     source, held = sources_of(reading, layout, base.head().domain, [path], 1)
