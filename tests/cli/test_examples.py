@@ -52,7 +52,7 @@ def test_they_run(folder: Path) -> None:
         for name, example in ALL:
             if name != "warm":
                 ran = shell.run(f"set -o pipefail; {example}", cwd=folder, env=variables)
-                assert ran.returncode == 0, (example, ran.stderr)
+                assert ran.returncode == (name == "diff"), (example, ran.stderr)  # the models differ
     written = {path.name for path in folder.iterdir()}
     assert {"small.model", "best.model", "tuned.model", "named.model", "predictions.txt"} < written
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from thresher.data.labels import Domain
     from thresher.data.layout import AnyLayout
     from thresher.data.order import Order
-    from thresher.learning.holdout import Every
     from thresher.learning.model import Model
     from thresher.learning.readout import Readout
+    from thresher.learning.shares import Every
     from thresher.learning.standing import Standing
     from thresher.learning.training import Outcome, Plan, Trained, Trainer
 
@@ -133,7 +133,7 @@ def started(model: Model, weights: Readout | None) -> Model:
 
 def held_out(text: str | None, early_stop: int | None = None) -> tuple[Every, str | None]:
     """``every-10th`` and ``0.1`` as (10, None), a file as (0, file)."""
-    from thresher.learning.holdout import every_of
+    from thresher.learning.shares import every_of
 
     if early_stop and not text:
         raise UsageError("--early-stop needs --holdout")

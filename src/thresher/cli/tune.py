@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from thresher.cli.watching import Quiet
     from thresher.lanes.search import Search
     from thresher.lanes.tuning import Trial
-    from thresher.learning.holdout import Every
+    from thresher.learning.shares import Every
 
 NAME = "tune"
 SHORT = "Race settings of several rules, and learn the best."

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.lanes.lanes import Lanes
-from thresher.learning.holdout import Best, Every, Figures, Holdout
+from thresher.learning.holdout import Best, Figures, Holdout
 from thresher.learning.metrics import Evaluation
 from thresher.learning.model import Model
 from thresher.learning.record import Record
+from thresher.learning.shares import Every
 
 
 class PairedLosses:

@@ -14,11 +14,12 @@ from thresher.lanes.tuning import RULES, Trial, Tuner, judged_rows
 from thresher.learning import metrics
 from thresher.learning.api import Data, as_source, check_names, held_apart, held_of, outputs_of
 from thresher.learning.finite import DivergedError
-from thresher.learning.holdout import Every, Holdout
+from thresher.learning.holdout import Holdout
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.progress import Watcher
 from thresher.learning.recipe import Recipe, Spec
+from thresher.learning.shares import Every
 from thresher.learning.training import Plan, Trainer
 
 
@@ -34,6 +35,18 @@ class Tuned:
     """number of the best"""
     report: dict[str, Any]
     """``examples``, ``loss`` ... of the model on rows that chose nothing"""
+
+
+class _Unjudged(Holdout):
+    """Rows that are held out of all readings, and evaluated only when all are done."""
+
+    def source(self) -> Any:
+        """Nothing after a pass."""
+        return None
+
+    def kept(self) -> Any:
+        """What was held out; None if nothing was."""
+        return super().source()
 
 
 class Search:
@@ -54,7 +67,8 @@ class Search:
         tell: Callable[[int], None] = lambda number: None,
         every: Every = 0,
     ) -> None:
-        self.tuner, self._order, self._held = tuner, order, Holdout(every, held)
+        self.tuner, self._order, self._held = tuner, order, held
+        self._apart = _Unjudged(every)
         self._counts = held is None and not every
         readings = len(tuner.rounds) + self._counts
         self._reads = Passes(source, order.reads(readings), cached=cached)
@@ -77,12 +91,13 @@ class Search:
     def _source(self) -> Any:
         """What the next reading is of."""
         begun, self._begun = self._begun, True
-        return self._held.rest(self._reads.later() if begun else self._reads.first)
+        return self._reads.later() if begun else self._reads.first
 
     def _round(self, number: int) -> None:
         lanes, error = self.tuner.draw(number), None
         plan = Plan(1, None)
-        trainer = Trainer(lanes, self._source(), plan, order=self._order, watcher=self._watcher)
+        beside: Any = {"watcher": self._watcher, "judging": lambda every, given: self._apart}
+        trainer = Trainer(lanes, self._source(), plan, order=self._order, **beside)
         try:
             outcome = trainer.run()
             self.lines = self.lines or outcome.reports[0]
@@ -93,7 +108,7 @@ class Search:
     def report(self) -> dict[str, Any]:
         """What the winner is worth on rows that it was not chosen by. `DivergedError` where there is none."""
         model = self.tuner.winner()[1]
-        held = self._held.source()
+        held = self._held or self._apart.kept()
         if held is not None:
             with closing(held.chunks()) as chunks:
                 return {**metrics.score(model, chunks).figures()}

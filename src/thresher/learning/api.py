@@ -17,10 +17,10 @@ from thresher.learning import modelfile
 from thresher.learning.assessment import assess
 from thresher.learning.checks import check_whole
 from thresher.learning.head import classes_of, leaves_classes_open
-from thresher.learning.holdout import Every, every_of
 from thresher.learning.model import Model, as_model
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe
+from thresher.learning.shares import Every, every_of
 from thresher.learning.training import Plan
 from thresher.learning.words import meant
 

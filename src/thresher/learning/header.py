@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from thresher.engine.sound import StateError
 from thresher.learning.progress import Row
 from thresher.learning.recipe import Recipe
+from thresher.learning.shares import is_plain
 
 Fields = Mapping[str, str]
 """What the value of each name must be, one of `_KINDS`."""
@@ -48,7 +48,8 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "two numbers": lambda v: _is_list(v, 2, 2) and all(map(_is_number, v)),
     "a list": lambda v: _is_list(v, 0),
     "names, size and rows of data": lambda v: _is_data(v),
-    "what is held out": lambda v: _is_list(v, 4, 4) and _is_every(v[0]) and _is_data(v[1:]),
+    "every N-th": is_plain,
+    "what is held out": lambda v: _is_list(v, 4, 4) and is_plain(v[0]) and _is_data(v[1:]),
     "hashes and sizes": lambda v: _is_list(v, 0) and all(map(_is_content, v)),
     "rows of numbers": lambda v: _is_list(v, 0) and all(map(_is_row, v)),
     "lines of text": lambda v: _is_list(v, 0) and all(isinstance(one, str) for one in v),
@@ -66,13 +67,6 @@ def _is_data(value: Any) -> bool:
         return False
     names, size, where = value
     return isinstance(names, str) and (size is None or _is_count(size)) and isinstance(where, str)
-
-
-def _is_every(value: Any) -> bool:
-    if not isinstance(value, str):
-        return _is_count(value)
-    found = re.fullmatch(r"([1-9]\d{0,6})/([1-9]\d{0,6})", value)
-    return found is not None and int(found[1]) > int(found[2])
 
 
 def _is_content(value: Any) -> bool:
@@ -137,7 +131,8 @@ BAD_LINE: Fields = {
 RECORD: Fields = {
     "passes": "a number from 1 up",
     **dict.fromkeys(("order", "where"), "text"),
-    **dict.fromkeys(("holdout_every", "lines", "examples", "blank", "skipped", "merged"), "a place"),
+    "holdout_every": "every N-th",
+    **dict.fromkeys(("lines", "examples", "blank", "skipped", "merged"), "a place"),
     "warnings": "lines of text",
 }
 """How a model came to be, where that was kept."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields, replace
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.files.content import Content
 from thresher.data.report import Report
-from thresher.learning.holdout import Best, Every, Holdout
+from thresher.learning.holdout import Best, Holdout
 from thresher.learning.model import Tally
 from thresher.learning.progress import Row
+from thresher.learning.shares import Every, as_said, of_plain, plain
 
 
 class Origin(NamedTuple):
@@ -41,9 +41,7 @@ class Held(NamedTuple):
 
     def __str__(self) -> str:
         """For people."""
-        if self.given.names or not self.every:
-            return self.given.names or "none"
-        return f"every-{self.every}th" if self.every == int(self.every) else f"{float(1 / self.every):g}"
+        return self.given.names or (as_said(self.every) if self.every else "none")
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ class Standing:
         best = None if self.best is None else {"number": self.best.number, "figures": self.best.figures}
         return {
             **{field.name: getattr(self, field.name) for field in fields(self)},
-            "holdout": [every if isinstance(every, int) else str(every), *given],
+            "holdout": [plain(every), *given],
             "best": best,
             "position": asdict(self.position),
         }
@@ -134,7 +132,7 @@ class Standing:
         read = {name: [Content(*one) for one in given[name]] for name in ("read", "evaluated")}
         made = {
             "data": Origin(*given["data"]),
-            "holdout": Held(every if isinstance(every, int) else Fraction(every), Origin(*held)),
+            "holdout": Held(of_plain(every), Origin(*held)),
             "position": Position(**position, place=None if place is None else Place(*place)),
             "table": [Row(*row) for row in given["table"]],
             "reported": Tally(*given["reported"]),

@@ -19,10 +19,11 @@ from thresher.engine.notices import seconds_compiling
 from thresher.learning import checkpoint
 from thresher.learning.checks import check_whole
 from thresher.learning.head import Head
-from thresher.learning.holdout import MOST_EVERY, Every, Holdout
+from thresher.learning.holdout import Holdout
 from thresher.learning.model import Tally
 from thresher.learning.progress import PassEnd, Row, Silent, Watcher
 from thresher.learning.record import Record
+from thresher.learning.shares import MOST_EVERY, Every
 from thresher.learning.standing import Held, Origin, Position, Standing
 from thresher.learning.stopping import Interrupted, Stopper
 
