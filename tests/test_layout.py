@@ -32,7 +32,8 @@ ARROWS = {
     # solvers know neither the online loop nor its rules; what they find is read out as any model is
     "batch": (
         *("engine.jit", "engine.verbs", "data.*", "parts", "batch.*", "_version"),
-        *("learning.api", "learning.head", "learning.modelfile", "learning.readout"),
+        *("learning.api", "learning.given", "learning.head", "learning.keywords"),
+        *("learning.modelfile", "learning.readout"),
     ),
     # many models on one reading, from outside
     "lanes": ("data.*", "engine.lookup", "engine.sound", "learning.*", "lanes.*", "parts", "_version"),

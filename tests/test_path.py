@@ -82,9 +82,9 @@ def test_what_cannot_be() -> None:
     with pytest.raises(ValueError, match="a range of penalties is text"):
         thresher.path(SAMPLE, l1=[1.0, 2.0])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="path has no option pases; did you mean passes"):
-        thresher.path(SAMPLE, pases=2)
+        thresher.path(SAMPLE, pases=2)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="penalty"):
-        thresher.path(SAMPLE, penalty=7)
+        thresher.path(SAMPLE, penalty=7)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="no penalty leaves a weight"):
         thresher.path([({}, 1), ({}, 0)] * 30)
 

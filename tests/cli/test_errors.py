@@ -116,7 +116,6 @@ FAILURES = {
     "train train.svm -m m --curve none/c": "no such directory",
     "train train.svm -m m --holdout none.svm": "none.svm: No such file",
     "train train.svm -m m --on-error quarantine=none/q": "no such directory",
-    "train train.svm -m m --scale standard": "nothing to scale by standard: the data have no numeric columns",
     "train ab.csv -m m --scale max-abs --interact a,b": "column 'a' is scaled by max-abs, but its",
     "train ab.csv -m m --scale max-abs --interact b,*": "columns out of --interact (it says '*')",
     "train train.svm -m m --resume": "m.checkpoint: no such file, so there is no training to go on with",

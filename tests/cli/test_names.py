@@ -94,7 +94,7 @@ def test_in_python(clicks: Path) -> None:
     assert names.get(int(keys[0])) is not None
     with pytest.raises(DataError, match="matrices have no names"):
         package.name_features(model, Chunk.of_rows([(1.0, {1: 1.0})]))
-    assert np.array_equal(model.names.keys, keys)
+    assert np.array_equal(model.names.features, keys)
 
 
 def test_rows_as_dictionaries() -> None:

@@ -11,7 +11,7 @@ from tests.models import without_record
 from thresher import evaluate, load, train
 from thresher.data.chunk import concat
 from thresher.learning import modelfile
-from thresher.learning.api import as_source
+from thresher.learning.given import as_source
 
 pytestmark = pytest.mark.usefixtures("plainly")
 

@@ -217,5 +217,5 @@ def test_in_python(thresher: Thresher) -> None:
     assert {**tuned.report, "on": "test.svm"} == told
     with pytest.raises(ValueError, match="l1 is what is varied"):
         package.tune("train.svm", l1=1.0)
-    with pytest.raises(ValueError, match="rule is what is varied"):
-        package.tune("train.svm", rule="ftrl")
+    with pytest.raises(TypeError, match="tune has no option rule; did you mean rules"):
+        package.tune("train.svm", rule="ftrl")  # type: ignore[call-arg]

@@ -15,7 +15,7 @@ from thresher import evaluate, train
 from thresher.data import Chunk, DataError, Place
 from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.features.murmur import hash_bytes, seed_of
-from thresher.learning.api import as_source
+from thresher.learning.given import as_source
 
 DENSE = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [-1.5, 0.0, 4.0]])
 LABELS = [1, -1, 1]

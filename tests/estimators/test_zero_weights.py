@@ -75,12 +75,14 @@ def test_weights_are_zeros_of_the_right_shape(case: Given) -> None:
 @cases
 def test_no_column_is_named_or_selected(case: Given) -> None:
     model, given = fitted(case), case[2]
-    if case[4][-1] == 0:
-        with pytest.raises(ValueError, match="feature_keys_"):
+    if model._model.store.startswith("hashed"):
+        with pytest.raises(ValueError, match="in a hashed store"):
             model.get_feature_names_out()
         return
     for found in (model, pickle.loads(pickle.dumps(model)).sparsify()):
         assert found.get_feature_names_out().tolist() == []
+    if case[4][-1] == 0:
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # newer versions say that nothing was selected
         assert SelectFromModel(model, prefit=True, threshold=1e-12).transform(given).shape == (12, 0)

@@ -78,6 +78,6 @@ def test_nothing_is_learned_while_a_model_is_saved(tmp_path: Path, monkeypatch: 
 def test_a_model_learns_again_after_an_error() -> None:
     model = Model("sgd")
     with pytest.raises(TypeError):
-        model.learn(ROWS, 0, "all")  # type: ignore[arg-type]
+        model.learn(ROWS, 0, "all")
     model.learn(ROWS)
     assert model.examples == 2

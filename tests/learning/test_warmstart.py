@@ -194,7 +194,7 @@ def test_train_begins_with_a_model_or_its_file(tmp_path: Path) -> None:
     assert len({one.weights()[1].tobytes() for one in found}) == 1
     assert found[0].tally.average < thresher.train(ROWS, "ftrl").tally.average
     with pytest.raises(TypeError, match="expected a Model or a Readout"):
-        thresher.train(ROWS, "ftrl", init=3)
+        thresher.train(ROWS, "ftrl", init=3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("outputs", [{}, {"loss": "softmax", "outputs": "classes:0-2"}])

@@ -6,16 +6,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from thresher.batch.csc import Columns, columns_of
 from thresher.batch.solve import Plan, Round, Solver, loss_of
 from thresher.data.layout import AnyLayout
 from thresher.learning import modelfile
-from thresher.learning.api import Data, as_source
+from thresher.learning.api import opened
+from thresher.learning.given import Data, with_labels
 from thresher.learning.head import Head
+from thresher.learning.keywords import LayoutOptions, check_names, layout_said
 from thresher.learning.readout import Readout
 
 STORE = "growing"
@@ -76,6 +79,8 @@ def boost(
     data: Data,
     loss: Any = "exponential",
     *,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     l1: float = 1.0,
     l2: float = 0.0,
     order: str = "random",
@@ -88,6 +93,7 @@ def boost(
     layout: AnyLayout | None = None,
     where: str = "",
     tell: Callable[[Round], None] = lambda _: None,
+    **options: Unpack[LayoutOptions],
 ) -> Boosted:
     """Minimise sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2 by coordinate descent.
 
@@ -104,10 +110,13 @@ def boost(
     """
     from thresher.data.sources.reader import default_threads
 
+    check_names(boost, options, LayoutOptions)
     begun = time.perf_counter()
     part = loss_of(loss)
     plan = Plan(l1, l2, order, tolerance, rounds, seed, threads or default_threads())
-    source = as_source(data, part.DOMAIN, on_error=on_error, threads=threads, layout=layout, where=where)
+    read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, options), "where": where}
+    data = with_labels(data, y, sample_weight)
+    source = opened(data, part.DOMAIN, on_error=on_error, **read)
     found = solved(columns_of(source, intercept), part, plan, begun, tell)
     found.layout = source.layout
     return found

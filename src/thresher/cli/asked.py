@@ -71,8 +71,8 @@ class Asked:
         str | None,
         _option(
             "max-abs|standard",
-            "Divide numeric columns by the largest magnitude, or by the standard deviation, that they have"
-            " shown so far in the first pass; zeros stay zeros.  [default: none]",
+            "Divide the numeric columns of a table, or each feature of other data, by the largest magnitude"
+            " or by the standard deviation so far in the first pass; zeros stay zeros.  [default: none]",
         ),
     ] = None
     admit: Annotated[

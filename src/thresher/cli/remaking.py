@@ -35,7 +35,12 @@ def remaking(path: Path, header: dict[str, Any], told: dict[str, Any]) -> str | 
     if stopped and "models" not in stopped:
         given = _table(layout, stopped["where"])
         return train_command(
-            stopped["data"].split(", "), _begun(path), recipe.rule, _asked(recipe), given, **_stopped(stopped)
+            stopped["data"].split(", "),
+            _begun(path),
+            str(recipe.rule),
+            _asked(recipe),
+            given,
+            **_stopped(stopped),
         )
     if stopped or record is None:
         return None
@@ -46,7 +51,9 @@ def remaking(path: Path, header: dict[str, Any], told: dict[str, Any]) -> str | 
         **({} if told["weights"]["named"] is None else {"names": True}),
         **({} if told["bytes"]["state"] else {"weights_only": True}),
     }
-    return train_command(_DATA, None, recipe.rule, _asked(recipe), _table(layout, record["where"]), **more)
+    return train_command(
+        _DATA, None, str(recipe.rule), _asked(recipe), _table(layout, record["where"]), **more
+    )
 
 
 def _begun(path: Path) -> Path:

@@ -135,8 +135,10 @@ class SettledLayout(AnyLayout):
         }
 
     def unlabelled(self) -> SettledLayout:
-        """The same for data whose labels are not looked at: a table need not have them."""
-        return replace(self, kinds=tuple("absent" if kind == "label" else kind for kind in self.kinds))
+        """The same for data that are only predicted: a table needs neither labels nor importances."""
+        return replace(
+            self, kinds=tuple("absent" if kind in ("label", "weight") else kind for kind in self.kinds)
+        )
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> SettledLayout:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
+
+from numpy.typing import ArrayLike
 
 from thresher.data.errors import DataError
 from thresher.data.layout import AnyLayout
@@ -15,17 +18,14 @@ from thresher.lanes.frontier import Point, choose, points_of
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import Range, penalty_name, with_penalty
-from thresher.learning.api import (
-    Data,
-    as_source,
-    check_names,
-    held_of,
-    outputs_of,
-    planned,
-    readout_of,
-)
+from thresher.learning.api import held_of, labels_or_rule, opened, outputs_of, planned, readout_of
+from thresher.learning.checks import check_flag
+from thresher.learning.feature_names import check_namer, keep_names
+from thresher.learning.given import Data, with_labels
+from thresher.learning.keywords import ModelOptions, TrainOptions, check_names, layout_said, parted
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
+from thresher.learning.predicting import ModelOrFile
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Plan, Trainer
@@ -69,71 +69,127 @@ class Frontier:
 
 def train(
     data: Data,
-    rule: Recipe | Spec = "ft-ftrl",
+    y: ArrayLike | Recipe | Spec | None = None,
     loss: Spec | None = None,
     *,
+    sample_weight: ArrayLike | None = None,
+    rule: Recipe | Spec = "ft-ftrl",
     outputs: str | None = None,
     passes: int = 1,
     order: str = "as-is",
     holdout: Data | float | None = None,
     holdout_every: int = 0,
+    early_stop: int | None = None,
     patience: int = 0,
     on_error: str = "fail",
     threads: int | None = None,
     cache: bool = True,
     layout: AnyLayout | None = None,
     where: str = "",
-    init: Any = None,
-    **options: Any,
+    init: ModelOrFile | None = None,
+    names: bool = False,
+    **options: Unpack[TrainOptions],
 ) -> Model:
     """Train a model on `data`, one pass or more.
 
-    `rule`, `loss`, `outputs` and whatever else is given by name (``l1=1.0``, ``batch=10``, ``average=True``,
-    ``seed=1`` ...) say what the model is: see `Recipe`, which may be given in place of the rule. Outputs that
-    are left open are found in the data. The rule ``auto`` is a choice among some near the default one, made
-    on the first rows (see docs/default.md); what was chosen is in ``model.recipe``.
+    Every option of ``thresher train`` is an argument of the same name, but for those of its files and its
+    table.
 
-    `data` is a path, a glob, ``-``, a list of them, a Chunk, Chunks, ``(X, y)``, ``(X, y, weights)``,
-    pairs of a mapping and a label, or an Arrow table: see `as_source`. `holdout` is what to evaluate on after
-    each pass: data, or a share of the examples such as 0.2, which are then not learned from. Row i, from 0,
-    is held out where floor((i + 1) p) > floor(i p), the same rows in any order and every pass;
-    `holdout_every` N is the share 1 / N. `patience` stops after so many passes
-    that were no better, and the model is then that of the best. `order`
-    is ``as-is``, ``once`` or ``every`` (one permutation for all passes, or one each; all rows are then
-    held in memory), or ``buffer:N``, by chance from `seed`; hold-out rows are chosen before it. Later
-    passes read a binary `cache` of the first, and so does the next run over the same content. `layout` says
-    how files and tables are read; by default the endings of names and the types of columns do; `where`, which
-    rows of `data` are, of Parquet, Arrow and tables: ``"day < 20 and city in ('Ulm', 'Kiel')"``; `on_error`
-    and `threads` are those of `open_source`. `init` is a model, the file of one, or an estimator, with whose
-    weights to begin, whatever its rule: see `start_from`; files and tables are then read as its were, but for
-    what `layout` says, and have its features. `scale` and `admit` count in the first pass only.
-    Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, `DivergedError`.
+    Args:
+        data: a path, a glob, ``-``, or a list of them; a table (pandas, polars, pyarrow, a query's result),
+            one column of which is the `label`; X, a table or a matrix (numpy, scipy) or a list of
+            dictionaries, beside `y`; ``(X, y)`` or ``(X, y, weights)``; pairs of a dictionary and a label;
+            a Chunk, or Chunks.
+        y: labels of the rows of X, ``(n,)`` or ``(n, outputs)``. Where `data` hold their labels, the rule may
+            stand here.
+        loss: SPEC or part, by default ``logistic``.
+        sample_weight: importances ``(n,)``, beside `y`.
+        rule: SPEC or part; a `Recipe`, which says all that the model is; or ``auto``, a choice among some
+            rules near the default one, made on the first rows (docs/default.md).
+        outputs: what is predicted: ``one`` number, ``classes:LO-HI``, ``labels:LO-HI`` or ``values:K``.
+            Classes that are left open are found in the data.
+        passes: over the data. Later ones read a binary `cache` written by the first. `scale` and `admit`
+            count in the first pass only.
+        order: ``as-is``, ``once`` or ``every`` (one permutation for all passes, or one each; all rows are
+            then held in memory), or ``buffer:N``, by chance from `seed`. Hold-out rows are chosen before
+            it.
+        holdout: what to evaluate on after each pass: data, or a share of the examples such as 0.2, which are
+            then not learned from. Row i, from 0, is held out where floor((i + 1) p) > floor(i p): the same
+            rows in any order and every pass.
+        holdout_every: N, for the share 1 / N.
+        early_stop: stop after so many passes that were no better on what is held out; the model is then
+            that of the best. `patience` is another name for it.
+        on_error: what to do about a bad line: ``fail``, ``skip`` or ``quarantine=FILE``.
+        threads: that read and parse; None means one for each processor, at most four.
+        layout: how files and tables are read: the fields below in one object.
+        where: which rows of Parquet, Arrow and tables are read: ``"day < 20 and city in ('Ulm', 'Kiel')"``.
+        init: a model, the file of one, or an estimator, with whose weights to begin, whatever its rule: see
+            `start_from`. Files and tables are then read as its were, but for what is said here.
+        names: keep the names of the features that weigh something, for which the data are read once more.
+        options: of what the model is: fields of a `Recipe` (``rate``, ``batch``, ``average``, ``scale``,
+            ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``), and ``alpha``, ``l1``, ``l2`` and
+            ``eta0`` of its rule; of how files and tables become features: fields of a `Layout` (``format``,
+            ``header``, ``delimiter``, ``missing``, ``label``, ``weight``, ``numeric``, ``bins``,
+            ``categorical``, ``text``, ``ngrams``, ``interact``, ``ignore``, ``bits``, ``hash`` ...).
+            Columns are names, positions from 1 on, ranges or patterns: ``label=1, bins="2-14"``.
+
+    Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, TypeError for unknown
+    ones, `DivergedError`.
+
+    >>> import numpy as np
+    >>> train(np.eye(4), [1, 1, -1, -1], l1=0.01, passes=3).nonzero
+    4
     """
+    check_names(train, options, TrainOptions)
+    labels, rule = labels_or_rule(y, rule)
+    patience = patience if early_stop is None else early_stop
     plan, holdout = planned(passes, patience, holdout, holdout_every)
-    check_names(train, options)
-    racing = isinstance(rule, str) and rule == AUTO
+    of_layout, of_model = parted(options)
     begun = None if init is None else readout_of(init)
-    layout = layout or (rule.layout if isinstance(rule, Recipe) else None)
-    layout = layout if begun is None else layout_from(begun, layout)
+    layout = _layout(layout_said(layout, of_layout), rule, begun)
     read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
-    said = Recipe.rule if racing else rule
-    recipe = replace(_recipe(said, loss, outputs, options, data, read), layout=None)
-    model = auto.start(recipe, given=options) if racing else Model(recipe)
-    domain = model.head.domain
-    source = as_source(data, domain, on_error=on_error, **read)
-    if begun is not None:
-        _begin(model, begun, source.layout)
+    data = with_labels(data, labels, sample_weight)
+    recipe = _recipe(rule, loss, outputs, of_model, lambda one: outputs_of(one, outputs, data, **read))
+    domain = recipe.head().domain
+    source = opened(data, domain, on_error=on_error, **read)
     held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), recipe.seed)
+    raced = of_model if _is_auto(rule) else None
+    return _trained(recipe, raced, begun, source, names, plan, shuffling, held, cache)
+
+
+def _trained(
+    recipe: Recipe, raced: Any, begun: Readout | None, source: Any, names: bool, plan: Plan, *beside: Any
+) -> Model:
+    """The model of a recipe, which has learned the source; with `raced` options, the winner of a race."""
+    check_flag("names", names)
+    if names:
+        check_namer(source, recipe.store)
+    model = Model(recipe) if raced is None else auto.start(recipe, given=raced)
+    _begin(model, begun, source.layout)
     model.layout = source.layout
-    trainer = _trainer(model, source, plan, shuffling, held, cache, heir=auto.heir)
+    trainer = _trainer(model, source, plan, *beside, heir=auto.heir)
     del model  # lanes that race, and their memory, go when one of them is left
     trainer.run()
     trained: Model = trainer.model
+    if names:
+        keep_names(trained, source)
     return trained
 
 
-def _begin(model: Model | Lanes, begun: Readout, layout: Any) -> None:
+def _layout(given: AnyLayout | None, rule: Recipe | Spec, begun: Readout | None) -> AnyLayout | None:
+    """How to read: as is said, or as a recipe says, or like the data of the weights to begin with."""
+    found = given or (rule.layout if isinstance(rule, Recipe) else None)
+    return found if begun is None else layout_from(begun, found)
+
+
+def _is_auto(rule: Recipe | Spec) -> bool:
+    return isinstance(rule, str) and rule == AUTO
+
+
+def _begin(model: Model | Lanes, begun: Readout | None, layout: Any) -> None:
     """Give a model, which learns data of this layout, the weights to begin with. ValueError for lanes."""
+    if begun is None:
+        return
     if not isinstance(model, Model):
         raise ValueError("init gives weights to one model: name a rule other than auto")
     start_from(model, begun)
@@ -150,15 +206,22 @@ def _trainer(
 
 
 def _recipe(
-    rule: Recipe | Spec, loss: Spec | None, outputs: str | None, options: Any, data: Data, read: Any
+    rule: Recipe | Spec,
+    loss: Spec | None,
+    outputs: str | None,
+    options: dict[str, Any],
+    found: Callable[[Spec], str],
 ) -> Recipe:
-    """What is said of a model. ValueError for what is said beside a recipe and would be dropped."""
-    if not isinstance(rule, Recipe):
-        loss = Recipe.loss if loss is None else loss
-        return Recipe(rule, loss, outputs=outputs_of(loss, outputs, data, **read), **options)
-    if loss is not None or outputs is not None:
-        raise ValueError("a recipe says its loss and outputs: change them in it, by dataclasses.replace")
-    return replace(rule, **options)
+    """What is said of a model, with the outputs `found`; not its layout, which is that of its data.
+
+    ValueError for what is said beside a recipe and would be dropped.
+    """
+    if isinstance(rule, Recipe):
+        if loss is not None or outputs is not None:
+            raise ValueError("a recipe says its loss and outputs: change them in it, by dataclasses.replace")
+        return replace(rule, layout=None, **options)
+    loss = Recipe.loss if loss is None else loss
+    return Recipe(Recipe.rule if _is_auto(rule) else rule, loss, outputs=found(loss), **options)
 
 
 def path(
@@ -166,25 +229,34 @@ def path(
     rule: Spec = "ft-ftrl",
     loss: Spec = "logistic",
     *,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     l1: str = "auto:16",
     outputs: str | None = None,
     passes: int = 1,
     order: str = "as-is",
     holdout: Data | float | None = None,
     holdout_every: int | None = None,
+    early_stop: int | None = None,
     patience: int = 0,
     on_error: str = "fail",
     threads: int | None = None,
     cache: bool = True,
     layout: AnyLayout | None = None,
     where: str = "",
-    **options: Any,
+    **options: Unpack[ModelOptions],
 ) -> Frontier:
     """Train a model for each of many penalties side by side, from one reading of `data`.
 
-    `l1` is ``LO:HI:N``, or ``auto:N`` for a range found by the first rows, which takes data that can be read
-    again. Every tenth row is held out to choose by, unless `holdout` or `holdout_every` (0: none) say else.
-    All other arguments are those of `train`, and so are the errors; TypeError for unknown options.
+    Args:
+        data, rule, loss, y, sample_weight: as for `train`.
+        l1: ``LO:HI:N``, or ``auto:N`` for a range found by the first rows, which takes data that can be read
+            again.
+        holdout, holdout_every: what to choose by; every tenth row unless they say else (0: none).
+        outputs, passes, order, early_stop, patience, on_error, threads, cache, layout, where, options: as for
+            `train`.
+
+    Raises what `train` does.
 
     >>> frontier = path("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4")
     >>> [point.nonzero for point in frontier.points]
@@ -192,12 +264,16 @@ def path(
     >>> frontier.model("nnz:1000").nonzero
     899
     """
-    check_names(path, options)
+    check_names(path, options, ModelOptions)
+    patience = patience if early_stop is None else early_stop
     plan, holdout = planned(passes, patience, holdout, holdout_every, 10)
-    outputs = outputs_of(loss, outputs, data, threads=threads, layout=layout, where=where)
-    base = Recipe(rule, loss, outputs=outputs, **options)
+    of_layout, of_model = parted(options)
+    read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
+    data = with_labels(data, y, sample_weight)
+    outputs = outputs_of(loss, outputs, data, **read)
+    base = Recipe(rule, loss, outputs=outputs, **of_model)
     domain = base.head().domain
-    source = as_source(data, domain, on_error=on_error, threads=threads, layout=layout, where=where)
+    source = opened(data, domain, on_error=on_error, **read)
     held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), base.seed)
     base = replace(base, layout=source.layout)
     lanes = Lanes([with_penalty(base, value) for value in penalties_of(Range(l1), shuffling, source, base)])

@@ -64,7 +64,7 @@ def estimates_of(folds: Folds, judged: Sequence[Sequence[Figures]], varied: bool
         found.append(
             Estimate(
                 penalty_in(rule) if varied else None,
-                recipe.rule,
+                str(recipe.rule),
                 None if k in folds.dropped else float(np.mean(weights)),
                 _told(judged[k]),
                 _paired(losses[k], losses[best]) if judged[k] else None,

@@ -82,7 +82,7 @@ def points_of(lanes: Lanes, holdout: LanesHoldout) -> list[Point]:
         found.append(
             Point(
                 penalty_in(model.rule),
-                model.recipe.rule,
+                str(model.recipe.rule),
                 model.nonzero,
                 model.tally.average if model.tally.weight else None,
                 figures,

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
+
+from numpy.typing import ArrayLike
 
 from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
 from thresher.data.report import Report
 from thresher.lanes.tuning import RULES, Trial, Tuner, judged_rows
 from thresher.learning import metrics
-from thresher.learning.api import Data, as_source, check_names, held_apart, held_of, outputs_of
+from thresher.learning.api import held_apart, held_of, opened, outputs_of
 from thresher.learning.finite import DivergedError
+from thresher.learning.given import Data, with_labels
 from thresher.learning.holdout import Holdout
+from thresher.learning.keywords import TrainOptions, check_names, layout_said, parted
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.progress import Watcher
@@ -121,6 +125,8 @@ def tune(
     data: Data,
     loss: Spec = "logistic",
     *,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     rules: Sequence[str] = RULES,
     budget: int = 64,
     outputs: str | None = None,
@@ -131,7 +137,7 @@ def tune(
     cache: bool = True,
     layout: AnyLayout | None = None,
     where: str = "",
-    **options: Any,
+    **options: Unpack[TrainOptions],
 ) -> Tuned:
     """Race `budget` settings of these rules in three readings of `data`, and keep the best model.
 
@@ -144,13 +150,15 @@ def tune(
     >>> len(found.trials), found.report["examples"]
     (8, 200)
     """
-    check_names(tune, options)
-    if varied := [name for name in ("rule", "rate", "alpha", "l1") if options.get(name) is not None]:
+    check_names(tune, options, TrainOptions)
+    of_layout, of_model = parted(options)
+    if varied := [name for name in ("rate", "eta0", "alpha", "l1", "l2") if of_model.get(name) is not None]:
         raise ValueError(f"{varied[0]} is what is varied: leave it out")
-    read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
-    base = Recipe(loss=loss, outputs=outputs_of(loss, outputs, data, **read), **options)
+    read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
+    data = with_labels(data, y, sample_weight)
+    base = Recipe(loss=loss, outputs=outputs_of(loss, outputs, data, **read), **of_model)
     domain = base.head().domain
-    source = as_source(data, domain, on_error=on_error, **read)
+    source = opened(data, domain, on_error=on_error, **read)
     every, holdout = held_apart(holdout, None)
     held = held_of(holdout, domain, source, threads)
     tuner = Tuner(replace(base, layout=source.layout), rules, budget)

@@ -148,7 +148,9 @@ class Tuner:
         count = self.rounds[number]
         drawn = self._afar(count, rng) if number == 0 else self._near(count, 0.5**number, rng)
         recipes = [replace(self._base, rule=rule, rate=None) for rule in drawn]
-        self.trials += [Trial(one.rule, one.rate, number + 1) for one in recipes]
+        self.trials += [
+            Trial(str(one.rule), None if one.rate is None else str(one.rate), number + 1) for one in recipes
+        ]
         until = _WHOLE if self.until is None else self.until
         return Lanes(recipes, race=Race(Halving(), count, FIRST, until))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
+
+from numpy.typing import ArrayLike
 
 from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
@@ -15,8 +17,10 @@ from thresher.lanes.estimates import Estimate, estimates_of
 from thresher.lanes.folds import Folds, check_size
 from thresher.lanes.frontier import choose
 from thresher.lanes.penalties import Range, leaves_penalty_open, penalty_name, with_penalty
-from thresher.learning.api import Data, as_source, check_names, outputs_of, planned
+from thresher.learning.api import opened, outputs_of, planned
 from thresher.learning.checks import check_flag
+from thresher.learning.given import Data, with_labels
+from thresher.learning.keywords import ModelOptions, check_names, layout_said, parted
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.recipe import Recipe, Spec
@@ -57,6 +61,8 @@ def cv(
     rule: Spec = "ft-ftrl",
     loss: Spec = "logistic",
     *,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     folds: int = 10,
     l1: str | None = None,
     refit: bool = False,
@@ -68,7 +74,7 @@ def cv(
     cache: bool = True,
     layout: AnyLayout | None = None,
     where: str = "",
-    **options: Any,
+    **options: Unpack[ModelOptions],
 ) -> CrossValidation:
     """Judge penalties by cross-validation: rows r, r + `folds`, ... are judged by models that left them out.
 
@@ -85,12 +91,14 @@ def cv(
     >>> found.model("nnz:900").nonzero  # in the mean of the folds, which have fewer rows, it is 807
     935
     """
-    check_names(cv, options)
+    check_names(cv, options, ModelOptions)
+    of_layout, of_model = parted(options)
     check_flag("refit", refit)
     plan, _ = planned(passes, 0)
-    read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
-    base = Recipe(rule, loss, outputs=outputs_of(loss, outputs, data, **read), **options)
-    source = as_source(data, base.head().domain, on_error=on_error, **read)
+    read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
+    data = with_labels(data, y, sample_weight)
+    base = Recipe(rule, loss, outputs=outputs_of(loss, outputs, data, **read), **of_model)
+    source = opened(data, base.head().domain, on_error=on_error, **read)
     shuffling = make_order(str(order), base.seed)
     check_order(shuffling, passes)
     base = replace(base, layout=source.layout)

@@ -139,7 +139,7 @@ def _scaled_alike(a: Readout, b: Readout) -> bool:
     """Whether numeric columns are divided by the same."""
     if a.divisors is None or b.divisors is None:
         return a.divisors is b.divisors
-    same = np.array_equal(a.divisors.columns.keys, b.divisors.columns.keys)
+    same = np.array_equal(a.divisors.keys, b.divisors.keys)
     return same and np.array_equal(a.divisors.by, b.divisors.by)
 
 

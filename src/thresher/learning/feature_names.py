@@ -2,49 +2,74 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names, find_names
-from thresher.data.layout import AnyLayout
+from thresher.data.layout import has_columns
 from thresher.engine.index import HashedIndex
-from thresher.learning.api import as_source
+from thresher.learning.given import Data
+from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
+from thresher.learning.predicting import AnyModel, source_for
+from thresher.learning.readout import Readout
+from thresher.learning.scaling import key_of, numeric_columns
 
 
 def name_features(
-    model: Any,
-    data: Any,
-    *,
-    on_error: str = "skip",
-    where: str = "",
-    layout: AnyLayout | None = None,
+    model: AnyModel,
+    data: Data,
+    **reading: Unpack[SourceOptions],
 ) -> Names:
     """Find the names of the features that weigh something in `data`, and keep them in ``model.names``.
 
-    `model` is a Model, a Readout, or a fitted estimator, whose ``model_`` then keeps them. `data` are files
-    (see `open_source`) or a table, rows of which `where` may choose, or pairs of a dictionary and a label,
-    read as the model's training data were, or as `layout` says; labels are not looked at, and nothing is
-    learned. It is read until each such feature has a name, and once more where products of features were
-    found behind their factors. Names that the model has stay; those of features that no longer weigh
-    anything go. What was an id in the data has no other name.
+    The data are read until each such feature has a name, and once more where products of features were
+    found behind their factors; labels are not looked at, and nothing is learned. Names that the model has
+    stay; those of features that no longer weigh anything go. What was an id in the data has no other name.
 
-    Raises `DataError` for a model with a hashed store, where one weight stands for several features, and
-    for data without names; TypeError for what is no model.
+    Args:
+        model: a Model, a Readout, or a fitted estimator, whose ``model_`` then keeps the names.
+        data: files, a table, or rows as dictionaries, beside labels or alone.
+        reading: how `data` are read, where it is not as the training data were: the options of
+            `thresher.open_source` and the fields of a `Layout`. Bad lines are passed over (`on_error` is
+            ``skip``).
+
+    Returns names by key, a mapping. Raises `DataError` for a model with a hashed store, where one weight
+    stands for several features, and for data without names; TypeError for what is no model.
     """
     own = as_model(model)
+    check_names(name_features, reading, SourceOptions)
     check_nameable(own.store)
+    options: dict[str, Any] = {"on_error": "skip", **reading, "unlabelled": True}
+    source = source_for(own, data, own.head.open_domain, **options)
+    check_namer(source, own.store)
+    return keep_names(own, source)
+
+
+def keep_names(own: Model | Readout, source: Any) -> Names:
+    """Have a model keep the names of its features, found in a source that has them."""
     readout = own.readout() if isinstance(own, Model) else own
-    options: dict[str, Any] = {"on_error": on_error, "layout": layout or own.layout, "where": where}
-    source = as_source(data, readout.head.open_domain, unlabelled=True, **options)
-    if not hasattr(source, "namer"):
-        raise DataError("matrices have no names beside keys: give files, a table, or rows as dictionaries")
     kept = (own.names or Names.of({})).only(readout.keys)
-    unnamed = np.setdiff1d(readout.keys, kept.keys, assume_unique=True)
+    unnamed = np.setdiff1d(readout.keys, kept.features, assume_unique=True)
     own.names = named = kept.joined(find_names(source, unnamed))
     return named
+
+
+def known_names(readout: Readout) -> dict[int, str]:
+    """The names of the features of a model, and of its numeric columns whether they were asked for or not."""
+    layout, found = readout.layout, dict[int, str]()
+    if layout is not None and has_columns(layout) and not readout.store.startswith(HashedIndex.NAME):
+        found = {key_of(name, layout): name for name in numeric_columns(layout)}
+    return found | dict(readout.names or {})
+
+
+def check_namer(source: Any, store: str) -> None:
+    """`DataError` where features have no names, or the source cannot be read for them again."""
+    check_nameable(store)
+    if not hasattr(source, "namer"):
+        raise DataError("matrices have no names beside keys: give files, a table, or rows as dictionaries")
 
 
 def check_nameable(store: str) -> None:

@@ -69,9 +69,9 @@ def _named(keys: NDArray[np.uint64], names: Names, groups: list[bytes], columns:
             number = known[group] = len(groups)
             groups.append(group)
         found[k] = number
-    places = np.searchsorted(keys, names.keys)
+    places = np.searchsorted(keys, names.features)
     there = places < len(keys)
-    there[there] = keys[places[there]] == names.keys[there]
+    there[there] = keys[places[there]] == names.features[there]
     into[places[there]] = found[there]
 
 

@@ -176,6 +176,21 @@ class Head:
             outputs.respond_outputs.for_parts(self.joint)(self.joint, margins, out)
         return out
 
+    def probabilities(self, margins: F64) -> F64:
+        """Probabilities ``(n, classes)``: of the negative and the positive class, or of each.
+
+        Those of one class against the rest are divided by their sum; labels stand alone, ``(n, labels)``.
+        ValueError for a loss that has none.
+        """
+        found = self.respond(margins, "probability", 0.0)
+        if found.ndim == 1:
+            return np.column_stack([1.0 - found, found])
+        if self.outputs.kind == "labels":
+            return found
+        total = found.sum(axis=1, keepdims=True)
+        shared: F64 = np.divide(found, total, out=np.full_like(found, 1 / found.shape[1]), where=total > 0)
+        return shared
+
     def shown_label(self, chunk: Chunk, row: int) -> float:
         """What the table shows of the labels of an example: the first; NaN where there is none."""
         if self.outputs.kind != "labels":

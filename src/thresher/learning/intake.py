@@ -15,7 +15,7 @@ from thresher.learning.scaling import Divisors, make_scaling
 
 
 class Intake:
-    """Numeric columns are scaled (`Scaling`), then features that are rare so far are left out (`Admission`).
+    """Columns are scaled (`Scaling`), then features that are rare so far are left out (`Admission`).
 
     Both count the examples of the stream one by one, so where it is cut does not show.
     """
@@ -31,10 +31,9 @@ class Intake:
         """Features that were seen and are not in yet; None where that is not known."""
         return None if self._admission is None else self._admission.waiting
 
-    @property
-    def divisors(self) -> Divisors | None:
-        """What columns are divided by as of now; None without a scale."""
-        return None if self._scaling is None else self._scaling.divisors(self._rows)
+    def divisors(self, needed: NDArray[np.uint64] | None = None) -> Divisors | None:
+        """What columns are divided by as of now; None without a scale. See `Scaling.divisors`."""
+        return None if self._scaling is None else self._scaling.divisors(self._rows, needed)
 
     def bind(self, layout: SettledLayout | None) -> None:
         """The data are those of `layout`; `DataError` where they cannot be scaled."""
@@ -53,8 +52,7 @@ class Intake:
 
     def read(self, chunk: Chunk) -> Chunk:
         """What is predicted from: scaled by what is known now, which does not change."""
-        divisors = self.divisors
-        return chunk if divisors is None else divisors.of(chunk)
+        return chunk if self._scaling is None else self._scaling.read(chunk, self._rows)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that counting goes on from."""

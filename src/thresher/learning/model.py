@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
 from thresher.engine import kernels
+from thresher.engine.index import HashedIndex
 from thresher.engine.sound import Tensors
-from thresher.learning.checks import check_chunk
 from thresher.learning.feed import Feed
 from thresher.learning.finite import (
     Before,
@@ -26,8 +27,11 @@ from thresher.learning.finite import (
     first_broken,
     is_finite,
 )
-from thresher.learning.head import Output
+from thresher.learning.given import Data
+from thresher.learning.head import F64, Output
+from thresher.learning.keywords import SourceOptions
 from thresher.learning.loops import check_born_at_zero, make_loop
+from thresher.learning.predicting import Predictor
 from thresher.learning.readout import Readout, weight_of
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.record import Record
@@ -49,7 +53,7 @@ class Tally(NamedTuple):
         return self.loss / self.weight if self.weight else float("nan")
 
 
-class Model:
+class Model(Predictor):
     """A sparse linear model that learns from a stream.
 
     Made of a `Recipe`, or of what a Recipe is made of: ``Model("ftrl", l1=1.0)``. Raises what a Recipe does.
@@ -93,7 +97,8 @@ class Model:
 
     def __repr__(self) -> str:
         """What it is, and how far it has come."""
-        return f"<Model of {self.recipe!r}: {self.examples:,} examples, {self.features_seen:,} features seen>"
+        recipe = replace(self.recipe, layout=None)  # which may name a hundred columns
+        return f"<Model of {recipe!r}: {self.examples:,} examples, {self.features_seen:,} features seen>"
 
     def __copy__(self) -> Model:
         """Another model, as far as this one has come, that learns by itself."""
@@ -124,19 +129,60 @@ class Model:
         """Pass `number`, from 1, over the same data begins, or goes on after a stop."""
         self.loop.begin_pass(number)
 
-    def learn(self, chunk: Chunk, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
-        """Predict, then learn, rows lo <= i < hi of `chunk` (all of them by default).
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """The model in a file, which goes on learning; one that has no state saved is a `ModelFileError`."""
+        from thresher.learning import modelfile
 
+        return modelfile.load(os.fspath(path))[0]
+
+    def save(self, path: str | os.PathLike[str], *, state: bool = True) -> None:
+        """Write a model file: see `thresher.save`."""
+        from thresher.learning import modelfile
+
+        modelfile.save(self, os.fspath(path), state=state)
+
+    @overload
+    def learn(self, chunk: Chunk, /, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None: ...
+
+    @overload
+    def learn(
+        self,
+        data: Data,
+        /,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **reading: Unpack[SourceOptions],
+    ) -> None: ...
+
+    def learn(self, data: Any, /, *args: Any, **given: Any) -> None:
+        """Predict, then learn, each example of `data` once, in order.
+
+        A Chunk is learned as it is, rows lo <= i < hi of it; anything else is read first.
         Cutting a stream into chunks or ranges anywhere changes nothing, bit for bit: rows of a batch
         that is not full wait for the next call, or for `finish`. Rows that come `again`, in a later pass, are
         not counted twice: scales stay as they are, and features that wait go on waiting.
-        Raises `DivergedError` when a loss is not finite (that example has changed no weight), and when an
-        example with extreme values leaves a weight that is not; `check_finite` finds all others.
-        RuntimeError for a lane, which learns with the others, and while another thread learns.
+
+        Args:
+            data: whatever `thresher.train` takes.
+            y: labels of the rows of `data` ``(n,)`` or ``(n, outputs)``, where they stand beside them.
+            sample_weight: importances ``(n,)``, beside `y`.
+            reading: how `data` are read, where it is not as those before: the options of
+                `thresher.open_source` and the fields of a `Layout`.
+
+        Raises `DataError` for data that cannot be read, `DivergedError` when a loss is not finite (that
+        example has changed no weight), and when an example with extreme values leaves a weight that is not;
+        `check_finite` finds all others. RuntimeError for a lane, which learns with the others, and while
+        another thread learns.
         """
         self._check_alone()
         self.record = None
-        self._feed.learn([self], chunk, lo, hi, again)
+        if isinstance(data, Chunk):
+            self._feed.learn([self], data, *args, **given)
+        else:
+            from thresher.learning.teaching import teach
+
+            teach(self, data, *args, **given)
 
     def keep_record(self, record: Record) -> None:
         """Note how this model came to be."""
@@ -292,16 +338,23 @@ class Model:
         order = np.argsort(keys)
         return keys[order], settled[rows][order]
 
-    def predict(self, chunk: Chunk, output: Output = "margin") -> NDArray[np.float64]:
-        """Predictions for the rows of `chunk`; changes nothing. See `Readout.predict`."""
-        check_chunk(chunk)
-        margins = self.loop.margins(self._feed.intake.read(chunk))
+    def margins(self, chunk: Chunk) -> F64:
+        """Weighted sums ``(n,)`` float64 of the rows of `chunk`, ``(n, outputs)`` for many."""
+        return self.loop.margins(self._feed.intake.read(chunk))
+
+    def respond(self, margins: F64, output: Output) -> F64:
+        """What `margins` mean: see `predict`."""
         return self.head.respond(margins, output, self.lowest_label)
+
+    def _weights(self) -> Readout:
+        return self.readout()
 
     def readout(self) -> Readout:
         """The settled weights, apart from the state that goes on learning."""
         keys, weights = self._stored()
-        rest = (self.lowest_label, self.loop.unmet(), self._feed.intake.divisors)
+        unmet = self.loop.unmet()
+        of_keys = not unmet.any() and not self.store.startswith(HashedIndex.NAME)
+        rest = (self.lowest_label, unmet, self._feed.intake.divisors(keys if of_keys else None))
         readout = Readout(self.head, self.store, keys, weights, self.loop.bias(), *rest)
         readout.layout, readout.names = self.layout, self.names
         return readout

@@ -25,6 +25,7 @@ from thresher.data.features.names import Names
 from thresher.learning import header as headers
 from thresher.learning.head import Head
 from thresher.learning.model import Model, as_model
+from thresher.learning.predicting import AnyModel
 from thresher.learning.readout import Readout, names_of
 from thresher.learning.recipe import Header, Recipe, layout_of
 from thresher.learning.record import Record
@@ -97,7 +98,7 @@ def _header_of_any(model: Model | Readout) -> Header:
     return {"format": FORMAT, "version": __version__, "lowest_label": model.lowest_label}
 
 
-def save(model: Any, path: str | Path, *, state: bool = True) -> None:
+def save(model: AnyModel, path: str | Path, *, state: bool = True) -> None:
     """Write `model`: settled non-zero weights, header and, with `state`, all that resuming needs.
 
     It is a Model, a Readout, which has no state, or an estimator that is fitted, whose model is written.
@@ -136,7 +137,7 @@ def tensors_of(model: Model, *, state: bool = True) -> Tensors:
 
 def tensors_of_names(names: Names) -> Tensors:
     """The names of features."""
-    return {NAMES + "keys": names.keys, NAMES + "ends": names.ends, NAMES + "letters": names.letters}
+    return {NAMES + "keys": names.features, NAMES + "ends": names.ends, NAMES + "letters": names.letters}
 
 
 def weights_of(readout: Readout) -> Tensors:
@@ -148,7 +149,7 @@ def weights_of(readout: Readout) -> Tensors:
         "weights.unmet": readout.unmet,
     }
     if readout.divisors is not None:
-        tensors |= {"scale.keys": readout.divisors.columns.keys, "scale.by": readout.divisors.by}
+        tensors |= {"scale.keys": readout.divisors.keys, "scale.by": readout.divisors.by}
     return tensors
 
 

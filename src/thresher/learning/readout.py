@@ -15,8 +15,8 @@ from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
 from thresher.engine.sound import Tensors, ascending, given, offsets, require
 from thresher.engine.stores import make_index
-from thresher.learning.checks import check_chunk
-from thresher.learning.head import Head, Output
+from thresher.learning.head import F64, Head, Output
+from thresher.learning.predicting import Predictor
 from thresher.learning.reading import table_margins
 from thresher.learning.scaling import Divisors, divisors_of
 
@@ -24,7 +24,7 @@ _BLOCK = 1 << 20
 """Weights that are looked at in one go"""
 
 
-class Readout:
+class Readout(Predictor):
     """Settled weights of a model.
 
     `keys` ascend, ``(stored,)`` uint64; `weights` ``(stored,)``, or ``(stored, outputs)`` for many, are in
@@ -81,17 +81,18 @@ class Readout:
         """Weight of the intercept, ``(outputs,)`` for many."""
         return float(self.bias[0]) if self.weights.ndim == 1 else self.bias
 
-    def predict(self, chunk: Chunk, output: Output = "margin") -> NDArray[np.float64]:
-        """Predictions ``(n,)`` float64 for the rows of `chunk`, ``(n, outputs)`` for many.
-
-        ``margin`` is the weighted sum, ``probability`` the link of the loss at it (only for losses
-        that have one; ValueError otherwise), ``label`` the class as the training data wrote it
-        ``(n,)``, or for regression the predicted mean.
-        """
-        check_chunk(chunk)
+    def margins(self, chunk: Chunk) -> F64:
+        """Weighted sums ``(n,)`` float64 of the rows of `chunk`, ``(n, outputs)`` for many."""
         scaled = chunk if self.divisors is None else self.divisors.of(chunk)
-        found = table_margins(self._index, self._table, self.bias, scaled)
-        return self.head.respond(found, output, self.lowest_label)
+        found: F64 = table_margins(self._index, self._table, self.bias, scaled)
+        return found
+
+    def respond(self, margins: F64, output: Output) -> F64:
+        """What `margins` mean: see `predict`."""
+        return self.head.respond(margins, output, self.lowest_label)
+
+    def _weights(self) -> Readout:
+        return self
 
     def save(self, path: str | Path) -> None:
         """Write a model file, of weights only; OSError when the disk refuses."""
@@ -108,7 +109,7 @@ class Readout:
         """Bytes that it takes in memory."""
         own = self.keys.nbytes + self.weights.nbytes + self._table.nbytes + self._index.nbytes
         names = self.names
-        return own + (names.keys.nbytes + names.ends.nbytes + names.letters.nbytes if names else 0)
+        return own + (names.features.nbytes + names.ends.nbytes + names.letters.nbytes if names else 0)
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """The weights ``(rows, outputs)`` in float64, a million at a time, and which rows these are."""

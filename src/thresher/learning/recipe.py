@@ -16,7 +16,7 @@ from thresher.learning.checks import check_flag, check_whole
 from thresher.learning.head import Head
 from thresher.learning.scaling import make_scaling
 
-Spec = Any
+Spec = str | tuple[Any, ...]
 """A part or its SPEC (``"ftrl:alpha=0.5,l1=1"``) where it is given, the whole SPEC where it is kept"""
 Header = dict[str, Any]
 _DTYPES = ("float32", "float64")
@@ -29,9 +29,9 @@ class Recipe:
 
     Every field is text, a number, a flag or a `SettledLayout`, and is kept in full: ``"ftrl"`` becomes
     ``"ftrl:alpha=0.1,..."``. What follows from other fields is not written down: the seed of a hashed store
-    if it is `seed`, a dtype that rule or average need. `alpha` and `l1` change the rule
-    where they are given, and are no fields. Raises `SpecError` (a ValueError) for a SPEC that does not hold,
-    ValueError for all else that no model can be.
+    if it is `seed`, a dtype that rule or average need. `alpha`, `l1` and `l2` change the rule
+    where they are given, `eta0` its rate, and are no fields. Raises `SpecError` (a ValueError) for a SPEC
+    that does not hold, ValueError for all else that no model can be.
 
     >>> Recipe("ft-ftrl", l1=2.0).rule
     'ft-ftrl:alpha=3.0,l1=2.0,adapt=0.3,forget=0.0,group=single'
@@ -54,8 +54,8 @@ class Recipe:
     itself. The state is then float64. (Langford, Li and Zhang (JMLR 2009), theorem 3.2 and the remark on it;
     Polyak and Juditsky (1992).)"""
     scale: str | None = None
-    """Divides numeric columns by what they have shown so far, ``max-abs`` or ``standard`` (see `MaxAbs`,
-    `Standard`); which columns are numeric is said by `layout`."""
+    """Divides columns by what they have shown so far, ``max-abs`` or ``standard`` (see `MaxAbs`, `Standard`):
+    the numeric ones of the `layout`, or where it has no columns every feature."""
     admit: str | int | None = None
     """A feature is learned from its N-th sighting on: ``N``, ``poisson:P``, or either with ``,bits=B``
     (see `Admission`)."""
@@ -72,8 +72,12 @@ class Recipe:
     """how the data learned from became features, where they came from files"""
     alpha: InitVar[float | None] = None
     l1: InitVar[float | None] = None
+    l2: InitVar[float | None] = None
+    eta0: InitVar[float | None] = None
 
-    def __post_init__(self, alpha: float | None, l1: float | None) -> None:
+    def __post_init__(
+        self, alpha: float | None, l1: float | None, l2: float | None, eta0: float | None
+    ) -> None:
         """Write all fields in full; ValueError."""
         if not isinstance(self.store, str):
             raise ValueError(f"store must be text such as growing, direct or hashed:20, not {self.store!r}")
@@ -85,7 +89,7 @@ class Recipe:
             make_scaling(self.scale)
         if not isinstance(self.layout, SettledLayout | None):
             raise ValueError(f"layout must be that of data, as a source has it, not {self.layout!r}")
-        head, rule = self.head(), parts.rule_of(self.rule, self.rate, alpha=alpha, l1=l1)
+        head, rule = self.head(), parts.rule_of(self.rule, self.rate, eta0, alpha=alpha, l1=l1, l2=l2)
         rate = getattr(rule, "rate", None)
         self._keep(
             rule=parts.spec_of(rule),
@@ -111,11 +115,6 @@ class Recipe:
         own = {field.name: getattr(self, field.name) for field in fields(self)}
         told = [f"{k}={v!r}" for k, v in own.items() if k in ("rule", "loss") or v != getattr(plain, k)]
         return f"Recipe({', '.join(told)})"
-
-    @classmethod
-    def names(cls) -> list[str]:
-        """What can be said of a model."""
-        return [*(field.name for field in fields(cls)), "alpha", "l1"]
 
     def head(self) -> Head:
         """Loss and outputs; ValueError for a pair that there is not."""

@@ -1,4 +1,7 @@
-"""Running scales of numeric columns: their values are divided, never shifted, so zeros stay zeros."""
+"""Running scales of columns: their values are divided, never shifted, so zeros stay zeros.
+
+The columns are the numeric ones of a table; of data without columns every feature is one.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ from thresher.data.columns import NUMERIC, matching
 from thresher.data.errors import DataError
 from thresher.data.features.murmur import hash_bytes
 from thresher.data.interactions import terms_of
-from thresher.data.layout import SettledLayout
+from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine import preparing
-from thresher.engine.lookup import empty_index, find, reindex
+from thresher.engine.lookup import REGISTERS, empty_index, find, find_or_add, reindex, resized
 from thresher.engine.sound import Tensors, ascending, given, require
 from thresher.learning.head import F64
 
@@ -24,37 +27,87 @@ F32 = NDArray[np.float32]
 Numbers = NDArray[np.uint32]
 
 
+_FIRST_ROOM = 1 << 10
+
+
 class Columns:
-    """The keys of numeric columns, ``(columns,)`` ascending; they are numbered from 1 on."""
+    """Columns by their keys ``(columns,)``, which ascend; they are numbered from 1 on."""
 
     def __init__(self, keys: U64) -> None:
-        self.keys = keys
         self._known = np.concatenate([np.zeros(1, np.uint64), keys])
         self._slots = empty_index(len(self._known))
         reindex(self._slots, self._known, len(self._known))
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return len(self._known) - 1
+
+    @property
+    def met(self) -> U64:
+        """Their keys, by number."""
+        return self._known[1:]
 
     def numbers(self, keys: U64) -> Numbers:
-        """The column of each key, 0 for a feature that is no numeric column."""
+        """The column of each key, 0 for a feature that is none."""
         found = np.empty(len(keys), np.uint32)
         find(self._slots, self._known, read_only(keys), found)
         return found
 
+    def meet(self, chunk: Chunk) -> Numbers:
+        """The column of each key of `chunk`, whose examples are counted."""
+        return self.numbers(chunk.keys)
 
-def columns_in(layout: SettledLayout | None, wanted: str) -> Columns:
-    """The numeric columns of settled data; `DataError` where there are none to be scaled as `wanted`."""
-    given = layout or SettledLayout()
-    names = [name for name, kind in zip(given.columns, given.kinds, strict=True) if kind == NUMERIC]
+
+class Features(Columns):
+    """Every feature met so far is a column, numbered in the order of meeting. Memory follows them."""
+
+    def __init__(self, keys: U64) -> None:
+        super().__init__(keys)
+        self._count = len(self._known)
+        self._registers = np.zeros(REGISTERS, np.uint8)  # which nobody reads
+        self._make_room(_FIRST_ROOM)
+
+    def __len__(self) -> int:
+        return self._count - 1
+
+    @property
+    def met(self) -> U64:
+        """Their keys, by number."""
+        return self._known[1 : self._count]
+
+    def meet(self, chunk: Chunk) -> Numbers:
+        """The column of each key of `chunk`; those met for the first time are new columns."""
+        keys, indptr, numbers = read_only(chunk.keys), read_only(chunk.indptr), np.empty(chunk.nnz, np.uint32)
+        lo, hi = 0, len(chunk)
+        while lo < hi:
+            tables = (self._slots, self._known, self._registers, self._count, len(self._known))
+            lo, self._count = find_or_add(*tables, keys, indptr, lo, hi, numbers)
+            if lo < hi:
+                self._make_room(int(indptr[lo + 1] - indptr[lo]))
+        return numbers
+
+    def _make_room(self, needed: int) -> None:
+        self._known = resized(self._known, max(2 * self._count, self._count + needed))
+        self._slots = empty_index(len(self._known))
+        reindex(self._slots, self._known, self._count)
+
+
+def columns_in(layout: SettledLayout, wanted: str) -> Columns:
+    """The numeric columns of a settled table; `DataError` where there are none to be scaled as `wanted`."""
+    names = numeric_columns(layout)
     if not names:
-        raise DataError(
-            f"there is nothing to scale by {wanted}: the data have no numeric columns, as tables may have"
-            " (csv, tsv, jsonl, parquet, arrow); the rules ft-ftrl and normalized need no scaling"
-        )
-    _check_no_products(given, names, wanted)
-    keys = [hash_bytes(name.encode(), given.seed) & given.mask for name in names]
-    return Columns(np.unique(np.array(keys, np.uint64)))
+        raise DataError(f"there is nothing to scale by {wanted}: the table has no numeric columns")
+    _check_no_products(layout, names, wanted)
+    return Columns(np.unique(np.array([key_of(name, layout) for name in names], np.uint64)))
+
+
+def numeric_columns(layout: SettledLayout) -> list[str]:
+    """The names of the columns that are numbers."""
+    return [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == NUMERIC]
+
+
+def key_of(name: str, layout: SettledLayout) -> int:
+    """The key of a numeric column."""
+    return hash_bytes(name.encode(), layout.seed) & layout.mask
 
 
 def _check_no_products(layout: SettledLayout, numeric: list[str], wanted: str) -> None:
@@ -71,13 +124,23 @@ def _check_no_products(layout: SettledLayout, numeric: list[str], wanted: str) -
 class Divisors:
     """What each column is divided by, ``(columns,)`` float64: all that a prediction needs of a scale."""
 
-    def __init__(self, columns: Columns, by: F64) -> None:
-        self.columns, self.by = columns, by
+    def __init__(self, keys: U64, by: F64) -> None:
+        self.keys, self.by = keys, by
+        """keys ascend"""
+        self._columns = Columns(keys)
+
+    def at(self, keys: U64) -> F64:
+        """What the values of these features are divided by, 1 for those that are no columns."""
+        found: F64 = np.concatenate([np.ones(1), self.by])[self._columns.numbers(keys)]
+        return found
 
     def of(self, chunk: Chunk) -> Chunk:
         """`chunk` with its columns divided, rounded to float32."""
-        by = np.concatenate([np.ones(1), self.by])[self.columns.numbers(chunk.keys)]
-        return replace(chunk, values=(chunk.values / by).astype(np.float32))
+        return _divided(chunk, self.at(chunk.keys))
+
+
+def _divided(chunk: Chunk, by: F64) -> Chunk:
+    return replace(chunk, values=(chunk.values / by).astype(np.float32))
 
 
 def _checked_keys(tensors: Tensors) -> U64:
@@ -93,7 +156,7 @@ def divisors_of(tensors: Tensors) -> Divisors | None:
     keys = _checked_keys(tensors)
     by = given(tensors, "scale.by", (len(keys),), np.float64)
     require((by > 0).all(), "scale.by", "columns are divided by positive numbers")
-    return Divisors(Columns(keys), by)
+    return Divisors(keys, by)
 
 
 class Scaling:
@@ -106,45 +169,74 @@ class Scaling:
     def __init__(self) -> None:
         self._columns: Columns | None = None
         self._kept: NDArray[Any] = np.zeros((1, *self.SHAPE))
+        self._by: F64 | None = None
+        """divisors by number of the column, as long as nothing is taken in"""
 
     def bind(self, layout: SettledLayout | None) -> None:
-        """Scale the numeric columns of the settled `layout`, unless there are columns yet; `DataError`."""
-        if self._columns is None:
+        """The data are those of `layout`, whose numeric columns are scaled; `DataError` where it has none.
+
+        Without columns every feature is one, from the first example on. What has begun goes on.
+        """
+        if self._columns is None and layout is not None and has_columns(layout):
             self._begin(columns_in(layout, self.NAME), None)
 
     def _begin(self, columns: Columns, kept: NDArray[Any] | None) -> None:
-        self._columns = columns
+        self._columns, self._by = columns, None
         self._kept = np.zeros((len(columns) + 1, *self.SHAPE)) if kept is None else kept.copy()
-
-    @property
-    def columns(self) -> Columns:
-        """What is scaled; ValueError as long as that is not known."""
-        if self._columns is None:
-            raise ValueError(
-                f"say which columns are to be scaled by {self.NAME}: set the layout of the model"
-            )
-        return self._columns
 
     def running(self, chunk: Chunk, before: int) -> Chunk:
         """Take in `chunk` (`before` examples came before it), each value divided as of its own example."""
-        out = np.empty(chunk.nnz, np.float32)
-        self._take_in(self.columns.numbers(chunk.keys), chunk, before, out)
+        if self._columns is None:
+            self._begin(Features(np.zeros(0, np.uint64)), None)
+        assert self._columns is not None
+        numbers, out = self._columns.meet(chunk), np.empty(chunk.nnz, np.float32)
+        if len(self._columns) >= len(self._kept):
+            self._kept = resized(self._kept, 2 * len(self._columns))
+        self._by = None
+        self._take_in(numbers, chunk, before, out)
         return replace(chunk, values=out)
+
+    def read(self, chunk: Chunk, rows: int) -> Chunk:
+        """`chunk`, divided as after `rows` examples; changes nothing."""
+        if self._columns is None:
+            return chunk
+        numbers = self._columns.numbers(chunk.keys)
+        if self._by is None and chunk.nnz < len(self._columns):  # a few values: only what they need
+            return _divided(chunk, self._divisors(self._kept[numbers], rows))
+        if self._by is None:
+            self._by = self._divisors(self._kept[: len(self._columns) + 1], rows)
+        return _divided(chunk, self._by[numbers])
 
     def _take_in(self, columns: Numbers, chunk: Chunk, before: int, out: F32) -> None:
         raise NotImplementedError
 
-    def divisors(self, rows: int) -> Divisors | None:
-        """As they are after `rows` examples; None as long as the columns are not known."""
-        return None if self._columns is None else Divisors(self._columns, self._divisors(rows))
+    def divisors(self, rows: int, needed: U64 | None) -> Divisors | None:
+        """As they are after `rows` examples; None before the columns are known.
 
-    def _divisors(self, rows: int) -> F64:
+        Where every feature is a column, those of the features `needed` are enough; None: of all.
+        """
+        if self._columns is None:
+            return None
+        keys, kept = self._in_order()
+        if needed is not None and isinstance(self._columns, Features):
+            wanted = np.isin(keys, needed, assume_unique=True)
+            keys, kept = keys[wanted], kept[wanted]
+        return Divisors(keys, self._divisors(kept, rows))
+
+    def _in_order(self) -> tuple[U64, NDArray[Any]]:
+        """Keys, ascending, and what is kept of each."""
+        met = np.zeros(0, np.uint64) if self._columns is None else self._columns.met
+        order = np.argsort(met)
+        return met[order], self._kept[1:][order]
+
+    def _divisors(self, kept: NDArray[Any], rows: int) -> F64:
+        """What is divided by where this is kept of columns ``(n, *SHAPE)``; 1 for none."""
         raise NotImplementedError
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Columns and statistics."""
-        keys = np.zeros(0, np.uint64) if self._columns is None else self._columns.keys
-        return {"scale.keys": keys, "scale.kept": self._kept}
+        keys, kept = self._in_order()
+        return {"scale.keys": keys, "scale.kept": np.concatenate([self._kept[:1], kept])}
 
     def check(self, state: Tensors) -> None:
         """StateError for what are no statistics of this scale."""
@@ -153,8 +245,9 @@ class Scaling:
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Go on from `state`."""
-        if len(state["scale.keys"]):
-            self._begin(Columns(state["scale.keys"].copy()), state["scale.kept"])
+        if len(keys := state["scale.keys"].copy()):
+            of_table = self._columns is not None and not isinstance(self._columns, Features)
+            self._begin(Columns(keys) if of_table else Features(keys), state["scale.kept"])
 
 
 class MaxAbs(Scaling):
@@ -169,9 +262,8 @@ class MaxAbs(Scaling):
     def _take_in(self, columns: Numbers, chunk: Chunk, before: int, out: F32) -> None:
         preparing.scale_by_largest(self._kept, columns, read_only(chunk.values), out)
 
-    def _divisors(self, rows: int) -> F64:
-        largest = self._kept[1:]
-        return np.where(largest > 0, largest, 1.0)
+    def _divisors(self, kept: NDArray[Any], rows: int) -> F64:
+        return np.where(kept > 0, kept, 1.0)
 
 
 class Standard(Scaling):
@@ -193,9 +285,9 @@ class Standard(Scaling):
         numbers = (read_only(chunk.indptr), read_only(chunk.values))
         preparing.scale_by_deviation(self._kept, before, columns, *numbers, out)
 
-    def _divisors(self, rows: int) -> F64:
-        by = np.empty(len(self._kept) - 1)
-        preparing.deviations(self._kept.copy(), rows, by)
+    def _divisors(self, kept: NDArray[Any], rows: int) -> F64:
+        by = np.empty(len(kept))
+        preparing.deviations(np.concatenate([np.zeros((1, 3)), kept]), rows, by)
         return by
 
 

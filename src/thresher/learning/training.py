@@ -62,7 +62,7 @@ class Trained(Protocol):
     def begin_pass(self, number: int) -> None:
         """Pass `number` begins, or goes on after a stop."""
 
-    def learn(self, chunk: Chunk, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
+    def learn(self, chunk: Chunk, /, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
         """Predict, then learn, rows lo <= i < hi."""
 
     def finish(self) -> None:

@@ -47,7 +47,9 @@ class SparseOnlineEstimator(SparseEstimator):
         going_on = self.warm_start and self.__sklearn_is_fitted__()
         if going_on:
             self._check_goes_on()
+        X = inputs.held(X)
         numbers = inputs.read(self, X, reset=not going_on)
+        self._check_names()
         weights = inputs.importances(sample_weight, numbers.size)
         encoded = self._encoded(checked(y, numbers), weights, not going_on, True)
         model = self._model if going_on else self._new_model()
@@ -71,6 +73,7 @@ class SparseOnlineEstimator(SparseEstimator):
         self.n_iter_ = min(trainer.position.number, self.passes)
         if not going_on:
             self._take(model)
+        self._keep_names(X, [model])
 
     def _begin_with(self, model: Any, coef: Any, intercept: Any) -> None:
         from thresher.sklearn.given import begin_with
@@ -98,7 +101,9 @@ class SparseOnlineEstimator(SparseEstimator):
         from thresher.data.matrices import MatrixSource, in_order
         from thresher.sklearn.restoring import restored_if_broken
 
+        X = inputs.held(X)
         numbers = inputs.read(self, X, reset=first)
+        self._check_names()
         weights = inputs.importances(sample_weight, numbers.size)
         encoded = self._encoded(checked(y, numbers), weights, first, False, named)
         model = self._new_model() if first else self._model
@@ -113,6 +118,7 @@ class SparseOnlineEstimator(SparseEstimator):
         if first:
             self._take(model)
             self.n_iter_ = 1
+        self._keep_names(X, [model])
 
     def _check_goes_on(self) -> None:
         if not hasattr(self._model, "learn"):

@@ -39,11 +39,14 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         warm_start: `fit` goes on from where the model is.
         early_stopping: hold out `validation_fraction` of the examples, of each class its share; stop after
             `patience` passes without a better loss on them, and keep the model of the best.
-        scale: ``max-abs`` or ``standard``, for numeric columns of tables with other columns too.
+        scale: ``max-abs`` or ``standard``: divide the columns of a matrix, or the numeric ones of a table, by
+            their largest magnitude or their standard deviation so far. `coef_` is of X as it is.
         admit: learn from a feature from its N-th sighting on.
         store: ``growing``, ``direct``, ``hashed:BITS``; if None, whichever is fast for so many columns.
         dtype: of the state, ``float32`` or ``float64``. Data are float32.
         layout: `thresher.data.layout.Layout`, how tables and texts become features.
+        names: keep those of the features with a weight, for which X is read once more: of categories, words,
+            dictionaries. See `get_feature_names_out`.
         n_jobs: threads that read tables.
         verbose: 1 prints a line after each pass.
         random_state: seed of the order and of what is held out.
@@ -86,6 +89,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         store: str | None = None,
         dtype: str = "float32",
         layout: Any = None,
+        names: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -96,7 +100,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         self.fit_intercept, self.class_weight, self.warm_start = fit_intercept, class_weight, warm_start
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
         self.patience, self.scale, self.admit = patience, scale, admit
-        self.store, self.dtype, self.layout = store, dtype, layout
+        self.store, self.dtype, self.layout, self.names = store, dtype, layout, names
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

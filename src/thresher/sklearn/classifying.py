@@ -180,15 +180,8 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         Those of one class against the rest are divided by their sum. ``(n, labels)`` are of each label alone.
         """
         check_is_fitted(self)
-        margins = self._margins(X)
-        found: F64 = self._model.head.respond(margins, "probability", 0.0)
-        if found.ndim == 1:
-            return np.column_stack([1.0 - found, found])
-        if self._multilabel:
-            return found
-        total = found.sum(axis=1, keepdims=True)
-        shared: F64 = np.divide(found, total, out=np.full_like(found, 1 / found.shape[1]), where=total > 0)
-        return shared
+        found: F64 = self._model.head.probabilities(self._margins(X))
+        return found
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> F64:

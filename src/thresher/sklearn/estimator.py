@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -92,7 +92,7 @@ class SparseEstimator(BaseEstimator):
 
         for name in ("passes", "patience", "batch"):
             check_whole(name, getattr(self, name), 1)
-        for name in ("shuffle", "average", "fit_intercept", "early_stopping"):
+        for name in ("shuffle", "average", "fit_intercept", "early_stopping", "names"):
             check_flag(name, getattr(self, name))
         held = self.validation_fraction
         if self._holds_out() and not (isinstance(held, float | np.floating) and 0 < held < 1):
@@ -127,6 +127,19 @@ class SparseEstimator(BaseEstimator):
         if self.store is not None:
             return str(self.store)
         return "direct" if self._kind == MATRIX and self.n_features_in_ <= self._direct else "growing"
+
+    def _check_names(self) -> None:
+        """`DataError` where names are wanted and cannot be had."""
+        from thresher.learning.feature_names import check_nameable
+
+        if self.names:
+            check_nameable(self._store())
+
+    def _keep_names(self, X: Any, models: Sequence[Any]) -> None:
+        from thresher.sklearn.naming import keep_names
+
+        if self.names:
+            keep_names(self, X, models)
 
     def _matrix(self, numbers: Numbers, encoded: EncodedLabels, domain: Any) -> Any:
         from thresher.data.labels import check_labels
@@ -165,10 +178,13 @@ class SparseEstimator(BaseEstimator):
 
     def _weights_of(self, model: Any) -> Weights:
         """Weights of a model, as this estimator shows them."""
+        from thresher.engine.index import HashedIndex
         from thresher.learning.readout import Readout
 
         readout = model if isinstance(model, Readout) else model.readout()
         weights = readout.weights.reshape(len(readout.keys), readout.head.count).T.astype(np.float64)
+        if readout.divisors is not None and not readout.store.startswith(HashedIndex.NAME):
+            weights /= readout.divisors.at(readout.keys)
         unmet = np.asarray(readout.unmet, np.float64).reshape(-1)
         bias = np.asarray(readout.bias, np.float64).reshape(-1)
         return Weights(readout.keys, *self._shown(weights, unmet, bias))
@@ -178,7 +194,7 @@ class SparseEstimator(BaseEstimator):
 
     @property
     def coef_(self) -> Any:
-        """Weights ``(outputs, d)``, ``(1, d)`` for one output, float64; a copy.
+        """Weights ``(outputs, d)``, ``(1, d)`` for one output, float64, of X unscaled; a copy.
 
         Sparse after `sparsify`, dense after `densify`, else sparse where it has more than a million entries.
         For tables with columns that are no numbers, dictionaries, texts, and in a hashed store the columns
@@ -226,13 +242,16 @@ class SparseEstimator(BaseEstimator):
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the columns that have a weight for some output: what `SelectFromModel` would keep.
+        """Names of the features that have a weight for some output: what `SelectFromModel` would keep.
 
-        ValueError where features are not columns: see `feature_keys_`.
+        Those of categories, words and dictionaries are there if they were kept (`names`), or found by
+        `thresher.name_features`; ValueError otherwise, and in a hashed store: see `feature_keys_`.
         """
         check_is_fitted(self)
         if not self._weighs_columns():
-            raise ValueError("features that are no columns of a matrix have no names here: see feature_keys_")
+            from thresher.sklearn.naming import names_of
+
+            return names_of(self._model)
         coef = self.coef_
         weighs = np.unique((coef if issparse(coef) else np.atleast_2d(coef)).nonzero()[1])
         return np.asarray(_check_feature_names_in(self, input_features)[weighs])

@@ -41,7 +41,9 @@ class SparseFrontierEstimator(SparseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         from thresher.sklearn.sidebyside import SideBySide
 
+        X = inputs.held(X)
         numbers = inputs.read(self, X, reset=True)
+        self._check_names()
         weights = inputs.importances(sample_weight, numbers.size)
         encoded = self._encoded(checked(y, numbers), weights, True, True)
         recipe = replace(self._recipe(), layout=vars(self).get("_layout"))
@@ -55,6 +57,7 @@ class SparseFrontierEstimator(SparseEstimator):
         if self.refit:
             school.learn_all(draws.whole)
         self._take(school, penalties)
+        self._keep_names(X, self._path)
 
     def _apart(self, y: Any, size: int) -> Apart:
         from sklearn.model_selection import check_cv  # takes 0.2 s to import

@@ -82,6 +82,7 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
         store: str | None = None,
         dtype: str = "float32",
         layout: Any = None,
+        names: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -93,5 +94,5 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
         self.fit_intercept, self.class_weight = fit_intercept, class_weight
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
         self.patience, self.scale, self.admit = patience, scale, admit
-        self.store, self.dtype, self.layout = store, dtype, layout
+        self.store, self.dtype, self.layout, self.names = store, dtype, layout, names
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state

@@ -47,6 +47,7 @@ class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
         store: str | None = None,
         dtype: str = "float32",
         layout: Any = None,
+        names: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -58,5 +59,5 @@ class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
         self.fit_intercept = fit_intercept
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
         self.patience, self.scale, self.admit = patience, scale, admit
-        self.store, self.dtype, self.layout = store, dtype, layout
+        self.store, self.dtype, self.layout, self.names = store, dtype, layout, names
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state

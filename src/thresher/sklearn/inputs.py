@@ -36,7 +36,7 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Numbers:
 
     ValueError (TypeError for what is no number) as scikit-learn's own estimators raise them; `DataError`.
     """
-    X = _held(X)
+    X = held(X)
     kind = _kind_of(X) if reset else estimator._kind
     if kind == TABLE and not hasattr(X, "__arrow_c_stream__"):
         raise ValueError(f"{_name(estimator)} was fitted on {TABLE}: give a table, not {type(X).__name__}")
@@ -62,7 +62,7 @@ def _name(estimator: Any) -> str:
     return type(estimator).__name__
 
 
-def _held(X: Any) -> Any:
+def held(X: Any) -> Any:
     """X; as a list or a table if it can be read only once."""
     if hasattr(X, "__arrow_c_stream__"):
         import pyarrow as pa
@@ -146,17 +146,16 @@ def _threads(n_jobs: int | None) -> int:
 
 def _settled(layout: Any, table: Any) -> Any:
     """The layout with the kind of each column of `table`, none of which is a label."""
-    import pyarrow as pa
-
     from thresher.data.columns import LABEL, settle
     from thresher.data.errors import DataError
     from thresher.data.formats.tables.arrow_batches import guess
+    from thresher.data.formats.tables.arrow_streams import reader_of
     from thresher.data.layout import Layout
 
     layout = (layout or Layout()).as_said()
     if layout.label or layout.weight:
         raise DataError("labels and weights are given as y and sample_weight: the layout cannot name them")
-    schema = pa.RecordBatchReader.from_stream(table).schema
+    schema = reader_of(table).schema
     guesses = chain((guess(field) for field in schema), [LABEL])
     settled = settle(replace(layout, label=_NO_LABEL), [*schema.names, _NO_LABEL], [*guesses], "X")
     kinds = settled.kinds[:-1]

@@ -46,6 +46,7 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
         store: str | None = None,
         dtype: str = "float32",
         layout: Any = None,
+        names: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -56,7 +57,7 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
         self.fit_intercept, self.warm_start = fit_intercept, warm_start
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
         self.patience, self.scale, self.admit = patience, scale, admit
-        self.store, self.dtype, self.layout = store, dtype, layout
+        self.store, self.dtype, self.layout, self.names = store, dtype, layout, names
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -16,15 +16,19 @@ from thresher.data.layout import AnyLayout
 BETWEEN = " × "
 """Between the factors of a product."""
 _LETTERS = 1 << 24
+_SHOWN = 4
+"""Names in a `repr`"""
 _SPARE = 8
 """Places of the table for each key: a product wants names for up to three more."""
 
 
-class Names:
-    """Names (bytes, mostly UTF-8) of features."""
+class Names(Mapping[int, str]):
+    """Names by the keys of features, both ascending: a mapping. They are kept as bytes, mostly UTF-8."""
 
-    def __init__(self, keys: NDArray[np.uint64], ends: NDArray[np.int64], letters: NDArray[np.uint8]) -> None:
-        self.keys, self.ends, self.letters = keys, ends, letters
+    def __init__(
+        self, features: NDArray[np.uint64], ends: NDArray[np.int64], letters: NDArray[np.uint8]
+    ) -> None:
+        self.features, self.ends, self.letters = features, ends, letters
         """``(n,)`` ascending; ``(n,)`` where each name ends in the letters of all"""
 
     @classmethod
@@ -36,19 +40,30 @@ class Names:
         return cls(keys, ends, np.frombuffer(b"".join(names), np.uint8))
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return len(self.features)
 
-    def get(self, key: int) -> str | None:
-        """The name of a feature, None where it has none."""
-        place = int(np.searchsorted(self.keys, np.uint64(key)))
-        if place == len(self.keys) or int(self.keys[place]) != key:
-            return None
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.features.tolist())
+
+    def __repr__(self) -> str:
+        """The first few."""
+        few = ", ".join(f"{key}: {self[key]!r}" for key in self.features[:_SHOWN].tolist())
+        more = f", and {len(self) - _SHOWN:,} more" if len(self) > _SHOWN else ""
+        return f"<{type(self).__name__} of {len(self):,} features: {{{few}{more}}}>"
+
+    def __getitem__(self, key: int) -> str:
+        """The name of a feature; KeyError where it has none."""
+        if not 0 <= key < 1 << 64:
+            raise KeyError(key)
+        place = int(np.searchsorted(self.features, np.uint64(key)))
+        if place == len(self.features) or int(self.features[place]) != key:
+            raise KeyError(key)
         first = int(self.ends[place - 1]) if place else 0
         return self.letters[first : self.ends[place]].tobytes().decode("utf-8", "backslashreplace")
 
     def joined(self, other: Names) -> Names:
         """These and those of other features."""
-        keys = np.concatenate([self.keys, other.keys])
+        keys = np.concatenate([self.features, other.features])
         order = np.argsort(keys)
         sizes = np.concatenate([np.diff(self.ends, prepend=0), np.diff(other.ends, prepend=0)])
         firsts = np.concatenate([self.ends, self.letters.size + other.ends]) - sizes
@@ -59,9 +74,9 @@ class Names:
 
     def only(self, keys: NDArray[np.uint64]) -> Names:
         """Those of features among `keys`."""
-        kept = np.isin(self.keys, keys)
+        kept = np.isin(self.features, keys)
         sizes = np.diff(self.ends, prepend=0)
-        return Names(self.keys[kept], np.cumsum(sizes[kept]), self.letters[np.repeat(kept, sizes)])
+        return Names(self.features[kept], np.cumsum(sizes[kept]), self.letters[np.repeat(kept, sizes)])
 
 
 class Namer:

@@ -23,13 +23,20 @@ NAME = "the table"
 """What messages call it."""
 
 
+def reader_of(table: Any) -> Any:
+    """The rows of a table as batches. The index of a table of pandas is none of its columns."""
+    if hasattr(table, "iloc"):
+        return pa.Table.from_pandas(table, preserve_index=False).to_reader()
+    return pa.RecordBatchReader.from_stream(table)
+
+
 class _Stream:
     """What has ``__arrow_c_stream__``; a stream that has begun, or a reader of batches, comes but once."""
 
     def __init__(self, given: Any) -> None:
         self.once = isinstance(given, pa.RecordBatchReader)
         self._given = given
-        reader = pa.RecordBatchReader.from_stream(given)
+        reader = reader_of(given)
         self.schema = reader.schema
         self._first: Any = reader
 
@@ -38,7 +45,7 @@ class _Stream:
 
     def rows(self, name: str, needed: list[str], start: int, *_: Any) -> Rows:
         """Its batches, in pieces."""
-        reader = self._first or pa.RecordBatchReader.from_stream(self._given)
+        reader = self._first or reader_of(self._given)
         self._first = None
         return cut(self._batches(reader), needed, start)
 

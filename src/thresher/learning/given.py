@@ -1,0 +1,234 @@
+"""What calls of the package take as data: paths, tables, matrices, rows; each becomes a source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
+from thresher.data.arrays import PairSource, chunk_of
+from thresher.data.columns import ABSENT, LABEL, WEIGHT
+from thresher.data.labels import Domain
+from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
+from thresher.learning.checks import check_whole
+
+
+class Table(Protocol):
+    """A table of pandas, polars or pyarrow, or the result of a query: whatever hands out an Arrow stream."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The stream."""
+        ...
+
+
+class Sparse(Protocol):
+    """A sparse matrix or array of scipy, in any format."""
+
+    def tocsr(self) -> Any:
+        """The same by rows."""
+        ...
+
+
+Matrix = Sparse | NDArray[Any]
+Data = str | os.PathLike[str] | Chunk | Source | Table | Matrix | Iterable[Any]
+"""Paths or globs; a table; a matrix or rows, with labels beside them; Chunks, or a source of them"""
+_NOTHING = object()
+_KINDS = "a path, paths, a table, a Chunk, Chunks, (X, y) or pairs of a mapping and a label"
+_BESIDE = "X and y, or (X, y)"
+
+
+def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = None) -> Data:
+    """Examples and what stands beside them, as `as_source` takes them; `data` itself without labels.
+
+    `DataError` for data that have their own.
+    """
+    if y is None:
+        if weights is not None:
+            raise DataError(f"sample_weight goes with labels y: give {_BESIDE}")
+        return data
+    if isinstance(data, str | os.PathLike | Chunk) or hasattr(data, "chunks"):
+        raise DataError(
+            f"labels y go with examples in memory, not with {type(data).__name__}, which has its own"
+        )
+    X: Any = data
+    if isinstance(data, tuple | Iterator):  # which can be read once, or would be taken for (X, y)
+        X = _as_table(data, None)
+        X = [*data] if X is None else X.read_all()
+    return (X, y) if weights is None else (X, y, weights)
+
+
+def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
+    """What `data` is, as a source; one that is a source already, unchanged.
+
+    Paths, globs and ``-`` by `open_source`; a Chunk or Chunks; what has ``__arrow_c_stream__`` (a table of
+    pandas, polars, pyarrow, a result of DuckDB) and lists of dictionaries as tables; an iterable of pairs of
+    a mapping and a label, as `PairSource` does; a tuple ``(X, y)`` or ``(X, y, weights)``: a table beside its
+    labels, or what `chunk_of` takes. `options` are those of `open_source`; with `unlabelled` X comes without
+    y. Anything else, and `where` of anything but files and tables, is a `DataError`; ValueError for wrong
+    options.
+    """
+    layout, threads = options.get("layout"), options.get("threads")
+    if not isinstance(layout, AnyLayout | None):
+        raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
+    if threads is not None:
+        check_whole("threads", threads, 1, 1024)
+    found = _as_source(data, domain, options)
+    if options.get("where") and found.where != options["where"]:
+        raise DataError("rows are chosen (where) of files and tables only")
+    return found
+
+
+def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
+    if hasattr(data, "chunks"):
+        return data
+    if isinstance(data, Chunk):
+        return MemorySource(data, domain)
+    if isinstance(data, str | os.PathLike):
+        return open_source(data, domain=domain, **options)
+    if isinstance(data, tuple) and not isinstance(next(iter(data), ""), str | os.PathLike | Chunk | tuple):
+        if len(data) not in (2, 3) or data[1] is None:
+            raise DataError("a tuple of examples in memory is (X, y) or (X, y, weights), with labels y")
+        return _beside(data[0], data[1], data[2] if len(data) == 3 else None, domain, options)
+    if options.get("unlabelled") and _is_rows(data, options.get("layout")):
+        return MemorySource(chunk_of(data), domain)
+    if (table := _as_table(data, options.get("layout"))) is not None:
+        return table_source(table, domain=domain, **options)
+    if isinstance(data, bytes | Mapping) or hasattr(data, "read") or not hasattr(data, "__iter__"):
+        raise DataError(f"data must be {_KINDS}, not {type(data).__name__}")
+    rest = iter(data)
+    first = next(rest, _NOTHING)
+    again = chain([first], rest) if rest is data else data
+    if isinstance(first, tuple):
+        return PairSource(again, domain)
+    if hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or isinstance(first, Mapping):
+        what = "rows of features" if isinstance(first, Mapping) else f"a matrix ({type(data).__name__})"
+        raise DataError(f"{what} without labels: give {_BESIDE}, or say which name is the label=")
+    items = [] if first is _NOTHING else _all_alike(first, again)
+    if isinstance(first, Chunk):
+        return MemorySource(items, domain)
+    return open_source(items, domain=domain, **options)
+
+
+def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
+    """All of `items`, Chunks or paths as the first is. `DataError` at the first that is something else."""
+    kind, name = (Chunk, "a Chunk") if isinstance(first, Chunk) else (str | os.PathLike, "a path")
+    found: list[Any] = []
+    for item in items:
+        if not isinstance(item, kind):
+            wanted = name if found else _KINDS
+            raise DataError(f"item {len(found) + 1} of data is {type(item).__name__}: expected {wanted}")
+        found.append(item)
+    return found
+
+
+def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
+    """Examples whose labels stand beside them."""
+    layout = options.get("layout")
+    of_matrices = isinstance(layout, SettledLayout) and not layout.columns
+    table = None if of_matrices else _as_table(X, layout)
+    if table is None:
+        return MemorySource(chunk_of(X, y, weights), domain)
+    table, layout = _joined(table, y, weights, layout)
+    return table_source(table, domain=domain, **{**options, "layout": layout})
+
+
+def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
+    """Whether `data` are examples without labels: a matrix, or what one can be made of.
+
+    `DataError` for a matrix where columns are known by their names.
+    """
+    table = hasattr(data, "__arrow_c_stream__")
+    if not (table or hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or _holds_mappings(data)):
+        return False
+    if layout is None or not has_columns(layout):
+        return True
+    if not table and not _holds_mappings(data):
+        raise DataError(f"the model knows columns by their names: give a table, not {type(data).__name__}")
+    return False
+
+
+def _holds_mappings(data: Any) -> bool:
+    return isinstance(data, Sequence) and len(data) > 0 and isinstance(data[0], Mapping)
+
+
+def _as_table(data: Any, layout: AnyLayout | None) -> Any:
+    """A table, also of rows whose columns `layout` says something of; None for anything else."""
+    if hasattr(data, "__arrow_c_stream__"):
+        return None if _is_sparse_frame(data) else data
+    if layout in (None, SettledLayout()) or not _holds_mappings(data):
+        return None
+    import pyarrow as pa
+
+    names = dict.fromkeys(name for row in data for name in row)
+    return pa.table({name: [row.get(name) for row in data] for name in names})
+
+
+def _is_sparse_frame(table: Any) -> bool:
+    """Whether it is one of pandas that Arrow does not take: a matrix."""
+    return hasattr(table, "iloc") and any(str(kind).startswith("Sparse") for kind in table.dtypes)
+
+
+def _joined(table: Any, y: Any, weights: Any, layout: AnyLayout | None) -> tuple[Any, AnyLayout]:
+    """A table with its labels and importances as further columns, and the layout that says so."""
+    import pyarrow as pa
+
+    from thresher.data.formats.tables.arrow_streams import reader_of
+
+    whole = reader_of(table).read_all()
+    numbers = np.asarray(y)
+    if len(numbers) != whole.num_rows or numbers.ndim > 2:
+        raise DataError(
+            f"{whole.num_rows} examples have labels of shape {numbers.shape}: give one for each row"
+        )
+    columns = [numbers] if numbers.ndim == 1 else [*numbers.T]
+    base: AnyLayout = layout or Layout()
+    if isinstance(base, Layout) and (base.label or base.weight):
+        raise DataError("labels and weights are given as y and sample_weight: leave label and weight out")
+    labels = _label_names(base, whole.column_names, len(columns), getattr(y, "name", None))
+    for name, column in zip(labels, columns, strict=True):
+        whole = whole.append_column(
+            name, pa.array(column.astype(np.int8) if column.dtype == bool else column)
+        )
+    weight = ""
+    if weights is not None:
+        weight = _weight_name(base, whole.column_names)
+        whole = whole.append_column(weight, pa.array(np.asarray(weights, np.float64)))
+    if has_columns(base):
+        return whole, _without_weights(base, whole.column_names)
+    return whole, replace(base.as_said(), label=",".join(labels), weight=weight)
+
+
+def _label_names(layout: AnyLayout, taken: Sequence[str], count: int, given: Any) -> list[str]:
+    """What to call the columns of labels: as those of a settled layout, or by a name that is not taken."""
+    if has_columns(layout):
+        known = dict(zip(layout.columns, layout.kinds, strict=True))
+        before = [*layout.labels] or [name for name, kind in known.items() if kind == LABEL]
+        if len(before) == count:
+            return before
+    stem = given if isinstance(given, str) and given and "," not in given else "label"
+    return [_free(stem if count == 1 else f"{stem}{k}", taken) for k in range(1, count + 1)]
+
+
+def _weight_name(layout: AnyLayout, taken: Sequence[str]) -> str:
+    if has_columns(layout) and WEIGHT in layout.kinds:
+        return layout.columns[layout.kinds.index(WEIGHT)]
+    return _free("weight", taken)
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _without_weights(layout: SettledLayout, there: Sequence[str]) -> SettledLayout:
+    """The same for a table that may come without the column of weights."""
+    kinds = zip(layout.columns, layout.kinds, strict=True)
+    found = tuple(ABSENT if kind == WEIGHT and name not in there else kind for name, kind in kinds)
+    return replace(layout, kinds=found)

@@ -1,0 +1,169 @@
+"""Options given by name: which of them say how data are read, and which what the model is.
+
+This is the one table of the keywords of `thresher.train` and its like that are fields of something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from thresher.data.columns import further
+from thresher.data.formats.choosing import check_format
+from thresher.data.layout import AnyLayout, Layout, SettledLayout
+from thresher.learning.checks import check_flag
+from thresher.learning.words import meant
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from thresher.learning.recipe import Spec
+
+Columns = str | int | Sequence[str | int]
+"""Names, positions from 1 on, ranges and patterns: ``"2-14"``, ``"I*,day"``, ``["hour", "day"]``"""
+
+
+class LayoutOptions(TypedDict, total=False):
+    """How files and tables become features: fields of a `Layout`."""
+
+    format: str
+    header: bool
+    delimiter: str
+    missing: str | Sequence[str]
+    quoted_newlines: bool
+    label_weights: bool
+    label: Columns
+    weight: str | int
+    numeric: Columns
+    bins: Columns
+    categorical: Columns
+    text: Columns
+    ngrams: str
+    interact: str | Sequence[str]
+    ignore: Columns
+    bits: int
+    hash: Literal["64", "vw"]
+
+
+class SourceOptions(LayoutOptions, total=False):
+    """How data are read by a model that there is: for all else as its training data were."""
+
+    layout: AnyLayout | None
+    on_error: str
+    threads: int | None
+    where: str
+
+
+class ModelOptions(LayoutOptions, total=False):
+    """And what the model is: fields of a `Recipe`, and of the rule and the rate in it."""
+
+    rate: Spec | None
+    batch: int
+    average: bool
+    scale: Literal["max-abs", "standard"] | None
+    admit: str | int | None
+    store: str
+    intercept: bool
+    dtype: DTypeLike
+    seed: int
+    alpha: float | None
+    l2: float | None
+    eta0: float | None
+
+
+class TrainOptions(ModelOptions, total=False):
+    """And the penalty, which `thresher.path` and `thresher.cv` vary."""
+
+    l1: float | None
+
+
+OF_LAYOUT = frozenset(LayoutOptions.__annotations__)
+_LISTS = ("missing", "numeric", "bins", "categorical", "text", "ignore")
+_FLAGS = ("header", "quoted_newlines", "label_weights")
+
+
+def check_names(function: Callable[..., Any], names: Iterable[str], known: type) -> None:
+    """TypeError for a name that is no option, with the one that may have been meant."""
+    own = [
+        name
+        for name, one in signature(function).parameters.items()
+        if one.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    ]
+    known_names = [*dict.fromkeys([*own, *known.__annotations__])]
+    for name in names:
+        if name not in known_names:
+            near = meant(name, known_names)
+            hint = f"; did you mean {' or '.join(near)}?" if near else f"; it has {', '.join(known_names)}"
+            raise TypeError(f"{function.__name__} has no option {name}{hint}")
+
+
+def parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those that are fields of a layout, and all others."""
+    of_layout = {name: value for name, value in options.items() if name in OF_LAYOUT}
+    return of_layout, {name: value for name, value in options.items() if name not in OF_LAYOUT}
+
+
+def layout_said(layout: AnyLayout | None, options: Mapping[str, Any]) -> AnyLayout | None:
+    """The layout that is given, or of which these fields are; None where nothing is said.
+
+    ValueError where both are, and for values that a field cannot have; `DataError` where no data can be read
+    so.
+    """
+    if not isinstance(layout, AnyLayout | None):
+        raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
+    said = _fields_said(options)
+    if said and layout is not None:
+        raise ValueError(f"{next(iter(said))} is a field of the layout: say it there, or leave layout out")
+    return Layout(**said) if said else layout
+
+
+def layout_like(
+    trained: SettledLayout | None, layout: AnyLayout | None, options: Mapping[str, Any]
+) -> AnyLayout | None:
+    """How to read data with a model: as what it was `trained` on, but for what is said. As `layout_said`."""
+    found = layout_said(layout, options)
+    if found is None or trained is None or layout is not None:
+        return found or trained
+    said = _fields_said(options)
+    more = tuple(name for name in said.pop("ignore", ()) if name not in trained.columns)
+    like = further(trained, {"format": None, **said})
+    return replace(like, ignore=like.ignore + more)
+
+
+def _fields_said(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _value(name, value) for name, value in options.items() if value is not None}
+
+
+def _value(name: str, value: Any) -> Any:
+    """What is said of a field, as it keeps it. ValueError."""
+    if name in _FLAGS:
+        check_flag(name, value)
+        return bool(value)
+    if name in _LISTS:
+        return (
+            tuple(one for one in value.split(",") if one) if isinstance(value, str) else _texts(name, value)
+        )
+    if name == "interact":
+        return (value,) if isinstance(value, str) else _texts(name, value)
+    if name == "label":
+        return ",".join(_texts(name, value))
+    if name == "weight" and isinstance(value, int):
+        return str(value)
+    wanted: type = type(getattr(Layout, name))
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        kind = "text" if wanted is str else "a whole number"
+        raise ValueError(f"{name} must be {kind}, not {value!r}")
+    if name == "format":
+        return check_format(str(value))
+    return "\t" if (name, value) == ("delimiter", r"\t") else value
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    """Names and positions as texts."""
+    several = value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else (value,)
+    for one in several:
+        if not isinstance(one, str | int) or isinstance(one, bool):
+            raise ValueError(f"{name} must be names or positions of columns, not {one!r}")
+    return tuple(str(one) for one in several)

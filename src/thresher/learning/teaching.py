@@ -1,0 +1,33 @@
+"""Examples in whatever form they are given, learned by a model that there is already."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from thresher.learning.api import opened
+from thresher.learning.given import with_labels
+from thresher.learning.keywords import SourceOptions, check_names, layout_said, parted
+from thresher.learning.predicting import source_for
+
+if TYPE_CHECKING:
+    from thresher.learning.model import Model
+
+
+def teach(
+    model: Model, data: Any, y: Any = None, sample_weight: Any = None, *, again: bool = False, **reading: Any
+) -> None:
+    """Have `model` learn `data` once: see `Model.learn`. The first data say how later ones are read."""
+    data = with_labels(data, y, sample_weight)
+    check_names(model.learn, reading, SourceOptions)
+    if model.examples or model.layout is not None:
+        source = source_for(model, data, model.head.domain, **reading)
+    else:
+        of_layout, options = parted(reading)
+        options["layout"] = layout_said(options.pop("layout", None), of_layout)
+        source = opened(data, model.head.domain, **options)
+        if source.layout is not None:
+            model.layout = source.layout
+    with closing(source.chunks()) as chunks:
+        for chunk in chunks:
+            model.learn(chunk, again=again)

@@ -1,0 +1,64 @@
+"""Names of the features of estimators: the columns of X, or found by reading X once more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.sklearn.inputs import MATRIX, ROWS, TEXTS
+
+
+def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
+    """Have `models`, which learned X, keep the names of their features. `DataError` for a hashed store."""
+    from thresher.data.features.names import Names, find_names
+
+    keys = [(model.readout() if hasattr(model, "readout") else model).keys for model in models]
+    wanted = np.unique(np.concatenate(keys))
+    known = (models[0].names or Names.of({})).only(wanted)
+    unnamed = np.setdiff1d(wanted, known.features, assume_unique=True)
+    if estimator._kind == MATRIX:
+        columns = vars(estimator).get("feature_names_in_", ())
+        found = Names.of({key: columns[key].encode() for key in unnamed.tolist() if key < len(columns)})
+    else:
+        found = find_names(_source(estimator, X), unnamed)
+    named = known.joined(found)
+    for model, own in zip(models, keys, strict=True):
+        model.names = named.only(own)
+
+
+def _source(estimator: Any, X: Any) -> Any:
+    """X as a source that has names."""
+    from thresher.data import table_source
+    from thresher.data.arrays import PairSource
+    from thresher.data.layout import SettledLayout
+
+    said = estimator.layout
+    if estimator._kind == ROWS:
+        return PairSource([(row, 0.0) for row in X], seed=said.seed if said else 0)
+    if estimator._kind == TEXTS:
+        import pyarrow as pa
+
+        shared = said.shared() if said else {}
+        texts = SettledLayout(**shared, columns=("",), kinds=("text",))  # words of a column without a name
+        return table_source(pa.table({"": list(X)}), layout=texts, domain="open", unlabelled=True)
+    return table_source(X, layout=estimator._layout, domain="open", unlabelled=True)
+
+
+def names_of(model: Any) -> NDArray[Any]:
+    """The names of the features with a weight, by key; ValueError unless they are kept."""
+    from thresher.learning.feature_names import check_nameable, known_names
+    from thresher.learning.readout import Readout
+
+    readout = model if isinstance(model, Readout) else model.readout()
+    check_nameable(readout.store)
+    known, weights = known_names(readout), readout.weights.reshape(len(readout.keys), readout.head.count)
+    keys = readout.keys[weights.any(axis=1)].tolist()
+    if readout.names is None and not all(key in known for key in keys):
+        raise ValueError(
+            "the names of features that are no columns of a matrix were not kept (feature_keys_ has their"
+            " keys): fit with names=True, or find them by thresher.name_features(model, X)"
+        )
+    return np.array([known.get(key, str(key)) for key in keys], object)

@@ -1,0 +1,109 @@
+"""Names of features in estimators: of columns, categories, words and dictionaries."""
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import thresher
+from tests.plain import not_compiled
+from thresher.data.layout import Layout
+from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier, SparseOnlineRegressor
+
+TEXTS = ["a fine book", "no fine film", "the book", "a dull film no doubt"] * 15
+FRAME = pl.DataFrame({"age": np.arange(60) % 9 - 4.0, "city": ["Rome", "Bonn", "Ulm"] * 20, "title": TEXTS})
+Y = np.array([1, 0, 1, 0] * 15)
+WORDS = {"fine", "book", "no", "film", "the", "dull", "doubt"}
+INPUTS: dict[str, tuple[Any, Any, set[str]]] = {
+    "table": (
+        FRAME,
+        Layout(text=("title",)),
+        {"age", *(f"city={name}" for name in ("Rome", "Bonn", "Ulm")), *(f"title={word}" for word in WORDS)},
+    ),
+    "dictionaries": (
+        FRAME.select("age", "city").to_dicts(),
+        None,
+        {"age", "city=Rome", "city=Bonn", "city=Ulm"},
+    ),
+    "texts": (TEXTS, None, WORDS),
+    "pairs of words": (TEXTS, Layout(ngrams="words=2"), {"fine book", "no fine", "the book", "dull film"}),
+    "frame of numbers": (
+        pd.DataFrame({"age": np.arange(60) % 9 - 4.0, "x": np.ones(60)}),
+        None,
+        {"age", "x"},
+    ),
+}
+inputs = pytest.mark.parametrize("name", INPUTS)
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    with not_compiled():
+        yield
+
+
+def fitted(name: str, **options: Any) -> Any:
+    X, layout, _ = INPUTS[name]
+    return SparseOnlineClassifier("sgd", layout=layout, random_state=0, **options).fit(X, Y)
+
+
+@inputs
+def test_names_are_kept_when_asked(name: str) -> None:
+    X, _, wanted = INPUTS[name]
+    model = fitted(name, names=True)
+    found = model.get_feature_names_out()
+    assert set(found) >= wanted
+    assert len(found) == np.count_nonzero(np.asarray(model.coef_).any(axis=0))
+    readable = dict(zip(model.model_.weights_frame().key, model.model_.weights_frame().feature, strict=True))
+    assert set(readable.values()) == set(found)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.get_feature_names_out().tolist() == found.tolist()
+    assert model.predict(X).tolist() == fitted(name).predict(X).tolist()
+
+
+@pytest.mark.parametrize("name", ["table", "dictionaries", "texts"])
+def test_without_asking_there_are_keys(name: str) -> None:
+    model = fitted(name)
+    with pytest.raises(ValueError, match=r"feature_keys_ has their keys\): fit with names=True"):
+        model.get_feature_names_out()
+
+
+def test_names_found_later_are_as_good() -> None:
+    model = fitted("table")
+    thresher.name_features(model, FRAME)
+    assert (
+        model.get_feature_names_out().tolist() == fitted("table", names=True).get_feature_names_out().tolist()
+    )
+
+
+def test_names_of_further_examples_are_added() -> None:
+    rows = INPUTS["dictionaries"][0]
+    model = SparseOnlineClassifier("sgd", names=True)
+    model.partial_fit(rows[:1], Y[:1], classes=[0, 1])
+    assert set(model.get_feature_names_out()) == {"age", "city=Rome"}
+    model.partial_fit(rows, Y)
+    assert set(model.get_feature_names_out()) >= INPUTS["dictionaries"][2]
+
+
+def test_all_models_of_a_path_have_theirs() -> None:
+    X, layout, wanted = INPUTS["table"]
+    model = SparseFrontierClassifier("ftrl", l1s=[0.001, 0.5], layout=layout, names=True, random_state=0).fit(
+        X, Y
+    )
+    assert set(model.choose_again(0).get_feature_names_out()) >= wanted
+    few = model.choose_again(1).get_feature_names_out()
+    assert 0 < len(few) == model.nnz_path_[1] < len(wanted)
+
+
+def test_an_iterator_is_named_too() -> None:
+    model = SparseOnlineRegressor("sgd", names=True, random_state=0).fit(iter(TEXTS), Y)
+    assert set(model.get_feature_names_out()) >= WORDS
+
+
+def test_a_hashed_store_has_no_names() -> None:
+    with pytest.raises(ValueError, match="in a hashed store"):
+        fitted("texts", names=True, store="hashed:8")

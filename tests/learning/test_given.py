@@ -1,0 +1,241 @@
+"""What people hold is read alike: the same examples as a table, a file or rows are the same model."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.sparse import coo_array, csc_matrix, csr_matrix
+
+import thresher
+from tests.plain import not_compiled
+from thresher.data.errors import DataError
+from thresher.data.layout import Layout
+
+chance = np.random.default_rng(3)
+FRAME = pd.DataFrame(
+    {
+        "age": chance.normal(size=60).round(3),
+        "hours": chance.integers(0, 9, 60),
+        "city": chance.choice(["Rome", "Bonn", "Ulm"], 60),
+    }
+)
+Y = np.where(FRAME.age + (FRAME.city == "Rome") > 0, 1, -1)
+WHOLE = FRAME.assign(y=Y)
+MATRIX = FRAME[["age", "hours"]].to_numpy()
+TABLES: dict[str, Any] = {
+    "pandas": lambda frame: frame,
+    "polars": pl.from_pandas,
+    "pyarrow": pa.Table.from_pandas,
+    "batches": lambda frame: pa.Table.from_pandas(frame).to_reader(),
+    "rows": lambda frame: frame.to_dict("records"),
+}
+MATRICES = {
+    "csr": csr_matrix,
+    "csc": csc_matrix,
+    "coo": coo_array,
+    "dense": np.asarray,
+    "frame": pd.DataFrame,
+}
+table = pytest.mark.parametrize("kind", TABLES)
+matrix = pytest.mark.parametrize("kind", MATRICES)
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    with not_compiled():
+        yield
+
+
+def same(one: thresher.Model, other: thresher.Model) -> None:
+    for ours, theirs in zip(one.weights(), other.weights(), strict=True):
+        assert ours.tobytes() == theirs.tobytes()
+    assert one.intercept == other.intercept
+
+
+@pytest.fixture(scope="module")
+def model() -> thresher.Model:
+    with not_compiled():
+        return thresher.train(WHOLE, label="y")
+
+
+@table
+def test_a_table_with_its_labels_is_learned(kind: str, model: thresher.Model) -> None:
+    assert model.nonzero == 2
+    same(thresher.train(TABLES[kind](WHOLE), label="y"), model)
+
+
+def test_the_index_of_a_frame_is_no_feature() -> None:
+    sorted_out = WHOLE[WHOLE.hours > 2]
+    model = thresher.train(sorted_out, label="y")
+    assert model.layout is not None
+    assert model.layout.columns == ("age", "hours", "city", "y")
+    same(model, thresher.train(sorted_out.set_index(sorted_out.hours * 2), label="y"))
+    same(model, thresher.train(pl.from_pandas(sorted_out), label="y"))
+
+
+@table
+def test_a_table_beside_its_labels_is_learned(kind: str, model: thresher.Model) -> None:
+    if kind == "rows":  # of which nothing is said: names, hashed alike
+        assert thresher.train(TABLES[kind](FRAME), Y).layout is None
+    same(thresher.train(TABLES[kind](FRAME), Y), model)
+    same(thresher.train((TABLES[kind](FRAME), Y)), model)
+
+
+@table
+def test_a_table_is_predicted_with_labels_or_without(kind: str, model: thresher.Model) -> None:
+    expected = model.predict(FRAME)
+    assert expected.shape == (60,)
+    assert ((expected > 0) == (Y > 0)).mean() > 0.8
+    for weights in (model, model.readout()):
+        for frame in (FRAME, WHOLE):
+            assert weights.predict(TABLES[kind](frame)).tobytes() == expected.tobytes()
+
+
+@table
+def test_more_is_learned_from_a_table(kind: str, model: thresher.Model) -> None:
+    whole = thresher.train(pd.concat([WHOLE, WHOLE]), label="y")
+    more = thresher.train(WHOLE, label="y")
+    more.learn(TABLES[kind](WHOLE))
+    same(more, whole)
+    beside = thresher.train(WHOLE, label="y")
+    beside.learn(TABLES[kind](FRAME), Y)
+    same(beside, whole)
+
+
+def test_a_file_is_as_good_as_a_table(model: thresher.Model, tmp_path: Path) -> None:
+    WHOLE.to_csv(tmp_path / "a.csv", index=False)
+    WHOLE.to_parquet(tmp_path / "a.parquet")
+    for path in (tmp_path / "a.csv", str(tmp_path / "a.parquet"), [tmp_path / "a.csv"]):
+        assert model.predict(path).tobytes() == model.predict(FRAME).tobytes()
+        assert thresher.evaluate(model, path) == thresher.evaluate(model, FRAME, Y)
+        fresh = thresher.Model()
+        fresh.learn(path, label="y")
+        same(fresh, model)
+        assert fresh.layout is not None
+
+
+def test_a_model_that_learned_files_predicts_tables(model: thresher.Model, tmp_path: Path) -> None:
+    WHOLE.to_csv(tmp_path / "a.csv", index=False)
+    trained = thresher.train(tmp_path / "a.csv", label="y")
+    same(trained, model)
+    assert trained.predict(FRAME).tobytes() == model.predict(FRAME).tobytes()
+
+
+def test_columns_that_are_new_can_be_ignored(model: thresher.Model) -> None:
+    more = FRAME.assign(id=range(60))
+    with pytest.raises(DataError, match="column 'id' was not in the data before"):
+        model.predict(more)
+    assert model.predict(more, ignore="id").tobytes() == model.predict(FRAME).tobytes()
+
+
+def test_importances_stand_beside_labels() -> None:
+    weights = chance.integers(1, 4, 60)
+    within = thresher.train(WHOLE.assign(w=weights), label="y", weight="w")
+    beside = thresher.train(FRAME, Y, sample_weight=weights)
+    same(beside, within)
+    assert beside.tally.weight == weights.sum()
+    same(thresher.train(MATRIX, Y, sample_weight=weights), thresher.train((MATRIX, Y, weights)))
+    assert beside.predict(FRAME).shape == (60,)
+    heavy = thresher.evaluate(beside, FRAME, Y, sample_weight=weights)
+    assert heavy == thresher.evaluate(within, WHOLE.assign(w=weights))
+    assert heavy["loss"] != thresher.evaluate(beside, FRAME, Y)["loss"]
+
+
+@matrix
+def test_matrices_are_learned_predicted_and_learned_again(kind: str) -> None:
+    X = MATRICES[kind](MATRIX)
+    expected = thresher.train((MATRIX, Y))
+    model = thresher.train(X, Y) if kind != "frame" else thresher.train(MATRIX, Y)
+    same(model, expected)
+    assert model.predict(X).tobytes() == expected.predict(MATRIX).tobytes()
+    assert thresher.evaluate(model, X, Y) == thresher.evaluate(expected, (MATRIX, Y))
+    model.learn(X, Y)
+    expected.learn(thresher.data.arrays.chunk_of(MATRIX, Y))
+    same(model, expected)
+
+
+def test_a_matrix_has_no_names_for_a_model_of_columns(model: thresher.Model) -> None:
+    for call in (model.predict, model.predict_proba):
+        with pytest.raises(DataError, match="knows columns by their names: give a table, not ndarray"):
+            call(MATRIX)
+
+
+def test_probabilities_of_each_class(model: thresher.Model) -> None:
+    found = model.predict_proba(FRAME)
+    assert found.shape == (60, 2)
+    assert np.array_equal(found[:, 1], model.predict(FRAME, "probability"))
+    assert np.allclose(found.sum(axis=1), 1)
+    several = thresher.train(MATRIX, np.arange(60) % 3, outputs="classes")
+    shares = several.predict_proba(MATRIX)
+    assert shares.shape == (60, 3)
+    assert np.allclose(shares.sum(axis=1), 1)
+    assert np.array_equal(shares.argmax(axis=1), several.predict(MATRIX, "label"))
+    with pytest.raises(ValueError, match="gives no probabilities"):
+        thresher.train(MATRIX, Y, loss="hinge").predict_proba(MATRIX)
+
+
+def test_several_labels_stand_beside_a_table() -> None:
+    targets = np.column_stack([FRAME.age, FRAME.hours])
+    beside = thresher.train(FRAME, targets, loss="squared", outputs="values:2")
+    within = thresher.train(
+        FRAME.assign(a=FRAME.age, b=FRAME.hours), label=["a", "b"], loss="squared", outputs="values:2"
+    )
+    assert beside.weights()[1].tobytes() == within.weights()[1].tobytes()
+
+
+def test_what_labels_are_called() -> None:
+    def label(frame: pd.DataFrame, y: Any) -> list[str]:
+        layout = thresher.train(frame, y).layout
+        assert layout is not None
+        return [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == "label"]
+
+    assert label(FRAME, Y) == ["label"]
+    assert label(FRAME, pd.Series(Y, name="sold")) == ["sold"]
+    assert label(FRAME.rename(columns={"age": "label"}), Y) == ["label_"]
+    assert label(FRAME, Y > 0) == ["label"]
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "error"),
+    [
+        ((FRAME, Y[:5]), {}, r"60 examples have labels of shape \(5,\)"),
+        ((FRAME, Y), {"label": "age"}, "leave label and weight out"),
+        ((MATRIX,), {}, r"a matrix \(ndarray\) without labels: give X and y"),
+        ((FRAME.to_dict("records"),), {}, "rows of features without labels"),
+        (("a.csv", Y), {}, "not with str, which has its own"),
+        ((MATRIX, Y), {"label": "y"}, "its fields are for files and tables"),
+        ((WHOLE,), {"label": "y", "sample_weight": Y}, "sample_weight goes with labels y"),
+        ((WHOLE,), {"label": "y", "layout": Layout()}, "label is a field of the layout"),
+        ((WHOLE,), {"label": 1.5}, "label must be names or positions"),
+        ((WHOLE,), {"label": "y", "bits": "8"}, "bits must be a whole number"),
+        ((WHOLE,), {"label": "y", "header": "no"}, "header must be True or False"),
+        ((WHOLE,), {"label": "y", "format": "xls"}, "no format is called 'xls'"),
+    ],
+)
+def test_what_cannot_be_learned(given: Any, options: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        thresher.train(*given, **options)
+
+
+def test_a_rule_is_said_once() -> None:
+    with pytest.raises(TypeError, match="two rules are given"):
+        thresher.train((MATRIX, Y), "sgd", rule="ftrl")
+    same(thresher.train((MATRIX, Y), "sgd"), thresher.train(MATRIX, Y, rule="sgd"))
+
+
+def test_other_calls_take_labels_beside_too() -> None:
+    frontier = thresher.path(FRAME, y=Y, l1="1:2:2")
+    assert frontier.points == thresher.path(WHOLE, label="y", l1="1:2:2").points
+    found = thresher.cv(FRAME, y=Y, l1="1:2:2", folds=3)
+    assert found.points == thresher.cv(WHOLE, label="y", l1="1:2:2", folds=3).points
+    boosted = thresher.boost(FRAME, y=Y)
+    assert boosted.weights.tobytes() == thresher.boost(WHOLE, label="y").weights.tobytes()
+    calls: list[Any] = [thresher.path, thresher.cv, thresher.boost, thresher.tune]
+    for call in calls:
+        with pytest.raises(TypeError, match="has no option lable; did you mean label"):
+            call(FRAME, lable="y")

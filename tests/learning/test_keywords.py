@@ -1,0 +1,129 @@
+"""Every option of `thresher train` is a keyword of `thresher.train`, and says the same in both."""
+
+from collections.abc import Iterator
+from dataclasses import fields
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+import thresher
+from tests.plain import not_compiled
+from thresher.cli.app import app
+from thresher.cli.options import Table
+from thresher.data.layout import Layout
+from thresher.learning.keywords import LayoutOptions, ModelOptions, SourceOptions, TrainOptions, layout_said
+from thresher.learning.recipe import Recipe
+
+NO_KEYWORDS = {
+    "model": "the model is returned: Model.save writes it",
+    "weights_only": "an argument of Model.save: state=False",
+    "report_every": "the table of progress is printed by the command",
+    "curve": "the table of progress is written by the command",
+    "quiet": "nothing is printed",
+    "as_json": "the figures are attributes of the model",
+    "checkpoint_every": "checkpoints stand beside the file that the command writes",
+    "resume": "checkpoints stand beside the file that the command writes",
+}
+OTHER_NAMES = {"form": "format"}
+"""parameters of the command that are called otherwise than their option"""
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    with not_compiled():
+        yield
+
+
+def keywords() -> set[str]:
+    return {*signature(thresher.train).parameters, *TrainOptions.__annotations__} - {"options"}
+
+
+def options() -> set[str]:
+    train = typer.main.get_command(app).commands["train"]  # type: ignore[attr-defined]
+    return {OTHER_NAMES.get(one.name, one.name) for one in train.params}
+
+
+def test_every_option_of_train_is_a_keyword() -> None:
+    assert options() - keywords() == NO_KEYWORDS.keys()
+    assert not NO_KEYWORDS.keys() & keywords()
+
+
+def test_the_table_names_every_field() -> None:
+    of_layout = {one.name for one in fields(Layout)} - {"seed"}  # which is that of the recipe
+    assert LayoutOptions.__annotations__.keys() == of_layout
+    of_recipe = {one.name for one in fields(Recipe)} - {"rule", "loss", "outputs", "layout"}
+    of_rule = {"alpha", "l2", "eta0"}
+    assert ModelOptions.__annotations__.keys() == of_layout | of_recipe | of_rule
+    opening = {"layout", "on_error", "threads", "where"}
+    assert SourceOptions.__annotations__.keys() == of_layout | opening
+    assert opening < signature(thresher.open_source).parameters.keys()
+
+
+def test_every_keyword_is_in_the_docstring_of_train() -> None:
+    told = thresher.train.__doc__ or ""
+    for name in keywords() - {"quoted_newlines", "label_weights"}:
+        assert f"{name}:" in told or f"``{name}``" in told or f"`{name}`" in told, name
+
+
+SAID: list[dict[str, Any]] = [
+    {"format": "tsv", "header": False, "label": "1", "bins": "2-14"},
+    {"format": "csv", "delimiter": r"\t", "missing": "NA,?", "quoted_newlines": True},
+    {"label": "y", "weight": "w", "numeric": "a,b", "categorical": "c*", "text": "t", "ignore": "id,7"},
+    {"ngrams": "words=1-2", "bits": 18, "hash": "vw", "label_weights": True},
+]
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_a_keyword_says_what_the_option_does(said: dict[str, Any]) -> None:
+    given = {{"format": "form"}.get(name, name): value for name, value in said.items()}
+    assert layout_said(None, said) == Table(**given).layout()
+
+
+def test_columns_are_texts_numbers_or_lists() -> None:
+    assert layout_said(None, {"label": 1, "weight": 2, "bins": 3}) == Layout(
+        label="1", weight="2", bins=("3",)
+    )
+    assert layout_said(None, {"bins": ["a,b", 4]}) == Layout(bins=("a,b", "4"))
+    assert layout_said(None, {"interact": "a,b"}) == Layout(interact=("a,b",))
+    assert layout_said(None, {"interact": ["a,b", "b,c"], "label": ("y", 3)}) == Layout(
+        interact=("a,b", "b,c"), label="y,3"
+    )
+    assert layout_said(None, {"label": None, "bits": None}) is None
+
+
+def test_the_call_that_failed(tmp_path: Path) -> None:
+    file = tmp_path / "clicks"
+    row = "\t".join(str(k) for k in range(2, 15))
+    file.write_text("".join(f"{k % 2}\t{row}\t{'xyz'[k % 3]}\n" for k in range(20)))
+    model = thresher.train(file, format="tsv", header=False, label=1, bins="2-14")
+    assert model.layout is not None
+    assert model.layout.kinds == ("label", *["bins"] * 13, "categorical")
+    assert model.predict(file).shape == (20,)
+    others: dict[str, Any] = {"ngrams": "words=2", "bits": 4, "categorical": "2-3", "label": 2}
+    for name, value in others.items():
+        with pytest.raises(ValueError, match="the model was trained with"):
+            model.predict(file, **{name: value})
+
+
+def test_flat_parameters_change_the_rule() -> None:
+    data: Any = ([[1.0], [0.5]], [1, -1])
+    model = thresher.train(*data, rule="ftrl", l1=0.25, l2=0.5, alpha=2.0)
+    assert model.recipe.rule == "ftrl:alpha=2.0,beta=1.0,l1=0.25,l2=0.5"
+    model = thresher.train(*data, rule="sgd", eta0=0.25)
+    assert model.recipe.rate is not None
+    assert "0.25" in model.recipe.rate
+    assert model.recipe == Recipe("sgd", eta0=0.25)
+    with pytest.raises(ValueError, match="ft-ftrl has no parameter l2"):
+        thresher.train(*data, l2=1.0)
+    with pytest.raises(ValueError, match="has no parameter eta0"):
+        thresher.train(*data, eta0=1.0)
+
+
+def test_early_stop_is_patience() -> None:
+    data: Any = ([[1.0], [-1.0]] * 40, [1, -1] * 20 + [-1, 1] * 20)
+    one = thresher.train(*data, passes=9, holdout_every=3, patience=1)
+    other = thresher.train(*data, passes=9, holdout_every=3, early_stop=1)
+    assert one.examples == other.examples < 9 * 54
