@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from thresher.learning.finite import DivergedError
     from thresher.learning.model import Model
     from thresher.learning.modelfile import save
+    from thresher.learning.trouble import TroubleWarning
     from thresher.parts.registry import part
 
 _HOMES = {
     "Chunk": "thresher.data",
     "DivergedError": "thresher.learning.finite",
     "Model": "thresher.learning.model",
+    "TroubleWarning": "thresher.learning.trouble",
     "boost": "thresher.batch.api",
     "cv": "thresher.lanes.validation",
     "evaluate": "thresher.learning.api",
@@ -48,6 +50,7 @@ __all__ = [
     "Chunk",
     "DivergedError",
     "Model",
+    "TroubleWarning",
     "__version__",
     "boost",
     "cv",

@@ -212,11 +212,25 @@ def test_other_options_beside_resume(change: str, words: str, thresher: Thresher
     shutil.copy("g", "f.checkpoint")
     assert "no checkpoint of a frontier" in thresher(f"{FRONTIER} --resume").err
     lanes = Lanes([Model("ftrl:l1=0.05").recipe, Model("ftrl:l1=0.5").recipe])
-    from thresher.learning.model import Tally
+    from thresher.learning.seen import Seen
     from thresher.learning.standing import Held, Origin, Position, Standing
+    from thresher.learning.trained import Tally
 
     nothing = Standing(
-        Origin(), [], Held(0, Origin()), [], "as-is", 1, 0, Position(), 0.0, [], Tally(0.0, 0.0), None, 0
+        Origin(),
+        [],
+        Held(0, Origin()),
+        [],
+        "as-is",
+        1,
+        0,
+        Position(),
+        0.0,
+        [],
+        Tally(0.0, 0.0),
+        None,
+        0,
+        Seen(),
     )
     checkpoint.save(Path("f.checkpoint"), lanes, nothing, judging.LanesHoldout())
     ran = thresher(f"path train.svm -m f --rule ftrl --resume {change}")

@@ -20,7 +20,7 @@ KEYS += ["seconds", "examples_per_second", "skipped", "model"]
 
 def test_json_has_these_keys_and_agrees_with_python(thresher: Thresher) -> None:
     figures = thresher("train train.svm -m m --json").json
-    assert list(figures) == KEYS
+    assert list(figures) == [*KEYS, "warnings"]
     model = train("train.svm")
     assert figures["examples"] == model.examples == 400
     assert figures["passes"] == 1
@@ -93,7 +93,14 @@ def test_every_nth_is_held_out(thresher: Thresher, folder: Path) -> None:
     Path("rest.svm").write_bytes(b"".join(row for k, row in enumerate(rows, 1) if k % 10))
     one = thresher("train train.svm -m one --holdout every-10th --json --passes 2").json
     two = thresher("train rest.svm -m two --holdout held.svm --json --passes 2").json
-    assert list(one) == [*KEYS, "holdout_examples", "holdout_loss", "holdout_error", "holdout_auc"]
+    assert list(one) == [
+        *KEYS,
+        "holdout_examples",
+        "holdout_loss",
+        "holdout_error",
+        "holdout_auc",
+        "warnings",
+    ]
     assert one["holdout_examples"] == 40
     assert one["examples"] == 720
     assert {k: v for k, v in one.items() if "holdout" in k} == {

@@ -12,6 +12,7 @@ import pytest
 from scipy.sparse import csr_array, csr_matrix
 
 from tests.plain import not_compiled
+from thresher import TroubleWarning
 from thresher.parts import make
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
@@ -226,3 +227,16 @@ def test_labels_that_break_weights_leave_the_model_as_it_was(rule: str, rows: in
         model.partial_fit(X[:rows], np.array([1.0, 1e30])[-rows:])
     assert (model.predict(X) == before).all()
     assert (model.partial_fit(X, y).predict(X) != before).any()
+
+
+def test_features_of_very_different_scale_are_warned_of_where_they_do_harm() -> None:
+    chance = np.random.default_rng(0)
+    y = chance.integers(0, 2, 200)
+    X = np.column_stack([y + chance.normal(size=200), chance.normal(1e6, 1e5, 200)])
+    with not_compiled():
+        with pytest.warns(TroubleWarning, match=r"feature 1 up to 1,\d{3},\d{3}") as caught:
+            classifier(rule="ftrl", passes=1).fit(X, y)
+        assert len(caught) == 1
+        classifier(rule="ft-ftrl", passes=1).fit(X, y)
+        classifier(rule="ftrl", passes=1).fit(X / [1, 1e6], y)
+        classifier(rule="ftrl", l1=1e9, passes=1).fit(X, y)  # as a search over penalties does

@@ -15,7 +15,7 @@ from thresher.learning.shares import every_of
 
 ROWS = 1000
 CHUNK = Chunk.from_csr(
-    np.arange(ROWS + 1), np.arange(ROWS) % 40, np.ones(ROWS), np.where(np.arange(ROWS) % 7 < 3, 1.0, -1.0)
+    np.arange(ROWS + 1), np.arange(ROWS) % 40, np.ones(ROWS), np.where(np.arange(ROWS) % 40 % 3, 1.0, -1.0)
 )
 SHARES = [0.2, "0.4", 0.29, 1 / 3, 0.999, "1e-3", 0.123456, np.float32(0.1), "every-7th", Fraction(2, 3)]
 
@@ -59,8 +59,8 @@ def test_a_fifth_is_every_fifth() -> None:
     assert model_bytes(thresher.train(*data, holdout=0.2)) == model_bytes(
         thresher.train(*data, holdout_every=5)
     )
-    assert [p.holdout for p in thresher.path(*data, holdout=0.2, l1="1:2:2").points] == [
-        p.holdout for p in thresher.path(*data, holdout_every=5, l1="1:2:2").points
+    assert [p.holdout for p in thresher.path(*data, holdout=0.2, l1="0.1:0.2:2").points] == [
+        p.holdout for p in thresher.path(*data, holdout_every=5, l1="0.1:0.2:2").points
     ]
 
 
@@ -92,6 +92,6 @@ def test_passes_that_nobody_waits_for() -> None:
 
 
 def test_a_file_may_be_called_like_a_share() -> None:
-    Path("0.2").write_text("1 1:1\n-1 2:1\n")
-    found = thresher.path(CHUNK, "ftrl", holdout="./0.2", l1="1:2:2")
+    Path("0.2").write_text("1 1:1\n-1 3:1\n")
+    found = thresher.path(CHUNK, "ftrl", holdout="./0.2", l1="0.1:0.2:2")
     assert [point.holdout and point.holdout["examples"] for point in found.points] == [2, 2]

@@ -13,7 +13,7 @@ from thresher.cli import options, saving
 from thresher.cli import train_options as t
 from thresher.cli.asked import Asked, new_recipe
 from thresher.cli.commandline import train_command
-from thresher.cli.errors import UsageError
+from thresher.cli.errors import UsageError, check_strictly
 from thresher.cli.lanes_options import (
     AUTO,
     BEST,
@@ -79,6 +79,7 @@ def command(
     threads: options.Threads = None,
     cache: t.Cache = True,
     quiet: t.Quiet = False,
+    strict: t.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Judge penalties by cross-validation: all folds learn from one reading, a second one judges them.
@@ -100,14 +101,14 @@ def command(
     told: dict[str, Any] = {"chosen": number, "choice": which, "penalty": penalty, "folds": folds}
     told |= {"seconds": round(time.perf_counter() - begun, 3), "command": same}
     if model is None:
-        _tell(outcome, found, told, None, as_json, quiet)
+        _tell(outcome, found, told, None, as_json, quiet, strict)
         return
     with saving.unbroken(model):
         assert found.folds.whole is not None
         final = found.folds.whole.models[number]
         modelfile.save(final, model)
         told |= {"nonzero": final.nonzero, "model": str(model)}
-        _tell(outcome, found, told, model, as_json, quiet)
+        _tell(outcome, found, told, model, as_json, quiet, strict)
 
 
 def _trainer(
@@ -159,11 +160,13 @@ def _tell(
     model: Path | None,
     as_json: bool,
     quiet: bool,
+    strict: bool,
 ) -> None:
-    from thresher.cli.output import show_figures, show_result, tell_skipped
+    from thresher.cli.output import in_json, show_figures, show_result, tell_skipped, tell_warnings
     from thresher.lanes import table
 
     tell_skipped(outcome.reports[0])
+    tell_warnings(outcome.warnings)
     figures = {"folds": told["folds"], "examples": outcome.examples, "passes": outcome.passes}
     figures["seconds"] = told["seconds"]
     figures |= {"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}
@@ -171,10 +174,11 @@ def _tell(
     figures |= {name: told[name] for name in ("nonzero", "model", "command") if name in told}
     if as_json:
         lanes = [point.as_dict(found.penalty) for point in found.points]
-        figures = {"lanes": lanes, **told, **figures}
+        figures = {"lanes": lanes, **told, **figures, "warnings": in_json(outcome.warnings)}
     elif not quiet:
         typer.echo("\n".join(table.of_estimates(found.points, found.penalty, told["chosen"])))
     if model is None:
         show_figures(figures, as_json)
     else:
         show_result(figures, as_json, model)
+    check_strictly(outcome.warnings, strict, model)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
@@ -21,8 +23,20 @@ class StoppedAfterSaving(Exception):  # noqa: N818  (not an error: the user aske
     """A signal came when the work was done: the result was written all the same."""
 
 
+class WarnedError(Exception):
+    """Warnings in a run that was to have none (`--strict`): the result was written all the same."""
+
+
 class OutputClosedError(Exception):
     """The reader of our output, such as head, has enough."""
+
+
+def check_strictly(warnings: Sequence[Any], strict: bool, written: Path | None) -> None:
+    """`WarnedError` where there are warnings and the run is `strict`."""
+    if strict and warnings:
+        count = "a warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
+        saved = "" if written is None else f"; the result is saved in {written}"
+        raise WarnedError(f"{count}, and --strict was given{saved}")
 
 
 def status_and_line(error: Exception) -> tuple[int, str]:
@@ -33,6 +47,8 @@ def status_and_line(error: Exception) -> tuple[int, str]:
         return FAILED, ""
     if isinstance(error, StoppedAfterSaving):
         return INTERRUPTED, f"thresher: {error}"
+    if isinstance(error, WarnedError):
+        return FAILED, f"thresher: {error}"
     from thresher.data.errors import printable
 
     status, line = _status_and_text(error)

@@ -8,12 +8,15 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import typer
 
 from thresher.cli import streams
 from thresher.cli.errors import reason_of
+
+if TYPE_CHECKING:
+    from thresher.learning.trouble import Trouble
 
 _NAME_WIDTH = 22
 
@@ -78,6 +81,19 @@ def tell_skipped(report: Any) -> None:
     if report.merged:
         rows = "row" if report.merged == 1 else "rows"
         typer.echo(f"{report.merged:,} {rows} with repeated or unsorted ids: merged, sorted", err=True)
+
+
+def tell_warnings(warnings: Sequence[Trouble]) -> None:
+    """A line for each, on standard error."""
+    from thresher.data.errors import printable
+
+    for trouble in warnings:
+        typer.echo(printable(f"warning: {trouble.message}"), err=True)
+
+
+def in_json(warnings: Sequence[Trouble]) -> list[dict[str, str]]:
+    """What an object of JSON holds of warnings."""
+    return [trouble._asdict() for trouble in warnings]
 
 
 @contextmanager

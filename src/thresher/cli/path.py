@@ -14,7 +14,7 @@ from thresher.cli import options, saving
 from thresher.cli import train_options as t
 from thresher.cli.asked import Asked, new_recipe
 from thresher.cli.commandline import train_command
-from thresher.cli.errors import UsageError
+from thresher.cli.errors import UsageError, check_strictly
 from thresher.cli.lanes_options import (
     AUTO,
     BEST,
@@ -25,7 +25,7 @@ from thresher.cli.lanes_options import (
     compile_penalties_ahead,
     recipes_of,
 )
-from thresher.cli.reading import Reading, agreed, held_out, look_at, run, sources_of, with_classes
+from thresher.cli.reading import Reading, agreed, look_at, planned, run, sources_of, with_classes
 
 if TYPE_CHECKING:
     from thresher.lanes.folder import Table
@@ -76,26 +76,25 @@ def command(
     threads: options.Threads = None,
     cache: t.Cache = True,
     quiet: t.Quiet = False,
+    strict: t.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Learn a model for each of many penalties, from one reading, and show what each costs and saves.
 
     Given the folder of such a run as DATA, take another model out of it.
     """
-    from thresher.learning.training import Plan
-
     of_training = (asked != Asked(), l1, passes, order, holdout, early_stop, checkpoint_every, resume)
     if len(data) == 1 and _is_frontier(Path(data[0]), any(of_training) or table != options.NO_TABLE):
         _take(Path(data[0]), choose, model, as_json)
         return
     model, spare = _outputs(model, options.quarantine_of(on_error))
-    every, held = held_out(None if holdout == "none" else holdout or "every-10th", early_stop)
-    plan = Plan(passes or 1, None, every, early_stop or 0, spare, checkpoint_every or 0)
+    judged = None if holdout == "none" else holdout or "every-10th"
+    plan, held = planned(passes, None, judged, early_stop, spare, checkpoint_every)
     reading = Reading(data, held, table, on_error, threads, cache, order, False, None)
     trainer, judging = _trainer(plan, passes, asked, reading, l1, resume, quiet)
     lenient = None if on_error == "fail" else on_error
     trains = partial(_command, trainer, judging, data, asked, table, lenient)
-    _learn(trainer, judging, model, choose or BEST, trains, as_json, quiet)
+    _learn(trainer, judging, model, choose or BEST, trains, as_json, quiet, strict)
 
 
 def _outputs(model: Path | None, bad: Path | None) -> tuple[Path, Path]:
@@ -140,6 +139,7 @@ def _learn(
     trains: Callable[[Table], str],
     as_json: bool,
     quiet: bool,
+    strict: bool,
 ) -> None:
     """Train, save, tell."""
     trainer.stopper.listen()
@@ -148,6 +148,7 @@ def _learn(
         with saving.signals_wait(path, trainer.stopper):
             found = _save(trainer, judging, path, which)
             _tell(outcome, found, trains(found), path, as_json, quiet)
+        check_strictly(outcome.warnings, strict, path)
     finally:
         trainer.stopper.close()
 
@@ -266,12 +267,13 @@ def _save(trainer: Trainer[Lanes], judging: LanesHoldout, path: Path, which: str
 
 
 def _tell(outcome: Outcome, found: Table, command: str, path: Path, as_json: bool, quiet: bool) -> None:
-    from thresher.cli.output import show_result, tell_skipped
+    from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings
     from thresher.lanes import table
     from thresher.lanes.folder import PICTURE, model_file
 
     for report in outcome.reports:
         tell_skipped(report)
+    tell_warnings(outcome.warnings)
     figures: dict[str, Any] = {
         "examples": outcome.examples,
         "passes": outcome.passes,
@@ -282,6 +284,7 @@ def _tell(outcome: Outcome, found: Table, command: str, path: Path, as_json: boo
     }
     if as_json:
         told = {**found.as_dict(), **figures, "model": str(path), "command": command}
+        told["warnings"] = in_json(outcome.warnings)
         show_result(told, True, path)
         return
     if not quiet:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from thresher.learning.readout import Readout
     from thresher.learning.shares import Every
     from thresher.learning.standing import Standing
-    from thresher.learning.training import Outcome, Plan, Trained, Trainer
+    from thresher.learning.trained import Trained
+    from thresher.learning.training import Outcome, Plan, Trainer
 
 M = TypeVar("M", bound="Trained")
 
@@ -93,10 +94,12 @@ class Reading:
     ) -> Trainer[M]:
         """What trains the model on the source, and heeds signals; it is read so many times `more`."""
         from thresher.cli.saving import make_stopper
+        from thresher.data.formats.tables.heads import columns_seen
         from thresher.learning.passes import Passes
         from thresher.learning.training import Trainer
 
         reads = Passes(source, order.reads(plan.passes + more), cached=self.cache)
+        beside["columns"] = columns_seen(source)
         beside |= {"reread": reads.later, "order": order, "holdout": held, "stopper": make_stopper()}
         return Trainer(model, reads.first, plan, **beside)
 
@@ -142,6 +145,21 @@ def held_out(text: str | None, early_stop: int | None = None) -> tuple[Every, st
     except ValueError as error:
         raise UsageError(f"--{error}") from error
     return (0, text) if every is None else (every, None)
+
+
+def planned(
+    passes: int | None,
+    report_every: int | None,
+    holdout: str | None,
+    early_stop: int | None,
+    spare: Path,
+    checkpoint_every: int | None,
+) -> tuple[Plan, str | None]:
+    """How to train, and the file that is held out."""
+    from thresher.learning.training import Plan
+
+    every, held = held_out(holdout, early_stop)
+    return Plan(passes or 1, report_every, every, early_stop or 0, spare, checkpoint_every or 0), held
 
 
 def with_classes(asked: Asked, reading: Reading, layout: AnyLayout) -> dict[str, Any]:

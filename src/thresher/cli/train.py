@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
 from thresher.cli.asked import Asked
-from thresher.cli.errors import StoppedAfterSaving
+from thresher.cli.errors import StoppedAfterSaving, check_strictly
 from thresher.cli.learners import learner_of
 from thresher.cli.reading import (
     Reading,
     agreed,
     check_files,
-    held_out,
     look_at,
+    planned,
     run,
     sources_of,
     with_classes,
@@ -50,15 +50,13 @@ def command(
     names: t.Names = False,
     weights_only: t.WeightsOnly = False,
     quiet: t.Quiet = False,
+    strict: t.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Learn a sparse linear model from a stream, and say how well it predicted each example beforehand."""
-    from thresher.learning.training import Plan
-
     spare = Path(f"{model}.checkpoint")
     check_files(model, [curve, spare, options.quarantine_of(on_error)], init, resume)
-    every, held = held_out(holdout, early_stop)
-    plan = Plan(passes or 1, report_every or 0, every, early_stop or 0, spare, checkpoint_every or 0)
+    plan, held = planned(passes, report_every or 0, holdout, early_stop, spare, checkpoint_every)
     reading = Reading(data, held, table, on_error, threads, cache, order, names, init)
     trainer = _trainer(plan, passes, asked, reading, resume, quiet, model, curve, spare)
     trainer.stopper.listen()
@@ -69,6 +67,7 @@ def command(
             _tell(trainer, outcome, asked, model, curve, as_json)
             if not complete:
                 raise StoppedAfterSaving(f"interrupted; {saving.without_names(model)}")
+        check_strictly(outcome.warnings, strict, model)
     finally:
         trainer.stopper.close()
 
@@ -146,7 +145,7 @@ def _tell(
     curve: Path | None,
     as_json: bool,
 ) -> None:
-    from thresher.cli.output import show_result, tell_skipped
+    from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings
 
     if curve is not None:
         from thresher.cli.watching import write_curve
@@ -154,6 +153,7 @@ def _tell(
         write_curve(curve, outcome.table)
     for report in outcome.reports:
         tell_skipped(report)
+    tell_warnings(outcome.warnings)
     waiting = trainer.model.features_waiting
     figures: dict[str, Any] = {
         "examples": outcome.examples,
@@ -171,4 +171,6 @@ def _tell(
         "model": str(path),
     }
     figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}
+    if as_json:
+        figures["warnings"] = in_json(outcome.warnings)
     show_result(figures, as_json, path)

@@ -93,4 +93,12 @@ Names = Annotated[
 WeightsOnly = Annotated[
     bool, typer.Option("--weights-only", help="Leave out of the model what learning could go on from.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No table, no bar.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No table, no bar; warnings and errors are still printed.")
+]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help="Exit with status 1 if there was a warning; the result is saved all the same."
+    ),
+]

@@ -12,7 +12,7 @@ import typer
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
 from thresher.cli.asked import Asked, new_recipe
-from thresher.cli.errors import UsageError
+from thresher.cli.errors import UsageError, check_strictly
 from thresher.cli.reading import Reading, held_out, sources_of, with_classes
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NAME = "tune"
 SHORT = "Race settings of several rules, and learn the best."
 _VARIED = ("rule", "rate", "alpha", "l1")
-_OWN = ("rules", "budget", "as_json", "quiet")
+_OWN = ("rules", "budget", "as_json", "quiet", "strict")
 """Options that train does not have, or that change no model."""
 
 Rules = Annotated[
@@ -59,6 +59,7 @@ def command(
     threads: options.Threads = None,
     cache: t.Cache = True,
     quiet: t.Quiet = False,
+    strict: t.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Race settings of several rules in three readings, and learn the best; say how to train it alone.
@@ -86,6 +87,7 @@ def command(
         modelfile.save(found, model)
         clear_abandoned(model)
         _tell(search, figures, model, as_json, quiet)
+    check_strictly(search.warnings, strict, model)
 
 
 def _reported_on(search: Search, holdout: str | None) -> str:
@@ -142,12 +144,13 @@ def _search(
 
 
 def _tell(search: Search, found: dict[str, Any], path: Path, as_json: bool, quiet: bool) -> None:
-    from thresher.cli.output import show_result, tell_skipped
+    from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings
     from thresher.lanes.table import lines_of
 
     tuner = search.tuner
     if search.lines is not None:
         tell_skipped(search.lines)
+    tell_warnings(search.warnings)
     trial, model = tuner.winner()
     chosen = tuner.chosen or 0
     told = [{"setting": _spec(one), **one.as_dict()} for one in tuner.trials]
@@ -162,8 +165,8 @@ def _tell(search: Search, found: dict[str, Any], path: Path, as_json: bool, quie
         "model": str(path),
     }
     if as_json:
-        trials = [one.as_dict() for one in tuner.trials]
-        show_result({"trials": trials, "chosen": chosen, **figures}, True, path)
+        trials, warned = [one.as_dict() for one in tuner.trials], in_json(search.warnings)
+        show_result({"trials": trials, "chosen": chosen, **figures, "warnings": warned}, True, path)
         return
     if not quiet:
         keys = ["round", "rows", "progressive_loss", "late_loss", "setting"]

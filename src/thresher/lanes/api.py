@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Unpack
@@ -11,6 +11,7 @@ from typing import Any, Unpack
 from numpy.typing import ArrayLike
 
 from thresher.data.errors import DataError
+from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
 from thresher.lanes import auto, folder, table
@@ -29,6 +30,7 @@ from thresher.learning.predicting import ModelOrFile
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Plan, Trainer
+from thresher.learning.trouble import Trouble, warn
 from thresher.learning.warmstart import check_data, layout_from, start_from
 from thresher.parts import AUTO
 
@@ -42,6 +44,8 @@ class Frontier:
     points: list[Point]
     """what each costs and saves"""
     lanes: Lanes
+    warnings: list[Trouble] = field(default_factory=list)
+    """trouble with the data or the run"""
 
     def __repr__(self) -> str:
         """The table that ``thresher path`` prints, the best starred."""
@@ -133,8 +137,9 @@ def train(
             ``categorical``, ``text``, ``ngrams``, ``interact``, ``ignore``, ``bits``, ``hash`` ...).
             Columns are names, positions from 1 on, ranges or patterns: ``label=1, bins="2-14"``.
 
-    Raises `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, TypeError for unknown
-    ones, `DivergedError`.
+    Trouble with the data or the run is a `TroubleWarning`, once each, and in ``model.warnings``. Raises
+    `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, TypeError for unknown ones,
+    `DivergedError`.
 
     >>> import numpy as np
     >>> train(np.eye(4), [1, 1, -1, -1], l1=0.01, passes=3).nonzero
@@ -169,7 +174,7 @@ def _trained(
     model.layout = source.layout
     trainer = _trainer(model, source, plan, *beside, heir=auto.heir)
     del model  # lanes that race, and their memory, go when one of them is left
-    trainer.run()
+    trainer.model.warnings = warn(trainer.run().warnings)  # of the model that is left
     trained: Model = trainer.model
     if names:
         keep_names(trained, source)
@@ -202,6 +207,7 @@ def _trainer(
     """What trains the model on all passes of the source."""
     reads = Passes(source, order.reads(plan.passes), cached=cache and hasattr(source, "identity"))
     beside = {"reread": reads.later, "order": order, "holdout": held, **more}
+    beside["columns"] = columns_seen(source)
     return Trainer(model, reads.first, plan, **beside)
 
 
@@ -278,8 +284,8 @@ def path(
     base = replace(base, layout=source.layout)
     lanes = Lanes([with_penalty(base, value) for value in penalties_of(Range(l1), shuffling, source, base)])
     judging = LanesHoldout(plan.holdout_every, held)
-    _trainer(lanes, source, plan, shuffling, held, cache, judging=lambda *given: judging).run()
-    return Frontier(penalty_name(base.rule), points_of(lanes, judging), lanes)
+    outcome = _trainer(lanes, source, plan, shuffling, held, cache, judging=lambda *given: judging).run()
+    return Frontier(penalty_name(base.rule), points_of(lanes, judging), lanes, warn(outcome.warnings))
 
 
 def penalties_of(wanted: Range, order: Order, source: Any, base: Recipe) -> list[float]:

@@ -16,9 +16,10 @@ from thresher.learning.finite import DivergedError
 from thresher.learning.head import Head
 from thresher.learning.holdout import Figures
 from thresher.learning.metrics import Evaluation
-from thresher.learning.model import Model, Tally
+from thresher.learning.model import Model
 from thresher.learning.recipe import Recipe
 from thresher.learning.record import Record
+from thresher.learning.trained import Tally
 
 _MOST_FOLDS, _MOST_MODELS = 1000, 4096
 _PIECE = 1 << 17  # non-zeros judged at a time: many models read them, each in one call
@@ -138,6 +139,11 @@ class Folds:
             raise DataError(f"{self.count} folds need {self.count} rows at least; rows read: {self._rows}")
         found = [judge.figures() for judge in judges]
         return [[one[k] for one in found if k in one] for k in range(len(self.recipes))]
+
+    @property
+    def recipe(self) -> Recipe:
+        """That of the lead of a set."""
+        return self._sets[-1].recipe
 
     @property
     def head(self) -> Head:

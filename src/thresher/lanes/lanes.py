@@ -16,10 +16,11 @@ from thresher.lanes.race import Race
 from thresher.learning.feed import Feed
 from thresher.learning.finite import Before, DivergedError
 from thresher.learning.head import Head
-from thresher.learning.model import Model, Tally
+from thresher.learning.model import Model
 from thresher.learning.octet import LaneLoop, gathered
 from thresher.learning.recipe import Recipe
 from thresher.learning.record import Record
+from thresher.learning.trained import Tally
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
 """Fields of a Recipe in which lanes may differ"""
@@ -34,6 +35,9 @@ class _Lane:
 
     def judge(self, before: Before) -> None:
         self.model.judge(before)
+
+    def diverged(self, what: str, chunk: Chunk) -> DivergedError:
+        return self.model.diverged(what, chunk)
 
     def stop(self, error: DivergedError) -> None:
         self.error = error
@@ -181,6 +185,11 @@ class Lanes:
         if self.race is not None:
             return self.models[self._first]
         return self.models[min(self.alive or [0], key=lambda k: self.models[k].tally.average)]
+
+    @property
+    def recipe(self) -> Recipe:
+        """That of the lead."""
+        return self.lead.recipe
 
     @property
     def head(self) -> Head:

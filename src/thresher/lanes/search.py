@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
+from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
 from thresher.data.report import Report
@@ -25,6 +26,7 @@ from thresher.learning.progress import Watcher
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.shares import Every
 from thresher.learning.training import Plan, Trainer
+from thresher.learning.trouble import Trouble, warn
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Tuned:
     """number of the best"""
     report: dict[str, Any]
     """``examples``, ``loss`` ... of the model on rows that chose nothing"""
+    warnings: list[Trouble] = field(default_factory=list)
+    """trouble with the data or the run"""
 
 
 class _Unjudged(Holdout):
@@ -80,6 +84,9 @@ class Search:
         self._begun = False
         self.lines: Report | None = None
         """what became of the lines"""
+        self.warnings: list[Trouble] = []
+        """of the last reading, which the best settings are left in"""
+        self._columns = columns_seen(source)
 
     def run(self) -> None:
         """All rounds. Raises `DataError`."""
@@ -101,9 +108,10 @@ class Search:
         lanes, error = self.tuner.draw(number), None
         plan = Plan(1, None)
         beside: Any = {"watcher": self._watcher, "judging": lambda every, given: self._apart}
-        trainer = Trainer(lanes, self._source(), plan, order=self._order, **beside)
+        trainer = Trainer(lanes, self._source(), plan, order=self._order, columns=self._columns, **beside)
         try:
             outcome = trainer.run()
+            self.warnings = outcome.warnings
             self.lines = self.lines or outcome.reports[0]
         except DivergedError as found:
             error = found
@@ -165,4 +173,5 @@ def tune(
     shuffling = make_order(str(order), base.seed)
     search = Search(tuner, source, shuffling, held, cache and hasattr(source, "identity"), every=every)
     search.run()
-    return Tuned(tuner.winner()[1], tuner.trials, tuner.chosen or 0, search.report())
+    told = search.report(), warn(search.warnings)
+    return Tuned(tuner.winner()[1], tuner.trials, tuner.chosen or 0, *told)

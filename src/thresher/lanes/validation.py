@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import closing
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
+from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
 from thresher.lanes import table
@@ -25,6 +26,7 @@ from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Trainer
+from thresher.learning.trouble import Trouble, warn
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class CrossValidation:
     """what each penalty costs and saves"""
     folds: Folds
     """the models"""
+    warnings: list[Trouble] = field(default_factory=list)
+    """trouble with the data or the run"""
 
     def __repr__(self) -> str:
         """The table that ``thresher cv`` prints, the best starred."""
@@ -99,8 +103,7 @@ def cv(
     data = with_labels(data, y, sample_weight)
     base = Recipe(rule, loss, outputs=outputs_of(loss, outputs, data, **read), **of_model)
     source = opened(data, base.head().domain, on_error=on_error, **read)
-    shuffling = make_order(str(order), base.seed)
-    check_order(shuffling, passes)
+    check_order(shuffling := make_order(str(order), base.seed), passes)
     base = replace(base, layout=source.layout)
     name = None if l1 is None and not leaves_penalty_open(rule) else penalty_name(base.rule)
     wanted = Range(l1 or "auto:16")
@@ -108,9 +111,10 @@ def cv(
     values = penalties_of(wanted, shuffling, source, base) if name else []
     learning = Folds([with_penalty(base, value) for value in values] or [base], folds, whole=refit)
     reads = Passes(source, shuffling.reads(passes + 1), cached=cache and hasattr(source, "identity"))
-    trainer = Trainer(learning, reads.first, plan, reread=reads.later, order=shuffling)
-    trainer.run()
-    return judged_by(trainer, name)
+    beside: dict[str, Any] = {"reread": reads.later, "order": shuffling, "columns": columns_seen(source)}
+    trainer = Trainer(learning, reads.first, plan, **beside)
+    warnings = warn(trainer.run().warnings)
+    return replace(judged_by(trainer, name), warnings=warnings)
 
 
 def check_order(order: Order, passes: int) -> None:

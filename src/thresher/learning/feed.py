@@ -24,6 +24,9 @@ from thresher.learning.recipe import Recipe
 
 _PIECE = 1 << 19  # non-zeros resolved at a time: fewer calls, and their rows stay in a cache
 
+_LOOKED_AT = 1000
+"""Examples before one whose loss is not finite in which large values are looked for."""
+
 
 class Learner(Protocol):
     """What learns from a feed: a model."""
@@ -32,6 +35,9 @@ class Learner(Protocol):
 
     def judge(self, before: Before) -> None:
         """Look at what learning the examples of `before` has done. Raises `DivergedError`."""
+
+    def diverged(self, what: str, chunk: Chunk) -> DivergedError:
+        """The error that tells of this, and of the features of `chunk`, in which it has happened."""
 
     error: DivergedError | None
     """why it learns no more"""
@@ -211,7 +217,8 @@ class Feed:
             if one.loop.limit < np.inf and has_extremes(chunk.rows(end, end + 1)):
                 self._extremes, one.loop.limit = True, np.inf
             else:
-                one.learner.stop(DivergedError(f"the loss of example {before + end} is not finite"))
+                what = f"the loss of example {before + end} is not finite"
+                one.learner.stop(one.learner.diverged(what, chunk.rows(max(0, end - _LOOKED_AT), end + 1)))
         if done == resolved.hi < hi:
             self.index.make_room(int(indptr[last] - indptr[done]))
         return done

@@ -19,10 +19,10 @@ EXTREME = np.float32(2.0**61)
 class DivergedError(ArithmeticError, ValueError):
     """A loss, a weight, or anything else that learning goes on from is no longer finite."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(
-            f"{what}: try a smaller step size, scale features and labels, or use the dtype float64"
-        )
+    def __init__(
+        self, what: str, remedy: str = "try a smaller step size, or scale features and labels"
+    ) -> None:
+        super().__init__(f"{what}: {remedy}")
 
 
 class NothingLearnedWarning(UserWarning):

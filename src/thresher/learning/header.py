@@ -42,10 +42,14 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "a number from 1 up": lambda v: _is_count(v) and v >= 1,
     "a place": _is_place,
     "a place of three numbers or null": lambda v: v is None or (_is_list(v, 3, 3) and all(map(_is_place, v))),
-    "a finite number": lambda v: _is_number(v) and math.isfinite(v),
+    "a finite number": lambda v: _is_finite(v),
     "a number": _is_number,
     "a number or null": lambda v: v is None or _is_number(v),
     "two numbers": lambda v: _is_list(v, 2, 2) and all(map(_is_number, v)),
+    "numbers": lambda v: _is_list(v, 0) and all(map(_is_finite, v)),
+    "features and sizes": lambda v: _is_list(v, 0) and all(map(_is_size, v)),
+    "counts and sums": lambda v: _is_list(v, 0) and all(map(_is_mark, v)),
+    "losses of passes": lambda v: _is_list(v, 0) and all(map(_is_pass, v)),
     "a list": lambda v: _is_list(v, 0),
     "names, size and rows of data": lambda v: _is_data(v),
     "every N-th": is_plain,
@@ -71,6 +75,22 @@ def _is_data(value: Any) -> bool:
 
 def _is_content(value: Any) -> bool:
     return _is_list(value, 2, 2) and all(map(_is_count, value))
+
+
+def _is_finite(value: Any) -> bool:
+    return _is_number(value) and math.isfinite(value)
+
+
+def _is_size(value: Any) -> bool:
+    return _is_list(value, 2, 2) and _is_count(value[0]) and _is_finite(value[1])
+
+
+def _is_mark(value: Any) -> bool:
+    return _is_list(value, 3, 3) and _is_count(value[0]) and all(map(_is_number, value))
+
+
+def _is_pass(value: Any) -> bool:
+    return _is_list(value, 3, 3) and all(map(_is_number, value[:2])) and _KINDS["a number or null"](value[2])
 
 
 def _is_row(value: Any) -> bool:
@@ -112,6 +132,7 @@ TRAINING: Fields = {
     "reported": "two numbers",
     "best": "an object or null",
     "passes_since": "a number from 0 up",
+    "seen": "an object",
 }
 """Of ``training`` in a checkpoint."""
 POSITION: Fields = {
@@ -119,6 +140,15 @@ POSITION: Fields = {
     "place": "a place of three numbers or null",
     "learned": "a place",
     "report": "an object",
+}
+SEEN: Fields = {
+    **dict.fromkeys(("rows", "changes", "rises", "falls", "numbers"), "a place"),
+    **dict.fromkeys(("positive", "weight", "last", "low", "high"), "a finite number"),
+    "stride": "a number from 1 up",
+    **dict.fromkeys(("labels", "weights"), "numbers"),
+    "marks": "counts and sums",
+    "passes": "losses of passes",
+    "features": "features and sizes",
 }
 REPORT: Fields = {
     **dict.fromkeys(("lines", "examples", "blank", "skipped", "merged", "quarantined_bytes"), "a place"),
@@ -177,6 +207,7 @@ def check_training(given: Any) -> None:
     _check_all_of(given["position"]["report"], REPORT, "report")
     for bad in given["position"]["report"]["first_bad"]:
         _check_all_of(bad, BAD_LINE, "first_bad")
+    _check_all_of(given["seen"], SEEN, "seen")
     number = given["position"]["number"]
     if number > given["passes"]:
         raise StateError(f"position: stopped in pass {number} of {given['passes']}")

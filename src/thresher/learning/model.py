@@ -7,7 +7,7 @@ import warnings
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,25 +32,16 @@ from thresher.learning.head import F64, Output
 from thresher.learning.keywords import SourceOptions
 from thresher.learning.loops import check_born_at_zero, make_loop
 from thresher.learning.predicting import Predictor
-from thresher.learning.readout import Readout, weight_of
+from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.record import Record
+from thresher.learning.remedies import divergence_remedy, feature_name, largest_in
+from thresher.learning.trained import Tally
+
+if TYPE_CHECKING:
+    from thresher.learning.trouble import Trouble
 
 _SHOWN = {"B": "the intercept", "bias": "the intercept", "clock": "the state of the rule"}
-
-
-class Tally(NamedTuple):
-    """What learning has met so far."""
-
-    loss: float
-    """sum of importance times progressive loss"""
-    weight: float
-    """sum of importances"""
-
-    @property
-    def average(self) -> float:
-        """Progressive loss; NaN before the first example."""
-        return self.loss / self.weight if self.weight else float("nan")
 
 
 class Model(Predictor):
@@ -91,6 +82,8 @@ class Model(Predictor):
         """how it came to be, once its training is over; None where examples were given to `learn` since"""
         self.warm = False
         """whether it began with the weights of another model"""
+        self.warnings: list[Trouble] = []
+        """trouble that was met in training"""
         self._feed = feed
         self.loop = make_loop(recipe, self.head, self.rule, feed.index)
         check_born_at_zero(self.loop, recipe.admit is not None)
@@ -215,25 +208,30 @@ class Model(Predictor):
 
     def _weight_of(self, row: int) -> str:
         """What is stored in a row, for people."""
-        return weight_of(int(self._feed.index.features()[row]), self.names)
+        return f"the weight of {feature_name(int(self._feed.index.features()[row]), self.layout, self.names)}"
 
     def check_learned(self, chunk: Chunk, first: int) -> None:
         """Raise `DivergedError` where a weight is not finite after `chunk`, examples from `first` on."""
         row = broken_row(self.loop, chunk)
         broken = self._weight_of(row) if row >= 0 else self._broken_among(self.loop.clocks())
         if broken is not None:
-            raise self._diverged(broken, first)
+            raise self._not_finite(broken, first, chunk)
 
     def check_finite(self) -> None:
         """Raise `DivergedError` where a weight, or anything that learning goes on from, is not finite."""
         if (broken := self._broken()) is not None:
-            raise self._diverged(broken, self._sound + 1)
+            raise self._not_finite(broken, self._sound + 1)
         self._sound = self._feed.learned
 
-    def _diverged(self, what: str, first: int) -> DivergedError:
+    def _not_finite(self, what: str, first: int, chunk: Chunk | None = None) -> DivergedError:
         last = self._feed.learned
         when = f"one of the examples {first} to {last}" if first < last else f"example {last}"
-        return DivergedError(f"{what} is not finite after {when}")
+        return self.diverged(f"{what} is not finite after {when}", chunk)
+
+    def diverged(self, what: str, chunk: Chunk | None = None) -> DivergedError:
+        """The error that says what has happened, names the largest features of `chunk`, and what helps."""
+        large = largest_in(chunk, self.layout, self.names) if chunk is not None else ""
+        return DivergedError(what, divergence_remedy(self.recipe, large))
 
     def _broken(self) -> str | None:
         """What is not finite, if anything is."""

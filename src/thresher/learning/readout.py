@@ -18,6 +18,7 @@ from thresher.engine.stores import make_index
 from thresher.learning.head import F64, Head, Output
 from thresher.learning.predicting import Predictor
 from thresher.learning.reading import table_margins
+from thresher.learning.remedies import feature_name
 from thresher.learning.scaling import Divisors, divisors_of
 
 _BLOCK = 1 << 20
@@ -102,7 +103,7 @@ class Readout(Predictor):
 
     def weight_of(self, row: int) -> str:
         """What is stored in a row, for people."""
-        return weight_of(int(self.keys[row]), self.names)
+        return f"the weight of {feature_name(int(self.keys[row]), self.layout, self.names)}"
 
     @property
     def nbytes(self) -> int:
@@ -125,12 +126,6 @@ class Readout(Predictor):
         values = table[rows, columns]
         order = np.lexsort((columns, self.keys[rows], -np.abs(values)))[:top]
         return list(zip(self.keys[rows[order]].tolist(), columns[order].tolist(), values[order], strict=True))
-
-
-def weight_of(key: int, names: Names | None) -> str:
-    """The weight of a feature, for people."""
-    name = names.get(key) if names else None
-    return f"the weight of feature {key}" + (f" ({name})" if name else "")
 
 
 def _rows_of(unmet: NDArray[Any], size: int, dtype: Any) -> NDArray[Any]:

@@ -9,9 +9,10 @@ from thresher.data.chunk import Chunk, Place
 from thresher.data.files.content import Content
 from thresher.data.report import Report
 from thresher.learning.holdout import Best, Holdout
-from thresher.learning.model import Tally
 from thresher.learning.progress import Row
+from thresher.learning.seen import Seen
 from thresher.learning.shares import Every, as_said, of_plain, plain
+from thresher.learning.trained import Tally
 
 
 class Origin(NamedTuple):
@@ -92,6 +93,8 @@ class Standing:
     best: Best | None
     passes_since: int
     """the best one"""
+    seen: Seen
+    """what the examples looked like"""
 
     def check_same(self, before: Standing) -> None:
         """ValueError where data, hold-out or order are not those of `before`.
@@ -121,6 +124,7 @@ class Standing:
             "holdout": [plain(every), *given],
             "best": best,
             "position": asdict(self.position),
+            "seen": self.seen.as_dict(),
         }
 
     @classmethod
@@ -135,6 +139,7 @@ class Standing:
             "holdout": Held(of_plain(every), Origin(*held)),
             "position": Position(**position, place=None if place is None else Place(*place)),
             "table": [Row(*row) for row in given["table"]],
+            "seen": Seen.from_dict(given["seen"]),
             "reported": Tally(*given["reported"]),
             "best": None if given["best"] is None else Best(**given["best"], state=best),
         }

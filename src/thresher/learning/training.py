@@ -3,76 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from thresher.data.byrows import known
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
+from thresher.data.formats.tables.heads import ColumnSeen
 from thresher.data.order import AsIs, Order
 from thresher.data.report import Report
 from thresher.engine.notices import seconds_compiling
 from thresher.learning import checkpoint
 from thresher.learning.checks import check_whole
-from thresher.learning.head import Head
 from thresher.learning.holdout import Holdout
-from thresher.learning.model import Tally
 from thresher.learning.progress import PassEnd, Row, Silent, Watcher
 from thresher.learning.record import Record
+from thresher.learning.seen import Seen
 from thresher.learning.shares import MOST_EVERY, Every
 from thresher.learning.standing import Held, Origin, Position, Standing
 from thresher.learning.stopping import Interrupted, Stopper
+from thresher.learning.trained import Tally, Trained
+from thresher.learning.trouble import Run, Trouble, troubles_of
 
 MOST_PASSES = 10**9
 _LONG = 1 << 30
 """Bytes that take about a second to read again."""
-
-
-class Trained(Protocol):
-    """What learns: a Model, or several side by side."""
-
-    @property
-    def head(self) -> Head:
-        """What margins mean."""
-
-    @property
-    def examples(self) -> int:
-        """How many were given to learn."""
-
-    @property
-    def tally(self) -> Tally:
-        """Sums of progressive loss and importance."""
-
-    @property
-    def last_prediction(self) -> float:
-        """For the last example learned from, before it was."""
-
-    @property
-    def nonzero(self) -> int:
-        """Weights that are not zero."""
-
-    @property
-    def features_seen(self) -> int:
-        """Distinct features met so far."""
-
-    def begin_pass(self, number: int) -> None:
-        """Pass `number` begins, or goes on after a stop."""
-
-    def learn(self, chunk: Chunk, /, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
-        """Predict, then learn, rows lo <= i < hi."""
-
-    def finish(self) -> None:
-        """Learn what waits for the rest of its batch."""
-
-    def check_finite(self) -> None:
-        """Raises `DivergedError`."""
-
-    def keep_record(self, record: Record) -> None:
-        """Note how the model came to be."""
 
 
 M = TypeVar("M", bound=Trained)
@@ -126,6 +85,8 @@ class Outcome:
     reports: list[Report] = field(default_factory=list)
     """what became of the lines of the data, and of a hold-out source"""
     table: list[Row] = field(default_factory=list)
+    warnings: list[Trouble] = field(default_factory=list)
+    """trouble with the data or the run"""
 
     @property
     def examples_per_second(self) -> float:
@@ -146,7 +107,8 @@ class Trainer(Generic[M]):
     out of the source is taken out before `order` shuffles the rest, so it is the same in any order.
     `holdout` is a source of its own, evaluated after every pass; `ready` is called when examples are there,
     before they are learned; `judging` makes what judges on the hold-out, `save` writes a checkpoint; `heir`
-    is asked after every stretch, and at the end of a pass (True), what goes on in place of the model.
+    is asked after every stretch, and at the end of a pass (True), what goes on in place of the model;
+    `columns` are what is known beforehand of those of a table.
     Raises `Interrupted` when `stopper` was asked to stop, after leaving a checkpoint; `DataError` for a bad
     line; `DivergedError`.
     """
@@ -166,6 +128,7 @@ class Trainer(Generic[M]):
         judging: Callable[[Every, Any], Holdout] = Holdout,
         save: Save | None = None,
         heir: Callable[[M, bool], M] = lambda model, over: model,
+        columns: Sequence[ColumnSeen] = (),
     ) -> None:
         self.model, self.source, self.plan = model, known(source), plan
         self.reread = reread or (lambda: self.source)
@@ -186,6 +149,7 @@ class Trainer(Generic[M]):
         self.resumed = False
         """whether what an earlier run has learned from is still to be confirmed"""
         self._ready, self._heir = ready, heir
+        self._seen, self._columns = Seen(), columns
         self._save: Save = save or checkpoint.save
         self._keep_contents()
 
@@ -214,6 +178,7 @@ class Trainer(Generic[M]):
             reported=self.reported,
             best=self.holdout.best,
             passes_since=self.holdout.passes_since,
+            seen=self._seen,
         )
 
     def go_on(self, before: Standing) -> None:
@@ -223,7 +188,7 @@ class Trainer(Generic[M]):
         if place is not None and place[0] >= len(self.source.names):
             raise ValueError(f"stopped in file {place[0] + 1}, which there is not")
         self.position, self.label, self.table = before.position, before.label, list(before.table)
-        self.reported = before.reported
+        self.reported, self._seen = before.reported, before.seen
         self.holdout.best, self.holdout.passes_since = before.best, before.passes_since
         if sum(content.size for content in [*before.read, *before.evaluated]) > _LONG:
             self.watcher.say(
@@ -269,6 +234,8 @@ class Trainer(Generic[M]):
             self._check_stood_in(0)
         self._hand_over(True)
         self._report = source.report
+        if number == 1:
+            self._seen.end(self.model.examples, self.model.tally)
 
     def _check_stood_in(self, rows: int) -> None:
         """`DataError` where an earlier run cannot have learned so much of a chunk of so many rows."""
@@ -286,7 +253,10 @@ class Trainer(Generic[M]):
         lo = self.position.learned
         while lo < len(chunk):
             hi = min(len(chunk), lo + self._until_due())
-            self.model.learn(chunk, lo, hi, again=self.position.number > 1)
+            again = self.position.number > 1
+            self.model.learn(chunk, lo, hi, again=again)
+            if not again:
+                self._seen.add(chunk.rows(lo, hi), self.model.recipe.layout)
             self.stopper.worth_keeping = True
             self.position = self.position.learned_to(hi)
             self.label = self.model.head.shown_label(chunk, hi - 1)
@@ -301,6 +271,7 @@ class Trainer(Generic[M]):
             then, now, told = self.model.tally, heir.tally, self.reported
             self.reported = Tally(told.loss + now.loss - then.loss, told.weight + now.weight - then.weight)
             self.model = heir
+            self._seen.forget_losses()
 
     def _until_due(self) -> int:
         """Examples until the next line of the table or checkpoint."""
@@ -314,6 +285,8 @@ class Trainer(Generic[M]):
         done, every = self.model.examples, self.plan.report_every
         if done % every == 0 if every else done & (done - 1) == 0:
             self._tell()
+            if self.position.number == 1:
+                self._seen.mark(done, self.model.tally)
         if self.stopper.asked:
             self.interrupt()
         if self.plan.checkpoint_every and done % self.plan.checkpoint_every == 0:
@@ -350,6 +323,7 @@ class Trainer(Generic[M]):
             with closing(held.chunks()) as chunks:
                 figures = self.holdout.score(self.model, self._heeding(chunks))
         number = self.position.number
+        self._seen.passed(self.model.tally, None if figures is None else figures["loss"])
         self.watcher.passed(PassEnd(number, self.model.examples, figures))
         return self.holdout.settle(self.model, number, figures, self.plan.patience)
 
@@ -397,4 +371,11 @@ class Trainer(Generic[M]):
             holdout=self.holdout.figures,
             reports=[self._report] if given is None else [self._report, given.report],
             table=self.table,
+            warnings=self._troubles(),
         )
+
+    def _troubles(self) -> list[Trouble]:
+        """Of the model as it is left."""
+        shows = self.plan.report_every is not None
+        average = self.model.tally.average
+        return troubles_of(Run(self._seen, self.model, average, self._columns, self.plan.patience, shows))

@@ -17,6 +17,8 @@ _LASTING = (
     *("scale", "admit", "store", "dtype", "layout"),
 )
 """Parameters that a model has for life: it cannot go on learning with others"""
+_TOLD = ("scales",)
+"""Warnings that `fit` gives too: a search over penalties, say, meets models without weights on purpose"""
 _lasting_of = attrgetter(*_LASTING)
 
 
@@ -31,15 +33,19 @@ class SparseOnlineEstimator(SparseEstimator):
         X is ``(n, d)``: a sparse matrix or array, anything dense, a table, or n dictionaries or texts;
         y is ``(n,)``, or ``(n, outputs)``; `sample_weight` ``(n,)`` is not negative. Where X is a matrix and
         the rule can place weights, a new model begins with `coef_init` ``(outputs, d)`` and `intercept_init`
-        ``(outputs,)`` if they are given, as those of linear models. Raises ValueError, `DataError`, and
+        ``(outputs,)`` if they are given, as those of linear models. Features of very different scale are a
+        `TroubleWarning` where the loss shows that it matters. Raises ValueError, `DataError`, and
         `DivergedError` (a ValueError) when a loss or a weight is no longer finite.
         """
+        from thresher.learning.trouble import warn
+
         self._check_options()
         with self._unchanged_by_errors():
-            self._fit(X, y, sample_weight, coef_init, intercept_init)
+            troubles = self._fit(X, y, sample_weight, coef_init, intercept_init)
+        warn(troubles)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, coef: Any, intercept: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, coef: Any, intercept: Any) -> list[Any]:
         from thresher.data.matrices import MatrixSource
         from thresher.learning.training import Plan, Trainer
         from thresher.sklearn.verbose import PassPrinter
@@ -69,11 +75,12 @@ class SparseOnlineEstimator(SparseEstimator):
         trainer = Trainer(
             model, source, plan, order=source, holdout=judged, watcher=PassPrinter(model, self.verbose)
         )
-        trainer.run()
+        troubles = [one for one in trainer.run().warnings if one.name in _TOLD]
         self.n_iter_ = min(trainer.position.number, self.passes)
         if not going_on:
             self._take(model)
         self._keep_names(X, [model])
+        return troubles
 
     def _begin_with(self, model: Any, coef: Any, intercept: Any) -> None:
         from thresher.sklearn.given import begin_with

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import io
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -299,6 +299,13 @@ class TableSource(TextSource):
 
     def _in_order(self) -> bool:
         return self.layout.format == "arrow" and not any(_is_file(name) for name in self.names)
+
+    def batches(self) -> Iterator[Any]:
+        """The record batches from the first row on, without the rows that are not chosen for sure."""
+        blocks = self._blocks(None, None)
+        with closing(blocks):
+            while (block := blocks.fill(None)) is not None:
+                yield block.batch
 
     def _blocks(self, start: Place | None, watches: Watches | None) -> BatchReader:
         kind = _KINDS[self.layout.format]

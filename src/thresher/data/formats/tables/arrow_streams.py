@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -39,17 +40,27 @@ class _Stream:
         reader = reader_of(given)
         self.schema = reader.schema
         self._first: Any = reader
+        self._begun: list[Any] = []
+        """what was read of it"""
 
     def size(self, name: str) -> None:
         """Not known."""
 
+    def head(self) -> Any:
+        """The first batch, which stays to be read; None where there is none, or reading has begun."""
+        if self._first is None:
+            return None
+        if not self._begun:
+            self._begun = list(islice(self._first, 1))
+        return self._begun[0] if self._begun else None
+
     def rows(self, name: str, needed: list[str], start: int, *_: Any) -> Rows:
         """Its batches, in pieces."""
         reader = self._first or reader_of(self._given)
-        self._first = None
-        return cut(self._batches(reader), needed, start)
+        begun, self._first, self._begun = self._begun, None, []
+        return cut(self._batches(chain(begun, reader)), needed, start)
 
-    def _batches(self, reader: Any) -> Iterator[tuple[Any, float | None]]:
+    def _batches(self, reader: Iterator[Any]) -> Iterator[tuple[Any, float | None]]:
         for batch in reader:
             yield batch, None
 
@@ -81,6 +92,10 @@ class StreamSource(TextSource):
             [NAME], settled_by, form, domain=domain, on_error=on_error, threads=threads, where=where
         )
         del self.identity  # which is for caches
+
+    def head(self) -> Any:
+        """The first rows as a record batch; None where there is none, or reading has begun."""
+        return self._stream.head()
 
     def _can_be_reread(self) -> bool:
         return not self._stream.once

@@ -103,7 +103,7 @@ def opened(
         lines = lines_of(head_of(name, HEAD, passing), name, dialect if dialect.span else None)
         if layout.header and b"\0" in lines[0]:
             raise DataError(f"{name}: the line that names the columns, {shown(lines[0])}, holds a NUL")
-        head = [_text(cell) for cell in _cells(lines[0], dialect)]
+        head = [_text(cell) for cell in cells_of(lines[0], dialect)]
         if not layout.header:
             head = [str(k + 1) for k in range(len(head))]
         if found is None:
@@ -169,7 +169,7 @@ def _positions(layout: SettledLayout, count: int, name: str) -> list[str]:
     return list(layout.columns) if count == len(layout.columns) else wanted
 
 
-def _cells(line: bytes, dialect: Dialect) -> list[bytes]:
+def cells_of(line: bytes, dialect: Dialect) -> list[bytes]:
     """The cells of one row, without their quotes."""
     delimiter = dialect.delimiter
     if not dialect.quotes or b'"' not in line:
@@ -197,7 +197,7 @@ def _guesses(lines: Sequence[bytes], count: int, dialect: Dialect) -> list[str]:
     for line in lines:
         if b"\0" in line:
             continue
-        for k, cell in enumerate(_cells(line, dialect)[:count]):
+        for k, cell in enumerate(cells_of(line, dialect)[:count]):
             if cell and numbers[k] and cell not in dialect.missing:
                 seen[k] = True
                 numbers[k] = NUMBER.fullmatch(cell.strip()) is not None
@@ -298,9 +298,9 @@ class DelimitedParser:
         if outcome == UNCLOSED and self._dialect.span:
             expected = f"a quote that ends column '{files.names[column]}' within {LONGEST_CELL} bytes"
         if outcome in (TOO_FEW, TOO_MANY):
-            found = str(len(_cells(without_end, self._dialect)))
+            found = str(len(cells_of(without_end, self._dialect)))
         else:
-            cell = _cells(without_end[at - start :], self._dialect)[0]
+            cell = cells_of(without_end[at - start :], self._dialect)[0]
             found = shown(cell) if cell else "an empty cell"
             if outcome in NOT_FINITE and NUMBER.fullmatch(cell.strip()) and not abs(float(cell)) < OVERFLOW:
                 found += ", too large for float32"

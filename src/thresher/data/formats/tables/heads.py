@@ -1,0 +1,122 @@
+"""What the first rows of a table say of its columns, before any is read for learning."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from itertools import islice
+from typing import Any, NamedTuple
+
+from thresher.data.columns import CATEGORICAL, NUMERIC
+from thresher.data.files.paths import passes_by
+from thresher.data.files.remote import is_remote
+from thresher.data.files.streams import head_of
+from thresher.data.formats.listing import TABLES
+from thresher.data.sources.text import TextSource
+
+ROWS = 1000
+"""How many are looked at."""
+_WHOLE = re.compile(r"-?[0-9]{1,18}(\.0*)?")
+_ID = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rownum)([_\W]|$)|[a-z]Id$", re.IGNORECASE)
+
+
+class ColumnSeen(NamedTuple):
+    """A column in the first rows of a table."""
+
+    name: str
+    kind: str
+    rows: int
+    """that have a value in it"""
+    distinct: int
+    """values"""
+    words: float
+    """in a cell, on average"""
+    counts_rows: bool
+    """whether its values are whole numbers that number the rows, or seem to by their name"""
+
+
+def columns_seen(source: Any) -> list[ColumnSeen]:
+    """The numeric and categorical columns in the first rows of a table; none for other data."""
+    layout = source.layout
+    if not isinstance(source, TextSource) or not layout.columns:
+        return []
+    cells = _cells_of(source)
+    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+    wanted = [name for name in cells if kinds.get(name) in (CATEGORICAL, NUMERIC)]
+    return [_seen(name, kinds[name], cells[name]) for name in wanted]
+
+
+def _cells_of(source: Any) -> Mapping[str, Sequence[str]]:
+    """The cells of each column that are not missing, as text, in the first rows."""
+    if hasattr(source, "head"):  # a table in memory
+        return _of_batch(source.head())
+    name = source.names[0]
+    if source.layout.format not in TABLES or passes_by(name) or is_remote(name):
+        return {}
+    if TABLES[source.layout.format].batches:
+        with closing(source.batches()) as batches:
+            return _of_batch(next(batches, None))
+    from thresher.data.formats.tables import delimited
+
+    spanning = delimited.dialect_of(source.layout) if source.layout.quoted_newlines else None
+    lines = delimited.lines_of(head_of(name, delimited.HEAD, {}), name, spanning)[: ROWS + 1]
+    return (
+        _of_cells(source.layout, lines) if TABLES[source.layout.format].cells else _of_objects(lines[:ROWS])
+    )
+
+
+def _of_cells(layout: Any, lines: Sequence[bytes]) -> Mapping[str, Sequence[str]]:
+    from thresher.data.formats.tables.delimited import cells_of, dialect_of
+
+    dialect = dialect_of(layout)
+    names, rows = layout.columns, [cells_of(line, dialect) for line in lines]
+    if layout.header:
+        names, rows = [str(cell, "utf-8", "backslashreplace") for cell in rows[0]], rows[1:]
+    cells: dict[str, list[str]] = {name: [] for name in names}
+    for row in rows[:ROWS]:
+        for name, cell in zip(names, row, strict=False):
+            if cell and cell not in dialect.missing:
+                cells[name].append(str(cell, "utf-8", "replace"))
+    return cells
+
+
+def _of_objects(lines: Sequence[bytes]) -> Mapping[str, Sequence[str]]:
+    cells: dict[str, list[str]] = {}
+    for line in lines:
+        try:
+            read = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        for name, value in read.items() if isinstance(read, dict) else ():
+            if isinstance(value, str | int | float):
+                cells.setdefault(name, []).append(str(value))
+    return cells
+
+
+def _of_batch(batch: Any) -> Mapping[str, Sequence[str]]:
+    """The cells of a batch of Arrow; lists and the like are left out."""
+    if batch is None:
+        return {}
+    columns: Iterable[tuple[str, Any]] = zip(batch.schema.names, batch.columns, strict=True)
+    return {
+        name: [
+            str(value) for value in column.slice(0, ROWS).to_pylist() if isinstance(value, str | int | float)
+        ]
+        for name, column in columns
+    }
+
+
+def _seen(name: str, kind: str, cells: Sequence[str]) -> ColumnSeen:
+    words = sum(len(cell.split()) for cell in islice(cells, 100)) / max(1, min(len(cells), 100))
+    distinct = len(set(cells))
+    return ColumnSeen(name, kind, len(cells), distinct, words, _counts_rows(name, cells))
+
+
+def _counts_rows(name: str, cells: Sequence[str]) -> bool:
+    """Whether whole numbers fill a range not much longer than the rows, or are called an id."""
+    if not cells or not all(_WHOLE.fullmatch(cell) for cell in cells):
+        return False
+    numbers = [int(cell.partition(".")[0]) for cell in cells]
+    return max(numbers) - min(numbers) < 2 * len(numbers) or _ID.search(name) is not None

@@ -1,0 +1,83 @@
+"""What messages about trouble say: names of features, and options that help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thresher.data.chunk import Chunk
+from thresher.data.columns import NUMERIC
+from thresher.data.features.murmur import hash_few
+from thresher.data.features.names import Names
+from thresher.data.layout import SettledLayout
+
+_STEP_SIZES = ("alpha", "eta", "rate")
+"""Parameters that are a step size: a smaller one makes smaller steps."""
+_MOST = 3
+
+
+def numeric_columns(layout: SettledLayout | None) -> dict[int, str]:
+    """The keys of the numeric columns of a table, with their names."""
+    given = layout or SettledLayout()
+    return {
+        hash_few(name.encode(), given.seed) & given.mask: name
+        for name, kind in zip(given.columns, given.kinds, strict=True)
+        if kind == NUMERIC
+    }
+
+
+def feature_name(key: int, layout: SettledLayout | None, names: Names | None = None) -> str:
+    """A column, the name of a feature where it is known, else its number."""
+    column = numeric_columns(layout).get(key)
+    if column is not None:
+        return f"column {column}"
+    name = names.get(key) if names else None
+    return f"feature {key}" + (f" ({name})" if name else "")
+
+
+def magnitude(value: float) -> str:
+    """The size of a value, for people."""
+    return f"{value:,.0f}" if 1000 <= value < 1e15 else f"{value:.6g}"
+
+
+def largest_in(chunk: Chunk, layout: SettledLayout | None, names: Names | None = None) -> str:
+    """The features of the examples in `chunk` with the largest values, in words; empty for values up to 1."""
+    order = np.argsort(-np.abs(chunk.values), kind="stable")
+    _, firsts = np.unique(chunk.keys[order], return_index=True)
+    largest = order[np.sort(firsts)[:_MOST]].tolist()
+    found = [(int(chunk.keys[place]), float(chunk.values[place])) for place in largest]
+    listed = [f"{feature_name(key, layout, names)} is {value:.6g}" for key, value in found if abs(value) > 1]
+    return ", ".join(listed)
+
+
+def scale_remedy(recipe: Any) -> str:
+    """What helps against features of very different scale."""
+    rules = "take --rule ft-ftrl or normalized, which need no scaling"
+    columns = recipe.layout is not None and recipe.layout.columns
+    if columns and not numeric_columns(recipe.layout):
+        return rules
+    return (
+        f"divide {'columns' if columns else 'features'} by their largest values (--scale max-abs), or {rules}"
+    )
+
+
+def divergence_remedy(recipe: Any, large: str) -> str:
+    """What helps where numbers are no longer finite, and which features were `large`."""
+    smaller = f"try a smaller step size{step_size(recipe)}"
+    scale = f"; {scale_remedy(recipe)}" if large and recipe.scale is None else ", scale features and labels"
+    wider = ", or use the dtype float64" if recipe.numbers == np.float32 else ""
+    named = f" (large values: {large})" if large else ""
+    return f"{smaller}{scale}{wider}{named}"
+
+
+def step_size(recipe: Any) -> str:
+    """The step size of a recipe, in brackets, and what it is now; empty where it has none."""
+    rule = recipe.make_rule()
+    for name in _STEP_SIZES:
+        if name in rule._fields:
+            value = getattr(rule, name)
+            return (
+                f" ({name}, now {value:g})" if isinstance(value, float) else f" ({name}, now {recipe.rate})"
+            )
+    return ""

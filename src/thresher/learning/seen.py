@@ -1,0 +1,211 @@
+"""What the examples of the first pass looked like: statistics of labels, loss and features, in a few KB.
+
+They are the same wherever the stream is cut into chunks, so a run that is stopped and goes on has them too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.data.layout import SettledLayout
+from thresher.learning.remedies import numeric_columns
+from thresher.learning.trained import Tally
+
+_LABELS = 256
+"""Labels that are kept at most."""
+_FEATURES = 256
+"""Features that are looked at: the first that come."""
+_ROWS, _NUMBERS = 4096, 1 << 14
+"""How many rows, and numbers in them, features are looked at in."""
+_FIELDS = (
+    "rows",
+    "changes",
+    "rises",
+    "falls",
+    "positive",
+    "weight",
+    "last",
+    "low",
+    "high",
+    "stride",
+    "numbers",
+)
+
+
+class Seen:
+    """Of the labels so far a sample, every `stride`-th, and how they change; of the features their size."""
+
+    def __init__(self) -> None:
+        self.rows = self.changes = self.rises = self.falls = 0
+        self.positive = self.weight = 0.0
+        """importance of the examples with a label above zero, and of all"""
+        self.last = self.low = self.high = 0.0
+        """labels"""
+        self.stride = 1
+        self.labels: list[float] = []
+        self.weights: list[float] = []
+        """importances of the labels in the sample"""
+        self.numbers = 0
+        """of rows that features were looked at in"""
+        self.sizes: dict[int, float] = {}
+        """the largest magnitude of each feature"""
+        self.marks: list[tuple[int, float, float]] = []
+        """examples, sum of loss and of importance, at least twice as many examples each time"""
+        self.passes: list[tuple[float, float, float | None]] = []
+        """sums of loss and importance at the end of each pass, and the held-out loss"""
+        self._settled = False
+
+    def add(self, chunk: Chunk, layout: SettledLayout | None) -> None:
+        """Look at examples that come next."""
+        if not len(chunk):
+            return
+        if self.rows < _ROWS and self.numbers < _NUMBERS:
+            self._add_features(chunk, layout)
+        self._add_labels(chunk.labels, chunk.weights)
+        self.rows += len(chunk)
+
+    def _add_labels(self, labels: NDArray[np.float32], weights: NDArray[np.float32]) -> None:
+        before, begun = labels[:-1], bool(self.rows)
+        first, low, high = float(labels[0]), float(labels.min()), float(labels.max())
+        self.rises += int(np.count_nonzero(labels[1:] > before)) + (begun and first > self.last)
+        self.falls += int(np.count_nonzero(labels[1:] < before)) + (begun and first < self.last)
+        self.changes = self.rises + self.falls
+        self.last = float(labels[-1])
+        self.low, self.high = (min(self.low, low), max(self.high, high)) if begun else (low, high)
+        positive = labels > 0
+        if weights.min() == weights.max():
+            each = float(weights[0])
+            self.weight += each * len(weights)
+            self.positive += each * int(np.count_nonzero(positive))
+        else:
+            self.weight += float(weights.sum(dtype=np.float64))
+            self.positive += float(weights[positive].sum(dtype=np.float64))
+        sampled = slice(-self.rows % self.stride, None, self.stride)
+        self.labels += labels[sampled].tolist()
+        self.weights += weights[sampled].tolist()
+        while len(self.labels) > _LABELS:
+            self.labels, self.weights, self.stride = self.labels[::2], self.weights[::2], 2 * self.stride
+
+    def _add_features(self, chunk: Chunk, layout: SettledLayout | None) -> None:
+        """Take in the rows up to the one with which there are enough."""
+        if not self._settled:
+            self._settle(layout)
+        ends = chunk.indptr[1 : _ROWS - self.rows + 1]
+        rows = min(int(np.searchsorted(ends, _NUMBERS - self.numbers)) + 1, len(ends))
+        stop = int(ends[rows - 1])
+        self.numbers += stop
+        keys, values = chunk.keys[:stop], np.abs(chunk.values[:stop])
+        order = np.argsort(keys, kind="stable")
+        if not len(order):
+            return
+        keys = keys[order]
+        begins = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+        largest, found = np.maximum.reduceat(values[order], begins), keys[begins]
+        known = np.isin(found, np.array(list(self.sizes), np.uint64))
+        fresh = np.flatnonzero(~known)
+        fresh = fresh[np.argsort(order[begins[fresh]])]  # stable: of each key the place where it comes first
+        for place in [*np.flatnonzero(known), *fresh[: _FEATURES - len(self.sizes)]]:
+            key = int(found[place])
+            self.sizes[key] = max(self.sizes.get(key, 0.0), float(largest[place]))
+
+    def _settle(self, layout: SettledLayout | None) -> None:
+        """Numeric columns are features that are looked at, whenever they first come."""
+        self._settled = True
+        for key in list(numeric_columns(layout))[:_FEATURES]:
+            self.sizes.setdefault(key, 0.0)
+
+    def mark(self, examples: int, tally: Tally) -> None:
+        """Note the loss, if there are twice as many examples as when it was noted last."""
+        if not self.marks or examples >= 2 * self.marks[-1][0]:
+            self.marks.append((examples, tally.loss, tally.weight))
+
+    def end(self, examples: int, tally: Tally) -> None:
+        """Note the loss at the end of the first pass."""
+        self.marks = [mark for mark in self.marks if 2 * mark[0] <= examples]
+        self.marks.append((examples, tally.loss, tally.weight))
+
+    def passed(self, tally: Tally, heldout: float | None) -> None:
+        """Note the end of a pass."""
+        self.passes.append((tally.loss, tally.weight, heldout))
+
+    def forget_losses(self) -> None:
+        """Another model goes on: its losses are others."""
+        self.marks = []
+
+    @property
+    def average(self) -> float:
+        """Progressive loss of the first pass."""
+        return Tally(*self.marks[-1][1:]).average if self.marks else float("nan")
+
+    @property
+    def late(self) -> float:
+        """Progressive loss of about the last half of it."""
+        return self._stretches()[-1] if self.marks else float("nan")
+
+    @property
+    def best_stretch(self) -> float:
+        """The least of stretches of 100 examples and more, each about as long as all before it."""
+        return min(self._stretches(), default=float("nan"))
+
+    def _stretches(self) -> list[float]:
+        marks = [(0, 0.0, 0.0), *(mark for mark in self.marks if mark[0] >= 100)]
+        found = [Tally(b[1] - a[1], b[2] - a[2]).average for a, b in pairwise(marks)]
+        return found or [self.average]
+
+    @property
+    def expected_changes(self) -> float | None:
+        """Changes of label if the rows came in random order; None where labels are numbers of many values."""
+        counts = Counter(self.labels)
+        if len(counts) > len(self.labels) / 4 or not self.labels:
+            return None
+        shares = [count / len(self.labels) for count in counts.values()]
+        if self.low < self.high <= 1 and {self.low, self.high} >= set(counts):
+            share = self.positive / self.weight if self.weight else 0.0
+            shares = [share, 1 - share]  # of all labels, not of the sample: one of them may be rare
+        return self.rows * (1 - sum(share * share for share in shares))
+
+    @property
+    def pass_losses(self) -> list[float]:
+        """Mean progressive loss within each pass."""
+        ends = [(0.0, 0.0, None), *self.passes]
+        return [Tally(b[0] - a[0], b[1] - a[1]).average for a, b in pairwise(ends)]
+
+    @property
+    def heldout_losses(self) -> list[float]:
+        """After each pass that was judged on what was held out."""
+        return [held for _, _, held in self.passes if held is not None]
+
+    @property
+    def features(self) -> list[tuple[int, float]]:
+        """Those looked at, with their largest magnitudes."""
+        return list(self.sizes.items())
+
+    @property
+    def largest(self) -> list[float]:
+        """The magnitudes."""
+        return list(self.sizes.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a checkpoint."""
+        own = {name: getattr(self, name) for name in _FIELDS}
+        lists = {"labels": self.labels, "weights": self.weights, "marks": self.marks, "passes": self.passes}
+        return own | lists | {"features": [[key, size] for key, size in self.sizes.items()]}
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> Seen:
+        """The inverse."""
+        seen = cls()
+        for name in _FIELDS:
+            setattr(seen, name, given[name])
+        seen.labels, seen.weights = list(given["labels"]), list(given["weights"])
+        seen.marks = [(int(a), float(b), float(c)) for a, b, c in given["marks"]]
+        seen.passes = [(float(a), float(b), c) for a, b, c in given["passes"]]
+        seen.sizes = {int(key): float(size) for key, size in given["features"]}
+        seen._settled = bool(seen.rows)
+        return seen

@@ -1,0 +1,257 @@
+"""Trouble: what a user must know about data or a run before trusting its model, each in one line."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from thresher.data.columns import CATEGORICAL, NUMERIC
+from thresher.data.formats.tables.heads import ColumnSeen
+from thresher.learning.baserate import base_rate_loss, worst_constant_loss
+from thresher.learning.figures import shown
+from thresher.learning.remedies import feature_name, magnitude, scale_remedy, step_size
+from thresher.learning.seen import Seen
+
+_FEW = 100
+"""Examples, or rows of a table, of which nothing is said: chance would explain it."""
+_FAR = 1.5
+"""times the loss of the best constant is far above it"""
+_LITTLE = 0.02
+"""of the loss of a constant at the edge of the labels"""
+_GROUPED = 0.05
+"""of the changes of label that a random order would show: fewer mean that the labels are sorted"""
+_UNLIKE = 20.0
+"""times the typical size of a feature is another scale"""
+_WORDS = 3.0
+"""in a cell, on average, make it a text"""
+
+
+class Trouble(NamedTuple):
+    """Something that was seen, and the remedy."""
+
+    name: str
+    """a short slug, such as ``scales``"""
+    message: str
+    """one line"""
+
+
+class TroubleWarning(UserWarning):
+    """Trouble with the data or the run, in Python's way of saying so."""
+
+
+@dataclass
+class Run:
+    """What the finders look at, at the end of a run."""
+
+    seen: Seen
+    model: Any
+    average: float
+    """progressive loss over all passes"""
+    columns: Sequence[ColumnSeen] = ()
+    patience: int = 0
+    shows_progress: bool = True
+    """whether a progressive loss is shown to the user"""
+
+    @cached_property
+    def base(self) -> float | None:
+        """The loss of the best constant prediction; None where there is none to beat."""
+        return base_rate_loss(self.model.head, self.seen)
+
+    @cached_property
+    def far(self) -> float:
+        """A loss far above that: of numbers, not only in proportion, which may be of next to nothing."""
+        return _FAR * (self.base or 0.0) + _LITTLE * worst_constant_loss(self.model.head, self.seen)
+
+    @property
+    def heldout(self) -> float | None:
+        """Mean loss on what was held out, after the last pass, or the best one where that is kept."""
+        held = self.seen.heldout_losses
+        return (min(held) if self.patience else held[-1]) if held else None
+
+    @property
+    def fails(self) -> bool:
+        """Whether the model does far worse than the best constant prediction."""
+        if self.seen.rows <= _FEW or self.base is None:
+            return False
+        late = self.loss if self.heldout is not None else min(self.loss, self.seen.late)
+        return late > self.far
+
+    @property
+    def loss(self) -> float:
+        """Held-out loss; without one that of the last pass, before each example was learned in it."""
+        return self.seen.pass_losses[-1] if self.heldout is None else self.heldout
+
+    @property
+    def against_base(self) -> str:
+        """The loss beside that of the best constant."""
+        which, constant = "progressive" if self.heldout is None else "held-out", shown(self.base)
+        return f"the {which} loss is {shown(self.loss)}, that of the best constant prediction {constant}"
+
+
+def _sorted_labels(run: Run) -> Trouble | None:
+    """Labels that come in a few long runs, or only rise or fall."""
+    seen = run.seen
+    if seen.rows <= _FEW:
+        return None
+    times = "once" if seen.changes == 1 else f"{seen.changes:,} times"
+    told = f"the label changes {times} in {seen.rows:,} rows"
+    expected = seen.expected_changes
+    if expected is not None and expected >= 20 and seen.changes <= _GROUPED * expected:
+        told += f", where a random order would have about {round(expected):,}"
+    elif expected is None and seen.changes >= 50 and min(seen.rises, seen.falls) <= 0.01 * seen.changes:
+        told = f"the label {'rises' if seen.rises else 'falls'} from row to row"
+    else:
+        return None
+    remedy = "shuffle the rows with --order once, or --order buffer:N for a stream"
+    return Trouble("sorted-labels", f"the labels are sorted ({told}): {remedy}")
+
+
+def _large(run: Run) -> list[tuple[str, float]]:
+    """Features on another scale than the rest, by name, with their largest value; the largest first."""
+    sizes = sorted([1.0, *(size for size in run.seen.largest if size)])  # 1: the intercept
+    typical = sizes[(len(sizes) - 1) // 2]
+    found = [(key, size) for key, size in run.seen.features if size > _UNLIKE * typical]
+    layout = run.model.recipe.layout
+    return [(feature_name(key, layout), size) for key, size in sorted(found, key=lambda one: -one[1])]
+
+
+def _scales(run: Run) -> Trouble | None:
+    """Features of very different scale, where the loss shows that it matters."""
+    recipe = run.model.recipe
+    large = _large(run) if run.fails and recipe.scale is None else []
+    if not large:
+        return None
+    listed = ", ".join(f"{name} up to {magnitude(size)}" for name, size in large[:3])
+    more = f" and {len(large) - 3} more" if len(large) > 3 else ""
+    remedy = scale_remedy(recipe)
+    return Trouble(
+        "scales", f"features of very different scale ({listed}{more}): {run.against_base}; {remedy}"
+    )
+
+
+def _loss(run: Run) -> Trouble | None:
+    """A loss above that of a constant, or one that rises, without a cause that is told of elsewhere."""
+    if _sorted_labels(run) or _scales(run) or _overfits(run):
+        return None
+    smaller, tune = step_size(run.model.recipe), "let thresher tune find a better setting"
+    remedy = f"take a smaller step size{smaller}, or {tune}" if smaller else tune
+    if run.fails:
+        return Trouble("worse-than-constant", f"{run.against_base}: {remedy}")
+    if run.seen.rows < 10 * _FEW or len(run.seen.passes) > 1 or run.heldout is not None or run.base is None:
+        return None
+    best, late = run.seen.best_stretch, run.seen.late
+    if late <= max(2 * best, run.far):
+        return None
+    told = f"the progressive loss rises along the stream, from {shown(best)} to {shown(late)}"
+    return Trouble("loss-rises", f"{told}, above that of the best constant, {shown(run.base)}: {remedy}")
+
+
+def _ids(run: Run) -> Trouble | None:
+    """Columns with another value in every row, from which nothing can be learned."""
+    names = [column.name for column in run.columns if column.rows > _FEW and _is_id(column)]
+    if not names:
+        return None
+    which = f"columns {', '.join(names)} differ" if len(names) > 1 else f"column {names[0]} differs"
+    rows = max(column.rows for column in run.columns)
+    remedy = f"leave out what only names a row, --ignore {','.join(names)}"
+    return Trouble("id-columns", f"{which} in every one of the first {rows:,} rows: {remedy}")
+
+
+def _is_id(column: ColumnSeen) -> bool:
+    if column.distinct < column.rows:
+        return False
+    if column.kind == CATEGORICAL:
+        return not _is_text(column)
+    return column.kind == NUMERIC and column.counts_rows
+
+
+def _is_text(column: ColumnSeen) -> bool:
+    return column.kind == CATEGORICAL and column.words >= _WORDS and 2 * column.distinct > column.rows
+
+
+def _texts(run: Run) -> Trouble | None:
+    """Columns of text, each whole cell of which is one category."""
+    found = [column for column in run.columns if column.rows > _FEW and _is_text(column)]
+    if not found:
+        return None
+    names = ",".join(column.name for column in found)
+    told = (
+        f"{found[0].words:.0f} words a cell, {found[0].distinct:,} different ones in {found[0].rows:,} rows"
+    )
+    which = f"column{'s' if len(found) > 1 else ''} {names}"
+    return Trouble("text-columns", f"each cell of {which} is read as one category ({told}): --text {names}")
+
+
+def _nothing_left(run: Run) -> Trouble | None:
+    """No weight but the intercept."""
+    if run.model.nonzero or not run.seen.sizes or run.seen.rows <= _FEW:
+        return None
+    rule = run.model.recipe.make_rule()
+    penalties = {name: getattr(rule, name) for name in type(rule).PENALTIES if getattr(rule, name, 0)}
+    said = " ".join(f"{name} (now {value:g})" for name, value in penalties.items())
+    remedy = f"take a smaller {said}" if said else "there may be too few examples, or too small a step size"
+    if run.model.recipe.admit is not None:
+        remedy += f", or a lower --admit (now {run.model.recipe.admit})"
+    return Trouble(
+        "no-weights", f"no feature has a weight; the model predicts the same for every row: {remedy}"
+    )
+
+
+def _overfits(run: Run) -> Trouble | None:
+    """Held-out loss that rises pass after pass while the progressive one falls."""
+    held, progressive = run.seen.heldout_losses, run.seen.pass_losses
+    if run.patience or len(held) < 2 or len(held) < len(progressive):
+        return None
+    best = min(range(len(held)), key=held.__getitem__)
+    after = held[best:]
+    rises = all(b >= a for a, b in pairwise(after)) and after[-1] > 1.02 * after[0]
+    if not rises or progressive[-1] >= progressive[best]:
+        return None
+    told = f"from {shown(held[best])} after pass {best + 1} to {shown(held[-1])} after pass {len(held)}"
+    remedy = f"--passes {best + 1}, or --early-stop 1 to keep the best pass"
+    return Trouble(
+        "overfitting", f"the held-out loss rises {told}, while the progressive loss falls: {remedy}"
+    )
+
+
+def _seen_again(run: Run) -> Trouble | None:
+    """A progressive loss that later passes make look better than it is, with no held-out loss beside it."""
+    few = run.seen.rows <= _FEW or len(run.seen.passes) < 2
+    if few or run.heldout is not None or not run.shows_progress:
+        return None
+    first = run.seen.pass_losses[0]
+    if not run.average < 0.9 * first:
+        return None
+    told = f"the progressive loss, {shown(run.average)}, counts examples that were seen before"
+    return Trouble(
+        "seen-again", f"{told}; it was {shown(first)} in the first pass: judge by --holdout every-10th"
+    )
+
+
+FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
+    _sorted_labels,
+    _scales,
+    _ids,
+    _texts,
+    _loss,
+    _nothing_left,
+    _overfits,
+    _seen_again,
+)
+"""What is looked for, in the order in which it is told."""
+
+
+def troubles_of(run: Run) -> list[Trouble]:
+    """All trouble with a run, each once."""
+    return [trouble for find in FINDERS if (trouble := find(run)) is not None]
+
+
+def warn(troubles: list[Trouble]) -> list[Trouble]:
+    """Say so in Python's way, each once; the same."""
+    for trouble in troubles:
+        warnings.warn(f"{trouble.message} [{trouble.name}]", TroubleWarning, stacklevel=3)
+    return troubles

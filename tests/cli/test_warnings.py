@@ -1,0 +1,87 @@
+"""Warnings on the command line: on standard error, in JSON, and by ``--strict`` in the exit status."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Thresher
+from thresher.learning import modelfile
+
+SORTED = "warning: the labels are sorted (the label changes once in 400 rows"
+
+
+@pytest.fixture(autouse=True)
+def plain(plainly: None) -> None:
+    """Data are small."""
+
+
+@pytest.fixture
+def data(folder: Path) -> str:
+    """Rows with their labels sorted; beside them the same in another order, and some that are held out."""
+    rows = [f"{k % 2} {1 + k % 2 + (k % 7 == 0)}:1 {4 + k * 31 % 11}:1\n" for k in range(700)]
+    (folder / "sorted.svm").write_text("".join(sorted(rows[:400])))
+    (folder / "sane.svm").write_text("".join(rows[:400]))
+    (folder / "held.svm").write_text("".join(rows[400:]))
+    return "sorted.svm"
+
+
+COMMANDS = {
+    "train": "train {} -m out",
+    "auto": "train {} -m out --rule auto",
+    "path": "path {} -m out --l1 0.5:1:2 --holdout none",
+    "cv": "cv {} -m out --l1 0.5:1:2 --folds 2",
+    "tune": "tune {} -m out --rules ft-ftrl --budget 4",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_warns_once_in_each_way(command: str, thresher: Thresher, data: str) -> None:
+    words = COMMANDS[command].format(data)
+    ran = thresher(f"{words} -q")
+    (line,) = [line for line in ran.err.splitlines() if line.startswith("warning: ")]
+    assert (ran.status, line[: len(SORTED)]) == (0, SORTED)
+    (told,) = thresher(f"{words} -q --json").json["warnings"]
+    assert told["name"] == "sorted-labels"
+    assert f"warning: {told['message']}" == line
+    ran = thresher(f"{words} -q --strict")
+    assert ran.status == 1
+    assert ran.err.endswith("thresher: a warning, and --strict was given; the result is saved in out\n")
+    assert Path("out").exists()
+
+
+def test_a_sane_run_is_silent_and_passes_strictly(thresher: Thresher, data: str) -> None:
+    ran = thresher("train sane.svm -m out -q --json --strict")
+    assert (ran.status, ran.err, ran.json["warnings"]) == (0, "", [])
+
+
+def test_a_strict_cross_validation_without_a_model(thresher: Thresher, data: str) -> None:
+    ran = thresher(f"cv {data} --l1 0.5:1:2 --folds 2 -q --strict")
+    assert (ran.status, ran.err.splitlines()[-1]) == (1, "thresher: a warning, and --strict was given")
+
+
+@pytest.mark.parametrize("options", ["", "--rule auto", "--passes 2 --holdout held.svm"])
+def test_a_resumed_run_warns_the_same(
+    options: str, thresher: Thresher, data: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = f"train {data} -m m -q --json {options}"
+    whole = thresher(command).json
+    with monkeypatch.context() as patch:
+        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        assert thresher(f"{command} --checkpoint-every 90").status == 1
+    resumed = thresher(f"{command} --resume").json
+    assert resumed["warnings"] == whole["warnings"] != []
+    assert resumed["progressive_loss"] == whole["progressive_loss"]
+
+
+def test_later_passes_without_a_hold_out_flatter(thresher: Thresher, data: str) -> None:
+    sgd = "-m m -q --rule sgd --rate constant:0.2"
+    ran = thresher(f"train sane.svm {sgd} --passes 4")
+    assert "counts examples that were seen before; it was" in ran.err
+    assert "--holdout every-10th" in ran.err
+    assert thresher(f"train sane.svm {sgd} --passes 4 --holdout held.svm").err == ""
+    assert thresher(f"train sane.svm {sgd}").err == ""
+
+
+def test_help_tells_of_strict(thresher: Thresher) -> None:
+    for command in ("train", "path", "cv", "tune"):
+        assert "--strict" in thresher(f"{command} --help").out

@@ -1,0 +1,339 @@
+"""Trouble is said once, with the remedy, and sane neighbours of each trap are silent."""
+
+import json
+import math
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from tests.streams import cut
+from thresher import Chunk, DivergedError, Model, TroubleWarning, cv, path, train, tune
+from thresher.data.layout import SettledLayout
+from thresher.learning.baserate import base_rate_loss
+from thresher.learning.head import Head
+from thresher.learning.seen import Seen
+
+SGD = {"rule": "sgd", "rate": "constant:0.5"}
+
+
+@pytest.fixture(autouse=True)
+def plain(plainly: None) -> None:
+    """Data are small."""
+
+
+def warned(data: Any, **options: Any) -> dict[str, str]:
+    """The warnings of a training, by name, which Python heard too, each once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = train(data, **options)
+    heard = [str(one.message) for one in caught if one.category is TroubleWarning]
+    assert heard == [f"{message} [{name}]" for name, message in model.warnings]
+    assert all("\n" not in one for one in heard)
+    return dict(model.warnings)
+
+
+def clicks(n: int, *more: float, seed: int = 0, shift: float = 0.0) -> list[tuple[float, dict[int, float]]]:
+    """Rows with three features, of which one says something, and `more` with these values in every row."""
+    chance = np.random.default_rng(seed)
+    rows = []
+    for _ in range(n):
+        site = int(chance.integers(1, 3))
+        label = float(chance.random() < (0.3 if site == 1 else 0.7) + shift)
+        rows.append((label, {site: 1.0, 3: float(chance.random()), **dict(enumerate(more, 4))}))
+    return rows
+
+
+def chunk(rows: list[tuple[float, dict[int, float]]]) -> Chunk:
+    return Chunk.of_rows(rows)
+
+
+def table(n: int = 400, **columns: Any) -> pa.Table:
+    """A table with a label, a site that tells it, and these columns."""
+    labels = [label for label, _ in clicks(n)]
+    sites = [f"s{min(row)}" for _, row in clicks(n)]
+    return pa.table({"label": labels, "site": sites, **columns})
+
+
+HOUR = [14102100 + k % 24 for k in range(400)]
+
+
+# --- scales
+
+
+def test_features_of_very_different_scale_are_named_with_the_option() -> None:
+    found = warned(table(hour=HOUR), rule="ftrl")
+    assert list(found) == ["scales"]
+    assert "column hour up to 14,102,123" in found["scales"]
+    assert "--scale max-abs" in found["scales"]
+
+
+@pytest.mark.parametrize("options", [{"rule": "ftrl", "scale": "max-abs"}, {"rule": "normalized"}, {}])
+def test_what_copes_with_scales_is_not_warned_of_them(options: dict[str, Any]) -> None:
+    assert warned(table(hour=HOUR), **options) == {}
+
+
+def test_features_without_columns_are_numbered() -> None:
+    found = warned(chunk(clicks(400, 1e6)), rule="ftrl")
+    assert list(found) == ["scales"]
+    assert "feature 4 up to 1,000,000" in found["scales"]
+    assert warned(chunk(clicks(400, 1.0)), rule="ftrl") == {}
+
+
+def test_a_held_out_loss_decides() -> None:
+    rows = clicks(600, 1e6)
+    assert "the held-out loss" in warned(chunk(rows), rule="ftrl", holdout_every=10)["scales"]
+
+
+# --- loss
+
+
+def test_a_loss_worse_than_that_of_a_constant() -> None:
+    noise = [(float(k * k % 7 < 3), {1: 1.0, 2 + k % 5: 1.0, 7 + k * 31 % 11: 1.0}) for k in range(600)]
+    found = warned(chunk(noise), rule="sgd", rate="constant:9")
+    assert list(found) == ["worse-than-constant"]
+    assert "(rate, now constant:eta0=9.0)" in found["worse-than-constant"]
+    assert warned(chunk(noise), rule="sgd", rate="constant:0.1") == {}
+
+
+def test_a_bad_first_pass_is_forgiven_by_a_good_last_one() -> None:
+    numbers = np.random.default_rng(6).normal(size=(104, 60))
+    rows = [(float(k * k % 7 < 3), dict(enumerate(numbers[k].tolist()))) for k in range(104)]
+    wild: dict[str, Any] = {"rule": "sgd", "rate": "inverse-sqrt:0.5"}
+    assert list(warned(chunk(rows), **wild)) == ["worse-than-constant"]
+    assert warned(chunk(rows), passes=5, **wild) == {}
+
+
+def test_a_loss_that_rises() -> None:
+    calm = [(float(k % 2), {1 + k % 2: 1.0}) for k in range(1024)]
+    wild = [(float(k * k % 7 < 3), {3 + k * 31 % 97: 3.0, 1: 2.0}) for k in range(1024)]
+    found = warned(chunk(calm + wild), **SGD)
+    assert list(found) == ["loss-rises"]
+    assert "rises along the stream" in found["loss-rises"]
+    assert warned(chunk(calm + calm), **SGD) == {}
+
+
+@pytest.mark.parametrize(
+    ("loss", "labels", "least"),
+    [
+        ("logistic", [1, 0, 0, 0] * 50, -0.25 * math.log(0.25) - 0.75 * math.log(0.75)),
+        ("logistic", [1] + [0] * 9999, -1e-4 * math.log(1e-4) - 0.9999 * math.log(0.9999)),
+        ("hinge", [1, 0, 0, 0] * 50, 0.5),
+        ("squared", [1, 2, 3, 6] * 50, 3.5),
+        ("absolute", [1, 2, 3, 60] * 50, 15.0),
+        ("poisson", [1, 2, 3] * 50, (math.log(1 / 2) + 3 * math.log(3 / 2)) / 3),
+    ],
+)
+def test_the_loss_of_the_best_constant(loss: str, labels: list[float], least: float) -> None:
+    seen = Seen()
+    seen.add(Chunk.from_csr(np.zeros(len(labels) + 1, int), [], [], labels), None)
+    assert base_rate_loss(Head(loss), seen) == pytest.approx(least, rel=0.02)
+
+
+@pytest.mark.parametrize(("loss", "least"), [("softmax", math.log(3)), ("crammer-singer", 1.0)])
+def test_the_loss_of_the_best_constant_of_classes(loss: str, least: float) -> None:
+    seen = Seen()
+    seen.add(Chunk.from_csr(np.zeros(301, int), [], [], [1, 2, 3] * 100), None)
+    assert base_rate_loss(Head(loss, "classes:3"), seen) == pytest.approx(least, rel=0.02)
+
+
+@pytest.mark.parametrize(("loss", "label"), [("perceptron", 1.0), ("wealth", 2.0), ("logistic", 1.0)])
+def test_where_nothing_can_be_beaten_there_is_no_such_loss(loss: str, label: float) -> None:
+    """The perceptron loses nothing at zero, wealth grows for ever, and one class alone teaches nothing."""
+    labels = [label] * 100 if loss == "logistic" else [label, 0.0] * 50
+    seen = Seen()
+    seen.add(Chunk.from_csr(np.zeros(101, int), [], [], labels), None)
+    assert base_rate_loss(Head(loss), seen) is None
+
+
+# --- labels
+
+
+def in_order(rows: list[tuple[float, dict[int, float]]]) -> Chunk:
+    return chunk(sorted(rows, key=lambda row: row[0]))
+
+
+def test_sorted_labels() -> None:
+    rows = clicks(400)
+    found = warned(in_order(rows))
+    assert list(found) == ["sorted-labels"]
+    assert "--order once" in found["sorted-labels"]
+    assert "the label changes once in 400 rows" in found["sorted-labels"]
+    assert warned(in_order(rows), order="once") == {}
+    assert warned(chunk(rows)) == {}
+
+
+def test_rare_labels_that_come_as_chance_has_it_are_not_sorted() -> None:
+    rows = clicks(2000, shift=-0.27)
+    assert sum(label for label, _ in rows) > 300
+    assert "sorted-labels" in warned(in_order(rows))
+    assert warned(chunk([(float(k in (20, 700, 1500)), row) for k, (_, row) in enumerate(rows)])) == {}
+
+
+def test_sorted_numbers_and_a_walk() -> None:
+    steps = np.random.default_rng(3).normal(size=500)
+    walk = np.cumsum(steps)
+    rows = [{1: 1.0, 2: float(k % 3)} for k in range(500)]
+
+    def data(labels: Any) -> Chunk:
+        return chunk([(float(y), row) for y, row in zip(labels, rows, strict=True)])
+
+    assert "sorted-labels" in warned(data(np.sort(steps)), loss="squared")
+    assert "sorted-labels" in warned(data(-np.sort(steps)), loss="squared")
+    assert "sorted-labels" not in warned(data(walk), loss="squared")
+    assert "sorted-labels" not in warned(data(steps), loss="squared")
+
+
+def test_sorted_classes() -> None:
+    rows = [(float(1 + k % 4), {1 + k % 4: 1.0, 5: 1.0}) for k in range(400)]
+    assert "sorted-labels" in warned(in_order(rows), loss="softmax", outputs="classes:4")
+    assert warned(chunk(rows), loss="softmax", outputs="classes:4") == {}
+
+
+# --- columns
+
+
+def as_csv(data: pa.Table, folder: Path) -> str:
+    pyarrow.csv.write_csv(data, folder / "t.csv")
+    return str(folder / "t.csv")
+
+
+def as_jsonl(data: pa.Table, folder: Path) -> str:
+    (folder / "t.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in data.to_pylist()))
+    return str(folder / "t.jsonl")
+
+
+def as_parquet(data: pa.Table, folder: Path) -> str:
+    pyarrow.parquet.write_table(data, folder / "t.parquet")
+    return str(folder / "t.parquet")
+
+
+WRITERS: list[Callable[[pa.Table, Path], Any]] = [as_csv, as_jsonl, as_parquet, lambda data, _: data]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_columns_that_differ_in_every_row(write: Callable[[pa.Table, Path], Any], tmp_path: Path) -> None:
+    chance = np.random.default_rng(1)
+    traps: dict[str, Any] = {"row": list(range(1, 401)), "user": [f"u{k * 7919 % 401}" for k in range(400)]}
+    sane: dict[str, Any] = {
+        "price": chance.random(400),
+        "town": [f"t{k % 50}" for k in range(400)],
+        "year": [2020] * 400,
+    }
+    found = warned(write(table(**traps, **sane), tmp_path), rule="normalized")
+    assert list(found) == ["id-columns"]
+    assert "columns row, user differ in every one of the first 400 rows" in found["id-columns"]
+    assert "--ignore row,user" in found["id-columns"]
+    assert warned(write(table(**sane), tmp_path), rule="normalized") == {}
+
+
+def test_numbers_that_happen_to_differ_are_no_ids() -> None:
+    scattered = np.random.default_rng(2).permutation(10**6)[:400]
+    assert warned(table(metres=scattered), rule="normalized") == {}
+    assert list(warned(table(user_id=scattered), rule="normalized")) == ["id-columns"]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_texts_read_as_categories(write: Callable[[pa.Table, Path], Any], tmp_path: Path) -> None:
+    words = ["a", "thin", "plot", "but", "its", "actors", "are", "all", "good", "to", "watch"]
+    texts = [" ".join([*words[k % 7 :][:4], str(k % 300)]) for k in range(400)]
+    found = warned(write(table(review=texts), tmp_path))
+    assert list(found) == ["text-columns"]
+    assert "column review is read as one category" in found["text-columns"]
+    assert "--text review" in found["text-columns"]
+    assert warned(write(table(title=[" ".join(words[k % 7 :][:4]) for k in range(400)]), tmp_path)) == {}
+
+
+# --- what is left
+
+
+def test_no_weight_left() -> None:
+    found = warned(chunk(clicks(400)), rule="ftrl", l1=1e6)
+    assert list(found) == ["no-weights"]
+    assert "take a smaller l1 (now 1e+06)" in found["no-weights"]
+    assert warned(chunk(clicks(400)), rule="ftrl", l1=0.1) == {}
+
+
+def test_features_that_were_not_admitted() -> None:
+    found = warned(chunk(clicks(200)), admit=255)
+    assert "a lower --admit (now 255,bits=24)" in found["no-weights"]
+
+
+# --- passes
+
+
+def test_a_held_out_loss_that_rises_pass_after_pass() -> None:
+    chance = np.random.default_rng(5)
+    rows = [(float(k * k % 7 < 3), dict(enumerate(chance.normal(size=40).tolist()))) for k in range(100)]
+    options: dict[str, Any] = {"rule": "sgd", "rate": "constant:0.05", "holdout_every": 2}
+    found = warned(chunk(rows), passes=6, **options)
+    assert "--early-stop 1" in found["overfitting"]
+    assert "overfitting" not in warned(chunk(rows), passes=6, patience=1, **options)
+    assert "overfitting" not in warned(chunk(rows), passes=1, **options)
+    assert warned(chunk(clicks(600)), passes=4, holdout_every=5) == {}
+
+
+# --- however the stream is cut, and however many models learn
+
+
+@pytest.mark.parametrize("places", [[1], [7, 8, 250], list(range(1, 400, 3))])
+def test_what_was_seen_does_not_depend_on_cuts(places: list[int]) -> None:
+    whole, parts = Seen(), Seen()
+    data = chunk(clicks(400, *map(float, range(1, 90))))
+    layout = SettledLayout()
+    whole.add(data, layout)
+    for part in cut(data, places):
+        parts.add(part, layout)
+    assert whole.as_dict() == parts.as_dict()
+    assert len(whole.labels) <= 256
+    again = Seen.from_dict(json.loads(json.dumps(parts.as_dict())))
+    assert again.as_dict() == parts.as_dict()
+
+
+def test_warnings_do_not_depend_on_cuts() -> None:
+    data = in_order(clicks(400, 1e6))
+    whole = warned(data, rule="ftrl")
+    assert list(whole) == ["sorted-labels", "scales"]
+    assert warned(list(cut(data, [3, 99, 100, 333])), rule="ftrl") == whole
+
+
+MANY: list[Callable[[Chunk], Any]] = [
+    lambda data: path(data, l1="0.1:1:3"),
+    lambda data: cv(data, l1="0.1:1:3", folds=3),
+    lambda data: tune(data, rules=["ft-ftrl"], budget=4),
+    lambda data: train(data, "auto"),
+]
+
+
+@pytest.mark.parametrize("learn", MANY)
+def test_many_models_are_warned_of_once(learn: Callable[[Chunk], Any]) -> None:
+    with pytest.warns(TroubleWarning) as caught:
+        found = learn(in_order(clicks(400)))
+    assert [name for name, _ in found.warnings] == ["sorted-labels"]
+    assert len(caught) == 1
+
+
+# --- divergence
+
+
+def test_divergence_names_the_column_and_the_option() -> None:
+    data = table(hour=[1e18 * (k % 3) for k in range(400)])
+    with np.errstate(all="ignore"), pytest.raises(DivergedError) as caught:
+        train(data, "sgd", "squared", rate="constant:3")
+    message = str(caught.value)
+    assert "column hour" in message
+    assert "try a smaller step size (rate, now constant:eta0=3.0)" in message
+    assert "--scale max-abs" in message
+
+
+def test_divergence_names_the_largest_features() -> None:
+    rows = chunk([(1.0, {1: 1.0, 2: 5.0, 7: 3e15})] * 40)
+    model = Model("sgd", "squared", rate="constant:9")
+    with np.errstate(all="ignore"), pytest.raises(DivergedError, match=r"feature 7 is 3e\+15, feature 2"):
+        model.learn(rows)
