@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from thresher import parts
 from thresher.engine.protocol import PROTOCOL, rebuilt
+from thresher.parts import SpecError, lookup, make, parameters, rule_of
+from thresher.parts.known_as import NAMES, PARAMETERS
 from thresher.parts.registry import REGISTRY, part
 
 KINDS = sorted(parts.REGISTRY)
@@ -24,8 +26,22 @@ CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind
         ("rule", "zzz", ["'zzz'", "known:", "fobos", "pegasos"]),
         ("rule", "", ["''", "known:"]),
         ("loss", "logistik", ["did you mean logistic"]),
-        ("rule", "fobos:l3=1", ["fobos has no parameter 'l3'", "l1, l2"]),
-        ("rule", "fobos:rate=0.1", ["no parameter 'rate'", "l1, l2"]),
+        ("rule", "ftrl,l1=1", ["no rule is called 'ftrl,l1=1'; write ftrl:l1=1"]),
+        ("rule", "FTRL(l1=1)", ["; write ftrl:l1=1"]),
+        ("rule", "ft_ftrl", ["did you mean ft-ftrl"]),
+        ("rule", "lasso", ["the nearest here is ft-ftrl with the loss squared and an l1"]),
+        ("rule", "Adam", ["the nearest here is adagrad-fobos"]),
+        ("rule", "SGDClassifier", ["the nearest here is sgd; fobos adds an l1 or l2"]),
+        ("rule", "hinge", ["no rule is called 'hinge'; it is a loss (--loss hinge)"]),
+        ("loss", "log_loss", ["the nearest here is logistic"]),
+        ("loss", "ftrl", ["it is a rule (--rule ftrl)"]),
+        ("rate", "optimal", ["the nearest here is inverse"]),
+        ("rule", "ftrl:lr=1", ["ftrl has no parameter lr; did you mean alpha? (it has alpha, beta, l1, l2)"]),
+        ("rule", "truncated-gradient:l1=1", ["did you mean gravity?"]),
+        ("rule", "adagrad-fobos:learning_rate=1", ["did you mean eta?"]),
+        ("rule", "cw:rate=1", ["cw has no parameter rate; it has eta"]),  # which is a probability there
+        ("rule", "fobos:l3=1", ["fobos has no parameter l3; it has l1, l2"]),
+        ("rule", "fobos:rate=0.1", ["no parameter rate; did you mean --rate?", "l1, l2"]),
         ("rule", "fobos:l1=1,l1=2", ["l1 is given twice"]),
         ("rule", "fobos:1,l1=2", ["l1 is given twice"]),
         ("rule", "fobos:l1=much", ["l1 must be a number, not 'much'"]),
@@ -228,3 +244,33 @@ def test_a_clock_has_a_number_for_each_of_its_names(clock: Any, said: str) -> No
     with pytest.raises(TypeError, match=rf"rule Ticking: clock0 must return .* CLOCK = \('t',\), not {said}"):
         part("rule")(Ticking)
     assert "ticking" not in parts.REGISTRY["rule"]
+
+
+def test_names_from_elsewhere_lead_to_parts_that_there_are() -> None:
+    for kind, names in NAMES.items():
+        for name, (here, _) in names.items():
+            assert make(kind, here) is not None
+            with pytest.raises(SpecError, match=f"the nearest here is {here}"):
+                lookup(kind, name)
+    fields = {field for kind in REGISTRY for cls in REGISTRY[kind].values() for field in parameters(cls)}
+    assert {one for meant in PARAMETERS.values() for one in meant} <= {*fields, "rate"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "options", "meant"),
+    [
+        ("ftrl", {"rate": "constant"}, "alpha"),
+        ("adagrad-fobos", {"eta0": 1.0}, "eta"),
+        ("sgd", {"alpha": 1.0}, "rate"),
+        ("coin", {"rate": "constant"}, "wealth"),
+        ("stabilised", {"l1": 1.0}, "gravity"),
+        ("pegasos", {"l1": 1.0}, None),
+    ],
+)
+def test_an_option_that_a_rule_does_not_have_leads_to_the_one_it_has(
+    rule: str, options: dict[str, Any], meant: str | None
+) -> None:
+    (said,) = options
+    text = rf"{rule} has no parameter {said}; " + (rf"did you mean {meant}\?" if meant else "it has l2, ")
+    with pytest.raises(SpecError, match=text):
+        rule_of(rule, **options)

@@ -37,6 +37,7 @@ MADE = [
     "train.svm --passes 3 --order once --seed 4 --holdout every-5th --rule sgd --rate power:eta0=0.5",
     "train.svm --store hashed:9,signed --seed 3 --batch 4 --dtype float64 --admit 2",
     "zoo.svm --loss softmax --rule ftrl:alpha=1,l1=0.1",
+    "train.svm --holdout 0.4 --rule ftrl",
     "rcv1_small100.vw --hash vw --bits 18 --rule ftrl --names --average",
     f"t.csv {TABLE} --rule ftrl --scale max-abs --numeric size",
     "h.tsv --no-header --label 6 --ignore 7-8 --categorical 1-3 --rule ftrl --missing x,9 --names",

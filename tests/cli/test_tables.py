@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said_in_a_line(thresher: Thresher, folder: Path) -> No
     ran = thresher("train b.csv -m m --label y --numeric x -q --on-error skip --json")
     assert (ran.json["examples"], ran.json["skipped"]) == (1, 1)
     ran = thresher("train b.csv -m m --label y --numeric x --ignore y -q")
-    assert ran.err == "thresher: b.csv: column 'y' is said to be label and ignore\n"
+    assert ran.err == "thresher: b.csv: 'y' is listed in both --label and --ignore\n"
 
 
 def test_what_is_said_beside_resume_must_be_the_same(folder: Path) -> None:

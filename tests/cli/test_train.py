@@ -111,6 +111,33 @@ def test_every_nth_is_held_out(thresher: Thresher, folder: Path) -> None:
     assert one["holdout_loss"] == pytest.approx(evaluated["loss"])
 
 
+def test_a_share_is_held_out(thresher: Thresher) -> None:
+    fifth = thresher("train train.svm -m one --holdout 0.2 --json").json
+    assert {**fifth, "model": "", "seconds": 0, "examples_per_second": 0} == {
+        **thresher("train train.svm -m two --holdout every-5th --json").json,
+        "model": "",
+        "seconds": 0,
+        "examples_per_second": 0,
+    }
+    assert Path("one").read_bytes() == Path("two").read_bytes()
+    assert thresher("train train.svm -m one --holdout 0.29 --json").json["holdout_examples"] == 116
+
+
+def test_another_share_is_not_gone_on_with(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = "train train.svm -m m --checkpoint-every 100 -q --rule ftrl"
+    whole = thresher(f"{command} --holdout 0.4 --passes 2")
+    assert whole.status == 0
+    content = Path("m").read_bytes()
+    with monkeypatch.context() as context:
+        context.setattr(Trainer, "_over", lambda self: self.interrupt())
+        assert thresher(f"{command} --holdout 0.4 --passes 2").status == 130
+    other = thresher(f"{command} --holdout 0.5 --resume")
+    assert other.status == 1
+    assert "made with another --holdout (0.4)" in other.err
+    assert thresher(f"{command} --holdout 0.4 --resume").status == 0
+    assert Path("m").read_bytes() == content
+
+
 OVERFIT = "--rule sgd --loss hinge --rate constant:9 --holdout test.svm --json"
 
 

@@ -37,6 +37,7 @@ def alone(thresher: Thresher, command: str) -> Ran:
     [
         "",
         "--holdout test.svm --seed 3",
+        "--holdout 0.4",
         "--order once --loss hinge",
         "--order buffer:50 --no-cache --no-intercept",
         "--batch 7 --admit 2,bits=12",
@@ -48,16 +49,24 @@ def test_the_command_leaves_the_same_model(options: str, thresher: Thresher) -> 
     assert (ran.status, ran.err) == (0, "")
     found = ran.json
     told = alone(thresher, found["command"]).json
-    assert (
-        (found["examples"], found["nonzero"]) == (told["examples"], told["nonzero"]) == (400, told["nonzero"])
-    )
+    assert (found["examples"], found["nonzero"]) == (told["examples"], told["nonzero"])
+    assert found["examples"] == (240 if "0.4" in options else 400)
     best = found["trials"][found["chosen"]]
     assert best["rule"] == found["rule"] == modelfile.read("a")[0]["recipe"]["rule"]
     assert best["progressive_loss"] == told["progressive_loss"]
     held = {name: told[name] for name in told if name.startswith("holdout_")}
     assert {
         f"holdout_{name.removeprefix('report_')}": found[name] for name in found if "report_" in name
-    } == ({**held, "holdout_on": "test.svm"} if held else reported(thresher, found))
+    } == ({**held, "holdout_on": found["report_on"]} if held else reported(thresher, found))
+    assert not held or f"--holdout {found['report_on']}" in options
+
+
+def test_help_leaves_out_what_is_refused(thresher: Thresher) -> None:
+    words = set(re.findall(r"--[a-z0-9-]+", thresher("tune --help").out))
+    refused = {"--rule", "--rate", "--alpha", "--l1"}
+    assert not refused & words
+    assert {"--rules", "--loss", "--budget", "--holdout"} < words
+    assert refused < set(re.findall(r"--[a-z0-9-]+", thresher("train --help").out))
 
 
 def reported(thresher: Thresher, found: dict[str, Any]) -> dict[str, Any]:
@@ -185,7 +194,7 @@ def test_bad_lines(thresher: Thresher) -> None:
         ("--rules ftrl:l1=3", "leave them out of ftrl:l1=3"),
         ("--rules ,", "each once"),
         ("--budget 0", "--budget"),
-        ("--holdout every-10th", "--holdout of tune is a file"),
+        ("--holdout every-1th", "N must be from 2"),
         ("--average --rules eg", "cannot be averaged"),
     ],
 )

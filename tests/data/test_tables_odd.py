@@ -81,8 +81,8 @@ def test_columns_are_guessed_said_and_missed(tmp_path: Path, name: str) -> None:
     found = open_source(tmp_path / name).layout
     assert found.columns == ("label", "w", "x", "y", "city", "id")
     assert found.kinds == ("label", "numeric", "numeric", "numeric", "categorical", "numeric")
-    said = Layout("", label="2", categorical=("x", "5-6"), ignore=("l*", "?"))
-    with pytest.raises(DataError, match="column 'x' is said to be categorical and ignore"):
+    said = Layout("", label="2", categorical=("x", "5-6"), ignore=("l*", "3"))
+    with pytest.raises(DataError, match="'x' is listed in both --categorical and --ignore"):
         open_source(tmp_path / name, layout=said)
     said = Layout("", label="2", categorical=("5-6",), ignore=("l*", "?"))
     kinds = open_source(tmp_path / name, layout=said, domain="real").layout.kinds

@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ CASES = {
     "three passes, cached": Case(Plan(passes=3), cached=True),
     "every-3rd": Case(Plan(passes=3, holdout_every=3), lambda: Model("rda")),
     "every-3rd, cached": Case(Plan(passes=3, holdout_every=3), cached=True),
+    "two of five, buffer": Case(Plan(passes=3, holdout_every=Fraction(5, 2)), order="buffer:17"),
     "early stop": Case(Plan(passes=9, holdout_every=4, patience=2), overfit),
     "early stop on a file": Case(Plan(passes=9, patience=3), overfit, held=True),
     "early stop, patience to spare": Case(Plan(passes=3, holdout_every=4, patience=9), overfit),

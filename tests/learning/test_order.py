@@ -1,6 +1,7 @@
 """Training in another order: which rows are learned when, and that nothing but the order changes."""
 
 import io
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,8 @@ def trained(order: str, passes: int = 3, **options: Any) -> tuple[bytes, Outcome
 
 
 @pytest.mark.parametrize("order", SHUFFLED)
-@pytest.mark.parametrize("every", [0, 7])
-def test_threads_blocks_and_the_cache_change_nothing(data: Stream, order: str, every: int) -> None:
+@pytest.mark.parametrize("every", [0, 7, Fraction(5, 2)])
+def test_threads_blocks_and_the_cache_change_nothing(data: Stream, order: str, every: int | Fraction) -> None:
     found = [
         trained(order, every=every, **options)
         for options in (

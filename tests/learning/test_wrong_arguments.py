@@ -102,7 +102,8 @@ def test_classes_are_not_looked_for_in_data_that_can_be_read_once() -> None:
         ("order", [None, 3, "nope"], "order"),
         ("dtype", [None, "int8"], "dtype must be float32 or float64"),
         ("layout", ["csv", {"label": "y"}], "layout must be a thresher.data.layout.Layout"),
-        ("holdout", [3, "nope.svm"], "data must be a path|No such file"),
+        ("holdout", [[3], "nope.svm"], "item 1 of data is int|No such file|data must be"),
+        ("holdout", [3, -0.5], "a share of the rows lies between 0 and 1"),
     ],
 )
 def test_options_that_cannot_be(name: str, values: list[Any], error: str) -> None:
@@ -142,6 +143,10 @@ def test_models_learn_from_chunks_and_answer_what_they_can() -> None:
     ("options", "said"),
     [
         ({"pases": 2}, r"train has no option pases; did you mean passes\?"),
+        ({"epochs": 3}, r"train has no option epochs; did you mean passes\?"),
+        ({"learning_rate": 0.1}, r"did you mean alpha or rate\?"),
+        ({"random_state": 0}, r"did you mean seed\?"),
+        ({"validation": 0.2}, r"did you mean holdout\?"),
         ({"holdout_evry": 2}, r"did you mean holdout_every\?"),
         ({"alhpa": 2}, r"did you mean alpha\?"),
         ({"zzz": 2}, "train has no option zzz; it has data, y, loss, .*, seed, .*, l1"),

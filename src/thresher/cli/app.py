@@ -27,13 +27,14 @@ from thresher.cli import (
     weights,
 )
 from thresher.cli.errors import Cancelled, OutputClosedError
+from thresher.cli.examples import epilog
 from thresher.cli.plain_values import Command, Commands
 
 app = typer.Typer(
     name="thresher",
     cls=Commands,
     help="Sparse linear models, learned from streams of any length.",
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -55,11 +56,12 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 for _module in (train, path, cv, tune, boost, predict, evaluate, weights, info, diff, name, warm, cache):
-    app.command(_module.NAME, short_help=_module.SHORT, cls=Command)(_guarded(_module.command))
+    _shown: Any = {"short_help": _module.SHORT, "epilog": epilog(_module.NAME), "cls": Command}
+    app.command(_module.NAME, **_shown)(_guarded(_module.command))
 for _kind, _plural in catalogue.PLURALS.items():
-    app.command(_plural, short_help=f"List the {_plural} and their parameters.", cls=Command)(
-        _guarded(catalogue.lister(_kind))
-    )
+    _short = f"List the {_plural} and their parameters."
+    _shown = {"short_help": _short, "epilog": epilog(_plural), "cls": Command}
+    app.command(_plural, **_shown)(_guarded(catalogue.lister(_kind)))
 
 
 def _print_version(wanted: bool) -> None:

@@ -85,7 +85,7 @@ def _solved(
     asked = Asked(loss=loss, outputs="one")
     layout, _ = with_classes(asked, reading, reading.table.layout(), say_unless(quiet, Quiet()))
     source, _ = sources_of(reading, layout, part.DOMAIN, [model], 1)
-    notices.when_compiling(None if quiet else lambda: say(notices.COMPILING))
+    notices.when_compiling(None if quiet else say)
     columns = columns_of(source, intercept)
     if not quiet:
         say(_HEAD)

@@ -53,7 +53,14 @@ ModelFile = Annotated[
 ]
 Choice = Annotated[str, choice(BEST)]
 PassesOfFolds = Annotated[
-    int | None, typer.Option("--passes", metavar="N", min=1, help="Passes over the data.  [default: 1]")
+    int | None,
+    typer.Option(
+        "--passes",
+        metavar="N",
+        min=1,
+        callback=options.at_most(t.MOST_PASSES),
+        help="Passes over the data.  [default: 1]",
+    ),
 ]
 
 
@@ -117,7 +124,7 @@ def _trainer(
     from thresher.learning.training import Plan
 
     watching = watcher(quiet)
-    notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
+    notices.when_compiling(None if quiet else watching.say)
     layout, wanted = with_classes(asked, reading, reading.table.layout(), say_unless(quiet, watching))
     base = new_recipe(wanted)
     varied = _is_varied(asked.rule, base, l1)
@@ -162,7 +169,9 @@ def _tell(
     tell_skipped(outcome.reports[0])
     tell_warnings(outcome.warnings)
     figures = {"folds": told["folds"], "examples": outcome.examples, "passes": outcome.passes}
-    figures |= {"seconds": told["seconds"], "skipped": outcome.skipped}
+    figures["seconds"] = told["seconds"]
+    figures |= {"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}
+    figures["skipped"] = outcome.skipped
     figures |= {name: told[name] for name in ("nonzero", "model", "command") if name in told}
     if as_json:
         lanes = [point.as_dict(found.penalty) for point in found.points]

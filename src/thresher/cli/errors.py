@@ -65,7 +65,8 @@ def _status_and_text(error: Exception) -> tuple[int, str]:
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # typer's own
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context else ""
-        message = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
+        message = _unknown_option(error) or error.format_message()
+        message = " ".join(message.replace("Value error, ", "").split()).rstrip(".")
         return int(error.exit_code), f"thresher: {message}{hint}"
     if isinstance(error, UsageError | SpecError):
         return MISUSED, f"thresher: {error}"
@@ -79,6 +80,24 @@ def _status_and_text(error: Exception) -> tuple[int, str]:
         place = f"{error.filename}: " if error.filename else ""
         return FAILED, f"thresher: {place}{reason_of(error)}"
     raise error
+
+
+def _unknown_option(error: Any) -> str:
+    """What to say of an option that a command does not have; empty for any other error of typer's."""
+    if not hasattr(error, "option_name") or not hasattr(error, "possibilities") or error.ctx is None:
+        return ""
+    from thresher.learning.words import meant
+
+    said = str(error.option_name)
+    shown = [one for one in error.ctx.command.params if not getattr(one, "hidden", False)]
+    flags = {
+        flag.lstrip("-"): flag
+        for one in shown
+        for flag in (*one.opts, *one.secondary_opts)
+        if flag[:2] == "--"
+    }
+    near = [flags[name] for name in meant(said.lstrip("-"), flags)]
+    return f"no such option: {said}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
 def reason_of(error: OSError) -> str:

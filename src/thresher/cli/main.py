@@ -43,7 +43,7 @@ def _run() -> int:
     warnings.showwarning = _show_warning
     from thresher.engine import notices
 
-    notices.when_compiling(lambda: print(f"thresher: {notices.COMPILING}", file=sys.stderr))
+    notices.when_compiling(lambda message: print(f"thresher: {message}", file=sys.stderr))
     return status_of(sys.argv[1:])
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -49,10 +50,26 @@ OnError = Annotated[
         help="What to do about a bad line: fail, skip, or quarantine=FILE.",
     ),
 ]
+
+
+def at_most(most: int) -> Callable[[int | None], int | None]:
+    """A check of an option: typer's own `max` would put a formula into help."""
+
+    def check(value: int | None) -> int | None:
+        if value is not None and value > most:
+            raise typer.BadParameter(f"at most {most:,}, not {value}")
+        return value
+
+    return check
+
+
 Threads = Annotated[
     int | None,
     typer.Option(
-        metavar="N", min=1, help="Threads that read and parse.  [default: one a processor, at most 4]"
+        metavar="N",
+        min=1,
+        callback=at_most(1024),
+        help="Threads that read and parse.  [default: one a processor, at most 4]",
     ),
 ]
 
@@ -74,7 +91,7 @@ Format = Annotated[
         metavar="FORMAT",
         callback=_check_format,
         help=f"{listed([*FORMATS], 'or')}.  [default: the model's; for a new one, told by"
-        f" the names: {_ENDINGS}; any other is {DEFAULT}]",
+        f" the names: {_ENDINGS}; any other, such as .txt, .data or .dat, is {DEFAULT}]",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
@@ -289,17 +306,19 @@ NO_WRITING = Writing()
 """Nothing said."""
 
 
-def takes(**groups: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes(hidden: Sequence[str] = (), **groups: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make of a command one with the fields of dataclasses as options, in place of the parameters named.
 
-    A field that the command has a parameter of its own for stays as it is by default.
+    A field that the command has a parameter of its own for stays as it is by default. Those that are `hidden`
+    are not in its help: they are taken only to be refused with a reason.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(command, include_extras=True)
         own = inspect.signature(command).parameters
         listed = {
-            name: [one for one in _parameters(group) if one.name not in own] for name, group in groups.items()
+            name: [one for one in _parameters(group, hidden) if one.name not in own]
+            for name, group in groups.items()
         }
 
         @functools.wraps(command)
@@ -321,13 +340,21 @@ def takes(**groups: Any) -> Callable[[Callable[..., None]], Callable[..., None]]
     return decorate
 
 
-def _parameters(group: Any) -> list[inspect.Parameter]:
+def _parameters(group: Any, hidden: Sequence[str]) -> list[inspect.Parameter]:
     """The fields of a dataclass as parameters of a command."""
     hints = get_type_hints(group, include_extras=True)
+    hints |= {name: _hiding(hints[name]) for name in hidden if name in hints}
     return [
         inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
         for f in fields(group)
     ]
+
+
+def _hiding(hint: Any) -> Any:
+    """The type of an option that help does not show."""
+    kind, option = hint.__origin__, copy.copy(hint.__metadata__[0])
+    option.hidden = True
+    return Annotated[kind, option]
 
 
 def quarantine_of(on_error: str) -> Path | None:

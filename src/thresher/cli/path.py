@@ -51,9 +51,9 @@ Choice = Annotated[str | None, choice("best; out of a folder, what was chosen wh
 Holdout = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE|every-Nth|none",
-        help="What to choose by: a file, or every Nth example, which is then not learned from; or none: by"
-        " the progressive loss.  [default: every-10th]",
+        metavar="FILE|SHARE|every-Nth|none",
+        help="What to choose by: a file, or a share of the rows (0.1: every 10th), which are then not learned"
+        " from; or none: by the progressive loss.  [default: every-10th]",
     ),
 ]
 
@@ -201,7 +201,7 @@ def _trainer(
     from thresher.learning import modelfile
 
     watching = watcher(quiet)
-    notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
+    notices.when_compiling(None if quiet else watching.say)
     spare = plan.checkpoint
     assert spare is not None
     layout, wanted = with_classes(asked, reading, reading.table.layout(), say_unless(quiet, watching))
@@ -280,6 +280,7 @@ def _tell(outcome: Outcome, found: Table, command: str, path: Path, as_json: boo
         "passes": outcome.passes,
         "features_seen": outcome.features_seen,
         "seconds": round(outcome.seconds, 3),
+        **({"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}),
         "skipped": outcome.skipped,
     }
     if as_json:

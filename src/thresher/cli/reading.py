@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from thresher.data.order import Order
     from thresher.learning.model import Model
     from thresher.learning.readout import Readout
+    from thresher.learning.shares import Every
     from thresher.learning.standing import Standing
     from thresher.learning.trained import Trained
     from thresher.learning.training import Outcome, Plan, Trainer
@@ -135,17 +135,17 @@ def started(model: Model, weights: Readout | None) -> Model:
     return model
 
 
-def held_out(text: str | None, early_stop: int | None) -> tuple[int, str | None]:
-    """``every-10th`` as (10, None), a file as (0, file)."""
+def held_out(text: str | None, early_stop: int | None = None) -> tuple[Every, str | None]:
+    """``every-10th`` and ``0.1`` as (10, None), a file as (0, file)."""
+    from thresher.learning.shares import every_of
+
     if early_stop and not text:
         raise UsageError("--early-stop needs --holdout")
-    found = re.fullmatch(r"every-(\d+)(st|nd|rd|th)?", text or "")
-    if found is None:
-        return 0, text
-    every = int(found[1])
-    if every < 2:
-        raise UsageError("--holdout every-Nth: N must be at least 2")
-    return every, None
+    try:
+        every = every_of(text)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
+    return (0, text) if every is None else (every, None)
 
 
 def planned(

@@ -62,10 +62,12 @@ def _begun(path: Path) -> Path:
 
 
 def _training(told: dict[str, Any]) -> dict[str, Any]:
+    from thresher.learning.shares import as_said, of_plain
+
     more: dict[str, Any] = {} if told["passes"] == 1 else {"passes": told["passes"]}
     more |= {} if told["order"] == "as-is" else {"order": told["order"]}
-    every = told["holdout_every"]
-    return more | ({"holdout": f"every-{every}th"} if every else {})
+    every = of_plain(told["holdout_every"])
+    return more | ({"holdout": as_said(every)} if every else {})
 
 
 def _stopped(told: dict[str, Any]) -> dict[str, Any]:

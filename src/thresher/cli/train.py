@@ -88,7 +88,7 @@ def _trainer(
     from thresher.learning.warmstart import check_data
 
     watching, learner = watcher(quiet), learner_of(asked)
-    notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
+    notices.when_compiling(None if quiet else watching.say)
     spare: Any = plan.checkpoint
     loaded, before = learner.load(spare) if resume else (None, None)
     begun = reading.begun()

@@ -7,13 +7,19 @@ from typing import Annotated
 
 import typer
 
+from thresher.cli import options
+
+MOST_PASSES = 10**9
 ModelFile = Annotated[
     Path, typer.Option("--model", "-m", metavar="MODEL", show_default=False, help="Where to write the model.")
 ]
 Passes = Annotated[
     int | None,
     typer.Option(
-        metavar="N", min=1, help="Passes over the data.  [default: 1; with --resume, as many as before]"
+        metavar="N",
+        min=1,
+        callback=options.at_most(MOST_PASSES),
+        help="Passes over the data.  [default: 1; with --resume, as many as before]",
     ),
 ]
 
@@ -41,8 +47,9 @@ Order = Annotated[
 Holdout = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE|every-Nth",
-        help="Evaluate after each pass on a file, or on every Nth example, which is then not learned from.",
+        metavar="FILE|SHARE|every-Nth",
+        help="Evaluate after each pass on a file, or on a share of the rows (0.2: every 5th), which are then"
+        " not learned from: the same rows in any order and every pass.",
     ),
 ]
 EarlyStop = Annotated[

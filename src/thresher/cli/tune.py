@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from thresher.cli.watching import Quiet
     from thresher.lanes.search import Search
     from thresher.lanes.tuning import Trial
+    from thresher.learning.shares import Every
 
 NAME = "tune"
 SHORT = "Race settings of several rules, and learn the best."
@@ -36,13 +37,14 @@ Budget = Annotated[int, typer.Option(metavar="N", min=1, max=4096, help="How man
 Holdout = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE",
-        help="What to report on.  [default: the last tenth of the rows, each predicted before it is learned]",
+        metavar="FILE|SHARE|every-Nth",
+        help="What to report on: a file, or a share of the rows (0.2: every 5th), which are then not learned"
+        " from.  [default: the last tenth of the rows, each predicted before it is learned]",
     ),
 ]
 
 
-@options.takes(asked=Asked, table=options.Table)
+@options.takes(hidden=_VARIED, asked=Asked, table=options.Table)
 def command(
     context: typer.Context,
     data: options.Data,
@@ -69,17 +71,17 @@ def command(
     from thresher.learning.wholefile import clear_abandoned
 
     _check_open(asked)
-    held = _file_of(holdout)
+    every, held = held_out(holdout)
     options.check_outputs([model, options.quarantine_of(on_error)], [])
     reading = Reading(data, held, table, on_error, threads, cache, order, False, None)
     watching = watcher(quiet)
-    search = _search(reading, asked, rules, budget, model, watching, quiet)
+    search = _search(reading, asked, every, rules, budget, model, watching, quiet)
     try:
         search.run()
     finally:
         watching.close()
     trial, found = search.tuner.winner()
-    figures = {"report_on": _reported_on(search, held), **_under_report(search.report())}
+    figures = {"report_on": _reported_on(search, holdout), **_under_report(search.report())}
     figures["command"] = _command(context, trial)
     with saving.unbroken(model):
         modelfile.save(found, model)
@@ -88,10 +90,10 @@ def command(
     check_strictly(search.warnings, strict, model)
 
 
-def _reported_on(search: Search, held: str | None) -> str:
+def _reported_on(search: Search, holdout: str | None) -> str:
     """Which rows, for people."""
-    if held is not None:
-        return held
+    if holdout is not None:
+        return holdout
     first, last = (search.tuner.until or 0) + 1, search.tuner.winner()[1].examples
     return f"rows {first:,} to {last:,}, each before it was learned"
 
@@ -107,18 +109,15 @@ def _check_open(asked: Asked) -> None:
             raise UsageError(f"--{name} is what tune varies: leave it out; --rules names the rules to try")
 
 
-def _file_of(holdout: str | None) -> str | None:
-    """The file to report on. UsageError for a share of the rows."""
-    every, held = held_out(holdout, None)
-    if every:
-        raise UsageError(
-            "--holdout of tune is a file: without it the report is on the last tenth of the rows"
-        )
-    return held
-
-
 def _search(
-    reading: Reading, asked: Asked, rules: str | None, budget: int, path: Path, watching: Quiet, quiet: bool
+    reading: Reading,
+    asked: Asked,
+    every: Every,
+    rules: str | None,
+    budget: int,
+    path: Path,
+    watching: Quiet,
+    quiet: bool,
 ) -> Search:
     """The readings of these settings. UsageError where they cannot be made."""
     from thresher.cli.watching import say_unless
@@ -126,7 +125,7 @@ def _search(
     from thresher.lanes.search import Search
     from thresher.lanes.tuning import RULES, Tuner
 
-    notices.when_compiling(None if quiet else lambda: watching.say(notices.COMPILING))
+    notices.when_compiling(None if quiet else watching.say)
     layout, wanted = with_classes(asked, reading, reading.table.layout(), say_unless(quiet, watching))
     base = new_recipe(wanted)
     source, held = sources_of(reading, layout, base.head().domain, [path], 1)
@@ -142,7 +141,7 @@ def _search(
             watching.say(f"round {number + 1} of {rounds}, {len(tuner.trials)} settings: {best.rule}")
 
     order = reading.order_of(None, base.seed)
-    return Search(tuner, source, order, held, reading.cache, watching, tell)
+    return Search(tuner, source, order, held, reading.cache, watching, tell, every)
 
 
 def _tell(search: Search, found: dict[str, Any], path: Path, as_json: bool, quiet: bool) -> None:

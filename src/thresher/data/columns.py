@@ -27,6 +27,7 @@ IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, ABSENT = (
 FEATURES = (NUMERIC, BINS, CATEGORICAL, LIST, TEXT)
 """Columns that features come from."""
 _SHOWN = 12
+_BY_STAR, _BY_PATTERN, _BY_NAME = 1, 2, 3
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -52,7 +53,7 @@ def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file:
     layout = given.as_said()
     _check_once(names, file)
     kinds = dict(zip(names, guesses, strict=True))
-    said: dict[str, str] = {}
+    said: dict[str, tuple[str, int]] = {}
     if not layout.label and "label" not in kinds:
         raise DataError(f"{file}: say which column is the label (--label COL); there are: {_listed(names)}")
     for kind, wanted in (
@@ -68,8 +69,8 @@ def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file:
             found = matching(pattern, names)
             if not found and not (kind == IGNORE and _WILD.search(pattern)):
                 raise DataError(f"{file}: no column is called '{pattern}'; there are: {_listed(names)}")
-            _say(said, kind, found, pattern in found or len(found) == 1, file)
-    kinds |= said
+            _say(said, kind, found, _precision(pattern, found), file)
+    kinds |= {name: kind for name, (kind, _) in said.items()}
     if TEXT not in kinds.values() and layout.ngrams != Layout.ngrams:
         raise DataError(f"{file}: n-grams are of columns of text: say which (--text COL)")
     if sum(kind == WEIGHT for kind in kinds.values()) > 1:
@@ -123,15 +124,26 @@ def _check_once(names: Sequence[str], file: str) -> None:
         raise DataError(f"{file}: two columns are called '{name}'")
 
 
-def _say(said: dict[str, str], kind: str, names: Iterable[str], alone: bool, file: str) -> None:
-    """Note what was said of columns; a pattern or range leaves the label and the weight alone."""
+def _precision(pattern: str, found: Sequence[str]) -> int:
+    """How closely columns are said: by a single name or number, by a pattern or range, or by ``*``."""
+    if pattern in found or len(found) == 1:
+        return _BY_NAME
+    return _BY_STAR if pattern == "*" else _BY_PATTERN
+
+
+def _say(
+    said: dict[str, tuple[str, int]], kind: str, names: Iterable[str], precision: int, file: str
+) -> None:
+    """Note what was said of columns: the more precise holds, and of patterns that of what to ignore."""
     for name in names:
-        before = said.get(name)
-        if before in (LABEL, WEIGHT) and not alone:
-            continue
-        if before not in (None, kind):
-            raise DataError(f"{file}: column '{name}' is said to be {before} and {kind}")
-        said[name] = kind
+        before, was = said.get(name, (kind, 0))
+        if before in (LABEL, WEIGHT) and name in said:
+            was = _BY_NAME
+        ignored = kind == IGNORE and precision == was == _BY_PATTERN
+        if before != kind and precision == was and not ignored:
+            raise DataError(f"{file}: '{name}' is listed in both --{before} and --{kind}")
+        if precision > was or ignored:
+            said[name] = kind, precision
 
 
 def matching(pattern: str, names: Sequence[str]) -> list[str]:

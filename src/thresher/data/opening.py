@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thresher.data.errors import DataError
-from thresher.data.files.paths import expand
+from thresher.data.files.looks import looks_like
+from thresher.data.files.paths import expand, passes_by
+from thresher.data.files.streams import head_of
 from thresher.data.formats.choosing import (
     check_layout,
     format_of,
@@ -20,6 +23,8 @@ from thresher.data.formats.choosing import (
 from thresher.data.formats.listing import TABLES
 from thresher.data.layout import AnyLayout, settled_without_columns
 
+_FIRST = 1 << 12
+
 if TYPE_CHECKING:
     from thresher.data.labels import Domain
     from thresher.data.sources.text import TextSource
@@ -30,6 +35,20 @@ def table_source(table: Any, **options: Any) -> TextSource:
     from thresher.data.formats.tables.arrow_streams import StreamSource
 
     return StreamSource(table, **options)
+
+
+@contextmanager
+def _hinting(name: str, said: AnyLayout) -> Iterator[None]:
+    """Add to what is wrong with the columns of a file what its first line looks like."""
+    try:
+        yield
+    except DataError as error:
+        if is_in_batches(said.format) or said.delimiter or not said.header or passes_by(name):
+            raise
+        hint = looks_like(head_of(name, _FIRST, {}).partition(b"\n")[0], said.format)
+        if not hint:
+            raise
+        raise DataError(f"{error}; {hint}") from error
 
 
 def open_source(
@@ -67,7 +86,8 @@ def open_source(
     if where and not is_in_batches(said.format):
         raise DataError(f"{said.format}: rows are chosen (--where) of parquet and arrow")
     if said.format in TABLES:
-        settled, form = opener_of(said.format)(names, said, passing, unlabelled, **chosen)
+        with _hinting(names[0], said):
+            settled, form = opener_of(said.format)(names, said, passing, unlabelled, **chosen)
         worded = bool(form.worded)
     else:
         settled, form = settled_without_columns(said), parser_of(said.format)

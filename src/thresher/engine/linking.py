@@ -20,7 +20,7 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.errors import TypingError
 
 from thresher.engine.codecache import CodeCache
-from thresher.engine.notices import compiling
+from thresher.engine.notices import compiling, work_of
 
 _codegen: Any = codegen  # untyped, all of them
 _llvm: Any = binding
@@ -182,7 +182,8 @@ class KernelCompiler(_compiler.Compiler):
 
     def compile_extra(self, function: Any) -> Any:
         """The compiled function."""
-        with _no_collection(), compiling():
+        work = work_of(function.__module__, self.state.args)
+        with _no_collection(), compiling(work):
             return super().compile_extra(function)
 
 

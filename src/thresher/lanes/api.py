@@ -82,7 +82,7 @@ def train(
     outputs: str | None = None,
     passes: int = 1,
     order: str = "as-is",
-    holdout: Data | None = None,
+    holdout: Data | float | None = None,
     holdout_every: int = 0,
     early_stop: int | None = None,
     patience: int = 0,
@@ -119,8 +119,10 @@ def train(
         order: ``as-is``, ``once`` or ``every`` (one permutation for all passes, or one each; all rows are
             then held in memory), or ``buffer:N``, by chance from `seed`. Hold-out rows are chosen before
             it.
-        holdout: data to evaluate on after each pass.
-        holdout_every: hold out every N-th example instead.
+        holdout: what to evaluate on after each pass: data, or a share of the examples such as 0.2, which are
+            then not learned from. Row i, from 0, is held out where floor((i + 1) p) > floor(i p): the same
+            rows in any order and every pass.
+        holdout_every: N, for the share 1 / N.
         early_stop: stop after so many passes that were no better on what is held out; the model is then
             that of the best. `patience` is another name for it.
         on_error: what to do about a bad line: ``fail``, ``skip`` or ``quarantine=FILE``.
@@ -147,7 +149,8 @@ def train(
     """
     check_names(train, options, TrainOptions)
     labels, rule = labels_or_rule(y, rule)
-    plan = planned(passes, patience if early_stop is None else early_stop, holdout_every, holdout is not None)
+    patience = patience if early_stop is None else early_stop
+    plan, holdout = planned(passes, patience, holdout, holdout_every)
     of_layout, of_model = parted(options)
     begun = None if init is None else readout_of(init)
     layout = _layout(layout_said(layout, of_layout), rule, begun)
@@ -243,7 +246,7 @@ def path(
     outputs: str | None = None,
     passes: int = 1,
     order: str = "as-is",
-    holdout: Data | None = None,
+    holdout: Data | float | None = None,
     holdout_every: int | None = None,
     early_stop: int | None = None,
     patience: int = 0,
@@ -273,8 +276,8 @@ def path(
     899
     """
     check_names(path, options, ModelOptions)
-    every = (0 if holdout is not None else 10) if holdout_every is None else holdout_every
-    plan = planned(passes, patience if early_stop is None else early_stop, every, holdout is not None)
+    patience = patience if early_stop is None else early_stop
+    plan, holdout = planned(passes, patience, holdout, holdout_every, 10)
     of_layout, of_model = parted(options)
     read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
     data = with_labels(data, y, sample_weight)
@@ -283,7 +286,7 @@ def path(
     held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), base.seed)
     base = replace(base, layout=source.layout)
     lanes = Lanes([with_penalty(base, value) for value in penalties_of(Range(l1), shuffling, source, base)])
-    judging = LanesHoldout(every, held)
+    judging = LanesHoldout(plan.holdout_every, held)
     outcome = _trainer(lanes, source, plan, shuffling, held, cache, judging=lambda *given: judging).run()
     return Frontier(penalty_name(base.rule), points_of(lanes, judging), lanes, warn(outcome.warnings))
 

@@ -16,6 +16,7 @@ from thresher.learning.holdout import Best, Figures, Holdout
 from thresher.learning.metrics import Evaluation
 from thresher.learning.model import Model
 from thresher.learning.record import Record
+from thresher.learning.shares import Every
 
 
 class PairedLosses:
@@ -95,14 +96,14 @@ class Judgement:
 class LanesHoldout(Holdout):
     """What is evaluated after each pass, and the best pass of each lane."""
 
-    def __init__(self, every: int = 0, given: Any = None) -> None:
+    def __init__(self, every: Every = 0, given: Any = None) -> None:
         super().__init__(every, given)
         self.judgement: Judgement | None = None
         self.bests: dict[int, Best] = {}
         self.waited: dict[int, int] = {}
         """passes since the best of each lane"""
 
-    def begin(self, every: int, given: Any) -> None:
+    def begin(self, every: Every, given: Any) -> None:
         """Hold this out; what is known of passes before stays."""
         super().__init__(every, given)
 

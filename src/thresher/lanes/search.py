@@ -15,15 +15,17 @@ from thresher.data.order import Order, make_order
 from thresher.data.report import Report
 from thresher.lanes.tuning import RULES, Trial, Tuner, judged_rows
 from thresher.learning import metrics
-from thresher.learning.api import held_of
+from thresher.learning.api import held_apart, held_of
 from thresher.learning.beginning import prepared
 from thresher.learning.finite import DivergedError
 from thresher.learning.given import Data, with_labels
+from thresher.learning.holdout import Holdout
 from thresher.learning.keywords import TrainOptions, check_names, layout_said, parted
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.progress import Watcher
 from thresher.learning.recipe import Recipe, Spec
+from thresher.learning.shares import Every
 from thresher.learning.training import Plan, Trainer
 from thresher.learning.trouble import Trouble, warn
 
@@ -44,10 +46,23 @@ class Tuned:
     """trouble with the data or the run"""
 
 
-class Search:
-    """The readings of a tuner. `held` is what to report on; None: the last tenth of the rows is kept for it.
+class _Unjudged(Holdout):
+    """Rows that are held out of all readings, and evaluated only when all are done."""
 
-    Each reading after the first is of the cache, where there may be one.
+    def source(self) -> Any:
+        """Nothing after a pass."""
+        return None
+
+    def kept(self) -> Any:
+        """What was held out; None if nothing was."""
+        return super().source()
+
+
+class Search:
+    """The readings of a tuner. `held` is what to report on, or `every` N-th row, which is not learned from.
+
+    With neither, the last tenth of the rows is kept for the report. Each reading after the first is of the
+    cache, where there may be one.
     """
 
     def __init__(
@@ -59,9 +74,12 @@ class Search:
         cached: bool,
         watcher: Watcher | None = None,
         tell: Callable[[int], None] = lambda number: None,
+        every: Every = 0,
     ) -> None:
         self.tuner, self._order, self._held = tuner, order, held
-        readings = len(tuner.rounds) + (held is None)
+        self._apart = _Unjudged(every)
+        self._counts = held is None and not every
+        readings = len(tuner.rounds) + self._counts
         self._reads = Passes(source, order.reads(readings), cached=cached)
         self._watcher, self._tell = watcher, tell
         self._begun = False
@@ -73,7 +91,7 @@ class Search:
 
     def run(self) -> None:
         """All rounds. Raises `DataError`."""
-        if self._held is None:
+        if self._counts:
             with closing(self._order.over(self._source(), 1).chunks()) as chunks:
                 rows = sum(len(chunk) for chunk in chunks)
             self.lines = self._reads.first.report
@@ -90,9 +108,8 @@ class Search:
     def _round(self, number: int) -> None:
         lanes, error = self.tuner.draw(number), None
         plan = Plan(1, None)
-        trainer = Trainer(
-            lanes, self._source(), plan, order=self._order, watcher=self._watcher, columns=self._columns
-        )
+        beside: Any = {"watcher": self._watcher, "judging": lambda every, given: self._apart}
+        trainer = Trainer(lanes, self._source(), plan, order=self._order, columns=self._columns, **beside)
         try:
             outcome = trainer.run()
             self.warnings = outcome.warnings
@@ -104,8 +121,9 @@ class Search:
     def report(self) -> dict[str, Any]:
         """What the winner is worth on rows that it was not chosen by. `DivergedError` where there is none."""
         model = self.tuner.winner()[1]
-        if self._held is not None:
-            with closing(self._held.chunks()) as chunks:
+        held = self._held or self._apart.kept()
+        if held is not None:
+            with closing(held.chunks()) as chunks:
                 return {**metrics.score(model, chunks).figures()}
         loss, weight = self.tuner.late
         examples = model.examples - (self.tuner.until or 0)
@@ -122,7 +140,7 @@ def tune(
     budget: int = 64,
     outputs: str | None = None,
     order: str = "as-is",
-    holdout: Data | None = None,
+    holdout: Data | float | None = None,
     on_error: str = "fail",
     threads: int | None = None,
     cache: bool = True,
@@ -133,9 +151,9 @@ def tune(
     """Race `budget` settings of these rules in three readings of `data`, and keep the best model.
 
     Settings are judged by what they lose on rows before they learn them, all but the last tenth of the rows,
-    which the report is on; with `holdout` all rows, and the report is on that. The same `seed` draws the same
-    settings. All other arguments are those of `train`, but for those that are varied (rule, rate, `alpha`,
-    `l1`), and so are the errors; `DivergedError` if every setting diverges.
+    which the report is on; with `holdout` all others, and the report is on that, data or a share of them.
+    The same `seed` draws the same settings. All other arguments are those of `train`, but for those that are
+    varied (rule, rate, `alpha`, `l1`), and so are the errors; `DivergedError` if every setting diverges.
 
     >>> found = tune("examples/data/rcv1_train2000.dat.gz", rules=["ft-ftrl"], budget=8)
     >>> len(found.trials), found.report["examples"]
@@ -148,10 +166,11 @@ def tune(
     read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
     data = with_labels(data, y, sample_weight)
     base, source = prepared(data, Recipe.rule, loss, outputs, of_model, on_error, read)
+    every, holdout = held_apart(holdout, None)
     held = held_of(holdout, base.head().domain, source, threads)
     tuner = Tuner(replace(base, layout=source.layout), rules, budget)
     shuffling = make_order(str(order), base.seed)
-    search = Search(tuner, source, shuffling, held, cache and hasattr(source, "identity"))
+    search = Search(tuner, source, shuffling, held, cache and hasattr(source, "identity"), every=every)
     search.run()
     told = search.report(), warn(search.warnings)
     return Tuned(tuner.winner()[1], tuner.trials, tuner.chosen or 0, *told)

@@ -99,7 +99,7 @@ def cv(
     check_names(cv, options, ModelOptions)
     of_layout, of_model = parted(options)
     check_flag("refit", refit)
-    plan = planned(passes, 0, 0, False)
+    plan, _ = planned(passes, 0)
     read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
     data = with_labels(data, y, sample_weight)
     base, source = prepared(data, rule, loss, outputs, of_model, on_error, read)

@@ -22,7 +22,7 @@ import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.engine import kernels
-from thresher.engine.notices import compiling
+from thresher.engine.notices import LEARNING, compiling
 from thresher.learning.metrics import score
 from thresher.learning.model import Model
 
@@ -43,8 +43,9 @@ class Ahead:
         """Return when the process has ended, in whatever way, and note that there need be no other."""
         process, self._process = self._process, 0
         if process:
-            with compiling():
-                os.waitpid(process, 0)
+            if os.waitpid(process, os.WNOHANG)[0] == 0:
+                with compiling(LEARNING):
+                    os.waitpid(process, 0)
             _cache().mark(*self._kind)
 
 

@@ -1,4 +1,4 @@
-"""What calls of the package share: plans, what is held out, classes found in data; load, evaluate."""
+"""What calls of the package share: plans, what is held out; load, evaluate."""
 
 from __future__ import annotations
 
@@ -16,15 +16,33 @@ from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
 from thresher.learning.predicting import ModelOrFile, source_for
 from thresher.learning.readout import Readout
+from thresher.learning.shares import Every, every_of
 from thresher.learning.training import Plan
 
 
-def planned(passes: int, patience: int, holdout_every: int, given: bool) -> Plan:
-    """The plan; ValueError for patience with nothing to judge by."""
-    plan = Plan(passes, None, holdout_every=holdout_every, patience=patience)
-    if patience and not (given or holdout_every):
+def held_apart(holdout: Any, holdout_every: int | None, default: int = 0) -> tuple[Every, Data | None]:
+    """What is held out: every N-th example (0: none), and data of their own or None. ValueError.
+
+    `holdout` may be a share of the examples; `default` holds where nothing is said.
+    """
+    every = every_of(holdout)
+    if every is None:
+        unsaid = default if holdout is None else 0
+        return unsaid if holdout_every is None else holdout_every, holdout
+    if holdout_every:
+        raise ValueError(f"holdout={holdout!r} and holdout_every={holdout_every!r}: give one of them")
+    return every, None
+
+
+def planned(
+    passes: int, patience: int, holdout: Any = None, holdout_every: int | None = None, default: int = 0
+) -> tuple[Plan, Data | None]:
+    """The plan, and data of their own to evaluate on. ValueError for patience with nothing to judge by."""
+    every, given = held_apart(holdout, holdout_every, default)
+    plan = Plan(passes, None, holdout_every=every, patience=patience)
+    if patience and not plan.judges(given):
         raise ValueError("patience needs examples that are held out: give holdout or holdout_every")
-    return plan
+    return plan, given
 
 
 def held_of(holdout: Data | None, domain: str | Domain, source: Any, threads: int | None) -> Any:

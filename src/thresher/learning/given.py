@@ -78,7 +78,7 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
     check_layout(options.get("layout"))
     threads = options.get("threads")
     if threads is not None:
-        check_whole("threads", threads, 1)
+        check_whole("threads", threads, 1, 1024)
     found = _as_source(data, domain, options)
     if options.get("where") and found.where != options["where"]:
         raise DataError("rows are chosen (where) of files and tables only")

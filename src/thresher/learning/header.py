@@ -10,6 +10,7 @@ from typing import Any
 from thresher.engine.sound import StateError
 from thresher.learning.progress import Row
 from thresher.learning.recipe import Recipe
+from thresher.learning.shares import is_plain
 
 Fields = Mapping[str, str]
 """What the value of each name must be, one of `_KINDS`."""
@@ -51,7 +52,8 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "losses of passes": lambda v: _is_list(v, 0) and all(map(_is_pass, v)),
     "a list": lambda v: _is_list(v, 0),
     "names, size and rows of data": lambda v: _is_data(v),
-    "what is held out": lambda v: _is_list(v, 4, 4) and _is_count(v[0]) and _is_data(v[1:]),
+    "every N-th": is_plain,
+    "what is held out": lambda v: _is_list(v, 4, 4) and is_plain(v[0]) and _is_data(v[1:]),
     "hashes and sizes": lambda v: _is_list(v, 0) and all(map(_is_content, v)),
     "rows of numbers": lambda v: _is_list(v, 0) and all(map(_is_row, v)),
     "lines of text": lambda v: _is_list(v, 0) and all(isinstance(one, str) for one in v),
@@ -159,7 +161,8 @@ BAD_LINE: Fields = {
 RECORD: Fields = {
     "passes": "a number from 1 up",
     **dict.fromkeys(("order", "where"), "text"),
-    **dict.fromkeys(("holdout_every", "lines", "examples", "blank", "skipped", "merged"), "a place"),
+    "holdout_every": "every N-th",
+    **dict.fromkeys(("lines", "examples", "blank", "skipped", "merged"), "a place"),
     "warnings": "lines of text",
 }
 """How a model came to be, where that was kept."""

@@ -1,4 +1,4 @@
-"""Held-out examples: a source of their own, or every N-th example of the stream, never learned from."""
+"""Held-out examples: a source of their own, or a share of the stream, never learned from."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from thresher.data.chunk import Chunk, Place
 from thresher.data.source import MemorySource, Through
 from thresher.learning.metrics import score
 from thresher.learning.record import Record
+from thresher.learning.shares import Every
 
 Figures = dict[str, float | int | None]
 
@@ -29,11 +30,11 @@ class Best(NamedTuple):
 class Holdout:
     """What is evaluated after each pass, and the best pass so far."""
 
-    def __init__(self, every: int = 0, given: Any = None) -> None:
+    def __init__(self, every: Every = 0, given: Any = None) -> None:
         self.every, self._given = every, None if given is None else known(given)
         self._kept: list[Chunk] = []
         self.incomplete = bool(every)
-        """every N-th example is still to be collected"""
+        """the examples of the stream are still to be collected"""
         self.figures: Figures | None = None
         self.best: Best | None = None
         self.passes_since = 0
@@ -43,8 +44,13 @@ class Holdout:
         return _Rest(source, self) if self.every else source
 
     def split(self, chunk: Chunk, offered: int) -> Chunk:
-        """The rows to learn from, given how many rows were read before `chunk` since the pass began."""
-        held = np.arange(offered + 1, offered + 1 + len(chunk)) % self.every == 0
+        """The rows to learn from, given how many rows were read before `chunk` since the pass began.
+
+        Row i, from 0, is held out where floor((i + 1) / N) > floor(i / N).
+        """
+        ends = np.arange(offered, offered + len(chunk) + 1)
+        ends = ends * self.every.denominator // self.every.numerator
+        held = ends[1:] > ends[:-1]
         if self.incomplete and held.any():
             self._kept.append(chunk.take(held))
         return chunk.take(~held).at(chunk.place, chunk.after)
@@ -90,7 +96,7 @@ class Holdout:
 
 
 class _Rest(Through):
-    """A source without every N-th of its rows, which are collected when it is first read."""
+    """A source without the rows that are held out, which are collected when it is first read."""
 
     def __init__(self, source: Any, holdout: Holdout) -> None:
         super().__init__(source)

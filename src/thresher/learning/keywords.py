@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -15,6 +14,7 @@ from thresher.data.columns import further
 from thresher.data.formats.choosing import check_format
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.learning.checks import check_flag
+from thresher.learning.words import meant
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -95,8 +95,8 @@ def check_names(function: Callable[..., Any], names: Iterable[str], known: type)
     known_names = [*dict.fromkeys([*own, *known.__annotations__])]
     for name in names:
         if name not in known_names:
-            near = get_close_matches(name, known_names, 1)
-            hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(known_names)}"
+            near = meant(name, known_names)
+            hint = f"; did you mean {' or '.join(near)}?" if near else f"; it has {', '.join(known_names)}"
             raise TypeError(f"{function.__name__} has no option {name}{hint}")
 
 

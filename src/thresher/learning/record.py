@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from thresher.data.report import Report
+from thresher.learning.shares import Every, of_plain, plain
 
 _COUNTS = ("lines", "examples", "blank", "skipped", "merged")
 
@@ -25,7 +26,7 @@ class Record:
     passes: int = 1
     """passes that the weights come from"""
     order: str = "as-is"
-    holdout_every: int = 0
+    holdout_every: Every = 0
     """every N-th example was not learned from; 0: all were"""
     where: str = ""
     """which rows of the data were read; empty: all"""
@@ -41,7 +42,7 @@ class Record:
 
     @classmethod
     def of(
-        cls, report: Report, passes: int = 1, order: str = "as-is", holdout_every: int = 0, where: str = ""
+        cls, report: Report, passes: int = 1, order: str = "as-is", holdout_every: Every = 0, where: str = ""
     ) -> Record:
         """The record of a training, given what became of the lines in its last pass."""
         counts = {name: getattr(report, name) for name in _COUNTS}
@@ -49,9 +50,10 @@ class Record:
 
     def as_dict(self) -> dict[str, Any]:
         """What a header holds."""
-        return asdict(self) | {"warnings": list(self.warnings)}
+        return asdict(self) | {"warnings": list(self.warnings), "holdout_every": plain(self.holdout_every)}
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Record:
         """The inverse, of what `header.check_record` has passed."""
-        return cls(**{**given, "warnings": tuple(given["warnings"])})
+        read = {"warnings": tuple(given["warnings"]), "holdout_every": of_plain(given["holdout_every"])}
+        return cls(**{**given, **read})

@@ -11,6 +11,7 @@ from thresher.data.report import Report
 from thresher.learning.holdout import Best, Holdout
 from thresher.learning.progress import Row
 from thresher.learning.seen import Seen
+from thresher.learning.shares import Every, as_said, of_plain, plain
 from thresher.learning.trained import Tally
 
 
@@ -31,7 +32,7 @@ class Origin(NamedTuple):
 class Held(NamedTuple):
     """What is held out: every N-th example of the data, or data of their own."""
 
-    every: int
+    every: Every
     given: Origin
 
     @classmethod
@@ -41,7 +42,7 @@ class Held(NamedTuple):
 
     def __str__(self) -> str:
         """For people."""
-        return self.given.names or (f"every-{self.every}th" if self.every else "none")
+        return self.given.names or (as_said(self.every) if self.every else "none")
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class Standing:
         best = None if self.best is None else {"number": self.best.number, "figures": self.best.figures}
         return {
             **{field.name: getattr(self, field.name) for field in fields(self)},
-            "holdout": [every, *given],
+            "holdout": [plain(every), *given],
             "best": best,
             "position": asdict(self.position),
             "seen": self.seen.as_dict(),
@@ -135,7 +136,7 @@ class Standing:
         read = {name: [Content(*one) for one in given[name]] for name in ("read", "evaluated")}
         made = {
             "data": Origin(*given["data"]),
-            "holdout": Held(every, Origin(*held)),
+            "holdout": Held(of_plain(every), Origin(*held)),
             "position": Position(**position, place=None if place is None else Place(*place)),
             "table": [Row(*row) for row in given["table"]],
             "seen": Seen.from_dict(given["seen"]),

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -22,11 +23,13 @@ from thresher.learning.holdout import Holdout
 from thresher.learning.progress import PassEnd, Row, Silent, Watcher
 from thresher.learning.record import Record
 from thresher.learning.seen import Seen
+from thresher.learning.shares import MOST_EVERY, Every
 from thresher.learning.standing import Held, Origin, Position, Standing
 from thresher.learning.stopping import Interrupted, Stopper
 from thresher.learning.trained import Tally, Trained
 from thresher.learning.trouble import Run, Trouble, troubles_of
 
+MOST_PASSES = 10**9
 _LONG = 1 << 30
 """Bytes that take about a second to read again."""
 
@@ -42,8 +45,8 @@ class Plan:
     passes: int = 1
     report_every: int | None = 0
     """examples between lines of the table; 0: lines at 1, 2, 4, 8, ...; None: no table"""
-    holdout_every: int = 0
-    """hold out every N-th example of the stream; 0: none"""
+    holdout_every: Every = 0
+    """hold out every N-th example of the stream; 0: none; 5/2: two of five"""
     patience: int = 0
     """stop after so many passes without a better hold-out loss, and take the best; 0: never"""
     checkpoint: Path | None = None
@@ -52,10 +55,11 @@ class Plan:
 
     def __post_init__(self) -> None:
         """ValueError for numbers out of range."""
-        check_whole("passes", self.passes, 1)
-        check_whole("holdout_every", self.holdout_every, 0)
+        check_whole("passes", self.passes, 1, MOST_PASSES)
+        if not isinstance(self.holdout_every, Fraction):
+            check_whole("holdout_every", self.holdout_every, 0, MOST_EVERY)
         check_whole("patience", self.patience, 0)
-        if self.holdout_every == 1:
+        if 0 < self.holdout_every <= 1:
             raise ValueError("holdout_every=1 leaves nothing to learn from: give 2 or more, or 0 for none")
 
     def judges(self, holdout: Any) -> bool:
@@ -121,7 +125,7 @@ class Trainer(Generic[M]):
         watcher: Watcher | None = None,
         stopper: Stopper | None = None,
         ready: Callable[[], None] = lambda: None,
-        judging: Callable[[int, Any], Holdout] = Holdout,
+        judging: Callable[[Every, Any], Holdout] = Holdout,
         save: Save | None = None,
         heir: Callable[[M, bool], M] = lambda model, over: model,
         columns: Sequence[ColumnSeen] = (),

@@ -11,7 +11,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from thresher.engine import verbs as verbs  # what it declares is checked here
 from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, implements, rebuilt, writes
+from thresher.parts.known_as import NAMES, PARAMETERS
 
 T = TypeVar("T", bound=type)
 
@@ -193,9 +194,23 @@ def lookup(kind: str, name: str) -> Any:
         return known[name]
     if (kind, name) == ("rule", AUTO):
         raise SpecError("rule 'auto' is for thresher train and thresher.train only, and takes no parameters")
-    near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known))}"
-    raise SpecError(f"no {kind} is called {name!r}; {hint}")
+    raise SpecError(f"no {kind} is called {name!r}; {_hint(kind, name, known)}")
+
+
+def _hint(kind: str, name: str, known: dict[str, type]) -> str:
+    """What may have been meant by a name that no part of the kind has."""
+    plain = name.lower().replace("_", "-")
+    for other in ("rule", "loss", "rate"):
+        if other != kind and plain in _family(other):
+            return f"it is a {other} (--{other} {plain})"
+    if plain in NAMES.get(kind, {}):
+        part, more = NAMES[kind][plain]
+        return f"the nearest here is {part}{more}"
+    begun = re.match(r"([\w-]+)[\s,;=(]+(.*?)\)?$", plain)
+    if begun and begun[1] in known:
+        return f"write {begun[1]}:{begun[2]}"
+    near = difflib.get_close_matches(plain, known, n=2, cutoff=0.5)
+    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known))}"
 
 
 def make(kind: str, spec: Any, **nested: Any) -> Any:
@@ -229,8 +244,16 @@ def changed(kind: str, value: Any, fields: dict[str, Any]) -> Any:
 def check_field(made: Any, field: str, said: str) -> None:
     """SpecError if the part does not have the field that `said` gives."""
     if field not in type(made)._fields:
-        name, known = part_name(type(made)), ", ".join(type(made)._fields)
-        raise SpecError(f"{name} has no parameter {said}; it has {known}")
+        raise _no_parameter(type(made), said, type(made)._fields)
+
+
+def _no_parameter(cls: Any, said: str, known: Collection[str]) -> SpecError:
+    """The error that a part has no such parameter, with the one that has its place."""
+    listed, meant = ", ".join(known), PARAMETERS.get(said.lower().replace("_", "-"), ())
+    instead = [one for one in meant if one in cls._fields and limit_of(cls, one) in (">= 0", "> 0")]
+    shown = [one if one in known else f"--{one}" for one in instead]
+    has = f"did you mean {shown[0]}? (it has {listed})" if shown else f"it has {listed}"
+    return SpecError(f"{part_name(cls)} has no parameter {said}; {has}")
 
 
 def parameters(cls: Any) -> dict[str, Any]:
@@ -258,7 +281,7 @@ def _read_fields(cls: Any, text: str) -> dict[str, Any]:
                 )
             field, value = in_order[place], field
         if field not in known:
-            raise SpecError(f"{part_name(cls)} has no parameter {field!r}; it has {', '.join(known)}")
+            raise _no_parameter(cls, field, known)
         if field in raw:
             raise SpecError(f"{part_name(cls)}: {field} is given twice")
         raw[field] = value

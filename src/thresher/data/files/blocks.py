@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError
+from thresher.data.files.looks import binary_kind
 from thresher.data.files.paths import called, named
 from thresher.data.files.streams import Passing, RawFile, Stream, open_stream
 
@@ -93,9 +94,8 @@ def check_is_text(head: bytes, name: str) -> None:
         return
     controls = len(head[:_START].translate(None, _NO_CONTROLS))
     if head[0] not in _BEGINS_TEXT or controls >= _CONTROLS:
-        raise DataError(
-            f"{called(name)}: a binary file, not text (compression by gzip, bz2, xz and zstd is known)"
-        )
+        kind = binary_kind(head) or "compression by gzip, bz2, xz and zstd is known"
+        raise DataError(f"{called(name)}: a binary file, not text ({kind})")
 
 
 class BlockReader:

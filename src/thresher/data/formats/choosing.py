@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, TypeVar
 
 from thresher.data.errors import DataError
-from thresher.data.formats.listing import DEFAULT, ENDINGS, FORMATS, LINES, TABLES, Lines, Table
+from thresher.data.formats.listing import DEFAULT, ENDINGS, FORMATS, KNOWN_AS, LINES, TABLES, Lines, Table
 from thresher.data.layout import OF_CELLS, AnyLayout, SettledLayout
 
 SomeLayout = TypeVar("SomeLayout", bound=AnyLayout)
@@ -59,7 +59,9 @@ def source_of(layout: AnyLayout) -> Any:
 def check_format(name: str) -> str:
     """`name`, if there is such a format; else `DataError`."""
     if name not in FORMATS:
-        raise DataError(f"no format is called '{name}'; known: {', '.join(FORMATS)}")
+        near = KNOWN_AS.get(name.lower().replace("_", "-"))
+        hint = f"did you mean {near}?" if near else f"known: {', '.join(FORMATS)}"
+        raise DataError(f"no format is called '{name}'; {hint}")
     return name
 
 

@@ -63,6 +63,19 @@ ENDINGS = {ending: name for name, form in FORMATS.items() for ending in form.end
 """Endings of names that tell a format."""
 
 
+KNOWN_AS = {
+    **dict.fromkeys(("libsvm", "svm", "svm-light", "liblinear", "svmrank"), "svmlight"),
+    **dict.fromkeys(("vowpal-wabbit", "vowpalwabbit", "vw-text"), "vw"),
+    **dict.fromkeys(("ffm", "fieldaware"), "libffm"),
+    **dict.fromkeys(("json", "ndjson", "jsonlines", "json-lines"), "jsonl"),
+    **dict.fromkeys(("tab", "tabs"), "tsv"),
+    **dict.fromkeys(("comma", "data"), "csv"),
+    **dict.fromkeys(("feather", "ipc"), "arrow"),
+    "pq": "parquet",
+}
+"""Names of formats elsewhere."""
+
+
 def listed(titles: list[str], last: str) -> str:
     """Titles in a row, with a word before the last."""
     return f"{', '.join(titles[:-1])} {last} {titles[-1]}"

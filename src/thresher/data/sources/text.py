@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.errors import DataError
+from thresher.data.errors import BadLine, DataError
 from thresher.data.files.blocks import BLOCK_BYTES, Block, BlockReader
 from thresher.data.files.content import (
     NOTHING_READ,
@@ -21,6 +21,7 @@ from thresher.data.files.content import (
     hash_file,
     stamp,
 )
+from thresher.data.files.looks import looks_like
 from thresher.data.files.paths import passes_by, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import Passing
@@ -232,7 +233,8 @@ class TextSource:
         name = self.names[block.file]
         bad = [one._replace(file=name, line=one.line + line) for one in parsed.bad]
         if bad and self.on_error.kind == FAIL:
-            raise DataError(str(bad[0]))
+            begun = self.report.examples + parsed.tally.examples
+            raise DataError(str(bad[0]) if begun else self._hinted(bad[0]))
         self.report.add(*parsed.tally, bad)
         self.position_bytes = block.raw_position
         if block.so_far is not None and block.so_far.size > self._read.size:
@@ -242,8 +244,13 @@ class TextSource:
         where = self.names[0] if len(self.names) == 1 else f"{len(self.names)} files"
         counts = f"{self.report.blank} lines blank or comment, {self.report.skipped} bad"
         counts += f", the others left out by --where {self.where}" if self.where else ""
-        first = f"; first: {self.report.first_bad[0]}" if self.report.first_bad else ""
+        first = f"; first: {self._hinted(self.report.first_bad[0])}" if self.report.first_bad else ""
         return f"{where}: no examples ({counts}){first}"
+
+    def _hinted(self, bad: BadLine) -> str:
+        """What is wrong with the first line of all, and how to read what it looks like."""
+        hint = looks_like(bad.raw, self.layout.format)
+        return f"{bad}; {hint}" if hint else str(bad)
 
     def fingerprint(self) -> str:
         """A name of the content of all files, in order; reads them where it is not known yet.

@@ -1,0 +1,92 @@
+"""The examples that end the help of each command. The tests run them, in this order, in one folder."""
+
+from __future__ import annotations
+
+EXAMPLES: dict[str, tuple[str, str, str]] = {
+    "train": (
+        "thresher train train.svm -m my.model --holdout 0.2",
+        "thresher train clicks.csv -m clicks.model --label click --passes 3 --order once --names",
+        "zcat train.svm.gz | thresher train - -m piped.model --rule ftrl:alpha=0.5,l1=1",
+    ),
+    "path": (
+        "thresher path train.svm -m frontier",
+        "thresher path frontier --choose nnz:100 -m small.model",
+        "thresher path train.svm -m wider --l1 0.1:10:6 --holdout test.svm",
+    ),
+    "cv": (
+        "thresher cv train.svm --folds 5",
+        "thresher cv train.svm --l1 0.5:4:4 --choose 1se -m best.model",
+        "thresher cv train.svm --rule pa-i --folds 3",
+    ),
+    "tune": (
+        "thresher tune train.svm -m tuned.model",
+        "thresher tune train.svm -m tuned.model --rules ft-ftrl --budget 16",
+        "thresher tune train.svm -m tuned.model --budget 16 --holdout test.svm",
+    ),
+    "boost": (
+        "thresher boost train.svm -m boosted.model --l1 1",
+        "thresher boost train.svm -m boosted.model --loss logistic --l1 0.5 --l2 0.1",
+        "thresher boost clicks.csv -m boosted.model --label click --order cyclic",
+    ),
+    "predict": (
+        "thresher predict my.model test.svm",
+        "thresher predict my.model test.svm --output probability -o predictions.txt",
+        "zcat train.svm.gz | thresher predict my.model - --output label",
+    ),
+    "evaluate": (
+        "thresher evaluate my.model test.svm",
+        "thresher evaluate my.model test.svm --json",
+        "thresher evaluate clicks.model clicks.csv --on-error skip",
+    ),
+    "weights": (
+        "thresher weights my.model",
+        "thresher weights my.model --top 20",
+        "thresher weights clicks.model > weights.tsv",
+    ),
+    "info": (
+        "thresher info my.model",
+        "thresher info my.model --json",
+        "thresher info frontier",
+    ),
+    "diff": (
+        "thresher diff my.model small.model",
+        "thresher diff my.model small.model --top 5",
+        "thresher diff my.model small.model --json > changes.json",
+    ),
+    "name": (
+        "thresher name clicks.model clicks.csv",
+        "thresher name clicks.model clicks.csv -o named.model",
+        "thresher name clicks.model clicks.csv --json",
+    ),
+    "warm": (
+        "thresher warm",
+        "thresher warm --formats csv --losses squared",
+        "thresher warm --rules ftrl,pa-i --losses hinge",
+    ),
+    "cache": (
+        "thresher cache",
+        "thresher cache --clear",
+        "THRESHER_CACHE_DIR=/tmp/cache thresher cache",
+    ),
+    "rules": (
+        "thresher rules",
+        "thresher rules ft-ftrl",
+        "thresher rules truncated-gradient",
+    ),
+    "losses": (
+        "thresher losses",
+        "thresher losses logistic",
+        "thresher losses huber",
+    ),
+    "rates": (
+        "thresher rates",
+        "thresher rates power",
+        "thresher rates inverse-sqrt",
+    ),
+}
+"""By the name of the command."""
+
+
+def epilog(command: str) -> str:
+    """What ends its help: lines that are not to be broken."""
+    return "\n".join(["\b", "Examples:", *(f"  {example}" for example in EXAMPLES[command])])

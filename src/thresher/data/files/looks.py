@@ -1,0 +1,84 @@
+"""What a file seems to be that was read as something else, and how to read it: for a user's first error."""
+
+from __future__ import annotations
+
+import re
+
+_NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_SVMLIGHT = re.compile(rb"[^\s|]+(?: +qid:\d+)?(?: +\d+:" + _NUMBER + rb")+ *(?:#.*)?")
+_LIBFFM = re.compile(rb"[^\s|]+(?: +\d+:\d+:" + _NUMBER + rb")+ *")
+_VW = re.compile(rb"[^|{}<]*\|[^|\s]*[ ].*")
+_NUMERIC = re.compile(_NUMBER)
+_BLANKS = re.compile(rb"\s*" + _NUMBER + rb"(?:[ \t]+" + _NUMBER + rb")+\s*")
+_ARFF = "ARFF: take the header away (sed '1,/^@data/Id') and read on with --format csv --no-header --label N"
+_HTML = "XML or HTML, which cannot be read: a page with an error, perhaps, in place of the data"
+_ARRAY = "a JSON array: write one object a line (jq -c '.[]'), and read it with --format jsonl --label COL"
+_LINES = (
+    ("arff", re.compile(rb"(?:%|@(?i:relation|attribute|data)).*"), _ARFF),
+    ("html", re.compile(rb"<[!?a-zA-Z].*"), _HTML),
+    ("jsonl", re.compile(rb"\{.*"), "JSON lines: try --format jsonl --label COL"),
+    ("json", re.compile(rb"\[.*"), _ARRAY),
+    ("libffm", _LIBFFM, "LibFFM: try --format libffm"),
+    ("svmlight", _SVMLIGHT, "svmlight: try --format svmlight"),
+    ("vw", _VW, "VW text: try --format vw"),
+)
+"""Formats by the shape of a line, the most telling first."""
+_CELLS = ((b"\t", "tsv", ""), (b",", "csv", ""), (b";", "csv", " --delimiter ';'"))
+_MAGIC = (
+    (b"PAR1", "Parquet: try --format parquet"),
+    (b"ARROW1", "Arrow: try --format arrow"),
+    (b"PK\x03\x04", "zip, npz or Excel: unpack it, or save the sheet as CSV"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel file: save the sheet as CSV"),
+    (b"\x93NUMPY", "an array of NumPy: numpy.load it, and give it to thresher.train from Python"),
+    (b"\x80", "a pickle, perhaps: load it in Python, and give what is in it to thresher.train"),
+    (b"\x89HDF", "HDF5: read it in Python, and give the arrays to thresher.train"),
+    (b"SQLite format 3", "a database of SQLite: see docs/formats/databases.md"),
+    (b"\x7fELF", "a program"),
+    (b"%PDF", "a PDF"),
+)  # fmt: skip
+
+
+def binary_kind(head: bytes) -> str:
+    """What a binary file that begins so is, and the remedy; empty if that is not known."""
+    return next((kind for magic, kind in _MAGIC if head.startswith(magic)), "")
+
+
+def looks_like(line: bytes, form: str) -> str:
+    """What the first line of a file seems to be if not `form`, and the remedy; empty where there is none.
+
+    >>> looks_like(b"1 |n a b", "svmlight")
+    'this looks like VW text: try --format vw'
+    >>> looks_like(b"1 3:x", "svmlight")
+    ''
+    """
+    line = line.strip(b"\r\n")
+    for name, shape, remedy in _LINES:
+        if shape.fullmatch(line):
+            return "" if name == form else f"this looks like {remedy}"
+    found = _as_cells(line, form)
+    if not found and _BLANKS.fullmatch(line) and form not in ("csv", "tsv"):
+        found = "numbers with blanks between them: put commas there (tr -s ' ' ',') and " + _no_header(
+            "csv", "", len(line.split())
+        )
+    return f"this looks like {found}" if found else ""
+
+
+def _as_cells(line: bytes, form: str) -> str:
+    for delimiter, name, more in _CELLS:
+        cells = line.split(delimiter)
+        if len(cells) < 2 or b":" in cells[0] or (b" " in line and b":" in line):
+            continue
+        numbers = [bool(_NUMERIC.fullmatch(cell.strip(b' "'))) for cell in cells]
+        if name == form and not more:
+            row = "a row, not the names of columns"
+            return f"{row}: {_no_header(name, '', len(cells))}" if any(numbers) else ""
+        title = f"{name.upper()}{' with ; between cells' if more else ''}: "
+        if any(numbers):
+            return title + _no_header(name, more, len(cells))
+        return f"{title}try --format {name}{more} --label COL"
+    return ""
+
+
+def _no_header(name: str, more: str, columns: int) -> str:
+    where = f"the number of the column with the label, 1 to {columns}"
+    return f"try --format {name}{more} --no-header --label N, {where}"

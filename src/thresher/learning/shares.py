@@ -1,0 +1,64 @@
+"""A share of the stream that is held out: how it is said, kept and written."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+Every = int | Fraction
+"""N, to hold out every N-th example; 5/2 holds out two of five. 0: none."""
+MOST_EVERY = 10**9
+_EVERY = re.compile(r"every-(\d+)(?:st|nd|rd|th)?")
+_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)", re.IGNORECASE)
+_FINEST = 10**6
+"""A share is a fraction whose denominator is no larger."""
+
+
+def every_of(said: Any) -> Every | None:
+    """The N of a share such as 0.2 or of ``every-5th``; None for anything else, which is data of their own.
+
+    ValueError for a share that does not lie between 0 and 1.
+
+    >>> every_of(0.2), every_of("0.4"), every_of("every-5th"), every_of("test.svm")
+    (5, Fraction(5, 2), 5, None)
+    """
+    if isinstance(said, str) and (found := _EVERY.fullmatch(said)):
+        every = int(found[1])
+        if not 2 <= every <= MOST_EVERY:
+            raise ValueError(f"holdout {said}: N must be from 2 to {MOST_EVERY:,}")
+        return every
+    is_number = isinstance(said, Real) and not isinstance(said, bool)
+    if not is_number and not (isinstance(said, str) and _NUMBER.fullmatch(said)):
+        return None
+    share = Fraction(str(said)).limit_denominator(_FINEST) if 0 < float(said) < 1 else Fraction(0)
+    if not 0 < share < 1:
+        raise ValueError(
+            f"holdout {said}: a share of the rows lies between 0 and 1, such as 0.2; a file of that name is"
+            f" ./{said}"
+        )
+    return share.denominator if share.numerator == 1 else 1 / share
+
+
+def plain(every: Every) -> int | str:
+    """What a header holds: the number, or a fraction as text."""
+    return every if isinstance(every, int) else str(every)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether it is what `plain` gives."""
+    if not isinstance(value, str):
+        return type(value) is int and 0 <= value < 1 << 63
+    found = re.fullmatch(r"([1-9]\d{0,6})/([1-9]\d{0,6})", value)
+    return found is not None and int(found[1]) > int(found[2])
+
+
+def of_plain(value: int | str) -> Every:
+    """The inverse of `plain`."""
+    return value if isinstance(value, int) else Fraction(value)
+
+
+def as_said(every: Every) -> str:
+    """How ``--holdout`` says it."""
+    return f"every-{every}th" if isinstance(every, int) else repr(float(1 / every))

@@ -1,0 +1,51 @@
+"""Which of two options holds for a column that both name."""
+
+import pytest
+
+from thresher.data import DataError
+from thresher.data.columns import settle
+from thresher.data.layout import Layout
+
+NAMES = ("label", "id", "i1", "i2", "city", "n")
+
+
+def kinds(**said: object) -> str:
+    """The first letter of the kind of each column but the label: numeric unless said."""
+    found = settle(Layout("csv", **said), NAMES, ["label", *["numeric"] * 5], "t.csv").kinds  # type: ignore[arg-type]
+    assert found[0] == "label"
+    return "".join(kind[0] for kind in found[1:])
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ({"categorical": ("*",)}, "ccccc"),
+        ({"categorical": ("*",), "ignore": ("id",)}, "icccc"),
+        ({"categorical": ("*",), "ignore": ("i*",)}, "iiicc"),
+        ({"categorical": ("*",), "ignore": ("2-4",)}, "iiicc"),
+        ({"categorical": ("*",), "numeric": ("n",)}, "ccccn"),
+        ({"categorical": ("*",), "numeric": ("i?", "n"), "ignore": ("id",)}, "inncn"),
+        ({"categorical": ("2-6",), "ignore": ("i*",)}, "iiicc"),
+        ({"categorical": ("2-6",), "numeric": ("3",)}, "cnccc"),
+        ({"categorical": ("city",), "ignore": ("*",)}, "iiici"),
+        ({"categorical": ("i[12]",), "ignore": ("*",)}, "iccii"),
+        ({"categorical": ("*",), "weight": "n"}, "ccccw"),
+    ],
+)
+def test_the_more_precise_holds(said: dict[str, object], found: str) -> None:
+    assert kinds(**said) == found
+
+
+@pytest.mark.parametrize(
+    ("said", "column", "both"),
+    [
+        ({"categorical": ("id",), "ignore": ("id",)}, "id", "--categorical and --ignore"),
+        ({"categorical": ("*",), "numeric": ("*",)}, "id", "--numeric and --categorical"),
+        ({"categorical": ("i*",), "numeric": ("i[12]",)}, "i1", "--numeric and --categorical"),
+        ({"weight": "n", "ignore": ("n",)}, "n", "--weight and --ignore"),
+        ({"ignore": ("label",)}, "label", "--label and --ignore"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(said: dict[str, object], column: str, both: str) -> None:
+    with pytest.raises(DataError, match=f"^t.csv: '{column}' is listed in both {both}$"):
+        kinds(**said)

@@ -1,0 +1,97 @@
+"""A share of the rows held out: which rows, and that nothing else decides it."""
+
+from fractions import Fraction
+from math import floor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thresher
+from thresher.data import Chunk, MemorySource
+from thresher.learning.holdout import Holdout
+from thresher.learning.shares import every_of
+
+ROWS = 1000
+CHUNK = Chunk.from_csr(
+    np.arange(ROWS + 1), np.arange(ROWS) % 40, np.ones(ROWS), np.where(np.arange(ROWS) % 40 % 3, 1.0, -1.0)
+)
+SHARES = [0.2, "0.4", 0.29, 1 / 3, 0.999, "1e-3", 0.123456, np.float32(0.1), "every-7th", Fraction(2, 3)]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def model_bytes(model: thresher.Model) -> bytes:
+    thresher.save(model, "model")
+    return Path("model").read_bytes()
+
+
+def exactly(share: Any) -> Fraction:
+    if share == "every-7th":
+        return Fraction(1, 7)
+    return Fraction(1, 3) if share == 1 / 3 else Fraction(str(share))
+
+
+@pytest.mark.parametrize("cut", [1, 7, ROWS])
+@pytest.mark.parametrize("share", SHARES, ids=str)
+def test_which_rows_are_held_out(share: Any, cut: int) -> None:
+    p = exactly(share)
+    expected = [i for i in range(ROWS) if floor((i + 1) * p) > floor(i * p)]
+    every = every_of(share)
+    assert every is not None
+    holdout = Holdout(every)
+    pieces = [CHUNK.rows(lo, min(lo + cut, ROWS)) for lo in range(0, ROWS, cut)]
+    for _ in (1, 2):  # later passes hold out the same
+        rest = [int(row) for chunk in holdout.rest(MemorySource(pieces)).chunks() for row in chunk.keys]
+        held = [int(row) for chunk in holdout.source().chunks() for row in chunk.keys]
+        assert held == [i % 40 for i in expected]
+        assert rest == [i % 40 for i in range(ROWS) if i not in set(expected)]
+    assert len(expected) == floor(ROWS * p)
+
+
+def test_a_fifth_is_every_fifth() -> None:
+    assert every_of(0.2) == every_of("every-5th") == 5
+    data = (CHUNK, "ftrl")
+    assert model_bytes(thresher.train(*data, holdout=0.2)) == model_bytes(
+        thresher.train(*data, holdout_every=5)
+    )
+    assert [p.holdout for p in thresher.path(*data, holdout=0.2, l1="0.1:0.2:2").points] == [
+        p.holdout for p in thresher.path(*data, holdout_every=5, l1="0.1:0.2:2").points
+    ]
+
+
+def test_tune_reports_on_a_share_that_it_does_not_learn() -> None:
+    found = thresher.tune(CHUNK, rules=["ftrl"], budget=4, holdout=0.4)
+    held = (np.arange(1, ROWS + 1) * 2 // 5) > (np.arange(ROWS) * 2 // 5)
+    other = thresher.tune(CHUNK.take(~held), rules=["ftrl"], budget=4, holdout=MemorySource(CHUNK.take(held)))
+    assert found.report["examples"] == 400
+    assert found.report == pytest.approx(other.report)
+    for one, same in zip(found.model.weights(), other.model.weights(), strict=True):
+        assert np.array_equal(one, same)
+
+
+@pytest.mark.parametrize("share", [0, 1, 1.5, -0.1, float("nan"), float("inf"), "0", "1e-9", "-0.1"])
+@pytest.mark.parametrize("call", [thresher.train, thresher.path, thresher.tune])
+def test_what_is_no_share(call: Any, share: Any) -> None:
+    with pytest.raises(ValueError, match=f"holdout {share}: a share of the rows lies between 0 and 1"):
+        call(CHUNK, holdout=share)
+
+
+def test_a_share_and_every_nth_do_not_go_together() -> None:
+    with pytest.raises(ValueError, match=r"holdout=0.2 and holdout_every=5: give one of them"):
+        thresher.train(CHUNK, holdout=0.2, holdout_every=5)
+
+
+def test_passes_that_nobody_waits_for() -> None:
+    with pytest.raises(ValueError, match="passes must be at most 1000000000, not 1"):
+        thresher.train(CHUNK, passes=10**30)
+
+
+def test_a_file_may_be_called_like_a_share() -> None:
+    Path("0.2").write_text("1 1:1\n-1 3:1\n")
+    found = thresher.path(CHUNK, "ftrl", holdout="./0.2", l1="0.1:0.2:2")
+    assert [point.holdout and point.holdout["examples"] for point in found.points] == [2, 2]

@@ -1,0 +1,79 @@
+"""What is said while something is compiled: what it is and how long it takes, once for each kind."""
+
+import importlib
+import logging
+from typing import Any
+
+import numba
+import pytest
+
+from thresher.engine import notices
+from thresher.engine.jit import Kernel, kernel
+from thresher.engine.notices import LEARNING, WORKS, compiling, when_compiling, work_of
+
+_typeof: Any = numba.typeof
+SVMLIGHT = "compiling the reader of svmlight: about 5 s"
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    found: list[str] = []
+    monkeypatch.setattr(notices, "_tell", [found.append])
+    monkeypatch.setattr(notices, "_told", set())
+    return found
+
+
+def grammar_of(module: str, name: str) -> Any:
+    return _typeof(getattr(importlib.import_module(f"thresher.data.formats.lines.{module}"), name)(False))
+
+
+def test_each_kind_is_told_once_and_the_first_says_that_it_is_for_good(said: list[str]) -> None:
+    reader = work_of("thresher.data.formats.lines.line_rows", [grammar_of("svmlight_rows", "Svmlight")])
+    assert reader is not None
+    for work in (reader, reader, None, LEARNING, reader, LEARNING):
+        with compiling(work):
+            pass
+    assert said == [
+        f"{SVMLIGHT}, once on this machine",
+        f"compiling the learning loop: about {LEARNING.seconds} s",
+    ]
+
+
+@pytest.mark.parametrize("module", WORKS)
+def test_what_is_told_of_is_compiled_there(module: str) -> None:
+    assert any(isinstance(one, Kernel) for one in vars(importlib.import_module(module)).values())
+    assert WORKS[module].seconds > 0
+
+
+def test_compiling_a_kernel_tells(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WORKS, __name__, notices.Work("test", 1))
+
+    def plus(a, b):  # type: ignore[no-untyped-def]
+        return a + b
+
+    compiled = kernel(plus)
+    compiled.compiled._cache.disable()  # or the next run of this test would find it there
+    before = notices.seconds_compiling()
+    assert (compiled(1, 2), compiled(1.0, 2.0)) == (3, 3.0)
+    assert said == ["compiling the test: about 1 s, once on this machine"]
+    assert notices.seconds_compiling() > before
+
+
+def test_python_is_told_by_the_logger(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(notices, "_tell", [notices.log])
+    monkeypatch.setattr(notices, "_told", set())
+    with caplog.at_level(logging.WARNING, "thresher"), compiling(LEARNING):
+        pass
+    assert [record.name for record in caplog.records] == ["thresher"]
+    assert caplog.messages == [
+        f"compiling the learning loop: about {LEARNING.seconds} s, once on this machine"
+    ]
+
+
+def test_nobody_need_be_told(said: list[str]) -> None:
+    when_compiling(None)
+    with compiling(LEARNING):
+        pass
+    assert said == []
