@@ -29,7 +29,7 @@ extensions = [
 exclude_patterns = ["_templates"]
 templates_path = ["_templates"]
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["attrs_inline", "deflist"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
@@ -37,6 +37,7 @@ autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 88
 napoleon_numpy_docstring = False
+napoleon_use_ivar = True
 default_role = "code"  # docstrings put code between single backticks
 
 html_theme = "pydata_sphinx_theme"
@@ -65,8 +66,9 @@ copybutton_only_copy_prompt_lines = True
 
 
 def skip(app: Sphinx, what: str, name: str, thing: object, skipped: bool, options: object) -> bool | None:
-    """Leave out scikit-learn's own methods, whose docstrings refer to its glossary."""
-    return True if name.endswith("_request") or name == "get_metadata_routing" else None
+    """Leave out scikit-learn's own methods, whose docstrings refer to pages of its site."""
+    inherited = str(getattr(thing, "__module__", "")).startswith("sklearn.")
+    return True if inherited or name.endswith("_request") else None
 
 
 def draw_gallery(app: Sphinx) -> None:

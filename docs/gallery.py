@@ -1,7 +1,7 @@
 """Draw what each family of rules does to one weight: ``python docs/gallery.py FOLDER``.
 
-The rules run as plain Python, so nothing has to be compiled. Each picture is drawn twice, for a light and for a
-dark page.
+The rules run as plain Python, so nothing has to be compiled. Each picture is drawn twice, for a light and
+for a dark page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from thresher import Chunk, Model
 from thresher.engine.jit import Kernel
 
 EXAMPLES, USEFUL, COLUMNS = 400, 200, 6
-"""The weight that is drawn belongs to column 0, which tells the label for the first `USEFUL` examples only."""
+"""The weight drawn is that of column 0, which tells the label for the first `USEFUL` examples only."""
 
 
 class Line(NamedTuple):
@@ -36,26 +36,26 @@ FAMILIES: dict[str, tuple[Line, ...]] = {
     "none": (Line("sgd", SLOW), Line("normalized"), Line("coin")),
     "shrinking": (
         Line("sgd", SLOW),
-        Line("truncated-gradient:gravity=0.02,every=20", SLOW),
-        Line("fobos:l1=0.02", SLOW),
-        Line("cumulative:l1=0.02", SLOW),
+        Line("truncated-gradient:gravity=0.1,every=40", SLOW),
+        Line("fobos:l1=0.1", SLOW),
+        Line("cumulative:l1=0.1", SLOW),
     ),
     "cutting": (
         Line("sgd", SLOW),
-        Line("rounding:theta=0.3,every=50", SLOW),
-        Line("clipped-subgradient:l1=0.02", SLOW),
+        Line("rounding:theta=0.6,every=40", SLOW),
+        Line("clipped-subgradient:l1=0.1", SLOW),
     ),
     "averaging": (
-        Line("rda:l1=0.02,gamma=1"),
-        Line("ftrl:alpha=0.5,l1=2"),
-        Line("adagrad-rda:eta=0.5,l1=0.02"),
-        Line("adagrad-fobos:eta=0.5,l1=0.02"),
+        Line("rda:l1=0.05,gamma=1"),
+        Line("ftrl:alpha=0.5,l1=5"),
+        Line("adagrad-rda:eta=0.5,l1=0.05"),
+        Line("adagrad-fobos:eta=0.5,l1=0.05"),
     ),
     "default": (Line("ft-ftrl"), Line("ft-ftrl:l1=2"), Line("ft-ftrl:l1=3")),
     "ball": (
         Line("sgd", SLOW),
-        Line("l1-ball:radius=2", SLOW),
-        Line("l2-ball:radius=1.5", SLOW),
+        Line("l1-ball:radius=1", SLOW),
+        Line("l2-ball:radius=1", SLOW),
         Line("eg:norm=3,features=6", "constant:0.1"),
     ),
     "margin": (
@@ -72,7 +72,7 @@ STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def stream() -> list[Chunk]:
-    """Examples, one in each chunk: sparse, with one column that is useful for a time and one that always is."""
+    """Examples, one in each chunk: sparse; column 0 is useful for a time, column 1 always."""
     draw = np.random.default_rng(7)
     found = []
     for t in range(EXAMPLES):
@@ -109,7 +109,7 @@ def draw(lines: dict[str, list[float]], colours: Any, path: Path) -> None:
         ),
     }
     with mpl.rc_context(style):
-        figure, axes = plt.subplots(figsize=(7.2, 3.2), layout="constrained")
+        figure, axes = plt.subplots(figsize=(5.8, 3.3), layout="constrained")
         axes.axvspan(0, USEFUL, color=grid, alpha=0.35, lw=0)
         axes.axhline(0, color=ink, lw=0.8)
         for number, (name, weights) in enumerate(lines.items()):
@@ -123,7 +123,6 @@ def draw(lines: dict[str, list[float]], colours: Any, path: Path) -> None:
 
 def main(folder: Path) -> None:
     """All pictures."""
-    setattr(Kernel, "for_parts", lambda self, *parts: self.function)  # noqa: B010 - plain Python
     folder.mkdir(parents=True, exist_ok=True)
     chunks = stream()
     known: dict[Line, list[float]] = {}
@@ -137,4 +136,5 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    setattr(Kernel, "for_parts", lambda self, *parts: self.function)  # noqa: B010 - plain Python
     main(Path(sys.argv[1]))
