@@ -46,6 +46,7 @@ format: $(READY)  ## put the code into its one format
 	$(BIN)/ruff check --fix .
 
 docs: $(DOCS_READY)  ## build the site in build/site; warnings are errors
+	rm -rf build/site
 	$(BIN)/python -m sphinx -q -W --keep-going -j auto docs build/site
 
 pages: $(READY)  ## write docs/rules and the tables of verbs; examples are run (RULES='fobos rda' for some)
