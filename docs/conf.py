@@ -45,6 +45,7 @@ html_title = f"thresher {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is
 html_sidebars = {"**": ["whole-path"]}
 html_theme_options = {
     "logo": {"text": "thresher"},
