@@ -18,6 +18,7 @@ FOLDER = DOCS / "formats"
 ELSEWHERE = {
     "docs/formats/databases": "tests/test_databases.py",
     "docs/formats/memory": "tests/test_docs.py",
+    "docs/python": "tests/test_docs.py",
     "docs/sklearn": "tests/estimators/test_pages.py",
 }
 TESTED = [
