@@ -13,10 +13,11 @@ READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.ready-bench
 OLDEST := $(VENV)/oldest
 FUZZ_READY := $(VENV)/.ready-fuzz
+DOCS_READY := $(VENV)/.ready-docs
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test oldest check format docs bench fuzz hostile mutants clean
+.PHONY: help demo test oldest check format docs pages bench fuzz hostile mutants clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -44,7 +45,11 @@ format: $(READY)  ## put the code into its one format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(READY)  ## write docs/rules and the tables of verbs; examples are run (RULES='fobos rda' for some)
+docs: $(DOCS_READY)  ## build the site in build/site; warnings are errors
+	rm -rf build/site
+	$(BIN)/python -m sphinx -q -W --keep-going -j auto docs build/site
+
+pages: $(READY)  ## write docs/rules and the tables of verbs; examples are run (RULES='fobos rda' for some)
 	$(BIN)/python docs/verb_table.py
 	$(BIN)/python docs/rule_pages.py $(RULES)
 
@@ -81,4 +86,8 @@ $(BENCH_READY): $(READY)
 
 $(FUZZ_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	@touch $@
+
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@

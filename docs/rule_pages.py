@@ -1,6 +1,6 @@
 """Write docs/rules: a page for every rule, from its docstring and an example that is run, and the index.
 
-``python docs/rule_pages.py [RULE...]`` (or ``make docs``) runs the examples of these rules, or of all.
+``python docs/rule_pages.py [RULE...]`` (or ``make pages``) runs the examples of these rules, or of all.
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "rules"
 DATA = "examples/data/rcv1_train2000.dat.gz"
 PREFACE = """\
-Made by `make docs` from the docstrings of the rules, which `thresher rules NAME` prints too, and the examples
-on each page, run on 2,000 stories of RCV1: one pass over 1,600 of them, 400 held out. So small a sample ranks
-nothing, and settings were chosen by eye. w are the weights, x the features, g the gradient of this example's
-loss, eta the step size, t the number of the example; soft(v, a) moves v towards zero by a, not past it."""
+Every rule has a page, written by `make pages` from the rule's docstring, which `thresher rules NAME`
+prints too. Its example makes one pass over 1,600 stories of RCV1 and holds out 400 more. The settings were
+chosen by eye and the sample is small, so do not rank rules by these figures:
+[Which rule?](../which-rule.md) compares them on real data.
+
+In the table w stands for the weights, x for the features, g for the gradient of this example's loss, eta
+for the step size and t for the number of the example; soft(v, a) moves v towards zero by a, and stops at
+zero."""
 SPEEDS = ("seconds", "examples per second")
 
 HINGE = "--loss hinge"
@@ -111,7 +115,7 @@ def index(found: list[Description]) -> str:
         (f"[`{rule.name}`]({rule.name}.md)", _escaped(rule.line), _escaped(" ".join(rule.reference.split())))
         for rule in found
     ]
-    return f"# Rules\n\n{PREFACE}\n\n{_table(('rule', 'update', 'reference'), rows)}\n"
+    return f"# All rules\n\n{PREFACE}\n\n{_table(('rule', 'update', 'reference'), rows)}\n"
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

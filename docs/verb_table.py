@@ -8,7 +8,7 @@ from thresher.engine.protocol import PROTOCOL, Verb
 from thresher.parts import REGISTRY
 
 DESIGN = Path(__file__).parent / "design.md"
-BEGIN, END = "<!-- verbs: written by `make docs` -->\n", "<!-- end of verbs -->\n"
+BEGIN, END = "<!-- verbs: written by `make pages` -->\n", "<!-- end of verbs -->\n"
 
 
 def row(name: str, declared: Verb) -> str:

@@ -23,7 +23,7 @@ DOCSTRINGS = [
 ]
 RULES = {rule.name: rule for rule in rules()}
 every_rule = pytest.mark.parametrize("name", RULES)
-STALE = "run `make docs`"
+STALE = "run `make pages`"
 
 
 @every_rule

@@ -1,54 +1,33 @@
-"""The commands on the pages of formats and features print what the pages say."""
+"""The commands on the pages print what the pages say, and their blocks of Python run."""
 
+import doctest
 import os
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.pages import DOCS, PAGES, ROOT, blocks, printed, session, text_of
 from tests.served import Shell, program, served
 from thresher.data.formats.listing import FORMATS, LINES
 
-ROOT = Path(__file__).parent.parent
-FOLDER = ROOT / "docs" / "formats"
-ELSEWHERE = ("databases",)  # tests/test_databases.py
-BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = (
-    "README",
-    *(
-        f"docs/formats/{page.stem}"
-        for page in sorted(FOLDER.glob("*.md"))
-        if page.stem not in ELSEWHERE and BLOCK.search(page.read_text(encoding="utf-8"))
-    ),
-    *(
-        f"docs/{name}"
-        for name in (
-            "features",
-            "interactions",
-            "from-vw",
-            "path",
-            "cv",
-            "tune",
-            "default",
-            "evaluate",
-            "reading",
-        )
-    ),
-)
-
-
-def session(text: str) -> list[tuple[str, str]]:
-    """Commands and what they print."""
-    steps: list[tuple[str, str]] = []
-    for line in text.splitlines(keepends=True):
-        if line.startswith("$ "):
-            steps.append((line[2:], ""))
-        elif line.startswith("> "):
-            steps[-1] = (steps[-1][0] + line[2:], "")
-        else:
-            steps[-1] = (steps[-1][0], steps[-1][1] + line)
-    return steps
+FOLDER = DOCS / "formats"
+ELSEWHERE = {
+    "docs/formats/databases": "tests/test_databases.py",
+    "docs/formats/memory": "tests/test_docs.py",
+    "docs/python": "tests/test_docs.py",
+    "docs/sklearn": "tests/estimators/test_pages.py",
+}
+TESTED = [
+    page
+    for page in PAGES
+    if page not in ELSEWHERE
+    and (page == "docs/rules/README" or not page.startswith("docs/rules/"))  # these: tests/test_docs.py
+    and (blocks(page, "console") or blocks(page, "python"))
+]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -57,7 +36,7 @@ def test_every_format_has_a_page(name: str) -> None:
     (row,) = (line for line in text.splitlines() if re.match(rf"\|[^:|]*`{name}`", line))
     assert all(f"`{ending}`" in row for ending in form.endings)
     (page,) = re.findall(r"\]\((\w+\.md)\)", row)
-    assert f"docs/formats/{Path(page).stem}" in PAGES, "a page has a set that is read, in a block of console"
+    assert f"docs/formats/{Path(page).stem}" in TESTED, "a page has a set that is read, in a block of console"
     assert page == f"{name}.md" or name not in LINES
 
 
@@ -69,15 +48,34 @@ def shell() -> Iterator[Shell]:
         yield shell
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_commands_of_a_page_print_what_it_says(page: str, tmp_path: Path, shell: Shell) -> None:
+@pytest.mark.parametrize("page", TESTED)
+def test_blocks_of_a_page_do_what_it_says(
+    page: str, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands print what stands below them; then Python blocks run, where the commands left their files."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     known = {"PATH": f"{shell.folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
-    blocks = BLOCK.findall((ROOT / f"{page}.md").read_text(encoding="utf-8"))
-    steps = [step for block in blocks for step in session(block)]
-    assert len(steps) > 1
-    for command, wanted in steps:
+    for command, wanted in (step for block in blocks(page, "console") for step in session(block)):
         done = shell.run(command, cwd=tmp_path, env=os.environ | known)
         said = done.stderr.splitlines(keepends=True)
-        heard = [line for line in said if not line.removeprefix("thresher: ").startswith("compiling")]
-        assert done.stdout + "".join(heard) == wanted, command
+        heard = "".join(x for x in said if not x.removeprefix("thresher: ").startswith("compiling"))
+        found = (done.stdout + heard, heard + done.stdout)
+        assert any(printed(wanted, text) for text in found), f"{command}{found[1]}"
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in blocks(page, "python"):
+        names = after(block, names)
+    for made in tmp_path.glob("*/*.svg"):
+        shown = DOCS / "pictures" / made.name
+        if f"](pictures/{made.name})" in text_of(page):
+            assert made.read_text() == shown.read_text(), "the picture is not that of the page's commands"
+
+
+def after(block: str, names: dict[str, Any]) -> dict[str, Any]:
+    """The names after a block has run. One with prompts is a doctest; another just has to run."""
+    if ">>>" not in block:
+        Path("block.py").write_text(block)
+        return runpy.run_path("block.py", names)
+    test = doctest.DocTestParser().get_doctest(block, names, "a block", None, 0)
+    assert doctest.DocTestRunner().run(test, clear_globs=False).failed == 0
+    return test.globs

@@ -1,4 +1,4 @@
-"""Law 1: lazy = eager. Every rule of the registry, in every setting, with every loss, against its oracle."""
+"""Law 1: lazy is eager. Every rule of the registry, in every setting, with every loss, against its oracle."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Laws 5 and 8 from end to end: how data are stored changes nothing, and no line is lost in silence."""
+"""Laws 5 and 9 from end to end: how data are stored changes nothing, and no line is lost in silence."""
 
 import bz2
 import gzip

@@ -1,4 +1,4 @@
-"""Laws 5 and 8 for every format: how data are stored and read changes nothing; nothing is lost in silence."""
+"""Laws 5 and 9 for every format: how data are stored and read changes nothing; nothing is lost in silence."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def boost(
     tell: Callable[[Round], None] = lambda _: None,
     **options: Unpack[LayoutOptions],
 ) -> Boosted:
-    """Minimise sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2 by coordinate descent.
+    """Minimise ``sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2`` by coordinate descent.
 
     A sum over examples, each times its importance c_i, not a mean; b is never penalised. `loss` is
     ``exponential`` (AdaBoost's) or ``logistic``; `order` is ``random`` (one feature after the other,
