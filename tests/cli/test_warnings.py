@@ -85,3 +85,18 @@ def test_later_passes_without_a_hold_out_flatter(thresher: Thresher, data: str) 
 def test_help_tells_of_strict(thresher: Thresher) -> None:
     for command in ("train", "path", "cv", "tune"):
         assert "--strict" in thresher(f"{command} --help").out
+
+
+@pytest.mark.parametrize("command", ["auto", "cv", "tune"])
+def test_a_model_file_keeps_what_is_wrong_with_its_data(command: str, thresher: Thresher, data: str) -> None:
+    """Of what was found by another command too: the command that it prints still leaves the same file."""
+    ran = thresher(COMMANDS[command].format(data) + " -q --json").json
+    kept = Path("out").read_bytes()
+    (warning,) = thresher("info out --json").json["warnings"]
+    assert warning.startswith(SORTED.removeprefix("warning: "))
+    spec = ran.get("rule")
+    words = (
+        f"train {data} -m again -q --rule {spec}" if command == "auto" else ran["command"].partition(" ")[2]
+    )
+    assert thresher(f"{words} -q").status == 0
+    assert Path("again" if command == "auto" else "out").read_bytes() == kept

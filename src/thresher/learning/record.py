@@ -38,15 +38,16 @@ class Record:
     merged: int = 0
     """examples with repeated or unsorted ids"""
     warnings: tuple[str, ...] = ()
-    """what was wrong with the data or the training"""
+    """what is wrong with the data"""
 
     @classmethod
     def of(
-        cls, report: Report, passes: int = 1, order: str = "as-is", holdout_every: Every = 0, where: str = ""
-    ) -> Record:
+        cls, report: Report, passes: int = 1, order: str = "as-is", holdout_every: Every = 0, where: str = "",
+        warnings: tuple[str, ...] = (),
+    ) -> Record:  # fmt: skip
         """The record of a training, given what became of the lines in its last pass."""
         counts = {name: getattr(report, name) for name in _COUNTS}
-        return cls(passes, order, holdout_every, where, **counts)
+        return cls(passes, order, holdout_every, where, **counts, warnings=warnings)
 
     def as_dict(self) -> dict[str, Any]:
         """What a header holds."""

@@ -27,7 +27,7 @@ from thresher.learning.shares import MOST_EVERY, Every
 from thresher.learning.standing import Held, Origin, Position, Standing
 from thresher.learning.stopping import Interrupted, Stopper
 from thresher.learning.trained import Tally, Trained
-from thresher.learning.trouble import Run, Trouble, troubles_of
+from thresher.learning.trouble import Run, Trouble, lasting, troubles_of
 
 MOST_PASSES = 10**9
 _LONG = 1 << 30
@@ -355,7 +355,8 @@ class Trainer(Generic[M]):
         best = self.holdout.take_best(self.model)
         if best is not None:
             self.watcher.say(f"kept the model of pass {best}, the best of {passes} on the hold-out")
-        told = (self.order.spec, self.holdout.every, self.source.where)
+        troubles = self._troubles()
+        told = (self.order.spec, self.holdout.every, self.source.where, lasting(troubles))
         self.holdout.keep_record(self.model, Record.of(self._report, best or passes, *told))
         given = self.holdout.given
         seconds, compiling = self._spent()
@@ -371,7 +372,7 @@ class Trainer(Generic[M]):
             holdout=self.holdout.figures,
             reports=[self._report] if given is None else [self._report, given.report],
             table=self.table,
-            warnings=self._troubles(),
+            warnings=troubles,
         )
 
     def _troubles(self) -> list[Trouble]:

@@ -232,6 +232,8 @@ def _seen_again(run: Run) -> Trouble | None:
     )
 
 
+_OF_DATA = ("sorted-labels", "id-columns", "text-columns")
+"""What the data alone are to blame for, whatever learns them, and beside what."""
 FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _sorted_labels,
     _scales,
@@ -248,6 +250,11 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
 def troubles_of(run: Run) -> list[Trouble]:
     """All trouble with a run, each once."""
     return [trouble for find in FINDERS if (trouble := find(run)) is not None]
+
+
+def lasting(troubles: list[Trouble]) -> tuple[str, ...]:
+    """What is kept in a model file: trouble with the data, which is the same however they are learned."""
+    return tuple(one.message for one in troubles if one.name in _OF_DATA)
 
 
 def warn(troubles: list[Trouble]) -> list[Trouble]:
