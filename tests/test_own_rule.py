@@ -62,4 +62,4 @@ def test_its_script_runs() -> None:
     assert words[:2] == ["progressive", "loss"]
     assert 0.1 < float(words[2]) < 0.4
     assert 0 < int(words[4]) < int(words[6]) == 13_104
-    assert not done.stderr
+    assert all("compiling" in line for line in done.stderr.splitlines())

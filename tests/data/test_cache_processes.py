@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import SAMPLE, own_cache, run, run_code, start
+from tests.commands import SAMPLE, own_cache, run, run_code, said, start
 from thresher.data import clear_cache
 
 OPTIONS = ["--passes", "3", "--quiet"]
@@ -96,7 +96,7 @@ def test_eight_processes_share_one_cache(data: str, whole: bytes, tmp_path: Path
     ]
     for k, process in enumerate(running):
         _, err = process.communicate(timeout=300)
-        assert (process.returncode, err) == (0, b"")
+        assert (process.returncode, said(err)) == (0, "")
         assert (tmp_path / f"model{k}").read_bytes() == whole
     assert cached(tmp_path).count(".arrow") == 1
     assert not [suffix for suffix in cached(tmp_path) if suffix in (".partial", ".narrow")]

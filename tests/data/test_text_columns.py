@@ -120,7 +120,7 @@ def test_several_columns_of_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        ({"text": ("body",), "categorical": ("body",)}, "said to be categorical and text"),
+        ({"text": ("body",), "categorical": ("body",)}, "'body' is listed in both --categorical and --text"),
         ({"text": ("bodies",)}, "no column is called 'bodies'"),
         ({"ngrams": "words=2"}, r"say which \(--text COL\)"),
     ],

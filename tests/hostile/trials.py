@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from tests import commands
 from tests.commands import environment, start
 from thresher.data import DataError, open_source
-from thresher.engine.notices import COMPILING
 
 Limit = Callable[[], None]
 # not ru_maxrss, which a process has from the one that started it
@@ -99,9 +99,8 @@ def thresher(
 
 
 def said(err: bytes) -> str:
-    """Standard error without the lines that a first run has, and one that finds a checkpoint."""
-    lines = err.decode(errors="replace").splitlines(keepends=True)
-    return "".join(line for line in lines if COMPILING not in line and _LEFT not in line)
+    """The same also without what a run says that finds a checkpoint."""
+    return commands.said(err, _LEFT)
 
 
 def failed(ran: tuple[int, str, str], *words: str, status: int = 1) -> None:
