@@ -139,13 +139,13 @@ def test_predicting_looks_at_no_label(thresher: Thresher) -> None:
 
 
 WRONG = [
-    ("lists", "", 1, "lists.svm:{}: expected a label -1, 0 or 1 (for several classes: --outputs"),
+    ("lists", "", 1, "lists.svm:{}: expected a label -1, 0 or 1 (for other classes: --classes A,B;"),
     ("lists", "--outputs classes:3-6", 1, "expected one label (lists are for outputs labels:LO-HI"),
     ("lists", "--loss softmax", 1, "expected one label (lists are for outputs labels:LO-HI"),
     ("lists", "--outputs labels:4-6", 1, "expected a class from 4 to 6 as label, found '3'"),
     ("lists", "--outputs values:2 --loss squared", 1, "expected 2 labels with ',' between them, found"),
     ("values", "--outputs labels:3-6", 1, "values.svm:1:1: expected a class from 3 to 6 as label, found"),
-    ("values", "--outputs values:4", 1, "values.svm:1:1: expected a label -1, 0 or 1 (for several classes:"),
+    ("values", "--outputs values:4", 1, "values.svm:1:1: expected a label -1, 0 or 1 (for other classes:"),
     ("values", "--outputs values:5 --loss squared", 1, "expected 5 labels with ',' between them"),
     ("values", "--loss squared", 1, "expected one label (lists are for outputs labels:LO-HI"),
     ("classes", "--outputs values:4 --loss squared", 1, "classes.svm:1:2: expected 4 labels with"),

@@ -28,7 +28,10 @@ from thresher.data.layout import Layout
 from thresher.data.order import make_order
 from thresher.learning.holdout import Holdout
 
-BINARY = "a label -1, 0 or 1 (for several classes: --outputs classes; for a number: --loss squared)"
+BINARY = (
+    "a label -1, 0 or 1"
+    " (for other classes: --classes A,B; for many: --outputs classes; for a number: --loss squared)"
+)
 
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 DOMAINS = ["values:3,real", "values:2,binary", "labels:3-8", "labels:0-1", "values", "labels"]

@@ -3,9 +3,10 @@
 import gzip
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from thresher.data import DataError, open_source
+from thresher.data import DataError, open_source, table_source
 from thresher.data.formats.listing import EXAMPLES, FORMATS
 from thresher.data.layout import Layout
 
@@ -92,3 +93,25 @@ def test_a_bad_line_of_the_right_format_gets_no_such_hint(tmp_path: Path, text: 
 def test_names_of_columns_get_no_such_hint(tmp_path: Path) -> None:
     (tmp_path / "some.csv").write_text("y,x\n1,2\n")
     assert error_of(tmp_path / "some.csv").endswith("there are: y, x")
+
+
+@pytest.mark.parametrize(
+    ("text", "layout"),
+    [
+        ("label,x\n7,1.5\n", Layout("csv")),
+        ("7,1.5\n", Layout("csv", header=False, label="1")),
+        ("7;1.5\n", Layout("csv", header=False, label="1", delimiter=";")),
+        ('{"label": 7, "x": 1.5}\n', Layout("jsonl")),
+    ],
+)
+def test_a_bad_label_in_a_file_that_is_read_rightly(tmp_path: Path, text: str, layout: Layout) -> None:
+    (tmp_path / "some.dat").write_text(text)
+    with pytest.raises(DataError, match="expected a label") as caught:
+        list(open_source(tmp_path / "some.dat", layout=layout).chunks())
+    assert "looks like" not in str(caught.value)
+
+
+def test_a_bad_label_in_a_table_in_memory() -> None:
+    with pytest.raises(DataError, match="expected a label") as caught:
+        list(table_source(pa.table({"label": [7, 1], "x": [1.5, 2.5]})).chunks())
+    assert "looks like" not in str(caught.value)

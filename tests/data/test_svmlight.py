@@ -15,7 +15,10 @@ from tests.data.reference import bits, parse_text, read_all, rows_of, same, writ
 from thresher.data import DataError, concat, open_source
 from thresher.data.layout import Layout, SettledLayout
 
-BINARY = "a label -1, 0 or 1 (for several classes: --outputs classes; for a number: --loss squared)"
+BINARY = (
+    "a label -1, 0 or 1"
+    " (for other classes: --classes A,B; for many: --outputs classes; for a number: --loss squared)"
+)
 
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

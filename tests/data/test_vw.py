@@ -127,7 +127,9 @@ def test_long_rows_of_names_are_sorted_and_added_up(tmp_path: Path) -> None:
 
 
 KIND = "; this looks like %s, which is not read"
-BINARY = "-1, 0 or 1 (for several classes: --outputs classes; for a number: --loss squared)"
+BINARY = (
+    "-1, 0 or 1 (for other classes: --classes A,B; for many: --outputs classes; for a number: --loss squared)"
+)
 BANDIT, COSTS = "a contextual bandit label (action:cost:probability)", "a cost-sensitive label (class:cost)"
 SHARED = "the shared line of a multi-line example (contextual bandit or cost-sensitive)"
 CCB = "a conditional contextual bandit label (ccb)"

@@ -239,3 +239,10 @@ def test_other_calls_take_labels_beside_too() -> None:
     for call in calls:
         with pytest.raises(TypeError, match="has no option lable; did you mean label"):
             call(FRAME, lable="y")
+
+
+def test_a_frame_that_is_sparse_in_part_is_refused() -> None:
+    """It would be taken for a matrix, whose columns are known by their places."""
+    frame = pd.DataFrame({"a": [1.0, 2.0], "s": pd.arrays.SparseArray([0.0, 3.0])})
+    with pytest.raises(DataError, match="column 's' is sparse and others are not"):
+        thresher.train(frame, [0, 1])

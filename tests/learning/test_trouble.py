@@ -250,6 +250,17 @@ def test_texts_read_as_categories(write: Callable[[pa.Table, Path], Any], tmp_pa
     assert warned(write(table(title=[" ".join(words[k % 7 :][:4]) for k in range(400)]), tmp_path)) == {}
 
 
+def test_a_row_read_as_the_names_of_columns(tmp_path: Path) -> None:
+    rows = "".join(f"{k % 2},{k * 7 % 11}.25,0.{k * 3 % 7}\n" for k in range(400))
+    (tmp_path / "rows.csv").write_text(rows)
+    found = warned(str(tmp_path / "rows.csv"), label="1", rule="normalized")
+    assert list(found) == ["numbers-as-names"]
+    assert "names of columns (0.25, 0.0)" in found["numbers-as-names"]
+    assert warned(str(tmp_path / "rows.csv"), label="1", rule="normalized", header=False) == {}
+    (tmp_path / "rows.csv").write_text(f"y,0.25,price\n{rows}")
+    assert warned(str(tmp_path / "rows.csv"), label="y", rule="normalized") == {}
+
+
 # --- what is left
 
 

@@ -106,6 +106,8 @@ def _table(layout: SettledLayout, where: str) -> Table:
     given |= {"delimiter": layout.delimiter.replace("\t", r"\t")} if layout.delimiter else {}
     given |= {"missing": ",".join(layout.missing)} if layout.missing else {}
     given |= {"interact": [*layout.interact]} if layout.interact else {}
+    if layout.classes and not any("," in word for word in layout.classes):
+        given["classes"] = ",".join(layout.classes)
     for kind in _COLUMNS:
         if listed := _listed(layout, kind):
             given[kind] = listed

@@ -143,7 +143,10 @@ class Listed(_Several):
 
 
 _LARGEST = float(np.finfo(np.float32).max)
-_BINARY = "a label -1, 0 or 1 (for several classes: --outputs classes; for a number: --loss squared)"
+_BINARY = (
+    "a label -1, 0 or 1"
+    " (for other classes: --classes A,B; for many: --outputs classes; for a number: --loss squared)"
+)
 _KNOWN = (
     Domain("binary", -1.0, 1.0, True, _BINARY),
     Domain("real", -_LARGEST, _LARGEST, False, "a finite number as label"),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.class_words import listed_words
 from thresher.data.errors import DataError
 from thresher.data.formats.choosing import features_of
 from thresher.data.layout import SettledLayout
@@ -80,6 +81,10 @@ def check_comparable(a: Readout, b: Readout) -> None:
     """`DataError` where the same key or output is something else in the two models."""
     if a.head.outputs != b.head.outputs:
         raise DataError(f"their outputs differ: {a.head.outputs.spec} and {b.head.outputs.spec}")
+    if a.classes != b.classes:
+        raise DataError(
+            f"their classes differ, or their order: {listed_words(a.classes)} and {listed_words(b.classes)}"
+        )
     if a.store != b.store and any(one.store.startswith(HashedIndex.NAME) for one in (a, b)):
         raise DataError(f"their weights lie in other rows: the stores are {a.store} and {b.store}")
     if a.layout is None or b.layout is None:

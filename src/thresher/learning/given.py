@@ -200,8 +200,14 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
 
 
 def _is_sparse_frame(table: Any) -> bool:
-    """Whether it is one of pandas that Arrow does not take: a matrix."""
-    return hasattr(table, "iloc") and any(str(kind).startswith("Sparse") for kind in table.dtypes)
+    """Whether it is one of pandas that Arrow does not take: a matrix. `DataError` for one only in part."""
+    if not hasattr(table, "iloc"):
+        return False
+    kinds = [str(kind).startswith("Sparse") for kind in table.dtypes]
+    if any(kinds) and not all(kinds):
+        name = table.columns[kinds.index(True)]
+        raise DataError(f"column {name!r} is sparse and others are not: make it dense (.sparse.to_dense())")
+    return any(kinds)
 
 
 def _joined(table: Any, y: Any, weights: Any, layout: AnyLayout | None) -> tuple[Any, AnyLayout]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ _GROUPED = 0.05
 """of the changes of label that a random order would show: fewer mean that the labels are sorted"""
 _UNLIKE = 20.0
 """times the typical size of a feature is another scale"""
+_FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
+"""A number that names no column as a rule"""
 _WORDS = 3.0
 """in a cell, on average, make it a text"""
 
@@ -186,6 +189,15 @@ def _texts(run: Run) -> Trouble | None:
     return Trouble("text-columns", f"each cell of {which} is read as one category ({told}): --text {names}")
 
 
+def _names(run: Run) -> Trouble | None:
+    """Columns with names such as 0.25, which are more likely a row."""
+    found = [column.name for column in run.columns if _FRACTION.fullmatch(column.name)]
+    if 2 * len(found) <= len(run.columns):
+        return None
+    told = f"the first row is read as the names of columns ({', '.join(found[:3])})"
+    return Trouble("numbers-as-names", f"{told}: if it is an example, --no-header")
+
+
 def _nothing_left(run: Run) -> Trouble | None:
     """No weight but the intercept."""
     if run.model.nonzero or not run.seen.sizes or run.seen.rows <= _FEW:
@@ -232,13 +244,14 @@ def _seen_again(run: Run) -> Trouble | None:
     )
 
 
-_OF_DATA = ("sorted-labels", "id-columns", "text-columns")
-"""What the data alone are to blame for, whatever learns them, and beside what."""
+_OF_DATA = ("sorted-labels",)
+"""What all rows show, however they are cut; columns are looked at in the first rows of the first file."""
 FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _sorted_labels,
     _scales,
     _ids,
     _texts,
+    _names,
     _loss,
     _nothing_left,
     _overfits,

@@ -248,8 +248,11 @@ class TextSource:
         return f"{where}: no examples ({counts}){first}"
 
     def _hinted(self, bad: BadLine) -> str:
-        """What is wrong with the first line of all, and how to read what it looks like."""
-        hint = looks_like(bad.raw, self.layout.format)
+        """What is wrong with the first line of all, and how to read what it looks like.
+
+        Nothing of the latter where it has several columns: it is read as what it is then.
+        """
+        hint = "" if len(self.layout.columns) > 1 else looks_like(bad.raw, self.layout.format)
         return f"{bad}; {hint}" if hint else str(bad)
 
     def fingerprint(self) -> str:
