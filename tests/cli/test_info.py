@@ -233,3 +233,15 @@ def test_what_is_no_model(arguments: str, thresher: Thresher) -> None:
 
 def test_json_is_one_object(thresher: Thresher, model: Path) -> None:
     assert json.loads(thresher("info model --json").out)["warnings"] == []
+
+
+@pytest.mark.parametrize(("name", "value"), [("admit", "\x1b[31mX\n"), ("rate", "x")])
+def test_a_recipe_that_describes_no_model(thresher: Thresher, table: Path, name: str, value: str) -> None:
+    thresher(f"train t.csv -m m -q --rule ftrl {TABLE}")
+    header, tensors = modelfile.read(Path("m"))
+    header["recipe"][name] = value
+    modelfile.write(Path("m"), header, tensors)
+    ran = thresher("info m")
+    assert ran.status == 1
+    assert ran.err.startswith("thresher: m: ")
+    assert ran.err.count("\n") == 1

@@ -101,6 +101,7 @@ def test_the_order_of_classes_can_be_said(thresher: Thresher, monkeypatch: pytes
     assert "words" not in ran.err
     assert load("m").classes == ("spam", "ham")
     assert (load("m").weights == -load("sorted").weights).all()
+    assert "\nclasses                spam, ham\npositive class         ham\n" in thresher("info m").out
     command = thresher("info m --json").json["command"].removeprefix("thresher ")
     assert thresher(command.replace("DATA", "2.csv").replace("MODEL", "again")).status == 0
     assert Path("again").read_bytes() == Path("m").read_bytes()
@@ -222,3 +223,12 @@ def test_commands_that_learn_words_as_numbers(thresher: Thresher, command: str) 
 
 
 _VARYING = ("model", "command", "seconds", "seconds_compiling", "examples_per_second")
+
+
+def test_words_leave_a_terminal_as_it_is(thresher: Thresher, folder: Path) -> None:
+    rows = [{"kind": ("\x1b[31mred", "a\tb", "plain")[k % 3], "x": k % 3} for k in range(60)]
+    write_csv(rows, folder / "odd.csv")
+    assert thresher("train odd.csv --label kind -m m -q").status == 0
+    lines = thresher("weights m").out.splitlines()
+    assert all(line.isprintable() for line in "".join(lines).split("\t"))
+    assert {line.split("\t")[2] for line in lines} == {r"\x1b[31mred", r"a\tb", "plain"}

@@ -43,8 +43,9 @@ def command(model: _Model, as_json: options.Json = False) -> None:
         _tell_frontier(model, as_json)
         return
     header, tensors = modelfile.read(model, lanes=True)
-    told = anatomy(model, header, tensors)
-    told["command"] = remaking(model, header, told)
+    with modelfile.naming_file(model):
+        told = anatomy(model, header, tensors)
+        told["command"] = remaking(model, header, told)
     if as_json:
         show_figures(told, True)
         return
@@ -86,6 +87,9 @@ def _figures(told: dict[str, Any]) -> dict[str, Any]:
         shown |= {"holdout_every": record["holdout_every"]} if record["holdout_every"] else {}
         shown |= {"where": record["where"]} if record["where"] else {}
     shown |= {"format": told["layout"]["format"]} if told["layout"].get("format") else {}
+    if classes := told["layout"].get("classes"):
+        shown["classes"] = ", ".join(classes)
+        shown |= {"positive_class": classes[1]} if told["outputs"] == "one" else {}
     shown |= {f"{name}_of_data" if name == "examples" else name: n for name, n in told["lines"].items()}
     shown |= {
         "examples_learned": told["examples"],

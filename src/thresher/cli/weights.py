@@ -20,7 +20,8 @@ def command(
 ) -> None:
     """Print feature, name where known, and weight, tab-separated, largest first; the intercept last.
 
-    Names are kept by thresher train --names and thresher name; tabs and line breaks in them are escaped.
+    Names are kept by thresher train --names and thresher name. Tabs and whatever else cannot be printed are
+    escaped in them.
 
     With many outputs the class (or number of the output) stands before the weight.
     """
@@ -41,8 +42,7 @@ def command(
     typer.echo("".join(lines), nl=False)
 
 
-_ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
-
-
 def _shown(name: str | None) -> str:
-    return "" if name is None else name.translate(_ESCAPES)
+    from thresher.data.errors import printable
+
+    return "" if name is None else printable(name.replace("\\", r"\\"))
