@@ -207,9 +207,8 @@ def _trainer(
 ) -> Trainer[Any]:
     """What trains the model on all passes of the source."""
     reads = Passes(source, order.reads(plan.passes), cached=cache and hasattr(source, "identity"))
-    beside = {"reread": reads.later, "order": order, "holdout": held, **more}
-    beside["columns"] = columns_seen(source)
-    return Trainer(model, reads.first, plan, **beside)
+    beside = {"reread": reads.later, "order": order, "holdout": held, "columns": columns_seen(source)}
+    return Trainer(model, reads.first, plan, **beside, **more)
 
 
 def _begun(

@@ -14,6 +14,7 @@ from thresher.data.columns import further
 from thresher.data.formats.choosing import check_format
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.learning.checks import check_flag
+from thresher.learning.given import check_layout
 from thresher.learning.words import meant
 
 if TYPE_CHECKING:
@@ -112,8 +113,7 @@ def layout_said(layout: AnyLayout | None, options: Mapping[str, Any]) -> AnyLayo
     ValueError where both are, and for values that a field cannot have; `DataError` where no data can be read
     so.
     """
-    if not isinstance(layout, AnyLayout | None):
-        raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
+    check_layout(layout)
     said = _fields_said(options)
     if said and layout is not None:
         raise ValueError(f"{next(iter(said))} is a field of the layout: say it there, or leave layout out")

@@ -195,7 +195,7 @@ def _names(run: Run) -> Trouble | None:
     if 2 * len(found) <= len(run.columns):
         return None
     told = f"the first row is read as the names of columns ({', '.join(found[:3])})"
-    return Trouble("numbers-as-names", f"{told}: if it is an example, --no-header")
+    return Trouble("numbers-as-names", f"{told}: if it is an example, use --no-header")
 
 
 def _nothing_left(run: Run) -> Trouble | None:
@@ -245,7 +245,7 @@ def _seen_again(run: Run) -> Trouble | None:
 
 
 _OF_DATA = ("sorted-labels",)
-"""What all rows show, however they are cut; columns are looked at in the first rows of the first file."""
+"""Warnings kept in a model file: they depend on all rows, not on how these are divided into files."""
 FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _sorted_labels,
     _scales,
