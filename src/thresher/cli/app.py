@@ -41,7 +41,7 @@ app = typer.Typer(
 
 
 def _guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """The command; what typer would exit on by itself is told by errors of ours."""
+    """Wrap a command to raise our own exceptions where typer would exit by itself."""
 
     @functools.wraps(command)
     def guarded(*args: Any, **options: Any) -> None:
@@ -80,7 +80,7 @@ def _options(
 
 
 def run(arguments: list[str]) -> Any:
-    """Run one command with its arguments, or say what commands there are."""
+    """Run one command with its arguments; without arguments, print the help."""
     chosen = copy.copy(app)
     named = [one for one in app.registered_commands if arguments and one.name == arguments[0]]
     chosen.registered_commands = named or app.registered_commands  # typer builds all of those: 20 ms

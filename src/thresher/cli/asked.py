@@ -1,4 +1,4 @@
-"""What is asked for of a model on the command line: an option for each field of a `Recipe`."""
+"""The model options on the command line: one for each field of a `Recipe`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SPEC = "NAME:FIELD=VALUE,..."
 OF_RULES = ("rule", "l1", "alpha")
-"""Options that together say what the rule is."""
+"""Options that together define the rule."""
 
 
 def _option(metavar: str | None, words: str, *names: str, **more: Any) -> Any:
@@ -24,7 +24,7 @@ def _option(metavar: str | None, words: str, *names: str, **more: Any) -> Any:
 
 @dataclass(frozen=True)
 class Asked:
-    """The fields of a Recipe, and what changes its rule; None: not said."""
+    """The fields of a Recipe, and options that change its rule. None means not given."""
 
     rule: Annotated[
         str | None,
@@ -111,7 +111,7 @@ def said(asked: Asked) -> dict[str, Any]:
 
 
 def new_recipe(options: dict[str, Any]) -> Recipe:
-    """A recipe with these options; UsageError where they do not hold."""
+    """A recipe with these options; UsageError if they are invalid."""
     from thresher.learning.recipe import Recipe
 
     try:
@@ -121,7 +121,7 @@ def new_recipe(options: dict[str, Any]) -> Recipe:
 
 
 def new_model(options: dict[str, Any]) -> Model:
-    """A model of that recipe; UsageError where there is none."""
+    """A model of that recipe; UsageError if they are invalid."""
     from thresher.learning.model import Model
 
     recipe = new_recipe(options)
@@ -132,7 +132,7 @@ def new_model(options: dict[str, Any]) -> Model:
 
 
 def check_same(asked: Asked, recipe: Recipe) -> None:
-    """UsageError where an option says something else than the recipe of a checkpoint."""
+    """UsageError if an option contradicts the recipe of a checkpoint."""
     options = said(asked)
     of_rule = {name: options.pop(name) for name in OF_RULES if name in options}
     if of_rule and _other(recipe, "rule", {"rate": None, **of_rule}):
@@ -143,7 +143,7 @@ def check_same(asked: Asked, recipe: Recipe) -> None:
 
 
 def _other(recipe: Recipe, field: str, options: dict[str, Any]) -> bool:
-    """Whether the field changes with these options, or they hold for no such model."""
+    """Whether these options would change the field, or are invalid for the recipe."""
     try:
         changed = replace(recipe, **options)
     except ValueError:

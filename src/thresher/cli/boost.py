@@ -44,7 +44,7 @@ def command(
     quiet: t.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Minimise the sum of losses + L1 |w|_1 + L2 |w|^2 / 2 to a certificate of optimality, data in memory."""
+    """Minimise the sum of losses + L1 |w|_1 + L2 |w|^2 / 2 to a certified optimum, with data in memory."""
     from thresher.batch.solve import Plan
     from thresher.data.sources.reader import default_threads
 
@@ -70,7 +70,7 @@ def _solved(
     begun: float,
     quiet: bool,
 ) -> tuple[Boosted, Any]:
-    """The model, and the account of what was read."""
+    """The model, and the report on what was read."""
     from thresher.batch.api import solved
     from thresher.batch.csc import columns_of
     from thresher.batch.solve import loss_of

@@ -12,7 +12,7 @@ import typer
 NAME = "cache"
 SHORT = "Show or remove what is kept in the cache folder."
 _CODE = re.compile(r"\S+-[0-9a-f]{32}\.nbc|\S+\.[0-9a-f]{16}\.tmp|\S+\.py\d+\.(nbi|\d+\.nbc)")
-"""Names of our files: THRESHER_CACHE_DIR may name a folder that holds others too."""
+"""File names that thresher creates: THRESHER_CACHE_DIR may be a folder with other files too."""
 
 
 def command(
@@ -20,7 +20,7 @@ def command(
         bool, typer.Option("--clear", help="Remove it all; it is made again when needed.")
     ] = False,
 ) -> None:
-    """Show or remove what is kept in the cache folder: parsed data and compiled code."""
+    """Show or remove the contents of the cache folder: parsed data and compiled code."""
     from thresher.data.cache import cache_entries
     from thresher.engine.folders import cache_folder
 
@@ -41,12 +41,12 @@ def command(
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except OSError:  # gone meanwhile
+    except OSError:  # removed by another process
         return 0
 
 
 def _remove(files: list[Path], folder: Path) -> None:
-    """Remove the files, and their folders if they are then empty."""
+    """Remove the files, then their folders if empty."""
     for path in files:
         path.unlink(missing_ok=True)
     for path in sorted({folder, *(path.parent for path in files)}, reverse=True):

@@ -20,7 +20,7 @@ _Name = Annotated[
 
 
 def lister(kind: str) -> Callable[[str | None], None]:
-    """The command that lists the parts of a kind, or tells of one."""
+    """The command that lists all parts of a kind or describes one of them."""
 
     def command(name: _Name = None) -> None:
         from thresher import parts
@@ -36,13 +36,13 @@ def lister(kind: str) -> Callable[[str | None], None]:
 
 
 def _block(part: Description) -> str:
-    """What it is, in a few lines."""
+    """A summary of a part, in a few lines."""
     lines = [part.line, "step sizes: --rate" if part.rate else "", part.reference]
     return "\n".join([part.spec, *(_indented(" ".join(line.split())) for line in lines if line), ""])
 
 
 def _page(kind: str, part: Description) -> str:
-    """All there is to say."""
+    """The full description of a part."""
     texts = [part.name, *(text for text in (part.update, part.debt, part.notes) if text)]
     if part.reference:
         texts.append(f"Reference: {part.reference}")

@@ -1,4 +1,4 @@
-"""The command that trains a model found by another command, as a user would type it."""
+"""Build the command that trains a model found by another command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thresher.cli.options import Table
 def train_command(
     data: Sequence[str], model: Path | None, rule: str, asked: Asked, table: Table, **more: Any
 ) -> str:
-    """``thresher train`` with this rule and with what was asked for besides; `more` are options by name."""
+    """``thresher train`` with this rule and these options; `more` holds further options by name."""
     words = ["--rule", rule, *_words_of(asked, OF_RULES), *_words_of(table)]
     return _command("train", data, model, words, more)
 
@@ -35,7 +35,7 @@ def _command(
 
 
 def _words_of(group: Any, but: Sequence[str] = ()) -> list[str]:
-    """What was said of the options in a dataclass."""
+    """The options in a dataclass that differ from their defaults, as command-line words."""
     hints, words = get_type_hints(type(group), include_extras=True), list[str]()
     for field in fields(group):
         value = getattr(group, field.name)

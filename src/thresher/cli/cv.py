@@ -82,9 +82,9 @@ def command(
     strict: t.Strict = False,
     as_json: options.Json = False,
 ) -> None:
-    """Judge penalties by cross-validation: all folds learn from one reading, a second one judges them.
+    """Evaluate penalties by cross-validation: one reading trains all folds, a second one evaluates them.
 
-    A rule that says its penalty, or has none, is judged as it is. A run that is stopped leaves nothing.
+    A rule with a fixed penalty, or with none, is evaluated as it is. An interrupted run saves nothing.
     """
     from thresher.lanes.validation import judged_by
     from thresher.learning import modelfile
@@ -114,7 +114,7 @@ def command(
 def _trainer(
     reading: Reading, passes: int, asked: Asked, l1: str | None, count: int, model: Path | None, quiet: bool
 ) -> tuple[Trainer[Folds], str | None]:
-    """What trains the folds, and the name of the penalty that is varied."""
+    """The trainer of the folds, and the name of the penalty that is varied."""
     from thresher.cli.watching import say_unless, watcher
     from thresher.engine import notices
     from thresher.lanes.folds import Folds, check_size
@@ -145,7 +145,7 @@ def _trainer(
 
 
 def _is_varied(rule: str | None, base: Recipe, l1: str | None) -> bool:
-    """Whether there is a penalty to vary; UsageError where one is to be and cannot."""
+    """Whether to vary the penalty; UsageError if a range is given and the rule cannot use it."""
     from thresher.lanes.penalties import leaves_penalty_open
 
     if l1 is not None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NAME = "diff"
 SHORT = "Show which weights moved from one model to another."
 DIFFERENT = 1
-"""Exit status, as that of diff."""
+"""Exit status, as for diff(1)"""
 
 
 def _model(metavar: str) -> Any:
@@ -29,7 +29,7 @@ def command(
     top: Annotated[int, typer.Option(metavar="N", min=0, help="Show the N weights that moved most.")] = 20,
     as_json: options.Json = False,
 ) -> None:
-    """Show what changed from model A to model B: weights added, removed, moved, and options that differ.
+    """Show what changed from model A to model B: weights added, removed or moved, and options that differ.
 
     The exit status is 0 if both predict with the same weights, 1 if not, 2 if they cannot be compared.
     """
@@ -66,7 +66,7 @@ def _loaded(path: Path) -> tuple[Readout, dict[str, Any]]:
 
 
 def _tables(found: dict[str, Any]) -> list[str]:
-    """Options that differ, and the weights that moved most, for people."""
+    """The options that differ and the weights that moved most, as text."""
     from thresher.cli.output import table_of
 
     lines = list[str]()

@@ -1,4 +1,4 @@
-"""Which errors a user can cause, the line that tells of each, and the exit status."""
+"""Errors that a user can cause, their one-line messages and exit statuses."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ INTERRUPTED_LINE = "thresher: interrupted"
 
 
 class UsageError(ValueError):
-    """Options that do not go together."""
+    """Options that are invalid together."""
 
 
 class Cancelled(Exception):  # noqa: N818  (not an error: the user asked for it)
-    """Ctrl-C or SIGTERM where there is nothing to keep."""
+    """Ctrl-C or SIGTERM when there is nothing to save."""
 
 
 class StoppedAfterSaving(Exception):  # noqa: N818  (not an error: the user asked for it)
-    """A signal came when the work was done: the result was written all the same."""
+    """A signal arrived after training; the result was saved anyway."""
 
 
 class WarnedError(Exception):
-    """Warnings in a run that was to have none (`--strict`): the result was written all the same."""
+    """There were warnings and `--strict` was given; the result was saved anyway."""
 
 
 class OutputClosedError(Exception):
-    """The reader of our output, such as head, has enough."""
+    """The reader of our output, such as head, closed the pipe."""
 
 
 def check_strictly(warnings: Sequence[Any], strict: bool, written: Path | None) -> None:
-    """`WarnedError` where there are warnings and the run is `strict`."""
+    """`WarnedError` if `strict` is set and there are warnings."""
     if strict and warnings:
         count = "a warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
         saved = "" if written is None else f"; the result is saved in {written}"
@@ -40,8 +40,8 @@ def check_strictly(warnings: Sequence[Any], strict: bool, written: Path | None) 
 
 
 def status_and_line(error: Exception) -> tuple[int, str]:
-    """Exit status and message (none for a reader who has enough); any other error is raised again."""
-    if isinstance(error, Cancelled):  # perhaps in the middle of the imports that follow
+    """Exit status and message (empty if the pipe was closed); any other error is raised again."""
+    if isinstance(error, Cancelled):  # may interrupt the imports below
         return INTERRUPTED, INTERRUPTED_LINE
     if isinstance(error, OutputClosedError | BrokenPipeError):
         return FAILED, ""
@@ -83,7 +83,7 @@ def _status_and_text(error: Exception) -> tuple[int, str]:
 
 
 def _unknown_option(error: Any) -> str:
-    """What to say of an option that a command does not have; empty for any other error of typer's."""
+    """The message for an unknown option; empty for any other typer error."""
     if not hasattr(error, "option_name") or not hasattr(error, "possibilities") or error.ctx is None:
         return ""
     from thresher.learning.words import meant
@@ -101,7 +101,7 @@ def _unknown_option(error: Any) -> str:
 
 
 def reason_of(error: OSError) -> str:
-    """What the system says, in plain words where they are known."""
+    """The reason of a system error, in plain words where we have them."""
     if error.errno == errno.ENOSPC:
         return "the disk is full"
     if error.errno == errno.EBADF and not error.filename:

@@ -12,7 +12,7 @@ from thresher.cli.errors import UsageError
 NAME = "evaluate"
 SHORT = "Measure a model on labelled data."
 _SHOWN = 20
-"""classes whose confusion matrix is shown to people"""
+"""maximum number of classes in a printed confusion matrix"""
 
 _Threshold = Annotated[
     float | None,
@@ -38,7 +38,7 @@ def command(
     threads: options.Threads = None,
     as_json: options.Json = False,
 ) -> None:
-    """Measure a model on labelled data: loss, error, AUC and more, beside what the base rate would score."""
+    """Measure a model on labelled data: loss, error, AUC and more, next to the score of the base rate."""
     from thresher.cli.output import show_figures, tell_skipped
     from thresher.data import open_source
     from thresher.learning import modelfile
@@ -65,7 +65,7 @@ def command(
 
 
 def _tables(figures: dict[str, Any]) -> list[str]:
-    """The figures that are tables, for people."""
+    """The figures that are tables, as text."""
     from thresher.cli.output import table_of
 
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""The examples that end the help of each command. The tests run them, in this order, in one folder."""
+"""The examples at the end of each command's help. The tests run them, in this order, in one folder."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
         "thresher rates inverse-sqrt",
     ),
 }
-"""By the name of the command."""
+"""Examples by command name."""
 
 
 def epilog(command: str) -> str:
-    """What ends its help: lines that are not to be broken."""
+    """The examples of a command, as preformatted lines."""
     return "\n".join(["\b", "Examples:", *(f"  {example}" for example in EXAMPLES[command])])

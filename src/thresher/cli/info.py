@@ -12,12 +12,12 @@ from thresher.cli import options
 NAME = "info"
 SHORT = "Show what is in a model, and how it was made."
 _SHOWN = 50
-"""rows of a table for people"""
+"""maximum number of rows of a printed table"""
 _UNREAD = ("ignore", "absent")
-"""kinds of columns"""
+"""column kinds that are not read"""
 _RECIPE = ("outputs", "rule", "rate", "loss", "batch", "average", "scale", "admit", "store", "dtype", "seed")
 _PLAIN = {"rate": None, "batch": 1, "average": False, "scale": None, "admit": None, "seed": 0}
-"""Not worth a line."""
+"""values not worth printing"""
 _Model = Annotated[
     Path,
     typer.Argument(
@@ -29,9 +29,9 @@ _Model = Annotated[
 
 
 def command(model: _Model, as_json: options.Json = False) -> None:
-    """Show a model: rule, options, data, columns, sparsity by column, sizes, and the command that makes it.
+    """Show a model: rule, options, data, columns, sparsity by column, sizes, and the command that trains it.
 
-    Columns and namespaces of weights are known by their names: see thresher name.
+    Columns and namespaces are known only if the model has names; thresher name adds them.
     """
     from thresher.cli.output import show_figures
     from thresher.cli.remaking import remaking
@@ -54,7 +54,7 @@ def command(model: _Model, as_json: options.Json = False) -> None:
 
 
 def _tell_frontier(path: Path, as_json: bool) -> None:
-    """The table of a folder of many models."""
+    """The table of a folder of models."""
     from thresher.cli.output import show_figures
     from thresher.lanes import folder, table
 
@@ -72,7 +72,7 @@ def _tell_frontier(path: Path, as_json: bool) -> None:
 
 
 def _figures(told: dict[str, Any]) -> dict[str, Any]:
-    """A line for each figure."""
+    """One line per figure."""
     weights, sizes, stopped = told["weights"], told["bytes"], told.get("stopped")
     shown: dict[str, Any] = {"kind": told["kind"], "made_by": f"thresher {told['version']}"}
     shown |= {name: told[name] for name in _RECIPE if name in told and told[name] != _PLAIN.get(name, "")}
@@ -112,7 +112,7 @@ def _figures(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tables(told: dict[str, Any]) -> list[str]:
-    """Weights by column, by namespace or product, and by output, for people."""
+    """Weights by column, by namespace or product, and by output, as text."""
     from thresher.cli.output import table_of
 
     groups = [{**one, "group": _called(one["group"])} for one in told["groups"]]
@@ -121,7 +121,7 @@ def _tables(told: dict[str, Any]) -> list[str]:
     for found in (read, groups, told["by_output"]):
         heads = list(dict.fromkeys(head for one in found for head in one))
         if told["outputs"] == "one" and "features" in heads:
-            heads.remove("nonzero")  # as many as there are features
+            heads.remove("nonzero")  # the same as the number of features
         if found:
             rows = [[one.get(head) for head in heads] for one in found[:_SHOWN]]
             lines += ["", *table_of([head.replace("_", " ") for head in heads], rows)]

@@ -1,4 +1,4 @@
-"""What the commands that teach many models at once share: their penalties, and which is chosen."""
+"""Options shared by commands that train many models at once: the penalties and which model to choose."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AUTO, BEST = "auto:16", "best"
 
 
 def check_choice(text: str | None) -> str | None:
-    """The choice, or typer.BadParameter."""
+    """Return the choice; typer.BadParameter if it is invalid."""
     from thresher.lanes import frontier
 
     try:
@@ -32,7 +32,7 @@ def check_choice(text: str | None) -> str | None:
 
 
 def choice(default: str) -> Any:
-    """The option of which model to take."""
+    """The option for which model to choose."""
     return typer.Option(
         metavar="WHICH",
         callback=check_choice,
@@ -65,7 +65,7 @@ Penalties = Annotated[
 
 
 def compile_penalties_ahead(base: Recipe, predicts: bool) -> Ahead:
-    """Begin to compile what models of different penalties need."""
+    """Start compiling what models with different penalties need."""
     from thresher.lanes.lanes import Lanes
     from thresher.lanes.penalties import with_penalty
     from thresher.learning.ahead import compile_ahead
@@ -78,9 +78,11 @@ def compile_penalties_ahead(base: Recipe, predicts: bool) -> Ahead:
 def recipes_of(
     base: Recipe, l1: str, reading: Reading, source: Any, order: Order, ready: Callable[[], None]
 ) -> list[Recipe]:
-    """One for each penalty; UsageError where a range cannot be found, or the rule has none; DataError.
+    """One recipe per penalty.
 
-    A range is found on rows in this order. `ready` returns when lanes can learn.
+    A range is found on the first rows in this order. `ready` returns once the kernels are compiled.
+
+    Raises UsageError if a range cannot be found or the rule has no penalty, and DataError.
     """
     from dataclasses import replace
 
@@ -104,7 +106,7 @@ def recipes_of(
 
 
 def check_varied(rule: str, l1: str | None, base: Recipe) -> None:
-    """UsageError for a rule that has no penalty to vary, or says one where no range is given."""
+    """UsageError if the rule has no penalty to vary, or fixes its penalty and no range is given."""
     from thresher.lanes.penalties import leaves_penalty_open, penalty_name
 
     try:
@@ -118,9 +120,9 @@ def check_varied(rule: str, l1: str | None, base: Recipe) -> None:
 
 
 def chosen_of(points: Sequence[Judged], which: str, say: Callable[[str], None]) -> tuple[int, str]:
-    """Number of the point that `which` means, and what it is chosen by: the best where there is no such.
+    """The index of the point that `which` selects, and the criterion used: BEST if none satisfies `which`.
 
-    `say` is told of that, and of a choice at the end of a range. DataError where no model has a loss.
+    Calls `say` in that case, and when the choice is at an end of the range. DataError if no model has a loss.
     """
     from thresher.data.errors import DataError
     from thresher.lanes.frontier import choose

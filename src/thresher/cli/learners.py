@@ -1,4 +1,4 @@
-"""What ``thresher train`` trains: a model of the rule that was said, or the lanes of ``--rule auto``."""
+"""What ``thresher train`` trains: one model, or the lanes of ``--rule auto``."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ Say = Callable[[str], None]
 
 
 class Learner(ABC):
-    """How what is trained is made, and gone on with."""
+    """Creates what is trained, and restores it from a checkpoint."""
 
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
-        """but for what only names the learner"""
+        """without `--rule auto`, which only selects the learner"""
 
     @abstractmethod
     def load(self, path: Path) -> tuple[Any, Standing]:
-        """What is in a checkpoint. UsageError where the options say something else; `ModelFileError`."""
+        """Load a checkpoint. UsageError if the options contradict it; `ModelFileError`."""
 
     @abstractmethod
     def new(self, options: dict[str, Any], begun: Readout | None, say: Say) -> Any:
-        """One that has learned nothing, but for the weights to begin with. UsageError."""
+        """A new learner, with the weights to start from, if any. UsageError."""
 
     @abstractmethod
     def example(self, learner: Any) -> Model:
-        """A model such as are trained, to compile the code of."""
+        """A model to compile for."""
 
     @abstractmethod
     def before(self, learner: Any, example: Model) -> tuple[list[Any], list[Any]]:
-        """What else learns before that model is left, and it; and parts that decide their code."""
+        """What else is trained before the final model, and the parts that determine its code."""
 
     @abstractmethod
     def beside(self, say: Say | None) -> dict[str, Any]:
-        """What a Trainer is told besides; `say` is told what goes on."""
+        """Further arguments for the Trainer, which calls `say` with progress."""
 
     @abstractmethod
     def figures(self, model: Model) -> dict[str, Any]:
-        """What is told of the model that was left, besides what is told of any."""
+        """Figures to report about the final model, beside those of every model."""
 
 
 class One(Learner):
-    """One model."""
+    """A single model."""
 
     def load(self, path: Path) -> tuple[Model, Standing]:
-        """It."""
+        """The model."""
         from thresher.learning import checkpoint
 
         model, standing = checkpoint.load(path)
@@ -65,35 +65,35 @@ class One(Learner):
         return model, standing
 
     def new(self, options: dict[str, Any], begun: Readout | None, say: Say) -> Model:
-        """It."""
+        """The model."""
         return started(new_model(options), begun)
 
     def example(self, learner: Model) -> Model:
-        """It."""
+        """The model."""
         return learner
 
     def before(self, learner: Any, example: Model) -> tuple[list[Any], list[Any]]:
-        """Nothing."""
+        """None."""
         return [], []
 
     def beside(self, say: Say | None) -> dict[str, Any]:
-        """Nothing."""
+        """None."""
         return {}
 
     def figures(self, model: Model) -> dict[str, Any]:
-        """Nothing."""
+        """None."""
         return {}
 
 
 class Auto(Learner):
-    """Lanes round the default rule, of which one is left."""
+    """Lanes with settings around the default rule, of which one wins."""
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(replace(asked, rule=None))
         self._given = [name for name in ("l1", "alpha") if getattr(asked, name) is not None]
 
     def load(self, path: Path) -> tuple[Lanes | Model, Standing]:
-        """The lanes, or the one that was left."""
+        """The lanes, or the winner if it is already chosen."""
         from thresher.lanes import auto
         from thresher.learning.model import Model
 
@@ -122,7 +122,7 @@ class Auto(Learner):
             raise UsageError(str(error)) from error
 
     def example(self, learner: Lanes | Model) -> Model:
-        """What is left in the end."""
+        """The winner, or a model like it."""
         from thresher.learning.model import Model
 
         return learner if isinstance(learner, Model) else Model(learner.models[0].recipe)
@@ -134,7 +134,7 @@ class Auto(Learner):
         return ([], []) if isinstance(learner, Model) else ([learner, example], learner.parts)
 
     def beside(self, say: Say | None) -> dict[str, Any]:
-        """Who goes on, and how that is kept."""
+        """How to choose and announce the winner, and how to save the lanes."""
         from thresher.lanes import auto
         from thresher.learning.model import Model
 
@@ -147,12 +147,12 @@ class Auto(Learner):
         return {"heir": heir, "save": auto.save}
 
     def figures(self, model: Model) -> dict[str, Any]:
-        """What was chosen."""
+        """The settings that won."""
         return {"rule": model.recipe.rule}
 
 
 def learner_of(asked: Asked) -> Learner:
-    """What was asked for."""
+    """The learner for these options."""
     from thresher.parts import AUTO
 
     return Auto(asked) if asked.rule == AUTO else One(asked)

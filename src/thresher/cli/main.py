@@ -1,6 +1,6 @@
-"""The command ``thresher``: how its process begins and ends, and what becomes of an error.
+"""The entry point of the command ``thresher``: start-up, exit status and error reporting.
 
-Nothing that takes time is imported before signals are heeded.
+Signal handlers are installed before anything slow is imported.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ def run() -> NoReturn:
     signals.heed()
     try:
         status = _run()
-    except KeyboardInterrupt:  # while an error was being explained
+    except KeyboardInterrupt:  # while an error was being reported
         print(INTERRUPTED_LINE, file=sys.stderr)
         status = INTERRUPTED
     signals.ignore()
     for stream in (sys.stdout, sys.stderr):
         streams.let_go(stream)
-    # Python's own way out takes modules and machine code apart, a fifth of a second, and a thread that
-    # waits for input would hold it up. All files are closed and synced by now.
+    # Python's normal exit frees modules and machine code, which takes 0.2 s, and would wait for a thread
+    # that is blocked on input. All files are closed and synced by now.
     os._exit(status)
 
 
 def _run() -> int:
     streams.prepare()
-    gc.set_threshold(200_000)  # imports make objects by the hundred thousand, and hardly any garbage
-    # Numba looks for BLAS in scipy, at a fifth of a second, and reads a file of settings by yaml: no kernel
-    # calls the one, and settings can be given by the environment.
+    gc.set_threshold(200_000)  # imports create many objects and hardly any garbage
+    # Numba looks for BLAS in scipy (0.2 s) and reads a settings file with yaml. No kernel calls BLAS, and
+    # the environment can hold the settings.
     for module in ("scipy", "yaml"):
         sys.modules.setdefault(module, None)  # type: ignore[arg-type]
-    # What pyarrow frees goes back: its own allocator keeps 100 MB of a Parquet file, and is no faster.
+    # pyarrow's own allocator would keep 100 MB after reading a Parquet file, and is no faster.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     warnings.showwarning = _show_warning
     from thresher.engine import notices
@@ -48,12 +48,12 @@ def _run() -> int:
 
 
 def status_of(arguments: list[str]) -> int:
-    """Run with these arguments: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    """Run with these arguments. Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     try:
         from thresher.cli import app
 
         result = app.run(arguments)
-        if result == INTERRUPTED:  # what typer makes of KeyboardInterrupt before a command begins
+        if result == INTERRUPTED:  # typer caught KeyboardInterrupt before a command started
             raise KeyboardInterrupt
         sys.stdout.flush()
     except KeyboardInterrupt as error:
@@ -64,7 +64,7 @@ def status_of(arguments: list[str]) -> int:
 
 
 def _explain(error: Exception) -> int:
-    """Print one line about an error that a user can cause; raise any other."""
+    """Print one line about an error that a user can cause; re-raise any other."""
     from thresher.cli.errors import status_and_line
 
     if os.environ.get("THRESHER_DEBUG"):
@@ -74,7 +74,7 @@ def _explain(error: Exception) -> int:
     except Exception:
         if not signals.came():
             raise
-        # an interrupted import says that it failed, not that it was interrupted
+        # an interrupted import raises an ordinary error
         status, line = status_and_line(Cancelled())
     if line:
         print(line, file=sys.stderr)

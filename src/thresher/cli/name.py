@@ -26,10 +26,10 @@ def command(
     on_error: options.OnError = "skip",
     as_json: options.Json = False,
 ) -> None:
-    """Find the names of a model's features in DATA, and keep them in the model.
+    """Find the names of a model's features in DATA, and save them in the model.
 
-    DATA is read as the training data were, without learning, until every weight has a name; it can be any
-    data with these features. Labels are not looked at.
+    DATA is read like the training data, without learning, until every weight has a name. It can be any data
+    with these features. Labels are ignored.
     """
     from thresher.cli.output import show_result
     from thresher.data.errors import DataError
@@ -55,7 +55,7 @@ def command(
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:
-    """What changes when a file is written."""
+    """Values that change when the file is written."""
     try:
         status = path.stat()
     except OSError:

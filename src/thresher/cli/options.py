@@ -1,4 +1,4 @@
-"""Options that several commands share, and what can be said against them before any work is done."""
+"""Options that several commands share, and the checks made before any work is done."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ OnError = Annotated[
 
 
 def at_most(most: int) -> Callable[[int | None], int | None]:
-    """A check of an option: typer's own `max` would put a formula into help."""
+    """A check for an upper bound: typer's own `max` would put a formula into the help."""
 
     def check(value: int | None) -> int | None:
         if value is not None and value > most:
@@ -102,7 +102,7 @@ _COLUMNS = "COL,..."
 
 @dataclass(frozen=True)
 class Writing:
-    """The options of how DATA are written and which rows are read; a command `takes` them."""
+    """Options for the format of DATA and for which rows to read; use with `takes`."""
 
     form: Format = None
     header: Annotated[
@@ -150,7 +150,7 @@ class Writing:
     ] = ""
 
     def said(self) -> dict[str, Any]:
-        """Fields of a layout that say how DATA are written."""
+        """Fields of a layout that describe the format of DATA."""
         said: dict[str, Any] = {
             "header": self.header,
             "delimiter": "\t" if self.delimiter == r"\t" else self.delimiter,
@@ -161,7 +161,7 @@ class Writing:
         return {name: value for name, value in said.items() if value is not None}
 
     def like(self, trained: SettledLayout | None) -> AnyLayout | None:
-        """How to read DATA with a model: as what it was `trained` on, but for what is said."""
+        """How to read DATA for prediction: the layout of the training data, changed by the options given."""
         from thresher.data.layout import AnyLayout
 
         said = self.said()
@@ -190,7 +190,7 @@ _OF_COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
 
 @dataclass(frozen=True)
 class Table(Writing):
-    """The options of how DATA become features as well."""
+    """Adds the options for how DATA become features."""
 
     label: Annotated[
         str | None,
@@ -267,7 +267,7 @@ class Table(Writing):
     ] = None
 
     def said(self) -> dict[str, Any]:
-        """And those of how they become features."""
+        """Also the fields for how DATA become features."""
         said = super().said() | {name: getattr(self, name) for name in ("label", "weight", *_OF_FEATURES)}
         said |= {name: _listed(text) for name in _OF_COLUMNS if (text := getattr(self, name))}
         said |= {"classes": _listed(self.classes)} if self.classes else {}
@@ -275,7 +275,7 @@ class Table(Writing):
         return {name: value for name, value in said.items() if value is not None}
 
     def layout(self, before: SettledLayout | None = None) -> AnyLayout:
-        """How to read DATA: as was said, which must be as they were read `before`, if they were."""
+        """How to read DATA: as the options say, which must agree with the layout `before`, if any."""
         from thresher.data.columns import says_the_same
         from thresher.data.layout import COLUMN_OPTIONS, Layout, as_option
 
@@ -293,7 +293,7 @@ class Table(Writing):
         return before if self.form is None else before.in_format(self.form)
 
     def begun(self, trained: SettledLayout | None) -> AnyLayout:
-        """How to read DATA for a model that begins with the weights of one `trained` on others."""
+        """How to read DATA for a model that starts from the weights of one `trained` on other data."""
         from thresher.data.columns import further
 
         if trained is None:
@@ -303,14 +303,14 @@ class Table(Writing):
 
 NO_TABLE = Table()
 NO_WRITING = Writing()
-"""Nothing said."""
+"""No options given."""
 
 
 def takes(hidden: Sequence[str] = (), **groups: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make of a command one with the fields of dataclasses as options, in place of the parameters named.
+    """Decorate a command: replace its named parameters by the fields of dataclasses, as options.
 
-    A field that the command has a parameter of its own for stays as it is by default. Those that are `hidden`
-    are not in its help: they are taken only to be refused with a reason.
+    A field that is also a parameter of the command keeps its default. Options named in `hidden` are left out
+    of the help; they are accepted only so that the command can explain why it refuses them.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -341,7 +341,7 @@ def takes(hidden: Sequence[str] = (), **groups: Any) -> Callable[[Callable[..., 
 
 
 def _parameters(group: Any, hidden: Sequence[str]) -> list[inspect.Parameter]:
-    """The fields of a dataclass as parameters of a command."""
+    """The fields of a dataclass, as parameters of a command."""
     hints = get_type_hints(group, include_extras=True)
     hints |= {name: _hiding(hints[name]) for name in hidden if name in hints}
     return [
@@ -351,7 +351,7 @@ def _parameters(group: Any, hidden: Sequence[str]) -> list[inspect.Parameter]:
 
 
 def _hiding(hint: Any) -> Any:
-    """The type of an option that help does not show."""
+    """The type of an option that the help leaves out."""
     kind, option = hint.__origin__, copy.copy(hint.__metadata__[0])
     option.hidden = True
     return Annotated[kind, option]
@@ -363,7 +363,7 @@ def quarantine_of(on_error: str) -> Path | None:
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
-    """Every output can be written and overwrites no input and no other output; OSError, UsageError."""
+    """Check that outputs are writable and differ from inputs and each other; OSError, UsageError."""
     from thresher.learning.wholefile import check_writable
 
     taken = {_identity(Path(name)) for name in inputs if name != "-"}
@@ -378,7 +378,7 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) 
 
 
 def _identity(path: Path) -> object:
-    """What two names of one file share, were they hard links; the path where there is no file yet."""
+    """What two hard links to one file have in common; the path if the file does not exist yet."""
     place = path.resolve()
     try:
         status = place.stat()

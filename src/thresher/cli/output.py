@@ -1,4 +1,4 @@
-"""Results on standard output, and what was skipped on standard error."""
+"""Results on standard output; skipped lines and warnings on standard error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME_WIDTH = 22
 
 
 def show_figures(figures: Mapping[str, Any], as_json: bool) -> None:
-    """One figure a line, or one JSON object on one line in which NaN and infinity are null."""
+    """Print one figure per line, or one JSON object on one line, with null for NaN and infinity."""
     from thresher.learning.figures import shown
 
     if as_json:
@@ -33,7 +33,7 @@ def show_figures(figures: Mapping[str, Any], as_json: bool) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """What JSON can hold: null in place of NaN and infinity."""
+    """A JSON-compatible value: null in place of NaN and infinity."""
     if isinstance(value, Mapping):
         return {key: _finite(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -42,7 +42,7 @@ def _finite(value: Any) -> Any:
 
 
 def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
-    """Lines of a table: texts to the left, figures to the right."""
+    """The lines of a table: text aligned left, numbers right."""
     from thresher.learning.figures import shown
 
     cells = [[*map(str, heads)], *([shown(value) for value in row] for row in rows)]
@@ -58,7 +58,7 @@ def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
 
 
 def show_result(figures: Mapping[str, Any], as_json: bool, written: Path) -> None:
-    """The same for a command that has `written` its work to a file: figures that nobody takes are dropped."""
+    """Print figures after the result was `written` to a file; ignore a closed pipe."""
     try:
         show_figures(figures, as_json)
         sys.stdout.flush()
@@ -70,7 +70,7 @@ def show_result(figures: Mapping[str, Any], as_json: bool, written: Path) -> Non
 
 
 def tell_skipped(report: Any) -> None:
-    """How many lines were skipped or merged, and the first of them, on standard error."""
+    """Print how many lines were skipped or merged, and the first of them, on standard error."""
     if report.skipped:
         lines = "line" if report.skipped == 1 else "lines"
         typer.echo(f"skipped {report.skipped:,} bad {lines} of {report.lines:,}:", err=True)
@@ -84,7 +84,7 @@ def tell_skipped(report: Any) -> None:
 
 
 def tell_warnings(warnings: Sequence[Trouble]) -> None:
-    """A line for each, on standard error."""
+    """Print one line per warning on standard error."""
     from thresher.data.errors import printable
 
     for trouble in warnings:
@@ -92,13 +92,13 @@ def tell_warnings(warnings: Sequence[Trouble]) -> None:
 
 
 def in_json(warnings: Sequence[Trouble]) -> list[dict[str, str]]:
-    """What an object of JSON holds of warnings."""
+    """The warnings, for the JSON output."""
     return [trouble._asdict() for trouble in warnings]
 
 
 @contextmanager
 def output_file(path: Path | None) -> Iterator[IO[str]]:
-    """Standard output, or a file that appears under its name only when it is whole."""
+    """Standard output, or a file that appears under its name only when complete."""
     if path is None:
         yield typer.get_text_stream("stdout")
         return

@@ -79,9 +79,9 @@ def command(
     strict: t.Strict = False,
     as_json: options.Json = False,
 ) -> None:
-    """Learn a model for each of many penalties, from one reading, and show what each costs and saves.
+    """Learn a model for each of many penalties in one reading, and show the loss and size of each.
 
-    Given the folder of such a run as DATA, take another model out of it.
+    If DATA is the folder of an earlier run, take another model from it.
     """
     of_training = (asked != Asked(), l1, passes, order, holdout, early_stop, checkpoint_every, resume)
     if len(data) == 1 and _is_frontier(Path(data[0]), any(of_training) or table != options.NO_TABLE):
@@ -98,7 +98,7 @@ def command(
 
 
 def _outputs(model: Path | None, bad: Path | None) -> tuple[Path, Path]:
-    """The folder and the checkpoint, which can be written beside bad lines; OSError, UsageError."""
+    """The folder and the checkpoint, checked to be writable and apart from bad lines; OSError, UsageError."""
     from thresher.lanes import folder
 
     if model is None:
@@ -120,7 +120,7 @@ def _command(
     on_error: str | None,
     found: Table,
 ) -> str:
-    """What trains the chosen model on all rows, in as many passes as were its best."""
+    """The command that trains the chosen model on all rows, for as many passes as were best."""
     best, order = judging.bests.get(found.chosen), trainer.order.spec
     passes = best.number if best else trainer.plan.passes
     more: dict[str, Any] = {
@@ -141,7 +141,7 @@ def _learn(
     quiet: bool,
     strict: bool,
 ) -> None:
-    """Train, save, tell."""
+    """Train, save and report."""
     trainer.stopper.listen()
     try:
         outcome = run(trainer)
@@ -154,7 +154,7 @@ def _learn(
 
 
 def _is_frontier(source: Path, more: bool) -> bool:
-    """Whether DATA is a folder to take a model from; UsageError if `more` is said, or it is not finished."""
+    """Whether DATA is a folder of models; UsageError if unfinished, or if other options (`more`) are set."""
     from thresher.lanes import folder
 
     begun = not source.is_file() and Path(f"{source}.checkpoint").exists()
@@ -166,7 +166,7 @@ def _is_frontier(source: Path, more: bool) -> bool:
 
 
 def _take(source: Path, choose: str | None, target: Path | None, as_json: bool) -> None:
-    """Copy the model of a point of a frontier, the one chosen then if nothing is said; or show the table."""
+    """Copy a model out of a folder, by default the one chosen when it was written; or show the table."""
     from thresher.cli.output import show_figures, show_result
     from thresher.lanes import folder, table
     from thresher.lanes.frontier import choose as chosen
@@ -233,7 +233,7 @@ def _trainer(
 
 
 def _check_same(lanes: Lanes, base: Recipe, l1: str | None) -> None:
-    """UsageError where options say something else than the recipes of a checkpoint."""
+    """UsageError if options contradict the recipes of a checkpoint."""
     from thresher.lanes.penalties import Range, penalty_in, penalty_name, with_penalty
 
     had = [penalty_in(model.rule) for model in lanes.models]

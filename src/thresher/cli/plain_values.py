@@ -1,7 +1,7 @@
-"""Values of options that are what they are to be already.
+"""Convert plain option values without pydantic.
 
-typer has pydantic build a validator for every option of a command, given or not: importing that and building
-them takes a tenth of a second. Nearly all options are not given, and most that are are texts and paths.
+typer has pydantic build a validator for every option of a command, given or not; importing pydantic and
+building validators takes 0.1 s. Most options are not given, and most values that are given are plain text.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from typer.core import TyperCommand, TyperGroup
 
 
 class Command(TyperCommand):
-    """A command that leaves to typer only those values that are not plain."""
+    """A command that leaves only values that are not plain to typer."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """What is left of `args`."""
+        """Return the arguments that are left over."""
         _spare(self, ctx)
         left: list[str] = super().parse_args(ctx, args)
         return left
 
 
 class Commands(TyperGroup):
-    """The same of what stands before the name of a command."""
+    """The same for the options before the command name."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """What is left of `args`."""
+        """Return the arguments that are left over."""
         _spare(self, ctx)
         left: list[str] = super().parse_args(ctx, args)
         return left
@@ -49,7 +49,7 @@ def _without_none(hint: Any) -> Any:
 
 
 def _process(parameter: Any, hint: Any, process: Any, ctx: Any, value: Any) -> Any:
-    """The value of a parameter: as it is, if it is plain, else as typer would `process` it."""
+    """The value of a parameter: converted here if plain, else by typer's `process`."""
     made: Any = None
     if value is None and not parameter.required:
         made = () if parameter.multiple or parameter.nargs == -1 else None
@@ -65,5 +65,5 @@ def _process(parameter: Any, hint: Any, process: Any, ctx: Any, value: Any) -> A
 
 
 def _may_be_taken(path: str) -> bool:
-    """Whether nothing stands there that cannot be read, on which typer has something to say."""
+    """Whether the path is readable or does not exist; typer reports any other."""
     return "\0" not in path and (os.access(path, os.R_OK) or not os.path.exists(path))

@@ -16,7 +16,7 @@ SHORT = "Print one prediction a row."
 
 
 class Output(StrEnum):
-    """What a line of predictions holds."""
+    """What to print for each row."""
 
     margin = "margin"
     probability = "probability"
@@ -47,9 +47,9 @@ def command(
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
 ) -> None:
-    """Print one prediction a row (that is read: see --where), tab-separated where it has many outputs.
+    """Print one prediction per row that is read (see --where); many outputs are tab-separated.
 
-    Labels are ignored, and rows need none.
+    Labels are ignored and may be missing.
     """
     from thresher.cli.output import output_file as opened
     from thresher.cli.output import tell_skipped

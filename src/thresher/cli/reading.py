@@ -1,4 +1,4 @@
-"""What a command that learns reads: the data, what is held out of them, the classes found in them."""
+"""What a command that learns reads: the data, the hold-out, and the classes found in them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ M = TypeVar("M", bound="Trained")
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read, and how."""
+    """What to read, and how."""
 
     data: list[str]
     holdout: str | None
@@ -42,11 +42,11 @@ class Reading:
 
     @property
     def lenient(self) -> str:
-        """What to do about a bad line where it is read beside the training: nothing is set aside again."""
+        """What to do about bad lines in readings other than training: never quarantine a line twice."""
         return "fail" if self.on_error == "fail" else "skip"
 
     def again(self, layout: AnyLayout | None, domain: Domain | str) -> Any:
-        """The data, to look at before they are learned from, which is when bad lines are told of."""
+        """The data, to read before or after training; bad lines are reported only in training."""
         from thresher.data import open_source
 
         return open_source(
@@ -59,7 +59,7 @@ class Reading:
         )
 
     def order_of(self, stopped: Standing | None, seed: int) -> Order:
-        """The order of the rows, which after a stop must be that of before."""
+        """The order of the rows; when resuming, it must be the order of the checkpoint."""
         from thresher.data.order import make_order
 
         before = stopped.order if stopped else None
@@ -68,19 +68,19 @@ class Reading:
         return make_order(self.order or before or "as-is", seed)
 
     def begun(self) -> Readout | None:
-        """The weights that training is to begin with."""
+        """The weights to start from (`--init`), or None."""
         from thresher.learning.api import load
 
         return load(self.init) if self.init else None
 
     def layout(self, before: Model | None, begun: Readout | None) -> AnyLayout:
-        """How to read the data: as those before a stop, or like those of the weights to begin with."""
+        """How to read the data: like the checkpoint, or like the data of the weights to start from."""
         if before is not None:
             return self.table.layout(before.layout)
         return self.table.begun(begun.layout if begun else None)
 
     def check_nameable(self, source: Any, store: str) -> None:
-        """UsageError, DataError where names are wanted and cannot be had."""
+        """UsageError or DataError if `--names` is given and names cannot be found."""
         from thresher.learning.feature_names import check_nameable
 
         if self.names:
@@ -93,7 +93,7 @@ class Reading:
     def trainer(
         self, model: M, source: Any, held: Any, plan: Plan, order: Order, more: int = 0, **beside: Any
     ) -> Trainer[M]:
-        """What trains the model on the source, and heeds signals; it is read so many times `more`."""
+        """A trainer of the model on the source, with signal handling; `more` counts further readings."""
         from thresher.cli.saving import make_stopper
         from thresher.data.formats.tables.heads import columns_seen
         from thresher.learning.passes import Passes
@@ -105,14 +105,14 @@ class Reading:
         return Trainer(model, reads.first, plan, **beside)
 
     def name(self, model: Model) -> None:
-        """Keep the names of features."""
+        """Find and keep the names of features."""
         from thresher.learning.feature_names import name_features
 
         name_features(model, self.data, on_error=self.lenient)
 
 
 def check_files(model: Path, beside: list[Path | None], init: Path | None, resume: bool) -> None:
-    """All can be written, and only the model overwrites what training begins with; UsageError, OSError."""
+    """Check that outputs are writable, and that only the model may overwrite `init`; UsageError, OSError."""
     options.check_outputs([model, *beside], [])
     if init is None:
         return
@@ -124,7 +124,7 @@ def check_files(model: Path, beside: list[Path | None], init: Path | None, resum
 
 
 def started(model: Model, weights: Readout | None) -> Model:
-    """The model, with the weights that training is to begin with."""
+    """The model, with the weights to start from."""
     from thresher.learning.warmstart import start_from
 
     if weights is not None:
@@ -136,7 +136,7 @@ def started(model: Model, weights: Readout | None) -> Model:
 
 
 def held_out(text: str | None, early_stop: int | None = None) -> tuple[Every, str | None]:
-    """``every-10th`` and ``0.1`` as (10, None), a file as (0, file)."""
+    """``every-10th`` and ``0.1`` as (10, None); a file as (0, file)."""
     from thresher.learning.shares import every_of
 
     if early_stop and not text:
@@ -156,7 +156,7 @@ def planned(
     spare: Path,
     checkpoint_every: int | None,
 ) -> tuple[Plan, str | None]:
-    """How to train, and the file that is held out."""
+    """The training plan and the hold-out file, if any."""
     from thresher.learning.training import Plan
 
     every, held = held_out(holdout, early_stop)
@@ -166,9 +166,9 @@ def planned(
 def with_classes(
     asked: Asked, reading: Reading, layout: AnyLayout, say: Callable[[str], None]
 ) -> tuple[AnyLayout, dict[str, Any]]:
-    """How to read the data, and what was asked for, with the classes found in them where it leaves them open.
+    """The layout of the data and the model's options; classes left open are found by reading the data.
 
-    `say` is told of words that were found. UsageError where these do not fit.
+    Calls `say` with the words found. UsageError if they do not fit the options.
     """
     from thresher.data.errors import DataError
     from thresher.data.files.paths import reads_once
@@ -228,7 +228,7 @@ def sources_of(
 
 
 def agreed(plan: Plan, passes: int | None, before: Standing | None) -> Plan:
-    """The plan, with what was not said as it was when the checkpoint was made."""
+    """The plan, with options not given taken from the checkpoint."""
     if before is None:
         return plan
     under_way = before.position.number
@@ -238,7 +238,7 @@ def agreed(plan: Plan, passes: int | None, before: Standing | None) -> Plan:
 
 
 def look_at(spare: Path, watching: Quiet) -> None:
-    """Say that there is a checkpoint from before; UsageError for anything else of that name."""
+    """Report an old checkpoint at this path; UsageError if the file there is not a checkpoint."""
     from thresher.learning.modelfile import looks_like_ours
 
     if spare.is_symlink() or (spare.exists() and not looks_like_ours(spare)):
@@ -248,7 +248,7 @@ def look_at(spare: Path, watching: Quiet) -> None:
 
 
 def run(trainer: Trainer[M]) -> Outcome:
-    """Train, and take the bar away whatever comes."""
+    """Train; remove the progress bar even if training fails."""
     watching: Quiet = trainer.watcher  # type: ignore[assignment]
     try:
         return trainer.run()

@@ -1,4 +1,4 @@
-"""The command that would make a model again, from what its file says."""
+"""Reconstruct from a model file the command that trained it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
 
 
 def remaking(path: Path, header: dict[str, Any], told: dict[str, Any]) -> str | None:
-    """The command, with DATA and INIT in place of files; of a checkpoint the one that goes on with it.
+    """The command, with DATA and INIT in place of files; for a checkpoint, the command that resumes it.
 
-    `told` is the anatomy of the model. None where its data came from memory, or nothing was kept of how
-    it was made.
+    `told` is the description of the model by `learning.anatomy`. None if the data came from memory or the
+    file does not record how the model was trained.
     """
     from thresher.learning.recipe import Recipe, layout_of
 
@@ -57,7 +57,7 @@ def remaking(path: Path, header: dict[str, Any], told: dict[str, Any]) -> str | 
 
 
 def _begun(path: Path) -> Path:
-    """The model that the checkpoint is of."""
+    """The model file that the checkpoint belongs to."""
     return path.with_suffix("") if path.suffix == ".checkpoint" else path
 
 
@@ -87,7 +87,7 @@ def _boosted(header: dict[str, Any], layout: SettledLayout) -> str | None:
 
 
 def _asked(recipe: Any) -> Asked:
-    """What would be asked for, where it is not the default."""
+    """The options that differ from their defaults."""
     plain = type(recipe)()
     names = [field.name for field in fields(Asked) if field.name not in OF_RULES]
     values = {name: getattr(recipe, name) for name in names}
@@ -96,7 +96,7 @@ def _asked(recipe: Any) -> Asked:
 
 
 def _table(layout: SettledLayout, where: str) -> Table:
-    """How DATA are read, columns named one by one where there are any."""
+    """How DATA are read, with every column listed."""
     from thresher.data.layout import AnyLayout
 
     plain, given = AnyLayout(), dict[str, Any]()
@@ -118,7 +118,7 @@ def _table(layout: SettledLayout, where: str) -> Table:
 
 
 def _listed(layout: SettledLayout, kind: str) -> str:
-    """The columns of a kind: by name, or by number where they have no names or these have commas."""
+    """The columns of a kind: by name, or by number if they have no names or a name contains a comma."""
     numbers = [k for k, own in enumerate(layout.kinds, 1) if own == kind]
     if layout.header:
         names = [layout.columns[k - 1] for k in numbers]

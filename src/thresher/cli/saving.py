@@ -1,4 +1,4 @@
-"""What follows learning: the model is written, whatever signal comes and whoever has stopped reading."""
+"""Write the model after training, even if a signal arrives or the output pipe is closed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def make_stopper() -> Stopper:
-    """One that says on standard error when it was asked to stop and cannot at once."""
+    """A Stopper that prints a line on standard error if it cannot stop at once."""
     from thresher.learning.stopping import Stopper
 
     return Stopper(signals.say_at_once)
@@ -23,9 +23,9 @@ def make_stopper() -> Stopper:
 
 @contextmanager
 def signals_wait(path: Path, stopper: Stopper) -> Iterator[None]:
-    """Write `path` in the block: a signal that comes meanwhile, or came before, is heeded afterwards.
+    """Defer signals while the block writes `path`.
 
-    `StoppedAfterSaving` is then raised.
+    Raises `StoppedAfterSaving` afterwards if one arrived in the block or before it.
     """
     stopper.worth_keeping = True
     yield
@@ -35,7 +35,7 @@ def signals_wait(path: Path, stopper: Stopper) -> Iterator[None]:
 
 @contextmanager
 def unbroken(path: Path) -> Iterator[None]:
-    """The same for a command that has not listened for signals so far."""
+    """The same for a command that has not handled signals so far."""
     stopper = make_stopper().listen()
     try:
         with signals_wait(path, stopper):
@@ -45,5 +45,5 @@ def unbroken(path: Path) -> Iterator[None]:
 
 
 def without_names(path: Path) -> str:
-    """What there is when names could not be read to the end."""
+    """The message when reading the names was interrupted."""
     return f"the model is saved in {path} without the names of features; thresher name adds them"

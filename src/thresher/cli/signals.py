@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP, from the first line of the program to its last."""
+"""Handle Ctrl-C, SIGTERM and SIGHUP from start to exit."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from types import FrameType
 from thresher.cli.errors import INTERRUPTED, INTERRUPTED_LINE
 
 _GRACE = 2.0
-"""seconds to end in good order"""
+"""seconds to shut down cleanly"""
 
 
 class _Interrupter:
-    """Raises KeyboardInterrupt once; what does not end of that, such as a compiler, ends with the process."""
+    """Raises KeyboardInterrupt once; exits the process if that does not end it (a compiler is running)."""
 
     def __init__(self) -> None:
         self.came = False
@@ -34,7 +34,7 @@ _interrupter = _Interrupter()
 
 
 def came() -> bool:
-    """Whether a signal has interrupted the program."""
+    """Whether a signal has arrived."""
     return _interrupter.came
 
 
@@ -54,13 +54,13 @@ def heed() -> None:
 
 
 def ignore() -> None:
-    """Let no signal in any more: the process is about to exit."""
+    """Ignore all signals: the process is about to exit."""
     from thresher.learning.stopping import take
 
     take(signal.SIG_IGN)
 
 
 def say_at_once(line: str) -> None:
-    """A line on standard error, from within a signal handler: no buffer is involved."""
+    """Write a line on standard error from a signal handler, without buffering."""
     with contextlib.suppress(OSError):
         os.write(2, f"{line}\n".encode())

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, or read by nobody."""
+"""Handle standard streams that are closed, full, or have no reader."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 
 def prepare() -> None:
-    """Make sure that there are three standard streams, and that messages never stop the program.
+    """Make sure that all three standard streams exist, and that printing a message never fails.
 
-    A descriptor that was closed when the program started would go to the next file it opens, and
-    messages would end up in a model. It is opened so that using it fails.
+    If a descriptor was closed at start, the next file opened would get its number, and messages would end up
+    in a model. So we open it, in a mode in which using it fails.
     """
     for number, mode in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
@@ -35,7 +35,7 @@ def prepare() -> None:
 
 
 def _buffered(stream: Any) -> Any:
-    """The same stream with a buffer: one without (PYTHONUNBUFFERED) loses what a full disk does not take."""
+    """The stream with a buffer: an unbuffered one (PYTHONUNBUFFERED) loses what a full disk rejects."""
     if not isinstance(getattr(stream, "buffer", None), io.RawIOBase):
         return stream
     whole = io.BufferedWriter(stream.buffer)
@@ -43,7 +43,7 @@ def _buffered(stream: Any) -> Any:
 
 
 class _Forgiving(io.RawIOBase):
-    """Drops what the stream does not take."""
+    """Drops what the stream does not accept."""
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
@@ -66,7 +66,7 @@ class _Forgiving(io.RawIOBase):
 
 
 def let_go(stream: Any) -> None:
-    """Drop what a closed pipe or a full disk did not take: Python would try again, and complain."""
+    """Drop what a closed pipe or full disk did not accept: Python would retry at exit and complain."""
     try:
         stream.flush()
     except OSError:

@@ -53,7 +53,7 @@ def command(
     strict: t.Strict = False,
     as_json: options.Json = False,
 ) -> None:
-    """Learn a sparse linear model from a stream, and say how well it predicted each example beforehand."""
+    """Learn a sparse linear model from a stream, and report how well it predicted each example beforehand."""
     spare = Path(f"{model}.checkpoint")
     check_files(model, [curve, spare, options.quarantine_of(on_error)], init, resume)
     plan, held = planned(passes, report_every or 0, holdout, early_stop, spare, checkpoint_every)
@@ -115,7 +115,7 @@ def _trainer(
 
 
 def _save(trainer: Trainer[Model], reading: Reading, path: Path, weights_only: bool, quiet: bool) -> bool:
-    """Save the model, and once more with names where they are wanted; False if a signal cut these short."""
+    """Save the model, then again with names if `--names` was given; False if a signal interrupted that."""
     from thresher.data.errors import DataError
     from thresher.learning import modelfile
     from thresher.learning.wholefile import clear_abandoned, discard

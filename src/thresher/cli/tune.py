@@ -25,7 +25,7 @@ NAME = "tune"
 SHORT = "Race settings of several rules, and learn the best."
 _VARIED = ("rule", "rate", "alpha", "l1")
 _OWN = ("rules", "budget", "as_json", "quiet", "strict")
-"""Options that train does not have, or that change no model."""
+"""Options that `train` does not have, or that do not change the model."""
 
 Rules = Annotated[
     str | None,
@@ -62,9 +62,9 @@ def command(
     strict: t.Strict = False,
     as_json: options.Json = False,
 ) -> None:
-    """Race settings of several rules in three readings, and learn the best; say how to train it alone.
+    """Race settings of several rules in three readings, train the best, and print the command that trains it.
 
-    The choice is made by what settings lose on rows before they learn them. The report is on others.
+    The choice is by the loss on rows before they are learned. The report is on other rows.
     """
     from thresher.cli.watching import watcher
     from thresher.learning import modelfile
@@ -91,7 +91,7 @@ def command(
 
 
 def _reported_on(search: Search, holdout: str | None) -> str:
-    """Which rows, for people."""
+    """The rows reported on, in words."""
     if holdout is not None:
         return holdout
     first, last = (search.tuner.until or 0) + 1, search.tuner.winner()[1].examples
@@ -103,7 +103,7 @@ def _under_report(figures: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_open(asked: Asked) -> None:
-    """UsageError for an option that says what is to be found."""
+    """UsageError for an option that fixes what tune searches for."""
     for name in _VARIED:
         if getattr(asked, name) is not None:
             raise UsageError(f"--{name} is what tune varies: leave it out; --rules names the rules to try")
@@ -119,7 +119,7 @@ def _search(
     watching: Quiet,
     quiet: bool,
 ) -> Search:
-    """The readings of these settings. UsageError where they cannot be made."""
+    """A search over these settings. UsageError if they are invalid."""
     from thresher.cli.watching import say_unless
     from thresher.engine import notices
     from thresher.lanes.search import Search
@@ -181,14 +181,14 @@ def _spec(trial: Trial) -> str:
 
 
 def _command(context: Any, trial: Trial) -> str:
-    """The one that trains such a model alone: with the options that were said, but for those of tune."""
+    """The command that trains this model alone: the options given, without those only tune has."""
     words = [word for parameter in context.command.params for word in _said(parameter, context)]
     words += ["--rule", trial.rule, *([] if trial.rate is None else ["--rate", trial.rate])]
     return shlex.join(["thresher", "train", *words])
 
 
 def _said(parameter: Any, context: Any) -> list[str]:
-    """How a parameter was said; nothing where it was not."""
+    """How a parameter was given on the command line; empty if it was not."""
     source = context.get_parameter_source(parameter.name)
     if source is None or source.name != "COMMANDLINE" or parameter.name in _OWN:
         return []

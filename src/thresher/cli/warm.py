@@ -33,10 +33,10 @@ def command(
     formats: Annotated[str, _several("Formats of data, or 'all'.")] = "svmlight",
     outputs: Annotated[str, typer.Option(help="What is predicted, as for train.")] = "one",
 ) -> None:
-    """Compile what training and predicting need, so that no later run of this user has to wait for it.
+    """Compile ahead of time what training and predicting need, so that your later runs need not wait.
 
-    That is a run with these rules, losses, formats and outputs; --average, --batch, --store, --bins and
-    --interact are compiled when they are first used.
+    This covers runs with these rules, losses, formats and outputs. Code for --average, --batch, --store,
+    --bins and --interact is compiled on first use.
     """
     from thresher import parts
     from thresher.learning.ahead import compile_now
@@ -57,7 +57,7 @@ def command(
 
 
 def _named(text: str, known: list[str], kind: str) -> list[str]:
-    """The names in `text`; UsageError for one that is not known."""
+    """The names in `text`; UsageError for an unknown one."""
     found = known if text == "all" else [name.strip() for name in text.split(",")]
     for name in found:
         if name not in known:
@@ -66,7 +66,7 @@ def _named(text: str, known: list[str], kind: str) -> list[str]:
 
 
 def _timed(what: str, work: Callable[[Any], None], given: Any) -> None:
-    """Do it, and say what was done and how long it took."""
+    """Run `work(given)` and print what was done and how long it took."""
     begun = time.perf_counter()
     work(given)
     typer.echo(f"{what}: {time.perf_counter() - begun:.1f} s")
@@ -88,7 +88,7 @@ def _read(name: str) -> None:
 
 
 def _samples(name: str) -> Iterator[Callable[[Path], Any]]:
-    """What writes files that need all that reads a format. Wide tables have code of their own."""
+    """Functions that write samples to cover all code that reads the format; wide tables have their own."""
     from thresher.data.layout import DELIMITERS
     from thresher.data.text.sorting import FEW
 
@@ -115,7 +115,7 @@ def _write_table(name: str, path: Path) -> None:
 
 
 def _model(rule: str, loss: str, outputs: str, lenient: bool) -> Model | None:
-    """A model to compile for; None, or UsageError, where the loss is not for such outputs."""
+    """A model to compile for. If the loss does not fit the outputs: None if `lenient`, else UsageError."""
     try:
         return new_model({"rule": rule, "loss": loss, "outputs": outputs})
     except UsageError:

@@ -1,4 +1,4 @@
-"""The progressive table, and on a terminal a bar with the time left, on standard error."""
+"""The progress table, and on a terminal a progress bar with the time left, on standard error."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def _line(row: Row) -> str:
 
 
 class Quiet:
-    """Only what the user must know."""
+    """Prints only important messages."""
 
     def row(self, row: Row) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def advance(self, examples: int, done: float | None) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def passed(self, end: PassEnd) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def say(self, message: str) -> None:
         """Print a line."""
@@ -44,24 +44,24 @@ class Quiet:
         print(printable(message), file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Nothing to put away."""
+        """Do nothing."""
 
 
 class Plain(Quiet):
-    """Lines as they come, for logs and pipes."""
+    """Prints lines, for logs and pipes."""
 
     def __init__(self) -> None:
         self._begun = False
 
     def row(self, row: Row) -> None:
-        """Print the row, the heading before the first."""
+        """Print the row, after the heading if it is the first."""
         if not self._begun:
             self._begun = True
             self.say(_HEAD)
         self.say(_line(row))
 
     def passed(self, end: PassEnd) -> None:
-        """Print what the held-out examples say."""
+        """Print the metrics on the hold-out."""
         from thresher.learning.figures import shown
 
         if end.holdout is not None:
@@ -70,7 +70,7 @@ class Plain(Quiet):
 
 
 class Terminal(Plain):
-    """The same above a bar with the time left."""
+    """Prints the same lines above a progress bar."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -83,7 +83,7 @@ class Terminal(Plain):
         self._task: Any = None
 
     def advance(self, examples: int, done: float | None) -> None:
-        """Move the bar."""
+        """Update the bar."""
         if self._task is None:
             self._bar.start()
             self._task = self._bar.add_task("", total=None if done is None else 1.0)
@@ -96,24 +96,24 @@ class Terminal(Plain):
         self._console.print(printable(message), markup=False, soft_wrap=True)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._bar.stop()
 
 
 def say_unless(quiet: bool, watching: Quiet) -> Callable[[str], None]:
-    """What says a line, but not if it is to be quiet."""
+    """A function that prints a line, or does nothing if `quiet`."""
     return (lambda message: None) if quiet else watching.say
 
 
 def watcher(quiet: bool) -> Quiet:
-    """What suits this standard error."""
+    """The watcher for this standard error: terminal, plain or quiet."""
     if quiet:
         return Quiet()
     return Terminal() if sys.stderr.isatty() else Plain()
 
 
 def write_curve(path: Path, table: Iterable[Row]) -> None:
-    """The table as tab-separated values with a heading."""
+    """Write the table as tab-separated values with a header."""
     from thresher.learning.progress import Row
     from thresher.learning.wholefile import whole_file
 

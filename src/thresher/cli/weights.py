@@ -18,12 +18,12 @@ def command(
         int | None, typer.Option(metavar="N", min=1, help="Only the N heaviest.  [default: all]")
     ] = None,
 ) -> None:
-    """Print feature, name where known, and weight, tab-separated, largest first; the intercept last.
+    """Print feature, name if known, and weight, tab-separated, largest first; the intercept last.
 
-    Names are kept by thresher train --names and thresher name. Tabs and whatever else cannot be printed are
-    escaped in them.
+    Names come from thresher train --names and thresher name. Tabs and non-printable characters in them are
+    escaped.
 
-    With many outputs the class (or number of the output) stands before the weight.
+    With many outputs, the class (or the number of the output) comes before the weight.
     """
     from thresher.learning import modelfile
 
