@@ -1,4 +1,4 @@
-"""All that ``evaluate`` tells of a model: against the base rate, class by class, calibration."""
+"""The figures of ``evaluate``: comparison with the base rate, figures by class, calibration."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from thresher.learning.head import F64, Head
 from thresher.learning.metrics import Evaluation
 
 _LEAST = float(np.finfo(np.float64).eps)
-"""Of a probability, before its logarithm is taken; scikit-learn's too."""
+"""Smallest probability whose logarithm is taken; scikit-learn uses the same."""
 Figures = dict[str, Any]
 
 
 class LogLoss:
-    """Mean negative logarithm of the probability that what happened was given, and of its base rate.
+    """Mean negative log probability of the true outcome, compared with that of the base rate.
 
-    The normalised entropy is their ratio: 1 is what always predicting the base rate comes to, 0 the best
+    The normalised entropy is the ratio of the two: 1 is as good as always predicting the base rate, 0 is best
     (He et al., Practical Lessons from Predicting Clicks on Ads at Facebook (ADKDD 2014), section 3).
     """
 
@@ -31,12 +31,12 @@ class LogLoss:
         self._sum = self._weight = 0.0
 
     def add(self, given: F64, weights: F64) -> None:
-        """Count the probabilities of what happened."""
+        """Add the predicted probabilities of the true outcomes."""
         self._sum -= float(weights @ np.log(np.clip(given, _LEAST, 1.0)))
         self._weight += float(weights.sum())
 
     def figures(self, base: float | None) -> Figures:
-        """With the same figure `base` of the base rate."""
+        """The figures, given the log loss `base` of the base rate."""
         found = self._sum / self._weight if self._weight else None
         return {
             "log_loss": found,
@@ -52,7 +52,7 @@ def entropy(shares: F64) -> float:
 
 
 class _Classes:
-    """One of several classes."""
+    """Figures for a model that predicts one of several classes."""
 
     def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
         self._low, self._lowest = head.outputs.low, lowest
@@ -83,7 +83,7 @@ class _Classes:
 
 
 class _Two:
-    """One class against the other."""
+    """Figures for a model of two classes."""
 
     def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
         self._counts = Classwise(list(words) or [f"{lowest:g}", "1"])
@@ -113,7 +113,7 @@ class _Two:
 
 
 class _Lists:
-    """Which of several classes hold. Pairs of an example and a class count alike."""
+    """Figures for lists of classes. Every pair of an example and a class counts equally."""
 
     def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
         low = head.outputs.low
@@ -145,7 +145,7 @@ class _Lists:
 
 
 class _Numbers:
-    """One number, or one for each output; deviations are summed about a running mean (Chan et al. 1983)."""
+    """Figures for regression. Deviations are summed about a running mean (Chan et al. 1983)."""
 
     def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
         self._head, self._lowest = head, lowest
@@ -178,12 +178,12 @@ class _Numbers:
 
 
 def _claimed(margins: F64, given: F64, threshold: float | None) -> NDArray[np.bool_]:
-    """What is predicted to hold: by default what is likelier than not."""
+    """Which classes are predicted: by default those more likely than not."""
     return margins > 0 if threshold is None else given > threshold
 
 
 def _shares(given: F64) -> F64:
-    """Probabilities that add up to one; those of one class against the rest need not."""
+    """Normalise probabilities to sum to one; those of one-against-rest need not."""
     total = given.sum(axis=1, keepdims=True)
     return np.where(total > 0, given / np.where(total > 0, total, 1.0), 1.0 / given.shape[1])
 
@@ -195,7 +195,7 @@ def _kind(head: Head) -> Callable[[Head, float, float | None, Sequence[str]], An
 
 
 def check_threshold(head: Head, threshold: float | None) -> None:
-    """ValueError for one that the model cannot have."""
+    """Raise ValueError for a threshold that this model cannot use."""
     if threshold is None:
         return
     if not head.classifies or head.outputs.kind == "classes":
@@ -207,10 +207,11 @@ def check_threshold(head: Head, threshold: float | None) -> None:
 
 
 def assess(model: Any, source: Any, threshold: float | None = None) -> Figures:
-    """What a Model or a Readout is worth on `source`, read once.
+    """Evaluate a Model or a Readout on `source`, which is read once.
 
-    The figures of `Evaluation` first, then those of its kind: see docs/evaluate.md. A positive prediction is
-    one above `threshold`: a probability, or a margin where the loss gives none. ValueError.
+    The figures of `Evaluation` come first, then those of the kind of model: see docs/evaluate.md. A
+    prediction is positive above `threshold`, which is a probability, or a margin if the loss has no
+    probabilities. ValueError for a threshold that the model cannot use.
     """
     head = model.head
     check_threshold(head, threshold)

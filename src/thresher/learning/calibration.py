@@ -1,4 +1,4 @@
-"""Calibration: how often what was predicted with probability p came true, counted as examples stream by."""
+"""Calibration: how often predictions with probability p came true, accumulated over a stream."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from numpy.typing import NDArray
 from thresher.learning.head import F64
 
 _BITS = 20
-"""of a cell's number: the sign, exponent and eleven digits of the log odds, so a cell is 0.05 % wide"""
+"""bits of a cell's number: sign, exponent and eleven digits of the log odds, so cells are 0.05 % wide"""
 _SUMS = 3
 
 
 class Calibration:
-    """Sums over cells of nearly equal predictions, from which bins of equal weight are made at the end.
+    """Sums over cells of nearly equal predictions; quantile bins are formed from the cells at the end.
 
-    All sums are exact; only the borders of bins lie between cells. Memory is that of the cells in use, 25 MB
-    at most.
+    All sums are exact; only the bin edges are rounded to edges of cells. Only cells in use take memory, at
+    most 25 MB.
     """
 
     def __init__(self) -> None:
         self._sums = np.zeros((_SUMS, 1 << _BITS))
-        """of importance, and of importance times prediction and times outcome"""
+        """sums of importance, of importance times prediction, and of importance times outcome"""
         self._weight = self._squares = 0.0
 
     def add(self, predicted: F64, came_true: NDArray[np.bool_], weights: F64) -> None:
-        """Count predictions in [0, 1], all arrays ``(n,)``."""
+        """Add predictions in [0, 1]; all arrays are ``(n,)``."""
         cells, truth = _cells(predicted), came_true.astype(np.float64)
         for sums, values in zip(self._sums, (weights, weights * predicted, weights * truth), strict=True):
             np.add.at(sums, cells, values)
@@ -36,11 +36,11 @@ class Calibration:
 
     @property
     def brier(self) -> float | None:
-        """Mean squared difference of prediction and outcome; None of nothing."""
+        """Mean squared difference between prediction and outcome; None without examples."""
         return self._squares / self._weight if self._weight else None
 
     def bins(self, count: int = 10) -> list[dict[str, float]]:
-        """Weight, mean prediction and share that came true, of quantile bins; equal predictions share one."""
+        """Weight, mean prediction and observed share of each quantile bin; equal predictions share a bin."""
         (used,) = np.nonzero(self._sums[0])
         weight, predicted, came_true = self._sums[:, used]
         if not len(used):
@@ -55,18 +55,18 @@ class Calibration:
         ]
 
     def error(self) -> float | None:
-        """Expected calibration error: the mean distance of prediction and outcome over `bins`."""
+        """Expected calibration error: the mean distance between prediction and outcome over `bins`."""
         found = self.bins()
         gaps = sum(one["weight"] * abs(one["predicted"] - one["observed"]) for one in found)
         return gaps / sum(one["weight"] for one in found) if found else None
 
     def figures(self) -> dict[str, Any]:
-        """``brier``, ``calibration_error`` and ``calibration``, the bins."""
+        """``brier``, ``calibration_error`` and ``calibration`` (the bins)."""
         return {"brier": self.brier, "calibration_error": self.error(), "calibration": self.bins()}
 
 
 def _cells(predicted: F64) -> NDArray[np.int64]:
-    """The cell of each prediction: cells ascend as predictions do, and are narrow near 0 and 1 too."""
+    """The cell of each prediction: cells ascend with predictions, and are narrow near 0 and 1 too."""
     with np.errstate(divide="ignore"):
         odds = (np.log(predicted) - np.log1p(-predicted)).astype(np.float32) + np.float32(0)
     bits = odds.view(np.uint32)

@@ -1,4 +1,4 @@
-"""What a model and its weights share: predictions for whatever holds examples, weights by name."""
+"""What a model and its weights share: predictions for any kind of data, weights by name."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def source_for(model: Any, data: Data, domain: Any, **reading: Any) -> Any:
-    """`data` as a source for a model that there is, read as its training data were but for what is said.
+    """Open `data` for prediction, read as the training data were except for the options in `reading`.
 
-    A model without a layout learned matrices, or Chunks: a table without labels is then a matrix to it.
+    A model without a layout was trained on matrices or Chunks: it reads a table without labels as a matrix.
     """
     of_layout, options = parted(reading)
     layout = layout_like(model.layout, options.pop("layout", None), of_layout)
@@ -37,36 +37,36 @@ class Fitted(Protocol):
 
     @property
     def model_(self) -> Any:
-        """Its model."""
+        """The fitted Model."""
 
 
 class Predictor:
-    """Something with weights."""
+    """Base of everything that has weights."""
 
     head: Head
     names: Names | None
 
     def margins(self, chunk: Chunk) -> F64:
-        """Weighted sums ``(n,)`` float64 of the rows of `chunk`, ``(n, outputs)`` for many."""
+        """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""
         raise NotImplementedError
 
     def _weights(self) -> Readout:
         raise NotImplementedError
 
     def respond(self, margins: F64, output: Output) -> F64:
-        """What `margins` mean: see `predict`."""
+        """Turn `margins` into predictions: see `predict`."""
         raise NotImplementedError
 
     def predict(self, data: Data, output: Output = "margin", **reading: Unpack[SourceOptions]) -> F64:
-        """Predictions ``(n,)`` float64, ``(n, outputs)`` for many; changes nothing.
+        """Predict ``(n,)`` float64, or ``(n, outputs)`` for many outputs. The model does not change.
 
         Args:
-            data: examples, whose labels are ignored and need not be there: a path, a glob or several; a table
-                (pandas, polars, pyarrow); a matrix (numpy, scipy); a list of dictionaries; a Chunk.
-            output: ``margin``, the weighted sum; ``probability``, the link of the loss at it (of the positive
-                class, where there are two); ``label``, the class as the training data wrote it ``(n,)``, or
-                for regression the predicted mean.
-            reading: how `data` are read, where it is not as the training data were: the options of
+            data: examples; labels are optional and ignored. A path, a glob or several; a table (pandas,
+                polars, pyarrow); a matrix (numpy, scipy); a list of dictionaries; a Chunk.
+            output: ``margin``, the weighted sum; ``probability``, the inverse link of the loss (for two
+                classes, the probability of the positive one); ``label``, the class as written in the
+                training data ``(n,)``, or for regression the predicted mean.
+            reading: how to read `data`, where that differs from the training data: the options of
                 `thresher.open_source` and the fields of a `Layout`.
 
         Raises ValueError for an output that this loss does not have, `DataError` for data that cannot be
@@ -75,10 +75,10 @@ class Predictor:
         return self._of_all(data, self.predict, reading, lambda margins: self.respond(margins, output))
 
     def predict_proba(self, data: Data, **reading: Unpack[SourceOptions]) -> F64:
-        """Probabilities ``(n, classes)`` float64: of the negative and the positive class, or of each.
+        """Probabilities ``(n, classes)`` float64: of the negative and positive class, or of each class.
 
-        Those of one class against the rest are divided by their sum; with outputs ``labels`` each stands
-        alone. Arguments and errors are those of `predict`; ValueError for a loss without probabilities.
+        One-against-rest probabilities are divided by their sum; with outputs ``labels`` they are independent.
+        Arguments and errors are those of `predict`; ValueError for a loss without probabilities.
         """
         return self._of_all(data, self.predict_proba, reading, self.head.probabilities)
 
@@ -94,14 +94,14 @@ class Predictor:
         return np.concatenate(found) if found else respond(self.margins(concat([])))
 
     def weights_frame(self, top: int | None = None) -> pd.DataFrame:
-        """The weights that are not zero as a table of pandas, largest magnitude first.
+        """The nonzero weights as a pandas DataFrame, largest magnitude first.
 
-        Columns are ``feature`` (its name where it is known, else its key as text), ``key``, with many outputs
-        ``output`` (the class, or the number of the value), and ``weight``. `name_features`, or ``names=True``
-        in training, finds the names; those of numeric columns are always known.
+        The columns are ``feature`` (its name if known, else its key as text), ``key``, ``output`` if there
+        are many outputs (the class, or the number of the value), and ``weight``. `name_features`, or
+        ``names=True`` in training, finds the names; those of numeric columns are always known.
 
         Args:
-            top: only so many.
+            top: return only this many rows.
 
         Raises ImportError without pandas.
         """
@@ -125,5 +125,5 @@ class Predictor:
 
 
 AnyModel = Predictor | Fitted
-"""A Model, a Readout, or a fitted estimator"""
+"""A Model, a Readout, or a fitted estimator."""
 ModelOrFile = AnyModel | str | PathLike[str]

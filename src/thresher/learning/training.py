@@ -1,4 +1,4 @@
-"""The training loop: passes over a source, the progressive table, hold-out, checkpoints, stopping."""
+"""The training loop: passes over a source, progressive table, hold-out, checkpoints, early stopping."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from thresher.learning.trouble import Run, Trouble, lasting, troubles_of
 
 MOST_PASSES = 10**9
 _LONG = 1 << 30
-"""Bytes that take about a second to read again."""
+"""Bytes that take about a second to read."""
 
 
 M = TypeVar("M", bound=Trained)
@@ -40,21 +40,21 @@ Save = Callable[[Path, Any, Standing], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """How to train, apart from the model and the data."""
+    """How to train: everything but the model and the data."""
 
     passes: int = 1
     report_every: int | None = 0
-    """examples between lines of the table; 0: lines at 1, 2, 4, 8, ...; None: no table"""
+    """examples between rows of the table; 0: rows at 1, 2, 4, 8, ...; None: no table"""
     holdout_every: Every = 0
-    """hold out every N-th example of the stream; 0: none; 5/2: two of five"""
+    """hold out every N-th example of the stream; 0: none; 5/2: two out of five"""
     patience: int = 0
-    """stop after so many passes without a better hold-out loss, and take the best; 0: never"""
+    """stop after this many passes without a better hold-out loss, and keep the best model; 0: never"""
     checkpoint: Path | None = None
     checkpoint_every: int = 0
-    """examples between checkpoints; 0: only when stopped"""
+    """examples between checkpoints; 0: save one only when stopped"""
 
     def __post_init__(self) -> None:
-        """ValueError for numbers out of range."""
+        """Raise ValueError for numbers out of range."""
         check_whole("passes", self.passes, 1, MOST_PASSES)
         if not isinstance(self.holdout_every, Fraction):
             check_whole("holdout_every", self.holdout_every, 0, MOST_EVERY)
@@ -63,13 +63,13 @@ class Plan:
             raise ValueError("holdout_every=1 leaves nothing to learn from: give 2 or more, or 0 for none")
 
     def judges(self, holdout: Any) -> bool:
-        """Whether there is something to evaluate, given what is held out besides."""
+        """Whether there is a hold-out to evaluate on: part of the stream, or `holdout`."""
         return holdout is not None or self.holdout_every > 0
 
 
 @dataclass
 class Outcome:
-    """What training came to; the counts are those of the model, which may be that of an earlier pass."""
+    """The result of training. The counts are those of the kept model, which may be from an earlier pass."""
 
     examples: int
     passes: int
@@ -77,39 +77,45 @@ class Outcome:
     nonzero: int
     features_seen: int
     learned: int
-    """examples learned in this run, which a resumed one shares with the runs before"""
+    """examples learned in this run; a resumed run does not count those of earlier runs"""
     seconds: float
     compiling: float
-    """of these, spent on machine code"""
+    """seconds of these spent compiling"""
     holdout: dict[str, float | int | None] | None
     reports: list[Report] = field(default_factory=list)
-    """what became of the lines of the data, and of a hold-out source"""
+    """line counts of the data, and of a hold-out source"""
     table: list[Row] = field(default_factory=list)
     warnings: list[Trouble] = field(default_factory=list)
     """trouble with the data or the run"""
 
     @property
     def examples_per_second(self) -> float:
-        """Over the whole time of this run but what went into compiling."""
+        """Throughput of this run, compile time excluded."""
         working = self.seconds - self.compiling
         return self.learned / working if working > 0 else 0.0
 
     @property
     def skipped(self) -> int:
-        """Bad lines of the data passed over, in one pass."""
+        """Bad lines skipped in one pass over the data."""
         return self.reports[0].skipped
 
 
 class Trainer(Generic[M]):
     """Trains `model` on `source`, pass after pass.
 
-    `reread` gives the source of the passes after the first (a cache of it, or itself). What is held
-    out of the source is taken out before `order` shuffles the rest, so it is the same in any order.
-    `holdout` is a source of its own, evaluated after every pass; `ready` is called when examples are there,
-    before they are learned; `judging` makes what judges on the hold-out, `save` writes a checkpoint; `heir`
-    is asked after every stretch, and at the end of a pass (True), what goes on in place of the model;
-    `columns` are what is known beforehand of those of a table.
-    Raises `Interrupted` when `stopper` was asked to stop, after leaving a checkpoint; `DataError` for a bad
+    Held-out rows are removed before `order` shuffles the rest, so they are the same in any order.
+
+    Args:
+        reread: returns the source for passes after the first: the source itself, or a cache of it.
+        holdout: a separate source to evaluate on after every pass.
+        ready: called when examples have been read, before they are learned.
+        judging: makes the evaluator of the hold-out.
+        save: writes a checkpoint.
+        heir: called with the model after every stretch of rows, and at the end of a pass (True); returns the
+            model to continue with.
+        columns: what is already known about the columns of a table.
+
+    Raises `Interrupted` when `stopper` requests a stop, after saving a checkpoint; `DataError` for a bad
     line; `DivergedError`.
     """
 
@@ -140,21 +146,21 @@ class Trainer(Generic[M]):
         self.position = Position()
         self.reported = Tally(0.0, 0.0)
         self.label = float("nan")
-        """of the last example learned from"""
+        """label of the last example learned"""
         self._report = Report()
         self._begun = self._compiled = 0.0
         self._examples_before = 0
         self.owns_checkpoint = False
-        """whether the checkpoint is of this training: made by it, or gone on from"""
+        """whether this training wrote the checkpoint or resumed from it"""
         self.resumed = False
-        """whether what an earlier run has learned from is still to be confirmed"""
+        """whether the rows learned by an earlier run are still to be verified"""
         self._ready, self._heir = ready, heir
         self._seen, self._columns = Seen(), columns
         self._save: Save = save or checkpoint.save
         self._keep_contents()
 
     def _keep_contents(self) -> None:
-        """What is read twice, by later passes or by a run that goes on, must be the same."""
+        """Hash what will be read twice, by later passes or by a resumed run, to detect changes."""
         lasting = self.plan.checkpoint is not None
         if lasting:
             self.source.keep_hash = True
@@ -162,7 +168,7 @@ class Trainer(Generic[M]):
             self.holdout.given.keep_hash = lasting or self.plan.passes > 1
 
     def standing(self) -> Standing:
-        """What a checkpoint keeps besides the model."""
+        """The state of training that a checkpoint holds besides the model."""
         given = self.holdout.given
         return Standing(
             data=Origin.of(self.source),
@@ -182,7 +188,7 @@ class Trainer(Generic[M]):
         )
 
     def go_on(self, before: Standing) -> None:
-        """Go on from where training stood; the model is that of then. ValueError for other data or orders."""
+        """Resume from `before`, whose model this trainer has. ValueError if the data or the order differ."""
         self.standing().check_same(before)
         place = before.position.place
         if place is not None and place[0] >= len(self.source.names):
@@ -201,7 +207,7 @@ class Trainer(Generic[M]):
             self.holdout.given.expect(before.evaluated, whole=whole, now=True)
 
     def run(self) -> Outcome:
-        """All passes that are left."""
+        """Run the remaining passes."""
         self._begun, self._compiled = time.perf_counter(), seconds_compiling()
         self._examples_before = self.model.examples
         while self.position.number <= self.plan.passes:
@@ -238,18 +244,18 @@ class Trainer(Generic[M]):
             self._seen.end(self.model.examples, self.model.tally)
 
     def _check_stood_in(self, rows: int) -> None:
-        """`DataError` where an earlier run cannot have learned so much of a chunk of so many rows."""
+        """`DataError` if an earlier run cannot have learned `position.learned` of a chunk of `rows` rows."""
         if self.position.learned > rows:
             learned = f"{self.position.learned:,} rows of a chunk that has {rows:,}"
             raise DataError(f"{self.plan.checkpoint}: not of these data: it stands behind {learned}")
 
     def _heeding(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-        """The same chunks, until asked to stop."""
+        """Yield the chunks until a stop is requested."""
         while (chunk := self.stopper.wait(chunks, self.interrupt)) is not None:
             yield chunk
 
     def _learn(self, chunk: Chunk) -> None:
-        """Learn the rows of `chunk` behind `position.learned`, stopping where something is due."""
+        """Learn the rows of `chunk` from `position.learned` on, pausing where a row or checkpoint is due."""
         lo = self.position.learned
         while lo < len(chunk):
             hi = min(len(chunk), lo + self._until_due())
@@ -265,7 +271,7 @@ class Trainer(Generic[M]):
             lo = hi
 
     def _hand_over(self, over: bool) -> None:
-        """Go on with the heir of the model; what is told next of its loss is since now."""
+        """Continue with the heir of the model, keeping the loss since the last row of the table right."""
         heir = self._heir(self.model, over)
         if heir is not self.model:
             then, now, told = self.model.tally, heir.tally, self.reported
@@ -274,7 +280,7 @@ class Trainer(Generic[M]):
             self._seen.forget_losses()
 
     def _until_due(self) -> int:
-        """Examples until the next line of the table or checkpoint."""
+        """Number of examples until the next row of the table or the next checkpoint."""
         done, every = self.model.examples, self.plan.report_every
         due = every - done % every if every else (1 << done.bit_length()) - done if done else 1
         if self.plan.checkpoint_every:
@@ -293,7 +299,7 @@ class Trainer(Generic[M]):
             self.save_checkpoint()
 
     def _tell(self) -> None:
-        """A line of the table, unless there was nothing since the last, or no table is kept."""
+        """Add a row to the table, unless no table is kept or no examples were learned since the last row."""
         model, tally = self.model, self.model.tally
         unchanged = bool(self.table) and self.table[-1].examples == model.examples
         if unchanged or self.plan.report_every is None:
@@ -315,7 +321,7 @@ class Trainer(Generic[M]):
         self.watcher.row(row)
 
     def _over(self) -> bool:
-        """End the pass: evaluate on what was held out; whether patience is at its end."""
+        """End the pass: evaluate on the hold-out. Return whether patience has run out."""
         self.model.check_finite()
         held = self.holdout.source()
         figures = None
@@ -328,25 +334,25 @@ class Trainer(Generic[M]):
         return self.holdout.settle(self.model, number, figures, self.plan.patience)
 
     def _share(self, source: Any) -> float | None:
-        """Share of all passes' bytes read; None where the size is unknown."""
+        """Share of the bytes of all passes that has been read; None if the size is unknown."""
         if not source.total_bytes:
             return None
         within = source.position_bytes / source.total_bytes
         return float((self.position.number - 1 + within) / self.plan.passes)
 
     def save_checkpoint(self) -> None:
-        """Write model, position and table to the plan's checkpoint."""
+        """Write model, position and table to the checkpoint of the plan."""
         if self.plan.checkpoint is not None:
             self._save(self.plan.checkpoint, self.model, self.standing())
             self.owns_checkpoint = True
 
     def interrupt(self) -> None:
-        """Leave a checkpoint and raise `Interrupted`."""
+        """Save a checkpoint and raise `Interrupted`."""
         self.save_checkpoint()
         raise Interrupted(self.plan.checkpoint, self.model.examples)
 
     def _spent(self) -> tuple[float, float]:
-        """Seconds of this run, and how many of them went into compiling."""
+        """Seconds of this run, and how many of them were spent compiling."""
         return time.perf_counter() - self._begun, seconds_compiling() - self._compiled
 
     def _outcome(self) -> Outcome:
@@ -376,7 +382,7 @@ class Trainer(Generic[M]):
         )
 
     def _troubles(self) -> list[Trouble]:
-        """Of the model as it is left."""
+        """Trouble with the data or the run, for the model that is kept."""
         shows = self.plan.report_every is not None
         average = self.model.tally.average
         return troubles_of(Run(self._seen, self.model, average, self._columns, self.plan.patience, shows))
