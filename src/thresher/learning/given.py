@@ -1,4 +1,4 @@
-"""What calls of the package take as data: paths, tables, matrices, rows; each becomes a source."""
+"""What the package's functions accept as data (paths, tables, matrices, rows), turned into sources."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from thresher.learning.checks import check_whole
 
 
 class Table(Protocol):
-    """A table of pandas, polars or pyarrow, or the result of a query: whatever hands out an Arrow stream."""
+    """A table of pandas, polars or pyarrow, or a query result: anything that exports an Arrow stream."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The stream."""
+        """Export the stream."""
         ...
 
 
@@ -31,24 +31,24 @@ class Sparse(Protocol):
     """A sparse matrix or array of scipy, in any format."""
 
     def tocsr(self) -> Any:
-        """The same by rows."""
+        """Convert to CSR."""
         ...
 
 
 Matrix = Sparse | NDArray[Any]
 Data = str | os.PathLike[str] | Chunk | Source | Table | Matrix | Iterable[Any]
-"""Paths or globs; a table; a matrix or rows, with labels beside them; Chunks, or a source of them"""
+"""Paths or globs; a table; a matrix or rows, with separate labels; Chunks, or a source of them"""
 _NOTHING = object()
 _STREAM = "__arrow_c_stream__"
-"""What tables have."""
+"""The method that marks a table."""
 _KINDS = "a path, paths, a table, a Chunk, Chunks, (X, y) or pairs of a mapping and a label"
 _BESIDE = "X and y, or (X, y)"
 
 
 def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = None) -> Data:
-    """Examples and what stands beside them, as `as_source` takes them; `data` itself without labels.
+    """Combine examples with their labels and weights, in the form `as_source` takes; without labels, `data`.
 
-    `DataError` for data that have their own.
+    `DataError` if `data` already contain labels.
     """
     if y is None:
         if weights is not None:
@@ -59,21 +59,21 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
             f"labels y go with examples in memory, not with {type(data).__name__}, which has its own"
         )
     X: Any = data
-    if isinstance(data, tuple | Iterator):  # which can be read once, or would be taken for (X, y)
+    if isinstance(data, tuple | Iterator):  # can be read only once, or would be mistaken for (X, y)
         X = _as_table(data, None)
         X = [*data] if X is None else X.read_all()
     return (X, y) if weights is None else (X, y, weights)
 
 
 def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
-    """What `data` is, as a source; one that is a source already, unchanged.
+    """Turn `data` into a source; a source is returned unchanged.
 
-    Paths, globs and ``-`` by `open_source`; a Chunk or Chunks; what has ``__arrow_c_stream__`` (a table of
-    pandas, polars, pyarrow, a result of DuckDB) and lists of dictionaries as tables; an iterable of pairs of
-    a mapping and a label, as `PairSource` does; a tuple ``(X, y)`` or ``(X, y, weights)``: a table beside its
-    labels, or what `chunk_of` takes. `options` are those of `open_source`; with `unlabelled` X comes without
-    y. Anything else, and `where` of anything but files and tables, is a `DataError`; ValueError for wrong
-    options.
+    Accepts: paths, globs and ``-`` (see `open_source`); a Chunk or Chunks; tables, that is, anything with
+    ``__arrow_c_stream__`` (pandas, polars, pyarrow, a DuckDB result) and lists of dictionaries; an iterable
+    of pairs of a mapping and a label (see `PairSource`); a tuple ``(X, y)`` or ``(X, y, weights)``, where X
+    is a table or anything that `chunk_of` takes. `options` are those of `open_source`; with `unlabelled`, X
+    may come without y. Raises `DataError` for anything else, and for `where` with anything but files and
+    tables; ValueError for wrong options.
     """
     check_layout(options.get("layout"))
     threads = options.get("threads")
@@ -86,23 +86,23 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
 
 
 def check_layout(layout: Any) -> None:
-    """ValueError for what is none."""
+    """Raise ValueError for anything but a layout or None."""
     if not isinstance(layout, AnyLayout | None):
         raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
 
 
 def is_bare(layout: AnyLayout | None) -> bool:
-    """Whether it says nothing but what words labels are, as that of examples in memory."""
+    """Whether the layout says nothing except the label words, as for examples in memory."""
     return layout is None or replace(layout, classes=()) in (SettledLayout(), Layout())
 
 
 def is_beside(data: Any) -> bool:
-    """Whether it is ``(X, y)``."""
+    """Whether `data` is ``(X, y)``."""
     return isinstance(data, tuple) and not isinstance(next(iter(data), ""), str | os.PathLike | Chunk | tuple)
 
 
 def is_table(data: Any, layout: AnyLayout | None) -> bool:
-    """Whether it is read as a table, one column of which is the label."""
+    """Whether `data` is read as a table with a label column."""
     return hasattr(data, _STREAM) or (not is_bare(layout) and _holds_mappings(data))
 
 
@@ -138,7 +138,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
 
 
 def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
-    """All of `items`, Chunks or paths as the first is. `DataError` at the first that is something else."""
+    """All `items`, which must be Chunks, or paths, like `first`. `DataError` for the first that is not."""
     kind, name = (Chunk, "a Chunk") if isinstance(first, Chunk) else (str | os.PathLike, "a path")
     found: list[Any] = []
     for item in items:
@@ -150,7 +150,7 @@ def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
 
 
 def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
-    """Examples whose labels stand beside them."""
+    """A source of examples with separate labels."""
     layout = options.get("layout")
     of_matrices = isinstance(layout, SettledLayout) and not layout.columns
     table = None if of_matrices else _as_table(X, layout)
@@ -161,7 +161,7 @@ def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[st
 
 
 def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, words: tuple[str, ...]) -> MemorySource:
-    """Examples in memory, whose labels may be `words`."""
+    """Examples in memory; `words` are the classes if labels are words."""
     source = MemorySource(chunk_of(X, numbers_of(y, domain_of(domain).of_words(words)), weights), domain)
     if words:
         source.layout = SettledLayout(classes=words)
@@ -169,9 +169,9 @@ def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, words: tuple[
 
 
 def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
-    """Whether `data` are examples without labels: a matrix, or what one can be made of.
+    """Whether `data` are examples without labels: a matrix, or something that converts to one.
 
-    `DataError` for a matrix where columns are known by their names.
+    `DataError` for a matrix if the layout knows columns by name.
     """
     table = hasattr(data, _STREAM)
     if not (table or hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or _holds_mappings(data)):
@@ -188,7 +188,7 @@ def _holds_mappings(data: Any) -> bool:
 
 
 def _as_table(data: Any, layout: AnyLayout | None) -> Any:
-    """A table, also of rows whose columns `layout` says something of; None for anything else."""
+    """`data` as a table, rows included if `layout` describes their columns; None for anything else."""
     if hasattr(data, _STREAM):
         return None if _is_sparse_frame(data) else data
     if not is_table(data, layout):
@@ -200,7 +200,7 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
 
 
 def _is_sparse_frame(table: Any) -> bool:
-    """Whether it is one of pandas that Arrow does not take: a matrix. `DataError` for one only in part."""
+    """Whether `table` is a sparse DataFrame, read as a matrix. `DataError` if it is partly sparse."""
     if not hasattr(table, "iloc"):
         return False
     kinds = [str(kind).startswith("Sparse") for kind in table.dtypes]
@@ -211,7 +211,7 @@ def _is_sparse_frame(table: Any) -> bool:
 
 
 def _joined(table: Any, y: Any, weights: Any, layout: AnyLayout | None) -> tuple[Any, AnyLayout]:
-    """A table with its labels and importances as further columns, and the layout that says so."""
+    """The table with labels and weights added as columns, and a layout that names them."""
     import pyarrow as pa
 
     from thresher.data.formats.tables.arrow_streams import reader_of
@@ -241,7 +241,7 @@ def _joined(table: Any, y: Any, weights: Any, layout: AnyLayout | None) -> tuple
 
 
 def _label_names(layout: AnyLayout, taken: Sequence[str], count: int, given: Any) -> list[str]:
-    """What to call the columns of labels: as those of a settled layout, or by a name that is not taken."""
+    """Names for the label columns: those of a settled layout, else names that are not taken."""
     if has_columns(layout):
         known = dict(zip(layout.columns, layout.kinds, strict=True))
         before = [*layout.labels] or [name for name, kind in known.items() if kind == LABEL]
@@ -264,7 +264,7 @@ def _free(name: str, taken: Sequence[str]) -> str:
 
 
 def _without_weights(layout: SettledLayout, there: Sequence[str]) -> SettledLayout:
-    """The same for a table that may come without the column of weights."""
+    """The same layout, for a table in which the weight column may be missing."""
     kinds = zip(layout.columns, layout.kinds, strict=True)
     found = tuple(ABSENT if kind == WEIGHT and name not in there else kind for name, kind in kinds)
     return replace(layout, kinds=found)

@@ -1,6 +1,7 @@
-"""Options given by name: which of them say how data are read, and which what the model is.
+"""Keyword options, and whether they describe the data (a `Layout`) or the model (a `Recipe`).
 
-This is the one table of the keywords of `thresher.train` and its like that are fields of something else.
+This is the only table of the keywords of `thresher.train` and related functions that are fields of another
+class.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     from thresher.learning.recipe import Spec
 
 Columns = str | int | Sequence[str | int]
-"""Names, positions from 1 on, ranges and patterns: ``"2-14"``, ``"I*,day"``, ``["hour", "day"]``"""
+"""Names, positions from 1, ranges and patterns: ``"2-14"``, ``"I*,day"``, ``["hour", "day"]``"""
 
 
 class LayoutOptions(TypedDict, total=False):
-    """How files and tables become features: fields of a `Layout`."""
+    """How files and tables become features: the fields of a `Layout`."""
 
     format: str
     header: bool
@@ -50,7 +51,7 @@ class LayoutOptions(TypedDict, total=False):
 
 
 class SourceOptions(LayoutOptions, total=False):
-    """How data are read by a model that there is: for all else as its training data were."""
+    """How an existing model reads data; options left out are those of its training data."""
 
     layout: AnyLayout | None
     on_error: str
@@ -59,7 +60,7 @@ class SourceOptions(LayoutOptions, total=False):
 
 
 class ModelOptions(LayoutOptions, total=False):
-    """And what the model is: fields of a `Recipe`, and of the rule and the rate in it."""
+    """The above, and fields of a `Recipe` and of its rule and rate."""
 
     rate: Spec | None
     batch: int
@@ -76,7 +77,7 @@ class ModelOptions(LayoutOptions, total=False):
 
 
 class TrainOptions(ModelOptions, total=False):
-    """And the penalty, which `thresher.path` and `thresher.cv` vary."""
+    """The above, and the penalty, which `thresher.path` and `thresher.cv` vary themselves."""
 
     l1: float | None
 
@@ -87,7 +88,7 @@ _FLAGS = ("header", "quoted_newlines", "label_weights")
 
 
 def check_names(function: Callable[..., Any], names: Iterable[str], known: type) -> None:
-    """TypeError for a name that is no option, with the one that may have been meant."""
+    """Raise TypeError for an unknown name, and suggest the closest known one."""
     own = [
         name
         for name, one in signature(function).parameters.items()
@@ -102,16 +103,15 @@ def check_names(function: Callable[..., Any], names: Iterable[str], known: type)
 
 
 def parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Those that are fields of a layout, and all others."""
+    """Split options into fields of a layout and all others."""
     of_layout = {name: value for name, value in options.items() if name in OF_LAYOUT}
     return of_layout, {name: value for name, value in options.items() if name not in OF_LAYOUT}
 
 
 def layout_said(layout: AnyLayout | None, options: Mapping[str, Any]) -> AnyLayout | None:
-    """The layout that is given, or of which these fields are; None where nothing is said.
+    """The given layout, or one made of the given fields; None if neither is given.
 
-    ValueError where both are, and for values that a field cannot have; `DataError` where no data can be read
-    so.
+    ValueError if both are given, or for invalid values; `DataError` if no data can be read with these fields.
     """
     check_layout(layout)
     said = _fields_said(options)
@@ -123,7 +123,7 @@ def layout_said(layout: AnyLayout | None, options: Mapping[str, Any]) -> AnyLayo
 def layout_like(
     trained: SettledLayout | None, layout: AnyLayout | None, options: Mapping[str, Any]
 ) -> AnyLayout | None:
-    """How to read data with a model: as what it was `trained` on, but for what is said. As `layout_said`."""
+    """The layout of the training data, changed by the given options. Raises the errors of `layout_said`."""
     found = layout_said(layout, options)
     if found is None or trained is None or layout is not None:
         return found or trained
@@ -138,7 +138,7 @@ def _fields_said(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(name: str, value: Any) -> Any:
-    """What is said of a field, as it keeps it. ValueError."""
+    """The value of a field, converted to its type. ValueError if it cannot be."""
     if name in _FLAGS:
         check_flag(name, value)
         return bool(value)
@@ -162,7 +162,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
-    """Names and positions as texts."""
+    """Convert names and positions to strings."""
     several = value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else (value,)
     for one in several:
         if not isinstance(one, str | int) or isinstance(one, bool):

@@ -1,4 +1,4 @@
-"""What messages about trouble say: names of features, and options that help."""
+"""Text for messages about trouble: names of features, and options that help."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
 
 _STEP_SIZES = ("alpha", "eta", "rate")
-"""Parameters that are a step size: a smaller one makes smaller steps."""
+"""Parameters that scale the step size: a smaller value makes smaller steps."""
 _MOST = 3
 
 
 def numeric_columns(layout: SettledLayout | None) -> dict[int, str]:
-    """The keys of the numeric columns of a table, with their names."""
+    """The keys of a table's numeric columns, with the names of the columns."""
     given = layout or SettledLayout()
     return {
         hash_few(name.encode(), given.seed) & given.mask: name
@@ -28,7 +28,7 @@ def numeric_columns(layout: SettledLayout | None) -> dict[int, str]:
 
 
 def feature_name(key: int, layout: SettledLayout | None, names: Names | None = None) -> str:
-    """A column, the name of a feature where it is known, else its number."""
+    """A column name, the name of a feature if it is known, else its key."""
     column = numeric_columns(layout).get(key)
     if column is not None:
         return f"column {column}"
@@ -37,12 +37,12 @@ def feature_name(key: int, layout: SettledLayout | None, names: Names | None = N
 
 
 def magnitude(value: float) -> str:
-    """The size of a value, for people."""
+    """A number formatted for people."""
     return f"{value:,.0f}" if 1000 <= value < 1e15 else f"{value:.6g}"
 
 
 def largest_in(chunk: Chunk, layout: SettledLayout | None, names: Names | None = None) -> str:
-    """The features of the examples in `chunk` with the largest values, in words; empty for values up to 1."""
+    """The features in `chunk` with the largest values, as text; only values above 1 in magnitude."""
     order = np.argsort(-np.abs(chunk.values), kind="stable")
     _, firsts = np.unique(chunk.keys[order], return_index=True)
     largest = order[np.sort(firsts)[:_MOST]].tolist()
@@ -52,7 +52,7 @@ def largest_in(chunk: Chunk, layout: SettledLayout | None, names: Names | None =
 
 
 def scale_remedy(recipe: Any) -> str:
-    """What helps against features of very different scale."""
+    """What helps if features have very different scales."""
     rules = "take --rule ft-ftrl or normalized, which need no scaling"
     columns = recipe.layout is not None and recipe.layout.columns
     if columns and not numeric_columns(recipe.layout):
@@ -63,7 +63,7 @@ def scale_remedy(recipe: Any) -> str:
 
 
 def divergence_remedy(recipe: Any, large: str) -> str:
-    """What helps where numbers are no longer finite, and which features were `large`."""
+    """What helps against divergence; `large` lists features with large values."""
     smaller = f"try a smaller step size{step_size(recipe)}"
     scale = f"; {scale_remedy(recipe)}" if large and recipe.scale is None else ", scale features and labels"
     wider = ", or use the dtype float64" if recipe.numbers == np.float32 else ""
@@ -72,7 +72,7 @@ def divergence_remedy(recipe: Any, large: str) -> str:
 
 
 def step_size(recipe: Any) -> str:
-    """The step size of a recipe, in brackets, and what it is now; empty where it has none."""
+    """The step size parameter and its value, in parentheses; empty if the rule has none."""
     rule = recipe.make_rule()
     for name in _STEP_SIZES:
         if name in rule._fields:

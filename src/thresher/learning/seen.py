@@ -1,6 +1,6 @@
-"""What the examples of the first pass looked like: statistics of labels, loss and features, in a few KB.
+"""Statistics of the first pass: labels, losses and feature sizes, in a few KB.
 
-They are the same wherever the stream is cut into chunks, so a run that is stopped and goes on has them too.
+They do not depend on where the stream is cut into chunks, so a resumed run has the same.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from thresher.learning.remedies import numeric_columns
 from thresher.learning.trained import Tally
 
 _LABELS = 256
-"""Labels that are kept at most."""
+"""Maximum number of labels in the sample."""
 _FEATURES = 256
-"""Features that are looked at: the first that come."""
+"""Maximum number of features: the first to appear."""
 _ROWS, _NUMBERS = 4096, 1 << 14
-"""How many rows, and numbers in them, features are looked at in."""
+"""Feature sizes are taken from this many rows, and from this many values in them."""
 _FIELDS = (
     "rows",
     "changes",
@@ -39,30 +39,30 @@ _FIELDS = (
 
 
 class Seen:
-    """Of the labels so far a sample, every `stride`-th, and how they change; of the features their size."""
+    """A sample of the labels (every `stride`-th), how often labels change, and the sizes of features."""
 
     def __init__(self) -> None:
         self.rows = self.changes = self.rises = self.falls = 0
         self.positive = self.weight = 0.0
-        """importance of the examples with a label above zero, and of all"""
+        """total importance of the examples with a positive label, and of all"""
         self.last = self.low = self.high = 0.0
-        """labels"""
+        """the last label, the lowest and the highest"""
         self.stride = 1
         self.labels: list[float] = []
         self.weights: list[float] = []
-        """importances of the labels in the sample"""
+        """importances of the sampled labels"""
         self.numbers = 0
-        """of rows that features were looked at in"""
+        """values in the rows whose features were measured"""
         self.sizes: dict[int, float] = {}
         """the largest magnitude of each feature"""
         self.marks: list[tuple[int, float, float]] = []
-        """examples, sum of loss and of importance, at least twice as many examples each time"""
+        """examples, sum of losses, sum of importances; the number of examples at least doubles"""
         self.passes: list[tuple[float, float, float | None]] = []
-        """sums of loss and importance at the end of each pass, and the held-out loss"""
+        """sums of losses and importances at the end of each pass, and the held-out loss"""
         self._settled = False
 
     def add(self, chunk: Chunk, layout: SettledLayout | None) -> None:
-        """Look at examples that come next."""
+        """Add the next examples."""
         if not len(chunk):
             return
         if self.rows < _ROWS and self.numbers < _NUMBERS:
@@ -93,7 +93,7 @@ class Seen:
             self.labels, self.weights, self.stride = self.labels[::2], self.weights[::2], 2 * self.stride
 
     def _add_features(self, chunk: Chunk, layout: SettledLayout | None) -> None:
-        """Take in the rows up to the one with which there are enough."""
+        """Measure features up to the row that reaches a limit."""
         if not self._settled:
             self._settle(layout)
         ends = chunk.indptr[1 : _ROWS - self.rows + 1]
@@ -109,33 +109,33 @@ class Seen:
         largest, found = np.maximum.reduceat(values[order], begins), keys[begins]
         known = np.isin(found, np.array(list(self.sizes), np.uint64))
         fresh = np.flatnonzero(~known)
-        fresh = fresh[np.argsort(order[begins[fresh]])]  # stable: of each key the place where it comes first
+        fresh = fresh[np.argsort(order[begins[fresh]])]  # the sort is stable: this is where keys first appear
         for place in [*np.flatnonzero(known), *fresh[: _FEATURES - len(self.sizes)]]:
             key = int(found[place])
             self.sizes[key] = max(self.sizes.get(key, 0.0), float(largest[place]))
 
     def _settle(self, layout: SettledLayout | None) -> None:
-        """Numeric columns are features that are looked at, whenever they first come."""
+        """Reserve a place for numeric columns, whenever they first appear."""
         self._settled = True
         for key in list(numeric_columns(layout))[:_FEATURES]:
             self.sizes.setdefault(key, 0.0)
 
     def mark(self, examples: int, tally: Tally) -> None:
-        """Note the loss, if there are twice as many examples as when it was noted last."""
+        """Record the loss, if the number of examples has at least doubled since the last mark."""
         if not self.marks or examples >= 2 * self.marks[-1][0]:
             self.marks.append((examples, tally.loss, tally.weight))
 
     def end(self, examples: int, tally: Tally) -> None:
-        """Note the loss at the end of the first pass."""
+        """Record the loss at the end of the first pass."""
         self.marks = [mark for mark in self.marks if 2 * mark[0] <= examples]
         self.marks.append((examples, tally.loss, tally.weight))
 
     def passed(self, tally: Tally, heldout: float | None) -> None:
-        """Note the end of a pass."""
+        """Record the end of a pass."""
         self.passes.append((tally.loss, tally.weight, heldout))
 
     def forget_losses(self) -> None:
-        """Another model goes on: its losses are others."""
+        """Drop the marks: another model has taken over, with other losses."""
         self.marks = []
 
     @property
@@ -145,12 +145,12 @@ class Seen:
 
     @property
     def late(self) -> float:
-        """Progressive loss of about the last half of it."""
+        """Progressive loss of roughly the second half of the first pass."""
         return self._stretches()[-1] if self.marks else float("nan")
 
     @property
     def best_stretch(self) -> float:
-        """The least of stretches of 100 examples and more, each about as long as all before it."""
+        """The lowest loss of any stretch; each has 100 or more examples, about as many as all before it."""
         return min(self._stretches(), default=float("nan"))
 
     def _stretches(self) -> list[float]:
@@ -160,14 +160,14 @@ class Seen:
 
     @property
     def expected_changes(self) -> float | None:
-        """Changes of label if the rows came in random order; None where labels are numbers of many values."""
+        """Expected label changes if the rows were in random order; None if labels have too many values."""
         counts = Counter(self.labels)
         if len(counts) > len(self.labels) / 4 or not self.labels:
             return None
         shares = [count / len(self.labels) for count in counts.values()]
         if self.low < self.high <= 1 and {self.low, self.high} >= set(counts):
             share = self.positive / self.weight if self.weight else 0.0
-            shares = [share, 1 - share]  # of all labels, not of the sample: one of them may be rare
+            shares = [share, 1 - share]  # of all labels, not of the sample: one class may be rare
         return self.rows * (1 - sum(share * share for share in shares))
 
     @property
@@ -178,28 +178,28 @@ class Seen:
 
     @property
     def heldout_losses(self) -> list[float]:
-        """After each pass that was judged on what was held out."""
+        """Loss after each pass that was evaluated on a hold-out."""
         return [held for _, _, held in self.passes if held is not None]
 
     @property
     def features(self) -> list[tuple[int, float]]:
-        """Those looked at, with their largest magnitudes."""
+        """The keys of the measured features, with their largest magnitudes."""
         return list(self.sizes.items())
 
     @property
     def largest(self) -> list[float]:
-        """The magnitudes."""
+        """The largest magnitude of each measured feature."""
         return list(self.sizes.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """For a checkpoint."""
+        """The state for a checkpoint."""
         own = {name: getattr(self, name) for name in _FIELDS}
         lists = {"labels": self.labels, "weights": self.weights, "marks": self.marks, "passes": self.passes}
         return own | lists | {"features": [[key, size] for key, size in self.sizes.items()]}
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Seen:
-        """The inverse."""
+        """The inverse of `as_dict`."""
         seen = cls()
         for name in _FIELDS:
             setattr(seen, name, given[name])

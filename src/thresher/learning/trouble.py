@@ -1,4 +1,4 @@
-"""Trouble: what a user must know about data or a run before trusting its model, each in one line."""
+"""Trouble with the data or a run that users must know before they trust the model, each in one line."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from thresher.learning.remedies import feature_name, magnitude, scale_remedy, st
 from thresher.learning.seen import Seen
 
 _FEW = 100
-"""Examples, or rows of a table, of which nothing is said: chance would explain it."""
+"""Minimum number of rows for a warning; with fewer, chance would explain it."""
 _FAR = 1.5
-"""times the loss of the best constant is far above it"""
+"""A loss this many times that of the best constant is far above it."""
 _LITTLE = 0.02
-"""of the loss of a constant at the edge of the labels"""
+"""Share of the loss of a constant at the edge of the labels that counts as small."""
 _GROUPED = 0.05
-"""of the changes of label that a random order would show: fewer mean that the labels are sorted"""
+"""Labels are sorted if they change less than this share of the changes expected in random order."""
 _UNLIKE = 20.0
-"""times the typical size of a feature is another scale"""
+"""A feature this many times the typical size is on another scale."""
 _FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
-"""A number that names no column as a rule"""
+"""A number that is rarely the name of a column."""
 _WORDS = 3.0
-"""in a cell, on average, make it a text"""
+"""Cells with this many words on average are text."""
 
 
 class Trouble(NamedTuple):
-    """Something that was seen, and the remedy."""
+    """An observation about the data or the run, with a remedy."""
 
     name: str
     """a short slug, such as ``scales``"""
@@ -43,7 +43,7 @@ class Trouble(NamedTuple):
 
 
 class TroubleWarning(UserWarning):
-    """Trouble with the data or the run, in Python's way of saying so."""
+    """Warning about trouble with the data or the run."""
 
 
 @dataclass
@@ -57,21 +57,21 @@ class Run:
     columns: Sequence[ColumnSeen] = ()
     patience: int = 0
     shows_progress: bool = True
-    """whether a progressive loss is shown to the user"""
+    """whether the user sees a progressive loss"""
 
     @cached_property
     def base(self) -> float | None:
-        """The loss of the best constant prediction; None where there is none to beat."""
+        """The loss of the best constant prediction; None if there is no such prediction."""
         return base_rate_loss(self.model.head, self.seen)
 
     @cached_property
     def far(self) -> float:
-        """A loss far above that: of numbers, not only in proportion, which may be of next to nothing."""
+        """A loss far above `base`, also in absolute terms, since `base` may be close to zero."""
         return _FAR * (self.base or 0.0) + _LITTLE * worst_constant_loss(self.model.head, self.seen)
 
     @property
     def heldout(self) -> float | None:
-        """Mean loss on what was held out, after the last pass, or the best one where that is kept."""
+        """Mean loss on the hold-out after the last pass, or after the best pass if that model is kept."""
         held = self.seen.heldout_losses
         return (min(held) if self.patience else held[-1]) if held else None
 
@@ -85,18 +85,18 @@ class Run:
 
     @property
     def loss(self) -> float:
-        """Held-out loss; without one that of the last pass, before each example was learned in it."""
+        """The held-out loss; without a hold-out, the progressive loss of the last pass."""
         return self.seen.pass_losses[-1] if self.heldout is None else self.heldout
 
     @property
     def against_base(self) -> str:
-        """The loss beside that of the best constant."""
+        """The loss next to that of the best constant, as text."""
         which, constant = "progressive" if self.heldout is None else "held-out", shown(self.base)
         return f"the {which} loss is {shown(self.loss)}, that of the best constant prediction {constant}"
 
 
 def _sorted_labels(run: Run) -> Trouble | None:
-    """Labels that come in a few long runs, or only rise or fall."""
+    """Labels in a few long runs, or that only rise or fall."""
     seen = run.seen
     if seen.rows <= _FEW:
         return None
@@ -114,7 +114,7 @@ def _sorted_labels(run: Run) -> Trouble | None:
 
 
 def _large(run: Run) -> list[tuple[str, float]]:
-    """Features on another scale than the rest, by name, with their largest value; the largest first."""
+    """Names and largest values of features on another scale than the rest, largest first."""
     sizes = sorted([1.0, *(size for size in run.seen.largest if size)])  # 1: the intercept
     typical = sizes[(len(sizes) - 1) // 2]
     found = [(key, size) for key, size in run.seen.features if size > _UNLIKE * typical]
@@ -123,7 +123,7 @@ def _large(run: Run) -> list[tuple[str, float]]:
 
 
 def _scales(run: Run) -> Trouble | None:
-    """Features of very different scale, where the loss shows that it matters."""
+    """Features of very different scales, if the loss shows that it matters."""
     recipe = run.model.recipe
     large = _large(run) if run.fails and recipe.scale is None else []
     if not large:
@@ -137,7 +137,7 @@ def _scales(run: Run) -> Trouble | None:
 
 
 def _loss(run: Run) -> Trouble | None:
-    """A loss above that of a constant, or one that rises, without a cause that is told of elsewhere."""
+    """A loss above that of a constant, or a rising one, unless another finder explains it."""
     if _sorted_labels(run) or _scales(run) or _overfits(run):
         return None
     smaller, tune = step_size(run.model.recipe), "let thresher tune find a better setting"
@@ -154,7 +154,7 @@ def _loss(run: Run) -> Trouble | None:
 
 
 def _ids(run: Run) -> Trouble | None:
-    """Columns with another value in every row, from which nothing can be learned."""
+    """Columns with a different value in every row, from which nothing can be learned."""
     names = [column.name for column in run.columns if column.rows > _FEW and _is_id(column)]
     if not names:
         return None
@@ -177,7 +177,7 @@ def _is_text(column: ColumnSeen) -> bool:
 
 
 def _texts(run: Run) -> Trouble | None:
-    """Columns of text, each whole cell of which is one category."""
+    """Columns of text in which each whole cell becomes one category."""
     found = [column for column in run.columns if column.rows > _FEW and _is_text(column)]
     if not found:
         return None
@@ -190,7 +190,7 @@ def _texts(run: Run) -> Trouble | None:
 
 
 def _names(run: Run) -> Trouble | None:
-    """Columns with names such as 0.25, which are more likely a row."""
+    """Column names such as 0.25: the header is more likely a row of data."""
     found = [column.name for column in run.columns if _FRACTION.fullmatch(column.name)]
     if 2 * len(found) <= len(run.columns):
         return None
@@ -199,7 +199,7 @@ def _names(run: Run) -> Trouble | None:
 
 
 def _nothing_left(run: Run) -> Trouble | None:
-    """No weight but the intercept."""
+    """All weights except the intercept are zero."""
     if run.model.nonzero or not run.seen.sizes or run.seen.rows <= _FEW:
         return None
     rule = run.model.recipe.make_rule()
@@ -214,7 +214,7 @@ def _nothing_left(run: Run) -> Trouble | None:
 
 
 def _overfits(run: Run) -> Trouble | None:
-    """Held-out loss that rises pass after pass while the progressive one falls."""
+    """Held-out loss that rises with each pass while the progressive loss falls."""
     held, progressive = run.seen.heldout_losses, run.seen.pass_losses
     if run.patience or len(held) < 2 or len(held) < len(progressive):
         return None
@@ -231,7 +231,7 @@ def _overfits(run: Run) -> Trouble | None:
 
 
 def _seen_again(run: Run) -> Trouble | None:
-    """A progressive loss that later passes make look better than it is, with no held-out loss beside it."""
+    """A progressive loss that later passes make look too good, without a held-out loss to compare."""
     few = run.seen.rows <= _FEW or len(run.seen.passes) < 2
     if few or run.heldout is not None or not run.shows_progress:
         return None
@@ -245,7 +245,7 @@ def _seen_again(run: Run) -> Trouble | None:
 
 
 _OF_DATA = ("sorted-labels",)
-"""Warnings kept in a model file: they depend on all rows, not on how these are divided into files."""
+"""Warnings kept in the model file: they depend on all rows, not on how the rows are split into files."""
 FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _sorted_labels,
     _scales,
@@ -257,21 +257,21 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _overfits,
     _seen_again,
 )
-"""What is looked for, in the order in which it is told."""
+"""All finders, in the order in which they report."""
 
 
 def troubles_of(run: Run) -> list[Trouble]:
-    """All trouble with a run, each once."""
+    """All trouble with a run, at most one per finder."""
     return [trouble for find in FINDERS if (trouble := find(run)) is not None]
 
 
 def lasting(troubles: list[Trouble]) -> tuple[str, ...]:
-    """What is kept in a model file: trouble with the data, which is the same however they are learned."""
+    """The messages kept in the model file: trouble with the data that does not depend on the training."""
     return tuple(one.message for one in troubles if one.name in _OF_DATA)
 
 
 def warn(troubles: list[Trouble]) -> list[Trouble]:
-    """Say so in Python's way, each once; the same."""
+    """Emit a Python warning for each; return them unchanged."""
     for trouble in troubles:
         warnings.warn(f"{trouble.message} [{trouble.name}]", TroubleWarning, stacklevel=3)
     return troubles

@@ -1,4 +1,4 @@
-"""Words of the field for options, and the options that they mean here."""
+"""Option names of other tools, and the options of thresher with that meaning."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ _SAID: dict[tuple[str, ...], str] = {
     ("top",): "n head limit",
     ("tolerance",): "tol epsilon",
 }
-"""The options that have a meaning, and words for it elsewhere."""
+"""Options, and the names that other tools use for them."""
 
 
 def meant(word: str, options: Collection[str]) -> list[str]:
-    """Those of `options` that an unknown `word` may mean: by the words of the field, else by its spelling.
+    """The `options` that an unknown `word` may mean: synonyms first, else the closest spelling.
 
     >>> meant("epochs", ["passes"]), meant("learning_rate", ["alpha", "rate"]), meant("pases", ["passes"])
     (['passes'], ['alpha', 'rate'], ['passes'])
