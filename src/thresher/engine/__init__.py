@@ -1,1 +1,1 @@
-"""How parts become machine code: the verbs, the kernels, the stores."""
+"""Compiles parts to machine code: verbs, kernels and stores."""

@@ -1,8 +1,8 @@
-"""Averaged models with many outputs, or with steps on many examples: what the loops of `outputs` keep.
+"""Averaging for models with many outputs or mini-batches: what the loops of `outputs` keep.
 
-A row has two more columns for each output, and a clock a ring and a place, as in `averaging`. The mean is
-that of the weights that steps began with, one for each step, be it on one example or on a batch. The
-outputs of a group settle each other, so their sums are taken together.
+A row has two more columns per output, and a clock has a ring and a place, as in `averaging`. The mean is
+over the weights before each step, where a step is one example or one batch. The outputs of a group are
+coupled, so their sums are computed together.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from thresher.engine.protocol import implements
 from thresher.engine.snapshot import snapshot
 from thresher.engine.verbs import areas, grouped, start_over
 
-_BLOCK = 1 << 10  # rows whose sums are held at a time
+_BLOCK = 1 << 10  # rows whose sums are in memory at a time
 
 
 @implements("past")
@@ -47,7 +47,7 @@ class Pasts(NamedTuple):
     def start_over(self, row_rule, S, c):
         """Bring the sums of all rows up to date, and empty the ring.
 
-        A row that has missed nothing but zeros is not written: it may be unborn.
+        A row that has missed only zeros is not written: it may not exist yet.
         """
         rows, every = np.arange(S.shape[0]), np.arange(S.shape[2])
         active = every if self.places.shape[0] == 1 else every[c : c + 1]
@@ -56,7 +56,7 @@ class Pasts(NamedTuple):
         self.places[c, BASE] = self.places[c, SEEN]
 
     def end_step(self, rule, row_rule, bias_rule, S, clocks, bclocks):
-        """Move each clock on; start over where its ring is full or its rows are multiplied."""
+        """Advance each clock; start over if its ring is full or its rows are to be rescaled."""
         for c in range(clocks.shape[0]):
             factor = move_clocks(rule, bias_rule, clocks[c], bclocks[c])
             full = self.places[c, SEEN] - self.places[c, BASE] == self.rings.shape[1] - 1
@@ -68,14 +68,14 @@ class Pasts(NamedTuple):
 
 @helper
 def past_of(past, k):
-    """What output k has, by itself or with all others."""
+    """The past of output k, its own or the shared one."""
     c = min(k, past.places.shape[0] - 1)
     return Past(past.clocks[c], past.rings[c], past.places[c])
 
 
 @helper
 def largest(row_rule, T, now, ring, p, sums, out):
-    """How many outputs share the largest magnitude behind p steps of the ring, 0 if all are zero."""
+    """How many outputs share the largest magnitude after p steps of the ring; 0 if all are zero."""
     between(ring, p - 1, p, sums)
     areas(row_rule, T, out, 1.0, sums, now)
     top, count = np.abs(out).max(), 0
@@ -86,10 +86,10 @@ def largest(row_rule, T, now, ring, p, sums, out):
 
 @helper
 def missed_together(row_rule, T, now, ring, place, sums, part, out):
-    """As `missed`, for the feature of a group.
+    """Like `missed`, for one feature of a grouped rule.
 
-    While the same outputs are largest their weights are linear in the drifts. As penalties add up that
-    number only grows, until all are zero, so where it changes is found by bisection.
+    The weights are linear in the drifts as long as the same outputs are largest. As penalties accumulate,
+    the number of largest outputs only grows, until all are zero, so bisection finds where it changes.
     """
     p, filled = max(np.int64(T[0, T.shape[1] - 1]) - place[BASE], 0), place[SEEN] - place[BASE]
     out[:] = 0.0
@@ -115,10 +115,9 @@ def missed_together(row_rule, T, now, ring, place, sums, part, out):
 
 @helper
 def missed_by(row_rule, S, past, rows, begin, end, active, out):
-    """Sums of the weights of ``rows[begin:end]`` over the steps that theirs do not hold.
+    """Write to `out` the sums of the weights of ``rows[begin:end]`` over the steps since their last update.
 
-    To `out`: a column for each of the outputs `active`, which are all outputs of a group. What lies together
-    is added up together where outputs share a clock.
+    `out` has a column per output in `active`, which must be all outputs for a grouped rule.
     """
     one = past_of(past, 0)
     now, newest = snapshot(row_rule, one.clock, S), last_drifts(one)
@@ -135,7 +134,7 @@ def missed_by(row_rule, S, past, rows, begin, end, active, out):
 
 @helper
 def bring_up(row_rule, S, past, rows, begin, end, active, zeros):
-    """Bring the sums of ``rows[begin:end]`` up to date, with `zeros` even where only zeros are missed."""
+    """Bring the sums of ``rows[begin:end]`` up to date, with `zeros` even where only zeros were missed."""
     if grouped(row_rule):
         active = np.arange(S.shape[2])
     more, seen = np.empty((end - begin, active.size)), past.places[0, SEEN]
@@ -149,7 +148,7 @@ def bring_up(row_rule, S, past, rows, begin, end, active, zeros):
 
 @helper
 def means(row_rule, S, past, rows, begin, end, out):
-    """Means over all steps of the weights of ``rows[begin:end]`` to `out`, a column for each output."""
+    """Write to `out` the means of the weights of ``rows[begin:end]`` over all steps, a column per output."""
     missed_by(row_rule, S, past, rows, begin, end, np.arange(S.shape[2]), out)
     steps = max(past.places[0, SEEN], 1)
     for p in range(begin, end):
@@ -159,5 +158,5 @@ def means(row_rule, S, past, rows, begin, end, out):
 
 @kernel
 def read_means(row_rule, S, past, rows, out):
-    """As `outputs.read_outputs`: the mean weights."""
+    """Like `outputs.read_outputs`, for the mean weights."""
     means(row_rule, S, past, rows, 0, out.shape[0], out)

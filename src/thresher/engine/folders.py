@@ -1,4 +1,4 @@
-"""Where thresher keeps what it can make again (compiled code, parsed data), and who may write there."""
+"""The folders for cached data and code, and checks that nobody else can write there."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 class CacheWarning(UserWarning):
-    """A cache could not be written or read, or is not safe to use; work goes on without it."""
+    """A cache could not be read or written, or is unsafe; thresher works without it."""
 
 
 class UnsafeFolderError(OSError):
-    """Another user could put files into a cache folder, or has. One line, with the remedy."""
+    """Another user owns a cache folder or file, or can write to it. One line, with the remedy."""
 
 
 def cache_folder() -> Path:
-    """``$THRESHER_CACHE_DIR``, or ``thresher`` in the user's cache folder of this system."""
+    """``$THRESHER_CACHE_DIR``, or ``thresher`` in the user's cache folder."""
     chosen = os.environ.get("THRESHER_CACHE_DIR")
     if chosen:
         return Path(chosen)
@@ -33,16 +33,15 @@ def cache_folder() -> Path:
 def _home() -> Path:
     try:
         return Path.home()
-    except RuntimeError as error:  # a user without an entry in the system's list, and no HOME
+    except RuntimeError as error:  # no HOME, and the user is not in the password database
         raise FileNotFoundError(2, "no home folder; THRESHER_CACHE_DIR can name a cache folder") from error
 
 
 def private_folder(path: Path) -> Path:
-    """The folder, made with mode 0700 (as are missing parents) if it is not there.
+    """The folder, created with mode 0700 (like missing parents) if it does not exist.
 
-    Raises OSError where it cannot be made, and `UnsafeFolderError` where somebody other than this
-    user and root owns it or can write to it, or can replace a folder on the way to it: what lies in a
-    cache is run as code, or learned from.
+    Raises OSError if it cannot be created, and `UnsafeFolderError` if anyone but this user and root owns or
+    can write to it, or can replace one of its parents: files in a cache are run as code or used for training.
     """
     for missing in reversed([folder for folder in (path, *path.parents) if not folder.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
@@ -55,13 +54,13 @@ def private_folder(path: Path) -> Path:
 
 
 def check_private_file(descriptor: int, path: Path) -> None:
-    """`UnsafeFolderError` for an open file that somebody other than this user and root can write to."""
+    """`UnsafeFolderError` if anyone but this user and root can write to an open file."""
     if hasattr(os, "geteuid"):
         _check(path, os.fstat(descriptor), sticky=False)
 
 
 def _check(path: Path, status: os.stat_result, sticky: bool) -> None:
-    """In a `sticky` folder, such as /tmp, users can neither rename nor remove what is not theirs."""
+    """In a `sticky` folder, such as /tmp, users cannot rename or remove other users' files."""
     if status.st_uid not in (os.geteuid(), 0):
         raise UnsafeFolderError(f"{path} belongs to another user; THRESHER_CACHE_DIR can name another folder")
     if status.st_mode & _WRITABLE_BY_OTHERS and not (sticky and status.st_mode & stat.S_ISVTX):

@@ -1,7 +1,7 @@
-"""Functions of plain Python with a body of their own in compiled code.
+"""Plain Python functions with a hand-written body in compiled code.
 
-What is emitted keeps to three places that never overlap, and says so: the stack, tables, scratch. Otherwise
-LLVM would have to compare addresses before each loop over lanes, and would rather leave it as it is.
+The emitted code accesses three kinds of memory that never overlap (stack, tables, scratch) and declares so.
+Otherwise LLVM would have to compare addresses before each loop over lanes, and would not vectorise it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from numba.core.imputils import lower_builtin
 from numba.extending import type_callable
 
 LINE = 64
-"""Bytes of a line of the cache."""
+"""Bytes per cache line"""
 STACK, TABLE, SCRATCH = "stack", "table", "scratch"
 WORD: Any = ir.IntType(64)
 
 
 class InPlace:
-    """A function of plain Python with a body of its own in compiled code.
+    """A plain Python function with a hand-written body in compiled code.
 
-    `typer` tells the type of what it returns from those of its parameters. To Numba it is no function: of one
-    that makes arrays it would count the references.
+    `typer` maps the types of its parameters to the type of its result. Numba does not treat it as a
+    function, because it would count references for functions that create arrays.
     """
 
     def __init__(self, plain: Callable[..., Any], typer: Callable[..., Any]) -> None:
@@ -35,28 +35,28 @@ class InPlace:
         typing(lambda context: typer)
 
     def __call__(self, *args: Any) -> Any:
-        """In plain Python."""
+        """Call the plain Python function."""
         return self._plain(*args)
 
     def emits(self, emit: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorator of what emits the body: ``(context, builder, signature, values)``."""
+        """Decorator for the function that emits the body: ``(context, builder, signature, values)``."""
         lowering: Any = lower_builtin(self, types.VarArg(types.Any))
         lowering(emit)
         return emit
 
 
 def in_place(typer: Callable[..., Any]) -> Callable[[Callable[..., Any]], InPlace]:
-    """Decorator that makes an `InPlace` of a function."""
+    """Decorator that turns a function into an `InPlace`."""
     return lambda plain: InPlace(plain, typer)
 
 
 def load(builder, address, where):
-    """What is at an address in one of the three places."""
+    """Load from an address in one of the three kinds of memory."""
     return _apart(builder.load(address), where)
 
 
 def store(builder, item, address, where):
-    """Put it there."""
+    """Store to an address in one of the three kinds of memory."""
     _apart(builder.store(item, address), where)
 
 
@@ -84,7 +84,7 @@ def entry(builder, data, at):
 
 
 def loop_of_vectors(module):
-    """The name of a loop that is to be made one of vectors before it may be unrolled."""
+    """Metadata for a loop that must be vectorised before it is unrolled."""
 
     def note(name, *values):
         return module.add_metadata([ir.MetaDataString(module, f"llvm.loop.{name}"), *values])
@@ -92,5 +92,5 @@ def loop_of_vectors(module):
     vectors = note("isvectorized", ir.IntType(32)(1))
     wishes = [note("unroll.disable"), note("vectorize.followup_vectorized", vectors)]
     loop = ir.values.MDValue(module, wishes, name=str(len(module.metadata)))
-    loop.operands = (loop, *wishes)  # which names itself, as LLVM asks
+    loop.operands = (loop, *wishes)  # LLVM requires that it refers to itself
     return loop

@@ -1,6 +1,6 @@
-"""The loop of steps on many examples at once, for rules that measure every one of them by itself.
+"""The mini-batch loop for rules that process every example of a batch by itself.
 
-The state and the arguments are those of `outputs`.
+The state and the arguments are as in `outputs`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from thresher.engine.verbs import (
 @helper
 def aim_output(rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, rows, values, begin, end, k,
                bias, margin, importance, value, slope):  # fmt: skip
-    """Output k measures an example: the slope to step with."""
+    """The slope that output k steps with for an example."""
     now, bnow, size = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), 0.0
     for p in range(begin, end):
         x = S.dtype.type(values[p])
@@ -51,7 +51,7 @@ def aim_output(rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, ro
 @helper
 def measure(loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, rows, values, begin, end,
             target, importance, bias, margins, shares, slopes, sums, noted):  # fmt: skip
-    """Every output measures an example; whether its loss is finite. Slopes are summed as they come of it."""
+    """Process an example for every output and add its slopes to `sums`; return whether its loss is finite."""
     value = values_slopes(loss, margins, target, shares, slopes)
     note(noted, importance, value, margins)
     for k in range(margins.size):
@@ -66,7 +66,7 @@ def measure(loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclock
 
 @helper
 def widen(rows, values, begin, end, slopes, places, extents):
-    """The largest |x| of each row to `extents`, for every output that the example pulls at."""
+    """Update `extents`, the largest |x| of each row, for every output with a slope that is not zero."""
     for p in range(begin, end):
         own = extents[places[rows[p]] - 1]
         for k in range(slopes.size):
@@ -77,9 +77,9 @@ def widen(rows, values, begin, end, slopes, places, extents):
 @helper
 def step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, which, touched, count,
                 held, gradients, extents, b, pull, pulled):  # fmt: skip
-    """One step of output ``which[0]`` on summed gradients, where it is `pulled` at.
+    """One step of output ``which[0]`` on summed gradients, if `pulled` (some slope was not zero).
 
-    Returns how many rows were written: `count` or none.
+    Returns the number of rows written: `count` or 0.
     """
     k = which[0]
     if not pulled and not grouped(row_rule):
@@ -99,7 +99,7 @@ def step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bcl
 @helper
 def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched, count,
                  held, gradients, extents, bias, sums):  # fmt: skip
-    """Step every output, of which `every` is the list, then move the clocks on."""
+    """Step every output, listed in `every`, then advance the clocks."""
     remember(past, rule, B, bias)
     for k in every:
         c = min(k, clocks.shape[0] - 1)
@@ -112,7 +112,7 @@ def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, b
 
 @helper
 def copy_clocks(clocks, bclocks, target, btarget):
-    """What clocks were before a batch, or are again."""
+    """Copy the clocks, to save them before a batch or restore them."""
     for place in np.ndindex(clocks.shape):
         target[place] = clocks[place]
     for place in np.ndindex(bclocks.shape):
@@ -126,9 +126,10 @@ def learn_measured_batches(
     indptr, rows, values, targets, weights, lo, hi, batch, places, past, seen, tally,
 ):
     # fmt: on
-    """As `batches.learn_batches`, but each example is measured by itself, and the gradients alone are summed.
+    """Like `batches.learn_batches`, but each example is processed by itself, and only gradients are summed.
 
-    So sizes, losses and slopes are of examples, and s of a feature is of its values, not of their sums.
+    So sizes, losses and slopes are per example, and s of a feature is computed from its values, not from
+    their sums.
     """
     outputs, most, every = S.shape[2], np.int64(0), np.arange(S.shape[2])
     for first in range(lo, hi, batch):

@@ -1,4 +1,4 @@
-"""What whoever faces the user may want to say, or to leave out of a speed, while code is compiled."""
+"""Messages while code is compiled, and the time it takes, to subtract from speeds."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 COMPILING = "compiling the "
-"""What every message begins with."""
+"""The start of every message"""
 
 
 class Work(NamedTuple):
-    """Something to compile that takes long enough to be told."""
+    """Something that takes long enough to compile to deserve a message."""
 
     what: str
-    """``{}`` is the format"""
+    """what is compiled; ``{}`` stands for the format"""
     seconds: int
-    """that it takes where the cache holds nothing, on one core of a server of 2023"""
+    """compile time with an empty cache, on one core of a 2023 server"""
 
 
 LEARNING = Work("learning loop", 3)
@@ -31,11 +31,11 @@ WORKS = {
     "thresher.engine.lanes": Work("learning loop of many models side by side", 4),
     "thresher.batch.kernels": Work("solver", 2),
 }
-"""By the module of the compiled function; what is not here takes less than a second or two."""
+"""By the module of the compiled function; others take no more than a second or two."""
 
 
 def log(message: str) -> None:
-    """Tell by the logger ``thresher``, which prints to standard error unless it is set up otherwise."""
+    """Log to the logger ``thresher``, which prints to standard error unless configured otherwise."""
     logging.getLogger("thresher").warning(message)
 
 
@@ -44,15 +44,15 @@ _told: set[str] = set()
 
 
 def when_compiling(tell: Callable[[str], None] | None) -> None:
-    """Give `tell` (None: nobody) a line on each kind of work when this process first compiles for it.
+    """Call `tell` with a line for each kind of work, the first time this process compiles it; None: no lines.
 
-    It may be called from any thread.
+    `tell` may be called from any thread.
     """
     _tell[:] = [] if tell is None else [tell]
 
 
 def work_of(module: str, types: Iterable[Any]) -> Work | None:
-    """What a function of a module, compiled for arguments of these types, is part of; None if not told of."""
+    """The work that compiling this function for arguments of these types belongs to; None: no message."""
     work = WORKS.get(module)
     if work is None or "{}" not in work.what:
         return work
@@ -71,13 +71,13 @@ def _announce(work: Work) -> None:
 
 
 class _Spent:
-    """Seconds in which something was compiled, by however many threads at once."""
+    """Seconds in which at least one thread was compiling."""
 
     def __init__(self) -> None:
         self.lock, self._under_way, self._since, self._before = threading.Lock(), 0, 0.0, 0.0
 
     def change(self, by: int) -> None:
-        """So many more compile from now on."""
+        """Change the number of threads that are compiling."""
         with self.lock:
             now = time.perf_counter()
             if self._under_way:
@@ -85,7 +85,7 @@ class _Spent:
             self._under_way, self._since = self._under_way + by, now
 
     def seconds(self) -> float:
-        """Until now."""
+        """Seconds so far."""
         self.change(0)
         return self._before
 
@@ -95,7 +95,7 @@ _spent = _Spent()
 
 @contextlib.contextmanager
 def compiling(work: Work | None = None) -> Iterator[None]:
-    """Something is compiled, or waited for while another process compiles it; `work` is told of."""
+    """Measure the time of the block, in which code is compiled or loaded; announce `work`."""
     if work is not None:
         _announce(work)
     _spent.change(1)
@@ -106,5 +106,5 @@ def compiling(work: Work | None = None) -> Iterator[None]:
 
 
 def seconds_compiling() -> float:
-    """Wall-clock seconds of this process in which something was being compiled."""
+    """Wall-clock seconds this process has spent compiling so far."""
     return _spent.seconds()

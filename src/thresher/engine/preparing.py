@@ -1,4 +1,4 @@
-"""The loops that examples go through before their keys become rows: a guard, running scales, admission."""
+"""Loops over examples before their keys become rows: range check, running scales, admission."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from thresher.engine.jit import helper, kernel, scalar
 from thresher.engine.lookup import mix, scatter
 
 LANES, LANE, LINE = np.uint64(4), np.uint64(16), np.uint64(64)
-"""A key has a counter in each of four lanes of 16 that lie side by side: a line of the processor's cache."""
+"""A key has a counter in each of four lanes of 16, which together fill one cache line."""
 MET, ADMITTED = range(2)  # columns of `counts`
 ROWS, MEAN, SQUARES = range(3)  # columns of `sums`
 
@@ -17,14 +17,14 @@ ROWS, MEAN, SQUARES = range(3)  # columns of `sums`
 def any_beyond(values, limit):
     """Whether any |x| is `limit` or more."""
     found = False
-    for p in range(values.size):  # without a way out, which would keep it from being vectorised
+    for p in range(values.size):  # no early exit, which would prevent vectorisation
         found |= abs(values[p]) >= limit
     return found
 
 
 @kernel
 def scale_by_largest(largest, columns, values, out):
-    """Write ``x / largest[c]`` to `out`, after `largest` (columns + 1) has taken in |x|; x where c = 0."""
+    """Write ``x / largest[c]`` to `out`, after updating `largest` (columns + 1) with |x|; x where c = 0."""
     for p in range(values.size):
         c, x = columns[p], float(values[p])
         if c > 0:
@@ -36,9 +36,9 @@ def scale_by_largest(largest, columns, values, out):
 
 @scalar
 def pass_zeros(sums, c, rows):
-    """Bring column c up to the first `rows` examples: those since its last are zeros.
+    """Bring column c up to the first `rows` examples: those since its last value are zeros.
 
-    Mean and sum of squared deviations of two groups together: Chan, Golub and LeVeque (1983), 2.1.
+    Merges the mean and the sum of squared deviations of two groups: Chan, Golub and LeVeque (1983), 2.1.
     """
     before, mean = sums[c, ROWS], sums[c, MEAN]
     if before < rows and mean != 0.0:
@@ -49,7 +49,7 @@ def pass_zeros(sums, c, rows):
 
 @scalar
 def take_in(sums, c, x):
-    """One example more of column c, with value x (Welford 1962)."""
+    """Add an example with value x to column c (Welford 1962)."""
     sums[c, ROWS] += 1.0
     away = x - sums[c, MEAN]
     sums[c, MEAN] += away / sums[c, ROWS]
@@ -58,7 +58,7 @@ def take_in(sums, c, x):
 
 @scalar
 def divisor(sums, c):
-    """The standard deviation of column c; its magnitude where it never varied, 1 where that is 0 too."""
+    """The standard deviation of column c; if it never varied, its magnitude, or 1 if that is 0 too."""
     if sums[c, SQUARES] > 0.0:
         return np.sqrt(sums[c, SQUARES] / sums[c, ROWS])
     magnitude = abs(sums[c, MEAN])
@@ -67,9 +67,9 @@ def divisor(sums, c):
 
 @kernel
 def scale_by_deviation(sums, before, columns, indptr, values, out):
-    """Write ``x / divisor(sums, c)`` to `out`, after `sums` (columns + 1, 3) have taken in x; x where c = 0.
+    """Write ``x / divisor(sums, c)`` to `out`, after updating `sums` (columns + 1, 3) with x; x where c = 0.
 
-    `before` examples came before the first of these.
+    `before` is the number of examples before the first of these.
     """
     for i in range(indptr.size - 1):
         for p in range(indptr[i], indptr[i + 1]):
@@ -83,7 +83,7 @@ def scale_by_deviation(sums, before, columns, indptr, values, out):
 
 @kernel
 def deviations(sums, rows, out):
-    """What each column is divided by after `rows` examples, to `out` (columns,); `sums` is written to."""
+    """Write the divisor of each column after `rows` examples to `out` (columns,); changes `sums`."""
     for c in range(1, out.size + 1):
         pass_zeros(sums, c, float(rows))
         out[c - 1] = divisor(sums, c)
@@ -91,30 +91,30 @@ def deviations(sums, rows, out):
 
 @scalar
 def chance_of(mixed, row, seed):
-    """A number in [0, 1) drawn for a key (mixed) in an example of the stream."""
+    """A random number in [0, 1) for a key (mixed) in an example of the stream."""
     drawn = scatter(mix(mixed ^ scatter(mix(np.uint64(row) + seed))))
     return float(drawn >> np.uint64(11)) * 2.0**-53
 
 
 @scalar
 def line_of(mixed, size):
-    """Where the line of a key (mixed) begins among `size` counters."""
+    """The start of the cache line of a key (mixed) among `size` counters."""
     return (((mixed >> np.uint64(32)) * (np.uint64(size) // LINE)) >> np.uint64(32)) * LINE
 
 
 @scalar
 def counter_of(mixed, line, lane):
-    """Place of the counter of a key (mixed) in a lane of its line."""
+    """The position of the counter of a key (mixed) in a lane of its cache line."""
     lane = np.uint64(lane)
     return line + lane * LANE + ((mixed >> (LANES * lane)) & (LANE - np.uint64(1)))
 
 
 @helper
 def count_sighting(counters, needed, chance, seed, row, mixed, line, lowest, counts):
-    """Count a sighting of a key that is not in, whose least counter is `lowest`; whether it is in now.
+    """Count an occurrence of a key that is not admitted yet; return whether it is admitted now.
 
-    Only the lowest of its counters are raised: none then says less than was seen of any of its keys,
-    and few say more (Estan and Varghese 2002, conservative update).
+    `lowest` is the smallest of its counters. Only counters with that value are incremented: none then
+    underestimates any of its keys, and few overestimate them (Estan and Varghese 2002, conservative update).
     """
     if chance < 1.0 and chance_of(mixed, row, seed) >= chance:
         return False
@@ -132,20 +132,20 @@ def count_sighting(counters, needed, chance, seed, row, mixed, line, lowest, cou
 
 @kernel
 def admit(counters, needed, chance, seed, before, indptr, keys, values, counts, ends, kept, of_kept):
-    """Count every key and write those that are in, with their values, to `kept` and `of_kept`.
+    """Count every key; write the admitted ones to `kept`, their values to `of_kept`, and indptr to `ends`.
 
-    `ends` becomes their `indptr`. A key is in once its `needed` sightings have been counted, this
-    one included; each is counted with probability `chance`, drawn by `seed` and the number of the
-    example, of which `before` came before the first of these. With chance 0 nothing is counted.
+    A key is admitted once `needed` occurrences have been counted, including this one. Each is counted with
+    probability `chance`, drawn from `seed` and the number of the example; `before` is the number of examples
+    before the first of these. With chance 0 nothing is counted.
     """
     out = 0
     ends[0] = 0
     for i in range(indptr.size - 1):
         begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-        touched = np.uint8(0)  # lines are fetched side by side: one after the other they take twice as long
+        touched = np.uint8(0)  # fetch cache lines in parallel: twice as fast
         for p in range(begin, end):
             touched |= counters[line_of(scatter(mix(keys[p] ^ seed)), counters.size)]
-        ends[i + 1] = touched  # or the loop would be left out
+        ends[i + 1] = touched  # keeps the loop from being optimised away
         for p in range(begin, end):
             kept[out] = keys[p]
             of_kept[out] = values[p]

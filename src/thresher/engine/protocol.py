@@ -1,8 +1,8 @@
-"""What the parts of each kind can do: how verbs are declared, and what is asked of a class that has them.
+"""The protocol of parts: how verbs are declared, and how a class is checked against them.
 
 A *part* (loss, rate, rule ...) is a NamedTuple: its fields are run-time hyper-parameters, its class selects
 the code. A *verb* is a function that calls the part's method of the same name, from plain Python and from
-compiled code alike; so one generic kernel compiles to one fused loop for each combination of part classes.
+compiled code alike. So one generic kernel compiles to one fused loop per combination of part classes.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from thresher.engine.jit import BORROWING, OPTIONS
 T = TypeVar("T", bound=type)
 
 IN_SPECS = ("group",)
-"""Fields that are parts, of the kind of that name, and are written in the SPEC"""
+"""Fields that are parts of the kind with the same name, and are written in the SPEC"""
 
 
 class Verb(NamedTuple):
-    """What `verb` was told, and the function that it decorates."""
+    """The arguments of `verb`, and the decorated function."""
 
     default: Callable[..., Any]
-    """what the verb does where a class does not write it; without effect if `required`"""
+    """what the verb does if a class does not define it; unused if `required`"""
     required: bool
     compiled: bool
 
     @property
     def parameters(self) -> list[str]:
-        """Names of what it takes, `self` first."""
+        """Names of the parameters, `self` first."""
         return _parameters_of(self.default)
 
 
 @functools.cache
 def _parameters_of(default: Callable[..., Any]) -> list[str]:
-    return list(inspect.signature(default).parameters)  # asked for by each class: 20 ms of every start
+    return list(inspect.signature(default).parameters)  # used by each class: cached, saves 20 ms at start
 
 
 PROTOCOL: dict[str, dict[str, Verb]] = {
@@ -51,7 +51,7 @@ PROTOCOL: dict[str, dict[str, Verb]] = {
     "past": {},
 }
 """kind -> name -> verb; `engine.verbs` declares them"""
-# What a part may say of itself beside its verbs.
+# Attributes that a part may define beside its verbs.
 ATTRIBUTES: dict[str, dict[str, Any]] = {
     "loss": {"DOMAIN": "real", "PROBABILITY": False, "BOOSTABLE": False, "SHIFTS": False},
     "joint loss": {"DOMAIN": "classes", "PROBABILITY": False, "BOOSTABLE": False, "SHIFTS": False},
@@ -71,11 +71,11 @@ NEEDED: dict[str, dict[str, str]] = {
 def verb(
     *kinds: str, required: bool = False, arrays: bool = False, compiled: bool = True
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare a verb of these kinds: the decorated function says its name, its parameters and its default.
+    """Declare a verb of these kinds: the decorated function gives its name, parameters and default.
 
-    What takes its place calls the method of the part that it is given. A class must write it if it is
-    `required`. `arrays` says that methods of this name may make arrays; those of a loop over coordinates may
-    not. Without `compiled` only Python calls it.
+    The verb calls the method of the part it is given. If `required`, every class must define it. `arrays`
+    allows its methods to create arrays; methods called in loops over coordinates must not. With
+    `compiled=False`, only Python calls it.
     """
 
     def declare(default: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,7 +90,7 @@ def verb(
 
         for kind in kinds:
             PROTOCOL[kind][name] = Verb(default, required, compiled)
-        if compiled:  # `implements` has compared the parameters, so Numba need not
+        if compiled:  # `implements` has checked the parameters, so Numba need not
             overload(call, jit_options=OPTIONS if arrays else BORROWING, strict=False)(method)
         return call
 
@@ -98,9 +98,9 @@ def verb(
 
 
 def implements(kind: str) -> Callable[[T], T]:
-    """Class decorator: check a NamedTuple against the verbs of a kind and add those that it does not write.
+    """Class decorator: check a NamedTuple against the verbs of a kind and add the defaults.
 
-    Raises TypeError when a verb is missing or its parameters are misnamed.
+    Raises TypeError if a required verb is missing or parameters have other names.
     """
 
     def complete(cls: T) -> T:
@@ -118,17 +118,17 @@ def implements(kind: str) -> Callable[[T], T]:
 
 
 def writes(cls: Any, name: str) -> bool:
-    """Whether the class of a rule writes a verb itself."""
+    """Whether the class of a rule defines a verb itself."""
     return getattr(cls, name) is not PROTOCOL["rule"][name].default
 
 
 def rebuilt(value: Any, **changes: Any) -> Any:
-    """The same part with some fields changed, checked as a new one is."""
+    """The same part with some fields changed, validated like a new one."""
     return type(value)(**{**value._asdict(), **changes})
 
 
 def shares_a_clock(rule: Any) -> bool:
-    """Whether the clock of a rule depends on no example, so that many outputs can have one."""
+    """Whether the clock of a rule is independent of the examples, so that many outputs can share one."""
     return not any(
         writes(type(rule), verb)
         for verb in ("size_before_margin", "slope_after_margin", "note_after_margin", "constrain")
@@ -136,11 +136,11 @@ def shares_a_clock(rule: Any) -> bool:
 
 
 def measures_each(rule: Any) -> bool:
-    """Whether a rule measures every example of a batch by itself."""
+    """Whether a rule processes every example of a batch by itself."""
     return writes(type(rule), "step_on_sum")
 
 
 def in_dtype(value: Any, dtype: Any) -> Any:
-    """The part with its own numbers in another dtype, so that compiled arithmetic is done in it."""
+    """The part with its numbers in another dtype, so that compiled arithmetic uses it."""
     cast = np.dtype(dtype).type
     return tuple.__new__(type(value), [cast(v) if isinstance(v, float) else v for v in value])

@@ -1,4 +1,4 @@
-"""The clock of a rule as verbs of a coordinate read it."""
+"""A rule's clock in the form that per-coordinate verbs read."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from thresher.engine.inplace import data_of, entry, in_place
 
 @in_place(lambda self, clock, S: types.UniTuple(S.dtype, len(self.instance_class.CLOCK)))
 def snapshot(self, clock, S):
-    """The clock as a tuple in the dtype of S: what `weight` and `step` read as `now`.
+    """The clock as a tuple in the dtype of S: the argument `now` of `weight` and `step`.
 
-    A tuple lives in registers, so a loop over a row loads and rounds it once; and a running sum is
-    rounded in the same way when a debt is noted and when it is paid, so that payments add up.
+    A tuple stays in registers, so a loop over a row loads and rounds it once. A running sum is rounded in
+    the same way when it is noted and when the lazy update is applied, so the differences add up.
     """
     return tuple(S.dtype.type(value) for value in clock)
 

@@ -1,7 +1,7 @@
-"""What a state must be before compiled code sees it, which trusts every index that it is given.
+"""Check restored state before compiled code uses it: kernels do no bounds checks.
 
-Whatever is restored from tensors checks them first: all are there, of the right shape and dtype and
-finite, and numbers that point somewhere point into their table. Rules have the verb `sound` for that.
+Everything restored from tensors is checked first: no tensor is missing, shapes and dtypes are right, numbers
+are finite, and indices lie within their tables. Rules check their own state with the verb `sound`.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 
 Tensors = Mapping[str, NDArray[Any]]
 MOST_STEPS = 1 << 53
-"""Steps that float64 can count."""
+"""The number of steps that float64 can count exactly"""
 
 
 class StateError(ValueError):
-    """Tensors that no training leaves behind. One line, which names the tensor."""
+    """Tensors that training cannot have produced. The message is one line and names the tensor."""
 
 
 def given(
     tensors: Tensors, name: str, shape: tuple[int | None, ...], *kinds: Any, finite: bool = True
 ) -> NDArray[Any]:
-    """The tensor of a name, if it has this shape (None: any length) and one of these dtypes.
+    """Return a tensor after checking its shape (None: any length) and dtype.
 
-    With `finite`, numbers must be.
+    With `finite`, NaN and infinity are errors too. StateError.
     """
     array = tensors.get(name)
     if array is None:
@@ -44,18 +44,18 @@ def given(
 
 
 def require(holds: Any, name: str, wanted: str) -> None:
-    """StateError unless it holds: `wanted` of the tensor of this name."""
+    """StateError unless `holds`; `wanted` describes the condition on the tensor."""
     if not holds:
         raise StateError(f"{name}: {wanted}")
 
 
 def ascending(keys: NDArray[np.uint64]) -> bool:
-    """Whether every key is larger than the one before."""
+    """Whether the keys are strictly increasing."""
     return bool((keys[1:] > keys[:-1]).all())
 
 
 def offsets(ends: NDArray[np.int64], total: int) -> bool:
-    """Whether `ends` never fall, lie in 0..total, and end there; `total` is 0 where there are none."""
+    """Whether `ends` is non-decreasing, lies in 0..total and ends at `total`; `total` is 0 if it is empty."""
     if not len(ends):
         return total == 0
     return bool(ends[0] >= 0 and (ends[1:] >= ends[:-1]).all() and ends[-1] == total)

@@ -1,8 +1,8 @@
-"""Stamps of source code: what compiled code was made from, so that no edit is served the old machine code.
+"""Hashes of source code, so that no edit is served old machine code.
 
-Numba stamps a cached function with its own file only. A kernel's code comes from many: those that its
-module imports, and those of the parts that it is compiled for. Only these count, so an edit leaves the
-rest of the cache as good as it was.
+Numba stamps a cached function only with its own file. A kernel's code comes from many files: those that its
+module imports, and those of the parts it is compiled for. Only these count, so after an edit the rest of
+the cache stays valid.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import numpy as np
 _ROOT = Path(__file__).parents[1]
 _WINGS = ("engine", "parts", "data", "batch")  # the folders that hold compiled code
 _LIBRARIES = {*sys.stdlib_module_names, "numpy", "numba", "llvmlite"} - {"__main__"}
-"""Their versions are in the key of the cache."""
+"""Libraries whose versions are part of the cache key."""
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _OF_TUPLES = {"_make", "_replace", "_asdict", "_fields", "_field_defaults"}
 _IMPORT = re.compile(r"^(?:from (thresher[\w.]*) import (\([^)]*\)|[^\n]*)|import (thresher[\w.]*))", re.M)
 
 
 def _read_all() -> dict[str, str]:
-    """Module name -> source, of all wings; read at once, as near as can be to when they are imported."""
+    """Module name -> source, for all folders; read at once, as soon after import as possible."""
     found = {}
     for path in sorted(path for wing in _WINGS for path in (_ROOT / wing).rglob("*.py")):
         parts = path.relative_to(_ROOT.parent).with_suffix("").parts
@@ -41,7 +41,7 @@ _SOURCES = _read_all()
 
 @functools.cache
 def _imports(module: str) -> frozenset[str]:
-    """What one of our modules imports of the others when it is imported itself."""
+    """The modules of thresher that a module imports at module level."""
     found: set[str] = set()
     for package, names, plain in _IMPORT.findall(_SOURCES[module]):
         words = re.findall(r"(\w+)(?: as \w+)?", re.sub(r"#[^\n]*", "", names))
@@ -51,7 +51,7 @@ def _imports(module: str) -> frozenset[str]:
 
 
 def closure(modules: Iterable[str]) -> list[str]:
-    """These modules of ours, and all of ours that they import."""
+    """These modules, and all modules of thresher that they import."""
     waiting = list(modules)
     found = set(waiting)
     while waiting:
@@ -63,10 +63,10 @@ def closure(modules: Iterable[str]) -> list[str]:
 
 @functools.cache
 def stamp(*roots: Any) -> str:
-    """A name of all that functions and classes are made of.
+    """A hash of everything that functions and classes are made of.
 
-    Of ours it is the sources of their modules and of all that these import. Of others it is what they are in
-    memory, since a file may be edited, and a constant set, when they have been imported.
+    For thresher: the sources of their modules and of everything these import. For other code: what is in
+    memory, because files may have been edited, and constants set, since the import.
     """
     seen = _Seen()
     for root in roots:
@@ -89,16 +89,16 @@ def _digest(module: str) -> bytes:
 
 
 class _Seen:
-    """What code that is compiled may be made of: functions, what they name, their constants."""
+    """What compiled code may depend on: functions, the names they use, their constants."""
 
     def __init__(self) -> None:
         self.total = hashlib.sha256()
         self.modules: set[str] = set()
-        """of ours"""
+        """modules of thresher"""
         self._known: set[int] = set()
 
     def follow(self, value: Any) -> None:
-        """Add a value, and all that it leads to."""
+        """Add a value and everything it refers to."""
         module = str(getattr(value, "__module__", None))
         if module in _SOURCES:
             self.modules.add(module)

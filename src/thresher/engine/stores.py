@@ -1,6 +1,7 @@
-"""What `--store` says: SPECs of indexes.
+"""SPECs of stores (`--store`).
 
-``growing``, ``direct``, or ``hashed``, which may say more, in this order: ``hashed:BITS,SEED,signed``.
+``growing``, ``direct``, or ``hashed``, optionally with bits, seed and ``signed``, in this order:
+``hashed:BITS,SEED,signed``.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ _BITS = "20"
 
 
 def make_index(spec: str, seed: int = 0) -> Index:
-    """The index of a store; 20 bits and the given `seed` where a hashed one does not say. ValueError."""
+    """The index for a SPEC. By default, a hashed one has 20 bits and this `seed`. ValueError."""
     kind, options = _read(spec, seed)
     return kind(*options)
 
 
 def store_spec(spec: str, seed: int = 0, *, full: bool = True) -> str:
-    """The same SPEC with all that it leaves out; ValueError for one that names no store.
+    """Complete a SPEC with its defaults; ValueError for an unknown store.
 
-    Unless it is `full`, the given `seed` is left out.
+    With `full=False`, omit the seed if it equals `seed`.
 
     >>> store_spec("hashed:9,signed", 5), store_spec("hashed:9,5", 5, full=False)
     ('hashed:9,5,signed', 'hashed:9')
@@ -36,7 +37,7 @@ def store_spec(spec: str, seed: int = 0, *, full: bool = True) -> str:
 
 
 def _read(spec: str, seed: int) -> tuple[type[Index], tuple[int, int, bool] | tuple[()]]:
-    """The class of an index, and what it is made with."""
+    """The class of an index, and its arguments."""
     name, _, rest = spec.partition(":")
     for kind in (GrowingIndex, DirectIndex):
         if name == kind.NAME and not rest:
