@@ -1,4 +1,4 @@
-"""How bytes become Chunks. Knows no model."""
+"""Reading data: bytes to Chunks. Nothing here depends on a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examples in memory: sparse and dense matrices, rows as dictionaries of named features, texts."""
+"""Examples in memory: sparse and dense matrices, rows as dictionaries of features, texts."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from thresher.data.report import Report
 from thresher.data.text.numbers import OVERFLOW
 
 _ROWS = 1 << 12
-"""Rows of a chunk of a stream of pairs."""
+"""Rows per chunk when reading a stream of pairs."""
 _NAMES = 1 << 20
-"""Names whose keys are remembered."""
+"""How many names `RowReader` remembers the keys of."""
 
 
 def chunk_of(
@@ -32,13 +32,14 @@ def chunk_of(
     seed: int = 0,
     text: str = "words=1",
 ) -> Chunk:
-    """The examples of a matrix, of rows of named features, or of texts, as one Chunk.
+    """Convert a matrix, rows of named features, or texts to one Chunk.
 
     `X` is ``(n, d)``: a scipy sparse matrix or array of any format and index type (explicit zeros are
-    kept), anything dense that numpy understands, an iterable of n mappings (see `RowReader`), or of n
-    strings, whose n-grams `text` chooses (see `grams_of`). The key of a matrix column is its index, that
-    of an n-gram or name its hash, by `seed`. `y` is ``(n,)`` or ``(n, outputs)``, zeros if left out;
-    `weights` ``(n,)`` importances. `DataError` where shapes disagree or a number is not finite in float32.
+    kept), anything dense that numpy can convert, an iterable of n mappings (see `RowReader`), or an
+    iterable of n strings; `text` sets which n-grams are features (see `grams_of`). The key of a matrix
+    column is its index; the key of a name or n-gram is its hash, seeded by `seed`. `y` is ``(n,)`` or
+    ``(n, outputs)``, default zeros; `weights` ``(n,)`` are importance weights. Raises `DataError` if
+    shapes disagree or a number is not finite in float32.
 
     >>> chunk_of(np.array([[0.0, 2.0], [3.0, 0.0]]), [1, -1]).keys
     array([1, 0], dtype=uint64)
@@ -65,14 +66,14 @@ def chunk_of(
 
 
 def _holds(X: Any, kind: type) -> bool:
-    """Whether X is one row of objects, the first of them of `kind`."""
+    """Whether X is a one-dimensional iterable whose first item is of type `kind`."""
     if not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
         return False
     return isinstance(next(iter(X), None), kind)
 
 
 def _as_keys(indices: NDArray[Any]) -> NDArray[Any]:
-    """Column numbers as keys, without a copy where they are int64."""
+    """Column numbers as keys; int64 indices are not copied."""
     negative = indices.dtype.kind == "i" and indices.size > 0 and int(indices.min()) < 0
     return indices.view(np.uint64) if indices.dtype == np.int64 and not negative else indices
 
@@ -93,10 +94,10 @@ def _of_dense(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
 
 
 def nulls_as_zeros(X: Any, numbers: NDArray[Any]) -> NDArray[Any]:
-    """The matrix `numbers` made of X, with zeros where X is a table and has nulls: missing values.
+    """`numbers`, the matrix converted from X, with zeros for the nulls (missing values) of a table.
 
-    A null becomes NaN in a matrix. To pandas every NaN is a null; other tables tell them apart, and a NaN
-    of theirs is left as it is.
+    Conversion turns a null into NaN. In pandas every NaN is a null; other tables distinguish the two,
+    and there a NaN stays NaN.
     """
     if not hasattr(X, "__arrow_c_stream__") or numbers.dtype.kind != "f" or not np.isnan(numbers).any():
         return numbers
@@ -108,7 +109,7 @@ def _is_pandas(X: Any) -> bool:
 
 
 def _nulls_of(table: Any) -> NDArray[np.bool_]:
-    """Where a table has nulls, ``(n, d)``."""
+    """Mask of the nulls of a table, ``(n, d)``."""
     if _is_pandas(table):
         return np.asarray(table.isna(), bool)
     import pyarrow as pa
@@ -118,11 +119,11 @@ def _nulls_of(table: Any) -> NDArray[np.bool_]:
 
 
 class RowReader:
-    """Rows as dictionaries, turned to keys and values.
+    """Converts rows given as dictionaries to keys and values.
 
-    A feature is ``name: number`` (a bool is 0 or 1), whose key is the hash of the name; ``name: text``,
-    a category, with value 1 and the key of that text in the namespace of the name; or ``id: number`` with a
-    whole number for a key. None is a missing value and no feature, 0 is not stored.
+    A feature is ``name: number`` (a bool is 0 or 1), whose key is the hash of the name; ``name: text``, a
+    category, with value 1 and as key the hash of the text in the namespace of the name; or
+    ``id: number``, whose key is the whole number `id`. None (missing) and 0 add no feature.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -132,7 +133,10 @@ class RowReader:
     def rows(
         self, rows: Iterable[Mapping[Any, Any]], before: int = 0
     ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]:
-        """CSR arrays of the rows; `DataError` that names row (`before` come first) and feature else."""
+        """CSR arrays of the rows, which are numbered after the `before` earlier ones.
+
+        Raises `DataError`, naming the row and feature.
+        """
         starts, keys, values = [0], list[int](), list[float]()
         for number, row in enumerate(rows, before + 1):
             for name, value in row.items():
@@ -163,7 +167,7 @@ class RowReader:
         return key, float(value)
 
     def names(self) -> dict[int, bytes]:
-        """Names by key of the features read, as many as are remembered."""
+        """Names of the features read, by key, as far as they are remembered."""
         return {
             key: (name if isinstance(name, str) else "=".join(name)).encode()
             for name, key in self._known.items()
@@ -183,10 +187,10 @@ class RowReader:
 
 
 class PairSource:
-    """A stream of ``(row, label)`` or ``(row, label, weight)``, rows as in `RowReader`, as a source.
+    """A source that reads ``(row, label)`` or ``(row, label, weight)`` pairs, with rows as in `RowReader`.
 
-    An iterator is read once; anything that can be iterated over again is rereadable. Chunks are of 4,096
-    rows. A `Place` counts chunks as bytes and rows as lines.
+    An iterator can be read once; any other iterable is rereadable. Chunks have 4,096 rows. In a `Place`,
+    `offset` counts chunks and `line` counts rows.
     """
 
     def __init__(self, pairs: Iterable[Any], domain: str | Domain = "real", seed: int = 0) -> None:
@@ -198,11 +202,11 @@ class PairSource:
         self.rereadable = iter(pairs) is not pairs
         self.layout = None
         self.namer: Any = None
-        """a `Namer`, to be told the names of features"""
+        """a `Namer` that receives the names of features"""
         self.where = ""
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
-        """The rows in order; `DataError` at the first chunk with one that is no example."""
+        """The rows in order; raises `DataError` at the first chunk with an invalid row."""
         if start is None:
             self.report = Report()
         place = start or Place(0, 0, 0)
@@ -236,5 +240,5 @@ class PairSource:
         return chunk
 
     def fingerprint(self) -> str:
-        """Nothing is known of the content before it is read: `DataError`."""
+        """Raises `DataError`: a stream has no known content before it is read."""
         raise DataError("a stream of rows has no fingerprint")

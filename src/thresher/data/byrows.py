@@ -1,4 +1,4 @@
-"""Sources that are no files, known by the rows that they yield."""
+"""Sources other than files, identified by the rows they yield."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ _MASK = (1 << 64) - 1
 
 
 def known(source: Any) -> Any:
-    """`source`, knowing the content of what it yields: as it is if it reads files, else `ByRows`."""
+    """`source` if it can identify its content, as file sources can; otherwise `source` in a `ByRows`."""
     return source if hasattr(source, "identity") or isinstance(source, ByRows) else ByRows(source)
 
 
 class ByRows(Through):
-    """A source whose content is the number of its rows and the sum of their hashes.
+    """A source whose content is identified by the number of its rows and the sum of their hashes.
 
-    So rows may come in another order in each pass, as those of a query do, but must be the same rows.
+    Each pass may yield the rows in a different order, as a query does, but they must be the same rows.
     """
 
     keep_hash = False
-    """whether to know the content of what is read"""
+    """whether to hash what is read"""
 
     def __init__(self, source: Any) -> None:
         super().__init__(source)
         self._whole = False
         self.content: Sequence[Content] = ()
-        """what has been read: at most in any pass, all after a whole one"""
+        """content of the longest pass so far; of all rows once a pass is complete"""
         self._missing: int | None = None
-        """rows expected that have not all been read in this pass; None: they have"""
+        """number of rows expected, until this pass has read them all; then None"""
 
     def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
-        """An earlier run has read `content`: all there was (`whole`), or what is to be read first."""
+        """Expect the `content` that an earlier run read: all rows (`whole`), or the first ones."""
         self.keep_hash, self.content, self._whole = True, content, whole
 
     def confirm(self) -> None:
-        """`DataError` unless what is expected has been read by now."""
+        """Raise `DataError` unless everything expected has been read."""
         if self._missing is not None:
             raise changed(self._source.names[0], self._missing, self._missing, "rows")
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
-        """One pass; with `keep_hash`, `DataError` if its rows are not those of before."""
+        """One pass; with `keep_hash`, raises `DataError` if its rows differ from those read before."""
         if not self.keep_hash:
             yield from self._source.chunks(start)
             return
@@ -72,7 +72,7 @@ class ByRows(Through):
 
 
 def _hash(chunk: Chunk) -> int:
-    """The sum of the hashes of its rows."""
+    """The sum of the hashes of the rows of `chunk`."""
     matrix = Matrix(chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.targets)
     weights = chunk.weights.view(np.uint32).astype(np.uint64)
     return int(mixed(matrix.hashes() ^ (weights * _U1)).sum(dtype=np.uint64))

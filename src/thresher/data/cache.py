@@ -1,8 +1,8 @@
-"""The binary cache of later passes: what a source yielded, ready to be mapped into memory.
+"""The binary cache for later passes: the chunks of a source, in files that can be mapped into memory.
 
-A cache file is named after the content of the data and the options that decide what becomes of it,
-so it is found again whatever the data files are called, and never for other content. It lies in
-``$THRESHER_CACHE_DIR``, the user's cache folder or a folder given, and may be removed at any time.
+A cache file is named after the content of the data and the options that affect parsing. So renaming the
+data files keeps the cache valid, and changed data never match it. Cache files are in
+``$THRESHER_CACHE_DIR``, the user's cache folder or a folder you give; you may remove them at any time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _AHEAD = 4
 _STALE = 24 * 3600.0
 _OURS = re.compile(r"[0-9a-f]+-[0-9a-f]{32}\.arrow|\d+-[0-9a-f]{16}\.(partial|narrow)")
-"""Names of cache files: others in the folder are left alone"""
+"""Names of cache files; other files in the folder are left alone"""
 
 
 class CacheEntry(NamedTuple):
@@ -49,7 +49,7 @@ class CacheEntry(NamedTuple):
 
 
 def cache_entries(folder: str | os.PathLike[str] | None = None) -> list[CacheEntry]:
-    """All finished and unfinished cache files, the latest first."""
+    """All finished and unfinished cache files, newest first."""
     entries = []
     for path in data_cache_folder(folder).glob("*-*.*"):
         if _OURS.fullmatch(path.name):
@@ -62,7 +62,7 @@ def cache_entries(folder: str | os.PathLike[str] | None = None) -> list[CacheEnt
 
 
 def clear_cache(folder: str | os.PathLike[str] | None = None) -> tuple[int, int]:
-    """Remove every cache file: ``(files, bytes)`` removed. Files in use elsewhere may stay."""
+    """Remove every cache file; returns ``(files, bytes)`` removed. Files in use elsewhere may remain."""
     files = size = 0
     for entry in cache_entries(folder):
         if _remove(entry.path):
@@ -88,14 +88,14 @@ def _file_name(source: TextSource, fingerprint: str) -> str:
 
 
 def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None) -> CacheSource | None:
-    """The cache of what `source` yields, if there is a good one.
+    """The valid cache of what `source` yields, or None.
 
-    The data are read for their hash only where a cache of the same size exists and they are not
-    known already. A damaged cache is removed; one in a folder that others can write to is not looked at.
+    The data are hashed only if a cache for data of the same size exists and their hash is not known yet.
+    A damaged cache is removed. A cache in a folder that others can write to is ignored.
     """
     place = trusted_folder(folder)
     if place is None:
-        return None  # whoever writes a cache says what is wrong with the folder
+        return None  # `CacheWriter` warns about the folder
     size = "*" if source.total_bytes is None else f"{source.total_bytes:x}"
     if not any(place.glob(f"{size}-*.arrow")) or not (source.rereadable or source.finished):
         return None
@@ -109,7 +109,7 @@ def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None)
     except DamagedCacheError as error:
         _discarded(path, error)
         return None
-    # lines rejected in an earlier process are not in the cache: they must be read to be written out
+    # the cache lacks the lines rejected in an earlier process: read the text again to write them out
     unwritten = source.on_error.path is not None and not source.finished
     return None if unwritten and cached.whole.skipped else cached
 
@@ -120,11 +120,10 @@ def _discarded(path: Path, error: Exception) -> None:
 
 
 class CacheWriter:
-    """Writes a cache beside training: `write` each chunk a source yields, then `commit`.
+    """Writes a cache during training: `write` each chunk that the source yields, then `commit`.
 
-    Make it before the pass begins. A thread of its own does the work. When the disk is full or
-    anything else goes wrong, a `CacheWarning` is given once and the cache is given up; training
-    is not disturbed.
+    Create it before the pass begins. Writing happens in a separate thread. If the disk is full or
+    anything else fails, one `CacheWarning` is issued and no cache is written; training continues.
     """
 
     def __init__(self, source: TextSource, folder: str | os.PathLike[str] | None = None) -> None:
@@ -140,7 +139,7 @@ class CacheWriter:
         self._thread.start()
 
     def write(self, chunk: Chunk) -> None:
-        """Take the chunk that the source has just yielded."""
+        """Queue the chunk that the source has just yielded."""
         if self._error is not None:
             self._warn()
             return
@@ -165,7 +164,7 @@ class CacheWriter:
                 if entry.path.suffix != ".arrow" and time.time() - entry.modified > _STALE:
                     _remove(entry.path)
             self._writer = BatchWriter(self._path, self._source.outputs)
-        except Exception as error:  # noqa: BLE001 whatever it is, it must not reach training
+        except Exception as error:  # noqa: BLE001 no error of the cache may stop training
             self._error = error
         while (job := self._jobs.get()) is not None:
             if self._error is None and self._writer is not None:
@@ -175,11 +174,11 @@ class CacheWriter:
                     self._error = error
 
     def commit(self) -> CacheSource | None:
-        """Finish the file and give it its name, at the end of a whole pass; None if it failed."""
+        """Finish and rename the file at the end of a whole pass; None if writing failed."""
         self._stop()
         if self._error is None and self._writer is not None:
             try:
-                self._shown = 0  # the last note has all of the bad lines kept
+                self._shown = 0  # the last note holds all bad lines that are kept
                 self._writer.finish({"end": True, "place": None, "after": None, **self._news()})
                 path = self._folder / _file_name(self._source, self._source.fingerprint())
                 os.replace(self._path, path)
@@ -191,7 +190,7 @@ class CacheWriter:
         return None
 
     def abandon(self) -> None:
-        """Stop and remove what was written; does nothing after `commit`."""
+        """Stop and remove the partial file; does nothing after `commit`."""
         self._stop()
         self._give_up()
 
@@ -214,8 +213,8 @@ class CacheWriter:
 class CacheSource:
     """A finished cache as a `Source`: the chunks, places and report of the source it was written from.
 
-    A chunk found damaged ends the use of the cache: it is removed, and the pass goes on from the
-    same place with the text, if that can still be read.
+    If a chunk is damaged, the cache is removed and the pass continues from the same place with the text,
+    provided that it can still be read.
     """
 
     def __init__(
@@ -239,23 +238,23 @@ class CacheSource:
         self.where = origin.where
         self.keep_hash = True
         self.content: Sequence[Content] = origin.known()
-        """that of the data the cache was made of"""
+        """content of the data the cache was made from"""
         self.whole = _report(self._reader.last, Report())
         """the counts of a whole pass"""
 
     def fingerprint(self) -> str:
-        """That of the data the cache was made of."""
+        """The fingerprint of the data the cache was made from."""
         return self._origin.fingerprint()
 
     def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
-        """An earlier run has read `content` (see `TextSource`): other data are a `DataError` at once."""
+        """Expect the `content` that an earlier run read (see `TextSource`); raises `DataError` at once."""
         self._origin.expect(content, whole, now=True)
 
     def confirm(self) -> None:
-        """What is expected is there: `expect` has looked."""
+        """Does nothing: `expect` has checked everything."""
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
-        """One pass, or what follows `start` (with `report` as it was there)."""
+        """One pass, or the rest from `start` on (set `report` to its state there first)."""
         from thresher.data.cachefile import DamagedCacheError
 
         if start is None:
@@ -314,7 +313,7 @@ def _position(reader: BatchReader, start: Place) -> int:
 
 
 def _report(note: Note, before: Report) -> Report:
-    """The report behind the chunk of `note`, given the one before it."""
+    """The report after the chunk of `note`, given the report before it."""
     report = Report.from_dict({**note["counts"], "first_bad": note["bad"]})
     report.first_bad = [*before.first_bad, *report.first_bad]
     return report

@@ -1,10 +1,10 @@
 """One cache file: chunks as record batches of an Arrow IPC file.
 
-A batch has the columns `features` (large_list<struct<key, value>>: the list offsets are the
-chunk's `indptr`, the two children its `keys` and `values`), `label` and `weight`, for several outputs
-`targets` (fixed_size_list<float>[outputs]), and JSON beside it: place, counts so far, and a hash of all
-its numbers. A last batch without rows carries the final report; without it the file is not whole. Keys
-are uint32 as long as all of them fit.
+A batch has the columns `features` (large_list<struct<key, value>>: the list offsets are the chunk's
+`indptr`, the two children its `keys` and `values`), `label` and `weight`, and with several outputs
+`targets` (fixed_size_list<float>[outputs]). Its metadata are JSON: place, counts so far, and a hash of
+all its numbers. A last batch without rows holds the final report; a file without it is incomplete. Keys
+are uint32 while all of them fit.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from thresher.data.files.xxh64 import Hash64
 from thresher.data.sources.parsed import Arenas
 
 VERSION = 2
-"""Of the layout, and of how text is read; files of another version are not found."""
+"""Version of the file layout and of the parsers; caches of other versions are not found."""
 
 Note = dict[str, Any]
-"""What is kept beside a batch."""
+"""Metadata of a batch."""
 
 _NOTE = b"thresher"
 _LARGEST_NARROW = 2**32 - 1
 _WINDOW = 16 << 20
-"""Bytes behind the current chunk that stay mapped."""
+"""Bytes before the current chunk that stay mapped."""
 
 
 class DamagedCacheError(Exception):
-    """A cache file that is not what was written."""
+    """A cache file is incomplete or has changed since it was written."""
 
 
 def schema(key_type: Any, outputs: int = 0) -> Any:
-    """Of a file with keys of `key_type` and so many targets a row."""
+    """The Arrow schema of a file with keys of `key_type` and `outputs` targets per row."""
     feature = pa.struct([pa.field("key", key_type, False), pa.field("value", pa.float32(), False)])
     return pa.schema(
         [
@@ -65,7 +65,7 @@ def _hash(arrays: list[NDArray[Any]]) -> str:
 
 
 def _arrays(batch: Any) -> list[NDArray[Any]]:
-    """indptr, keys, values, labels, weights, and targets if any, of a batch, as views of its memory."""
+    """indptr, keys, values, labels, weights and any targets of a batch, as views of its memory."""
     lists = batch.column(0)
     pairs = lists.values
     columns = [lists.offsets, pairs.field(0), pairs.field(1), batch.column(1), batch.column(2)]
@@ -78,10 +78,10 @@ def _arrays(batch: Any) -> list[NDArray[Any]]:
 
 
 class BatchWriter:
-    """Writes chunks to `path`; any method raises `OSError` when the disk is full or failing."""
+    """Writes chunks to `path`. Every method raises `OSError` if the disk is full or failing."""
 
     def __init__(self, path: Path, outputs: int = 0) -> None:
-        """`outputs`: targets a row, 0 for chunks without any."""
+        """`outputs`: targets per row, 0 for chunks without targets."""
         self._path, self._outputs = path, outputs
         self._key_type = pa.uint32()
         self._open(path)
@@ -91,7 +91,7 @@ class BatchWriter:
         self._writer = pa.ipc.new_file(self._sink, schema(self._key_type, self._outputs))
 
     def write(self, chunk: Chunk, note: Note) -> None:
-        """Append one chunk and what is to be known about it."""
+        """Append one chunk and its metadata."""
         keys: NDArray[Any] = chunk.keys
         if self._key_type == pa.uint32():
             if chunk.nnz and int(keys.max()) > _LARGEST_NARROW:
@@ -116,7 +116,7 @@ class BatchWriter:
         self._writer.write_batch(batch, custom_metadata={_NOTE: json.dumps(known).encode()})
 
     def _widen(self) -> None:
-        """Write what there is once more with 64-bit keys: the first wide key has come late."""
+        """Rewrite the batches so far with 64-bit keys, when a key first exceeds 32 bits."""
         self._close()
         before = self._path.with_suffix(".narrow")
         os.replace(self._path, before)
@@ -132,7 +132,7 @@ class BatchWriter:
             before.unlink(missing_ok=True)
 
     def finish(self, note: Note) -> None:
-        """Append the last batch and make sure all of it is on the disk."""
+        """Append the last batch and sync the file to disk."""
         nothing = np.zeros(0, np.float32)
         keys = np.zeros(0, np.uint32 if self._key_type == pa.uint32() else np.uint64)
         targets = [nothing] if self._outputs else []
@@ -146,7 +146,7 @@ class BatchWriter:
         self._sink.close()
 
     def abandon(self) -> None:
-        """Close, and remove the file."""
+        """Close and remove the file."""
         try:
             self._close()
         except (OSError, pa.ArrowException):
@@ -155,15 +155,15 @@ class BatchWriter:
 
 
 def open_sink(path: Path) -> Any:
-    """The file to write to."""
+    """Open `path` for writing."""
     return pa.OSFile(str(path), "w")
 
 
 class BatchReader:
-    """Reads a cache file by memory map. `DamagedCacheError` wherever it is not what was written."""
+    """Reads a cache file by memory map. Raises `DamagedCacheError` if it is incomplete or has changed."""
 
     def __init__(self, path: Path, trusted: bool = False) -> None:
-        """`trusted`: this process has just written the file; its chunks need no check."""
+        """`trusted`: do not check the chunks, since this process has just written the file."""
         self._dropped = 0
         try:
             with open(path, "rb") as file:
@@ -187,14 +187,17 @@ class BatchReader:
         return batch, note
 
     def note(self, k: int) -> Note:
-        """What is known about chunk `k`."""
+        """The metadata of chunk `k`."""
         try:
             return self._batch(k)[1]
         except (OSError, pa.ArrowException, ValueError, KeyError) as error:
             raise DamagedCacheError(str(error)) from error
 
     def chunk(self, k: int, arenas: Arenas) -> tuple[Chunk, Note]:
-        """Chunk `k`, checked against its hash the first time: views of the map, or wide keys in an arena."""
+        """Chunk `k`, checked against its hash when first read.
+
+        Its arrays are views of the map, except that 32-bit keys are widened into an arena.
+        """
         try:
             batch, note = self._batch(k)
             arrays = _arrays(batch)
@@ -213,9 +216,9 @@ class BatchReader:
         return Chunk(indptr, keys, values, labels, weights, None, place, after, *targets), note
 
     def _drop_behind(self, offset: int) -> None:
-        """Let go of pages well before `offset`, so that a pass does not count as so much memory.
+        """Unmap pages well before `offset`, so that they do not count as memory of this process.
 
-        They stay in the system's cache, and a view of them that is still in use brings them back.
+        They stay in the system's page cache; a view still in use maps them again.
         """
         if not 0 <= offset - self._dropped <= 2 * _WINDOW:
             end = max(offset - _WINDOW, 0) // mmap.PAGESIZE * mmap.PAGESIZE

@@ -1,4 +1,4 @@
-"""Chunk: some examples, as rows of a compressed sparse matrix with 64-bit keys."""
+"""Chunk: a block of examples, as rows of a compressed sparse matrix with 64-bit keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DTYPES = tuple(np.dtype(name) for name in ("int64", "uint64", "float32", "float
 
 
 class Place(NamedTuple):
-    """A line start in a source: file index, offset in uncompressed bytes, lines before it there."""
+    """The start of a line in a source: file index, offset in uncompressed bytes, lines before it there."""
 
     file: int
     offset: int
@@ -25,43 +25,43 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """n examples with nnz stored numbers in all.
+    """n examples with nnz stored values in total.
 
-    A key stands once in a row, keys ascend within it. Values, labels and weights are finite, and
-    weights (importances) not negative. The arrays may share memory with others: do not write.
+    The keys of a row are unique and ascending. Values, labels and weights are finite; weights
+    (importances) are not negative. The arrays may share memory with others: do not write to them.
     """
 
     indptr: NDArray[np.int64]
     """(n + 1,) row i is ``keys[indptr[i]:indptr[i + 1]]``; starts at 0"""
     keys: NDArray[np.uint64]
-    """(nnz,) which feature"""
+    """(nnz,) feature keys"""
     values: NDArray[np.float32]
-    """(nnz,) its value"""
+    """(nnz,) feature values"""
     labels: NDArray[np.float32]
     """(n,)"""
     weights: NDArray[np.float32]
-    """(n,) importance; 1 unless given"""
+    """(n,) importance weights; default 1"""
     tags: tuple[str, ...] | None = None
-    """names of the n examples, where the source has them"""
+    """names of the n examples, if the source has them"""
     place: Place | None = None
     """where this chunk begins in its source"""
     after: Place | None = None
-    """where the next one begins: a pass started there goes on behind this chunk"""
+    """where the next chunk begins: a pass started there continues after this chunk"""
     targets: NDArray[np.float32] | None = None
-    """(n, outputs) a label for each of several outputs, where the source has them; `labels` are the first"""
+    """(n, outputs) labels, if the source has several per example; `labels` is their first column"""
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
     def nnz(self) -> int:
-        """Stored numbers in all rows."""
+        """Number of stored values in all rows."""
         return len(self.keys)
 
     def check_arrays(self) -> None:
-        """`DataError` for arrays of other shapes and dtypes, or rows that are not where they say.
+        """Raise `DataError` if shapes, dtypes or `indptr` are invalid.
 
-        What is compiled trusts these. A single row takes less than a microsecond.
+        Compiled code relies on them. For a single row this takes less than a microsecond.
         """
         try:
             fit = self._fits()
@@ -92,7 +92,7 @@ class Chunk:
         )
 
     def check(self) -> None:
-        """`DataError` for what no Chunk may hold: once, where one comes from outside."""
+        """Raise `DataError` for anything a Chunk must not hold. Call it once, on a Chunk from a caller."""
         self.check_arrays()
         falls, begins = self.keys[1:] <= self.keys[:-1], np.zeros(self.nnz + 1, bool)
         begins[self.indptr] = True
@@ -105,7 +105,7 @@ class Chunk:
         _check_importances(self.weights)
 
     def rows(self, lo: int, hi: int) -> Chunk:
-        """Rows ``lo <= i < hi`` (clipped like a slice); all but `indptr` are views."""
+        """Rows ``lo <= i < hi`` (clipped like a slice); all arrays but `indptr` are views."""
         lo, hi, _ = slice(lo, hi).indices(len(self))
         hi = max(lo, hi)
         first, last = int(self.indptr[lo]), int(self.indptr[hi])
@@ -123,7 +123,7 @@ class Chunk:
         )
 
     def pieces(self, most: int) -> Iterator[Chunk]:
-        """The rows in order, in chunks of at most `most` numbers, or one row that has more."""
+        """The rows in order, in chunks of at most `most` stored values, or of one row that has more."""
         if self.nnz <= most:
             yield self
             return
@@ -135,7 +135,7 @@ class Chunk:
             lo = hi
 
     def take(self, chosen: NDArray[np.bool_]) -> Chunk:
-        """The rows where `chosen` (n,) holds, copied, without a place."""
+        """A copy of the rows where `chosen` (n,) is true, without a place."""
         lengths = np.diff(self.indptr)
         inside = np.repeat(chosen, lengths)
         tags = self.tags
@@ -150,14 +150,14 @@ class Chunk:
         )
 
     def at(self, place: Place | None, after: Place | None = None) -> Chunk:
-        """The same examples, said to lie elsewhere."""
+        """The same examples with other places."""
         return replace(self, place=place, after=after)
 
     @classmethod
     def of_rows(
         cls, rows: Iterable[tuple[Any, Mapping[int, float]]], weights: ArrayLike | None = None
     ) -> Chunk:
-        """A chunk of ``(label, {key: value})`` pairs (or several labels); errors as `from_csr`."""
+        """A chunk of ``(label, {key: value})`` pairs; a label may be several. Errors as in `from_csr`."""
         listed = list(rows)
         lengths = [len(features) for _, features in listed]
         try:
@@ -177,11 +177,11 @@ class Chunk:
         labels: ArrayLike,
         weights: ArrayLike | None = None,
     ) -> Chunk:
-        """A chunk of checked copies of CSR arrays (or the arrays themselves where they already fit).
+        """A chunk of checked CSR arrays, copied only if their dtype or order is wrong.
 
-        Shapes (n + 1,), (nnz,), (nnz,), (n,) or for many outputs (n, outputs), (n,). Repeated keys of a row
-        are merged, values added in order; keys are sorted. `DataError` where shapes disagree, a key is
-        negative or no whole number, or a number is not finite in float32.
+        Shapes: (n + 1,), (nnz,), (nnz,), (n,) or with several outputs (n, outputs), (n,). Keys are sorted
+        within each row; values of repeated keys are added in order. Raises `DataError` if shapes disagree, a
+        key is negative or not a whole number, or a number is not finite in float32.
         """
         starts = _starts(indptr)
         keys = _keys(indices)
@@ -215,7 +215,7 @@ def _starts(indptr: ArrayLike) -> NDArray[np.int64]:
 
 
 def check_starts(starts: NDArray[Any], last: int) -> None:
-    """`DataError` for rows that do not begin at 0 and follow one another up to `last` at most."""
+    """Raise `DataError` unless row starts begin at 0, never fall, and end at `last` at most."""
     if starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > last:
         raise DataError("indptr must start at 0, never fall, and end within the numbers that there are")
 
@@ -249,7 +249,7 @@ def _floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
 def _merged(
     starts: NDArray[np.int64], keys: NDArray[np.uint64], values: NDArray[np.float32]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32]]:
-    """Rows with ascending keys and repeats added up (in order of appearance)."""
+    """Rows with ascending keys, where the values of repeated keys are added up (in order of appearance)."""
     row_start = np.zeros(len(keys) + 1, bool)
     row_start[starts[:-1]] = True
     row_start = row_start[:-1]
@@ -270,7 +270,7 @@ def _merged(
 
 
 def concat(chunks: Sequence[Chunk]) -> Chunk:
-    """All rows of `chunks` in order, in arrays of their own. Tags are kept if every chunk has them."""
+    """All rows of `chunks` in order, copied to new arrays. Tags are kept if every chunk has them."""
     if not chunks:
         return Chunk.from_csr([0], [], [], [])
     bases = np.cumsum([0, *(chunk.nnz for chunk in chunks)])
@@ -298,7 +298,7 @@ def _joined(arrays: list[NDArray[_T]]) -> NDArray[_T]:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view that cannot be written through: one compiled kernel serves both kinds of array."""
+    """A read-only view, so that one compiled kernel serves both writable and read-only arrays."""
     if not array.flags.writeable:
         return array
     view = array.view()

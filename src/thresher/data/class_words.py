@@ -1,4 +1,4 @@
-"""Labels that are words: the table that readers look them up in, or fill as they read."""
+"""Labels that are words: the table in which readers look them up, or to which they add them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 from thresher.data.errors import DataError
 
 MOST_CLASSES = 1 << 16
-"""Classes there may be, words or numbers."""
+"""Maximum number of classes, words or numbers."""
 COUNT, USED, ROOM, MOST, ENTRIES = range(5)
-"""A table as int64: words in it; bytes of letters in use, and how many there may be; how many words readers
-may add; then entries of `FIELDS`: where the letters of a word begin, how many there are (0: no entry), its
-number."""
+"""Positions in the int64 table: number of words; bytes of letters in use; bytes available; how many words
+readers may add; first entry. An entry has `FIELDS` numbers: where the letters of the word begin, their
+length (0: empty entry), and the number of the word."""
 FIELDS = 3
 OUTSIDE = float(1 << 30)
-"""A label that is in no domain: what a word that is no class is read as."""
+"""A label outside every domain: the value of a word that is not a class."""
 BASIS, PRIME = 0xCBF29CE484222325, 0x100000001B3
-"""Of the hash FNV-1a."""
+"""Constants of the FNV-1a hash."""
 _LETTERS = 1 << 24
 _SHOWN = 8
 
 
 class WordTable:
-    """A hash table of words and their numbers, which compiled readers use by address.
+    """A hash table from words to numbers, which compiled readers use by address.
 
-    With `words`, word k has the number ``first + k * step``; readers find no others. Without, they add each
-    word that they meet, numbered from 0 on. One that is neither is `otherwise`.
+    Given `words`, word k has the number ``first + k * step``, and readers add no others. Without `words`,
+    readers add each new word, numbered from 0 on. Any other word has the value `otherwise`.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class WordTable:
         return self._table.ctypes.data, self._letters.ctypes.data, self._slots
 
     def number_of(self, word: bytes) -> float:
-        """What a word is read as; where words are added it is now one of them."""
+        """The number of a word, which is added if this table takes new words; otherwise `otherwise`."""
         found = self._known.get(word)
         count, used = int(self._table[COUNT]), int(self._table[USED])
         if found is None and word and count < self._table[MOST] and used + len(word) <= self._table[ROOM]:
@@ -59,7 +59,7 @@ class WordTable:
         return self._otherwise if found is None else found
 
     def _enter(self, word: bytes, number: int) -> None:
-        """As `label_rows.word_label` does."""
+        """Add a word, as the compiled `label_rows.word_label` does."""
         code, begin = BASIS, int(self._table[USED])
         for byte in word:
             code = ((code ^ byte) * PRIME) & (1 << 64) - 1
@@ -74,14 +74,14 @@ class WordTable:
         self._known[word] = number
 
     def words(self) -> dict[int, bytes]:
-        """The words that are in it, by number."""
+        """The words in the table, by number."""
         entries, letters = self._table[ENTRIES:].reshape(-1, FIELDS), self._letters.data
         used = entries[entries[:, 1] > 0].tolist()
         return {number: bytes(letters[begin : begin + size]) for begin, size, number in used}
 
 
 def check_words(words: Sequence[str]) -> None:
-    """`DataError` unless `words` can be the labels of classes."""
+    """Raise `DataError` unless `words` can be the names of classes."""
     if len(words) == 1 or len(words) > MOST_CLASSES:
         raise DataError(f"there are {len(words):,} classes: give at least 2 and at most {MOST_CLASSES:,}")
     for word in words:
@@ -92,6 +92,6 @@ def check_words(words: Sequence[str]) -> None:
 
 
 def listed_words(words: Sequence[str]) -> str:
-    """Words in a message, the first of many."""
+    """The first of the words, and how many more there are, for a message."""
     more = f" and {len(words) - _SHOWN:,} more" if len(words) > _SHOWN else ""
     return ", ".join(words[:_SHOWN]) + more

@@ -1,4 +1,4 @@
-"""Tables: which column is what, settled once and kept in the layout."""
+"""Tables: the kind of each column, settled once and kept in the layout."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from thresher.data.layout import (
 IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, ABSENT = (
     *("ignore", "numeric", "bins", "categorical", "list", "text", "label", "weight", "absent"),
 )
-"""What a column is. An absent one is not read and need not be there."""
+"""Kinds of columns. An absent column is not read and may be missing from the file."""
 FEATURES = (NUMERIC, BINS, CATEGORICAL, LIST, TEXT)
-"""Columns that features come from."""
+"""Kinds of columns that yield features."""
 _SHOWN = 12
 _BY_STAR, _BY_PATTERN, _BY_NAME = 1, 2, 3
 _WILD = re.compile(r"[*?\[]")
@@ -35,7 +35,7 @@ KINDS = (IGNORE, *FEATURES, LABEL, WEIGHT, ABSENT)
 
 
 def check_settled(layout: SettledLayout) -> SettledLayout:
-    """`layout`, if its columns are settled so that rows can be read; else `DataError`."""
+    """`layout`; raises `DataError` unless its columns and kinds are consistent."""
     if len(layout.kinds) != len(layout.columns):
         raise DataError(f"{len(layout.columns)} columns are of {len(layout.kinds)} kinds")
     for kind in layout.kinds:
@@ -46,9 +46,10 @@ def check_settled(layout: SettledLayout) -> SettledLayout:
 
 
 def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file: str) -> SettledLayout:
-    """The layout with the kind of each of the columns `names`: as said, else as guessed.
+    """The layout with the kind of each of the columns `names`: as given by `given`, otherwise as guessed.
 
-    `DataError` for names that stand twice or are said twice, and where no column is the label.
+    Raises `DataError` if a name occurs twice, an option names no column, two options disagree about a
+    column, or no column is the label.
     """
     layout = given.as_said()
     _check_once(names, file)
@@ -86,9 +87,9 @@ def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file:
 
 
 def further(trained: SettledLayout, said: Mapping[str, Any]) -> AnyLayout:
-    """How to read more data for a model `trained` on others, of which this is said: fields of a `Layout`.
+    """How to read new data for a model `trained` on other data; `said` are the fields of `Layout` you give.
 
-    They may be in another format and written in another way. `DataError` where features would be others.
+    The new data may have another format. Raises `DataError` if the options would change the features.
     """
     for name in (*OF_FEATURES, "classes"):
         have = getattr(trained, name)
@@ -103,7 +104,10 @@ def further(trained: SettledLayout, said: Mapping[str, Any]) -> AnyLayout:
 
 
 def says_the_same(given: Layout, settled: SettledLayout, whose: str) -> bool:
-    """Whether what is said of columns is how those of `whose` data were `settled`. `DataError`."""
+    """Whether the column options `given` agree with the layout `settled` for the data `whose`.
+
+    Raises `DataError` as `settle` does.
+    """
     if not any(getattr(given, name) for name in COLUMN_OPTIONS):
         return True
     kinds = dict(zip(settled.columns, settled.kinds, strict=True))
@@ -113,7 +117,7 @@ def says_the_same(given: Layout, settled: SettledLayout, whose: str) -> bool:
 
 
 def _labels_said(layout: Layout, names: Sequence[str]) -> list[str]:
-    """The names, positions and patterns of the columns that are the label."""
+    """The names, positions and patterns of the label columns."""
     said = layout.label or "label"
     return [said] if said in names else [part for part in said.split(",") if part]
 
@@ -125,7 +129,7 @@ def _check_once(names: Sequence[str], file: str) -> None:
 
 
 def _precision(pattern: str, found: Sequence[str]) -> int:
-    """How closely columns are said: by a single name or number, by a pattern or range, or by ``*``."""
+    """How precise a pattern is: a single name or number, a pattern or range, or ``*``."""
     if pattern in found or len(found) == 1:
         return _BY_NAME
     return _BY_STAR if pattern == "*" else _BY_PATTERN
@@ -134,7 +138,7 @@ def _precision(pattern: str, found: Sequence[str]) -> int:
 def _say(
     said: dict[str, tuple[str, int]], kind: str, names: Iterable[str], precision: int, file: str
 ) -> None:
-    """Note what was said of columns: the more precise holds, and of patterns that of what to ignore."""
+    """Set the kind of columns: the more precise option wins, and among patterns ``--ignore``."""
     for name in names:
         before, was = said.get(name, (kind, 0))
         if before in (LABEL, WEIGHT) and name in said:
@@ -147,7 +151,7 @@ def _say(
 
 
 def matching(pattern: str, names: Sequence[str]) -> list[str]:
-    """The columns that a name, a position from 1 on, a range of positions or a pattern means."""
+    """The columns that match a name, a position (from 1), a range of positions or a pattern."""
     if pattern in names:
         return [pattern]
     if found := re.fullmatch(r"(\d+)(?:-(\d+))?", pattern):
@@ -157,7 +161,7 @@ def matching(pattern: str, names: Sequence[str]) -> list[str]:
 
 
 def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str]:
-    """The kind of each column of a file, which must have those of the settled `layout`; else `DataError`."""
+    """The kind of each column of a file; raises `DataError` unless it has the columns of `layout`."""
     there, known = set(names), dict(zip(layout.columns, layout.kinds, strict=True))
     _check_once(names, file)
     for name, kind in known.items():

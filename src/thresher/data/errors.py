@@ -1,4 +1,4 @@
-"""What can be wrong with data, said in one line."""
+"""Errors in data, as one-line messages."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _SHOWN = 40
 
 
 def printable(text: str) -> str:
-    """`text` on one line of printable characters: names of files and data may hold any others."""
+    """`text` with every unprintable character escaped, since names of files and data may hold any."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class OneLineError(ValueError):
-    """An error whose message is one line of printable characters, whatever it quotes."""
+    """An error whose message is one printable line, whatever it quotes."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
@@ -27,23 +27,23 @@ class DataError(OneLineError):
 
 
 def shown(raw: bytes) -> str:
-    """Bytes as a quoted piece of a message: printable, and cut when long."""
+    """Bytes quoted for a message: printable, and shortened if long."""
     text = printable(raw[:_SHOWN].decode("utf-8", "backslashreplace"))
     return f"'{text}...'" if len(raw) > _SHOWN else f"'{text}'"
 
 
 def unfit(value: float) -> str:
-    """A number that is not finite in float32, as messages write it."""
+    """A number that is not finite in float32, formatted for messages."""
     if math.isnan(value):
         return "NaN"
     return f"{value:g}" if math.isinf(value) else f"{value:g}, too large for float32"
 
 
 class BadLine(NamedTuple):
-    """One line that is no example.
+    """A line that is not a valid example.
 
-    `line` and `column` count from 1, columns in bytes. `raw` is the line without its newline.
-    ``str()`` of it is the message: ``train.svm:17:23: expected a number after ':', found 'x'``.
+    `line` and `column` count from 1, columns in bytes. `raw` is the line without its newline. ``str()``
+    gives the message: ``train.svm:17:23: expected a number after ':', found 'x'``.
     """
 
     file: str

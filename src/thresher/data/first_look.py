@@ -1,4 +1,4 @@
-"""What labels are, found before they are learned: words, and which."""
+"""Finding out, before training, whether labels are words, and which."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from thresher.data.layout import Layout, SettledLayout
 
 _HEAD = 1 << 16
 Opener = Callable[[Any, Domain], Any]
-"""Makes a source, by a layout, of labels of a domain"""
+"""Opens a source, given a layout and a label domain"""
 
 
 def with_words(opened: Opener, layout: Any) -> Any:
-    """The layout with the words that labels are as `classes`, sorted; `layout` itself where they are numbers.
+    """The layout with the label words, sorted, as `classes`; `layout` itself if labels are numbers.
 
-    Labels are words where those of at least half of the examples are no numbers. The data are read to the end
-    only if one of the first labels is none. `DataError`.
+    Labels count as words if at least half of the examples have a label that is not a number. The data are
+    read to the end only if one of the first labels is not a number. Raises `DataError` as
+    `classes_among` does.
     """
     source = opened(layout, any_words())
     if not (source.worded or _begins_with_words(source)):
@@ -36,9 +37,10 @@ def with_words(opened: Opener, layout: Any) -> Any:
 
 
 def classes_among(counts: Mapping[bytes, int], name: str) -> tuple[str, ...]:
-    """The different labels, sorted, where those of at least half of the examples are no numbers.
+    """The distinct labels, sorted, or none if more than half of the examples have a number as label.
 
-    `counts` says of how many each is the label, `name` whose they are. `DataError` for only one.
+    `counts` has the number of examples of each label; `name` is the file, for messages. Raises
+    `DataError` if there is only one label, or one is not UTF-8.
     """
     words = sum(count for label, count in counts.items() if not is_number(label))
     if 2 * words < sum(counts.values()):
@@ -52,7 +54,7 @@ def classes_among(counts: Mapping[bytes, int], name: str) -> tuple[str, ...]:
 
 
 def _labels(opened: Opener, layout: SettledLayout) -> dict[bytes, int]:
-    """The different labels of the examples, and of how many each is the label."""
+    """The distinct labels and the number of examples of each."""
     domain = any_words()
     counts = np.zeros(MOST_CLASSES, np.int64)
     with closing(opened(layout, domain).chunks()) as chunks:
@@ -63,7 +65,7 @@ def _labels(opened: Opener, layout: SettledLayout) -> dict[bytes, int]:
 
 
 def _begins_with_words(source: Any) -> bool:
-    """Whether VW text has labels at its beginning that are words."""
+    """Whether the first labels of VW text include words."""
     if source.layout.format != "vw":
         return False
     lines = head_of(source.names[0], _HEAD, {}).split(b"\n")
@@ -71,6 +73,6 @@ def _begins_with_words(source: Any) -> bool:
 
 
 def _narrow(layout: SettledLayout) -> SettledLayout:
-    """The same rows without the features that any row can have."""
+    """The layout without features that cannot make a row invalid: only the labels are needed."""
     kinds = tuple(IGNORE if kind in (CATEGORICAL, LIST, TEXT) else kind for kind in layout.kinds)
     return replace(layout, kinds=kinds, interact=(), ngrams=Layout.ngrams)

@@ -1,4 +1,4 @@
-"""Which products of features are features too: the terms that a layout names."""
+"""Interactions: the products of features that a layout names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from thresher.data.errors import DataError
 
 ANY = "*"
-"""A factor that any namespace may be."""
+"""A factor that stands for every namespace."""
 _MOST = 62
 
 
@@ -16,13 +16,13 @@ class Terms(NamedTuple):
     """Products of two or three factors."""
 
     factors: list[str]
-    """all that there are, each once: namespaces, or columns and patterns of columns"""
+    """the distinct factors: namespaces, or columns and patterns of columns"""
     terms: list[tuple[int, ...]]
-    """which of them each product has"""
+    """the factors of each product, as indices into `factors`"""
 
 
 def terms_of(interact: Sequence[str]) -> Terms:
-    """From ``A,B`` and ``A,B,C``, any number of them; `DataError` for anything else.
+    """Parse any number of ``A,B`` and ``A,B,C``; raises `DataError` for anything else.
 
     >>> terms_of(["user,ad", "user,user"])
     Terms(factors=['user', 'ad'], terms=[(0, 1), (0, 0)])

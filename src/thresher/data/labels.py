@@ -1,4 +1,4 @@
-"""Which labels an example may have: the domain of a loss and of outputs."""
+"""Label domains: which labels a loss and its outputs allow."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from thresher.data.class_words import MOST_CLASSES, WordTable, listed_words
 from thresher.data.errors import DataError, shown
 
 ONE, VALUES, LISTED = 0, 1, 2
-"""What a label field holds: a number, a number for each output, or a list of the classes that hold."""
+"""What a label field holds: one number, a number for each output, or a list of classes."""
 
 
 class Range(NamedTuple):
-    """What compiled code needs of a domain."""
+    """A domain, for compiled code."""
 
     low: float
     high: float
@@ -26,26 +26,26 @@ class Range(NamedTuple):
     kind: int
     open: bool
     words: int
-    """address of a `WordTable`; 0 where labels are numbers"""
+    """address of a `WordTable`; 0 if labels are numbers"""
     letters: int
     slots: int
 
 
 @dataclass(frozen=True)
 class Domain:
-    """One label an example: a number from `low` to `high`, or only the whole ones among them."""
+    """One label per example: a number from `low` to `high`, or a whole number in that range."""
 
     name: str
-    """what `domain_of` makes it of again"""
+    """its name, which `domain_of` parses"""
     low: float
     high: float
     whole: bool
     meaning: str
-    """what is expected, in words"""
+    """what is expected, for messages"""
     open: bool = False
-    """whether labels are not looked at, so that an example may come without"""
+    """whether labels are ignored and may be missing"""
     words: WordTable | None = field(default=None, compare=False, repr=False)
-    """the words that labels are; None: they are numbers"""
+    """the words used as labels; None: labels are numbers"""
     kind: ClassVar[int] = ONE
 
     def __str__(self) -> str:
@@ -54,21 +54,21 @@ class Domain:
 
     @property
     def width(self) -> int | None:
-        """Targets of an example; None for one label, 0 for lists of any length, of which none is kept."""
+        """Targets per example; None for one label, 0 for lists of any length, which are ignored."""
         return None
 
     def code(self) -> Range:
-        """What compiled code needs of it."""
+        """This domain for compiled code."""
         words = self.words.code() if self.words else (0, 0, 0)
         return Range(self.low, self.high, self.whole, self.kind, self.open, *words)
 
     @property
     def has_classes(self) -> bool:
-        """Whether a label is one class, so that it may be a word."""
+        """Whether a label is one class, and so may be a word."""
         return self.kind == ONE and not self.open and (self.name == "binary" or ":" in self.name)
 
     def of_words(self, words: Sequence[str]) -> Domain:
-        """The same where labels are `words`, one for each class; `DataError` where it has no such classes."""
+        """This domain with `words` as labels; raises `DataError` unless there is one per class."""
         if not words or self.kind != ONE or self.words:
             return self
         if self.open:
@@ -79,7 +79,7 @@ class Domain:
         return replace(self, meaning=meaning, words=WordTable(words, int(self.low), step))
 
     def check_words(self, words: Sequence[str]) -> None:
-        """`DataError` unless there is a class for each word."""
+        """Raise `DataError` unless there is a class for each word."""
         if not self.has_classes:
             raise DataError(f"labels are words ({listed_words(words)}), which are for one of several classes")
         count = 2 if self.name == "binary" else int(self.high - self.low) + 1
@@ -87,12 +87,15 @@ class Domain:
             raise DataError(f"there are {count} classes, but {len(words)} words: {listed_words(words)}")
 
     def allows(self, labels: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Which of `labels` lie in the domain, as bools of the same shape."""
+        """Mask of the `labels` that are in the domain, of the same shape."""
         fits: NDArray[np.bool_] = (labels >= self.low) & (labels <= self.high)
         return fits & (labels == np.floor(labels)) if self.whole else fits
 
     def check(self, labels: NDArray[np.float32], targets: NDArray[np.float32] | None) -> None:
-        """`DataError` naming the first of `labels` (n,), for lists `targets` (n, outputs), outside of it."""
+        """Raise `DataError` for the first label outside the domain.
+
+        Checks `labels` (n,), or `targets` (n, outputs) if an example has several labels.
+        """
         self._check_each(labels)
 
     def _check_each(self, labels: NDArray[np.float32]) -> None:
@@ -104,13 +107,13 @@ class Domain:
 
 @dataclass(frozen=True)
 class _Several(Domain):
-    """Several labels an example, in lists of `outputs`, or of any length, of which none is kept."""
+    """Several labels per example: lists of `outputs` labels, or of any length, which are ignored."""
 
     outputs: int = 0
 
     @property
     def width(self) -> int:
-        """Targets of an example."""
+        """Targets per example."""
         return self.outputs
 
     def _of(self, targets: NDArray[np.float32] | None) -> NDArray[np.float32]:
@@ -127,18 +130,18 @@ class Values(_Several):
     kind: ClassVar[int] = VALUES
 
     def check(self, labels: NDArray[np.float32], targets: NDArray[np.float32] | None) -> None:
-        """`DataError` naming the first of `targets` (n, outputs) outside of it."""
+        """Raise `DataError` for the first of `targets` (n, outputs) outside the domain."""
         self._check_each(self._of(targets))
 
 
 @dataclass(frozen=True)
 class Listed(_Several):
-    """The classes that hold, of those from `low` to `high`: targets of 1 and -1."""
+    """A set of classes from `low` to `high`, as targets of 1 (in the set) and -1."""
 
     kind: ClassVar[int] = LISTED
 
     def check(self, labels: NDArray[np.float32], targets: NDArray[np.float32] | None) -> None:
-        """`DataError` naming the first of `targets` (n, classes) that is no 1, 0 or -1."""
+        """Raise `DataError` for the first of `targets` (n, classes) that is not 1, 0 or -1."""
         DOMAINS["binary"]._check_each(self._of(targets))
 
 
@@ -157,9 +160,9 @@ _KNOWN = (
     Listed("labels", -_LARGEST, _LARGEST, False, "finite numbers as labels", open=True),
 )
 DOMAINS = {domain.name: domain for domain in _KNOWN}
-"""Domains without a size. In `binary`, 0 and -1 both mean the negative class; `open`, and the lists of any
-length `values` and `labels`, are for labels that are not looked at. Others are made by `classes`, `listed`
-and `values`.
+"""Domains without a size. In `binary`, 0 and -1 both mean the negative class. `open`, and the lists of any
+length `values` and `labels`, are for labels that are ignored. The functions `classes`, `listed` and `values`
+make the other domains.
 """
 
 
@@ -171,17 +174,17 @@ _NUMBER = re.compile(
 
 
 def classes(low: int, high: int) -> Domain:
-    """One of the classes from `low` to `high`: ``classes:LO-HI``. `DataError` for no such range."""
+    """One of the classes from `low` to `high`: ``classes:LO-HI``. Raises `DataError` for a bad range."""
     return Domain(f"classes:{low}-{high}", *_span("classes", low, high))
 
 
 def listed(low: int, high: int) -> Listed:
-    """Any of the classes from `low` to `high`: ``labels:LO-HI``. `DataError` for no such range."""
+    """Any of the classes from `low` to `high`: ``labels:LO-HI``. Raises `DataError` for a bad range."""
     return Listed(f"labels:{low}-{high}", *_span("labels", low, high), outputs=high - low + 1)
 
 
 def values(count: int, each: str) -> Values:
-    """So many numbers, each of the domain of that name: ``values:K,NAME``."""
+    """`count` numbers, all of the domain named `each`: ``values:K,NAME``."""
     one = DOMAINS[each]
     return Values(f"values:{count},{each}", one.low, one.high, one.whole, one.meaning, outputs=count)
 
@@ -193,7 +196,7 @@ def _span(kind: str, low: int, high: int) -> tuple[float, float, bool, str]:
 
 
 def texts_of(labels: Any) -> list[bytes] | None:
-    """Labels in memory that are texts, one an example, blanks round them left out; None for others."""
+    """Labels in memory as text, one per example, stripped of blanks; None if they are not all text."""
     mixed = isinstance(labels, list | tuple) and isinstance(next(iter(labels), None), str)
     array = np.array(labels, object) if mixed else np.asarray(labels)
     if array.ndim != 1 or array.dtype.kind not in "OUT" or not len(array):
@@ -205,7 +208,7 @@ def texts_of(labels: Any) -> list[bytes] | None:
 
 
 def numbers_of(labels: Any, domain: Domain) -> Any:
-    """Labels in memory as numbers: the words of `domain` as those of their classes. `DataError`."""
+    """Labels in memory as numbers: words become the classes of `domain`, or raise `DataError`."""
     texts = None if domain.words is None else texts_of(labels)
     if domain.words is None or texts is None:
         return labels
@@ -217,25 +220,25 @@ def numbers_of(labels: Any, domain: Domain) -> Any:
 
 
 def any_words() -> Domain:
-    """Labels of any kind, each a word that is noted in `words`."""
+    """A domain of any labels; each distinct one is added to `words`."""
     meaning = f"one of at most {MOST_CLASSES:,} different labels"
     return Domain("words", 0.0, float(MOST_CLASSES), True, meaning, words=WordTable())
 
 
 def hint_of_words(found: bytes, domain: Domain) -> str:
-    """What more to say of a label that is no number."""
+    """A hint to add to the message about a label that is a word, or an empty string."""
     if not domain.has_classes or domain.words or is_number(found) or not _WORD.match(found):
         return ""
     return "; labels that are words have to be named: --classes WORD,WORD,..."
 
 
 def is_number(label: bytes) -> bool:
-    """Whether a label is a number, or means that there is none."""
+    """Whether a label is a number, or a missing value such as ``NA`` or ``?``."""
     return _NUMBER.fullmatch(label.strip()) is not None
 
 
 def domain_of(name: str | Domain) -> Domain:
-    """The domain of a name, or what is one; `DataError` for a name that is none."""
+    """The domain called `name`, or `name` itself if it is a domain; raises `DataError` if there is none."""
     if isinstance(name, Domain):
         return name
     if found := re.fullmatch(r"(classes|labels):(-?\d+)-(-?\d+)", name):
@@ -253,5 +256,5 @@ def domain_of(name: str | Domain) -> Domain:
 def check_labels(
     labels: NDArray[np.float32], domain: str | Domain, targets: NDArray[np.float32] | None = None
 ) -> None:
-    """`DataError` naming the first of `labels` (n,), for lists `targets` (n, outputs), outside `domain`."""
+    """Raise `DataError` for the first of `labels` (n,), or of `targets` (n, outputs), outside `domain`."""
     domain_of(domain).check(labels, targets)

@@ -1,4 +1,4 @@
-"""Layouts: how the bytes of a source become features, as it is said and as it was settled."""
+"""Layouts: how the bytes of a source become features, as you specify it and as it was settled."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from thresher.data.ngram_spec import grams_of
 
 HASHES = ("64", "vw")
 MOST_BITS = 61
-"""Vowpal Wabbit's limit too"""
+"""Also Vowpal Wabbit's limit"""
 OF_CELLS = ("delimiter", "missing", "quoted_newlines")
-"""Fields that say how cells between delimiters are written, and nothing of what they mean"""
+"""Fields about the syntax of delimited files, which do not change the features"""
 WRITTEN = (*OF_CELLS, "label_weights")
-"""Those of any format"""
+"""Fields about syntax, of all formats"""
 OF_FEATURES = ("seed", "hash", "bits", "ngrams", "interact")
-"""Those by which the same data would be other features"""
+"""Fields that change the features of the same data"""
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _NO_DELIMITERS = (b'"', b"\n", b"\r", b"\0")
 _LONGEST_TOKEN = 255
@@ -28,37 +28,37 @@ COLUMN_OPTIONS = ("label", "weight", "numeric", "bins", "categorical", "text", "
 
 @dataclass(frozen=True)
 class AnyLayout:
-    """What is said of data and stays as it is said, whatever columns they have. All of it is JSON."""
+    """The options for reading data that do not depend on its columns. All values can be written as JSON."""
 
     format: str = ""
-    """one of `listing.FORMATS`; empty: told by the names of files"""
+    """one of `listing.FORMATS`; empty: chosen by file name"""
     seed: int = 0
-    """of the hashes that names become keys by"""
+    """seed of the hash that maps names to keys"""
     hash: str = "64"
-    """``64``: names to 64 bits by MurmurHash3; ``vw``: to the index that Vowpal Wabbit has for them"""
+    """``64``: 64-bit MurmurHash3 of the name; ``vw``: the index that Vowpal Wabbit computes"""
     bits: int = 0
-    """of a key, the lowest ones; 0 for all 64"""
+    """number of low bits of a key that are kept; 0 for all 64"""
     label_weights: bool = False
-    """of svmlight: whether ``label:weight`` begins a line; otherwise a colon there is that of a feature"""
+    """svmlight: whether a line begins with ``label:weight``; otherwise that is read as a feature"""
     ngrams: str = "words=1"
     """which n-grams of texts are features: see `grams_of`"""
     ignore: tuple[str, ...] = ()
     """columns that are not read"""
     interact: tuple[str, ...] = ()
-    """products that are features too: ``A,B`` or ``A,B,C`` of namespaces or columns"""
+    """products to add as features: ``A,B`` or ``A,B,C`` of namespaces or columns"""
     header: bool = True
-    """whether the first line of a file of cells names the columns"""
+    """whether the first line of a delimited file names the columns"""
     delimiter: str = ""
-    """one byte between cells; empty: the comma of CSV, the tab of TSV"""
+    """one byte between cells; empty: comma for CSV, tab for TSV"""
     missing: tuple[str, ...] = ()
-    """cells that mean a missing value, beside the empty one"""
+    """cells that mean a missing value, besides the empty one"""
     quoted_newlines: bool = False
-    """whether a quoted cell of CSV may have line breaks"""
+    """whether a quoted CSV cell may contain line breaks"""
     classes: tuple[str, ...] = ()
-    """words that labels are, in the order of their classes; none: labels are numbers"""
+    """words used as labels, in the order of their classes; empty: labels are numbers"""
 
     def __post_init__(self) -> None:
-        """Raises `DataError` for what no data can be read by."""
+        """Raise `DataError` for an option that is out of range."""
         if not 0 <= self.seed < 1 << 64:
             raise DataError(f"the seed of hashes must lie in 0..2^64 - 1, not {self.seed}")
         if self.hash not in HASHES:
@@ -80,74 +80,74 @@ class AnyLayout:
 
     @property
     def delimited_by(self) -> str:
-        """What stands between cells; empty where there are none."""
+        """The delimiter between cells; empty for a format without cells."""
         return self.delimiter or DELIMITERS.get(self.format, "")
 
     @property
     def mask(self) -> int:
-        """The bits that a key may have."""
+        """Mask of the bits of a key that are kept."""
         return (1 << (self.bits or 64)) - 1
 
     def in_format(self, form: str) -> Self:
-        """The same features from data in another format, whose way of writing is the default one."""
+        """This layout for another format, with that format's default syntax and the same features."""
         if form == self.format:
             return self
         return replace(self, format=form, **{name: getattr(AnyLayout, name) for name in WRITTEN})
 
     def shared(self) -> dict[str, Any]:
-        """The fields that all layouts have."""
+        """The fields that every layout has."""
         return {field.name: getattr(self, field.name) for field in fields(AnyLayout)}
 
     def as_said(self) -> Layout:
-        """The same with nothing settled: a layout of columns that are still to be found."""
+        """This layout before its columns are settled."""
         return self if isinstance(self, Layout) else Layout(**self.shared())
 
 
 @dataclass(frozen=True)
 class Layout(AnyLayout):
-    """How the bytes of a source become features, as you say it: columns may be names and patterns."""
+    """How the bytes of a source become features, as you specify it. Columns may be names or patterns."""
 
     label: str = ""
-    """of a table: which column is the label, or which columns, with commas; ``label`` if none is said"""
+    """the label column of a table, or several with commas between; default ``label``"""
     weight: str = ""
-    """which column is the importance weight"""
+    """the column of importance weights"""
     numeric: tuple[str, ...] = ()
-    """columns that are numbers, whatever they look like: names, positions from 1 on, ``2-14``, ``I*``"""
+    """columns to read as numbers, whatever they look like: names, positions (from 1), ``2-14``, ``I*``"""
     bins: tuple[str, ...] = ()
-    """columns of numbers, whose every logarithmic bin is a feature"""
+    """columns of numbers in which each logarithmic bin is a feature"""
     categorical: tuple[str, ...] = ()
-    """columns whose every value is a feature"""
+    """columns in which each value is a feature"""
     text: tuple[str, ...] = ()
     """columns of text, whose n-grams are features"""
 
 
 @dataclass(frozen=True)
 class SettledLayout(AnyLayout):
-    """How data were read: which column is what. It travels in the model file, and reads new data alike."""
+    """How data were read, with the kind of each column. The model file stores it, to read new data alike."""
 
     columns: tuple[str, ...] = ()
-    """all columns; none where the format has none"""
+    """all columns; empty if the format has none"""
     kinds: tuple[str, ...] = ()
-    """what each of `columns` is"""
+    """the kind of each of `columns`"""
     labels: tuple[str, ...] = ()
-    """those that are the label, if several are, in the order of the outputs"""
+    """the label columns if there are several, in the order of the outputs"""
 
     def as_dict(self) -> dict[str, Any]:
-        """What differs from the defaults, and the format."""
+        """The format, and all fields that differ from their defaults."""
         given = asdict(self)
         return {
             f.name: given[f.name] for f in fields(self) if f.name == "format" or given[f.name] != f.default
         }
 
     def unlabelled(self) -> SettledLayout:
-        """The same for data that are only predicted: a table needs neither labels nor importances."""
+        """This layout for prediction: a table needs neither labels nor weights."""
         return replace(
             self, kinds=tuple("absent" if kind in ("label", "weight") else kind for kind in self.kinds)
         )
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> SettledLayout:
-        """The inverse of `as_dict`; `DataError` for what this version does not know."""
+        """The inverse of `as_dict`; raises `DataError` for fields that this version does not know."""
         unknown = sorted(given.keys() - {field.name for field in fields(cls)})
         if unknown:
             raise DataError(f"the data were read with {', '.join(unknown)}, which this version does not know")
@@ -158,7 +158,7 @@ class SettledLayout(AnyLayout):
 
 
 def as_option(name: str, value: Any) -> str:
-    """How a field is said on the command line, for messages: ``with --bits 20``, ``without --missing``."""
+    """A field as a command-line option, for messages: ``with --bits 20``, ``without --missing``."""
     flag = "--" + name.replace("_", "-")
     if isinstance(value, bool):
         return f"with {flag}" if value else f"with {flag.replace('--', '--no-')}"
@@ -169,12 +169,12 @@ def as_option(name: str, value: Any) -> str:
 
 
 def has_columns(layout: AnyLayout) -> TypeGuard[SettledLayout]:
-    """Whether it is settled which columns there are and what each is."""
+    """Whether the columns and their kinds are settled."""
     return isinstance(layout, SettledLayout) and bool(layout.columns)
 
 
 def settled_without_columns(layout: AnyLayout) -> SettledLayout:
-    """The layout of data in a format that has no columns; `DataError` where something is said of any."""
+    """The layout of data in a format without columns; raises `DataError` if a column option is given."""
     for name in (*COLUMN_OPTIONS, "ngrams"):
         default = getattr(Layout, name)
         if getattr(layout, name, default) != default:

@@ -1,6 +1,6 @@
-"""Rows of CSR arrays of any number types, handed out as Chunks in any order."""
+"""Rows of CSR arrays of any numeric types, as Chunks in any order."""
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from thresher.engine.jit import kernel, scalar
 from thresher.engine.lookup import fetch
 
 PIECE = 1 << 17
-"""Non-zeros of an outgoing chunk: it is learned while it lies in a cache"""
+"""Non-zeros per chunk, few enough to fit in the processor's cache while they are learned"""
 _HELD = 1 << 25
-"""Up to so many numbers, 400 MB, are kept as Chunks for later passes; more are copied again in each.
+"""Up to this many values (400 MB) are kept as Chunks for later passes; beyond, every pass copies them.
 
-Copying takes 2.4 ns a number. Memory is to stay near that of X, and where a machine must first find it, a
-page touched for the first time can cost more than that too.
+Copying takes 2.4 ns per value. Holding copies must not double the memory of a large X, and touching a page
+for the first time can cost more than the copy.
 """
 MOST_COPIES = 16
-"""An example may stand for so many of weight 1; beyond, each copy weighs more."""
+"""Largest number of copies of an example; if its weight is larger, each copy weighs more than 1."""
 _U1, _U2, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(32)
 _W1, _W2, _W3, _W4 = (np.uint32(c) for c in (0x9E3779B9, 0x85EBCA6B, 0xC2B2AE35, 0x27D4EB2F))
 _W5, _W6 = np.uint32(15), np.uint32(13)
 _ONE, _LAST = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 _SORTED, _UNSORTED = -1, -2
 _FAR, _LINE = 4, 8
-"""Rows ahead that are fetched, and how many numbers of eight bytes a line of the cache has."""
+"""How many rows ahead to prefetch; numbers of eight bytes in a cache line."""
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -42,7 +42,7 @@ F32 = NDArray[np.float32]
 
 @kernel
 def _copy(starts, indices, data, last, rows, indptr, keys, values):
-    """Copy `rows` to where `indptr` says. `_SORTED`, `_UNSORTED`, or a row with a bad number or key."""
+    """Copy `rows` to the places in `indptr`; returns `_SORTED`, `_UNSORTED`, or an invalid row."""
     found = _SORTED
     for i in range(len(rows)):
         if i + _FAR < len(rows):
@@ -60,9 +60,9 @@ def _copy(starts, indices, data, last, rows, indptr, keys, values):
 
 @scalar
 def _copy_span(indices, data, begin, size, to, keys, values):
-    """How many numbers are not finite in float32, how often keys do not rise, and the highest key.
+    """Copy one row; returns ``(values not finite in float32, times keys do not rise, highest key)``.
 
-    Loops without a way out and with unsigned places: these are made vector instructions.
+    The loops have no early exit and use unsigned indices, so that they are vectorized.
     """
     wrong = falls = 0
     for k in range(size):
@@ -82,7 +82,7 @@ def _copy_span(indices, data, begin, size, to, keys, values):
 
 @kernel
 def _copy_row(indices, data, last, keys, values):
-    """Copy one row; False where `_copy` would not find it sorted and sound."""
+    """Copy one row; False if its keys are unsorted, or a key or value is invalid."""
     least = np.uint64(0)
     for k in range(len(keys)):
         key, value = np.uint64(indices[k]), np.float32(data[k])
@@ -95,9 +95,9 @@ def _copy_row(indices, data, last, keys, values):
 
 @kernel
 def _hash(starts, indices, data, longest, out):
-    """A hash of each row: of which numbers stand under which keys, in whatever order.
+    """A hash of the keys and values of each row, whatever their order.
 
-    Two sums of 32 bits, since vector instructions multiply these.
+    It consists of two 32-bit sums, since vector instructions multiply 32-bit numbers.
     """
     numbers = np.empty(longest, np.float32)
     bits = numbers.view(np.uint32)
@@ -118,7 +118,7 @@ def _hash(starts, indices, data, longest, out):
 
 
 class Matrix(NamedTuple):
-    """n examples: CSR arrays of integers and floats as they come, labels, and targets of many outputs."""
+    """n examples: CSR arrays of any integer and float types, labels, and targets for several outputs."""
 
     indptr: NDArray[Any]
     indices: NDArray[Any]
@@ -126,17 +126,17 @@ class Matrix(NamedTuple):
     labels: F32
     targets: F32 | None = None
     last: np.uint64 = _LAST
-    """the highest key that there may be"""
+    """the highest valid key"""
 
     @property
     def size(self) -> int:
-        """How many examples."""
+        """Number of examples."""
         return len(self.indptr) - 1
 
     def take(self, rows: I64, weights: F32, room: Room, first: int = 0) -> Chunk:
-        """Copies of these rows (n,), in this order, in `room` from place `first` on.
+        """Copies of these rows (n,), in this order, in `room` from position `first` on.
 
-        DataError for a number or key that is none.
+        Raises `DataError` for an invalid value or key.
         """
         indptr = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(self.indptr[rows + 1] - self.indptr[rows], out=indptr[1:])
@@ -152,7 +152,7 @@ class Matrix(NamedTuple):
         return Chunk(indptr, keys, values, self.labels[rows], weights, targets=targets)
 
     def _wrong_in(self, row: int) -> str:
-        """What is wrong with the first bad entry of a row."""
+        """Describe the first bad entry of a row."""
         span = slice(self.indptr[row], self.indptr[row + 1])
         columns, numbers = self.indices[span], self.data[span]
         with np.errstate(over="ignore"):
@@ -164,7 +164,7 @@ class Matrix(NamedTuple):
         return f"X[{row}, {beyond[0]}] is beyond the last column, {self.last}"
 
     def hashes(self) -> U64:
-        """A hash of each example, its label included: equal for equal ones."""
+        """A hash of each example, including its label."""
         out = np.empty(self.size, np.uint64)
         longest = int(np.diff(self.indptr).max(initial=0))
         _hash(read_only(self.indptr), read_only(self.indices), read_only(self.data), longest, out)
@@ -178,7 +178,7 @@ _IMPORTANCE = read_only(np.ones(1, np.float32))
 
 
 def one_row(indices: NDArray[Any], data: NDArray[Any], last: np.uint64, label: float) -> Chunk | None:
-    """One example of importance 1, in a few microseconds; None where `Matrix.take` must have a look."""
+    """One example of importance 1, in a few microseconds; None if it needs the checks of `Matrix.take`."""
     size = len(indices)
     keys, values = np.empty(size, np.uint64), np.empty(size, np.float32)
     if len(data) != size or not _copy_row(indices, data, last, keys, values):
@@ -190,17 +190,17 @@ def one_row(indices: NDArray[Any], data: NDArray[Any], last: np.uint64, label: f
 
 
 class Room:
-    """Arrays that are used again for one chunk after the other, or hold many of them.
+    """Arrays that one chunk after another reuses, or that hold many chunks.
 
-    Memory is asked for in one large piece, which a system can back with large pages: a page fault for
-    every 4 KiB costs more than learning what is written there.
+    Memory is allocated in one large piece, which the system can back with huge pages: a page fault for
+    every 4 KiB costs more than learning the data on the page.
     """
 
     def __init__(self, size: int = 0) -> None:
         self._keys, self._values = np.empty(size, np.uint64), np.empty(size, np.float32)
 
     def of(self, nnz: int, first: int = 0) -> tuple[U64, F32]:
-        """Keys and values for so many numbers, from place `first` on."""
+        """Keys and values (nnz,), from position `first` on."""
         last = first + nnz
         if last > len(self._keys):
             self._keys, self._values = np.empty(last, np.uint64), np.empty(last, np.float32)
@@ -208,38 +208,38 @@ class Room:
 
 
 def mixed(words: U64) -> U64:
-    """Every bit of the result depends on every bit of the word."""
+    """Mix the bits of each word: every bit of the result depends on every bit of the word."""
     words = (words ^ (words >> _HALF)) * _U1
     words = (words ^ (words >> np.uint64(29))) * _U2
     return words ^ (words >> _HALF)
 
 
 class Draw(NamedTuple):
-    """Which rows of a matrix are learned, one after the other, and the importance of each time."""
+    """The rows of a matrix to learn, in order (a row may repeat), and their importance weights."""
 
     rows: I64
     weights: F32
 
     @property
     def size(self) -> int:
-        """How many."""
+        """Number of rows drawn."""
         return len(self.rows)
 
     def take(self, places: NDArray[Any]) -> Draw:
-        """Those at some places, by number or by flag."""
+        """The entries at `places`, given as indices or as a mask."""
         return Draw(self.rows[places], self.weights[places])
 
 
 def in_order(weights: NDArray[Any]) -> Draw:
-    """The rows as they come; without those of weight zero."""
+    """The rows in their own order, without those of weight zero."""
     rows = np.flatnonzero(weights)
     return Draw(rows, np.asarray(weights, np.float32)[rows])
 
 
 def as_copies(weights: NDArray[Any]) -> Draw:
-    """Each row as often as it weighs: a row of weight 2.5 twice, and once more with importance 0.5.
+    """Repeat each row as often as it weighs: weight 2.5 gives two copies, and a third of importance 0.5.
 
-    A weight over `MOST_COPIES` is so many copies of equal importance.
+    A weight over `MOST_COPIES` gives that many copies of equal importance.
     """
     whole = np.minimum(np.ceil(weights), MOST_COPIES).astype(np.int64)
     rows = np.repeat(np.arange(len(weights)), whole)
@@ -252,13 +252,13 @@ def as_copies(weights: NDArray[Any]) -> Draw:
 
 
 def by_content(matrix: Matrix, draw: Draw, seed: int) -> I64:
-    """Places of `draw` in an order that its examples and `seed` decide, however they lie.
+    """A permutation of `draw` that depends only on its examples and `seed`, not on their order.
 
-    The n-th of several equal ones goes where the hash of example, importance and n sends it.
+    Equal examples are numbered, and each is placed by the hash of example, importance and number.
     """
     weights = draw.weights.view(np.uint32).astype(np.uint64)
     hashes = mixed(matrix.hashes()[draw.rows] ^ (weights * _U2) ^ mixed(np.full(1, seed, np.uint64)))
-    order = np.argsort(hashes)  # among equal ones it does not matter
+    order = np.argsort(hashes)  # need not be stable: equal hashes mean equal examples
     ascending = hashes[order]
     again = np.concatenate([[False], ascending[1:] == ascending[:-1]])
     if again.any():
@@ -271,11 +271,11 @@ def by_content(matrix: Matrix, draw: Draw, seed: int) -> I64:
 class MatrixSource:
     """The examples of a draw, pass after pass, as a source.
 
-    A chunk is good until the next one is asked for.
+    A chunk is valid until you request the next one.
     """
 
     def __init__(self, matrix: Matrix, draw: Draw, shuffle: int | None = None, passes: int = 1) -> None:
-        """`shuffle` is the seed of the order of the passes after the first; None: all as they come."""
+        """`shuffle`: seed of the order of all passes after the first; None keeps the order of `draw`."""
         self._matrix, self._draw, self._seed, self._room = matrix, draw, shuffle, Room()
         self.spec, self.steady = ("as-is", True) if shuffle is None else ("every", False)
         self.names, self.layout, self.where = ["memory"], None, ""
@@ -302,11 +302,11 @@ class MatrixSource:
             lo = hi
 
     def reads(self, passes: int) -> int:
-        """Every pass reads."""
+        """The number of passes: every pass reads the source."""
         return passes
 
     def over(self, source: Any, number: int) -> MatrixSource:
-        """Itself, in the order of pass `number`: its blocks permuted, or the rows of the only one."""
+        """This source, in the order of pass `number`: blocks permuted, or the rows if there is one block."""
         self._number = number
         return self
 
@@ -326,7 +326,7 @@ class MatrixSource:
             yield chunk.at(place, Place(0, done, done))
 
     def prepare(self) -> None:
-        """Copy all examples now, so that what is wrong with one is told before any is learned. DataError."""
+        """Copy all examples now, so that a bad one raises `DataError` before any is learned."""
         self._held = self._held or self._hold()
         for block in range(len(self._blocks)):
             self._chunk(self._draw, block)
@@ -343,7 +343,7 @@ class MatrixSource:
 
 
 class _Held(NamedTuple):
-    """Blocks that were copied, by number, and where they lie."""
+    """The blocks copied so far, by number, and the memory that holds them."""
 
     chunks: dict[int, Chunk]
     room: Room

@@ -1,4 +1,4 @@
-"""Which n-grams of a text are features, and what they count."""
+"""Which n-grams of a text are features, and their values."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ _LONGEST = 64
 
 
 class Grams(NamedTuple):
-    """What is counted in a text, and how."""
+    """Which n-grams are counted in a text, and how."""
 
     words: tuple[int, int] = (1, 1)
-    """lengths of word n-grams, from and to; (0, 0) for none"""
+    """shortest and longest word n-gram; (0, 0) for none"""
     chars: tuple[int, int] = (0, 0)
-    """the same of characters, across words, one space between two"""
+    """shortest and longest character n-gram, across words with one space between; (0, 0) for none"""
     lowercase: bool = True
     shortest: int = 2
-    """characters of a word, at least"""
+    """minimum length of a word, in characters"""
     scale: str = "count"
     """the value of an n-gram that occurs c times: ``count`` c, ``binary`` 1, ``log`` 1 + log c"""
     norm: bool = False
     """divide the values of a text by their Euclidean norm"""
     tokens: str = WORDS
-    """what a word is made of: ``words`` letters, digits and underscores; ``letters`` letters; ``blanks`` all
-    that is not white space"""
+    """characters of a word: ``words`` letters, digits and underscores; ``letters`` letters; ``blanks``
+    anything but white space"""
 
     @property
     def spec(self) -> str:
-        """What `grams_of` makes it of again: ``words=1-2,scale=log,norm``."""
+        """The inverse of `grams_of`: ``words=1-2,scale=log,norm``."""
         said = [f"words={self.words[0]}-{self.words[1]}"]
         if self.chars != (0, 0):
             said.append(f"chars={self.chars[0]}-{self.chars[1]}")
@@ -45,14 +45,14 @@ class Grams(NamedTuple):
         return ",".join([*said, *(["norm"] if self.norm else [])])
 
     def code(self) -> tuple[Any, ...]:
-        """What compiled code needs of it."""
+        """These settings as a tuple of numbers for compiled code."""
         return (*self.words, *self.chars, self.lowercase, self.shortest, _SCALES[self.scale], self.norm)
 
 
 def grams_of(spec: str) -> Grams:
-    """From ``words=1-2,chars=3-5,case,shortest=1,scale=log,norm``; `DataError` for anything else.
+    """Parse ``words=1-2,chars=3-5,case,shortest=1,scale=log,norm``; raises `DataError` for anything else.
 
-    Every piece may be left out; ``case`` keeps capitals.
+    Every part is optional; ``case`` keeps capital letters.
 
     >>> grams_of("words=1-2,norm").norm
     True

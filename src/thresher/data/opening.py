@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def table_source(table: Any, **options: Any) -> TextSource:
-    """The rows of `table`, which has ``__arrow_c_stream__``: see `arrow_streams.StreamSource`."""
+    """A source of the rows of `table`, which has ``__arrow_c_stream__``: see `arrow_streams.StreamSource`."""
     from thresher.data.formats.tables.arrow_streams import StreamSource
 
     return StreamSource(table, **options)
@@ -39,7 +39,7 @@ def table_source(table: Any, **options: Any) -> TextSource:
 
 @contextmanager
 def _hinting(name: str, said: AnyLayout) -> Iterator[None]:
-    """Add to what is wrong with the columns of a file what its first line looks like."""
+    """Add a hint to an error about the columns of a file, if its first line looks like another format."""
     try:
         yield
     except DataError as error:
@@ -62,20 +62,23 @@ def open_source(
     unlabelled: bool = False,
     where: str = "",
 ) -> TextSource:
-    """The examples in files as a source of Chunks.
+    """Open files as a source of Chunks.
 
-    `data` is a path, a URL (``s3://``, ``gs://``, ``https://``, others), a glob of either or ``-`` for
-    standard input, or several of them in order; gzip, bz2, xz and zstd are found by content. `layout` says
-    the format and how its columns and names become features;
-    without one, or one of format ``""``, the endings of the names tell the format. `domain` says
-    which labels there may be: the name of a `labels.Domain`, as ``binary`` (-1, 0 or 1), ``real`` and
-    ``nonnegative``, or one itself. A bad line ends
-    the pass (`on_error` ``fail``), is counted and passed over (``skip``), or also written to a file
-    (``quarantine=FILE``). `threads` read and parse; None means one for each processor, at most four.
-    `block_bytes` of text make a chunk. With `unlabelled`, the label of a table is not read, and 0. `where`
-    says which rows of Parquet and Arrow are read (`tables.where`).
+    Args:
+        data: A path, a URL (``s3://``, ``gs://``, ``https://``, others), a glob of either, ``-`` for standard
+            input, or several of these in order. Gzip, bz2, xz and zstd are detected by content.
+        layout: The format, and how columns and names become features. If None, or if its format is ``""``,
+            the file names decide the format.
+        domain: Which labels are allowed: a `labels.Domain` or its name, such as ``binary`` (-1, 0 or 1),
+            ``real`` or ``nonnegative``.
+        on_error: What a bad line does: ``fail`` ends the pass, ``skip`` counts and skips the line, and
+            ``quarantine=FILE`` also writes it to a file.
+        threads: Number of threads that read and parse; None: one per processor, at most four.
+        block_bytes: Bytes of text per chunk.
+        unlabelled: Whether to ignore the label of a table, and use 0.
+        where: Which rows of Parquet and Arrow files to read (see `tables.where`).
 
-    Raises `DataError` at once for files that are missing, directories, unreadable or empty.
+    Raises `DataError` at once if a file is missing, a directory, unreadable or empty.
     """
     from thresher.data.files.blocks import BLOCK_BYTES, CROSSED_BYTES
 

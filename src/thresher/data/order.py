@@ -1,7 +1,6 @@
-"""In which order a pass offers the rows of its source: as they come, permuted, or through a shuffling buffer.
+"""The order in which a pass yields the rows of its source: as is, permuted, or through a shuffling buffer.
 
-Order is a matter of rows, so how the source is cut into chunks does not show in it. Seed and pass
-alone decide what is drawn.
+The order depends only on the seed and the number of the pass, not on how the source is split into chunks.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from thresher.data.source import Through
 from thresher.engine.jit import kernel
 
 CHUNK_ROWS = 1 << 15
-"""Rows of an outgoing chunk, at most, of a permuted source."""
+"""Maximum rows per chunk of a permuted source."""
 
 
 class Order(Protocol):
-    """Which row comes when."""
+    """An order of rows."""
 
     spec: str
-    """the order as it is written on the command line"""
+    """the order as written on the command line"""
     steady: bool
-    """whether it is the same in every pass"""
+    """whether every pass has the same order"""
 
     def reads(self, passes: int) -> int:
-        """How many times the source is read for so many passes."""
+        """How many times the source is read for `passes` passes."""
         ...
 
     def over(self, source: Any, number: int) -> Any:
@@ -41,7 +40,7 @@ class Order(Protocol):
 
 
 def make_order(spec: str, seed: int = 0) -> Order:
-    """``as-is``, ``once``, ``every`` or ``buffer:N``; `DataError` for anything else."""
+    """Parse ``as-is``, ``once``, ``every`` or ``buffer:N``; raises `DataError` for anything else."""
     name, _, size = spec.partition(":")
     if name == "buffer" and size.isdecimal() and int(size) > 0:
         return Buffered(int(size), seed)
@@ -53,12 +52,12 @@ def make_order(spec: str, seed: int = 0) -> Order:
 
 
 class AsIs:
-    """The rows as they come."""
+    """The rows in the order of the source."""
 
     spec, steady = "as-is", True
 
     def reads(self, passes: int) -> int:
-        """Every pass reads."""
+        """The number of passes: every pass reads the source."""
         return passes
 
     def over(self, source: Any, number: int) -> Any:
@@ -67,10 +66,10 @@ class AsIs:
 
 
 class Permuted:
-    """A random permutation of all rows: the same in every pass (``once``) or a new one (``every``).
+    """A random permutation of all rows: the same in every pass (``once``), or a new one each (``every``).
 
-    The first pass asked for reads the source from beginning to end before it offers a row, and
-    all passes take the rows from memory (see `Rows` for how much).
+    The first pass reads the whole source before it yields a row. All passes take the rows from memory
+    (see `Rows` for how much).
     """
 
     def __init__(self, spec: str, seed: int) -> None:
@@ -78,22 +77,22 @@ class Permuted:
         self._held: _Held | None = None
 
     def reads(self, passes: int) -> int:
-        """Once, whatever the passes."""
+        """1, however many passes there are."""
         return 1
 
     def over(self, source: Any, number: int) -> Any:
-        """The permuted rows of `source`, or of the one given first."""
+        """The permuted rows of the first `source` passed to this method."""
         self._held = self._held or _Held(source)
         drawn = 1 if self.steady else number
         return _PermutedSource(self._held, _chance(self._seed, drawn))
 
 
 class Buffered:
-    """A buffer of `size` rows: once it is full, each row takes the place of a random one, which goes out.
+    """A buffer of `size` rows: once it is full, each new row replaces a random one, which is yielded.
 
-    At the end the buffer is emptied in random order. So a row comes at most `size` places too early,
-    and every pass has an order of its own. The buffer holds up to twice `size` rows in memory, and
-    three times for moments, since rows that have gone are cleared away only now and then.
+    At the end the buffer is emptied in random order. So a row comes at most `size` places early, and
+    every pass has a different order. The buffer uses memory for up to twice `size` rows, and briefly three
+    times, since rows already yielded are cleared away only now and then.
     """
 
     steady = False
@@ -102,7 +101,7 @@ class Buffered:
         self.spec, self._size, self._seed = f"buffer:{size}", size, seed
 
     def reads(self, passes: int) -> int:
-        """Every pass reads."""
+        """The number of passes: every pass reads the source."""
         return passes
 
     def over(self, source: Any, number: int) -> Any:
@@ -115,14 +114,14 @@ def _chance(seed: int, number: int) -> np.random.Generator:
 
 
 class _Ordered(Through):
-    """A source in another order. A `Place` counts rows that have gone out."""
+    """A source in another order. A `Place` counts the rows yielded."""
 
     def _shuffled(self) -> Iterator[Chunk]:
         """All rows in their new order."""
         raise NotImplementedError
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
-        """One pass; what has gone out before `start` is made again and left out."""
+        """One pass; rows before `start` are shuffled again and skipped."""
         done = 0
         for chunk in self._shuffled():
             place, done = Place(0, done, done), done + len(chunk)
@@ -131,12 +130,12 @@ class _Ordered(Through):
 
 
 class _Held(Through):
-    """A source read into memory on first use."""
+    """A source that is read into memory on first use."""
 
     _rows: Rows | None = None
 
     def rows(self) -> Rows:
-        """All of them."""
+        """All rows of the source."""
         if self._rows is None:
             rows = Rows()
             with closing(self._source.chunks()) as chunks:
@@ -147,7 +146,7 @@ class _Held(Through):
         return self._rows
 
     def tell(self) -> None:
-        """Let the report be that of the reading, of which every pass is a repetition."""
+        """Restore the report of the one time the source was read: it holds for every pass."""
         self._source.report = self._whole
 
 
@@ -170,7 +169,7 @@ class _PermutedSource(_Ordered):
 
 
 class _BufferedSource(_Ordered):
-    """Rows on their way through a shuffling buffer."""
+    """Rows that pass through a shuffling buffer."""
 
     def __init__(self, source: Any, size: int, chance: np.random.Generator) -> None:
         super().__init__(source)
@@ -194,8 +193,8 @@ class _BufferedSource(_Ordered):
             yield rows.take(slots[first : first + CHUNK_ROWS])
 
     def _exchanged(self, slots: NDArray[np.int64], come: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Put each row of `come` into a random slot; what was there, in order."""
-        # a double for each row: drawn whole numbers might depend on how many are drawn at a time
+        """Put each row of `come` into a random slot; returns the rows that were there, in order."""
+        # draw one double per row: whole numbers might depend on how many are drawn at a time
         drawn = (self._chance.random(len(come)) * len(slots)).astype(np.int64)
         gone = np.empty_like(come)
         _exchange(slots, drawn, come, gone)

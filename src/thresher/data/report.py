@@ -1,4 +1,4 @@
-"""Report: what became of the lines of a source."""
+"""Report: how many lines of a source were read, skipped or blank."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ from typing import Any
 from thresher.data.errors import BadLine
 
 FIRST_BAD = 10
-"""How many bad lines are kept to be shown."""
+"""How many bad lines are kept for display."""
 
 _COUNTS = ("lines", "examples", "blank", "skipped", "merged", "quarantined_bytes")
 
 
 @dataclass(slots=True)
 class Report:
-    """Counts of what a source has yielded so far in this pass.
+    """Counts of the lines a source has yielded so far in this pass.
 
-    Every line is an example, blank or skipped: ``lines = examples + blank + skipped``. `merged`
-    counts examples whose features were repeated, or whose ids were out of order. `first_bad` are the first
-    ten.
+    Every line is an example, blank or skipped: ``lines = examples + blank + skipped``. `merged` counts
+    examples with repeated features or with ids out of order. `first_bad` holds the first ten bad lines.
     """
 
     lines: int = 0
     examples: int = 0
     blank: int = 0
-    """lines with nothing on them but blanks or a comment"""
+    """lines with only white space or a comment"""
     skipped: int = 0
     merged: int = 0
     quarantined_bytes: int = 0
@@ -37,7 +36,7 @@ class Report:
     def add(
         self, lines: int, examples: int, blank: int, skipped: int, merged: int, bad: list[BadLine]
     ) -> None:
-        """Count one block more."""
+        """Add the counts of one block."""
         self.lines += lines
         self.examples += examples
         self.blank += blank
@@ -46,7 +45,7 @@ class Report:
         self.first_bad += bad[: FIRST_BAD - len(self.first_bad)]
 
     def as_dict(self) -> dict[str, Any]:
-        """Numbers, strings and lists only, for JSON."""
+        """The report as a dictionary that can be written as JSON."""
         counts: dict[str, Any] = {name: getattr(self, name) for name in _COUNTS}
         counts["first_bad"] = [
             {**bad._asdict(), "raw": base64.b64encode(bad.raw).decode()} for bad in self.first_bad

@@ -1,4 +1,4 @@
-"""Rows: examples in memory, any of which can be taken in any order."""
+"""Rows: examples in memory that can be taken in any order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GROWTH = 1.25
 
 @kernel
 def _gather(starts, keys, values, rows, indptr, out_keys, out_values):  # type: ignore[no-untyped-def]
-    """Copy the numbers of `rows` one after the other, to where `indptr` says."""
+    """Copy the keys and values of `rows` to the places in `indptr`."""
     for i in range(len(rows)):
         to = indptr[i]
         for k in range(starts[rows[i]], starts[rows[i] + 1]):
@@ -25,7 +25,7 @@ def _gather(starts, keys, values, rows, indptr, out_keys, out_values):  # type: 
 
 
 class Rows:
-    """Chunks laid end to end: 12 bytes a non-zero and 16 a row, up to a quarter more while it grows.
+    """Concatenated chunks: 12 bytes per non-zero and 16 per row, up to a quarter more while it grows.
 
     Places and tags are not kept.
     """
@@ -41,7 +41,7 @@ class Rows:
         return self._count
 
     def add(self, chunk: Chunk) -> None:
-        """Copy all rows of `chunk` behind those there are."""
+        """Append a copy of all rows of `chunk`."""
         count, nnz = self._count + len(chunk), self._nnz + chunk.nnz
         _make_room(nnz, self._keys, self._values)
         _make_room(count, self._labels, self._weights)
@@ -57,14 +57,14 @@ class Rows:
         self._count, self._nnz = count, nnz
 
     def keep(self, rows: NDArray[np.int64]) -> None:
-        """Drop all but these rows (n,), which come to stand in this order."""
+        """Keep only these rows (n,), in this order."""
         kept = self.take(rows)
         self._count, self._nnz = len(kept), kept.nnz
         self._starts, self._keys, self._values = kept.indptr, kept.keys, kept.values
         self._labels, self._weights, self._targets = kept.labels, kept.weights, kept.targets
 
     def trim(self) -> None:
-        """Give back the room that is left over."""
+        """Release unused memory."""
         _resize(self._nnz, self._keys, self._values)
         _resize(self._count, self._labels, self._weights)
         _resize(self._count + 1, self._starts)
@@ -82,13 +82,13 @@ class Rows:
 
 
 def _make_room(need: int, *arrays: NDArray[Any]) -> None:
-    """Lengthen arrays of one length to at least `need` entries or rows."""
+    """Grow arrays of equal length to at least `need` entries or rows."""
     have = len(arrays[0])
     if need > have:
         _resize(max(need, int(have * _GROWTH)), *arrays)
 
 
 def _resize(length: int, *arrays: NDArray[Any]) -> None:
-    """In place, so that old and new need not fit in memory side by side."""
+    """Resize in place, so that old and new arrays need not fit in memory together."""
     for array in arrays:
         array.resize((length, *array.shape[1:]), refcheck=False)

@@ -13,20 +13,20 @@ from thresher.data.report import Report
 
 
 class Source(Protocol):
-    """What training reads from, pass after pass."""
+    """Where training reads its data, pass after pass."""
 
     names: list[str]
-    """its files, for messages"""
+    """the files, for messages"""
     total_bytes: int | None
-    """length of all files as they are stored; None where that is not known"""
+    """length of all files as stored; None if unknown"""
     position_bytes: int
-    """how much of `total_bytes` was read for what has been yielded"""
+    """how much of `total_bytes` has been read for the chunks yielded so far"""
     report: Report
-    """what became of the lines yielded so far in this pass; set it before `chunks(start)` to go on"""
+    """counts of the lines yielded so far in this pass; set it before `chunks(start)` to continue a pass"""
     rereadable: bool
-    """whether there can be a second pass"""
+    """whether a second pass is possible"""
     layout: SettledLayout | None
-    """how its bytes become features; None where there are no bytes"""
+    """how bytes become features; None if the source has no bytes"""
     where: str
     """which rows of a table are read; empty: all"""
 
@@ -35,12 +35,12 @@ class Source(Protocol):
         ...
 
     def fingerprint(self) -> str:
-        """A name of the content: equal for equal content."""
+        """A string that identifies the content."""
         ...
 
 
 class MemorySource:
-    """Chunks in memory, as a source. A `Place` counts chunks as bytes and rows as lines."""
+    """Chunks in memory as a source. In a `Place`, `offset` counts chunks and `line` counts rows."""
 
     def __init__(self, chunks: Chunk | Iterable[Chunk], domain: str | Domain = "real") -> None:
         self._chunks = [chunks] if isinstance(chunks, Chunk) else list(chunks)
@@ -72,12 +72,12 @@ class MemorySource:
             yield chunk.at(place, Place(0, k + 1, rows))
 
     def fingerprint(self) -> str:
-        """Hash of all numbers."""
+        """A hash of all numbers."""
         return fingerprint_of(self._chunks)
 
 
 def fingerprint_of(chunks: Iterable[Chunk]) -> str:
-    """Hash of all numbers in `chunks`."""
+    """A hash of all numbers in `chunks`."""
     from thresher.data.files.xxh64 import Hash64
 
     total = Hash64()
@@ -90,7 +90,7 @@ def fingerprint_of(chunks: Iterable[Chunk]) -> str:
 
 
 class Through:
-    """A source that hands on what another yields, changed; all but its chunks are the other's."""
+    """A source that changes the chunks of another; everything else is taken from that source."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -100,7 +100,7 @@ class Through:
 
     @property
     def report(self) -> Report:
-        """The source's account of this pass."""
+        """The report of the underlying source on this pass."""
         report: Report = self._source.report
         return report
 
@@ -110,7 +110,7 @@ class Through:
 
     @property
     def keep_hash(self) -> bool:
-        """Whether the source knows the content of what it reads."""
+        """Whether the underlying source hashes what it reads."""
         return bool(self._source.keep_hash)
 
     @keep_hash.setter

@@ -1,1 +1,1 @@
-"""How names, texts and products become features."""
+"""Turning names, texts and products into features."""

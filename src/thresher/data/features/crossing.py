@@ -1,10 +1,10 @@
-"""Interactions: products of the features of a row, two or three at a time, behind its own.
+"""Interactions: products of two or three features of a row, appended to the row.
 
-A row is a list of *spans*, the features of one namespace or column, each with the places of the terms that
-it may stand in, as bits. The readers note spans while they read; `cross` then goes through the terms.
+A row is a list of *spans*, each the features of one namespace or column. A span has a bit for every factor
+of the layout's terms that it matches. Readers note spans as they read; `cross` then computes the terms.
 """
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from thresher.data.features.wanted import offer_product
 from thresher.engine.jit import scalar
 
 BITS, START, STOP, APART = 0, 1, 2, 3
-"""A span as a row of int64: places in terms; its entries; 1 if none of its features is squared."""
+"""Columns of a span, a row of int64: bits of its factors; first and end entry; 1 if no feature is squared."""
 MOST_SPANS = 1 << 12
-"""Namespaces of a row that are crossed."""
+"""Maximum number of namespaces of a row that are crossed."""
 MOST_FEATURES = 1 << 24
-"""Features of a row with its products."""
+"""Maximum number of features of a row, including products."""
 EXPECTED = "interactions, at most 2^24 features in all, of values with products finite in float32"
-"""What a row should have whose interactions are too much."""
+"""What is expected, in the message about a row that exceeds these limits."""
 DONE, NO_ROOM, TOO_MUCH = 0, 1, 2
-"""What came of `cross`: all products, no room for them yet, or something that no row may have."""
+"""Results of `cross`: finished, the arrays are too small, or the row exceeds a limit."""
 
 _FNV = np.uint64(16777619)
 _PAIR, _TRIPLE = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
@@ -35,24 +35,24 @@ _ONE = np.int64(1)
 
 
 class Crosses(NamedTuple):
-    """The terms of a layout, and room for the spans of a row."""
+    """The terms of a layout, and space for the spans of a row."""
 
     terms: NDArray[np.int64]
-    """(terms, 3) places of the bits of factors; -1 for no third"""
+    """(terms, 3) the factors of each term, as bit positions; -1 for no third factor"""
     bits: NDArray[np.int64]
-    """(places,) of columns, in their order in a file; empty for namespaces"""
+    """(columns,) bits of the factors that each column matches, in file order; empty for namespaces"""
     apart: NDArray[np.int64]
-    """(columns,) 1 where every value is 1, so that squares are the features themselves"""
+    """(columns,) 1 if every value is 1, so that the square of a feature is the feature itself"""
     seeds: NDArray[np.uint64]
-    """of namespaces that factors name, one for each place"""
+    """(factors,) hash seeds of the namespaces that factors name"""
     wild: np.int64
-    """bits of the factors that any namespace may be"""
+    """bits of the factors that match every namespace"""
     mask: np.uint64
-    """of the bits of a key"""
+    """mask of the bits of a key that are kept"""
     vw: bool
-    """whether products have the indices of Vowpal Wabbit"""
+    """whether products get the indices of Vowpal Wabbit"""
     spans: NDArray[np.int64]
-    """(MOST_SPANS + 1, 4) those of a row; the first entry is how many there are"""
+    """(MOST_SPANS + 1, 4) spans of the current row; entry (0, 0) is their number"""
 
 
 @scalar
@@ -64,7 +64,7 @@ def clear_spans(crosses):
 
 @scalar
 def note_span(crosses, bits, apart, start, stop):
-    """Enter the features [start, stop) as a span."""
+    """Add the features [start, stop) as a span."""
     if crosses is not None:
         spans = crosses.spans
         if bits != 0 and stop > start:
@@ -76,14 +76,14 @@ def note_span(crosses, bits, apart, start, stop):
 
 @scalar
 def note_column(crosses, column, start, stop):
-    """Enter the features [start, stop) of a column."""
+    """Add the features [start, stop) of a column as a span."""
     if crosses is not None:
         note_span(crosses, crosses.bits[column], crosses.apart[column], start, stop)
 
 
 @scalar
 def note_namespace(crosses, seed, start, stop):
-    """Enter the features [start, stop) of the namespace with a seed."""
+    """Add the features [start, stop) of the namespace with this seed as a span."""
     if crosses is not None:
         bits = crosses.wild
         for place in range(crosses.seeds.size):
@@ -94,7 +94,7 @@ def note_namespace(crosses, seed, start, stop):
 
 @scalar
 def _product_key(crosses, a, b):
-    """The key of the product of two features; that of three is of a product and a feature by the hash vw."""
+    """The key of the product of two features."""
     if crosses.vw:
         return ((a * _FNV) ^ b) & crosses.mask
     return finish(finish(a) + finish(b) + _PAIR) & crosses.mask
@@ -109,7 +109,7 @@ def _triple_key(crosses, a, b, c):
 
 @scalar
 def _may(spans, span, place):
-    """Whether a span may stand at a place."""
+    """Whether a span matches the factor `place`."""
     return (spans[span, BITS] >> place) & 1 == 1
 
 
@@ -120,7 +120,7 @@ def _fits(spans, term, s, t, u):
 
 @scalar
 def _is_first(spans, term, s, t, u):
-    """Whether no smaller order of these spans fits the term: each product is made once."""
+    """Whether this is the first order of the spans that matches the term, so that products are unique."""
     for a, b, c in ((s, u, t), (t, s, u), (t, u, s), (u, s, t), (u, t, s)):
         less = a < s or (a == s and (b < t or (b == t and c < u)))
         if less and _fits(spans, term, a, b, c):
@@ -135,7 +135,7 @@ def _size(spans, span):
 
 @scalar
 def _has_room(keys, start, stop, more):
-    """`DONE` if so many more entries fit, with as much room behind them to sort in."""
+    """`DONE` if `more` entries fit, with as much scratch space after them for sorting."""
     size = stop + more - start
     if size > MOST_FEATURES:
         return TOO_MUCH
@@ -144,7 +144,7 @@ def _has_room(keys, start, stop, more):
 
 @scalar
 def _pairs(crosses, keys, values, s, t, stop, naming):
-    """The products of the spans `s` and `t`, stored from `stop` on; the new `stop`."""
+    """Append the products of the spans `s` and `t` at `stop`; returns the new `stop`."""
     spans = crosses.spans
     for i in range(spans[s, START], spans[s, STOP]):
         first = i + spans[s, APART] if s == t else spans[t, START]
@@ -158,7 +158,7 @@ def _pairs(crosses, keys, values, s, t, stop, naming):
 
 @scalar
 def _triples(crosses, keys, values, s, t, u, stop, naming):
-    """The products of three spans, stored from `stop` on; the new `stop`."""
+    """Append the products of three spans at `stop`; returns the new `stop`."""
     spans = crosses.spans
     for i in range(spans[s, START], spans[s, STOP]):
         first = i + spans[s, APART] if s == t else spans[t, START]
@@ -179,7 +179,7 @@ def _triples(crosses, keys, values, s, t, u, stop, naming):
 
 @scalar
 def _cross_pair(crosses, term, keys, values, start, stop, naming):
-    """The products of a term of two: ``(new stop, what came of it)``."""
+    """Append the products of a term of two factors: ``(new stop, DONE | NO_ROOM | TOO_MUCH)``."""
     spans, count = crosses.spans, crosses.spans[0, 0]
     for s in range(1, count + 1):
         if not _may(spans, s, term[0]):
@@ -197,7 +197,7 @@ def _cross_pair(crosses, term, keys, values, start, stop, naming):
 
 @scalar
 def _cross_triple(crosses, term, keys, values, start, stop, naming):
-    """The products of a term of three: ``(new stop, what came of it)``."""
+    """Append the products of a term of three factors: ``(new stop, DONE | NO_ROOM | TOO_MUCH)``."""
     spans, count = crosses.spans, crosses.spans[0, 0]
     for s in range(1, count + 1):
         for t in range(1, count + 1):
@@ -215,12 +215,12 @@ def _cross_triple(crosses, term, keys, values, start, stop, naming):
 
 @scalar
 def cross(crosses, keys, values, start, stop, naming):
-    """Enter the products of the row [start, stop) behind it: ``(new stop, what came of it)``.
+    """Append the products of the row [start, stop) to it: ``(new stop, DONE | NO_ROOM | TOO_MUCH)``.
 
-    Keys are those that the features have in the end. For features with keys a, b (and c) the key is
-    ``finish(finish(a) + finish(b) + constant)``, whatever their order, `finish` being the last step of
-    MurmurHash3; by the hash vw it is Vowpal Wabbit's ``(16777619 a) xor b``. Values are multiplied in
-    float32.
+    Keys are the final keys of the features. For features with keys a, b (and c), the key of the product
+    is ``finish(finish(a) + finish(b) + constant)`` (likewise with c) in any order, where `finish` is the
+    last step of MurmurHash3; with the hash ``vw`` it is Vowpal Wabbit's ``(16777619 a) xor b``. Values are
+    multiplied in float32.
     """
     if crosses is None:
         return stop, DONE

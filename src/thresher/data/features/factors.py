@@ -1,4 +1,4 @@
-"""The terms of a layout, as compiled readers need them: of columns, or of namespaces."""
+"""The interaction terms of a layout for compiled readers, over columns or namespaces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from thresher.data.layout import AnyLayout, SettledLayout
 def of_columns(
     layout: SettledLayout, names: Sequence[str], kinds: Sequence[str], file: str
 ) -> Crosses | None:
-    """Of the columns `names` of a file, which are `kinds`; None without any. `DataError`."""
+    """The terms over the columns `names` of a file, whose kinds are `kinds`; None if there are no terms.
+
+    Raises `DataError` if a factor matches no feature column.
+    """
     terms = terms_of(layout.interact)
     if not terms.terms:
         return None
@@ -39,7 +42,7 @@ def of_columns(
 
 
 def of_namespaces(layout: AnyLayout, seed: Callable[[str], int]) -> Crosses | None:
-    """Of namespaces, which the readers know by their `seed`; None without any."""
+    """The terms over namespaces, which readers identify by their `seed`; None if there are no terms."""
     terms = terms_of(layout.interact)
     if not terms.terms:
         return None
@@ -48,7 +51,7 @@ def of_namespaces(layout: AnyLayout, seed: Callable[[str], int]) -> Crosses | No
 
 
 def no_crosses(columns: int = 0) -> Crosses:
-    """No terms, of so many columns."""
+    """No terms, for `columns` columns."""
     none = np.zeros(columns, np.int64)
     return _crosses(Terms([], []), AnyLayout(), none, none)
 
@@ -75,5 +78,5 @@ def _crosses(
 
 
 def room_for_spans() -> NDArray[np.int64]:
-    """Room for the spans of a row, which no two threads may share."""
+    """Space for the spans of a row; each thread needs its own."""
     return np.zeros((MOST_SPANS + 1, 4), np.int64)

@@ -1,12 +1,12 @@
-"""From names to keys: MurmurHash3, the 64-bit half that keys are, and the 32 bits of Vowpal Wabbit.
+"""Hashing names to keys with MurmurHash3, to 64 bits, or to 32 bits as Vowpal Wabbit does.
 
-Austin Appleby's MurmurHash3 (public domain, 2011): `murmur3_64` is the first half of ``x64_128``,
-`murmur3_32` is ``x86_32``, which Vowpal Wabbit has for names that are no numbers. The key of a named
-feature is ``murmur3_64(name, seed)``, its seed that of its namespace or column (`seed_of`), so equal names
-in different namespaces are different features.
+Austin Appleby's MurmurHash3 (public domain, 2011): `murmur3_64` is the first half of ``x64_128``;
+`murmur3_32` is ``x86_32``, which Vowpal Wabbit uses for names that are not numbers. The key of a named
+feature is ``murmur3_64(name, seed)``, where the seed depends on its namespace or column (`seed_of`), so
+equal names in different namespaces are different features.
 """
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _FIVE, _LOW, _ALL = np.uint64(5), np.uint64(0xFFFFFFFF), np.uint64(2**64 - 1)
 _TEN, _MINUS = np.uint64(10), np.uint64(ord("-"))
 
 WIDE, ROOMY, SHORT, VW = None, 1, 2, 3
-"""Kinds of hash, as `hash_each` and `hash_bytes` know them. None is a type of its own: the usual one is
-compiled alone."""
+"""Kinds of hash for `hash_each` and `hash_bytes`. None is a separate type for Numba, so that the usual kind
+is compiled without the others."""
 
 
 @scalar
@@ -43,7 +43,7 @@ def _turn32(word, by):
 
 @scalar
 def finish(word):
-    """The last step of the 64-bit hash: a one-to-one map of uint64 by which all bits depend on all."""
+    """The last step of the 64-bit hash: a bijection of uint64 in which every bit depends on every bit."""
     word = (word ^ (word >> np.uint64(33))) * _MIX1
     word = (word ^ (word >> np.uint64(33))) * _MIX2
     return word ^ (word >> np.uint64(33))
@@ -51,7 +51,7 @@ def finish(word):
 
 @scalar
 def _short(text, at, count, before):
-    """The `count` (0 to 8) bytes at `at` as a word, reading nothing but them and `before` bytes before."""
+    """The `count` (0 to 8) bytes at `at` as a word; reads at most `before` bytes before them."""
     if count == 0:
         return np.uint64(0)
     if count + before >= 8:
@@ -65,7 +65,7 @@ def _short(text, at, count, before):
 
 @scalar
 def _wide_step(h, k, low, high):
-    """The state after 16 bytes more, as two words: ``(h, k)``."""
+    """The state ``(h, k)`` after 16 more bytes, given as two words."""
     h ^= _turn(low * _A, 31) * _B
     h = (_turn(h, 27) + k) * _FIVE + _ADD1
     k ^= _turn(high * _B, 33) * _A
@@ -74,7 +74,7 @@ def _wide_step(h, k, low, high):
 
 @scalar
 def _wide_blocks(text, at, size, seed):
-    """The whole 16 bytes of a name: ``(h, k, place of the rest)``."""
+    """Hash the full 16-byte blocks of a name: ``(h, k, position of the rest)``."""
     h, k, end = seed, seed, at + size
     while end - at >= 16:
         h, k = _wide_step(h, k, load_word(text, at), load_word(text, at + 8))
@@ -84,7 +84,7 @@ def _wide_blocks(text, at, size, seed):
 
 @scalar
 def _wide_end(h, k, low, high, size):
-    """The hash, given the rest of the name as two words (zero where it has no bytes)."""
+    """The hash, given the rest of the name as two words padded with zeros."""
     k ^= _turn(high * _B, 33) * _A
     h ^= _turn(low * _A, 31) * _B
     h ^= np.uint64(size)
@@ -105,13 +105,13 @@ def murmur3_64(text, at, size, seed):
 
 @scalar
 def word_murmur3_64(word, size, seed):
-    """The same of the first `size` (at most 8) bytes of a word that has zeros behind them."""
+    """`murmur3_64` of the first `size` (at most 8) bytes of a word; the other bytes are zero."""
     return _wide_end(seed, seed, word, np.uint64(0), size)
 
 
 @scalar
 def whole_murmur3_64(number, seed):
-    """The same of a whole number as it is written in decimal, in at most 8 bytes."""
+    """`murmur3_64` of a whole number written in decimal, in at most 8 bytes."""
     word, size, rest = np.uint64(0), np.int64(0), abs(number)
     while size == 0 or rest > 0:
         word = word << np.uint64(8) | np.uint64(48 + rest % 10)
@@ -129,7 +129,7 @@ def first_bytes(word, count):
 
 @scalar
 def roomy_murmur3_64(text, at, size, seed):
-    """The same of a name with 16 spare bytes behind it, which are read but do not count."""
+    """`murmur3_64` of a name that has 16 spare bytes after it, which are read but do not count."""
     if size <= 8:
         return word_murmur3_64(first_bytes(load_word(text, at), size), size, seed)
     h, k, rest = _wide_blocks(text, at, size, seed)
@@ -140,7 +140,7 @@ def roomy_murmur3_64(text, at, size, seed):
 
 @scalar
 def murmur3_32(text, at, size, seed):
-    """The 32-bit hash of the same bytes, with a `seed` below 2^32; both as uint64."""
+    """The 32-bit hash of the `size` bytes at `at`, with a `seed` below 2^32; both are uint64."""
     h, end = seed, at + size
     while end - at >= 4:
         h ^= _turn32((load_half(text, at) * _C) & _LOW, 15) * _D & _LOW
@@ -156,10 +156,10 @@ def murmur3_32(text, at, size, seed):
 
 @scalar
 def vw_hash(text, at, size, seed):
-    """Hash (uint64) of a name as Vowpal Wabbit has it by default (``--hash strings``), with a uint64 `seed`.
+    """Hash (uint64) of a name as in Vowpal Wabbit by default (``--hash strings``), with a uint64 `seed`.
 
-    The number written, plus the seed, where all bytes are digits; else `murmur3_32`. Blanks and control
-    characters around the name are no part of it.
+    If all bytes are digits, it is their number plus the seed; otherwise `murmur3_32`. Blanks and control
+    characters around the name are stripped.
     """
     while size > 0 and byte(text, at) <= 32:
         at, size = at + 1, size - 1
@@ -176,7 +176,7 @@ def vw_hash(text, at, size, seed):
 
 @kernel
 def hash_each(text, starts, sizes, seed, kind, out):
-    """Hashes (uint64) to `out` of the names at ``text[starts : starts + sizes]`` (uint8), of one kind."""
+    """Write the hashes of the names ``text[starts : starts + sizes]`` (uint8) to `out` (uint64)."""
     start = address(text)
     for i in range(out.size):
         if kind is None:
@@ -190,7 +190,7 @@ def hash_each(text, starts, sizes, seed, kind, out):
 
 
 def hash_bytes(name: bytes, seed: int = 0, kind: int | None = WIDE) -> int:
-    """`murmur3_64` of a name, or another `kind`: `SHORT` for `murmur3_32`, `VW` for `vw_hash`.
+    """The hash of a name: `murmur3_64`, or with `kind` `SHORT` `murmur3_32`, with `VW` `vw_hash`.
 
     >>> hash_bytes(b"hello"), hash_bytes(b"hello", kind=SHORT)
     (14688674573012802306, 613153351)
@@ -202,7 +202,7 @@ def hash_bytes(name: bytes, seed: int = 0, kind: int | None = WIDE) -> int:
 
 
 def hash_few(name: bytes, seed: int = 0) -> int:
-    """`murmur3_64` of a name in plain Python: for the few columns of a table nothing need be compiled.
+    """`murmur3_64` of a name in plain Python: hashing the few columns of a table needs no compiling.
 
     >>> hash_few(b"hello") == hash_bytes(b"hello")
     True
@@ -219,5 +219,5 @@ def hash_few(name: bytes, seed: int = 0) -> int:
 
 @functools.lru_cache(1 << 12)
 def seed_of(namespace: str, seed: int = 0) -> int:
-    """The seed of the names in a namespace or column: the hash of its own name, `seed` for the nameless."""
+    """The seed for names in a namespace or column: the hash of its name, or `seed` if it has none."""
     return hash_few(namespace.encode(), seed) if namespace else seed

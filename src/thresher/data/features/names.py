@@ -1,4 +1,4 @@
-"""Names of features: what keys were hashed from, found by reading data again."""
+"""Names of features: the strings that keys were hashed from, found by reading the data again."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from thresher.data.formats.listing import LINES
 from thresher.data.layout import AnyLayout
 
 BETWEEN = " × "
-"""Between the factors of a product."""
+"""Separates the factors in the name of a product."""
 _LETTERS = 1 << 24
 _SHOWN = 4
 """Names in a `repr`"""
 _SPARE = 8
-"""Places of the table for each key: a product wants names for up to three more."""
+"""Slots of the table per key: a product needs the names of up to three more keys."""
 
 
 class Names(Mapping[int, str]):
-    """Names by the keys of features, both ascending: a mapping. They are kept as bytes, mostly UTF-8."""
+    """A mapping from feature keys, ascending, to names. Names are stored as bytes, mostly UTF-8."""
 
     def __init__(
         self, features: NDArray[np.uint64], ends: NDArray[np.int64], letters: NDArray[np.uint8]
     ) -> None:
         self.features, self.ends, self.letters = features, ends, letters
-        """``(n,)`` ascending; ``(n,)`` where each name ends in the letters of all"""
+        """``(n,)`` keys, ascending; ``(n,)`` where each name ends in `letters`; all names concatenated"""
 
     @classmethod
     def of(cls, given: Mapping[int, bytes]) -> Names:
@@ -52,7 +52,7 @@ class Names(Mapping[int, str]):
         return f"<{type(self).__name__} of {len(self):,} features: {{{few}{more}}}>"
 
     def __getitem__(self, key: int) -> str:
-        """The name of a feature; KeyError where it has none."""
+        """The name of a feature; raises KeyError if it has none."""
         if not 0 <= key < 1 << 64:
             raise KeyError(key)
         place = int(np.searchsorted(self.features, np.uint64(key)))
@@ -62,7 +62,7 @@ class Names(Mapping[int, str]):
         return self.letters[first : self.ends[place]].tobytes().decode("utf-8", "backslashreplace")
 
     def joined(self, other: Names) -> Names:
-        """These and those of other features."""
+        """The names of both mappings, which share no feature."""
         keys = np.concatenate([self.features, other.features])
         order = np.argsort(keys)
         sizes = np.concatenate([np.diff(self.ends, prepend=0), np.diff(other.ends, prepend=0)])
@@ -73,17 +73,17 @@ class Names(Mapping[int, str]):
         return Names(keys[order], ends, letters[places])
 
     def only(self, keys: NDArray[np.uint64]) -> Names:
-        """Those of features among `keys`."""
+        """The names of the features in `keys`."""
         kept = np.isin(self.features, keys)
         sizes = np.diff(self.ends, prepend=0)
         return Names(self.features[kept], np.cumsum(sizes[kept]), self.letters[np.repeat(kept, sizes)])
 
 
 class Namer:
-    """Keys that want names; readers are given its `table` and have it `take` what they told that."""
+    """Collects names of keys. Compiled readers enter names in `table`, and then call `take`."""
 
     def __init__(self, keys: NDArray[np.uint64], mask: int, *, ids: bool = False) -> None:
-        """`mask` of the bits of a key; by `ids`, a factor without a name is called by its key."""
+        """`mask`: bits of a key that are kept; `ids`: whether to call a factor without a name by its key."""
         size = 1 << max(10, int(_SPARE * len(keys)).bit_length())
         self.table = rows.Naming(
             np.zeros(size, np.uint64),
@@ -96,22 +96,22 @@ class Namer:
         self._ids, self._wanted = ids, keys
         self._names: dict[int, bytes] = {}
         self.products: dict[int, tuple[int, ...]] = {}
-        """of how many keys the factors are known, and which"""
+        """the factors of each key that is a product"""
         rows.want_all(self.table, keys)
 
     @property
     def left(self) -> int:
-        """Keys, those of factors among them, that nothing is known of yet."""
+        """Number of keys, including those of factors, without a name or factors so far."""
         return int(self.table.state[rows.KEYS]) - len(self._names) - len(self.products)
 
     def left_out(self) -> bool:
-        """Whether there was no room for some names since this was last asked."""
+        """Whether the table had no room for some names since the last call."""
         count = int(self.table.state[rows.LEFT_OUT])
         self.table.state[rows.LEFT_OUT] = 0
         return count > 0
 
     def take(self, spaces: Sequence[str]) -> None:
-        """Take out what was told since; `spaces` are the columns of the file that is read."""
+        """Move new entries out of the table; `spaces` are the columns of the file being read."""
         state, letters = self.table.state, self.table.letters.data
         for key, factors, a, b, c in self.table.entries[: state[rows.ENTRIES]].tolist():
             if factors:
@@ -123,12 +123,12 @@ class Namer:
         state[[rows.ENTRIES, rows.LETTERS]] = 0
 
     def tell(self, names: Mapping[int, bytes]) -> None:
-        """Take what is known of keys that want a name."""
+        """Add the names of those keys that are wanted."""
         for key in np.intersect1d(self._wanted, np.array(list(names), np.uint64)).tolist():
             self._names.setdefault(key, names[key])
 
     def names(self, keys: NDArray[np.uint64]) -> Names:
-        """The names found of `keys`; a product's are those of its factors."""
+        """The names found for `keys`; the name of a product consists of the names of its factors."""
         found = {key: name for key in keys.tolist() if (name := self._name(key)) is not None}
         return Names.of(found)
 
@@ -143,10 +143,10 @@ class Namer:
 
 
 def find_names(source: Any, keys: NDArray[np.uint64]) -> Names:
-    """Names of the features `keys` in the data of a source that has a `namer`.
+    """Names of the features `keys`, found in the data of a source that has a `namer`.
 
-    It is read until all have one; once more where products were found whose factors went by before, or
-    where there was no room for all names at once.
+    The source is read until all keys have a name. It is read again if it had products whose factors came
+    earlier, or if the table had no room for all names at once.
     """
     layout = source.layout or AnyLayout()
     namer = Namer(keys, layout.mask, ids=layout.format in LINES and not LINES[layout.format].named)

@@ -1,12 +1,12 @@
 """Text to features: word and character n-grams, hashed, counted, scaled.
 
-A text is read once: its letters, lower-cased, go to a scratch buffer where one space stands between two
-words, so every n-gram is a run of bytes there and its key is the hash of that run. Words are runs of word
-characters (letters, digits, underscore: `str.isalnum`), of `shortest` or more. Lower-casing is
-one-to-one by code point (`str.lower` where that gives one). Bytes that are no UTF-8 stand between words.
+A text is read once. Its words are lower-cased and copied to a scratch buffer with one space between them, so
+every n-gram is a run of bytes there, and its key is the hash of that run. A word is a run of at least
+`shortest` word characters (letters, digits, underscore: `str.isalnum`). Lower-casing maps one code point to
+one (`str.lower` if that returns one). Bytes that are not UTF-8 separate words.
 """
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from thresher.engine.jit import helper, kernel, scalar
 
 _SPACE = 32
 _SPARE = 16
-"""Bytes behind the letters of a text that its last names are hashed with, and that do not count."""
+"""Spare bytes after the words of a text: hashing reads them, but they do not count."""
 _LETTERS = 0x32400
-"""Beyond this code point no character is a letter or a digit."""
+"""No character from this code point on is a letter or a digit."""
 _PARTS: dict[str, Callable[[str], bool]] = {
     WORDS: lambda letter: letter.isalnum() or letter == "_",
     LETTERS: str.isalpha,
@@ -42,9 +42,9 @@ _PARTS: dict[str, Callable[[str], bool]] = {
 
 @cache
 def letters(tokens: str = WORDS) -> NDArray[np.int32]:
-    """Code point to its lower case, 0 for what is no part of a word; by `tokens`, see `Grams.tokens`.
+    """A table of the word characters by code point, for `tokens` (see `Grams.tokens`).
 
-    Entry c is ``(lower case of c) << 1 | 1`` where c is part of a word.
+    Entry c is ``(lower case of c) << 1 | 1`` if c can be part of a word, and 0 otherwise.
     """
     table = np.zeros(sys.maxunicode + 1 if tokens == BLANKS else _LETTERS, np.int32)
     part = _PARTS[tokens]
@@ -57,7 +57,7 @@ def letters(tokens: str = WORDS) -> NDArray[np.int32]:
 
 @scalar
 def _decode(text, at, end):
-    """The character at `at`: ``(code point, or -1 for no UTF-8; bytes it takes)``."""
+    """The character at `at`: ``(code point, or -1 if it is not UTF-8; size in bytes)``."""
     first = byte(text, at)
     if first < 0x80:
         return first, 1
@@ -78,7 +78,7 @@ def _decode(text, at, end):
 
 @scalar
 def _encode(code, scratch, at):
-    """Write a code point as UTF-8 to ``scratch[at]``; the place behind it."""
+    """Write a code point as UTF-8 at ``scratch[at]``; returns the position after it."""
     if code < 0x80:
         scratch[at] = code
         return at + 1
@@ -99,9 +99,9 @@ def _encode(code, scratch, at):
 
 @scalar
 def _words(text, at, end, known, lowercase, shortest, scratch, begins):
-    """The words of ``text[at:end]`` to `scratch`, a space behind each; where they begin to `begins`.
+    """Copy the words of ``text[at:end]`` to `scratch`, a space after each, and their starts to `begins`.
 
-    Returns how many; ``begins`` of that number is one behind the last space.
+    Returns the number of words; ``begins[number]`` is the position after the last space.
     """
     count = place = start = size = 0
     begins[0] = 0
@@ -128,7 +128,7 @@ def _words(text, at, end, known, lowercase, shortest, scratch, begins):
 
 @scalar
 def _characters(scratch, stop, begins):
-    """Where the characters of ``scratch[:stop]`` begin, to `begins`, and the end; how many."""
+    """Write the starts of the characters of ``scratch[:stop]``, and `stop`, to `begins`; returns how many."""
     count = 0
     for at in range(stop):
         if scratch[at] & 0xC0 != 0x80:
@@ -140,7 +140,7 @@ def _characters(scratch, stop, begins):
 
 @scalar
 def _hash_runs(scratch, begins, count, low, high, gap, seed, keys, values, nnz, naming, space):
-    """Keys of all runs of `low` to `high` pieces, each with value 1, without the last `gap` bytes."""
+    """Append the keys of all runs of `low` to `high` pieces, without their last `gap` bytes, with value 1."""
     if high == 0:
         return nnz
     text = address(scratch)
@@ -171,18 +171,18 @@ def _scaled(values, start, stop, scale, norm):
 
 @scalar
 def room_for(size: int, code: tuple[Any, ...]) -> int:
-    """Most entries that a text of `size` bytes can fill, twice (sorting needs as much again)."""
+    """Twice the maximum number of entries that a text of `size` bytes fills: sorting needs scratch space."""
     words, chars = code[1] - code[0] + 1 if code[1] > 0 else 0, code[3] - code[2] + 1 if code[3] > 0 else 0
     return int(2 * (words * (size // (code[5] + 1) + 1) + chars * (size + 2)))
 
 
 @helper
 def text_features(text, at, end, code, known, seed, scratch, begins, keys, values, nnz, naming, space):
-    """Enter the n-grams of ``text[at:end]`` from entry `nnz` on, ascending, each once; the new `nnz`.
+    """Append the n-grams of ``text[at:end]`` at entry `nnz`, unique and ascending; returns the new `nnz`.
 
-    `text` is an address; `code` is `Grams.code()`, `known` `letters()`; `scratch` uint8 has room for
-    twice the bytes and 17 more, `begins` int64 for two more, `keys` and `values` for `room_for` more.
-    `naming`, where it is not None, is told each n-gram as a name in the column `space`.
+    `text` is an address, `code` is `Grams.code()`, and `known` is `letters()`. `scratch` (uint8) and
+    `begins` (int64) come from `rooms_for`; `keys` and `values` need `room_for` free entries. `naming`, if not
+    None, receives each n-gram as a name in the column `space`.
     """
     word_low, word_high, char_low, char_high, lowercase, shortest, scale, norm = code
     start = nnz
@@ -212,7 +212,7 @@ def _enter_texts(text, offsets, code, known, seed, scratch, begins, indptr, keys
 
 
 def rooms_for(longest: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """`scratch` and `begins` for texts of at most so many bytes."""
+    """`scratch` and `begins` for texts of at most `longest` bytes."""
     return np.empty(2 * longest + 2 + _SPARE, np.uint8), np.empty(2 * longest + 3, np.int64)
 
 
@@ -224,10 +224,10 @@ def rows_of_bytes(
     naming: Any = None,
     space: int = 0,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32]]:
-    """CSR arrays of the n-grams of texts, a row each, keys ascending.
+    """CSR arrays of the n-grams of texts, one row per text, keys ascending.
 
-    Text i is the bytes ``offsets[i]`` to ``offsets[i + 1]`` behind address `text`. A `naming` is told the
-    n-grams as names in the column `space`.
+    Text i is the bytes ``offsets[i]`` to ``offsets[i + 1]`` from address `text`. `naming`, if given, receives
+    the n-grams as names in the column `space`.
     """
     sizes, code = np.diff(offsets), grams.code()
     longest = int(sizes.max(initial=0))
@@ -254,7 +254,7 @@ def rows_of_bytes(
 def rows_of_texts(
     texts: Sequence[str], grams: Grams, seed: int = 0
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32]]:
-    """`rows_of_bytes` of strings; `DataError` for anything else.
+    """`rows_of_bytes` for strings; raises `DataError` for anything else.
 
     >>> sorted(rows_of_texts(["To be or not to be", ""], Grams())[2].tolist())
     [1.0, 1.0, 2.0, 2.0]

@@ -1,6 +1,6 @@
-"""Names of the features that are wanted, noted while rows are read."""
+"""Collecting the names of selected features while rows are read."""
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from thresher.engine.jit import kernel, scalar
 
 FREE, WANTED, FOUND = 0, 1, 2
 KEY, FACTORS, A, B, C, FIELDS = 0, 1, 2, 3, 4, 5
-"""What was found as a row of uint64: a key; 0 and a space, where its name begins and its size; or how many
-factors and their keys."""
+"""Columns of an entry, a row of uint64. After the key: for a name 0, its space, where it begins in `letters`
+and its size; for a product the number of factors and their keys."""
 ENTRIES, LETTERS, KEYS, LEFT_OUT, COUNTERS = 0, 1, 2, 3, 4
 NOWHERE = 2**64 - 1
-"""The space of a name that says its namespace itself."""
+"""The space of a name that includes its namespace."""
 _NOWHERE, _BETWEEN, _MINUS = np.uint64(NOWHERE), ord("="), ord("-")
 
 
 class Naming(NamedTuple):
-    """Keys that want a name, and those that were found since they were last taken out."""
+    """Keys whose names are wanted, and the names found since `Namer.take` was last called."""
 
     keys: NDArray[np.uint64]
-    """(a power of two,) open addressing by `finish`"""
+    """(a power of two,) hash table with open addressing by `finish`"""
     marks: NDArray[np.uint8]
-    """whether an entry of `keys` is free, wanted or found"""
+    """whether each slot of `keys` is free, wanted or found"""
     entries: NDArray[np.uint64]
     """(room, FIELDS)"""
     letters: NDArray[np.uint8]
-    """the names"""
+    """the names, concatenated"""
     state: NDArray[np.int64]
-    """(COUNTERS,) entries, letters and keys in use; names there was no room for"""
+    """(COUNTERS,) numbers of entries, letters and keys in use, and of names that did not fit"""
     mask: np.uint64
-    """of the bits of a key"""
+    """mask of the bits of a key that are kept"""
 
 
 @scalar
 def _place(naming, key):
-    """Where a key is in the table, or would be."""
+    """The slot of a key in the table, or where it would go."""
     last = naming.keys.size - 1
     place = np.int64(finish(key)) & last
     while naming.marks[place] != FREE and naming.keys[place] != key:
@@ -53,7 +53,7 @@ def _place(naming, key):
 
 @scalar
 def _want(naming, key):
-    """Want a name for a key too, if there is room."""
+    """Add a key whose name is wanted, if there is room."""
     place = _place(naming, key)
     if naming.marks[place] == FREE and 2 * naming.state[KEYS] < naming.keys.size:
         naming.keys[place], naming.marks[place] = key, WANTED
@@ -62,7 +62,7 @@ def _want(naming, key):
 
 @kernel
 def want_all(naming, keys):
-    """Want a name for each of `keys`."""
+    """Add `keys` as keys whose names are wanted."""
     for k in range(keys.size):
         _want(naming, keys[k])
 
@@ -77,7 +77,7 @@ def _note(naming, place, factors, a, b, c):
 
 @scalar
 def _wanted(naming, place, size):
-    """Whether the key at a place wants a name, and there is room for one of so many letters."""
+    """Whether the key in a slot needs a name, and there is room for one of `size` letters."""
     if naming.marks[place] != WANTED:
         return False
     full = naming.state[ENTRIES] == len(naming.entries) or naming.state[LETTERS] + size > naming.letters.size
@@ -94,7 +94,7 @@ def _write(naming, text, at, size):
 
 @scalar
 def offer(naming, key, text, at, size, space):
-    """Say that `key` is of the name ``text[at : at + size]`` in the namespace or column number `space`."""
+    """Enter ``text[at : at + size]``, in the namespace or column number `space`, as the name of `key`."""
     if naming is not None:
         place, used = _place(naming, key & naming.mask), naming.state[LETTERS]
         if _wanted(naming, place, size):
@@ -104,7 +104,7 @@ def offer(naming, key, text, at, size, space):
 
 @scalar
 def offer_whole(naming, key, number, space):
-    """Say that `key` is of a whole number of at most 7 digits in the column number `space`."""
+    """Enter a whole number of at most 7 digits, in the column number `space`, as the name of `key`."""
     if naming is not None:
         place, used, size = _place(naming, key & naming.mask), naming.state[LETTERS], np.int64(1)
         rest = abs(number)
@@ -124,7 +124,7 @@ def offer_whole(naming, key, number, space):
 
 @scalar
 def offer_with(naming, key, text, at, size, before, before_size):
-    """Say that `key` is of a name in the namespace ``text[before : before + before_size]``."""
+    """Enter a name in the namespace ``text[before : before + before_size]`` as the name of `key`."""
     if naming is not None:
         place, used = _place(naming, key), naming.state[LETTERS]
         whole = size + before_size + (before_size > 0)
@@ -139,7 +139,7 @@ def offer_with(naming, key, text, at, size, before, before_size):
 
 @scalar
 def offer_product(naming, key, a, b, c, factors):
-    """Say that `key` is of a product of two or three features, whose names are wanted then too."""
+    """Enter `key` as the product of two or three features, whose names are then wanted too."""
     if naming is not None:
         place = _place(naming, key)
         if _wanted(naming, place, 0):

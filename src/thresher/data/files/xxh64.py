@@ -1,6 +1,6 @@
 """XXH64, the published 64-bit content hash (xxhash.com), as one compiled loop."""
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Labels in compiled readers: which are allowed, and where those of a list go."""
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Bytes of text for compiled code: eight and more at a time, numbers, rows of features in order."""
+"""Text for compiled code: reading eight or more bytes at a time, parsing numbers, sorting rows."""

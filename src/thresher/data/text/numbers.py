@@ -1,14 +1,13 @@
 """Decimal numbers to float32, correctly rounded.
 
-A number is read as ``mantissa * 10**exponent`` with up to 19 digits in a uint64. Most conversions
-are one exact operation in float64 followed by one rounding to float32; that is the float32 nearest
-to the decimal unless the float64 lies on the midpoint of two float32s, where the first rounding
-may have hidden which side the decimal was on. Those, about one in 2**29, and longer numbers whose
-error interval straddles a midpoint are `HARD`: compiled code gives up and `nearest_float32`
-decides with exact decimals.
+A number is read as ``mantissa * 10**exponent`` with up to 19 digits in a uint64. Most conversions are one
+correctly rounded operation in float64 and one rounding to float32. The result is the float32 nearest to
+the decimal, unless the float64 is the midpoint of two float32s: the first rounding may then have hidden on
+which side the decimal was. Those cases, about one in 2**29, and longer numbers whose error interval
+contains a midpoint are `HARD`: compiled code gives up, and `nearest_float32` uses exact decimals.
 """
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ from thresher.data.text.words import (
 from thresher.engine.jit import scalar
 
 FINE, NOT_A_NUMBER, OUT_OF_RANGE, HARD = 0, 1, 2, 3
-"""What came of reading a number."""
+"""Results of reading a number."""
 
 _LOW, _HIGH = -100, 60
 POWERS = np.array([float(f"1e{k}") for k in range(_LOW, _HIGH + 1)])
 """Correctly rounded powers of ten; ``POWERS[k - _LOW]`` is 10**k. Exact for 0 <= k <= 22."""
 
 ZERO = -_LOW
-"""Where 10**0 stands in `POWERS`."""
-_MARGIN = 2.0**-50  # more than the roundings of mantissa, power and product together (1.5 * 2**-52)
+"""Index of 10**0 in `POWERS`."""
+_MARGIN = 2.0**-50  # exceeds the rounding errors of mantissa, power and product together (1.5 * 2**-52)
 _EXACT = np.uint64(1 << 53)
-_FULL = np.uint64(10**18)  # below it one digit more fits a uint64
-_ROOMY = np.uint64(10**11)  # below it eight digits more fit
-_FAR = np.uint64(1 << 40)  # an exponent beyond every number of digits
+_FULL = np.uint64(10**18)  # below this, one more digit fits in a uint64
+_ROOMY = np.uint64(10**11)  # below this, eight more digits fit
+_FAR = np.uint64(1 << 40)  # an exponent larger than any number of digits
 _TIE = np.uint64(1 << 28)
 _TAIL = np.uint64((1 << 29) - 1)
 _TEN = np.uint64(10)
@@ -73,14 +72,14 @@ def scaled(mantissa, exponent):
 
 @scalar
 def decimal(mantissa, decimals):
-    """`scaled` for a mantissa below 2**53 and 0 to 22 decimals: ``(float32, whether certain)``."""
+    """`scaled` for a mantissa below 2**53 and 0 to 22 decimals: ``(float32, whether it is certain)``."""
     number = np.float64(np.int64(mantissa)) / POWERS[ZERO + decimals]
     return np.float32(number), bits_of(number) & _TAIL != _TIE
 
 
 @scalar
 def read_digits(text, at, mantissa):
-    """Read digits on: ``(end, mantissa, digits that no longer fitted)``."""
+    """Append the digits at `at` to `mantissa`: ``(end, mantissa, number of digits that did not fit)``."""
     dropped = np.int64(0)
     while True:
         others, odd = marks(text, at)
@@ -105,7 +104,7 @@ def read_digits(text, at, mantissa):
 def read_id(text, at):
     """The digits at `at` as a whole number: ``(end, number, whether it is below 2**64)``."""
     end, number, dropped = read_digits(text, at, np.uint64(0))
-    if dropped == 1:  # twenty digits may fit
+    if dropped == 1:  # twenty digits may still fit
         digit = np.uint64(byte(text, end - 1) - 48)
         if number < _TENTH or (number == _TENTH and digit <= _LARGEST_ID - _TENTH * _TEN):
             return end, number * _TEN + digit, True
@@ -114,7 +113,7 @@ def read_id(text, at):
 
 @scalar
 def _exponent(text, at):
-    """``(end, exponent, FINE | NOT_A_NUMBER)`` of what follows the letter e."""
+    """Read the exponent after the letter e: ``(end, exponent, FINE | NOT_A_NUMBER)``."""
     sign = np.int64(1)
     if byte(text, at) == 45 or byte(text, at) == 43:
         sign = 44 - byte(text, at)
@@ -129,8 +128,8 @@ def _exponent(text, at):
 def read_number(text, at):
     """Read ``[+-]digits[.digits][e[+-]digits]`` at `at`.
 
-    Returns ``(end, float32, FINE | NOT_A_NUMBER | OUT_OF_RANGE | HARD)``; `end` is behind the
-    number or, when it is none, where a digit was missing.
+    Returns ``(end, float32, FINE | NOT_A_NUMBER | OUT_OF_RANGE | HARD)``. `end` is the position after the
+    number or, if it is not a number, of the missing digit.
     """
     negative = byte(text, at) == 45
     if negative or byte(text, at) == 43:
@@ -171,14 +170,14 @@ def looked_up(at, exact):
 
 
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-"""What a finite number looks like."""
+"""The syntax of a finite number."""
 _LARGEST = np.finfo(np.float32).max
 OVERFLOW = 2.0**128 - 2.0**103
-"""The midpoint of the largest float32 and the one that would follow: from here on a number is infinite."""
+"""Midpoint of the largest float32 and 2**128: numbers from here on round to infinity."""
 
 
 def nearest_float32(number: str) -> np.float32:
-    """The float32 nearest to a decimal, ties to even; infinity where float32 ends."""
+    """The float32 nearest to a decimal, ties to even; infinity beyond the range of float32."""
     exact = Decimal(number)
     rough = float(exact)
     with np.errstate(all="ignore"):
@@ -198,14 +197,14 @@ def nearest_float32(number: str) -> np.float32:
 
 
 def exact_numbers(line: bytes, start: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Positions (from `start` on) and float32s of all that looks like a number in `line`."""
+    """Positions (counted from `start`) and float32s of everything in `line` that looks like a number."""
     found = list(NUMBER.finditer(line))
     places = np.array([start + match.start() for match in found], np.int64)
     return places, np.array([nearest_float32(match[0].decode()) for match in found], np.float32)
 
 
 def exact_number(line: bytes, start: int, place: int) -> np.float32:
-    """The float32 of the first number at or behind `place` in a line that begins at `start`."""
+    """The float32 of the first number at or after `place` in a line that begins at `start`."""
     found = NUMBER.search(line, place - start)
     assert found is not None
     return nearest_float32(found[0].decode())

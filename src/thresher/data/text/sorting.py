@@ -1,6 +1,6 @@
-"""Rows whose ids are out of order or repeated, put right in place."""
+"""Sorting rows in place and merging repeated ids."""
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from thresher.engine.jit import apart, scalar
 
 _RUN = 16
 BUCKETS = 1 << 12
-"""Entries of the table that `merge_row` counts in."""
+"""Size of the table in which `merge_row` counts."""
 FEW = 64
-"""Rows of so many features are sorted by counting, for each key, those below it."""
+"""Rows of up to this many features are sorted by counting, for each key, the smaller keys."""
 _CROWD, _ONE = np.uint64(256), np.uint64(1)
 _LARGEST_KEY = np.uint64(2**64 - 1)
 
 
 @scalar
 def _merge_runs(keys, values, a, b, c, room):
-    """Merge the sorted runs [a, b) and [b, c), equal keys in order, by way of the places from `room` on."""
+    """Merge the sorted runs [a, b) and [b, c), stably, with scratch space from `room` on."""
     for k in range(b - a):
         keys[room + k] = keys[a + k]
         values[room + k] = values[a + k]
@@ -46,7 +46,7 @@ def _merge_runs(keys, values, a, b, c, room):
 
 @apart
 def sort_row(keys, values, start, stop):
-    """Sort the row [start, stop) by key, equal keys in order. Needs as much room behind `stop`."""
+    """Sort the row [start, stop) by key, stably. Needs as much scratch space after `stop`."""
     for lo in range(start, stop, _RUN):
         for i in range(lo + 1, min(lo + _RUN, stop)):
             key, value, j = keys[i], values[i], i
@@ -77,9 +77,9 @@ def add_up(keys, values, start, stop):
 
 @scalar
 def _least_and_width(keys, start, stop):
-    """Something no larger than any key of the row, and how many bits (about) the keys are apart."""
+    """A lower bound of the keys of the row, and the number of bits that their range takes (about)."""
     some = load_word(keys, 8 * start) | load_word(keys, 8 * ((start + stop) >> 1))
-    if bit_length(some) >= 63:  # as good as always so of hashes of 64 bits
+    if bit_length(some) >= 63:  # nearly always true of 64-bit hashes
         return np.uint64(0), np.int64(64)
     low = high = load_word(keys, 8 * start)
     for k in range(start + 1, stop):
@@ -90,10 +90,10 @@ def _least_and_width(keys, start, stop):
 
 @scalar
 def _settle(keys, values, start, stop):
-    """Sort the nearly sorted row that stands behind `stop` into [start, stop); how many keys are repeated.
+    """Sort the nearly sorted row after `stop` into [start, stop); returns how many keys are repeated.
 
-    A key waits while the next is looked at, and the smaller goes out: neighbours change places without a
-    branch that would be mispredicted.
+    One key is held back and compared with the next, and the smaller is stored: this swaps neighbours
+    without a branch that would be mispredicted.
     """
     waiting, wait_at, largest, repeats = load_word(keys, 8 * stop), stop, np.uint64(0), 0
     for k in range(start, stop - 1):
@@ -117,7 +117,7 @@ def _settle(keys, values, start, stop):
 
 @scalar
 def _sink(keys, values, start, k, key, value):
-    """Move entry `k` down to its place in the sorted row from `start` on; whether the key was there."""
+    """Insert entry `k` into the sorted row from `start` on; returns whether the key was there already."""
     while k > start and load_word(keys, 8 * (k - 1)) > key:
         store_word(keys, k, load_word(keys, 8 * (k - 1)))
         store_float(values, k, load_float(values, k - 1))
@@ -129,10 +129,10 @@ def _sink(keys, values, start, k, key, value):
 
 @scalar
 def _spread(keys, values, start, stop, counts):
-    """Sort the row [start, stop) of addresses `keys` and `values` by buckets of like keys.
+    """Bucket-sort the row [start, stop) at the addresses `keys` and `values`.
 
-    It goes by way of the places from `stop` on, with numbers at address `counts`. Returns ``(whether it was
-    done, repeated keys)``: not done where keys crowd in few buckets.
+    Uses scratch space from `stop` on, and counts at address `counts`. Returns ``(whether it sorted, number
+    of repeated keys)``: it does not sort if too many keys fall into one bucket.
     """
     low, apart = _least_and_width(keys, start, stop)
     width = bit_length(np.uint64(stop - start))
@@ -161,10 +161,10 @@ def _spread(keys, values, start, stop, counts):
 
 @scalar
 def merge_row(keys, values, start, stop, counts):
-    """Sort the row, in linear time where keys lie evenly, as hashes do, and add up repeated keys.
+    """Sort the row and add up repeated keys, in linear time if keys are spread evenly, as hashes are.
 
-    What `add_up` returns; `counts` is uint64 scratch, of `BUCKETS` for most rows (of more than half its
-    size they are merged in runs). Needs as much room behind `stop`.
+    Returns what `add_up` returns. `counts` is uint64 scratch of size `BUCKETS`; rows of more than half its
+    size are merge-sorted. Needs as much scratch space after `stop`.
     """
     size = stop - start
     if size > _RUN and 2 * size <= counts.size:
@@ -189,8 +189,8 @@ def _rises(keys, start, stop):
 def ascending(keys, values, start, stop, room_keys, room_values, counts):
     """Sort the row [start, stop) and add up equal keys: ``(new stop, whether all sums are finite)``.
 
-    Needs as much room behind `stop`, and scratch: `FEW` + 8 of `room_keys` and of `room_values`, and `counts`
-    for `merge_row`, or None where no row has more than `FEW` entries.
+    Needs as much scratch space after `stop`; `FEW` + 8 entries of `room_keys` and `room_values`; and
+    `counts` for `merge_row`, or None if no row has more than `FEW` entries.
     """
     count = stop - start
     if counts is not None:

@@ -1,12 +1,12 @@
-"""Eight and sixty-four bytes of text at a time, for compiled code.
+"""Intrinsics that read eight or sixty-four bytes of text at a time.
 
-Numba has no unaligned loads of its own and does not make byte masks out of loops, so these few
-intrinsics say both in LLVM's terms, which each processor turns into its own vector instructions.
-All of them read past `at` without a check: a text buffer carries 64 spare bytes behind its end.
-Little-endian machines only, which is every machine Numba supports today.
+Numba has no unaligned loads and does not turn loops into byte masks. These intrinsics express both in
+LLVM, which generates vector instructions for each processor. All of them read beyond `at` without a check,
+so a text buffer needs 64 spare bytes after its end. They require a little-endian machine, as every machine
+that Numba supports is today.
 """
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numba.extending import intrinsic
 from thresher.engine.jit import scalar
 
 WINDOW = 64
-"""Bytes that `marks` looks at."""
+"""Bytes that `marks` reads."""
 
 _BYTE, _HALF, _WORD, _FLOAT = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.FloatType()
 
@@ -39,8 +39,8 @@ def _splat(value: int) -> Any:
 def address(typing_context, array):
     """Address (int64) of the first byte of a contiguous array, which the caller keeps alive.
 
-    The small functions of a hot loop take addresses: handing an array on costs two atomic operations
-    on its count of references at every call, and every access a check for negative positions.
+    Small functions in hot loops take addresses: passing an array costs two atomic operations on its
+    reference count per call, and each access a check for a negative index.
     """
 
     def codegen(context, builder, signature, args):
@@ -146,10 +146,10 @@ def _mask(builder: Any, flags: Any) -> Any:
 
 @intrinsic
 def marks(typing_context, text, at):
-    """What the 64 bytes from position `at` on are, bit i for byte ``at + i``: two uint64 masks.
+    """Two uint64 masks of the 64 bytes from position `at` on; bit i is byte ``at + i``.
 
-    The bytes that are neither a digit nor a minus sign, and the minus signs that do not follow a
-    colon.
+    The first has the bytes that are neither a digit nor a minus sign, the second the minus signs that do not
+    follow a colon.
     """
 
     def codegen(context, builder, signature, args):
@@ -168,10 +168,10 @@ def marks(typing_context, text, at):
 
 @intrinsic
 def stops(typing_context, text, at):
-    """What the 64 bytes from position `at` on are, bit i for byte ``at + i``: two uint64 masks.
+    """Two uint64 masks of the 64 bytes from position `at` on; bit i is byte ``at + i``.
 
-    The bytes at which a name of VW text may end (colon, bar, blanks and all control characters), and those
-    that are no digit, minus signs behind a colon excepted.
+    The first has the bytes that can end a name in VW text (colon, bar, blanks and control characters), the
+    second all bytes except digits and minus signs that follow a colon.
     """
 
     def codegen(context, builder, signature, args):
@@ -191,7 +191,7 @@ def stops(typing_context, text, at):
 
 @intrinsic
 def separators(typing_context, text, at, delimiter):
-    """Which of the 64 bytes from position `at` on are the byte `delimiter` or newlines: a uint64 mask."""
+    """A uint64 mask of the 64 bytes from position `at` on: which are newlines or the byte `delimiter`."""
 
     def codegen(context, builder, signature, args):
         vector = ir.VectorType(_BYTE, WINDOW)
@@ -209,7 +209,7 @@ def separators(typing_context, text, at, delimiter):
 
 @intrinsic
 def below(typing_context, words, index, word):
-    """How many (int64) of the eight uint64s from entry `index` of address `words` on are less than `word`."""
+    """How many (int64) of the eight uint64s at address `words`, from entry `index` on, are below `word`."""
 
     def codegen(context, builder, signature, args):
         vector = ir.VectorType(_WORD, 8)
@@ -236,7 +236,7 @@ def lowest_bit(typing_context, mask):
 
 @intrinsic
 def bit_length(typing_context, number):
-    """How many bits (int64) a uint64 takes: 0 for 0, 64 with the highest."""
+    """Position (int64) of the highest set bit of a uint64, from 1 to 64; 0 for 0."""
 
     def codegen(context, builder, signature, args):
         zeros = builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
@@ -265,22 +265,21 @@ _SEVENTIES = np.uint64(0x7676767676767676)
 
 
 def byte_set(members: bytes) -> np.uint64:
-    """Bytes below 64 as the bits that `among` looks at."""
+    """A set of bytes below 64, as the bit mask that `among` takes."""
     return np.uint64(sum(1 << member for member in set(members)))
 
 
 @scalar
 def among(code, members):
-    """Whether a byte is in a `byte_set`. Of ``in`` with a tuple Numba makes a function for each length."""
+    """Whether a byte is in a `byte_set`. For ``in`` with a tuple, Numba compiles a function per length."""
     return code < 64 and (members >> np.uint64(code)) & _ONE == _ONE
 
 
 @scalar
 def short_number(text, at, digits):
-    """The number written by the 1 to 8 `digits` at position `at`, as a uint64.
+    """The number written as 1 to 8 `digits` at position `at`, as a uint64.
 
-    The digits are moved to the top of a word, zeros before them, then added up in pairs, fours
-    and eights.
+    The digits are shifted to the top of a word, after zeros, then combined in pairs, fours and eights.
     """
     word = load_word(text, at) ^ _ZEROS
     word = word << np.uint64(64 - 8 * digits)

@@ -5,7 +5,7 @@ digit in 64 bytes; it branches on nothing but the shape of the text. Whatever lo
 careful way, which knows every error. Both leave the same numbers.
 """
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations

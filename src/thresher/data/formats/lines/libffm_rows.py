@@ -3,7 +3,7 @@
 As in svmlight text the usual shapes are read from marks of 64 bytes: see `id_rows`.
 """
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A format is a NamedTuple, its *grammar*: its class selects the code of `read_lin
 that needs of the layout. `ordered` is in all of them: whether rows that are not sorted are worth a word.
 """
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ One loop over the features carries nearly all the work. It marks what is no digi
 time, so that the ends of all runs of digits in them are known before any is read: see `id_rows`.
 """
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations

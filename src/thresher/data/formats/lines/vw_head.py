@@ -1,6 +1,6 @@
 """What stands before the features on a line of VW text: ``[label [importance [base]]] [tag]|``."""
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Features ``name``, ``name:ddd``, ``name:d.ddd`` and ``name:d.ddde-dd``, and befo
 ``d.ddd`` alone, or nothing.
 """
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations

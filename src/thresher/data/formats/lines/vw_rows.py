@@ -5,7 +5,7 @@ Whatever looks different takes the careful way beside it, which knows every erro
 features. The careful way is compiled when the first line needs it.
 """
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations

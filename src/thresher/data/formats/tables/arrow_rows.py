@@ -1,6 +1,6 @@
 """The compiled way from the columns of an Arrow record batch to rows of features."""
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ its length), or None; how many bytes a quoted cell with line breaks may have, or
 line. None is a type of its own, so what is not asked for is not compiled.
 """
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations

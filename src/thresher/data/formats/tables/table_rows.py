@@ -1,6 +1,6 @@
 """What the compiled readers of tables share: kinds of columns, outcomes, numbers and labels of a row."""
 
-# Compiled code carries no types of its own: Numba finds them.
+# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations
