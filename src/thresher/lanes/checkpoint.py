@@ -12,6 +12,7 @@ from thresher.lanes.lanes import Lanes
 from thresher.lanes.race import Race
 from thresher.learning import header as headers
 from thresher.learning import modelfile
+from thresher.learning.curve import curve_of
 from thresher.learning.holdout import Best
 from thresher.learning.modelfile import ModelFileError
 from thresher.learning.recipe import Recipe
@@ -29,6 +30,7 @@ def save(path: Path, lanes: Lanes, standing: Standing, holdout: LanesHoldout) ->
         "resting": [k for k in range(len(lanes.models)) if k not in lanes.alive and k not in lanes.dropped],
         "bests": {str(k): {"number": one.number, "figures": one.figures} for k, one in holdout.bests.items()},
         "waited": {str(k): passes for k, passes in holdout.waited.items()},
+        "curves": [model.curve for model in lanes.models],
     }
     header = {**modelfile.header_of(lanes.lead), modelfile.LANES: told, "training": standing.as_dict()}
     tensors = modelfile.weights_of(lanes.lead.readout())
@@ -69,9 +71,13 @@ def _lanes_of(told: dict[str, Any], state: dict[str, Any], race: Callable[[int],
         lanes = Lanes(recipes, race=race and race(len(recipes)))
         dropped = {_number(k, lanes): str(reason) for k, reason in told["dropped"].items()}
         resting = [_number(k, lanes) for k in told["resting"]]
+        for curve in told.get("curves", []):
+            headers.check({"curve": curve}, headers.CURVE, "lanes")
     except (KeyError, TypeError, AttributeError) as error:
         raise StateError(f"lanes: damaged ({error})") from error
     lanes.restore(state, dropped, resting)
+    for model, curve in zip(lanes.models, told.get("curves", []), strict=False):
+        model.curve = curve_of(curve)
     return lanes
 
 

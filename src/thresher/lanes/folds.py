@@ -94,6 +94,11 @@ class Folds:
         if self.whole is not None:
             self.whole.keep_record(record)
 
+    def mark(self) -> None:
+        """Note a point of the progressive curves of the models of all rows."""
+        if self.whole is not None:
+            self.whole.mark()
+
     def finish(self) -> None:
         """Learn the examples of batches that are not full as smaller ones."""
         for lanes in self._sets:

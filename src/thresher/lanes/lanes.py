@@ -120,9 +120,11 @@ class Lanes:
     def put_back(self, number: int, state: dict[str, NDArray[Any]]) -> None:
         """Have a lane be as it was when this was its model's state; it learns no more with the others."""
         self.rest(number)
-        self.models[number].loop.leave()
-        self.models[number] = Model(self.models[number].recipe)
-        self.models[number].restore(state)
+        before = self.models[number]
+        before.loop.leave()
+        self.models[number] = model = Model(before.recipe)
+        model.curve = before.curve
+        model.restore(state)
 
     def begin_pass(self, number: int) -> None:
         """Pass `number`, from 1, over the same data begins, or goes on after a stop."""
@@ -153,6 +155,11 @@ class Lanes:
         for model in self.models:
             model.keep_record(record)
 
+    def mark(self) -> None:
+        """Note a point of the progressive curve of each lane that learns."""
+        for k in self.alive:
+            self.models[k].mark()
+
     def finish(self) -> None:
         """Learn the examples of a batch that is not full as a smaller one."""
         self._feed.finish(self._learners)
@@ -172,7 +179,7 @@ class Lanes:
         lane = self.models[number]
         model = Model(lane.recipe)
         model.restore(lane.state())
-        model.names, model.record = lane.names, lane.record
+        model.names, model.record, model.curve = lane.names, lane.record, lane.curve
         return model
 
     def sums(self, number: int) -> Tally:

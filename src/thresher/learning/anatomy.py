@@ -41,6 +41,7 @@ def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any
         "by_output": _by_output(readout),
         "nameable": _is_nameable(readout),
         "bytes": _sizes(path, readout, tensors),
+        "curve": [point.as_dict() for point in modelfile.curve_in(header)],
         "warnings": list(header["record"]["warnings"]) if "record" in header else [],
     }
 

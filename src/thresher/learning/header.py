@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from thresher.engine.sound import StateError
+from thresher.learning.curve import is_curve
 from thresher.learning.progress import Row
 from thresher.learning.recipe import Recipe
 from thresher.learning.shares import is_plain
@@ -53,6 +54,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "a list": lambda v: _is_list(v, 0),
     "names, size and rows of data": lambda v: _is_data(v),
     "every N-th": is_plain,
+    "points of a curve": is_curve,
     "what is held out": lambda v: _is_list(v, 4, 4) and is_plain(v[0]) and _is_data(v[1:]),
     "hashes and sizes": lambda v: _is_list(v, 0) and all(map(_is_content, v)),
     "rows of numbers": lambda v: _is_list(v, 0) and all(map(_is_row, v)),
@@ -101,6 +103,8 @@ EDITION: Fields = {"format": "a whole number", "version": "text"}
 """Of every file, whatever its format."""
 MODEL: Fields = {"recipe": "an object", "lowest_label": "a finite number"}
 """Of every model."""
+CURVE: Fields = {"curve": "points of a curve"}
+"""Of a model that was trained, where it was kept."""
 SHOWN: Fields = {"nonzero": "a number from 0 up"}
 """Of every model in a file of its own, for the commands that show it."""
 _OF_TYPES = {
@@ -185,6 +189,8 @@ def check_model(given: Any) -> None:
     check(given, MODEL)
     if "warm" in given:
         check(given, {"warm": "true or false"})
+    if "curve" in given:
+        check(given, CURVE)
     if "record" in given:
         check_record(given["record"])
     recipe = given["recipe"]

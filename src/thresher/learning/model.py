@@ -18,6 +18,7 @@ from thresher.data.layout import SettledLayout
 from thresher.engine import kernels
 from thresher.engine.index import HashedIndex
 from thresher.engine.sound import Tensors
+from thresher.learning.curve import Curve, marked, up_to
 from thresher.learning.feed import Feed
 from thresher.learning.finite import (
     Before,
@@ -32,6 +33,7 @@ from thresher.learning.head import F64, Output
 from thresher.learning.keywords import SourceOptions
 from thresher.learning.loops import check_born_at_zero, make_loop
 from thresher.learning.predicting import Predictor
+from thresher.learning.reading import any_output
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.record import Record
@@ -80,6 +82,7 @@ class Model(Predictor):
         """of features, where they were asked for"""
         self.record: Record | None = None
         """how it came to be, once its training is over; None where examples were given to `learn` since"""
+        self.curve: Curve = ()  # how progressive loss and weights developed in training
         self.warm = False
         """whether it began with the weights of another model"""
         self.warnings: list[Trouble] = []
@@ -98,7 +101,8 @@ class Model(Predictor):
         model = Model(self.recipe)
         with self.at_rest():
             model.restore(self.state())
-        model.names, model.record, model.warm = self.names, self.record, self.warm
+        model.names, model.curve = self.names, self.curve
+        model.record, model.warm = self.record, self.warm
         return model
 
     def __deepcopy__(self, memo: Any) -> Model:
@@ -180,6 +184,10 @@ class Model(Predictor):
     def keep_record(self, record: Record) -> None:
         """Note how this model came to be."""
         self.record = record
+
+    def mark(self) -> None:
+        """Note a point of the progressive curve."""
+        self.curve = marked(self.curve, self)
 
     def finish(self) -> None:
         """Learn the examples of a batch that is not full as a smaller one."""
@@ -328,13 +336,13 @@ class Model(Predictor):
         ``(features,)`` uint64, and ``(features,)`` or ``(features, outputs)`` in the dtype of the state.
         """
         keys, weights = self._stored()
-        alive = _any_output(weights != 0)
+        alive = any_output(weights != 0)
         return (keys, weights) if alive.all() else (keys[alive], weights[alive])
 
     def _stored(self) -> tuple[NDArray[np.uint64], NDArray[Any]]:
         """The features whose weights differ from those of one never met."""
         settled = self.loop.settled()
-        (rows,) = np.nonzero(_any_output(settled != self.loop.unmet().reshape(settled.shape[1:])))
+        (rows,) = np.nonzero(any_output(settled != self.loop.unmet().reshape(settled.shape[1:])))
         if self.head.count == 1:
             settled = settled.reshape(len(settled))
         keys = self._feed.index.features()[rows]
@@ -376,6 +384,7 @@ class Model(Predictor):
         self.check(state)
         self._feed.restore(state)
         self.go_on(state)
+        self.curve = up_to(self.curve, self.examples)
 
     def go_on(self, state: dict[str, NDArray[Any]]) -> None:
         """Go on from its own part of a `state` from which the feed goes on."""
@@ -389,8 +398,3 @@ def as_model(given: Any) -> Model | Readout:
     if not isinstance(found, Model | Readout):
         raise TypeError(f"expected a Model or a Readout, not {type(given).__name__}")
     return found
-
-
-def _any_output(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which features have a flag up: ``(features,)``."""
-    return flags if flags.ndim == 1 else np.asarray(flags.any(axis=1), np.bool_)

@@ -23,6 +23,7 @@ from thresher._version import __version__
 from thresher.data.errors import OneLineError
 from thresher.data.features.names import Names
 from thresher.learning import header as headers
+from thresher.learning.curve import Curve, curve_of
 from thresher.learning.head import Head
 from thresher.learning.model import Model, as_model
 from thresher.learning.predicting import AnyModel
@@ -76,6 +77,7 @@ def header_of(model: Model) -> Header:
         "progressive_loss": model.tally.average if model.tally.weight else None,
         "nonzero": model.nonzero,
         "features_seen": model.features_seen,
+        **({"curve": [list(point) for point in model.curve]} if model.curve else {}),
         **({"warm": True} if model.warm else {}),
         **({} if model.record is None else {"record": model.record.as_dict()}),
     }
@@ -314,6 +316,11 @@ def record_of(header: Header) -> Record | None:
     return Record.from_dict(header["record"]) if "record" in header else None
 
 
+def curve_in(header: Header) -> Curve:
+    """How progressive loss and weights developed; empty where that was not kept."""
+    return curve_of(header.get("curve", []))
+
+
 def load(path: str | Path) -> tuple[Model, Header]:
     """The model as it was, ready to learn on, and the header."""
     header, tensors = read(path)
@@ -332,6 +339,7 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
         model.restore(state)
         model.names = names_of(tensors, NAMES)
         model.record, model.warm = record_of(header), header.get("warm", False)
+        model.curve = curve_in(header)
     return model
 
 

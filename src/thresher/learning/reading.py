@@ -92,3 +92,8 @@ def _blocks(indptr: Array, most: int) -> Iterator[tuple[int, int]]:
         hi = max(int(np.searchsorted(indptr, indptr[lo] + most, "right")) - 1, lo + 1)
         yield lo, hi
         lo = hi
+
+
+def any_output(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which features have a flag up: ``(features,)``."""
+    return flags if flags.ndim == 1 else np.asarray(flags.any(axis=1), np.bool_)

@@ -61,6 +61,9 @@ class Trained(Protocol):
     def learn(self, chunk: Chunk, /, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
         """Predict, then learn, rows lo <= i < hi."""
 
+    def mark(self) -> None:
+        """Note a point of the progressive curve."""
+
     def finish(self) -> None:
         """Learn what waits for the rest of its batch."""
 

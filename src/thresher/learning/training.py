@@ -17,7 +17,7 @@ from thresher.data.formats.tables.heads import ColumnSeen
 from thresher.data.order import AsIs, Order
 from thresher.data.report import Report
 from thresher.engine.notices import seconds_compiling
-from thresher.learning import checkpoint
+from thresher.learning import checkpoint, curve
 from thresher.learning.checks import check_whole
 from thresher.learning.holdout import Holdout
 from thresher.learning.progress import PassEnd, Row, Silent, Watcher
@@ -239,6 +239,8 @@ class Trainer(Generic[M]):
         if self.resumed:
             self._check_stood_in(0)
         self._hand_over(True)
+        if curve.keeps_end(number):
+            self.model.mark()
         self._report = source.report
         if number == 1:
             self._seen.end(self.model.examples, self.model.tally)
@@ -280,19 +282,23 @@ class Trainer(Generic[M]):
             self._seen.forget_losses()
 
     def _until_due(self) -> int:
-        """Number of examples until the next row of the table or the next checkpoint."""
+        """Number of examples until the next point of the curve, row of the table or checkpoint."""
         done, every = self.model.examples, self.plan.report_every
-        due = every - done % every if every else (1 << done.bit_length()) - done if done else 1
+        due = curve.until_due(done)
+        if every:
+            due = min(due, every - done % every)
         if self.plan.checkpoint_every:
             due = min(due, self.plan.checkpoint_every - done % self.plan.checkpoint_every)
         return due
 
     def _tend(self) -> None:
         done, every = self.model.examples, self.plan.report_every
-        if done % every == 0 if every else done & (done - 1) == 0:
-            self._tell()
+        if curve.is_due(done):
+            self.model.mark()
             if self.position.number == 1:
                 self._seen.mark(done, self.model.tally)
+        if done % every == 0 if every else curve.is_due(done):
+            self._tell()
         if self.stopper.asked:
             self.interrupt()
         if self.plan.checkpoint_every and done % self.plan.checkpoint_every == 0:

@@ -1,0 +1,104 @@
+"""The progressive curve of a model: how loss and weights developed while it was trained, in a few points.
+
+A point is kept at each power of two of examples, and at the ends of passes 1 to 32, 64, 128 and so on. The
+curve does not depend on how the data were cut, on stops and resumes, or on how often a table was printed.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+from thresher.learning.trained import Tally
+
+MOST = 256
+"""Points of a curve at most: 64 powers of two, 32 passes and 58 powers of two of passes are fewer."""
+_PASSES = 32
+
+
+class Point(NamedTuple):
+    """Where a model stood."""
+
+    examples: int
+    """learned from so far"""
+    loss: float
+    """sum of importance times progressive loss"""
+    weight: float
+    """sum of importances"""
+    nonzero: int
+    """weights that are not zero"""
+    features_seen: int
+    """distinct features met"""
+
+    @property
+    def average(self) -> float:
+        """Progressive loss; NaN where nothing has any importance."""
+        return Tally(self.loss, self.weight).average
+
+    def as_dict(self) -> dict[str, Any]:
+        """What JSON shows."""
+        own = {"examples": self.examples, "progressive_loss": self.average}
+        return own | {"nonzero": self.nonzero, "features_seen": self.features_seen}
+
+
+Curve = tuple[Point, ...]
+
+
+class _Counting(Protocol):
+    @property
+    def examples(self) -> int: ...
+    @property
+    def tally(self) -> Tally: ...
+    @property
+    def nonzero(self) -> int: ...
+    @property
+    def features_seen(self) -> int: ...
+
+
+def until_due(done: int) -> int:
+    """Examples from example `done` to the next point."""
+    return (1 << done.bit_length()) - done if done else 1
+
+
+def is_due(done: int) -> bool:
+    """Whether there is a point behind so many examples."""
+    return done & (done - 1) == 0
+
+
+def keeps_end(number: int) -> bool:
+    """Whether there is a point at the end of pass `number`."""
+    return number <= _PASSES or number & (number - 1) == 0
+
+
+def marked(curve: Curve, model: _Counting) -> Curve:
+    """The curve with a point where the model stands, unless it has one, or the loss is not finite."""
+    if (curve and curve[-1].examples >= model.examples) or not math.isfinite(model.tally.loss):
+        return curve
+    return (*curve, Point(model.examples, *model.tally, model.nonzero, model.features_seen))
+
+
+def up_to(curve: Curve, examples: int) -> Curve:
+    """The points of the first so many examples."""
+    return tuple(point for point in curve if point.examples <= examples)
+
+
+def is_curve(given: Any) -> bool:
+    """Whether JSON holds a curve: few points, finite numbers, examples that ascend."""
+    if not isinstance(given, list) or len(given) > MOST or not all(map(_is_point, given)):
+        return False
+    return all(one[0] < other[0] for one, other in pairwise(given))
+
+
+def _is_point(given: Any) -> bool:
+    if not isinstance(given, list) or len(given) != len(Point._fields):
+        return False
+    counts, sums = (given[0], given[3], given[4]), given[1:3]
+    return all(type(one) is int and 0 <= one < 1 << 63 for one in counts) and all(
+        type(one) is float and math.isfinite(one) for one in sums
+    )
+
+
+def curve_of(given: Any) -> Curve:
+    """The curve that JSON holds, for which `is_curve`."""
+    return tuple(Point(*one) for one in given)

@@ -1,0 +1,131 @@
+"""The progressive curve: what a model was at each power of two of examples, however it was trained."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.streams import cut, stream
+from thresher.data.source import MemorySource
+from thresher.lanes.lanes import Lanes
+from thresher.learning import checkpoint, curve, modelfile
+from thresher.learning.curve import MOST, Curve, Point
+from thresher.learning.model import Model
+from thresher.learning.modelfile import ModelFileError
+from thresher.learning.stopping import Interrupted
+from thresher.learning.training import Plan, Trainer
+
+pytestmark = pytest.mark.usefixtures("plainly")
+DATA = stream(seed=5, rows=90, features=40, density=0.1).chunk
+EARLY: dict[str, Any] = {"rule": "ftrl:alpha=50", "passes": 9, "holdout_every": 4, "patience": 1}
+
+
+def trained(rows: int = len(DATA), places: tuple[int, ...] = (), **plan: Any) -> Model:
+    model = Model(plan.pop("rule", "ftrl:l1=0.3,alpha=9"), batch=plan.pop("batch", 1))
+    source = MemorySource(cut(DATA.rows(0, rows), [place for place in places if place < rows]))
+    Trainer(model, source, Plan(**plan)).run()
+    return model
+
+
+def test_a_point_is_what_a_model_of_so_many_examples_is() -> None:
+    whole = trained().curve
+    assert [point.examples for point in whole] == [1, 2, 4, 8, 16, 32, 64, 90]
+    for point in whole:
+        alone = trained(point.examples)
+        assert point == (point.examples, *alone.tally, alone.nonzero, alone.features_seen)
+        assert alone.curve[-1] == point
+    assert whole[-1].nonzero < whole[-1].features_seen
+    assert whole[-1].average == trained().tally.average
+
+
+@pytest.mark.parametrize("options", [{"batch": 7}, {"passes": 3, "holdout_every": 4}, EARLY])
+def test_it_does_not_depend_on_cuts_tables_and_checkpoints(options: dict[str, Any], tmp_path: Path) -> None:
+    whole = trained(**options)
+    for more in (
+        {"report_every": None},
+        {"report_every": 3, "places": (5, 6, 31, 77)},
+        {"checkpoint": tmp_path / "c", "checkpoint_every": 11},
+    ):
+        assert trained(**options, **more).curve == whole.curve != ()
+
+
+def test_the_end_of_each_pass_is_a_point_of_few_passes() -> None:
+    ends = [point.examples for point in trained(10, passes=70).curve if not point.examples % 10]
+    assert ends == [10 * number for number in (*range(1, 33), 64)]
+    passes = sum(map(curve.keeps_end, range(1, 10**4))) + 64 - 14
+    assert passes + 64 <= MOST
+
+
+def test_of_the_best_pass_nothing_behind_it_is_kept() -> None:
+    best = trained(**EARLY)
+    assert best.examples < 9 * 68
+    passes = best.examples // 68
+    assert best.curve == trained(**{**EARLY, "passes": passes, "patience": 0}).curve
+    assert best.curve[-1].examples == best.examples
+
+
+def test_a_stopped_training_goes_on_with_its_curve(tmp_path: Path) -> None:
+    path, plan = tmp_path / "c", Plan(2, checkpoint=tmp_path / "c", checkpoint_every=50)
+    trainer = Trainer(Model("ftrl:l1=0.3,alpha=9"), MemorySource([DATA]), plan)
+    saved = trainer.save_checkpoint
+
+    def once() -> None:
+        saved()
+        raise Interrupted(path, 50)
+
+    trainer.save_checkpoint = once  # type: ignore[method-assign]
+    with pytest.raises(Interrupted):
+        trainer.run()
+    model, standing = checkpoint.load(path)
+    assert [point.examples for point in model.curve] == [1, 2, 4, 8, 16, 32]
+    again = Trainer(model, MemorySource([DATA]), plan)
+    again.go_on(standing)
+    again.run()
+    assert again.model.curve == trained(passes=2).curve
+
+
+def test_lanes_have_the_curves_of_models_alone() -> None:
+    recipes = [Model(f"ftrl:l1={l1},alpha=9").recipe for l1 in (0.3, 2)]
+    lanes = Lanes(recipes)
+    Trainer(lanes, MemorySource([DATA]), Plan()).run()
+    for recipe, lane in zip(recipes, lanes.models, strict=True):
+        alone = Model(recipe)
+        Trainer(alone, MemorySource([DATA]), Plan()).run()
+        assert lane.curve == alone.curve
+    assert lanes.alone(1).curve == lanes.models[1].curve != lanes.models[0].curve
+
+
+def test_a_file_keeps_it(tmp_path: Path) -> None:
+    model = trained()
+    modelfile.save(model, tmp_path / "m", state=False)
+    assert modelfile.curve_in(modelfile.read(tmp_path / "m")[0]) == model.curve
+    modelfile.save(model, tmp_path / "m")
+    assert Model.load(tmp_path / "m").curve == model.curve
+    modelfile.save(Model("ftrl"), tmp_path / "none")
+    assert modelfile.curve_in(modelfile.read(tmp_path / "none")[0]) == ()
+
+
+GOOD: Curve = (Point(1, 0.5, 1.0, 1, 2), Point(2, 0.75, 2.0, 1, 2))
+BAD: dict[str, Any] = {
+    "an object": {},
+    "not points": [1],
+    "a point too short": [[1, 0.5, 1.0, 1]],
+    "not ascending": [list(GOOD[1]), list(GOOD[0])],
+    "twice the same": [list(GOOD[0])] * 2,
+    "not finite": [[1, float("nan"), 1.0, 1, 2]],
+    "a text": [[1, 0.5, 1.0, "1", 2]],
+    "no count": [[1, 0.5, 1.0, -1, 2]],
+    "a large number": [[10**30, 0.5, 1.0, 1, 2]],
+    "too long": [[k, 0.5, 1.0, 1, 2] for k in range(MOST + 1)],
+}
+
+
+@pytest.mark.parametrize("given", BAD.values(), ids=BAD)
+def test_a_curve_that_cannot_be_is_refused(given: Any, tmp_path: Path) -> None:
+    model = trained(4)
+    header, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
+    modelfile.write(tmp_path / "m", {**header, "curve": [list(point) for point in GOOD]}, tensors)
+    assert Model.load(tmp_path / "m").curve == GOOD
+    modelfile.write(tmp_path / "m", {**header, "curve": given}, tensors)
+    with pytest.raises(ModelFileError, match="curve must be points of a curve"):
+        modelfile.load_readout(tmp_path / "m")
