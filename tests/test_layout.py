@@ -35,8 +35,13 @@ ARROWS = {
         *("learning.beginning", "learning.given", "learning.head", "learning.keywords"),
         *("learning.modelfile", "learning.readout"),
     ),
+    # pictures: they know nothing of what they show
+    "drawing": ("drawing.*",),
     # many models on one reading, from outside
-    "lanes": ("data.*", "engine.lookup", "engine.sound", "learning.*", "lanes.*", "parts", "_version"),
+    "lanes": (
+        *("data.*", "drawing.*", "engine.lookup", "engine.sound", "learning.*", "lanes.*"),
+        *("parts", "_version"),
+    ),
     # estimators are a user of the rest, as the command line is
     "sklearn": (
         *("engine.protocol", "engine.index", "data.*", "learning.*", "lanes.*"),
@@ -49,6 +54,7 @@ ARROWS = {
         "batch.*",
         "lanes.*",
         "data.*",
+        "drawing.*",
         "parts",
         "cli.*",
         "_version",
@@ -63,6 +69,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 OUTSIDE = {
     "engine": {"numba", "numpy", "llvmlite"},
     "parts": {"numba", "numpy"},
+    "drawing": set[str](),
     "sklearn": {"numpy", "onnx", "pandas", "pyarrow", "scipy", "sklearn"},
     "__init__": set[str](),
     "__main__": set[str](),

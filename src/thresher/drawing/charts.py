@@ -1,0 +1,167 @@
+"""Charts of one panel, or of several below each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from thresher.drawing.legend import legend, legend_height
+from thresher.drawing.marks import drawn, look_of
+from thresher.drawing.scales import Axis, Scale, Tick, scale_of, ticks_across, ticks_upright
+from thresher.drawing.series import Panel, Series, Strip, heights
+from thresher.drawing.svg import document, label, number, tag, width_of
+
+_EDGE, _RIGHT, _LINE, _STRIP = 12.0, 24.0, 20.0, 26.0
+
+
+class _Laid(NamedTuple):
+    """A panel whose place from top to bottom is known."""
+
+    panel: Panel
+    top: float
+    plot: float
+    """where its plot begins, below title, legend and the title of its upright axis"""
+    bottom: float
+    y: Scale
+    ticks: list[Tick]
+
+
+def chart(
+    title: str,
+    description: str,
+    x: Axis,
+    y: Axis,
+    series: Sequence[Series],
+    *,
+    diagonal: str = "",
+    strip: Sequence[Strip] = (),
+    width: float = 640,
+    height: float = 400,
+    style: bool = True,
+    headed: bool = True,
+    name: str = "chart",
+) -> str:
+    """A chart as SVG, the same bytes for the same arguments.
+
+    Args:
+        title: shown above, and read out by screen readers.
+        description: one or two sentences that say what is to be seen, for who cannot see it.
+        x, y: the axes.
+        series: what is drawn, in this order.
+        diagonal: name of the line on which y equals x; none is drawn without.
+        strip: density along x, drawn below the plot.
+        width, height: of the picture in pixels; text is 13 pixels high.
+        style: bring the stylesheet. Without, the page must hold `STYLESHEET`.
+        headed: show the title; a page may have a heading of its own.
+        name: prefix of ids, different for each picture of a page.
+
+    Values that are NaN or infinite, or not positive on a logarithmic axis, are left out. ValueError for
+    series whose lengths differ and for a bad `name`.
+    """
+    panel = Panel(x, y, series, diagonal=diagonal, strip=strip)
+    told = {"width": width, "height": height, "style": style, "headed": headed, "name": name}
+    return panels(title, description, [panel], **told)  # type: ignore[arg-type]
+
+
+def panels(
+    title: str,
+    description: str,
+    shown: Sequence[Panel],
+    *,
+    width: float = 640,
+    height: float = 300,
+    style: bool = True,
+    headed: bool = True,
+    name: str = "chart",
+) -> str:
+    """Panels below each other, their plots aligned; `height` is that of each. For the rest, see `chart`."""
+    head = _LINE + _EDGE if headed else _EDGE / 2
+    laid = [_laid(panel, head + k * height, head + (k + 1) * height, width) for k, panel in enumerate(shown)]
+    if len(shown) == 1 and headed:  # the height given is that of the picture
+        laid = [_laid(shown[0], head, height, width)]
+    left = max((width_of(tick.text, 12) for one in laid for tick in one.ticks), default=0.0) + _EDGE + 8
+    body = [label(title, _EDGE, _LINE + 2, "head", room=width - 2 * _EDGE)] if headed else []
+    for one in laid:
+        body += _panel(one, min(left, width / 2), width)
+    total = height if len(shown) == 1 else head + height * len(shown)
+    return document(title, description, body, width=width, height=total, style=style, name=name)
+
+
+def _laid(panel: Panel, top: float, end: float, width: float) -> _Laid:
+    plot = top + (_LINE if panel.title else 0) + legend_height(panel, width - 2 * _EDGE)
+    plot += _LINE if panel.y.title else 6
+    below = _LINE + (_LINE if panel.x.title else 4) + (_STRIP if panel.strip else 0)
+    bottom = max(end - below - 6, plot + 20)
+    values = [value for series in panel.series for value in heights(series)]
+    y = scale_of(panel.y, values, bottom, plot)
+    return _Laid(panel, top, plot, bottom, y, ticks_upright(y))
+
+
+def _panel(laid: _Laid, left: float, width: float) -> list[str]:
+    panel, right = laid.panel, width - _RIGHT
+    values = [value for series in panel.series for value in series.x]
+    values += [end for one in panel.strip for end in (one.low, one.high)]
+    x = scale_of(panel.x, values, left, right)
+    body, line = [], laid.top
+    if panel.title:
+        body.append(label(panel.title, _EDGE, line + 14, "head", room=width - 2 * _EDGE))
+        line += _LINE
+    body += legend(panel, _EDGE, line, width - 2 * _EDGE)
+    if panel.y.title:
+        body.append(label(panel.y.title, _EDGE, laid.plot - 7, "tick", room=width - 2 * _EDGE))
+    body += _frame(laid, x, width)
+    if panel.diagonal:
+        body += _diagonal(x, laid.y)
+    looks = [look_of(panel, k) for k in range(len(panel.series))]
+    marks = [
+        mark for one, look in zip(panel.series, looks, strict=True) for mark in drawn(one, look, x, laid.y)
+    ]
+    if not marks:
+        middle = (laid.plot + laid.bottom) / 2
+        body.append(label("no data", (left + right) / 2, middle, "tick", "middle"))
+    return [*body, *marks, *_strip(panel.strip, x, laid.bottom + _STRIP)]
+
+
+def _frame(laid: _Laid, x: Scale, width: float) -> list[str]:
+    """Grid, ticks and titles of both axes."""
+    left, right, floor = x.start, x.end, laid.bottom + (_STRIP if laid.panel.strip else 0)
+    across = ticks_across(x)
+    upright = "".join(f"M{number(tick.place)} {number(laid.plot)}V{number(laid.bottom)}" for tick in across)
+    level = "".join(f"M{number(left)} {number(tick.place)}H{number(right)}" for tick in laid.ticks)
+    body = [tag("path", class_="grid", d=level + upright)] if level + upright else []
+    body.append(tag("path", class_="axis", d=f"M{number(left)} {number(floor)}H{number(right)}"))
+    body += [label(tick.text, left - 8, tick.place + 4, "tick", "end") for tick in laid.ticks]
+    for tick in across:
+        half = width_of(tick.text, 12) / 2
+        place = min(max(tick.place, half + 2), width - half - 2)
+        body.append(label(tick.text, place, floor + 17, "tick", "middle"))
+    if title := laid.panel.x.title:
+        body.append(
+            label(title, (left + right) / 2, floor + 36, "tick", "middle", room=right - left + 2 * _RIGHT)
+        )
+    return body
+
+
+def _diagonal(x: Scale, y: Scale) -> list[str]:
+    low, high = max(x.low, y.low), min(x.high, y.high)
+    ends = [scale.place(value) for value in (low, high) for scale in (x, y)] if low < high else [None]
+    if None in ends:
+        return []
+    a, b, c, d = (number(one or 0.0) for one in ends)
+    return [tag("path", class_="reference", d=f"M{a} {b}L{c} {d}")]
+
+
+def _strip(strip: Sequence[Strip], x: Scale, floor: float) -> list[str]:
+    """Density along x: the height of a cell is its weight over its width."""
+    cells = []
+    for one in strip:
+        low, high = x.place(one.low), x.place(one.high)
+        if low is not None and high is not None and one.weight > 0:
+            wide = max(high - low, 1.0)
+            cells.append((low, wide, one.weight / wide))
+    most = max((density for _, _, density in cells), default=1.0)
+    return [
+        tag("rect", class_="strip", x=low, y=floor - tall, width=wide, height=tall)
+        for low, wide, density in cells
+        for tall in [max((_STRIP - 4) * density / most, 0.6)]
+    ]

@@ -1,0 +1,106 @@
+"""Lines, bands, whiskers and markers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from thresher.drawing.scales import Scale
+from thresher.drawing.series import Dot, Panel, Series, placed, runs, thinned
+from thresher.drawing.svg import number, tag, text_of
+from thresher.drawing.theme import DASHES, SERIES
+
+_SHAPES = ("circle", "square", "diamond", "triangle", "wedge", "pentagon")
+
+
+class Look(NamedTuple):
+    """How a series is told from others: by colour, and without it."""
+
+    colour: str
+    dash: int
+    shape: str
+
+
+def look_of(panel: Panel, number: int) -> Look:
+    """That of a series of a panel: those that are quiet take no colour from the others."""
+    series = panel.series[number]
+    if series.quiet:
+        return Look("c0", 0, "circle")
+    before = sum(not one.quiet and one.colour is None for one in panel.series[:number])
+    k = (before if series.colour is None else series.colour - 1) % len(SERIES)
+    return Look(SERIES[k], k % len(DASHES), _SHAPES[k])
+
+
+def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
+    """All marks of a series, the ones behind first."""
+    dots = thinned(placed(series, x, y))
+    if not dots:
+        return []
+    line = series.kind != "dots"
+    groups = runs(dots, series) if line else []
+    found = [band for group in groups for band in _band(group, look)]
+    if not line:
+        found += _whiskers(dots, look)
+    if path := "".join(_path(group, series.kind == "steps") for group in groups if len(group) > 1):
+        found.append(tag("path", class_=line_class(series, look), d=path))
+    alone = [group[0] for group in groups if len(group) == 1]
+    for dot in dots if series.kind in ("dots", "both") else alone:
+        title = series.titles[dot.number] if series.titles else ""
+        found.append(marker(look, dot.x, dot.y, size_of(series), title))
+    return found
+
+
+def line_class(series: Series, look: Look) -> str:
+    """Classes of its line."""
+    weight = " thin" if series.quiet else " strong" if series.emphasis else ""
+    return f"line {look.colour} d{look.dash}{weight}"
+
+
+def size_of(series: Series) -> float:
+    """Radius of its markers."""
+    return 3.0 if series.quiet else 6.5 if series.emphasis else 4.0
+
+
+def marker(look: Look, x: float, y: float, size: float, title: str = "") -> str:
+    """A point, with what is shown on hovering."""
+    inner = tag("title", text_of(title)) if title else ""
+    kind = f"mark {look.colour}"
+    if look.shape == "circle":
+        return tag("circle", inner, class_=kind, cx=x, cy=y, r=size)
+    r, s = size * 1.25, size * 0.9
+    points = {
+        "square": [(-s, -s), (s, -s), (s, s), (-s, s)],
+        "diamond": [(0, -r), (r, 0), (0, r), (-r, 0)],
+        "triangle": [(0, -r), (r, s), (-r, s)],
+        "wedge": [(0, r), (r, -s), (-r, -s)],
+        "pentagon": [(0, -r), (r, -r / 4), (s * 0.7, s), (-s * 0.7, s), (-r, -r / 4)],
+    }[look.shape]
+    corners = " ".join(f"{number(x + a)},{number(y + b)}" for a, b in points)
+    return tag("polygon", inner, class_=kind, points=corners)
+
+
+def _path(group: list[Dot], steps: bool) -> str:
+    first, *rest = group
+    path = f"M{number(first.x)} {number(first.y)}"
+    if steps:
+        return path + "".join(f"H{number(dot.x)}V{number(dot.y)}" for dot in rest)
+    return path + "".join(f"L{number(dot.x)} {number(dot.y)}" for dot in rest)
+
+
+def _band(group: list[Dot], look: Look) -> list[str]:
+    """The area between the ends of intervals."""
+    known = [(dot.x, dot.low, dot.high) for dot in group if dot.low is not None and dot.high is not None]
+    if len(known) < 2:
+        return []
+    around = [(x, high) for x, _, high in known] + [(x, low) for x, low, _ in reversed(known)]
+    corners = " ".join(f"{number(a)},{number(b)}" for a, b in around)
+    return [tag("polygon", class_=f"area {look.colour}", points=corners)]
+
+
+def _whiskers(dots: list[Dot], look: Look) -> list[str]:
+    path = ""
+    for dot in dots:
+        if dot.low is not None and dot.high is not None:
+            left, right, middle = number(dot.x - 4), number(dot.x + 4), number(dot.x)
+            path += f"M{left} {number(dot.low)}H{right}M{middle} {number(dot.low)}V{number(dot.high)}"
+            path += f"M{left} {number(dot.high)}H{right}"
+    return [tag("path", class_=f"whisker {look.colour}", d=path)] if path else []

@@ -1,0 +1,218 @@
+"""Axes: from values to pixels, which values get a tick, and how ticks are written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from thresher.drawing.svg import width_of
+
+_LARGEST, _LEAST = 1e150, 1e-150
+_PAD, _SIZE, _GAP = 0.04, 12.0, 10.0
+_SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What an axis shows. It reaches from `low` to `high` at least, and as far as the data do."""
+
+    title: str = ""
+    log: bool = False
+    """values below zero are then left out; zero, if there is one, has a place of its own"""
+    low: float | None = None
+    high: float | None = None
+    percent: bool = False
+    """ticks are written as percentages"""
+    whole: bool = False
+    """counts: only whole numbers get a tick"""
+
+
+class Scale(NamedTuple):
+    """An axis laid out over pixels."""
+
+    axis: Axis
+    low: float
+    high: float
+    start: float
+    end: float
+    zero: float | None = None
+    """which value zero stands in for on a logarithmic axis, if zero is shown"""
+
+    def place(self, value: float) -> float | None:
+        """The pixel of a value; None for one that cannot be shown."""
+        if not drawable(value):
+            return None
+        if not self.axis.log:
+            share = (value - self.low) / (self.high - self.low)
+        else:
+            value = self.zero if value == 0 and self.zero is not None else value
+            if value < _LEAST:
+                return None
+            share = (math.log(value) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
+        return self.start + share * (self.end - self.start)
+
+    def on(self, start: float, end: float) -> Scale:
+        """The same over other pixels."""
+        return self._replace(start=start, end=end)
+
+
+class Tick(NamedTuple):
+    """A value with its pixel and how it is written."""
+
+    value: float
+    place: float
+    text: str
+
+
+def drawable(value: float) -> bool:
+    """Whether a number is finite and of a size that can be computed with."""
+    return abs(value) <= _LARGEST  # false for NaN too
+
+
+def scale_of(axis: Axis, values: Iterable[float], start: float, end: float) -> Scale:
+    """The scale that shows all drawable values, with a little room at ends that the axis does not name."""
+    known = {float(value) for value in values if drawable(value)}
+    zero = axis.log and 0.0 in known
+    ends = [one for one in (axis.low, axis.high) if one is not None]
+    shown = [value for value in (*known, *ends) if value >= _LEAST or not axis.log]
+    low, high = (min(shown), max(shown)) if shown else ((1.0, 10.0) if axis.log else (0.0, 1.0))
+    stand_in = low / 2 if zero else None
+    low, high = _apart(stand_in or low, high, axis.log)
+    low, high = _padded(low, high, axis)
+    return Scale(axis, low, high, start, end, stand_in)
+
+
+def _apart(low: float, high: float, log: bool) -> tuple[float, float]:
+    """The ends of an axis, widened where they are as good as equal."""
+    largest = max(abs(low), abs(high))
+    if high - low > 1e-9 * largest and (log or high - low > _LEAST):
+        return low, high
+    if log:
+        return low / 2, high * 2
+    room = 0.05 * largest if largest > _LEAST else 1.0
+    return low - room, high + room
+
+
+def _padded(low: float, high: float, axis: Axis) -> tuple[float, float]:
+    fixed = (axis.low is not None and axis.low <= low), (axis.high is not None and axis.high >= high)
+    if axis.log:
+        room = (high / low) ** _PAD
+        return (low if fixed[0] else low / room), (high if fixed[1] else high * room)
+    room = _PAD * (high - low)
+    return (low if fixed[0] else low - room), (high if fixed[1] else high + room)
+
+
+def ticks_across(scale: Scale) -> list[Tick]:
+    """As many ticks as have room beside each other."""
+    for most in range(9, 0, -1):
+        found = _ticks(scale, most)
+        ends = [(t.place - width_of(t.text, _SIZE) / 2, t.place + width_of(t.text, _SIZE) / 2) for t in found]
+        if all(right + _GAP <= left for (_, right), (left, _) in pairwise(ends)):
+            return found
+    return found[:1]
+
+
+def ticks_upright(scale: Scale) -> list[Tick]:
+    """As many ticks as have room above each other, from the lowest."""
+    room = abs(scale.end - scale.start)
+    for most in range(max(2, int(room / 34)), 0, -1):
+        found = _ticks(scale, most)
+        if all(abs(a.place - b.place) >= 1.3 * _SIZE for a, b in pairwise(found)):
+            return found
+    return found[:1]
+
+
+def _ticks(scale: Scale, most: int) -> list[Tick]:
+    low, high = scale.low, scale.high
+    values = _decades(low, high, most) if scale.axis.log else steps(low, high, most, scale.axis.whole)
+    if scale.zero is not None:
+        values = [0.0, *(value for value in values if value >= 1.5 * scale.zero)]
+    if scale.axis.log and scale.axis.whole:
+        values = [value for value in values if value == int(value)]
+    placed = [(value, place) for value in values if (place := scale.place(value)) is not None]
+    texts = written([value for value, _ in placed], scale.axis.percent)
+    return [Tick(value, place, text) for (value, place), text in zip(placed, texts, strict=True)]
+
+
+def steps(low: float, high: float, most: int, whole: bool = False) -> list[float]:
+    """At most about so many round numbers in an interval: multiples of 1, 2 or 5 times a power of ten.
+
+    >>> steps(0.0739, 0.3891, 7)
+    [0.1, 0.15, 0.2, 0.25, 0.3, 0.35]
+    """
+    wide = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(wide))
+    step = next(one * power for one in (1.0, 2.0, 5.0, 10.0) if one * power >= wide * 0.999)
+    step = max(step, 1.0) if whole else step
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return sorted({float(f"{k * step:.12g}") for k in range(first, min(last, first + 2 * most) + 1)})
+
+
+def _decades(low: float, high: float, most: int) -> list[float]:
+    """Powers of ten; their doubles and halves too where there are few; round numbers where there are none."""
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+    powers = list(range(first, last + 1))
+    if len(powers) >= 4 or len(powers) > most:
+        return [float(f"1e{k}") for k in powers[:: math.ceil(len(powers) / most)]]
+    fine = [float(f"{one}e{k}") for k in range(first - 1, last + 1) for one in (1, 2, 5)]
+    fine = [value for value in fine if low <= value <= high]
+    if len(fine) >= 3:
+        return fine if len(fine) <= most else [float(f"1e{k}") for k in powers] or fine[::2]
+    return [value for value in steps(low, high, max(most // 2, 1)) if value > 0]
+
+
+def written(values: Sequence[float], percent: bool = False) -> list[str]:
+    """How ticks are written: no more digits than tell them apart, thousands separated, 1M for a million.
+
+    >>> written([0.1, 0.15]), written([0, 5000, 10000]), written([1e3, 1e6]), written([0.05, 0.1], True)
+    (['0.10', '0.15'], ['0', '5,000', '10,000'], ['1k', '1M'], ['5%', '10%'])
+    """
+    if percent:
+        return [f"{text}%" for text in written([float(f"{100 * value:.12g}") for value in values])]
+    largest = max(map(abs, values), default=0.0)
+    spread = largest / min((abs(value) for value in values if value), default=1.0)
+    found = [_suffixed(value) if 1e6 <= largest < 1e15 else _alone(value) for value in values]
+    if 1e-4 <= largest < 1e6 and spread < 1e3:
+        found = _alike(values)
+    if len(set(found)) < len(set(values)):
+        found = [f"{value:,.10g}" for value in values]
+    return [_signed(text) for text in found]
+
+
+def value_of(value: float) -> str:
+    """A single value as it is written in a picture, to four digits."""
+    if not drawable(value):
+        return "not a number" if math.isnan(value) else _signed(f"{value:g}").replace("inf", "∞")
+    return _signed(_alone(float(f"{value:.4g}")))
+
+
+def _signed(text: str) -> str:
+    return f"−{text[1:]}" if text.startswith("-") else text
+
+
+def _alike(values: Sequence[float]) -> list[str]:
+    """All with the same decimals, as many as are needed."""
+    for decimals in range(12):
+        found = [f"{value:,.{decimals}f}" for value in values]
+        if all(
+            math.isclose(float(text.replace(",", "")), value, rel_tol=1e-9, abs_tol=1e-15)
+            for text, value in zip(found, values, strict=True)
+        ):
+            break
+    return found
+
+
+def _alone(value: float) -> str:
+    text = f"{value:,.4g}" if value and not 1e-4 <= abs(value) < 1e6 else f"{value:,.10g}"
+    mantissa, e, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}" if e else text
+
+
+def _suffixed(value: float) -> str:
+    for size, suffix in _SUFFIXES:
+        if abs(value) >= size:
+            return f"{value / size:.4g}{suffix}"
+    return f"{value:.4g}"

@@ -1,0 +1,189 @@
+"""Pictures: well-formed whatever they are given, the same again, readable in both schemes."""
+
+import math
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thresher.drawing import STYLESHEET, Axis, Bar, Panel, Series, Strip, bars, chart, panels
+from thresher.drawing.series import MOST
+from thresher.drawing.svg import clean, fitted, width_of
+from thresher.drawing.theme import DARK, LIGHT, SERIES
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = st.text(st.characters(), max_size=30) | st.sampled_from(
+    ["</svg><script>", "\x00\x1b[31m", "\u202eabc\u2066", "\"'&;", "]]>", "\ud800", "n" * 10_000, "漢" * 99]
+)
+ANY = st.floats() | st.sampled_from([1e12, 0.0, 5e-324])
+KINDS = st.sampled_from(["line", "dots", "both", "steps"])
+
+
+def parsed(text: str) -> ElementTree.Element:
+    """The root of a picture, none of whose elements is one that names could have brought."""
+    root = ElementTree.fromstring(text)
+    known = {"svg", "title", "desc", "style", "rect", "text", "path", "g", "circle", "polygon"}
+    assert {one.tag.removeprefix(SVG) for one in root.iter()} <= known
+    return root
+
+
+def numbers(root: ElementTree.Element) -> list[str]:
+    """All coordinates."""
+    keys = ("d", "points", "x", "y", "cx", "cy", "width", "height", "transform")
+    return [
+        v for one in root.iter() for key in keys for v in re.findall(r"nan|inf|-?[\d.]+", one.get(key, ""))
+    ]
+
+
+@st.composite
+def series(draw: Any) -> Series:
+    n = draw(st.integers(0, 8))
+    x, y, low, high = (draw(st.lists(ANY, min_size=n, max_size=n)) for _ in range(4))
+    whether = draw(st.booleans())
+    titles = draw(st.lists(HOSTILE, min_size=n, max_size=n))
+    ends = {"low": low, "high": high} if whether else {}
+    return Series(draw(HOSTILE), x, y, draw(KINDS), titles=titles, quiet=draw(st.booleans()), **ends)
+
+
+@settings(max_examples=50)
+@given(
+    shown=st.lists(series(), max_size=4),
+    title=HOSTILE,
+    log=st.booleans(),
+    strip=st.lists(st.builds(Strip, ANY, ANY, ANY), max_size=3),
+)
+def test_a_chart_of_anything_is_well_formed(shown: list[Series], title: str, log: bool, strip: Any) -> None:
+    axes = Axis(title, log=log), Axis(title)
+    text = chart(title, title, *axes, shown, diagonal=title, strip=strip)
+    root = parsed(text)
+    places = numbers(root)
+    assert not {"nan", "inf"} & set(places)
+    assert all(abs(float(place)) < 2000 for place in places)
+    assert text == chart(title, title, *axes, shown, diagonal=title, strip=strip)
+    assert len(text) < 60_000
+    text.encode()
+
+
+@given(rows=st.lists(st.builds(Bar, HOSTILE, ANY, st.just("") | HOSTILE), max_size=12), title=HOSTILE)
+def test_bars_of_anything_are_well_formed(rows: list[Bar], title: str) -> None:
+    root = parsed(bars(title, title, rows, axis=title))
+    places = numbers(root)
+    assert not {"nan", "inf"} & set(places)
+    assert all(-100 < float(place) < 2000 for place in places)
+    assert len([one for one in root.iter(f"{SVG}rect") if "bar" in one.get("class", "")]) == len(rows)
+
+
+def test_names_are_shown_cut_and_told_whole() -> None:
+    root = parsed(bars("t", "d", [Bar("long " * 40, 2.0), Bar("short", -1.0)]))
+    named = [one for one in root.iter(f"{SVG}text") if one.get("class") == "name"]
+    assert "".join(named[0].itertext()).endswith("…")
+    assert named[0].find(f"{SVG}title").text == "long " * 40  # type: ignore[union-attr]
+    assert "".join(named[1].itertext()) == "short"
+    kinds = [one.get("class") for one in root.iter(f"{SVG}rect")]
+    assert kinds == ["paper", "bar c1", "bar c2"]
+
+
+@given(HOSTILE, st.floats(20, 400))
+def test_texts_fit_and_show_no_control_characters(text: str, room: float) -> None:
+    assert width_of(fitted(text, room)) <= room
+    assert clean(text).isprintable()
+
+
+@pytest.mark.parametrize("kind", ["line", "dots", "steps"])
+def test_many_points_are_thinned_out_but_not_their_extremes(kind: Any) -> None:
+    x = [float(k) for k in range(100_000)]
+    y = [math.sin(k / 500) for k in range(100_000)]
+    y[31_415] = 7.0
+    root = parsed(chart("t", "d", Axis(log=True), Axis(), [Series("s", x, y, kind)]))
+    (top,) = {min(float(v) for v in numbers_of(root, kind)[1])}
+    flat = parsed(chart("t", "d", Axis(), Axis(), [Series("s", [1.0, 2.0], [7.0, -1.0], "dots")]))
+    assert top == min(float(v) for v in numbers_of(flat, "dots")[1])
+    assert len(numbers_of(root, kind)[0]) <= 2 * MOST
+
+
+def numbers_of(root: ElementTree.Element, kind: str) -> tuple[list[str], list[str]]:
+    """X and y of the points of the only series."""
+    if kind == "dots":
+        dots = list(root.iter(f"{SVG}circle"))
+        return [one.get("cx", "") for one in dots], [one.get("cy", "") for one in dots]
+    (path,) = [one.get("d", "") for one in root.iter(f"{SVG}path") if "line" in one.get("class", "")]
+    return re.findall(r"[MLH](-?[\d.]+)", path), re.findall(r"(?:[ML]-?[\d.]+ |V)(-?[\d.]+)", path)
+
+
+def test_a_gap_breaks_the_line_and_a_lone_point_is_a_dot() -> None:
+    y = [1.0, 2.0, math.nan, 3.0, math.nan, 4.0, 5.0]
+    root = parsed(chart("t", "d", Axis(), Axis(), [Series("s", range(7), y)]))
+    (path,) = [one.get("d", "") for one in root.iter(f"{SVG}path") if "line" in one.get("class", "")]
+    assert path.count("M") == 2
+    assert len(list(root.iter(f"{SVG}circle"))) == 1
+
+
+def test_a_picture_says_what_it_is() -> None:
+    root = parsed(chart("Loss & error", "It falls.", Axis("x"), Axis("y"), [], name="one"))
+    assert (root.get("role"), root.get("aria-labelledby")) == ("img", "one-title one-desc")
+    assert [(one.get("id"), one.text) for one in root[:2]] == [
+        ("one-title", "Loss & error"),
+        ("one-desc", "It falls."),
+    ]
+    assert "no data" in [one.text for one in root.iter(f"{SVG}text")]
+    for bad in ("", "1", "a b", '"', "é"):
+        with pytest.raises(ValueError, match="name"):
+            chart("t", "d", Axis(), Axis(), [], name=bad)
+
+
+def test_the_page_may_bring_style_and_heading() -> None:
+    whole = chart("Heading", "d", Axis(), Axis(), [])
+    part = chart("Heading", "d", Axis(), Axis(), [], style=False, headed=False)
+    assert STYLESHEET in whole
+    assert "<style" not in part
+    assert [text.count(">Heading</") for text in (whole, part)] == [2, 1]
+
+
+def test_lengths_must_agree() -> None:
+    with pytest.raises(ValueError, match="y has 1 values, x 2"):
+        Series("s", [1, 2], [1])
+    with pytest.raises(ValueError, match="come together"):
+        Series("s", [1], [1], low=[1])
+
+
+def test_plots_of_panels_are_aligned() -> None:
+    small, large = Series("s", [1, 2], [1, 2]), Series("s", [1, 2], [1e5, 2e5])
+    root = parsed(panels("t", "d", [Panel(Axis(), Axis(), [small]), Panel(Axis(), Axis(), [large])]))
+    axes = [one.get("d", "") for one in root.iter(f"{SVG}path") if one.get("class") == "axis"]
+    assert len(axes) == 2
+    assert len({re.sub(r" [\d.]+H", "H", d) for d in axes}) == 1
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance (WCAG 2.2)."""
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return sum(share * c for share, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
+def test_text_and_lines_stand_out_from_the_paper(scheme: dict[str, str]) -> None:
+    def contrast(name: str) -> float:
+        low, high = sorted(luminance(scheme[one]) + 0.05 for one in (name, "paper"))
+        return high / low
+
+    assert all(contrast(name) >= 4.5 for name in ("ink", "faint"))
+    assert all(contrast(name) >= 3.0 for name in ("c0", *SERIES))
+
+
+def test_series_differ_without_colour() -> None:
+    shown = [Series(f"s{k}", [1, 2], [k, k + 1], "both") for k in range(6)]
+    root = parsed(chart("t", "d", Axis(), Axis(), shown))
+    lines = [
+        one.get("class", "").split()[2] for one in root.iter(f"{SVG}path") if "line" in one.get("class", "")
+    ]
+    assert len(set(lines)) == 6
+
+
+def test_the_stylesheet_has_both_schemes_and_paper_is_light() -> None:
+    order = [STYLESHEET.index(text) for text in ("--chart-paper:#ffffff", "scheme:dark", "@media print")]
+    assert order == sorted(order)
+    assert STYLESHEET.rindex("--chart-paper:#ffffff") > order[2]
