@@ -1,4 +1,4 @@
-"""Admission: a feature enters the model when it has been seen often enough."""
+"""Admission: a feature enters the model once it has been seen often enough."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SPEC = re.compile(r"(?:([0-9]{1,18})|poisson:([^,]+))(?:,bits=([0-9]{1,18}))?")
 
 
 class Terms(NamedTuple):
-    """When features enter: at their `needed`-th sighting of those counted, each by `chance`."""
+    """When features enter: at the `needed`-th counted sighting; a sighting counts with chance `chance`."""
 
     needed: int
     chance: float
@@ -27,7 +27,7 @@ class Terms(NamedTuple):
 
     @classmethod
     def of(cls, spec: str | int) -> Terms:
-        """From ``N``, ``poisson:P``, ``N,bits=B`` or ``poisson:P,bits=B``; ValueError for others."""
+        """From ``N``, ``poisson:P``, ``N,bits=B`` or ``poisson:P,bits=B``; ValueError for anything else."""
         found = _SPEC.fullmatch(str(spec))
         try:
             chance = float(found[2]) if found and found[2] else 1.0
@@ -51,7 +51,7 @@ class Terms(NamedTuple):
 
     @property
     def spec(self) -> str:
-        """What `of` makes it of again."""
+        """The text that `of` accepts."""
         rule = f"poisson:{self.chance}" if self.chance < 1.0 else str(self.needed)
         return f"{rule},bits={self.bits}"
 
@@ -59,14 +59,14 @@ class Terms(NamedTuple):
 class Admission:
     """Features enter at their `needed`-th sighting, counted in a counting Bloom filter of 2^bits bytes.
 
-    A sighting is an example that names the feature, whatever value and importance it has. With `chance` p
-    each is counted with probability p only, drawn by `seed`, key and number of the example.
+    A sighting is an example that contains the feature, whatever its value and importance. With `chance` p, a
+    sighting counts with probability p, drawn from `seed`, key and number of the example.
 
-    ``N`` needs N sightings; ``poisson:P`` needs one that is counted with probability P, so 1/P sightings
-    in the mean. Both may end in ``,bits=B`` (24 if not).
+    ``N`` needs N sightings; ``poisson:P`` needs one that counts, which takes 1/P sightings on average. Both
+    may end in ``,bits=B`` (default 24).
 
-    A key has four counters of 8 bits in one block of 64; of those the lowest are raised, so the least says
-    at least how often the key was seen. Keys that share all four enter too early; none enters too late.
+    A key has four 8-bit counters in one 64-byte block. Only the lowest of the four are incremented, so their
+    minimum is never below the true count. Keys that share all four enter too early; none enters too late.
 
     Reference: McMahan et al. (KDD 2013), section 4.1; Fan et al. (2000) for the filter, Putze, Sanders
     and Singler (2007) for its blocks.
@@ -80,14 +80,14 @@ class Admission:
 
     @property
     def waiting(self) -> int | None:
-        """Features seen that are not in, as far as the filter can tell; None if that is left to chance."""
+        """Features seen but not admitted, as far as the filter can tell; None if admission is random."""
         met, admitted = (int(count) for count in self._counts)
         return max(met - admitted, 0) if self.chance == 1.0 else None
 
     def kept(self, chunk: Chunk, before: int, again: bool) -> Chunk:
-        """`chunk` without the features that wait; `before` examples came before it.
+        """`chunk` without the features still waiting; `before` is the number of examples before it.
 
-        With `again` its rows have been counted in an earlier pass, and are not now.
+        With `again`, the rows were counted in an earlier pass and are not counted now.
         """
         ends, keys = np.empty(len(chunk) + 1, np.int64), np.empty(chunk.nnz, np.uint64)
         values, chance = np.empty(chunk.nnz, np.float32), 0.0 if again else self.chance
@@ -101,17 +101,17 @@ class Admission:
         return {"admit.counters": self._counters, "admit.counts": self._counts}
 
     def check(self, state: Tensors) -> None:
-        """StateError for what is no filter of this size."""
+        """Raise StateError unless `state` holds a filter of this size."""
         given(state, "admit.counters", self._counters.shape, np.uint8)
         given(state, "admit.counts", self._counts.shape, np.int64)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Go on from `state`."""
+        """Continue from `state`."""
         self._counters[:], self._counts[:] = state["admit.counters"], state["admit.counts"]
 
 
 def _zeros_in_lines(size: int) -> NDArray[np.uint8]:
-    """Counters of which every block lies in one line of the cache."""
+    """Zeroed counters, aligned so that each block lies in one cache line."""
     line = int(preparing.LINE)
     room = np.zeros(size + line, np.uint8)
     first = -room.ctypes.data % line

@@ -1,9 +1,9 @@
-"""The first run of a kind: a process of its own compiles what learns, while this one compiles what reads.
+"""First run of a configuration: a second process compiles the learning code while this one compiles reading.
 
-Numba compiles one function at a time in a process. So on Linux, before any thread is started, a copy of this
-process learns made-up examples with the same model: all that it compiles goes to the disk cache, from where
-this process takes it when its first examples are there. The copy writes nothing else, and nobody has to wait
-for it: what it did not compile is compiled here.
+Numba compiles one function at a time per process. So on Linux, before any thread starts, this process forks;
+the child trains a copy of the model on made-up examples. Everything it compiles goes to the disk cache, where
+this process finds it when its first examples arrive. The child writes nothing else and does not have to
+finish: what it did not compile is compiled here.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from thresher.learning.metrics import score
 from thresher.learning.model import Model
 
 _DEATH_OF_PARENT = 1
-"""PR_SET_PDEATHSIG of <linux/prctl.h>"""
+"""PR_SET_PDEATHSIG in <linux/prctl.h>"""
 _typeof: Any = numba.typeof
 _FEATURES = 1 << 13
-"""More than a new table has room for, so that its growing is compiled too."""
+"""More than a new table has room for, so that the code that grows it is compiled too."""
 
 
 class Ahead:
-    """A process that compiles; 0: none."""
+    """A process that compiles; 0: no process."""
 
     def __init__(self, process: int = 0, kind: Any = None) -> None:
         self._process, self._kind = process, kind
 
     def wait(self) -> None:
-        """Return when the process has ended, in whatever way, and note that there need be no other."""
+        """Wait until the process has ended, and record that this configuration needs no other."""
         process, self._process = self._process, 0
         if process:
             if os.waitpid(process, os.WNOHANG)[0] == 0:
@@ -50,7 +50,7 @@ class Ahead:
 
 
 class Learns(Protocol):
-    """A model, or models that learn side by side."""
+    """A model, or several models that learn side by side."""
 
     def learn(self, chunk: Chunk) -> None:
         """See `Model.learn`."""
@@ -65,17 +65,17 @@ class Learns(Protocol):
 def compile_ahead(
     model: Model, predicts: bool, learners: Sequence[Learns] = (), parts: Sequence[Any] = ()
 ) -> Ahead:
-    """Begin to compile what learning, or predicting too, needs, if it is new and can be done beside.
+    """Start compiling the code for learning, and for predicting if `predicts`, in a process of its own.
 
-    What learns is the model, or the `learners`: others like it, whose code depends on these `parts` too. They
-    learn in that process only.
+    Does nothing if the code is cached already or a fork is not safe. The child trains the model, or the
+    `learners`: other objects like it whose code also depends on `parts`.
     """
     alone = threading.active_count() == 1 and (os.cpu_count() or 1) > 1
     kind = _kind(model, predicts, len(learners), parts)
     if sys.platform != "linux" or not alone or not _cache().lacks_mark(*kind):
         return Ahead()
     parent = os.getpid()
-    with warnings.catch_warnings():  # of threads, which are those of numpy's libraries: they are ready for it
+    with warnings.catch_warnings():  # about threads: the only ones belong to numpy's libraries and survive it
         warnings.simplefilter("ignore", DeprecationWarning)
         process = os.fork()
     if process == 0:
@@ -84,14 +84,14 @@ def compile_ahead(
 
 
 def compile_now(model: Model) -> None:
-    """Compile what training and predicting need with such a model; no other process will be begun for it."""
+    """Compile what training and predicting with this model need; no process is forked for it later."""
     learn_anything(model, True)
     for predicts in (True, False):
         _cache().mark(*_kind(model, predicts))
 
 
 def _compile(model: Model, predicts: bool, learners: Sequence[Learns], parent: int) -> None:
-    """Learn something, say nothing, end the process; or end with its parent."""
+    """Train on made-up examples, print nothing, end the process; also end if the parent does."""
     status = 1
     try:
         for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -115,7 +115,7 @@ def _cache() -> Any:
 def _kind(
     model: Model, predicts: bool, learners: int = 0, parts: Sequence[Any] = ()
 ) -> tuple[tuple[Any, ...], str]:
-    """What decides which code is compiled: types of the parts, and words."""
+    """What determines the compiled code: the types of the parts, and options as text."""
     types = tuple(_typeof(part) for part in (model.head.joint, model.rule, model.rule.intercept(), *parts))
     recipe = model.recipe
     store, admit = recipe.store.partition(":")[0], recipe.admit is None
@@ -135,7 +135,7 @@ def _kind(
 
 
 def learn_anything(model: Model, predicts: bool, learners: Sequence[Learns] = ()) -> None:
-    """Do all that training does with `model`, or the learners, on examples that mean nothing."""
+    """Run everything that training does with `model`, or the learners, on made-up examples."""
     keys, begins = np.arange(_FEATURES, dtype=np.uint64), np.array([0, _FEATURES, _FEATURES + 1])
     chunk = Chunk.from_csr(
         begins,

@@ -1,4 +1,4 @@
-"""What is in a model file: how it was made, what it weighs, where its weights lie."""
+"""The contents of a model file: how the model was trained, statistics of its weights, sizes of its parts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOLD = ("examples", "progressive_loss", "nonzero", "features_seen")
 
 
 def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any]:
-    """All that ``thresher info --json`` tells of what a model file or checkpoint holds. `ModelFileError`."""
+    """The content of ``thresher info --json`` for a model file or checkpoint. Raises `ModelFileError`."""
     readout = modelfile.readout_of(path, header, tensors)
     recipe = dict(header["recipe"])
     recipe.pop("layout")
@@ -55,12 +55,12 @@ def _kind(header: Header, tensors: Tensors) -> str:
 
 
 def _state_in(tensors: Tensors) -> int:
-    """Bytes of what learning goes on from, in a checkpoint with the best pass."""
+    """Bytes of the learning state, including the best pass in a checkpoint."""
     return sum(a.nbytes for name, a in tensors.items() if not name.startswith(("weights.", "scale.", NAMES)))
 
 
 def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
-    """Where the training of a checkpoint stands."""
+    """Where the training of a checkpoint stopped."""
     if "training" not in header:
         return {}
     training = header["training"]
@@ -87,7 +87,7 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
 
 
 def _told_of_data(header: Header, stopped: dict[str, Any]) -> dict[str, Any]:
-    """What became of the lines, and which column is what."""
+    """Line counts and layout of the data."""
     layout, record = header["recipe"]["layout"] or {}, header.get("record")
     report = record or (header["training"]["position"]["report"] if stopped else {})
     counts = {name: report[name] for name in ("lines", "examples", "blank", "skipped", "merged") if report}
@@ -99,7 +99,7 @@ def _told_of_data(header: Header, stopped: dict[str, Any]) -> dict[str, Any]:
 
 
 def _columns(layout: dict[str, Any], groups: list[dict[str, Any]]) -> dict[str, Any]:
-    """Each column with its kind, and the weights of those that are known; products and namespaces."""
+    """Each column with its kind and, if known, its weights; then products and namespaces."""
     known = {one["group"]: one for one in groups}
     columns = [
         {"column": name, "kind": kind, **{k: v for k, v in known.pop(name, {}).items() if k != "group"}}
@@ -109,18 +109,18 @@ def _columns(layout: dict[str, Any], groups: list[dict[str, Any]]) -> dict[str, 
 
 
 def _is_nameable(readout: Readout) -> bool:
-    """Whether features have names that data can tell."""
+    """Whether the features have names that can be read from data."""
     hashed = readout.store.startswith(HashedIndex.NAME)
     return not hashed and readout.layout is not None and features_of(readout.layout) != "ids"
 
 
 def _live(readout: Readout) -> int:
-    """Features with a weight that is not zero, for any output."""
+    """Number of features with a nonzero weight for any output."""
     return sum(int((block != 0).any(axis=1).sum()) for _, block in readout.blocks())
 
 
 def figures_of(readout: Readout) -> dict[str, Any]:
-    """Counts and norms of all weights, the intercepts not counted."""
+    """Counts and norms of all weights except the intercepts."""
     positive = negative = 0
     total = squares = largest = 0.0
     for _, block in readout.blocks():
@@ -143,7 +143,7 @@ def figures_of(readout: Readout) -> dict[str, Any]:
 
 
 def _by_output(readout: Readout) -> list[dict[str, Any]]:
-    """How many weights each of several outputs has."""
+    """Number of nonzero weights of each output, if there are several."""
     if readout.head.outputs.kind == "one":
         return []
     nonzero, totals = np.zeros(readout.head.count, np.int64), np.zeros(readout.head.count)
@@ -158,7 +158,7 @@ def _by_output(readout: Readout) -> list[dict[str, Any]]:
 
 
 def _sizes(path: str | Path, readout: Readout, tensors: Tensors) -> dict[str, int]:
-    """Of the file and its parts, and of what predicting takes in memory."""
+    """Bytes of the file and its parts, and of the memory that predicting takes."""
     names = sum(array.nbytes for name, array in tensors.items() if name.startswith(NAMES))
     return {
         "file": Path(path).stat().st_size,

@@ -1,4 +1,4 @@
-"""What calls of the package share: plans, what is held out; load, evaluate."""
+"""What the package's functions share: plans, hold-outs; `load` and `evaluate`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from thresher.learning.training import Plan
 
 
 def held_apart(holdout: Any, holdout_every: int | None, default: int = 0) -> tuple[Every, Data | None]:
-    """What is held out: every N-th example (0: none), and data of their own or None. ValueError.
+    """Resolve hold-out options to every N-th example (0: none) and a separate hold-out, or None. ValueError.
 
-    `holdout` may be a share of the examples; `default` holds where nothing is said.
+    `holdout` may be a share of the examples; `default` applies if neither option is given.
     """
     every = every_of(holdout)
     if every is None:
@@ -37,7 +37,7 @@ def held_apart(holdout: Any, holdout_every: int | None, default: int = 0) -> tup
 def planned(
     passes: int, patience: int, holdout: Any = None, holdout_every: int | None = None, default: int = 0
 ) -> tuple[Plan, Data | None]:
-    """The plan, and data of their own to evaluate on. ValueError for patience with nothing to judge by."""
+    """The plan, and a separate hold-out or None. ValueError for patience without any hold-out."""
     every, given = held_apart(holdout, holdout_every, default)
     plan = Plan(passes, None, holdout_every=every, patience=patience)
     if patience and not plan.judges(given):
@@ -46,7 +46,7 @@ def planned(
 
 
 def held_of(holdout: Data | None, domain: str | Domain, source: Any, threads: int | None) -> Any:
-    """The source of what is held out, which lines set aside may not overwrite; None for none."""
+    """The source of the hold-out, checked against the file that collects bad lines; None if there is none."""
     if holdout is None:
         return None
     held = as_source(holdout, domain, threads=threads, layout=source.layout or SettledLayout())
@@ -56,23 +56,23 @@ def held_of(holdout: Data | None, domain: str | Domain, source: Any, threads: in
 
 
 def load(path: str | os.PathLike[str]) -> Readout:
-    """The weights of a saved model, ready to predict. `Model.load` gives one that can go on learning.
+    """Load the weights of a saved model for prediction. `Model.load` loads a model that can keep learning.
 
     Args:
-        path: of a model file.
+        path: the model file.
 
-    Raises `ModelFileError`; TypeError for what is no path.
+    Raises `ModelFileError`; TypeError if `path` is not a path.
     """
     return modelfile.load_readout(os.fspath(path))[0]
 
 
 def _ready(model: ModelOrFile) -> Model | Readout:
-    """A model itself, or that of a file or an estimator."""
+    """The model itself, or the one in a file or an estimator."""
     return as_model(load(os.fspath(model)) if isinstance(model, str | os.PathLike) else model)
 
 
 def readout_of(model: ModelOrFile) -> Readout:
-    """The weights of a model itself, or that of a file or an estimator. As `load`; TypeError for others."""
+    """The weights of a model, a file or an estimator. Raises the errors of `load`; TypeError for others."""
     ready = _ready(model)
     return ready.readout() if isinstance(ready, Model) else ready
 
@@ -86,19 +86,19 @@ def evaluate(
     threshold: float | None = None,
     **reading: Unpack[SourceOptions],
 ) -> dict[str, Any]:
-    """What a model is worth on data: the figures of ``thresher evaluate --json``, see docs/evaluate.md.
+    """Evaluate a model on data. Returns the figures of ``thresher evaluate --json``, see docs/evaluate.md.
 
     Args:
-        model: a Model, a Readout, the path of a saved one, or a fitted estimator.
-        data: whatever `thresher.train` takes.
-        y: labels of the rows of `data` ``(n,)`` or ``(n, outputs)``, where they stand beside them.
-        sample_weight: importances ``(n,)``, beside `y`.
-        threshold: the positive class is predicted above it: a probability (0.5 by default), or a margin (0 by
-            default) where the loss gives no probabilities.
-        reading: how `data` are read, where it is not as the training data were: the options of
+        model: a Model, a Readout, the path of a saved model, or a fitted estimator.
+        data: anything that `thresher.train` accepts.
+        y: labels of the rows of `data`, ``(n,)`` or ``(n, outputs)``, if `data` does not contain them.
+        sample_weight: importances ``(n,)``, together with `y`.
+        threshold: predict the positive class above this probability (default 0.5), or above this margin
+            (default 0) if the loss has no probabilities.
+        reading: how to read `data`, where that differs from the training data: the options of
             `thresher.open_source` and the fields of a `Layout`.
 
-    Raises `ModelFileError`, `DataError`, ValueError for wrong options, TypeError for what is no model.
+    Raises `ModelFileError`, `DataError`, ValueError for wrong options, TypeError if `model` is not a model.
     """
     ready = _ready(model)
     check_names(evaluate, reading, SourceOptions)

@@ -1,4 +1,4 @@
-"""The loss of the best constant prediction: what any model must beat."""
+"""The loss of the best constant prediction, which any useful model must beat."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from thresher.learning.seen import Seen
 
 _STEPS = 40
 Weighted = Sequence[tuple[float, float]]
-"""Labels and their weights, which add up to 1."""
+"""Labels and their weights, which sum to 1."""
 
 
 def base_rate_loss(head: Head, seen: Seen) -> float | None:
-    """Mean loss of the constant margin that suits the labels best; None where there is nothing to beat.
+    """Mean loss of the best constant margin; None if there is no meaningful one.
 
-    Labels are those of a sample, but for two classes, of which one may be rare. Of classes it is a bound from
-    above, the least of a few constants. Lists of labels have none.
+    Computed from a sample of the labels; for two classes from all of them, as one may be rare. For several
+    classes it is an upper bound: the least loss of a few constants. None for lists of labels.
     """
     if not seen.weight or seen.low == seen.high or head.outputs.kind in ("labels", "values"):
         return None
@@ -28,12 +28,12 @@ def base_rate_loss(head: Head, seen: Seen) -> float | None:
     if head.classifies:
         share = seen.positive / seen.weight
         return None if share in (0.0, 1.0) else best_constant(head.loss, [(1.0, share), (-1.0, 1 - share)])[0]
-    extremes = {seen.low: 1.0 / seen.rows, seen.high: 1.0 / seen.rows}  # which the sample may have missed
+    extremes = {seen.low: 1.0 / seen.rows, seen.high: 1.0 / seen.rows}  # the sample may have missed them
     return best_constant(head.loss, _shares(seen, extremes))[0]
 
 
 def worst_constant_loss(head: Head, seen: Seen) -> float:
-    """For numbers, mean loss of predicting the lowest or the highest: how much a loss can vary; else 0."""
+    """For regression, the mean loss of predicting the lowest or the highest label, the worse one; else 0."""
     if head.outputs.kind != "one" or head.classifies:
         return 0.0
     labels = _shares(seen, {})
@@ -49,9 +49,9 @@ def _shares(seen: Seen, more: dict[float, float]) -> Weighted:
 
 
 def best_constant(loss: Any, labels: Weighted) -> tuple[float | None, float]:
-    """The least mean loss of a convex loss, and the margin that has it, by bisecting the slope.
+    """The least mean loss of a convex loss, and the margin that attains it, found by bisecting the slope.
 
-    None where no constant is best, or the best loses nothing.
+    The loss is None if no constant attains it, or if it is zero.
     """
     high = max(30.0, 1.0 + max(abs(label) for label, _ in labels))
     low = -high
@@ -65,7 +65,7 @@ def best_constant(loss: Any, labels: Weighted) -> tuple[float | None, float]:
 
 
 def _mean(loss: Any, margin: float, labels: Weighted) -> tuple[float, float]:
-    """Mean loss and slope; infinite where one of them overflows."""
+    """Mean loss and slope; infinite on overflow."""
     total = slopes = 0.0
     for label, share in labels:
         try:
@@ -77,7 +77,7 @@ def _mean(loss: Any, margin: float, labels: Weighted) -> tuple[float, float]:
 
 
 def _of_classes(head: Head, shares: Weighted) -> float | None:
-    """The least of the mean losses at zero, at the logarithms of the shares and at those of their odds."""
+    """The least mean loss of three margins: zero, the logarithms of the shares, and their log odds."""
     count, low = head.count, head.outputs.low
     p = np.full(count, 1e-6)
     for label, share in shares:

@@ -1,4 +1,4 @@
-"""What calls that train begin with: the classes found in the data, the recipe, the source."""
+"""The first steps of every training function: find the classes, make the recipe, open the source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from thresher.learning.recipe import Recipe, Spec
 
 
 def opened(data: Data, domain: str | Domain, **read: Any) -> Any:
-    """The source that a new model is to learn. As `as_source`; `DataError` for a layout of what has none."""
+    """The source for a new model. As `as_source`; `DataError` if a layout is given for data without one."""
     source = as_source(data, domain, **read)
     layout: AnyLayout | None = read.get("layout")
     if not is_bare(layout) and is_bare(source.layout):
@@ -29,7 +29,7 @@ def opened(data: Data, domain: str | Domain, **read: Any) -> Any:
 
 
 def labels_or_rule(y: Any, rule: Recipe | Spec) -> tuple[Any, Recipe | Spec]:
-    """What stands beside the data: labels, or the rule in their place. TypeError for a rule said twice."""
+    """Split `y` into labels and rule: the rule may be given in place of labels. TypeError for two rules."""
     ruled = isinstance(y, str | Recipe) or type(y) in parts.REGISTRY["rule"].values()
     if ruled and rule != Recipe.rule:
         raise TypeError(f"two rules are given, {y!r} and {rule!r}")
@@ -45,7 +45,7 @@ def prepared(
     on_error: str,
     read: Mapping[str, Any],
 ) -> tuple[Recipe, Any]:
-    """The recipe that was asked for, with what is left open of classes found in `data`, and their source."""
+    """The recipe and the source. Classes that the options leave open are found in `data`."""
     loss, outputs, found = classes_in(data, loss, outputs, on_error, read)
     recipe = Recipe(rule, loss, outputs=outputs, **of_model)
     return recipe, opened(data, recipe.head().domain, on_error=on_error, **found)
@@ -54,9 +54,9 @@ def prepared(
 def classes_in(
     data: Any, loss: Any, outputs: str | None, on_error: str, read: Mapping[str, Any]
 ) -> tuple[Any, str, dict[str, Any]]:
-    """Loss, outputs, how to `read`: with classes that are left open found in `data`.
+    """Loss, outputs and reading options, with classes that the options leave open found in `data`.
 
-    ValueError where they do not fit; `DataError`.
+    ValueError if the classes do not fit the options; `DataError`.
     """
     layout = read["layout"]
     check_layout(layout)
@@ -78,7 +78,7 @@ def classes_in(
 
 
 def _are_files(data: Any) -> bool:
-    """Whether `data` are paths."""
+    """Whether `data` consist of paths."""
     if isinstance(data, list | tuple):
         return all(isinstance(one, str | os.PathLike) for one in data)
     return isinstance(data, str | os.PathLike)

@@ -1,4 +1,4 @@
-"""Checkpoints: a model, and where its training stands."""
+"""Checkpoints: a model together with the state of its training."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BEST = "best."
 
 
 def save(path: Path, model: Model, standing: Standing) -> None:
-    """Write what `load` needs to go on bit for bit. Raises OSError, `DivergedError`."""
+    """Write everything that `load` needs to resume bit for bit. Raises OSError, `DivergedError`."""
     header = {**modelfile.header_of(model), "training": standing.as_dict()}
     tensors = modelfile.tensors_of(model)
     if standing.best is not None:
@@ -22,7 +22,7 @@ def save(path: Path, model: Model, standing: Standing) -> None:
 
 
 def load(path: Path) -> tuple[Model, Standing]:
-    """The model of a checkpoint, and where its training stood; `ModelFileError` when it is none."""
+    """The model in a checkpoint and the state of its training; `ModelFileError` if there is no checkpoint."""
     if not path.exists():
         raise modelfile.ModelFileError(f"{path}: no such file, so there is no training to go on with")
     header, tensors = modelfile.read(path)

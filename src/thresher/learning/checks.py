@@ -1,4 +1,4 @@
-"""Checks of arguments: the error says which one, what it must be and what it is."""
+"""Checks of arguments. An error names the argument, what it must be and what was given."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thresher.data.chunk import Chunk
 
 
 def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
-    """ValueError unless `value` is a whole number, from `least` on and no more than `most`."""
+    """ValueError unless `value` is a whole number from `least` to `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} must be a whole number, {least} or more, not {value!r}")
     if most is not None and value > most:
@@ -24,7 +24,7 @@ def check_flag(name: str, value: Any) -> None:
 
 
 def check_chunk(given: Any) -> None:
-    """TypeError unless `given` is a Chunk, `DataError` unless its arrays fit each other."""
+    """TypeError unless `given` is a Chunk; `DataError` if its arrays do not fit together."""
     if not isinstance(given, Chunk):
         raise TypeError(
             f"expected a Chunk, not {type(given).__name__}: thresher.data.arrays.chunk_of makes one"

@@ -1,4 +1,4 @@
-"""Which classes there are: named by who trains, or found in a first look at the data."""
+"""The classes: given by the user, or found by a first look at the data."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from thresher.learning.head import classes_of, leaves_classes_open
 
 
 class Found(NamedTuple):
-    """What is trained on, and how."""
+    """The resolved layout, loss and outputs."""
 
     layout: Any
-    """how the data are read, with the words that labels are"""
+    """how to read the data, including the label words"""
     loss: Any
     outputs: str
     note: str = ""
-    """what was found, in a line, where it was not said"""
+    """one line about classes that were found rather than given"""
 
 
 def look(opened: Opener | None, layout: Any, loss: Any, outputs: str | None, words: bool = True) -> Found:
-    """What is left open of classes, by a look at the data that `opened` opens; None: that would use them up.
+    """Find what the options leave open about classes, reading the data with `opened`; None if read-once.
 
-    `loss` and `outputs` are None where they were not said; `words` says whether labels may be such.
+    `loss` and `outputs` are None if not given; `words` says whether labels may be words.
     Raises ValueError, `DataError`.
     """
     said = layout.classes if layout is not None else ()
@@ -45,14 +45,14 @@ def look(opened: Opener | None, layout: Any, loss: Any, outputs: str | None, wor
 
 
 def _may_have_classes(loss: Any, outputs: str | None) -> bool:
-    """Whether a label may be one of several classes."""
+    """Whether a label may be one of several classes, or of two."""
     part = parts.make("loss", "logistic" if loss is None else loss)
     one = outputs is None or outputs == "one" or outputs.startswith("classes")
     return one and (hasattr(part, "values_slopes") or part.DOMAIN == "binary")
 
 
 def _of_words(words: tuple[str, ...], loss: Any, outputs: str | None) -> tuple[Any, str]:
-    """Loss and outputs for labels that are these words; ValueError where what was said does not fit them."""
+    """Loss and outputs for labels that are words; ValueError if the given ones do not fit them."""
     count = len(words)
     if not _may_have_classes(loss, outputs):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Confusion, precision, recall and F1, counted as examples stream by."""
+"""Confusion, precision, recall and F1, accumulated over a stream."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from thresher.learning.head import F64
 
 MOST = 1000
-"""classes whose confusion is counted; with more, only the figures of each class are"""
+"""Confusion is counted for at most this many classes; above, only the figures of each class."""
 
 
 class Classwise:
-    """Sums of importances for each class: of those that are of it, and of those predicted to be."""
+    """Importance sums for each class: of examples that belong to it, are predicted as it, and both."""
 
     def __init__(self, names: list[str], confusing: bool = True) -> None:
         self.names = names
@@ -24,7 +24,7 @@ class Classwise:
         """``(true class, predicted class)``"""
 
     def add(self, truth: NDArray[np.int64], predicted: NDArray[np.int64], weights: F64) -> None:
-        """Count examples of one class each, given by their numbers, all ``(n,)``."""
+        """Add examples of one class each; all arrays are ``(n,)``, classes numbered from 0."""
         count = len(self.names)
         self.truths += np.bincount(truth, weights, count)
         self.claims += np.bincount(predicted, weights, count)
@@ -34,31 +34,31 @@ class Classwise:
             np.add.at(self.confusion, (truth, predicted), weights)
 
     def add_lists(self, truth: NDArray[np.bool_], predicted: NDArray[np.bool_], weights: F64) -> None:
-        """Count examples of any number of classes: which hold ``(n, classes)``, weights ``(n,)``."""
+        """Add examples of any number of classes: booleans ``(n, classes)``, weights ``(n,)``."""
         self.truths += weights @ truth
         self.claims += weights @ predicted
         self.hits += weights @ (truth & predicted)
 
     @property
     def weight(self) -> float:
-        """Of all examples, where each is of one class."""
+        """Total weight of the examples, if each has one class."""
         return float(self.truths.sum())
 
     def error(self) -> float | None:
-        """Share of examples predicted to be of another class; None of nothing."""
+        """Share of examples predicted wrongly; None without examples."""
         return 1.0 - float(self.hits.sum()) / self.weight if self.weight else None
 
     def of(self, number: int) -> dict[str, float | None]:
-        """``precision``, ``recall`` and ``f1`` of a class, None where there is nothing to divide by."""
+        """``precision``, ``recall`` and ``f1`` of a class; None where the denominator is zero."""
         return _figures(*(float(one[number]) for one in (self.hits, self.truths, self.claims)))
 
     def micro(self) -> dict[str, float | None]:
-        """The same of all pairs of an example and a class."""
+        """The same figures over all pairs of an example and a class."""
         told = _figures(*(float(one.sum()) for one in (self.hits, self.truths, self.claims)))
         return {f"micro_{name}": value for name, value in told.items()}
 
     def macro(self) -> dict[str, float | None]:
-        """Their means over the classes that occur or are predicted, what is not defined being 0."""
+        """Their means over the classes that occur or are predicted; undefined figures count as 0."""
         (met,) = np.nonzero(self.truths + self.claims)
         if not len(met):
             return dict.fromkeys(("macro_precision", "macro_recall", "macro_f1"))
@@ -66,7 +66,7 @@ class Classwise:
         return {f"macro_{name}": sum(one[name] or 0.0 for one in each) / len(each) for name in each[0]}
 
     def tables(self) -> dict[str, Any]:
-        """``by_class``, and ``confusion`` where it was counted."""
+        """``by_class``, and ``confusion`` if it was counted."""
         rows = [
             {"class": name, **self.of(k), "weight": float(self.truths[k])}
             for k, name in enumerate(self.names)

@@ -1,4 +1,4 @@
-"""What has changed from one model to another: weights that moved, options that differ."""
+"""Compare two models: weights that changed, options that differ."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from thresher.learning.warmstart import has_small_keys
 
 _STEP = 1 << 19
 _HASHING = ("hash", "bits", "seed")
-"""Fields of a layout by which a name becomes a key."""
+"""Fields of a layout that determine the key of a name."""
 
 
 class Moved(NamedTuple):
-    """Weights that moved most, ``(n,)`` each."""
+    """The weights that changed most, each array ``(n,)``."""
 
     keys: NDArray[Any]
     outputs: NDArray[Any]
@@ -33,11 +33,11 @@ class Moved(NamedTuple):
     after: NDArray[Any]
 
     def those(self, rows: NDArray[Any]) -> Moved:
-        """The ones in `rows`."""
+        """Select `rows`."""
         return Moved(self.keys[rows], self.outputs[rows], self.before[rows], self.after[rows])
 
     def joined(self, other: Moved, top: int) -> Moved:
-        """The `top` of both that moved most; of those that moved as much the first."""
+        """The `top` largest changes of both; on ties, the first in order of key and output."""
         keys, outputs, before, after = (np.concatenate(pair) for pair in zip(self, other, strict=True))
         far = np.abs(after - before)
         least = np.partition(far, len(far) - top)[len(far) - top] if 0 < top < len(far) else 0.0
@@ -47,11 +47,11 @@ class Moved(NamedTuple):
 
 
 def compare(a: Readout, b: Readout, headers: tuple[Header, Header], top: int = 20) -> dict[str, Any]:
-    """What ``thresher diff --json`` tells. `DataError` where keys or outputs do not mean the same."""
+    """The content of ``thresher diff --json``. `DataError` if keys or outputs have different meanings."""
     check_comparable(a, b)
     counts = dict.fromkeys(("added", "removed", "changed_sign", "grew", "shrank", "same"), 0)
     total = squares = largest = 0.0
-    most = Moved(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))  # none so far
+    most = Moved(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     for keys, before, after in _pairs(a, b):
         for name, many in _counted(before, after).items():
             counts[name] += many
@@ -78,7 +78,7 @@ def compare(a: Readout, b: Readout, headers: tuple[Header, Header], top: int = 2
 
 
 def check_comparable(a: Readout, b: Readout) -> None:
-    """`DataError` where the same key or output is something else in the two models."""
+    """`DataError` if the same key or output means something else in the two models."""
     if a.head.outputs != b.head.outputs:
         raise DataError(f"their outputs differ: {a.head.outputs.spec} and {b.head.outputs.spec}")
     if a.classes != b.classes:
@@ -88,7 +88,7 @@ def check_comparable(a: Readout, b: Readout) -> None:
     if a.store != b.store and any(one.store.startswith(HashedIndex.NAME) for one in (a, b)):
         raise DataError(f"their weights lie in other rows: the stores are {a.store} and {b.store}")
     if a.layout is None or b.layout is None:
-        return  # keys from memory mean what their owner says
+        return  # the caller knows what keys from memory mean
     kinds = [features_of(one) for one in (a.layout, b.layout)]
     if kinds[0] != kinds[1] and "columns" in kinds:
         raise DataError(f"their features differ: {kinds[0]} and {kinds[1]}")
@@ -103,12 +103,12 @@ def check_comparable(a: Readout, b: Readout) -> None:
 
 
 def _ids_in_both(a: Readout, b: Readout, kinds: list[str]) -> bool:
-    """Whether the one with names has only those that are ids: whole numbers in VW text."""
+    """Whether the model with names has only names that are ids: whole numbers in VW text."""
     return has_small_keys(a if kinds[0] == "names" else b)
 
 
 def _pairs(a: Readout, b: Readout) -> Iterator[tuple[NDArray[np.uint64], F64, F64]]:
-    """Keys of either, and their weights in both ``(keys, outputs)``, some at a time."""
+    """Blocks of the keys in either model, with their weights in both ``(keys, outputs)``."""
     marks = np.union1d(a.keys[::_STEP], b.keys[::_STEP])
     for k, low in enumerate(marks):
         parts = []
@@ -123,7 +123,7 @@ def _pairs(a: Readout, b: Readout) -> Iterator[tuple[NDArray[np.uint64], F64, F6
 
 
 def _weights(one: Readout, part: slice, keys: NDArray[np.uint64]) -> F64:
-    """The weights of `keys`, of which those in `part` are stored."""
+    """The weights of `keys`; only those of the rows in `part` are stored."""
     table = np.repeat(one.unmet.astype(np.float64)[np.newaxis], len(keys), axis=0)
     stored = one.weights[part].reshape(-1, one.head.count)
     table[np.searchsorted(keys, one.keys[part])] = stored
@@ -131,7 +131,7 @@ def _weights(one: Readout, part: slice, keys: NDArray[np.uint64]) -> F64:
 
 
 def _counted(before: F64, after: F64) -> dict[str, int]:
-    """How many weights were added, and so on; those that are zero in both are not counted."""
+    """How many weights were added, removed, and so on; weights that are zero in both are not counted."""
     was, now, turned = before != 0, after != 0, before * after < 0
     kept = was & now & ~turned
     more, less = np.abs(after) > np.abs(before), np.abs(after) < np.abs(before)
@@ -141,7 +141,7 @@ def _counted(before: F64, after: F64) -> dict[str, int]:
 
 
 def _scaled_alike(a: Readout, b: Readout) -> bool:
-    """Whether numeric columns are divided by the same."""
+    """Whether numeric columns have the same divisors."""
     if a.divisors is None or b.divisors is None:
         return a.divisors is b.divisors
     same = np.array_equal(a.divisors.keys, b.divisors.keys)
@@ -149,7 +149,7 @@ def _scaled_alike(a: Readout, b: Readout) -> bool:
 
 
 def _differing(a: Header, b: Header) -> dict[str, list[Any]]:
-    """Options that differ, those of the layout and the kinds of columns one by one."""
+    """Options that differ; fields of the layout and kinds of columns are listed one by one."""
     found = {
         name: [a["recipe"].get(name), b["recipe"].get(name)]
         for name in RECIPE
@@ -169,7 +169,7 @@ def _differing(a: Header, b: Header) -> dict[str, list[Any]]:
 
 
 def _told(moved: Moved, a: Readout, b: Readout) -> list[dict[str, Any]]:
-    """The weights that moved most, with names where either model has them."""
+    """The weights that changed most, with their names if either model has them."""
     called, many = b.head.names(b.classes), a.head.outputs.kind != "one"
     rows = zip(*(one.tolist() for one in moved), strict=True)
     return [

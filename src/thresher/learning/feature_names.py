@@ -1,4 +1,4 @@
-"""Names for the weights of a model, read from data."""
+"""Find names for the weights of a model in data."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ def name_features(
     data: Data,
     **reading: Unpack[SourceOptions],
 ) -> Names:
-    """Find the names of the features that weigh something in `data`, and keep them in ``model.names``.
+    """Find the names of the features with nonzero weights in `data`, and keep them in ``model.names``.
 
-    The data are read until each such feature has a name, and once more where products of features were
-    found behind their factors; labels are not looked at, and nothing is learned. Names that the model has
-    stay; those of features that no longer weigh anything go. What was an id in the data has no other name.
+    Reading stops when every such feature has a name. The data are read a second time if products of features
+    appeared after their factors. Labels are ignored and nothing is learned. Names that the model has already
+    are kept; those of features whose weight is now zero are dropped. Features that are ids have no other
+    name.
 
     Args:
         model: a Model, a Readout, or a fitted estimator, whose ``model_`` then keeps the names.
-        data: files, a table, or rows as dictionaries, beside labels or alone.
-        reading: how `data` are read, where it is not as the training data were: the options of
-            `thresher.open_source` and the fields of a `Layout`. Bad lines are passed over (`on_error` is
+        data: files, a table, or rows as dictionaries, with or without labels.
+        reading: how to read `data`, where that differs from the training data: the options of
+            `thresher.open_source` and the fields of a `Layout`. Bad lines are skipped (`on_error` is
             ``skip``).
 
-    Returns names by key, a mapping. Raises `DataError` for a model with a hashed store, where one weight
-    stands for several features, and for data without names; TypeError for what is no model.
+    Returns a mapping from key to name. Raises `DataError` for a model with a hashed store, where one weight
+    stands for several features, and for data without names; TypeError if `model` is not a model.
     """
     own = as_model(model)
     check_names(name_features, reading, SourceOptions)
@@ -49,7 +50,7 @@ def name_features(
 
 
 def keep_names(own: Model | Readout, source: Any) -> Names:
-    """Have a model keep the names of its features, found in a source that has them."""
+    """Give a model the names of its features, read from a source that has names."""
     readout = own.readout() if isinstance(own, Model) else own
     kept = (own.names or Names.of({})).only(readout.keys)
     unnamed = np.setdiff1d(readout.keys, kept.features, assume_unique=True)
@@ -58,7 +59,7 @@ def keep_names(own: Model | Readout, source: Any) -> Names:
 
 
 def known_names(readout: Readout) -> dict[int, str]:
-    """The names of the features of a model, and of its numeric columns whether they were asked for or not."""
+    """The names of a model's features; those of numeric columns are always known."""
     layout, found = readout.layout, dict[int, str]()
     if layout is not None and has_columns(layout) and not readout.store.startswith(HashedIndex.NAME):
         found = {key_of(name, layout): name for name in numeric_columns(layout)}
@@ -66,14 +67,14 @@ def known_names(readout: Readout) -> dict[int, str]:
 
 
 def check_namer(source: Any, store: str) -> None:
-    """`DataError` where features have no names, or the source cannot be read for them again."""
+    """`DataError` if features have no names, or the source cannot be read again to find them."""
     check_nameable(store)
     if not hasattr(source, "namer"):
         raise DataError("matrices have no names beside keys: give files, a table, or rows as dictionaries")
 
 
 def check_nameable(store: str) -> None:
-    """`DataError` where a weight can stand for several features."""
+    """`DataError` if a weight can stand for several features."""
     if store.startswith(HashedIndex.NAME):
         raise DataError(
             "in a hashed store a weight stands for several features, so none has a name: use --store growing"

@@ -1,4 +1,4 @@
-"""Feed: examples on their way from the stream to the loops, prepared once for all that learn from it."""
+"""Feed: prepares examples from the stream once, for all models that learn from it."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from thresher.learning.intake import Intake
 from thresher.learning.loops import ManyLoop, OneLoop
 from thresher.learning.recipe import Recipe
 
-_PIECE = 1 << 19  # non-zeros resolved at a time: fewer calls, and their rows stay in a cache
+_PIECE = 1 << 19  # nonzeros resolved at a time: few calls, and the rows stay in cache
 
 _LOOKED_AT = 1000
-"""Examples before one whose loss is not finite in which large values are looked for."""
+"""How many examples before a non-finite loss are searched for large values."""
 
 
 class Learner(Protocol):
-    """What learns from a feed: a model."""
+    """A model that learns from a feed."""
 
     loop: OneLoop | ManyLoop
 
     def judge(self, before: Before) -> None:
-        """Look at what learning the examples of `before` has done. Raises `DivergedError`."""
+        """Check the effect of learning the examples of `before`. Raises `DivergedError`."""
 
     def diverged(self, what: str, chunk: Chunk) -> DivergedError:
-        """The error that tells of this, and of the features of `chunk`, in which it has happened."""
+        """An error that says what happened, and names features of `chunk` with large values."""
 
     error: DivergedError | None
-    """why it learns no more"""
+    """why it has stopped learning; None while it learns"""
 
     def stop(self, error: DivergedError) -> None:
-        """Raise the error, or keep it and learn no more."""
+        """Raise the error, or keep it and stop learning."""
 
 
 Learners = Sequence[Learner]
 
 
 class _Fed:
-    """A learner, and what it reads of the chunk under way."""
+    """A learner with its view of the current chunk."""
 
     def __init__(self, learner: Learner, chunk: Chunk, longest: int) -> None:
         self.learner, self.loop = learner, learner.loop
@@ -58,11 +58,11 @@ class _Fed:
         self._longest = longest
 
     def learn(self, resolved: Resolved, lo: int) -> int:
-        """Learn from example `lo` on; the first that was not."""
+        """Learn from example `lo` on; return the first example that was not learned."""
         return self.loop.learn(resolved, self._targets, self._weights, lo, self._longest)
 
     def judge(self, before: Before) -> None:
-        """Of extreme examples."""
+        """Check the effect of extreme examples."""
         try:
             self.learner.judge(before)
         except DivergedError as error:
@@ -70,11 +70,11 @@ class _Fed:
 
 
 class Feed:
-    """Scales and admits features, cuts the stream into pieces, finds the rows of their keys on one index.
+    """Scales and admits features, cuts the stream into pieces, and resolves keys to rows of one index.
 
-    Every learner then learns the piece, one after the other, while it lies in a cache. Each comes to the same
-    as if it were alone, bit for bit: what is shared depends on the stream alone, but for when rows are freed,
-    which no weight depends on. A learner that has stopped is fed no more.
+    All learners learn a piece, one after the other, while it is in cache. Each gets exactly the weights it
+    would get alone: what they share depends only on the stream, except for when rows are freed, which affects
+    no weight. A learner that has stopped is skipped.
     """
 
     def __init__(self, recipe: Recipe) -> None:
@@ -93,7 +93,7 @@ class Feed:
 
     @property
     def examples(self) -> int:
-        """How many were given to learn."""
+        """Number of examples given so far, including those waiting in an incomplete batch."""
         return self.learned + len(self._pending)
 
     def learn(
@@ -104,7 +104,7 @@ class Feed:
         hi: int | None = None,
         again: bool = False,
     ) -> None:
-        """Have all `learners` predict, then learn, rows lo <= i < hi of `chunk`. See `Model.learn`."""
+        """Let all `learners` predict, then learn, rows lo <= i < hi of `chunk`. See `Model.learn`."""
         check_chunk(chunk)
         self._take_turn()
         try:
@@ -118,7 +118,7 @@ class Feed:
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:
-        """Nothing is learned in this block. RuntimeError where another thread is learning."""
+        """Block learning in this context. RuntimeError if another thread is learning."""
         self._take_turn()
         try:
             yield
@@ -134,7 +134,7 @@ class Feed:
             lowest = labels.item() if labels.size == 1 else float(labels.min())
             self.lowest_label = min(self.lowest_label, lowest)
         chunk = self.intake.learned(chunk, again)
-        for piece in chunk.pieces(_PIECE):  # whose values are in a cache when they are learned
+        for piece in chunk.pieces(_PIECE):  # small enough for its values to stay in cache
             if not (self._extremes or again or self._watched(learners)):
                 self._extremes = has_extremes(piece)
             if self.batch == 1:
@@ -143,7 +143,7 @@ class Feed:
                 self._learn_in_batches(learners, piece)
 
     def _watched(self, learners: Learners) -> bool:
-        """Whether the loop stops by itself at extreme values; to look beforehand is a tenth slower."""
+        """Whether the loop itself stops at extreme values; checking in advance is a tenth slower."""
         return len(learners) == 1 and learners[0].loop.watches
 
     def _learn_in_batches(self, learners: Learners, chunk: Chunk) -> None:
@@ -160,7 +160,7 @@ class Feed:
             self._pending = concat([chunk.rows(whole, stop)])
 
     def finish(self, learners: Learners) -> None:
-        """Learn the examples of a batch that is not full as a smaller one."""
+        """Learn the examples of an incomplete batch as a smaller batch."""
         with self.at_rest():
             self._finish(learners)
 
@@ -186,7 +186,7 @@ class Feed:
                     one.judge(before)
 
     def _learn_up_to_extremes(self, chunk: Chunk, fed: list[_Fed]) -> int:
-        """Learn all, or where the loop watches up to the first extreme example; the first that is left."""
+        """Learn all rows, or up to the first extreme example if the loop watches; return the next row."""
         lo = 0
         if self._watched([one.learner for one in fed]):
             fed[0].loop.limit = float(EXTREME)
@@ -224,13 +224,13 @@ class Feed:
         return done
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All that is shared and goes on."""
+        """The shared part of the learning state."""
         counts = np.array([self.learned, self.lowest_label])
         whole = {**self.index.tensors(), **self.intake.state(), "counters": counts}
         return whole if self.batch == 1 else whole | pending.state_of(self._pending)
 
     def check(self, state: Tensors, head: Head) -> tuple[int, int]:
-        """Rows of a table and examples learned; StateError for what no feed can be in."""
+        """Validate `state`; return its table rows and examples learned. StateError if it is invalid."""
         steps, lowest = given(state, "counters", (2,), np.float64)
         counted = 0 <= steps <= MOST_STEPS and steps == np.floor(steps)
         require(
@@ -245,10 +245,10 @@ class Feed:
         return rows, int(steps)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Go on from a `state` that `check` accepts; tables follow."""
+        """Continue from a `state` that `check` has accepted; tables follow."""
         self.index.restore(state)
         self.intake.restore(state)
         self.learned, self.lowest_label = int(state["counters"][0]), float(state["counters"][1])
-        self._extremes = True  # for all that is known of the data before
+        self._extremes = True  # nothing is known about the data before
         if self.batch > 1:
             self._pending = pending.restored(state)

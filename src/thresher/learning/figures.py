@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Figures formatted for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from thresher.data.errors import printable
 
 
 def shown(value: Any) -> str:
-    """A figure for people: thousands apart, six digits, yes or no, - for unknown; text on one line."""
+    """Format a figure: thousands separators, six digits, yes or no, - for unknown; text on one line."""
     if value is None:
         return "-"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Weights stay finite: which examples may break that, and what is checked when they are learned."""
+"""Keep weights finite: find examples that may break this, and check what was learned from them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.engine.preparing import any_beyond
 
 EXTREME = np.float32(2.0**61)
-"""The squares of a few such values overflow float32 once summed. Nanoseconds since 1970 stay below it."""
+"""The squares of a few such values overflow a float32 sum. Nanoseconds since 1970 are below it."""
 
 
 class DivergedError(ArithmeticError, ValueError):
-    """A loss, a weight, or anything else that learning goes on from is no longer finite."""
+    """A loss, a weight or another part of the learning state is no longer finite."""
 
     def __init__(
         self, what: str, remedy: str = "try a smaller step size, or scale features and labels"
@@ -26,35 +26,35 @@ class DivergedError(ArithmeticError, ValueError):
 
 
 class NothingLearnedWarning(UserWarning):
-    """An example changed no weight, although it had a loss: the sum of its squared values overflowed."""
+    """An example changed no weight although it had a loss: the sum of its squared values overflowed."""
 
 
 def is_finite(array: NDArray[Any]) -> bool:
-    """Whether all of it is finite, as integers always are."""
+    """Whether all elements are finite; integers always are."""
     if array.dtype.kind != "f" or not array.size:
         return True
-    return bool(np.isfinite(array.min()) and np.isfinite(array.max()))  # takes no memory; NaN spreads
+    return bool(np.isfinite(array.min()) and np.isfinite(array.max()))  # allocates nothing; NaN propagates
 
 
 def first_broken(rows: NDArray[Any]) -> int:
-    """The first row that is not finite throughout, -1 for none."""
+    """The first row with a non-finite element, or -1."""
     if is_finite(rows):
         return -1
     return int(np.flatnonzero(~np.isfinite(rows).reshape(len(rows), -1).all(axis=1))[0])
 
 
 def has_extremes(chunk: Chunk) -> bool:
-    """Whether there is a value so large that what is learned from it may not be finite."""
+    """Whether a value is so large that learning from it may give non-finite weights."""
     return bool(any_beyond(read_only(chunk.values), EXTREME))
 
 
 def is_extreme(*arrays: NDArray[Any] | None) -> bool:
-    """Whether a number in any of the arrays may leave weights that are not finite."""
+    """Whether any number in the arrays is so large that weights may become non-finite."""
     return any(array is not None and bool((np.abs(array) >= EXTREME).any()) for array in arrays)
 
 
 def ranges(chunk: Chunk, batch: int, begin: int) -> Iterator[tuple[int, int, bool]]:
-    """The rows of `chunk` from `begin` on, which begin with a batch, as ``lo, hi, extreme``.
+    """Split the rows of `chunk` from `begin`, the start of a batch, into ranges ``lo, hi, extreme``.
 
     A batch with extreme values is a range of its own.
     """
@@ -73,7 +73,7 @@ def ranges(chunk: Chunk, batch: int, begin: int) -> Iterator[tuple[int, int, boo
 
 
 def broken_row(loop: Any, chunk: Chunk) -> int:
-    """A row of the features of `chunk` that is not finite, -1 for none."""
+    """The index row of a feature of `chunk` with a non-finite element, or -1."""
     rows = _rows_of(loop, chunk)
     place = first_broken(loop.S[rows])
     return place if place < 0 else int(rows[place])
@@ -86,18 +86,18 @@ def _rows_of(loop: Any, chunk: Chunk) -> NDArray[Any]:
 
 
 class Before:
-    """The rows of the features of `chunk`, as they were before it was learned."""
+    """A copy of the rows of the features of `chunk`, taken before it is learned."""
 
     def __init__(self, loop: Any, chunk: Chunk) -> None:
         self._loop, self.chunk = loop, chunk
         self._state, self._losses = self._now(), loop.losses
 
     def _now(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        own = len(self._loop.rule.SLOTS)  # the columns behind them keep an average
+        own = len(self._loop.rule.SLOTS)  # later columns hold an average
         return self._loop.S[_rows_of(self._loop, self.chunk), :own], self._loop.B[:, :own].copy()
 
     def taught_nothing(self) -> bool:
-        """Whether there was a loss, its squares overflow, and nothing has changed."""
+        """Whether there was a loss whose squares overflow, and no weight has changed."""
         return (
             self._loop.losses > self._losses
             and self._overflows()

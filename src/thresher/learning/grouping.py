@@ -1,4 +1,4 @@
-"""Which column or namespace each weight belongs to, as its name tells."""
+"""Group weights by column or namespace, using the names of features."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Numbers = NDArray[np.int64]
 
 
 def groups_of(readout: Readout) -> list[dict[str, Any]]:
-    """For each column or namespace: features that weigh something, weights, sum and largest of their sizes.
+    """For each column or namespace: numbers of nonzero features and weights, sum and maximum of their sizes.
 
-    Columns come in their order, then products and namespaces by name; last the weights without a name, of
-    which ``group`` is None. Columns that cannot be told from weights without a name are left out, and so is
-    all where there are neither names nor columns.
+    Columns come first, in their order, then products and namespaces by name, then all weights without a name,
+    whose ``group`` is None. Columns whose weights cannot be told from those without a name are left out.
+    Without names and numeric columns the list is empty.
     """
     layout = readout.layout or SettledLayout()
     kinds = dict(zip(layout.columns, layout.kinds, strict=True))
@@ -44,7 +44,7 @@ def groups_of(readout: Readout) -> list[dict[str, Any]]:
 
 
 def _numeric(readout: Readout, layout: SettledLayout, groups: list[bytes]) -> Numbers:
-    """The group of each row, where it is a numeric column: its key is known."""
+    """The group of each row that belongs to a numeric column; its key is known."""
     numbers = np.full(len(readout.keys), _UNNAMED, np.int64)
     for number, kind in enumerate(layout.kinds, 1):
         if kind == NUMERIC:
@@ -56,7 +56,7 @@ def _numeric(readout: Readout, layout: SettledLayout, groups: list[bytes]) -> Nu
 
 
 def _named(keys: NDArray[np.uint64], names: Names, groups: list[bytes], columns: bool, into: Numbers) -> None:
-    """The group of each row that has a name; new ones are added to `groups`."""
+    """Set the group of each row that has a name; new groups are appended to `groups`."""
     known = {name: number for number, name in enumerate(groups) if number}
     column = _column_among(known) if columns else _before_equals
     letters, begin = names.letters.tobytes(), 0
@@ -76,13 +76,13 @@ def _named(keys: NDArray[np.uint64], names: Names, groups: list[bytes], columns:
 
 
 def _before_equals(name: bytes) -> bytes:
-    """The namespace of a feature; that without a name is empty."""
+    """The namespace of a feature; empty if it has none."""
     space, equals, _ = name.partition(b"=")
     return space if equals else b""
 
 
 def _column_among(columns: dict[bytes, int]) -> Callable[[bytes], bytes]:
-    """What tells the column of a feature, though names of columns may have equals signs."""
+    """A function from feature to column; names of columns may contain equals signs."""
 
     def column(name: bytes) -> bytes:
         space = name.partition(b"=")[0]
@@ -94,7 +94,7 @@ def _column_among(columns: dict[bytes, int]) -> Callable[[bytes], bytes]:
 
 
 def _sums(readout: Readout, numbers: Numbers, count: int) -> list[dict[str, Any]]:
-    """For each group: features, weights, sum of magnitudes, largest."""
+    """For each group: number of features, number of weights, sum and maximum of their sizes."""
     features, nonzero = np.zeros((2, count), np.int64)
     totals, largest = np.zeros((2, count))
     for part, block in readout.blocks():

@@ -1,4 +1,4 @@
-"""Head: what margins mean. A loss and the outputs it is summed over; targets, responses, losses."""
+"""Head: the meaning of margins. A loss and its outputs; targets, responses, losses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Output = Literal["margin", "probability", "label"]
 class Outputs(NamedTuple):
     """What a model predicts.
 
-    ``one`` number; one of the ``classes`` low to high; ``labels``, which of them hold; ``values`` for each.
+    ``one`` number; one of the ``classes`` low to high; ``labels``: any subset of them; several ``values``.
     """
 
     kind: Literal["one", "classes", "labels", "values"] = "one"
@@ -51,22 +51,22 @@ class Outputs(NamedTuple):
 
     @property
     def spec(self) -> str:
-        """What `of` makes it of again."""
+        """The text that `of` accepts."""
         size = {"one": "", "values": f":{self.high}"}.get(self.kind, f":{self.low}-{self.high}")
         return self.kind + size
 
     @property
     def number(self) -> int:
-        """How many margins an example has."""
+        """Number of margins of an example."""
         return self.high - self.low + 1
 
 
 class Head:
     """A loss over outputs.
 
-    One output takes any loss of one margin; ``values`` the same for each output; ``labels`` a binary one
-    for each class; ``classes`` a joint loss, or a binary one, which then tells each class from the rest.
-    ValueError for other pairs.
+    One output takes any loss of one margin; ``values`` apply it to each output; ``labels`` take a binary loss
+    for each class; ``classes`` take a joint loss, or a binary one, applied one-against-rest. ValueError for
+    other combinations.
     """
 
     def __init__(self, loss: Any, spec: str | Outputs = "one") -> None:
@@ -75,7 +75,7 @@ class Head:
         self.joint = self._joint()
 
     def _joint(self) -> Any:
-        """The loss of all outputs; `Each` of the loss for one."""
+        """The loss over all outputs; for one output, `Each` of its loss."""
         name, kind = parts.part_name(type(self.loss)), self.outputs.kind
         if hasattr(self.loss, "values_slopes"):
             if kind != self.loss.DOMAIN:
@@ -93,12 +93,12 @@ class Head:
 
     @property
     def count(self) -> int:
-        """How many margins an example has."""
+        """Number of margins of an example."""
         return self.outputs.number
 
     @property
     def domain(self) -> Domain:
-        """Which labels there may be."""
+        """The allowed labels."""
         kind, low, high = self.outputs
         if kind == "values":
             return values(high, self.loss.DOMAIN)
@@ -108,7 +108,7 @@ class Head:
 
     @property
     def open_domain(self) -> Domain:
-        """Labels of that form which are not looked at."""
+        """Labels of the same form that are not checked."""
         return DOMAINS[self.outputs.kind if self.outputs.kind in ("labels", "values") else "open"]
 
     @property
@@ -117,7 +117,7 @@ class Head:
         return self.outputs.kind == "classes" or bool(self.loss.DOMAIN == "binary")
 
     def written(self, predicted: F64, output: Output, words: Sequence[str] = ()) -> list[str]:
-        """A line of text for each row of what `respond` gave for `output`; labels may be `words`."""
+        """One line of text for each row that `respond` gave for `output`; labels may be `words`."""
         if output == "label" and words:
             numbers = predicted - self.outputs.low if self.outputs.kind == "classes" else predicted > 0
             return [words[k] for k in numbers.astype(np.int64).tolist()]
@@ -128,11 +128,11 @@ class Head:
         return ["\t".join(f"{value:.9g}" for value in row) for row in rows.tolist()]
 
     def names(self, words: Sequence[str] = ()) -> list[str]:
-        """What the classes or outputs are called: `words`, or else their numbers."""
+        """Names of the classes or outputs: `words`, or else their numbers."""
         return list(words) or [str(self.outputs.low + k) for k in range(self.count)]
 
     def targets(self, chunk: Chunk) -> NDArray[np.float32]:
-        """What the joint loss reads: numbers of outputs ``(n, 1)`` or a number for each ``(n, outputs)``."""
+        """Targets for the joint loss: the class ``(n, 1)``, or a number for each output ``(n, outputs)``."""
         if self.outputs.kind == "classes":
             wanted = chunk.labels - np.float32(self.outputs.low)
             if len(wanted) and not (wanted.min() >= 0 and wanted.max() < self.count):
@@ -145,13 +145,13 @@ class Head:
         return chunk.targets
 
     def any_labels(self, rows: int) -> NDArray[np.float32]:
-        """Labels that the loss can take: numbers ``(rows,)``, or ``(rows, outputs)`` where each has one."""
+        """Labels that the loss accepts: ``(rows,)``, or ``(rows, outputs)`` if each output has its own."""
         if self.outputs.kind in ("labels", "values"):
             return np.ones((rows, self.count), np.float32)
         return np.full(rows, self.outputs.low if self.outputs.kind == "classes" else 1, np.float32)
 
     def losses(self, margins: F64, chunk: Chunk) -> F64:
-        """Loss of each row ``(n,)`` times its importance."""
+        """Loss of each row times its importance ``(n,)``."""
         out, weights = np.empty(len(chunk)), read_only(chunk.weights)
         if margins.ndim == 1:
             kernels.score.for_parts(self.loss)(self.loss, margins, read_only(chunk.labels), weights, out)
@@ -161,9 +161,9 @@ class Head:
         return out
 
     def respond(self, margins: F64, output: Output, lowest_label: float) -> F64:
-        """Margins ``(n,)`` or ``(n, outputs)`` as `output` wants them.
+        """Convert margins ``(n,)`` or ``(n, outputs)`` to `output`.
 
-        ValueError for an output that there is not, probabilities included.
+        ValueError for an unknown output, or for probabilities if the loss has none.
         """
         if output not in get_args(Output):
             raise ValueError(f"output must be {', '.join(get_args(Output))}, not {output!r}")
@@ -185,10 +185,10 @@ class Head:
         return out
 
     def probabilities(self, margins: F64) -> F64:
-        """Probabilities ``(n, classes)``: of the negative and the positive class, or of each.
+        """Probabilities ``(n, classes)``: of the negative and positive class, or of each class.
 
-        Those of one class against the rest are divided by their sum; labels stand alone, ``(n, labels)``.
-        ValueError for a loss that has none.
+        One-against-rest probabilities are divided by their sum; those of labels are independent ``(n,
+        labels)``. ValueError for a loss without probabilities.
         """
         found = self.respond(margins, "probability", 0.0)
         if found.ndim == 1:
@@ -200,16 +200,16 @@ class Head:
         return shared
 
     def shown_label(self, chunk: Chunk, row: int) -> float:
-        """What the table shows of the labels of an example: the first; NaN where there is none."""
+        """The label that the table shows for an example: the first in a list; NaN if the list is empty."""
         if self.outputs.kind != "labels":
             return float(chunk.labels[row])
         held = np.flatnonzero(self.targets(chunk.rows(row, row + 1))[0] > 0)
         return float(held[0] + self.outputs.low) if len(held) else float("nan")
 
     def last_prediction(self, first: float, heaviest: float, lowest_label: float) -> float:
-        """What the table shows of the last example, given its first margin and its heaviest output.
+        """The table's prediction for the last example, given its first margin and its heaviest output.
 
-        The heaviest class; or of the first output the probability, or else the margin.
+        It is the heaviest class, or the probability of the first output, or its margin if there is none.
         """
         if self.outputs.kind in ("classes", "labels"):
             return heaviest + self.outputs.low
@@ -219,14 +219,14 @@ class Head:
 
 
 def leaves_classes_open(loss: Any, spec: str | None) -> bool:
-    """Whether classes are to be found in the data: ``classes``, or nothing said of a joint loss."""
+    """Whether classes are to be found in the data: ``classes``, or a joint loss without outputs."""
     if spec is not None:
         return spec == "classes"
     return hasattr(parts.make("loss", loss), "values_slopes")
 
 
 def classes_of(source: Any) -> str:
-    """``classes:LO-HI`` from the least and the largest label of the source; ValueError for fewer than two."""
+    """``classes:LO-HI`` from the lowest to the highest label of a source; ValueError for fewer than two."""
     low, high = np.inf, -np.inf
     for chunk in source.chunks():
         if len(chunk):

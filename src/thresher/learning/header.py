@@ -1,4 +1,4 @@
-"""What a header must be: which fields there are, and what each holds. Nothing else reads it before."""
+"""Schema of the header: which fields it has and what each holds. Checked before anything else reads it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thresher.learning.recipe import Recipe
 from thresher.learning.shares import is_plain
 
 Fields = Mapping[str, str]
-"""What the value of each name must be, one of `_KINDS`."""
+"""For each name, what its value must be: a key of `_KINDS`."""
 _SHOWN = 40
 
 
@@ -100,13 +100,13 @@ def _is_row(value: Any) -> bool:
 
 
 EDITION: Fields = {"format": "a whole number", "version": "text"}
-"""Of every file, whatever its format."""
+"""Fields of every file, in any format version."""
 MODEL: Fields = {"recipe": "an object", "lowest_label": "a finite number"}
-"""Of every model."""
+"""Fields of every model."""
 CURVE: Fields = {"curve": "points of a curve"}
-"""Of a model that was trained, where it was kept."""
+"""Fields of a model with a progress curve."""
 SHOWN: Fields = {"nonzero": "a number from 0 up"}
-"""Of every model in a file of its own, for the commands that show it."""
+"""Fields of every model that has a file to itself, for the commands that show it."""
 _OF_TYPES = {
     "Spec": "text",
     "Spec | None": "text or null",
@@ -117,11 +117,11 @@ _OF_TYPES = {
     "bool": "true or false",
     "SettledLayout | None": "an object or null",
 }
-"""How a header holds the fields of a Recipe, by their types."""
+"""The types of Recipe fields, and how a header holds them."""
 RECIPE: Fields = {field.name: _OF_TYPES[str(field.type)] for field in fields(Recipe)}
-"""Of a model that can go on learning."""
+"""Fields of the recipe of a model that can keep learning."""
 _WEIGHTS = ("loss", "outputs", "store", "intercept", "layout")
-"""What there is of a recipe where weights are all that there is."""
+"""Fields of the recipe in a file with weights only."""
 TRAINING: Fields = {
     "data": "names, size and rows of data",
     "read": "hashes and sizes",
@@ -138,7 +138,7 @@ TRAINING: Fields = {
     "passes_since": "a number from 0 up",
     "seen": "an object",
 }
-"""Of ``training`` in a checkpoint."""
+"""Fields of ``training`` in a checkpoint."""
 POSITION: Fields = {
     "number": "a number from 1 up",
     "place": "a place of three numbers or null",
@@ -169,12 +169,12 @@ RECORD: Fields = {
     **dict.fromkeys(("lines", "examples", "blank", "skipped", "merged"), "a place"),
     "warnings": "lines of text",
 }
-"""How a model came to be, where that was kept."""
+"""Fields of ``record``, which says how the model was trained."""
 BEST: Fields = {"number": "a number from 1 up", "figures": "an object"}
 
 
 def check(given: Any, fields: Fields, where: str = "header") -> None:
-    """StateError, which names `where` and the field, unless `given` is an object with these fields."""
+    """Raise StateError with `where` and the field, unless `given` is an object with these fields."""
     if not isinstance(given, dict):
         raise StateError(f"{where}: expected an object, found {_told(given)}")
     for name, kind in fields.items():
@@ -185,7 +185,7 @@ def check(given: Any, fields: Fields, where: str = "header") -> None:
 
 
 def check_model(given: Any) -> None:
-    """The same for what a model is."""
+    """Check the header of a model. Raises StateError, as do the functions below."""
     check(given, MODEL)
     if "warm" in given:
         check(given, {"warm": "true or false"})
@@ -202,12 +202,12 @@ def check_model(given: Any) -> None:
 
 
 def check_record(given: Any) -> None:
-    """The same for ``record``."""
+    """Check ``record``."""
     _check_all_of(given, RECORD, "record")
 
 
 def check_training(given: Any) -> None:
-    """The same for ``training`` and all in it."""
+    """Check ``training`` and everything in it."""
     check(given, TRAINING, "training")
     _check_all_of(given["position"], POSITION, "position")
     _check_all_of(given["position"]["report"], REPORT, "report")
@@ -226,7 +226,7 @@ def check_training(given: Any) -> None:
 
 
 def _check_all_of(given: Any, fields: Fields, where: str) -> None:
-    """And for fields that there are not."""
+    """`check`, and no other fields may be present."""
     check(given, fields, where)
     if unknown := given.keys() - fields.keys():
         raise StateError(f"{where}: there is no {min(unknown)}")

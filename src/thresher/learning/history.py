@@ -1,4 +1,4 @@
-"""What an averaged model remembers of its steps: how rules moved the weights that no step touched."""
+"""The history of an averaged model: how the rule moved weights in steps that did not touch them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from thresher.engine import averaging
 from thresher.engine.sound import Tensors, given, require
 
 Array = NDArray[Any]
-_RING = 1 << 14  # steps between two visits of all rows of an averaged model
-_RINGS = 1 << 20  # the same times the number of clocks, at most
+_RING = 1 << 14  # steps between two sweeps over all rows of an averaged model
+_RINGS = 1 << 20  # upper limit for that number times the number of clocks
 
 
 class History:
-    """A ring and a place for each clock: `ring` (*clocks, steps, 2, drifts), `place` (*clocks, 2)."""
+    """A ring and a position for each clock: `ring` (*clocks, steps, 2, drifts), `place` (*clocks, 2)."""
 
     def __init__(self, drifts: tuple[str, ...], clock: Array) -> None:
         clocks = clock.shape[:-1]
@@ -25,17 +25,17 @@ class History:
         self.place = np.zeros((*clocks, 2), np.int64)
 
     def mean(self, B: Array) -> Array:
-        """Of each intercept: ``(outputs,)``."""
+        """Mean of each intercept ``(outputs,)``."""
         sums: Array = B[0, -averaging.COLUMNS].reshape(-1)
         return sums / self.steps
 
     @property
     def steps(self) -> int:
-        """How many there were."""
+        """Number of steps so far."""
         return int(self.place[..., averaging.SEEN].max())
 
     def state(self) -> dict[str, Array]:
-        """What is in use; what lies behind it in a shorter ring is left over and written as zeros."""
+        """The part in use; unused entries of shorter rings are written as zeros."""
         used = self.place[..., averaging.SEEN] - self.place[..., averaging.BASE]
         used = np.minimum(used, self.ring.shape[-3] - 1)
         within = np.arange(used.max() + 1) <= used[..., np.newaxis]
@@ -43,7 +43,7 @@ class History:
         return {"ring": np.where(within[..., np.newaxis, np.newaxis], kept, 0.0), "place": self.place}
 
     def check(self, state: Tensors, steps: int) -> None:
-        """StateError for places that are in no ring, and for a ring that does not reach as far as they do."""
+        """StateError for a position outside the ring, or a ring too short for the positions."""
         place = given(state, "place", self.place.shape, np.int64)
         base, seen = place[..., averaging.BASE], place[..., averaging.SEEN]
         sound = (base >= 0).all() and (base <= seen).all() and (seen <= steps).all()
@@ -54,7 +54,7 @@ class History:
         given(state, "ring", (*clocks, used + 1, pair, drifts), np.float64)
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Go on from `state`."""
+        """Continue from `state`."""
         ring = state["ring"]
         self.ring[..., : ring.shape[-3], :, :] = ring
         self.place = state["place"].copy()

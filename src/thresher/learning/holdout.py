@@ -1,4 +1,4 @@
-"""Held-out examples: a source of their own, or a share of the stream, never learned from."""
+"""Held-out examples: a separate source, or a share of the stream, that is never learned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Figures = dict[str, float | int | None]
 
 
 class Best(NamedTuple):
-    """The pass with the least hold-out loss so far."""
+    """The pass with the lowest hold-out loss so far."""
 
     number: int
     figures: Figures
@@ -28,25 +28,25 @@ class Best(NamedTuple):
 
 
 class Holdout:
-    """What is evaluated after each pass, and the best pass so far."""
+    """The hold-out, evaluated after each pass, and the best pass so far."""
 
     def __init__(self, every: Every = 0, given: Any = None) -> None:
         self.every, self._given = every, None if given is None else known(given)
         self._kept: list[Chunk] = []
         self.incomplete = bool(every)
-        """the examples of the stream are still to be collected"""
+        """whether held-out examples of the stream are still to be collected"""
         self.figures: Figures | None = None
         self.best: Best | None = None
         self.passes_since = 0
 
     def rest(self, source: Any) -> Any:
-        """`source` without what is held out of it."""
+        """`source` without its held-out rows."""
         return _Rest(source, self) if self.every else source
 
     def split(self, chunk: Chunk, offered: int) -> Chunk:
-        """The rows to learn from, given how many rows were read before `chunk` since the pass began.
+        """The rows to learn; `offered` is the number of rows read before `chunk` in this pass.
 
-        Row i, from 0, is held out where floor((i + 1) / N) > floor(i / N).
+        Row i, counted from 0, is held out if floor((i + 1) / N) > floor(i / N).
         """
         ends = np.arange(offered, offered + len(chunk) + 1)
         ends = ends * self.every.denominator // self.every.numerator
@@ -57,21 +57,21 @@ class Holdout:
 
     @property
     def given(self) -> Any:
-        """The source of its own; None without one."""
+        """The separate source, or None."""
         return self._given
 
     def source(self) -> Any:
-        """What to evaluate on; None without any."""
+        """The source to evaluate on, or None."""
         if self._given is not None:
             return self._given
         return MemorySource(self._kept) if self._kept else None
 
     def score(self, model: Any, chunks: Iterable[Chunk]) -> Figures:
-        """What the model is worth on what was held out."""
+        """Evaluate the model on the hold-out."""
         return score(model, chunks).figures()
 
     def settle(self, model: Any, number: int, figures: Figures | None, patience: int) -> bool:
-        """Note the figures of a pass; True when patience (0: endless) is at its end."""
+        """Record the figures of a pass. Return whether patience (0: unlimited) has run out."""
         self.figures = figures
         if not patience or figures is None:
             return False
@@ -83,11 +83,11 @@ class Holdout:
         return self.passes_since >= patience
 
     def keep_record(self, model: Any, record: Record) -> None:
-        """Note how the model came to be, which is now that of its best pass."""
+        """Give the model, already restored to its best pass, the record of its training."""
         model.keep_record(record)
 
     def take_best(self, model: Any) -> int | None:
-        """Put `model` back to where the best pass left it; its number where that is not the last."""
+        """Restore the model of the best pass; return its number, or None if it is the last."""
         if self.best is None or not self.passes_since:
             return None
         model.restore(self.best.state)
@@ -96,14 +96,14 @@ class Holdout:
 
 
 class _Rest(Through):
-    """A source without the rows that are held out, which are collected when it is first read."""
+    """A source without its held-out rows, which are collected on the first reading."""
 
     def __init__(self, source: Any, holdout: Holdout) -> None:
         super().__init__(source)
         self._holdout = holdout
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
-        """One pass; read from its beginning even to go on from `start`, since rows are counted from there."""
+        """One pass. It reads from the beginning even if `start` is given, to count rows."""
         offered = 0
         with closing(self._source.chunks()) as chunks:
             for chunk in chunks:
