@@ -1,4 +1,4 @@
-"""Intake: what examples go through before they are learned. Without scale and admission it is nothing."""
+"""Intake: preparation of examples before they are learned. Without scale and admission it does nothing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from thresher.learning.scaling import Divisors, make_scaling
 
 
 class Intake:
-    """Columns are scaled (`Scaling`), then features that are rare so far are left out (`Admission`).
+    """Scales columns (`Scaling`), then drops features that are still too rare (`Admission`).
 
-    Both count the examples of the stream one by one, so where it is cut does not show.
+    Both count the examples of the stream one by one, so it does not matter where the stream is cut.
     """
 
     def __init__(self, scale: str | None, admit: str | int | None, seed: int) -> None:
@@ -28,20 +28,20 @@ class Intake:
 
     @property
     def waiting(self) -> int | None:
-        """Features that were seen and are not in yet; None where that is not known."""
+        """Features seen but not yet admitted; None if unknown."""
         return None if self._admission is None else self._admission.waiting
 
     def divisors(self, needed: NDArray[np.uint64] | None = None) -> Divisors | None:
-        """What columns are divided by as of now; None without a scale. See `Scaling.divisors`."""
+        """The current divisors of columns; None without a scale. See `Scaling.divisors`."""
         return None if self._scaling is None else self._scaling.divisors(self._rows, needed)
 
     def bind(self, layout: SettledLayout | None) -> None:
-        """The data are those of `layout`; `DataError` where they cannot be scaled."""
+        """Set the layout of the data; `DataError` if such data cannot be scaled."""
         if self._scaling is not None:
             self._scaling.bind(layout)
 
     def learned(self, chunk: Chunk, again: bool) -> Chunk:
-        """What is learned of `chunk`. Its rows are counted, unless they were in an earlier pass (`again`)."""
+        """`chunk` prepared for learning. Its rows are counted unless they come `again`, in a later pass."""
         if not self._parts:
             return chunk
         before = self._rows
@@ -51,18 +51,18 @@ class Intake:
         return chunk if self._admission is None else self._admission.kept(chunk, before, again)
 
     def read(self, chunk: Chunk) -> Chunk:
-        """What is predicted from: scaled by what is known now, which does not change."""
+        """`chunk` prepared for prediction: scaled by the current divisors, which do not change."""
         return chunk if self._scaling is None else self._scaling.read(chunk, self._rows)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All that counting goes on from."""
+        """The state that counting continues from."""
         whole = {"intake.rows": np.array([self._rows])} if self._parts else {}
         for part in self._parts:
             whole |= part.state()
         return whole
 
     def check(self, state: Tensors) -> None:
-        """StateError for what counting examples cannot leave."""
+        """StateError if counting examples cannot lead to `state`."""
         if self._parts:
             (rows,) = given(state, "intake.rows", (1,), np.int64)
             require(0 <= rows <= MOST_STEPS, "intake.rows", "no such number of examples can be counted")
@@ -70,7 +70,7 @@ class Intake:
             part.check(state)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Go on from `state`."""
+        """Continue from `state`."""
         for part in self._parts:
             part.restore(state)
         self._rows = int(state["intake.rows"][0]) if self._parts else 0

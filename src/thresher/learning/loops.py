@@ -1,4 +1,4 @@
-"""The state of a rule in a table, and the compiled loops that run on it: for one output, and for many."""
+"""The state of a rule in a table, and the compiled loops over it, for one output and for many."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from thresher.learning.recipe import Recipe
 
 Array = NDArray[Any]
 F32 = NDArray[np.float32]
-_BLOCK = 1 << 16  # rows whose means are looked at in one go
+_BLOCK = 1 << 16  # rows whose means are checked at a time
 
 
 class Loop:
@@ -35,12 +35,12 @@ class Loop:
     reader: ClassVar[Kernel]
     idle_rows: ClassVar[Kernel]
     columns: ClassVar[int] = 0
-    """of a row, behind those of its rule"""
+    """columns of a row after those of the rule"""
 
     def __init__(self, head: Head, rule: Any, dtype: Any, index: Index, inner: tuple[int, ...]) -> None:
         self.head, self.rule, self.bias_rule, self.dtype = head, rule, rule.intercept(), dtype
         self.inner = inner
-        """axes of the weights of a feature: none, or the outputs"""
+        """inner shape of a feature's weights: empty, or (outputs,)"""
         self.index = index
         self._left = False
         self._begin()
@@ -48,7 +48,7 @@ class Loop:
         self._row_rule, self._bias_row_rule = in_dtype(rule, dtype), in_dtype(self.bias_rule, dtype)
 
     def _begin(self) -> None:
-        """Nothing was learned yet."""
+        """Set the initial state."""
         self.S: Array = np.zeros((0, len(self.rule.SLOTS) + self.columns, *self.inner), self.dtype)
         self.index.join(self)
         self.clock, self.bclock = self.rule.clock0(), self.bias_rule.clock0()
@@ -69,11 +69,11 @@ class Loop:
         return self._origin.relative(targets, self.bclock, chunk.weights) if len(self.B) else targets
 
     def _past(self) -> Any:
-        """What weights are read from, beside their rows."""
+        """The state other than rows from which weights are read."""
         return self.clock
 
     def idle(self, count: int) -> NDArray[np.bool_]:
-        """Which of the first `count` rows are as good as zeros."""
+        """Which of the first `count` rows are equivalent to zeros."""
         if self._left:
             return np.ones(count, np.bool_)
         out = np.empty(count, np.bool_)
@@ -81,19 +81,19 @@ class Loop:
         return out
 
     watches: ClassVar[bool] = False
-    """whether it can stop at examples with large values by itself"""
+    """whether the loop can stop by itself before examples with large values"""
     limit = float("inf")
-    """It then learns none with a value of this size."""
+    """A loop that watches stops before a value of at least this magnitude."""
 
     def rest(self) -> None:
-        """Learn no more, and stay as it is."""
+        """Stop learning; keep the state as it is."""
 
     def leave(self) -> None:
-        """Neither learn nor be read any more: rows that only this one needs may be freed."""
+        """Stop learning and being read: rows that only this loop needs may be freed."""
         self._left = True
 
     def moved(self, count: int) -> None:
-        """Rows have moved, `count` are left."""
+        """Tell the rule that rows have moved and that `count` are left."""
         if not writes(type(self.rule), "relocate"):
             return
         relocate = kernels.relocate_rows.for_parts(self.rule)
@@ -101,13 +101,13 @@ class Loop:
             relocate(self._row_rule, output, count, clock)
 
     def _outputs(self, table: Array, clocks: Array) -> Iterator[tuple[Array, Array]]:
-        """The rows of each output, and its clock."""
+        """The rows and the clock of each output."""
         outputs, own = table.reshape(*table.shape[:2], *(self.inner or (1,))), np.atleast_2d(clocks)
         for k in range(outputs.shape[2]):
             yield outputs[:, :, k], own[min(k, len(own) - 1)]
 
     def _read_from(self, row_rule: Any, S: Array, past: Any) -> Read:
-        """How the weights of rows of S are read."""
+        """A function that reads the weights of rows of S."""
         compiled = self.reader.for_parts(self.rule, self.bias_rule)
         return lambda rows, out: compiled(row_rule, S, past, rows, out)
 
@@ -115,11 +115,11 @@ class Loop:
         return self._read_from(self._row_rule, self.S, self._past())
 
     def settled(self) -> Array:
-        """Weights of all rows as they are read: (rows, *inner)."""
+        """Settled weights of all rows (rows, *inner)."""
         return first_rows(self._read(), self.index.used, self.inner, self.dtype)
 
     def place(self, keys: NDArray[np.uint64], weights: Array, bias: Array) -> None:
-        """Have these features, whose keys ascend, and no others, with these weights, and these intercepts."""
+        """Replace all features by these, with ascending keys, and set their weights and the intercepts."""
         rows = self.index.enter(keys)
         self.index.count(keys)
         self.S = np.zeros((self.index.size, *self.S.shape[1:]), self.dtype)
@@ -135,11 +135,11 @@ class Loop:
 
     @property
     def losses(self) -> float:
-        """Sum of all so far."""
+        """Sum of all losses so far."""
         return float(self.tally[kernels.LOSS_SUM])
 
     def bias(self) -> Array:
-        """The intercepts as they are read, 0 without any: (outputs,)."""
+        """Settled intercepts (outputs,); 0 without intercepts."""
         if not len(self.B):
             return np.zeros(self.head.count, self.dtype)
         read = self._read_from(self._bias_row_rule, self.B, self.bclock)
@@ -147,23 +147,23 @@ class Loop:
         return self._origin.added(bias, self.bclock)
 
     def unmet(self) -> Array:
-        """The weights of a feature never met: (outputs,)."""
+        """The weights of a feature that was never seen (outputs,)."""
         row = np.zeros((1, *self.S.shape[1:]), self.dtype)
         read = self._read_from(self._row_rule, row, self._past())
         return first_rows(read, 1, self.inner, self.dtype).reshape(-1)
 
     @property
     def last_margin(self) -> float:
-        """Of the first output, for the last example learned from, before it was."""
+        """Margin of the first output for the last example learned, before it was learned."""
         return float(self._origin.added(self.tally[kernels.LAST_MARGIN :][:1], self.bclock)[0])
 
     def margins(self, chunk: Chunk) -> F64:
-        """Margins ``(n,)``, ``(n, outputs)`` for many, under the weights as they are read."""
+        """Margins ``(n,)`` under the settled weights; ``(n, outputs)`` for many outputs."""
         found = margins(self._read(), self.index, len(self.S), self.bias(), self.inner, chunk)
         return found.reshape(len(found)) if self.head.count == 1 else found
 
     def begin_pass(self, number: int) -> None:
-        """Tell the rules that pass `number` over the same data begins or goes on."""
+        """Tell the rules that pass `number` over the same data begins or resumes."""
         rows = self.S[: self.index.used]
         for rule, clocks, table in ((self.rule, self.clock, rows), (self.bias_rule, self.bclock, self.B)):
             own = np.atleast_2d(clocks)
@@ -179,7 +179,7 @@ class Loop:
         return {"S": self.S[: self.index.used], **self.clocks(), "tally": self.tally}
 
     def check(self, state: Tensors, rows: int, steps: int) -> None:
-        """StateError for what learning from `steps` examples cannot leave in `rows` rows."""
+        """StateError if learning from `steps` examples cannot leave `state` in `rows` rows."""
         given(state, "S", (rows, *self.S.shape[1:]), self.dtype)
         given(state, "tally", self.tally.shape, np.float64, finite=False)
         for rule, table, name, mine in (
@@ -192,14 +192,14 @@ class Loop:
                 require(not wrong, name, wrong)
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Go on from `state`; the index has gone on from it already."""
+        """Continue from `state`; the index has been restored already."""
         self.S = resized(state["S"], self.index.size)
         self.clock, self.bclock = state["clock"].copy(), state["bclock"].copy()
         self.B, self.tally = state["B"].copy(), state["tally"].copy()
 
 
 class OneLoop(Loop):
-    """One output, one example a step: the fastest. `S` is (rows, columns), clocks are vectors."""
+    """One output, one example per step: the fastest loop. `S` is (rows, columns), clocks are vectors."""
 
     watches = True
 
@@ -210,46 +210,46 @@ class OneLoop(Loop):
         self._learn = kernels.learn.for_parts(head.loss, rule, self.bias_rule)
 
     def targets(self, chunk: Chunk) -> F32:
-        """What the loss reads of each row."""
+        """The target of each row for the loss."""
         return self._from_origin(chunk.labels, chunk)
 
     def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
-        """Learn the examples lo..resolved.hi-1; the first that was not."""
-        room = np.empty(longest, self.dtype)  # made here: by Numba it costs 0.1 s of compiling
+        """Learn the examples lo..resolved.hi-1; return the first example that was not learned."""
+        room = np.empty(longest, self.dtype)  # allocated here: in Numba it would cost 0.1 s of compiling
         limits = (read_only(weights), lo, resolved.hi, self.limit, room, self._kept(longest))
         return self._learn_with(self._learn, self.head.loss, resolved, targets, *limits)
 
     def _kept(self, longest: int) -> Any:
-        """What the loop keeps of the past."""
+        """The history that the compiled loop keeps."""
         return None
 
 
 class Averaged(Loop):
-    """What is read is the mean of the weights that steps began with; the state is float64."""
+    """Weights are read as the mean of the weights at the start of each step; the state is float64."""
 
     columns = averaging.COLUMNS
     plain: ClassVar[Kernel]
-    """reads what steps begin with"""
+    """reads the weights at the start of a step"""
 
     def __init__(self, head: Head, rule: Any, dtype: Any, *rest: Any) -> None:
         super().__init__(head, rule, dtype, *rest)
         self._history = History(rule.DRIFTS, self.clock)
 
     def _read_from(self, row_rule: Any, S: Array, past: Any) -> Read:
-        """The mean; before the first step the weights that it will begin with."""
+        """Read the mean; before the first step, the initial weights."""
         if self._history.steps:
             return super()._read_from(row_rule, S, past)
         compiled = self.plain.for_parts(self.rule, self.bias_rule)
         return lambda rows, out: compiled(row_rule, S, self.bclock if S is self.B else self.clock, rows, out)
 
     def bias(self) -> Array:
-        """The means of the intercepts, 0 without any: (outputs,)."""
+        """Mean intercepts (outputs,); 0 without intercepts."""
         if not (len(self.B) and self._history.steps):
             return super().bias()
         return self._origin.added(self._history.mean(self.B), self.bclock)
 
     def idle(self, count: int) -> NDArray[np.bool_]:
-        """A row whose mean is not zero is never idle."""
+        """Also require a mean of zero."""
         idle = super().idle(count)
         if self._left:
             return idle
@@ -261,24 +261,24 @@ class Averaged(Loop):
         return idle
 
     def state(self) -> dict[str, Array]:
-        """And what is in the rings."""
+        """Add the history."""
         return super().state() | self._history.state()
 
     def check(self, state: Tensors, rows: int, steps: int) -> None:
-        """And for rings, and for rows visited at steps that were not."""
+        """Also check the history, and that rows were not visited at impossible steps."""
         super().check(state, rows, steps)
         self._history.check(state, steps)
         since = state["S"][:, -1]
         require((since >= 0).all() and (since <= steps).all(), "S", f"rows were visited in 0..{steps}")
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Go on from `state`."""
+        """Continue from `state`."""
         super().restore(state)
         self._history.restore(state)
 
 
 class AveragedLoop(Averaged, OneLoop):
-    """One output, one example a step. See `engine.averaging`."""
+    """One output, one example per step. See `engine.averaging`."""
 
     reader, plain = averaging.read, OneLoop.reader
 
@@ -291,9 +291,9 @@ class AveragedLoop(Averaged, OneLoop):
 
 
 class ManyLoop(Loop):
-    """Many outputs, or many examples a step. `S` is (rows, columns, outputs), clocks (1 or outputs, scalars).
+    """Many outputs or mini-batches. `S` is (rows, columns, outputs), clocks (1 or outputs, scalars).
 
-    Outputs share a clock where the rule's does not depend on the examples.
+    Outputs share one clock if the rule's clock does not depend on the examples.
     """
 
     reader, idle_rows = outputs.read_outputs, outputs.idle_rows_of_outputs
@@ -312,11 +312,11 @@ class ManyLoop(Loop):
         self._learn = learn.for_parts(head.joint, rule, self.bias_rule)
 
     def targets(self, chunk: Chunk) -> F32:
-        """What the joint loss reads of each row."""
+        """The targets of each row for the joint loss."""
         return self._from_origin(self.head.targets(chunk), chunk)
 
     def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
-        """Learn lo..resolved.hi-1 in batches, of which the last may be short; the first left over."""
+        """Learn lo..resolved.hi-1 in batches, the last of which may be short; return the first row left."""
         room: tuple[Any, ...] = (longest,)
         if not self._together:
             if len(self._places) < len(self.S):
@@ -326,12 +326,12 @@ class ManyLoop(Loop):
         return self._learn_with(self._learn, self.head.joint, resolved, targets, *limits)
 
     def _kept(self) -> Any:
-        """What the loop keeps of the past."""
+        """The history that the compiled loop keeps."""
         return outputs.FORGOTTEN
 
 
 class AveragedManyLoop(Averaged, ManyLoop):
-    """Many outputs, or many examples a step. See `engine.averaging_outputs`."""
+    """Many outputs or mini-batches. See `engine.averaging_outputs`."""
 
     reader, plain = averaging_outputs.read_means, ManyLoop.reader
 
@@ -343,9 +343,9 @@ class AveragedManyLoop(Averaged, ManyLoop):
 
 
 def make_loop(recipe: Recipe, head: Head, rule: Any, index: Index) -> OneLoop | ManyLoop:
-    """The loop for so many outputs and examples a step. A group of one output is no group.
+    """The loop for the recipe's outputs and batch size. A group of one output is not treated as a group.
 
-    ValueError for an average that cannot be kept.
+    ValueError for a rule that cannot be averaged.
     """
     if recipe.average:
         _check_average(rule)
@@ -375,7 +375,7 @@ def _check_average(rule: Any) -> None:
 
 
 def check_born_at_zero(loop: Loop, admitting: bool) -> None:
-    """ValueError where weights that begin elsewhere than at zero meet a signed store or an admission."""
+    """ValueError if weights that do not start at zero are combined with a signed store or admission."""
     what = "features wait for their admission" if admitting else ""
     if isinstance(loop.index, HashedIndex) and loop.index.signed:
         what = "a signed store turns half of them"

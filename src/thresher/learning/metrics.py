@@ -1,4 +1,4 @@
-"""What a model is worth on examples it does not learn from."""
+"""Evaluation on examples that are not learned."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ F64 = NDArray[np.float64]
 
 @dataclass
 class Evaluation:
-    """Sums over examples seen so far; every figure is weighted by importance, outputs count alike.
+    """Sums over the examples so far; all figures are weighted by importance, outputs count equally.
 
-    Margins, classes and weights of two classes are kept for the AUC: 13 bytes an example.
+    For two classes, margins, labels and weights are kept for the AUC: 13 bytes per example.
     """
 
     head: Head
@@ -29,12 +29,12 @@ class Evaluation:
     _wrong: float = 0.0
     _squares: float = 0.0
     _hits: float = 0.0
-    """pairs of an example and a class where both say that it holds; `_claims` counts what each says"""
+    """true positive pairs of an example and a class; `_claims` counts true plus predicted pairs"""
     _claims: float = 0.0
     _kept: list[tuple[F64, NDArray[np.bool_], NDArray[np.float32]]] = field(default_factory=list)
 
     def add(self, chunk: Chunk, margins: F64, responses: F64) -> None:
-        """Count the rows of `chunk`; `responses` are the predicted labels (classes or means)."""
+        """Add the rows of `chunk`; `responses` are the predicted labels (classes or means)."""
         each = self.head.outputs.kind in ("labels", "values")
         truth, weights = chunk.targets if each else chunk.labels, chunk.weights.astype(np.float64)
         labels = np.asarray(truth, np.float64)
@@ -56,14 +56,14 @@ class Evaluation:
 
     @property
     def average_loss(self) -> float:
-        """Mean loss; NaN of nothing."""
+        """Mean loss; NaN without examples."""
         return self._mean(self._loss)
 
     def figures(self) -> dict[str, float | int | None]:
-        """``examples loss error``, with ``auc`` for two classes; ``examples loss rmse`` for numbers.
+        """``examples loss error``, with ``auc`` for two classes; ``examples loss rmse`` for regression.
 
-        For lists of classes the error is the share of wrong pairs of example and class, and ``micro_f1`` =
-        2 hits / (pairs that hold + pairs predicted to), None where there are none of either.
+        For lists of classes, the error is the share of wrong pairs of example and class, and ``micro_f1`` =
+        2 hits / (true pairs + predicted pairs), None if there are no such pairs.
         """
         shared: dict[str, float | int | None] = {"examples": self.examples, "loss": self.average_loss}
         if not self.head.classifies:
@@ -83,15 +83,15 @@ class Evaluation:
 
 
 def _mean_of_row(numbers: Any) -> F64:
-    """Of ``(n,)`` or ``(n, outputs)``: ``(n,)``."""
+    """Mean over outputs: ``(n,)`` or ``(n, outputs)`` to ``(n,)``."""
     means: F64 = np.asarray(numbers, np.float64).reshape(len(numbers), -1).mean(axis=1)
     return means
 
 
 def auc(margins: F64, positive: NDArray[np.bool_], weights: F64) -> float | None:
-    """Area under the ROC curve: the chance that a positive example has the larger margin, ties half.
+    """Area under the ROC curve: the probability that a positive example has the larger margin; ties are 1/2.
 
-    Arrays ``(n,)``; None where one class is missing.
+    Arrays are ``(n,)``; None if one class is missing.
     """
     order = np.argsort(margins, kind="stable")
     sorted_margins, is_positive, w = margins[order], positive[order], weights[order]

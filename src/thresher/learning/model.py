@@ -1,4 +1,4 @@
-"""Model: a loss, a rule, a store and a clock that learn from Chunks."""
+"""Model: a loss, a rule, a store and a clock; learns from Chunks."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _SHOWN = {"B": "the intercept", "bias": "the intercept", "clock": "the state of 
 class Model(Predictor):
     """A sparse linear model that learns from a stream.
 
-    Made of a `Recipe`, or of what a Recipe is made of: ``Model("ftrl", l1=1.0)``. Raises what a Recipe does.
-    A model belongs to one thread at a time. To learn, or to save, while another thread learns is a
-    RuntimeError; to predict meanwhile is not safe.
+    Constructed from a `Recipe`, or from the arguments of one: ``Model("ftrl", l1=1.0)``. Raises the errors of
+    a Recipe. Use a model from one thread at a time: learning or saving while another thread learns raises
+    RuntimeError, and predicting meanwhile is not safe.
 
     >>> model = Model("sgd", "squared", rate="constant:0.1")
     >>> model.learn(Chunk.of_rows([(1.0, {7: 2.0})]))
@@ -66,38 +66,38 @@ class Model(Predictor):
 
     @classmethod
     def lane(cls, recipe: Recipe, feed: Feed) -> Model:
-        """One that learns with others from `feed`, by which they are taught."""
+        """A model that learns from `feed` together with others; the feed's owner teaches it."""
         model = cls.__new__(cls)
         model._begin(recipe, feed, alone=False)
         return model
 
     def _begin(self, recipe: Recipe, feed: Feed, alone: bool) -> None:
         self.recipe = recipe
-        """what this model is"""
+        """the parts and options of this model"""
         self.head, self.rule, self.dtype = recipe.head(), recipe.make_rule(), recipe.numbers
         self.loss, self.batch = self.head.loss, recipe.batch
         self._sound, self._warned, self._alone = 0, False, alone
         self.error: DivergedError | None = None
         self.names: Names | None = None
-        """of features, where they were asked for"""
+        """names of features, if they were requested"""
         self.record: Record | None = None
-        """how it came to be, once its training is over; None where examples were given to `learn` since"""
+        """how it was trained, once training is over; None if `learn` was given more examples since"""
         self.curve: Curve = ()  # how progressive loss and weights developed in training
         self.warm = False
-        """whether it began with the weights of another model"""
+        """whether it started from the weights of another model"""
         self.warnings: list[Trouble] = []
-        """trouble that was met in training"""
+        """trouble found in training"""
         self._feed = feed
         self.loop = make_loop(recipe, self.head, self.rule, feed.index)
         check_born_at_zero(self.loop, recipe.admit is not None)
 
     def __repr__(self) -> str:
-        """What it is, and how far it has come."""
+        """The recipe, and numbers of examples and features."""
         recipe = replace(self.recipe, layout=None)  # which may name a hundred columns
         return f"<Model of {recipe!r}: {self.examples:,} examples, {self.features_seen:,} features seen>"
 
     def __copy__(self) -> Model:
-        """Another model, as far as this one has come, that learns by itself."""
+        """An independent copy in the same state."""
         model = Model(self.recipe)
         with self.at_rest():
             model.restore(self.state())
@@ -106,29 +106,29 @@ class Model(Predictor):
         return model
 
     def __deepcopy__(self, memo: Any) -> Model:
-        """The same: models share nothing that changes."""
+        """As `__copy__`: models share nothing mutable."""
         return copy(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickles: the bytes of a model file. `DivergedError` as `save`."""
+        """Pickle as the bytes of a model file. Raises `DivergedError` as `save`."""
         from thresher.learning.modelbytes import as_bytes, from_bytes
 
         return from_bytes, (as_bytes(self),)
 
     def at_rest(self) -> AbstractContextManager[None]:
-        """Nothing is learned in this block, so what is read in it belongs together.
+        """Block learning in this context, so that what is read there is consistent.
 
-        RuntimeError where another thread is learning.
+        RuntimeError if another thread is learning.
         """
         return self._feed.at_rest()
 
     def begin_pass(self, number: int) -> None:
-        """Pass `number`, from 1, over the same data begins, or goes on after a stop."""
+        """Start pass `number`, counted from 1, over the same data, or resume it after a stop."""
         self.loop.begin_pass(number)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
-        """The model in a file, which goes on learning; one that has no state saved is a `ModelFileError`."""
+        """Load a model that can keep learning; `ModelFileError` for a file saved without its state."""
         from thresher.learning import modelfile
 
         return modelfile.load(os.fspath(path))[0]
@@ -155,22 +155,22 @@ class Model(Predictor):
     def learn(self, data: Any, /, *args: Any, **given: Any) -> None:
         """Predict, then learn, each example of `data` once, in order.
 
-        A Chunk is learned as it is, rows lo <= i < hi of it; anything else is read first.
-        Cutting a stream into chunks or ranges anywhere changes nothing, bit for bit: rows of a batch
-        that is not full wait for the next call, or for `finish`. Rows that come `again`, in a later pass, are
-        not counted twice: scales stay as they are, and features that wait go on waiting.
+        Of a Chunk, rows lo <= i < hi are learned as they are; other data are read first. It makes no
+        difference, bit for bit, where a stream is cut into chunks or ranges: the rows of an incomplete batch
+        wait for the next call or for `finish`. Rows that come `again`, in a later pass, are not counted
+        twice: scales do not change, and features that wait for admission keep waiting.
 
         Args:
-            data: whatever `thresher.train` takes.
-            y: labels of the rows of `data` ``(n,)`` or ``(n, outputs)``, where they stand beside them.
-            sample_weight: importances ``(n,)``, beside `y`.
-            reading: how `data` are read, where it is not as those before: the options of
+            data: anything that `thresher.train` accepts.
+            y: labels of the rows of `data`, ``(n,)`` or ``(n, outputs)``, if `data` does not contain them.
+            sample_weight: importances ``(n,)``, together with `y`.
+            reading: how to read `data`, where that differs from earlier data: the options of
                 `thresher.open_source` and the fields of a `Layout`.
 
-        Raises `DataError` for data that cannot be read, `DivergedError` when a loss is not finite (that
-        example has changed no weight), and when an example with extreme values leaves a weight that is not;
-        `check_finite` finds all others. RuntimeError for a lane, which learns with the others, and while
-        another thread learns.
+        Raises `DataError` for data that cannot be read; `DivergedError` if a loss is not finite (that example
+        has changed no weight), or if an example with extreme values makes a weight non-finite; `check_finite`
+        finds all other cases. RuntimeError for a lane, which learns with the others, and while another thread
+        learns.
         """
         self._check_alone()
         self.record = None
@@ -182,7 +182,7 @@ class Model(Predictor):
             teach(self, data, *args, **given)
 
     def keep_record(self, record: Record) -> None:
-        """Note how this model came to be."""
+        """Set the record of this model's training."""
         self.record = record
 
     def mark(self) -> None:
@@ -190,7 +190,7 @@ class Model(Predictor):
         self.curve = marked(self.curve, self)
 
     def finish(self) -> None:
-        """Learn the examples of a batch that is not full as a smaller one."""
+        """Learn the examples of an incomplete batch as a smaller batch."""
         self._check_alone()
         self._feed.finish([self])
 
@@ -199,11 +199,11 @@ class Model(Predictor):
             raise RuntimeError("this model is a lane: Lanes.learn teaches all of them")
 
     def stop(self, error: DivergedError) -> None:
-        """Raise what has happened."""
+        """Raise `error`."""
         raise error
 
     def judge(self, before: Before) -> None:
-        """Of the examples just learned: have they broken a weight, have they taught anything?"""
+        """Check whether the examples just learned broke a weight or had no effect."""
         self.check_learned(before.chunk, self._feed.learned - len(before.chunk) + 1)
         if not self._warned and before.taught_nothing():
             self._warned = True
@@ -215,18 +215,18 @@ class Model(Predictor):
             )
 
     def _weight_of(self, row: int) -> str:
-        """What is stored in a row, for people."""
+        """The weight stored in a row, for messages."""
         return f"the weight of {feature_name(int(self._feed.index.features()[row]), self.layout, self.names)}"
 
     def check_learned(self, chunk: Chunk, first: int) -> None:
-        """Raise `DivergedError` where a weight is not finite after `chunk`, examples from `first` on."""
+        """Raise `DivergedError` if a weight is not finite after `chunk`, whose first example is `first`."""
         row = broken_row(self.loop, chunk)
         broken = self._weight_of(row) if row >= 0 else self._broken_among(self.loop.clocks())
         if broken is not None:
             raise self._not_finite(broken, first, chunk)
 
     def check_finite(self) -> None:
-        """Raise `DivergedError` where a weight, or anything that learning goes on from, is not finite."""
+        """Raise `DivergedError` if a weight or any other part of the state is not finite."""
         if (broken := self._broken()) is not None:
             raise self._not_finite(broken, self._sound + 1)
         self._sound = self._feed.learned
@@ -237,12 +237,12 @@ class Model(Predictor):
         return self.diverged(f"{what} is not finite after {when}", chunk)
 
     def diverged(self, what: str, chunk: Chunk | None = None) -> DivergedError:
-        """The error that says what has happened, names the largest features of `chunk`, and what helps."""
+        """An error with what happened, the largest features of `chunk`, and a remedy."""
         large = largest_in(chunk, self.layout, self.names) if chunk is not None else ""
         return DivergedError(what, divergence_remedy(self.recipe, large))
 
     def _broken(self) -> str | None:
-        """What is not finite, if anything is."""
+        """The part of the state that is not finite, or None."""
         state = self.state()
         for rows in (self.loop.settled(), state["S"]):
             if (row := first_broken(rows)) >= 0:
@@ -255,9 +255,9 @@ class Model(Predictor):
 
     @property
     def layout(self) -> SettledLayout | None:
-        """How the data learned from became features, where they came from files.
+        """How the training data became features, if they came from files or tables.
 
-        Setting it raises `DataError` where columns are to be scaled and it has no numeric ones.
+        Setting it raises `DataError` if columns are to be scaled and none is numeric.
         """
         return self.recipe.layout
 
@@ -268,12 +268,12 @@ class Model(Predictor):
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The words that labels are, in the order of their classes; none where labels are numbers."""
+        """Label words in the order of their classes; empty if labels are numbers."""
         return self.layout.classes if self.layout else ()
 
     @property
     def features_waiting(self) -> int | None:
-        """Features seen that have not entered, but for false positives; None where that is not counted."""
+        """Features seen but not admitted, apart from false positives; None if not counted."""
         return self._feed.intake.waiting
 
     @property
@@ -284,33 +284,33 @@ class Model(Predictor):
 
     @property
     def last_margin(self) -> float:
-        """Of the first output, for the last example learned from, before it was."""
+        """Margin of the first output for the last example learned, before it was learned."""
         return self.loop.last_margin
 
     @property
     def last_prediction(self) -> float:
-        """For the last example learned from, before it was: a class, a probability or a margin."""
+        """Prediction for the last example, before it was learned: a class, a probability or a margin."""
         heaviest = float(self.loop.tally[kernels.LAST_HEAVIEST])
         return self.head.last_prediction(self.last_margin, heaviest, self.lowest_label)
 
     @property
     def lowest_label(self) -> float:
-        """The least label met, 0 at most: how the data write a negative one."""
+        """The lowest label seen, at most 0: how the data write the negative class."""
         return self._feed.lowest_label
 
     @property
     def examples(self) -> int:
-        """How many were given to learn."""
+        """Number of examples given so far."""
         return self._feed.examples
 
     @property
     def features_seen(self) -> int:
-        """Distinct features met so far (see the indexes)."""
+        """Number of distinct features seen so far (see the indexes)."""
         return self._feed.index.features_seen
 
     @property
     def nbytes(self) -> int:
-        """Bytes that keys and state take now."""
+        """Current bytes of keys and state."""
         return self._feed.index.nbytes + self.loop.S.nbytes
 
     @property
@@ -320,18 +320,18 @@ class Model(Predictor):
 
     @property
     def nonzero(self) -> int:
-        """Weights that are not zero, the intercepts not counted."""
+        """Number of nonzero weights, without the intercepts."""
         settled, unmet = self.loop.settled(), self.loop.unmet()
         return int(np.count_nonzero((settled != 0) & (settled != unmet) if unmet.any() else settled))
 
     @property
     def intercept(self) -> Any:
-        """Settled weight of the intercept, ``(outputs,)`` for many; 0 without one."""
+        """Settled intercept, ``(outputs,)`` for many outputs; 0 without one."""
         bias = self.loop.bias()
         return float(bias[0]) if self.head.count == 1 else bias
 
     def weights(self) -> tuple[NDArray[np.uint64], NDArray[Any]]:
-        """Keys, ascending, and weights of the features with a weight that is not zero.
+        """Keys, in ascending order, and weights of the features with a nonzero weight.
 
         ``(features,)`` uint64, and ``(features,)`` or ``(features, outputs)`` in the dtype of the state.
         """
@@ -340,7 +340,7 @@ class Model(Predictor):
         return (keys, weights) if alive.all() else (keys[alive], weights[alive])
 
     def _stored(self) -> tuple[NDArray[np.uint64], NDArray[Any]]:
-        """The features whose weights differ from those of one never met."""
+        """The features whose weights differ from those of an unseen feature."""
         settled = self.loop.settled()
         (rows,) = np.nonzero(any_output(settled != self.loop.unmet().reshape(settled.shape[1:])))
         if self.head.count == 1:
@@ -350,18 +350,18 @@ class Model(Predictor):
         return keys[order], settled[rows][order]
 
     def margins(self, chunk: Chunk) -> F64:
-        """Weighted sums ``(n,)`` float64 of the rows of `chunk`, ``(n, outputs)`` for many."""
+        """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""
         return self.loop.margins(self._feed.intake.read(chunk))
 
     def respond(self, margins: F64, output: Output) -> F64:
-        """What `margins` mean: see `predict`."""
+        """Turn `margins` into predictions: see `predict`."""
         return self.head.respond(margins, output, self.lowest_label)
 
     def _weights(self) -> Readout:
         return self.readout()
 
     def readout(self) -> Readout:
-        """The settled weights, apart from the state that goes on learning."""
+        """The settled weights, without the learning state."""
         keys, weights = self._stored()
         unmet = self.loop.unmet()
         of_keys = not unmet.any() and not self.store.startswith(HashedIndex.NAME)
@@ -371,15 +371,15 @@ class Model(Predictor):
         return readout
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that learning goes on from, as arrays."""
+        """The whole learning state as arrays."""
         return self._feed.state() | self.loop.state()
 
     def check(self, state: Tensors) -> None:
-        """StateError for a `state` that no model of these parts and options can be in."""
+        """StateError if a model with these parts and options cannot be in `state`."""
         self.loop.check(state, *self._feed.check(state, self.head))
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Go on from `state`, taken from a model of the same parts and options; StateError for any other."""
+        """Continue from `state`, taken from a model with the same parts and options; else StateError."""
         self._check_alone()
         self.check(state)
         self._feed.restore(state)
@@ -387,13 +387,13 @@ class Model(Predictor):
         self.curve = up_to(self.curve, self.examples)
 
     def go_on(self, state: dict[str, NDArray[Any]]) -> None:
-        """Go on from its own part of a `state` from which the feed goes on."""
+        """Continue from this model's part of a `state`; the feed has been restored already."""
         self.loop.restore(state)
         self._sound = self._feed.learned
 
 
 def as_model(given: Any) -> Model | Readout:
-    """A model itself, or that of a fitted estimator, its ``model_``; TypeError for anything else."""
+    """The model itself, or the ``model_`` of a fitted estimator; TypeError for anything else."""
     found = given.model_ if hasattr(type(given), "model_") else given
     if not isinstance(found, Model | Readout):
         raise TypeError(f"expected a Model or a Readout, not {type(given).__name__}")

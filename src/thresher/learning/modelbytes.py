@@ -1,4 +1,4 @@
-"""Models as bytes: those of a model file, from which no code runs. Pickles hold them."""
+"""Models as bytes in the format of a model file, which runs no code when read; used by pickle."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from thresher.learning.readout import Readout
 
 
 def as_bytes(model: Model | Readout) -> bytes:
-    """A Model with all that it goes on learning from, or a Readout. `DivergedError` as `modelfile.save`."""
+    """A Model with its learning state, or a Readout. Raises `DivergedError` as `modelfile.save`."""
     if not isinstance(model, Readout):
         with model.at_rest():
             return modelfile.as_bytes(modelfile.header_of(model), modelfile.tensors_of(model))
@@ -16,7 +16,7 @@ def as_bytes(model: Model | Readout) -> bytes:
 
 
 def from_bytes(data: bytes, name: str = "the model") -> Model | Readout:
-    """The inverse; `ModelFileError`, in which it is called `name`."""
+    """The inverse of `as_bytes`. Raises `ModelFileError`, whose message calls the model `name`."""
     header, tensors = modelfile.from_bytes(data, name)
     read = modelfile.readout_of if header["recipe"]["rule"] is None else modelfile.revive
     return read(name, header, tensors)

@@ -1,9 +1,9 @@
-"""Where the intercepts begin: at zero, or at the first label.
+"""The origin of the intercepts: zero, or the first label.
 
-Squared loss, absolute loss and their kin do not change when labels and margins move by the same amount.
-For them a rule may ask (``begun`` and ``origin`` in the CLOCK of its intercept) to learn the labels less the
-first one, which is added to the intercept wherever it is read: years and prices are then no further from zero
-than they are from each other.
+Squared loss, absolute loss and similar losses do not change when labels and margins are shifted by the same
+amount. For these a rule may request, with ``begun`` and ``origin`` in the CLOCK of its intercept, to learn
+labels relative to the first one, which is added back wherever the intercept is read. Years and prices are
+then no further from zero than from each other.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ Array = NDArray[Any]
 
 
 class Origin:
-    """Of the intercepts learned by the rule `bias_rule`, for `loss`."""
+    """The origin of the intercepts learned by `bias_rule` for `loss`."""
 
     def __init__(self, bias_rule: Any, loss: Any) -> None:
         wanted = loss.SHIFTS and "origin" in bias_rule.CLOCK
         self._begun, self._place = (bias_rule.CLOCK.index(n) if wanted else -1 for n in ("begun", "origin"))
 
     def added(self, bias: Array, bclock: Array) -> Array:
-        """The intercepts as they are read."""
+        """Intercepts with the origin added."""
         if self._place < 0:
             return bias
         moved: Array = (bias + bclock.reshape(-1, bclock.shape[-1])[:, self._place]).astype(bias.dtype)
         return moved
 
     def relative(self, targets: Array, bclock: Array, weights: Array) -> Array:
-        """Labels less the origin: of the first example with an importance, which may be among these."""
+        """Labels minus the origin: that of the first example with nonzero weight, maybe among these."""
         if self._place < 0:
             return targets
         clocks = bclock.reshape(-1, bclock.shape[-1])
@@ -43,6 +43,6 @@ class Origin:
         return (targets - clocks[:, self._place]).astype(targets.dtype)
 
     def stay(self, bclock: Array) -> None:
-        """The intercepts begin where they are."""
+        """Keep the origin at zero."""
         if self._place >= 0:
             bclock.reshape(-1, bclock.shape[-1])[:, self._begun] = 1.0

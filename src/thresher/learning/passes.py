@@ -1,4 +1,4 @@
-"""Which source each pass reads: the data first, then a binary cache of it where there may be one."""
+"""The source of each pass: the data in the first, then a binary cache if there may be one."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from thresher.data.source import MemorySource, Through
 
 
 class Passes:
-    """The source of the first pass, and that of the later ones.
+    """The sources of the first pass and of later passes.
 
-    With `cached`, the first pass reads the cache of an earlier run over the same content, or writes
-    one when there are more passes to come. A cache that cannot be written costs nothing but time,
-    except that standard input cannot be read twice without one. Rows with interactions are not cached: they
-    are made faster than they are read. Where later passes read the data again, they must find what the
-    first has found, else they raise `DataError`.
+    With `cached`, the first pass reads the cache of an earlier run over the same content, or writes a cache
+    if more passes follow. If the cache cannot be written, only time is lost, except for standard input, which
+    cannot be read twice without one. Rows with interactions are not cached: computing them is faster than
+    reading them. Later passes that read the data again raise `DataError` if the content has changed.
     """
 
     def __init__(self, source: Any, passes: int, *, cached: bool) -> None:
@@ -36,7 +35,7 @@ class Passes:
             raise DataError(f"{once} can be read once only: later passes need the cache")
 
     def later(self) -> Any:
-        """The source of every pass after the first."""
+        """The source of each pass after the first."""
         if not isinstance(self.first, Recorded):
             return self.first
         self.first.ahead = not (self.first.rereadable or self.first.finished)
@@ -44,16 +43,16 @@ class Passes:
 
 
 class Recorded(Through):
-    """A source that writes its cache while it is first read from beginning to end."""
+    """A source that writes its cache the first time it is read from beginning to end."""
 
     cache: Any = None
     ahead = False
-    """whether to record all before any is handed on, to go on with a later pass of what is fed anew"""
+    """whether to record everything before yielding, to resume a later pass over data piped in again"""
     _failed = False
-    """whether no cache could be written, which is neither tried nor told again"""
+    """whether the cache could not be written; then it is neither tried nor reported again"""
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
-        """One pass; one from the beginning leaves a cache, and so does any of what can be read but once."""
+        """One pass. A pass from the beginning leaves a cache; so does every pass over read-once data."""
         if self.ahead:
             self._record()
         known = self.ahead or self._failed or self.cache is not None
@@ -72,7 +71,7 @@ class Recorded(Through):
             writer.abandon()
 
     def _record(self) -> None:
-        """Read everything into the cache, and be that."""
+        """Read everything into the cache and use that as the source."""
         self.ahead, report = False, self.report
         for _ in self.chunks():
             pass

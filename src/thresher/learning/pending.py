@@ -1,4 +1,4 @@
-"""Examples that wait for the rest of their batch, as arrays of a model's state."""
+"""The examples of an incomplete batch, as arrays of a model's state."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _ARRAYS = ("indptr", "keys", "values", "labels", "weights")
 
 
 def state_of(waiting: Chunk) -> dict[str, NDArray[Any]]:
-    """The arrays of the chunk."""
+    """The chunk as arrays."""
     held = {name: getattr(waiting, name) for name in _ARRAYS}
     held["targets"] = np.zeros((0, 0), np.float32) if waiting.targets is None else waiting.targets
     return {_PREFIX + name: array for name, array in held.items()}
 
 
 def restored(state: Tensors) -> Chunk:
-    """The chunk of a state that `check` accepts."""
+    """The chunk in a state that `check` has accepted."""
     held: dict[str, Any] = {name: state[_PREFIX + name].copy() for name in _ARRAYS}
     targets = state[_PREFIX + "targets"].copy()
     return Chunk(**held, targets=targets if targets.size else None)
 
 
 def check(state: Tensors, batch: int, head: Head) -> None:
-    """StateError or DataError for what is no chunk of examples that wait for the rest of their batch."""
+    """StateError or DataError unless `state` holds the examples of an incomplete batch."""
     rows = len(given(state, _PREFIX + "labels", (None,), np.float32))
     keys = given(state, _PREFIX + "keys", (None,), np.uint64)
     ends = given(state, _PREFIX + "indptr", (rows + 1,), np.int64)

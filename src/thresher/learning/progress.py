@@ -1,4 +1,4 @@
-"""What training tells while it runs: rows of the table, and who is told."""
+"""Progress of training: rows of the table, and the interface that receives them."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from typing import NamedTuple, Protocol
 
 
 class Row(NamedTuple):
-    """One line of the progressive table."""
+    """A row of the progressive table."""
 
     examples: int
-    """learned from so far"""
+    """examples learned so far"""
     loss_since: float
-    """average loss since the line before"""
+    """average loss since the previous row"""
     average: float
     """average progressive loss"""
     label: float
-    """of the last example"""
+    """label of the last example"""
     prediction: float
-    """for it, before it was learned from"""
+    """prediction for it, before it was learned"""
     nonzero: int
-    """weights that are not zero"""
+    """number of nonzero weights"""
     features_seen: int
-    """distinct features met"""
+    """number of distinct features seen"""
     rate: float
-    """examples a second since the start"""
+    """examples per second since the start"""
 
 
 class PassEnd(NamedTuple):
@@ -35,23 +35,23 @@ class PassEnd(NamedTuple):
 
 
 class Watcher(Protocol):
-    """Told by the training loop; every call returns at once."""
+    """Receives the events of the training loop; every call must return at once."""
 
     def row(self, row: Row) -> None:
-        """A line of the table is due."""
+        """A row of the table is due."""
 
     def advance(self, examples: int, done: float | None) -> None:
-        """A chunk is learned; `done` is the share of all passes' bytes read, where it is known."""
+        """A chunk was learned; `done` is the share of the bytes of all passes read, None if unknown."""
 
     def passed(self, end: PassEnd) -> None:
-        """A pass is over."""
+        """A pass has ended."""
 
     def say(self, message: str) -> None:
-        """Something the user should know."""
+        """A message for the user."""
 
 
 class Silent:
-    """A Watcher that listens to nothing."""
+    """A Watcher that ignores everything."""
 
     def row(self, row: Row) -> None:
         """Ignored."""
