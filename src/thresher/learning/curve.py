@@ -15,6 +15,7 @@ from thresher.learning.trained import Tally
 MOST = 256
 """Points of a curve at most: 64 powers of two, 32 passes and 58 powers of two of passes are fewer."""
 _PASSES = 32
+_ROWS, _FILLED = 1 << 16, 4
 
 
 class Point(NamedTuple):
@@ -26,8 +27,8 @@ class Point(NamedTuple):
     """sum of importance times progressive loss"""
     weight: float
     """sum of importances"""
-    nonzero: int
-    """weights that are not zero"""
+    nonzero: int | None
+    """weights that are not zero; None where most rows of a large table are still empty: see `marked`"""
     features_seen: int
     """distinct features met"""
 
@@ -71,11 +72,17 @@ def keeps_end(number: int) -> bool:
     return number <= _PASSES or number & (number - 1) == 0
 
 
-def marked(curve: Curve, model: _Counting) -> Curve:
-    """The curve with a point where the model stands, unless it has one, or the loss is not finite."""
+def marked(curve: Curve, model: _Counting, rows: int) -> Curve:
+    """The curve with a point where the model stands, unless it has one, or the loss is not finite.
+
+    The weights are counted in a table of so many `rows` unless it is large and less than a quarter full:
+    to go over millions of empty rows after each of the first examples would take longer than learning.
+    """
     if (curve and curve[-1].examples >= model.examples) or not math.isfinite(model.tally.loss):
         return curve
-    return (*curve, Point(model.examples, *model.tally, model.nonzero, model.features_seen))
+    seen = model.features_seen
+    nonzero = model.nonzero if rows <= max(_ROWS, _FILLED * seen) else None
+    return (*curve, Point(model.examples, *model.tally, nonzero, seen))
 
 
 def up_to(curve: Curve, examples: int) -> Curve:
@@ -93,9 +100,10 @@ def is_curve(given: Any) -> bool:
 def _is_point(given: Any) -> bool:
     if not isinstance(given, list) or len(given) != len(Point._fields):
         return False
-    counts, sums = (given[0], given[3], given[4]), given[1:3]
+    examples, loss, weight, nonzero, seen = given
+    counts = (examples, seen, *([] if nonzero is None else [nonzero]))
     return all(type(one) is int and 0 <= one < 1 << 63 for one in counts) and all(
-        type(one) is float and math.isfinite(one) for one in sums
+        type(one) is float and math.isfinite(one) for one in (loss, weight)
     )
 
 

@@ -187,7 +187,7 @@ class Model(Predictor):
 
     def mark(self) -> None:
         """Note a point of the progressive curve."""
-        self.curve = marked(self.curve, self)
+        self.curve = marked(self.curve, self, self._feed.index.used)
 
     def finish(self) -> None:
         """Learn the examples of an incomplete batch as a smaller batch."""
