@@ -13,18 +13,14 @@ ROOT = Path(__file__).parent.parent
 PIPES: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 
 
-def start(arguments: list[str], cache: Path, *places: Path) -> subprocess.Popen[str]:
-    """A process of Python that finds modules in `places`."""
-    path = os.pathsep.join(str(place) for place in (ROOT / "src", *places))
-    # no bytecode: an edit within one second of the file's last must be seen
-    own = {"PYTHONPATH": path, "THRESHER_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.Popen([sys.executable, *arguments], env={**os.environ, **own}, **PIPES)
+# no bytecode: an edit within one second of the file's last must be seen
 
 
-def start_code(code: str, cache: Path) -> subprocess.Popen[str]:
-    """A process that runs `code` with all that it may import."""
+def start_code(code: str, cache: Path, *places: Path) -> subprocess.Popen[str]:
+    """A process that runs `code`, which finds modules in `places` too."""
     own = {**os.environ, "THRESHER_CACHE_DIR": str(cache)}
-    return forked([], code, cwd=ROOT, env=own, stdin=subprocess.DEVNULL, **PIPES)
+    found = f"import sys\nsys.dont_write_bytecode = True\nsys.path[:0] = {[*map(str, places)]}\n"
+    return forked([], found + code, cwd=ROOT, env=own, stdin=subprocess.DEVNULL, **PIPES)
 
 
 def printed(process: subprocess.Popen[str]) -> Any:
@@ -36,9 +32,10 @@ def printed(process: subprocess.Popen[str]) -> Any:
 
 def run(code: str, cache: Path, *places: Path) -> Any:
     """What `code` prints."""
-    return printed(start(["-c", code], cache, *places) if places else start_code(code, cache))
+    return printed(start_code(code, cache, *places))
 
 
 def run_file(script: Path, cache: Path) -> Any:
-    """What a script prints."""
-    return printed(start([str(script)], cache))
+    """What a script prints that Python itself runs."""
+    own = {"PYTHONPATH": str(ROOT / "src"), "THRESHER_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
+    return printed(subprocess.Popen([sys.executable, str(script)], env={**os.environ, **own}, **PIPES))

@@ -1,4 +1,4 @@
-"""The text of a rule such as a user may write, for tests that edit it."""
+"""The text of a rule such as a user may write, and what reads its factor, for tests that edit it."""
 
 RULE = """
 from typing import NamedTuple
@@ -16,8 +16,23 @@ class Own(NamedTuple):
         return np.ones(1)
 
     def weight(self, S, j, now):
-        return S[j, 0]
+        return {factor} * S[j, 0]
 
     def step(self, S, j, w, x, slope, now):
-        S[j, 0] = w - {factor} * slope * x
+        S[j, 0] -= self.eta * slope * x
 """
+READ = """
+import json, os
+import numpy as np
+from thresher import parts
+from thresher.engine import kernels
+
+def read(rule):
+    rule, out = parts.make("rule", rule) if isinstance(rule, str) else rule, np.empty(1)
+    kernels.read(rule, np.ones((1, 1)), rule.clock0(), np.zeros(1, np.int64), out)
+    return float(out[0])
+
+def compiled():
+    return [sum(counts.values()) for counts in kernels.read.compiled.stats[1:]]
+"""
+"""`read` is the factor; `compiled` how often code was found in the cache, and how often it was not."""
