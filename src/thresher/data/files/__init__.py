@@ -1,1 +1,1 @@
-"""Bytes: which files there are, here and behind URLs, streams and blocks of them, their content by hash."""
+"""Files, local and remote: finding them, reading them as streams and blocks, hashing their content."""

@@ -1,4 +1,4 @@
-"""Streams cut into blocks of whole lines, always at the same places."""
+"""Splitting streams into blocks of whole lines, always at the same places."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from thresher.data.files.watches import Watches
 
 PAD = 64
-"""Spare bytes behind the text of a block, for parsers that read words."""
+"""Spare bytes after the text of a block, for parsers that read whole words."""
 BLOCK_BYTES = 4 << 20
 CROSSED_BYTES = 1 << 18
-"""Of a block whose rows grow by interactions."""
+"""Block size with interactions, which make rows longer."""
 LONGEST_LINE = 64 << 20
 MARK = b"\xef\xbb\xbf"
-"""The byte order mark of UTF-8: the first bytes of a file, but not of its text."""
+"""The byte order mark of UTF-8. It may begin a file, but is not part of its text."""
 _SEARCH = 1 << 14
 _PROBE = 1 << 16
 _START = 512
@@ -35,18 +35,18 @@ _NO_CONTROLS = _PLAIN + bytes(range(128, 256))
 _BEGINS_TEXT = _PLAIN + bytes(range(0xC2, 0xF5))
 
 LINES, LONG_HEAD, LONG_TAIL = 0, 1, 2
-"""What a block holds: whole lines, the beginning of a line that is too long, more of that line."""
+"""What a block holds: whole lines, the beginning of a line that is too long, or more of that line."""
 
 
 class TextBuffer:
-    """Memory for the text of one block, used again and again; grows when a line needs it."""
+    """Reusable memory for the text of one block; grows if a line needs it."""
 
     def __init__(self, size: int) -> None:
         self.array: NDArray[np.uint8] = np.empty(size + PAD, np.uint8)
         self.view = self.array.data
 
     def grow(self, size: int, keep: int) -> None:
-        """Make room for `size` bytes and the padding; the first `keep` stay."""
+        """Make room for `size` bytes and the padding; the first `keep` bytes are kept."""
         if len(self.array) < size + PAD:
             old = self.array
             self.array = np.empty(size + PAD, np.uint8)
@@ -55,39 +55,39 @@ class TextBuffer:
 
 
 class Block(NamedTuple):
-    """Some text: ``text[:size]`` (uint8, padded by `PAD`) ends with a newline unless it is too long."""
+    """A piece of a file: ``text[:size]`` (uint8, padded by `PAD`), whole lines or part of a long one."""
 
     text: NDArray[np.uint8]
     size: int
     kind: int
     file: int
     offset: int
-    """of its first byte in the uncompressed file"""
+    """offset of its first byte in the uncompressed file"""
     end: int
-    """offset of the byte behind it"""
+    """offset of the byte after it"""
     raw_position: int
-    """bytes of all files (as they are stored) read so far"""
+    """bytes of all files (as stored) read so far"""
     so_far: ReadSoFar | None = None
-    """what has been read up to its end, where the pass is watched"""
+    """content read up to the end of this block, if the content of the pass is hashed"""
 
     @property
     def begin(self) -> int:
-        """Where its first line begins: behind the byte order mark, if the file begins with one."""
+        """Where its first line begins: after the byte order mark, if there is one."""
         marked = self.offset == 0 and self.text[: len(MARK)].tobytes() == MARK
         return len(MARK) if marked else 0
 
     @property
     def has_nul(self) -> bool:
-        """Whether a byte of its text is 0, which no line may hold."""
+        """Whether its text contains a NUL byte, which is not allowed in a line."""
         return not self.text[: self.size].all()
 
 
 def check_is_text(head: bytes, name: str) -> None:
-    """`DataError` if a file that begins with `head` is binary, not text.
+    """Raise `DataError` if a file that begins with `head` is binary.
 
-    It is if there is a NUL in its first 64 KB and either its first byte cannot begin text (a control
-    character, no first byte of UTF-8), or its first 512 bytes hold eight control characters besides tabs
-    and line ends. Text with a NUL here and there is text with bad lines.
+    A file is binary if its first 64 KB contain a NUL, and either its first byte cannot begin text (a control
+    character, or not the first byte of a UTF-8 character) or its first 512 bytes contain eight control
+    characters other than tabs and line ends. Other files with a NUL are text with bad lines.
     """
     head = head[:_PROBE]
     if b"\0" not in head:
@@ -99,12 +99,12 @@ def check_is_text(head: bytes, name: str) -> None:
 
 
 class BlockReader:
-    """Cuts files into blocks, one after the other.
+    """Splits files into blocks, one after the other.
 
-    The buffer is filled to `block_bytes`, or to the end of the file, and cut behind the last
-    newline; the rest begins the next block. If it holds no newline it is filled to twice the size,
-    and so on up to `LONGEST_LINE`. So the cuts depend on the content alone. A newline missing at
-    the end of a file is supplied. Not for use by two threads at once.
+    The buffer is filled to `block_bytes` or to the end of the file, and cut after the last newline; the rest
+    begins the next block. If it has no newline, it is filled to twice the size, and so on up to
+    `LONGEST_LINE`. So the cuts depend only on the content. A missing newline at the end of a file is
+    added. Not safe for use by two threads at once.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class BlockReader:
         whole: Callable[[NDArray[np.uint8], int, bool], int] | None = None,
         longest: int = LONGEST_LINE,
     ) -> None:
-        """`whole` says how much of a text is whole lines, where not every newline ends one."""
+        """`whole` returns the length of the whole lines in a text, for formats with newlines inside lines."""
         self._names = names
         self._block_bytes = block_bytes
         self._watches = watches
@@ -134,7 +134,7 @@ class BlockReader:
         self._in_long = False
 
     def fill(self, buffer: TextBuffer) -> Block | None:
-        """The next block, its text in `buffer`; None after the last. `DataError` if a file is bad."""
+        """The next block, read into `buffer`; None after the last. Raises `DataError` for a bad file."""
         while self._file < len(self._names):
             with named(self._names[self._file]):
                 if self._stream is None:
@@ -146,7 +146,7 @@ class BlockReader:
         return None
 
     def close(self) -> None:
-        """Give the open file back; `fill` must not be running."""
+        """Close the open file; `fill` must not be running."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None
@@ -160,7 +160,7 @@ class BlockReader:
         if self._stream is self._raw and watch is None and self._raw.can_jump:
             self._raw.jump(start)
             self._offset = start
-        # what must be read to get there is read in the same pieces as before: so are the bytes ahead
+        # read up to the start in the same blocks as before, so that the blocks after it are the same too
         while self._offset < start:
             if self._fill(buffer) is None:
                 raise EOFError("it is shorter than it was")
@@ -174,7 +174,7 @@ class BlockReader:
         self._file += 1
 
     def _read(self, view: memoryview) -> int:
-        """Fill `view`, short only at the end of the file."""
+        """Fill `view`; returns fewer bytes only at the end of the file."""
         assert self._stream is not None
         size = 0
         while size < len(view):
@@ -209,9 +209,9 @@ class BlockReader:
         check_is_text(bytes(head), name)
 
     def _cut(self, buffer: TextBuffer, size: int, searched: int) -> int:
-        """Bytes of whole lines among `size`, of which the first `searched` hold no newline; 0 for none.
+        """Length of the whole lines in the first `size` bytes, whose first `searched` have no newline; or 0.
 
-        In a line that is too long: bytes up to its first newline.
+        Inside a line that is too long: length up to its end.
         """
         view = buffer.view[:size]
         if self._in_long:
@@ -237,7 +237,7 @@ class BlockReader:
         return self._made(buffer, used, used, kind)
 
     def _last(self, buffer: TextBuffer, size: int) -> Block:
-        """The rest of a file, in `buffer`: of a line that is too long it may be nothing."""
+        """The last block of a file, in `buffer`; it may be empty inside a line that is too long."""
         kind = LINES
         if self._in_long:
             if cut := self._cut(buffer, size, 0):

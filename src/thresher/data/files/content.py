@@ -1,4 +1,4 @@
-"""Which content a file has, known by its hash, without reading it again while it is unchanged."""
+"""The content of a file, identified by its hash, which is remembered while the file is unchanged."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from thresher.engine.folders import cache_folder, private_folder
 
 _PIECE = 1 << 20
 _SETTLED = 2_000_000_000
-"""A file changed this few nanoseconds ago may change again within one tick of its clock."""
+"""Nanoseconds within which a file may change again without a new time stamp."""
 _REMEMBERED = 1000
 
 
 class Content(NamedTuple):
-    """Hash and length in bytes of one file as it is stored, or of its beginning."""
+    """Hash and length in bytes of one file as stored, or of its beginning."""
 
     hash: int
     size: int
 
 
 class ReadSoFar(NamedTuple):
-    """What has been read of several files up to some place: cheap to note at every block."""
+    """What has been read of several files so far; cheap to create for every block."""
 
     done: Sequence[Content]
-    """the files that were read whole; may grow later"""
+    """the files read completely; may grow later"""
     files: int
-    """how many of `done` count"""
+    """how many of `done` had been read"""
     partly: tuple[Content, ...]
-    """the file under way, if any"""
+    """the file being read, if any"""
     size: int
-    """bytes of all"""
+    """bytes in total"""
 
     @classmethod
     def of(cls, contents: Sequence[Content]) -> ReadSoFar:
@@ -47,7 +47,7 @@ class ReadSoFar(NamedTuple):
         return cls(contents, len(contents), (), sum(content.size for content in contents))
 
     def contents(self) -> list[Content]:
-        """File by file."""
+        """The content of each file."""
         return [*self.done[: self.files], *self.partly]
 
 
@@ -55,7 +55,7 @@ NOTHING_READ = ReadSoFar.of(())
 
 
 def hash_file(name: str, size: int | None = None) -> Content:
-    """The content of a file, or of its first `size` bytes; `DataError` if it cannot be read."""
+    """The content of a file, or of its first `size` bytes; raises `DataError` if it cannot be read."""
     from thresher.data.files.xxh64 import Hash64
 
     total, piece = Hash64(), memoryview(bytearray(_PIECE))
@@ -69,7 +69,7 @@ def hash_file(name: str, size: int | None = None) -> Content:
 
 
 def check_beginning(name: str, expected: Content) -> None:
-    """`DataError` unless a file begins with (or is) what was read of it before."""
+    """Raise `DataError` unless a file still begins with the content that was read before."""
     far = remote.is_remote(name)
     found = content_of(name) if far else ContentTable().look_up(name)
     if found != expected and not far:
@@ -79,7 +79,7 @@ def check_beginning(name: str, expected: Content) -> None:
 
 
 def changed(name: str, now: int, before: int, unit: str = "bytes") -> DataError:
-    """The error for data that are not what they were when they were read before."""
+    """The error for data that have changed since they were read."""
     how = f"within its first {now:,} {unit}" if now == before else f"from {before:,} {unit} to {now:,}"
     return DataError(
         f"{called(name)}: changed since it was first read ({how}); every pass needs the same data"
@@ -87,10 +87,10 @@ def changed(name: str, now: int, before: int, unit: str = "bytes") -> DataError:
 
 
 def stamp(name: str) -> list[int] | None:
-    """What changes when a file does; None while it is too fresh to tell.
+    """Properties of a file that change whenever it does; None if it changed too recently to be sure.
 
-    Size, modification time and inode can all be kept through an edit; the time of the last change of
-    the inode cannot be set.
+    An edit can preserve size, modification time and inode, but nobody can set the time of the last inode
+    change (ctime).
     """
     try:
         status = os.stat(name)
@@ -102,14 +102,14 @@ def stamp(name: str) -> list[int] | None:
 
 
 def content_of(name: str) -> Content:
-    """The content of a whole file, read only where it is not remembered; of a URL what its server says."""
+    """The content of a whole file, hashed unless remembered; a remote file by URL, size and time."""
     if remote.is_remote(name):
         return _said_of(name, *remote.look_at(name))
     return ContentTable().look_up(name) or hash_file(name)
 
 
 def remote_content(name: str) -> Content | None:
-    """What is taken for the content of a file behind a URL: its name, size and time, where these are told."""
+    """The content of a remote file, identified by URL, size and time; None if these are unknown."""
     if not remote.is_remote(name):
         return None
     with named(name):
@@ -128,12 +128,12 @@ def _said_of(name: str, size: int | None, modified: int | None) -> Content:
 
 
 def data_cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
-    """The folder given, or ``data`` in the cache folder; OSError where nothing names one."""
+    """`folder`, or ``data`` in the cache folder; raises OSError if there is no cache folder."""
     return cache_folder() / "data" if folder is None else Path(folder)
 
 
 def trusted_folder(folder: str | os.PathLike[str] | None = None) -> Path | None:
-    """The same if it is there and nobody else can write to it."""
+    """`data_cache_folder` if it exists and nobody else can write to it, or None."""
     try:
         place = data_cache_folder(folder)
         return private_folder(place) if place.is_dir() else None
@@ -142,13 +142,13 @@ def trusted_folder(folder: str | os.PathLike[str] | None = None) -> Path | None:
 
 
 class ContentTable:
-    """Remembers the hashes of files by path, size, times and inode, in a small file of the cache folder."""
+    """Remembers the hashes of files by path, size, times and inode, in a small file in the cache folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
     def _path(self) -> Path | None:
-        """The file, if there is a folder for it that can be trusted."""
+        """The path of the table, if its folder can be trusted."""
         place = trusted_folder(self._folder)
         return None if place is None else place / "contents.json"
 
@@ -161,7 +161,7 @@ class ContentTable:
         return table if isinstance(table, dict) else {}
 
     def look_up(self, name: str) -> Content | None:
-        """The content of a file if its time tells it, or it was remembered and has not changed since."""
+        """The content of a file if it is remembered and the file has not changed since, or None."""
         if remote.is_remote(name):
             return remote_content(name)
         now, found = stamp(name), self._load().get(os.path.abspath(name))
@@ -170,9 +170,9 @@ class ContentTable:
         return Content(found[4], found[0]) if isinstance(found[4], int) else None
 
     def remember(self, contents: dict[str, tuple[list[int] | None, Content]]) -> None:
-        """Note ``{path: (its stamp before it was read, content)}`` if there is a folder for it.
+        """Store ``{path: (stamp before the file was read, content)}`` if there is a folder for it.
 
-        A failure to write is no matter.
+        Failures to write are ignored.
         """
         path = self._path()
         if path is None:

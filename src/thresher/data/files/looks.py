@@ -1,4 +1,4 @@
-"""What a file seems to be that was read as something else, and how to read it: for a user's first error."""
+"""Guessing the format of a file that was read as another, to hint at the right option."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LINES = (
     ("svmlight", _SVMLIGHT, "svmlight: try --format svmlight"),
     ("vw", _VW, "VW text: try --format vw"),
 )
-"""Formats by the shape of a line, the most telling first."""
+"""Formats by the shape of a line, most specific first."""
 _CELLS = ((b"\t", "tsv", ""), (b",", "csv", ""), (b";", "csv", " --delimiter ';'"))
 _MAGIC = (
     (b"PAR1", "Parquet: try --format parquet"),
@@ -39,12 +39,12 @@ _MAGIC = (
 
 
 def binary_kind(head: bytes) -> str:
-    """What a binary file that begins so is, and the remedy; empty if that is not known."""
+    """What a binary file that begins with `head` is, and how to read it; empty if unknown."""
     return next((kind for magic, kind in _MAGIC if head.startswith(magic)), "")
 
 
 def looks_like(line: bytes, form: str) -> str:
-    """What the first line of a file seems to be if not `form`, and the remedy; empty where there is none.
+    """What the first line of a file looks like, if not `form`, and how to read it; otherwise empty.
 
     >>> looks_like(b"1 |n a b", "svmlight")
     'this looks like VW text: try --format vw'

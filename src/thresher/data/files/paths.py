@@ -1,4 +1,4 @@
-"""Files, here and behind URLs, and standard input: which there are, how they are opened."""
+"""Finding and opening files: local paths, URLs, globs and standard input."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ STDIN = "-"
 
 
 def expand(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The files that `data` names: paths, URLs, globs of both (sorted) and ``-``, in order.
+    """The files that `data` names: paths, URLs, globs of either (sorted) and ``-``, in order.
 
-    Raises `DataError`, before anything is read, for a glob without a match, a missing, unreadable
-    or empty file, a directory, ``-`` given twice, and nothing at all.
+    Raises `DataError`, before anything is read, if there is no file, a glob has no match, ``-`` is given
+    twice, or a file is missing, unreadable, empty or a directory.
     """
     given = [data] if isinstance(data, (str, os.PathLike)) else list(data)
     names: list[str] = []
@@ -55,17 +55,17 @@ def _matching(name: str) -> list[str]:
 
 
 def passes_by(name: str) -> bool:
-    """Whether it can be read only once: standard input, a pipe."""
+    """Whether a file can be read only once: standard input or a pipe."""
     return name == STDIN or not (remote.is_remote(name) or stat.S_ISREG(os.stat(name).st_mode))
 
 
 def reads_once(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> bool:
-    """Whether any of the files that `data` names can be read only once. `DataError` as for `expand`."""
+    """Whether any of the files that `data` names can be read only once. Errors as in `expand`."""
     return any(passes_by(name) for name in expand(data))
 
 
 def size_of(name: str) -> int | None:
-    """Bytes of a file as it is stored; None where that is not known, as of what passes by."""
+    """Size in bytes of a file as stored; None if unknown, as for a pipe."""
     if remote.is_remote(name):
         with named(name):
             return remote.look_at(name).size
@@ -82,9 +82,9 @@ def _check_file(name: str) -> None:
         if stat.S_ISDIR(status.st_mode):
             raise DataError(f"{name}: a directory; name its files, for example {os.path.join(name, '*')}")
         if not stat.S_ISREG(status.st_mode):
-            return  # a pipe: opening it would take it from whoever writes to it
+            return  # a pipe: opening and closing it would end it for its writer
         with open(name, "rb") as file:
-            empty = status.st_size == 0 and not file.read(1)  # files of /proc have no size, and a content
+            empty = status.st_size == 0 and not file.read(1)  # files in /proc have size 0, but content
     except OSError as error:
         raise DataError(f"{name}: {error.strerror or error}") from error
     if empty:
@@ -92,20 +92,20 @@ def _check_file(name: str) -> None:
 
 
 def opened(name: str, piece: int = remote.PIECE) -> Any:
-    """A file of bytes, to be read from its beginning; one behind a URL by `piece` bytes at least."""
+    """Open a file for reading bytes; a remote file is read in pieces of at least `piece` bytes."""
     if remote.is_remote(name):
         return io.BufferedReader(remote.RemoteFile(name), piece)
     return sys.stdin.buffer if name == STDIN else open(name, "rb", buffering=0)
 
 
 def called(name: str) -> str:
-    """What messages call a file."""
+    """The name of a file in messages."""
     return "standard input" if name == STDIN else name
 
 
 @contextmanager
 def named(name: str) -> Iterator[None]:
-    """Turn what goes wrong in reading into a `DataError` that names the file."""
+    """Turn errors while reading a file into a `DataError` that names it."""
     try:
         yield
     except (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""Files behind a URL, by pyarrow's file systems or fsspec's: listed, measured, and read with patience.
+"""Remote files, by the file systems of pyarrow or fsspec: listing, sizes, and reading with retries.
 
-What fails is tried again, later each time, and reading goes on at the byte it had come to. A file that ends
-before the size its file system gave is cut off, not short.
+A failed operation is retried with growing delays, and reading resumes at the byte it had reached. A file that
+ends before the size its file system reported counts as cut off.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from thresher.data.errors import DataError
 
 TRIES = 6
 DELAY = 0.25
-"""Seconds before the second try; twice as long before each that follows."""
+"""Seconds before the second try; doubled before each further one."""
 PIECE = 4 << 20
-"""Bytes of a stream that are asked for at a time."""
+"""Bytes to request from a stream at a time."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _UNLISTED = re.compile(r"https?://", re.IGNORECASE)
 _WILD = re.compile(r"[*\[]")
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def is_remote(name: str) -> bool:
-    """Whether it is the URL of a file."""
+    """Whether `name` is a URL."""
     return _URL.match(name) is not None
 
 
@@ -41,7 +41,7 @@ def local_path(name: str) -> str:
 
 
 class Found(NamedTuple):
-    """What a file system says of a file; None for what it does not tell."""
+    """Size and time of a file; None if its file system does not tell."""
 
     size: int | None
     modified: int | None
@@ -49,17 +49,17 @@ class Found(NamedTuple):
 
 
 _LISTED: dict[str, tuple[Any, str]] = {}
-"""File system and path of URLs that were found by listing."""
+"""File system and path of URLs found by listing."""
 
 
 def system_of(url: str) -> tuple[Any, str]:
-    """The file system that holds a URL, and the path there. `DataError` if none does."""
+    """The file system of a URL, and the path in it; raises `DataError` if none supports it."""
     return _LISTED.get(url) or resolved(url)
 
 
 @lru_cache(maxsize=1 << 12)
 def resolved(url: str) -> tuple[Any, str]:
-    """The same by the URL alone."""
+    """`system_of` for a URL that was not found by listing."""
     import pyarrow as pa
     from pyarrow.fs import FileSystem
 
@@ -85,16 +85,16 @@ def _by_fsspec(url: str, reason: str) -> tuple[Any, str]:
 
 
 def patiently(action: Callable[[], T], again: Callable[[], None] = lambda: None) -> T:
-    """What `action` returns, tried `TRIES` times; `again` is called before each further one.
+    """Return `action()`, trying up to `TRIES` times; `again` is called before each retry.
 
-    Raises OSError after the last try; at once for files that are not there, may not be read or were changed.
+    Raises OSError after the last try. Files that are missing, not readable or have changed raise at once.
     """
     for k in range(TRIES):
         try:
             return action()
         except (FileNotFoundError, PermissionError, MemoryError, DataError):
             raise
-        except Exception as error:  # noqa: BLE001 file systems are other people's, and raise what they like
+        except Exception as error:  # noqa: BLE001 third-party file systems may raise anything
             last = error
         if k < TRIES - 1:
             time.sleep(DELAY * 2**k)
@@ -103,7 +103,7 @@ def patiently(action: Callable[[], T], again: Callable[[], None] = lambda: None)
 
 
 def look_at(url: str) -> Found:
-    """Size and time of a file; `DataError` for what is none."""
+    """Size and time of a file; raises `DataError` if it is missing or a directory."""
     from pyarrow.fs import FileType
 
     def asked() -> Any:
@@ -120,9 +120,9 @@ def look_at(url: str) -> Found:
 
 
 def matching(url: str) -> list[str]:
-    """The URLs of the files that a URL with ``*``, ``**`` or ``[`` means, sorted; itself where there is none.
+    """The URLs that match a pattern with ``*``, ``**`` or ``[``, sorted; a URL without these matches itself.
 
-    Options behind a ``?`` are those of all. What HTTP has cannot be listed.
+    Options after a ``?`` apply to all matches. HTTP URLs cannot be listed, so they are not patterns.
     """
     bare, mark, options = url.partition("?")
     if _UNLISTED.match(url) or not _WILD.search(bare):
@@ -139,7 +139,7 @@ def matching(url: str) -> list[str]:
 
 
 def _files_below(url: str, deep: bool) -> tuple[Any, str, list[str]]:
-    """A file system, a folder there with its last slash, the files in it or in any folder below."""
+    """A file system, a folder in it (with a final slash), and the files in the folder or `deep` below it."""
     from pyarrow.fs import FileSelector, FileType
 
     def listed() -> tuple[Any, str, Any]:
@@ -153,7 +153,7 @@ def _files_below(url: str, deep: bool) -> tuple[Any, str, list[str]]:
 
 
 def _fits(names: list[str], wanted: list[str]) -> bool:
-    """Whether the parts of a path are as wanted; ``**`` stands for any number of them."""
+    """Whether the parts of a path match the `wanted` patterns; ``**`` matches any number of parts."""
     if not wanted or not names:
         return names == wanted or wanted == ["**"]
     if wanted[0] == "**":
@@ -163,7 +163,7 @@ def _fits(names: list[str], wanted: list[str]) -> bool:
 
 
 class RemoteFile(io.RawIOBase):
-    """The bytes of a file behind a URL."""
+    """The bytes of a remote file."""
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -181,18 +181,18 @@ class RemoteFile(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        """The byte to be read next."""
+        """The position of the next byte."""
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go on at a byte."""
+        """Continue at another byte."""
         if whence == io.SEEK_END and self._found.size is None:
             raise OSError("its size is not known")
         self._at = offset + (0, self._at, self._found.size or 0)[whence]
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the beginning of `buffer`; 0 at the end."""
+        """Read into the beginning of `buffer`; returns 0 at the end."""
         view, size = memoryview(buffer).cast("B"), self._found.size
         view = view if size is None else view[: max(0, size - self._at)]
         count = patiently(lambda: self._read(view), self._drop) if len(view) else 0
@@ -212,17 +212,17 @@ class RemoteFile(io.RawIOBase):
         return count
 
     def _drop(self) -> None:
-        """Open it anew for the next read."""
+        """Close the file, so that the next read reopens it."""
         self._failed = True
         self._let_go()
 
     def _let_go(self) -> None:
         file, self._file = self._file, None
         if file is not None:
-            with suppress(OSError):  # all that is wanted of it has been read
+            with suppress(OSError):  # everything needed has been read
                 file.close()
 
     def close(self) -> None:
-        """Give it back."""
+        """Close the file."""
         self._let_go()
         super().close()

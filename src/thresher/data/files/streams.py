@@ -1,4 +1,4 @@
-"""Files and standard input as streams of uncompressed bytes, compression found by content."""
+"""Files and standard input as streams of uncompressed bytes; compression is detected by content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PIECE = 1 << 18
 _HEAD = 16
 _LONGEST_HEAD = 64 << 20
 _XZ_MEMORY = 512 << 20
-"""Most memory that unpacking xz may take, which a file decides: eight times what ``xz -9`` asks for."""
+"""Memory limit for unpacking xz, as the file decides how much it needs: eight times that of ``xz -9``."""
 
 _MAGIC = {
     b"\x1f\x8b": "gzip",
@@ -29,7 +29,7 @@ _MAGIC = {
 
 
 def compression_of(head: bytes) -> str | None:
-    """The compression that a file beginning with `head` is in; None for none known."""
+    """The compression of a file that begins with `head`, or None."""
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
             return name
@@ -38,7 +38,7 @@ def compression_of(head: bytes) -> str | None:
 
 
 class RawFile(io.RawIOBase):
-    """The bytes of a file or of standard input as they are, counted, and shown to `watch` if given."""
+    """The bytes of a file or of standard input as stored: counted, and passed to `watch` if given."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class RawFile(io.RawIOBase):
         watch: Callable[[memoryview], None] | None = None,
         begun: tuple[Any, bytes] | None = None,
     ) -> None:
-        """`begun`: the open file and what was read of it already, for what passes by."""
+        """`begun`: for a file that can be read only once, the open file and the bytes already read."""
         super().__init__()
         self.position = 0
         self._watch = watch
@@ -65,7 +65,7 @@ class RawFile(io.RawIOBase):
         return head
 
     def _stored(self) -> int | None:
-        """Length of the file as of now; None of what is no file here."""
+        """Current length of the file; None if it is not a regular local file."""
         try:
             status = os.fstat(self._file.fileno())
         except (OSError, AttributeError, ValueError):
@@ -73,7 +73,7 @@ class RawFile(io.RawIOBase):
         return status.st_size if stat.S_ISREG(status.st_mode) else None
 
     def release(self) -> Any:
-        """The open file, which stays open when this one is closed."""
+        """The open file, which will not be closed with this object."""
         self._owned = False
         return self._file
 
@@ -82,7 +82,7 @@ class RawFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` as far as one system call does; 0 at the end."""
+        """Read into `buffer` with one system call; returns 0 at the end."""
         view = memoryview(buffer).cast("B")
         count = min(len(self._kept), len(view))
         if count:
@@ -99,35 +99,35 @@ class RawFile(io.RawIOBase):
 
     @property
     def can_jump(self) -> bool:
-        """Whether `jump` can leave bytes out."""
+        """Whether `jump` can skip bytes."""
         return self._owned and bool(self._file.seekable())
 
     def jump(self, offset: int) -> None:
-        """Go on at byte `offset` of the file."""
+        """Continue at byte `offset` of the file."""
         self._file.seek(offset)
         self._kept, self.position = b"", offset
 
     def close(self) -> None:
-        """Give the file back; standard input stays open."""
+        """Close the file, unless it is standard input or was released."""
         if self._owned:
             self._file.close()
         super().close()
 
 
 class Stream(Protocol):
-    """Uncompressed bytes: `readinto` gives at least one byte, or 0 at the end."""
+    """A stream of uncompressed bytes."""
 
     def readinto(self, buffer: memoryview) -> int:
-        """Fill the beginning of `buffer`; how many bytes."""
+        """Read into the beginning of `buffer`; returns at least one byte, or 0 at the end."""
         ...
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         ...
 
 
 class _Inflated:
-    """A stream out of a decoder that gives at most n bytes a call: gzip, bz2 or xz, any number of members."""
+    """A stream decompressed by a decoder with bounded output: gzip, bz2 or xz, with any number of members."""
 
     def __init__(self, raw: RawFile, kind: str) -> None:
         self._raw = raw
@@ -153,7 +153,7 @@ class _Inflated:
                 raise EOFError("it ends too early")
 
     def _next_member(self) -> bool:
-        """Set up for what follows the end of a member: another one, or padding of zeros and the end."""
+        """Begin the next member; False if only zero padding follows. Raises ValueError for anything else."""
         rest = self._decoder.unused_data.lstrip(b"\0")
         while len(rest) < _HEAD:
             more = self._raw.read(_PIECE)
@@ -178,7 +178,7 @@ def _decoder(kind: str) -> Any:
 
 
 class _Arrow:
-    """A zstd stream, by way of pyarrow, which is imported only here."""
+    """A zstd stream decompressed by pyarrow, which is imported only here."""
 
     def __init__(self, raw: RawFile) -> None:
         import pyarrow as pa
@@ -203,13 +203,14 @@ def open_stream(raw: RawFile) -> Stream:
 
 
 Passing = dict[str, tuple[Any, bytes]]
-"""What can be read only once and was begun: the open file, and what was read of it."""
+"""Files that can be read only once and have been opened: the open file and the bytes already read."""
 
 
 def head_of(name: str, size: int, passing: Passing) -> bytes:
-    """The first `size` bytes of the uncompressed file, or more, up to a newline or `_LONGEST_HEAD`.
+    """At least `size` bytes from the start of the uncompressed file, and a newline within `_LONGEST_HEAD`.
 
-    What passes by is kept in `passing`. `DataError` if it cannot be read.
+    A file that can be read only once is stored in `passing`, to be read on. Raises `DataError` if the file
+    cannot be read.
     """
     once, seen = passes_by(name), list[bytes]()
     with named(name):

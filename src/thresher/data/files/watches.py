@@ -1,4 +1,4 @@
-"""What a pass reads of its files, known by content, and held against what was read before."""
+"""Hashing the files of a pass, and comparing them with what was read before."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from thresher.data.files.xxh64 import Hash64
 class Watches:
     """The contents of the files of one pass.
 
-    A file read from front to back is hashed as it goes by. One that is read here and there is hashed
-    whole when it is opened, and a URL is known by name, size and time. The reader calls `open` and
-    `so_far`; whoever goes on with an earlier run calls `confirm` before anything is learned; `contents`
-    ends the pass.
+    A file read from front to back is hashed while it is read. A file with random access is hashed when it is
+    opened, and a remote file is identified by URL, size and time. The reader calls `open` and `so_far`.
+    Before resuming a run, call `confirm`, so that nothing is learned from changed data. `contents` ends the
+    pass.
     """
 
     def __init__(
         self, names: Sequence[str], expected: Sequence[Content], whole: bool, in_order: bool
     ) -> None:
-        """`expected` was read before, `whole` or up to somewhere in the last file that it names."""
+        """`expected`: content read before, of `whole` files or up to some byte in the last of its files."""
         self._names, self._expected, self._whole, self._in_order = names, expected, whole, in_order
         self._stamps: list[list[int] | None] = []
         self._done: list[Content] = []
@@ -44,7 +44,7 @@ class Watches:
         self._confirmed = set[int]()
 
     def open(self, file: int) -> Callable[[memoryview], None] | None:
-        """What is to see the bytes of a file that is about to be read. Files left out were read earlier."""
+        """Begin a file; returns the function to pass its bytes to. Files skipped were read earlier."""
         self._end()
         while len(self._done) < file:
             self._known(len(self._done))
@@ -61,7 +61,7 @@ class Watches:
         return self._hashes[file].update if file in self._hashes else None
 
     def _known(self, file: int) -> None:
-        """Take the content of a whole file without reading it from front to back."""
+        """Set the content of a file that is not hashed while it is read."""
         name = self._names[file]
         self._stamps.append(None if is_remote(name) else stamp(name))
         if is_remote(name):
@@ -69,7 +69,7 @@ class Watches:
         self._finish(content_of(name), True)
 
     def _see(self, view: memoryview) -> None:
-        """Bytes of the file under way; `DataError` as soon as they are not those of before."""
+        """Hash bytes of the current file; raises `DataError` as soon as they differ from what is expected."""
         assert self._running is not None
         file, total = len(self._done), self._running
         if file < len(self._expected) and file not in self._confirmed:
@@ -84,7 +84,7 @@ class Watches:
         total.update(view)
 
     def _end(self) -> None:
-        """The file under way has ended."""
+        """End the current file."""
         if self._running is not None:
             ended, self._running = self._running, None
             self._finish(
@@ -93,7 +93,7 @@ class Watches:
             )
 
     def _finish(self, content: Content, whole: bool) -> None:
-        """What a file is; `DataError` if it was another, or (not `whole`) is shorter than what was read."""
+        """Set the content of a file; raises `DataError` if it differs, or (not `whole`) is too short."""
         file = len(self._done)
         self._done.append(content)
         self._size += content.size
@@ -104,13 +104,13 @@ class Watches:
             self._confirmed.add(file)
 
     def so_far(self) -> ReadSoFar:
-        """What has been read."""
+        """The content read so far."""
         total = self._running
         partly = () if total is None else (Content(total.digest(), total.size),)
         return ReadSoFar(self._done, len(self._done), partly, self._size + (total.size if total else 0))
 
     def confirm(self) -> None:
-        """Read what is expected and has not gone by yet. `DataError` where that is another, or is gone."""
+        """Check the expected files not read so far; raises `DataError` if one has changed or is gone."""
         for file, expected in enumerate(self._expected):
             name = self._names[file]
             if file not in self._confirmed:
@@ -120,9 +120,9 @@ class Watches:
                 self._confirmed.add(file)
 
     def contents(self) -> list[Content]:
-        """All contents, at the end of the pass, remembered for other processes.
+        """End the pass; returns all contents, which are remembered for other processes.
 
-        `DataError` for a file that was not the same from the first byte read to the last.
+        Raises `DataError` if a file changed while it was read.
         """
         self._end()
         for file, (name, content) in enumerate(zip(self._names, self._done, strict=True)):
@@ -139,13 +139,13 @@ class Watches:
         before = self._stamps[file]
         if passes_by(name) or (before is not None and before == stamp(name)):
             return
-        # what has been appended to since it was read is not among the rows read
+        # a file may have grown since it was read: compare only the part that was read
         in_order = self._in_order
         if hash_file(name, content.size if in_order else None) != content:
             raise DataError(f"{name}: changed while it was read")
 
     def hashed(self) -> dict[int, Content]:
-        """The contents that a cache may be named after, by file: of URLs only what is told or was read."""
+        """The contents by which a cache may be named, by file; remote files only if they are identified."""
         remote = {file: content for file, content in self._remote.items() if content is not None}
         read = {file: Content(total.digest(), total.size) for file, total in self._hashes.items()}
         own = {file: content for file, content in enumerate(self._done) if file not in self._remote}

@@ -34,7 +34,7 @@ def _stir(lane, word):
 
 @kernel
 def absorb(lanes, start, size):
-    """Stir `size` bytes (a multiple of 32) at address `start` into the four uint64 `lanes`."""
+    """Mix `size` bytes (a multiple of 32) at address `start` into the four uint64 `lanes`."""
     a, b, c, d = lanes[0], lanes[1], lanes[2], lanes[3]
     for at in range(0, size, 32):
         a = _stir(a, load_word(start, at))
@@ -53,16 +53,16 @@ def _mixed(word: int) -> int:
 
 
 class Hash64:
-    """XXH64 with seed 0 of the bytes given to `update`, in any pieces."""
+    """XXH64 with seed 0 of the bytes passed to `update`, in pieces of any size."""
 
     def __init__(self) -> None:
         self._lanes = np.array([(_P1 + _P2) & _MASK, _P2, 0, -_P1 & _MASK], np.uint64)
         self._tail = b""
         self.size = 0
-        """bytes so far"""
+        """bytes hashed so far"""
 
     def update(self, data: Any) -> None:
-        """Go on with the bytes of any contiguous buffer."""
+        """Add the bytes of any contiguous buffer."""
         given = np.frombuffer(data, np.uint8) if len(data) else np.zeros(0, np.uint8)
         self.size += len(given)
         if self._tail:

@@ -1,1 +1,1 @@
-"""The formats that data may be in."""
+"""The data formats."""

@@ -1,4 +1,4 @@
-"""Which format files are in, what reads them, and what a layout may say of one."""
+"""Choosing the format of files and its parser, and checking the options for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 
 
 def format_of(names: Sequence[str]) -> str:
-    """The format that the endings of all `names` tell; `DataError` where they disagree."""
+    """The format that the file names imply; raises `DataError` if they disagree."""
     found = {name: _told_by(name) for name in names}
     kinds = sorted(set(found.values()))
     if len(kinds) > 1:
@@ -33,22 +33,22 @@ def _told_by(name: str) -> str:
 
 
 def parser_of(name: str) -> Any:
-    """What makes a parser of a format of lines: called with a layout and a `Reading`."""
+    """The function that makes a parser of a line format, given a layout and a `Reading`."""
     return import_module(f"thresher.data.formats.lines.{name}").parser
 
 
 def opener_of(name: str) -> Any:
-    """The function that settles the columns of files in a format, and makes their parser."""
+    """The function that settles the columns of files in a table format, and makes their parser."""
     return import_module(f"thresher.data.formats.tables.{TABLES[name].module}").opened
 
 
 def is_in_batches(name: str) -> bool:
-    """Whether a format is read in batches, not in blocks of lines."""
+    """Whether a format is read in batches instead of blocks of lines."""
     return name in TABLES and TABLES[name].batches
 
 
 def source_of(layout: AnyLayout) -> Any:
-    """The class of source for files of a layout."""
+    """The class of source for files with this layout."""
     if is_in_batches(layout.format):
         return import_module("thresher.data.formats.tables.arrow_files").TableSource
     if layout.quoted_newlines:
@@ -57,7 +57,7 @@ def source_of(layout: AnyLayout) -> Any:
 
 
 def check_format(name: str) -> str:
-    """`name`, if there is such a format; else `DataError`."""
+    """`name`; raises `DataError` if there is no such format."""
     if name not in FORMATS:
         near = KNOWN_AS.get(name.lower().replace("_", "-"))
         hint = f"did you mean {near}?" if near else f"known: {', '.join(FORMATS)}"
@@ -66,12 +66,12 @@ def check_format(name: str) -> str:
 
 
 def check_same_features(trained: SettledLayout, small: bool, layout: SettledLayout) -> None:
-    """`DataError` where data of `layout` cannot have the features of a model `trained` on others.
+    """Raise `DataError` if data with `layout` cannot have the features of a model `trained` on other data.
 
-    Whole numbers are ids in VW text too; where all its keys are `small`, none of them is the hash of a name.
+    VW text may use whole numbers as ids: if all its keys are `small`, none is the hash of a name.
     """
     if not all(one.format or one.columns for one in (trained, layout)):
-        return  # of data in memory nothing more is known than their classes
+        return  # for data in memory, only the classes are known
     before, now = features_of(trained), features_of(layout)
     ids = now == "ids" and before == "names" and small and not trained.bits
     if before != now and not ids and (before, now) != ("ids", "names"):
@@ -83,7 +83,7 @@ def check_same_features(trained: SettledLayout, small: bool, layout: SettledLayo
 
 
 def features_of(layout: SettledLayout) -> str:
-    """What its features are, in a word."""
+    """The kind of its features: ``columns``, ``names`` or ``ids``."""
     form = FORMATS.get(layout.format)
     if not isinstance(form, Lines):
         return "columns"
@@ -91,7 +91,7 @@ def features_of(layout: SettledLayout) -> str:
 
 
 def check_layout(layout: SomeLayout) -> SomeLayout:
-    """`layout`, if its format can be read so; else `DataError`."""
+    """`layout`; raises `DataError` if an option is not valid for its format."""
     name = check_format(layout.format)
     form = FORMATS[name]
     if isinstance(form, Lines) and not form.named and (layout.bits or layout.hash != AnyLayout.hash):

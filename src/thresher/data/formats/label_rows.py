@@ -1,4 +1,4 @@
-"""Labels in compiled readers: which are allowed, and where those of a list go."""
+"""Labels in compiled readers: checking them, looking up words, and storing lists."""
 
 # Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
@@ -18,7 +18,7 @@ _BASIS, _PRIME = np.uint64(BASIS), np.uint64(PRIME)
 
 @scalar
 def check_label(label, domain):
-    """The outcome of a label that is a finite number, by a `labels.Range`."""
+    """The outcome of a label that is a finite number; `domain` is a `labels.Range`."""
     fits = domain.low <= label <= domain.high and (not domain.whole or label == np.floor(label))
     return EXAMPLE if fits else LABEL_DOMAIN
 
@@ -38,7 +38,7 @@ def _same(text, at, letters, begin, size):
 
 @scalar
 def word_label(text, at, end, domain):
-    """The number of the word [at, end), blanks round it ignored, by the `WordTable` of a `labels.Range`."""
+    """The number of the word [at, end), stripped of blanks, in the `WordTable` of a `labels.Range`."""
     while at < end and byte(text, at) == _SPACE:
         at += 1
     while at < end and byte(text, end - 1) == _SPACE:
@@ -68,7 +68,7 @@ def word_label(text, at, end, domain):
 
 @helper
 def target_of(targets, row):
-    """Where the labels of a row go (outputs,), or None where there is one a row."""
+    """The array for the labels of a row, (outputs,); None if a row has one label."""
     if targets is not None:
         return targets[row]
     return None
@@ -76,13 +76,13 @@ def target_of(targets, row):
 
 @scalar
 def no_class(target):
-    """Begin a list of classes in `target` (outputs,): none holds."""
+    """Begin a set of classes in `target` (outputs,), with no class in it."""
     target[:] = np.float32(-1)
 
 
 @scalar
 def enter_class(target, label, domain):
-    """Note in `target` that the class `label`, which is allowed, holds; the outcome."""
+    """Add the class `label`, which must be in the domain, to `target`; returns the outcome."""
     place = np.int64(label - np.float32(domain.low))
     if target[place] > np.float32(0):
         return LABEL_REPEATED
@@ -92,7 +92,7 @@ def enter_class(target, label, domain):
 
 @scalar
 def enter_value(target, which, label):
-    """Note in `target` (outputs,) the label of output `which`; the outcome."""
+    """Store the label of output `which` in `target` (outputs,); returns the outcome."""
     if which == target.size:
         return LABEL_COUNT
     target[which] = label
@@ -101,7 +101,7 @@ def enter_value(target, which, label):
 
 @scalar
 def keep_label(target, which, label):
-    """Enter label number `which` in `target`, if that is not None: the first of them."""
+    """Store label number `which` in `target`, if it is not None; returns the first label."""
     if target is not None:
         target[np.int64(which)] = label
         return target[0]

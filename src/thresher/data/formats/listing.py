@@ -1,4 +1,4 @@
-"""The formats there are: one entry each, from which help, `warm` and the tests of all formats follow."""
+"""The list of formats, from which help, `warm` and the tests of all formats are generated."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ _TABLE = "label{0}size{0}colour\n1{0}0.5{0}red\n-1{0}1{0}blue\n"
 
 
 class Lines(NamedTuple):
-    """A format of one example a line: the module of its name in `lines` has its `parser`."""
+    """A format with one example per line. Its `parser` is in the module of its name in `lines`."""
 
     title: str
-    """as help lists it"""
+    """its name in help"""
     endings: tuple[str, ...]
-    """of the names of files; the format without any has all others"""
+    """its file name endings; the format without any is the default"""
     example: str
     """two examples that `warm` reads"""
     named: bool = False
-    """whether features have names, which become keys by `hash` and `bits`; otherwise they have ids"""
+    """whether features have names, hashed to keys with `hash` and `bits`; otherwise they have ids"""
     label_weights: bool = False
-    """whether the label may have an importance weight behind it"""
+    """whether an importance weight may follow the label"""
 
 
 class Table(NamedTuple):
-    """A format with columns: `opened` of a module in `tables` settles them."""
+    """A format with columns, which the function `opened` of a module in `tables` settles."""
 
     title: str
     endings: tuple[str, ...]
     module: str
     example: str = ""
-    """two examples that `warm` reads; empty for what is no text"""
+    """two examples that `warm` reads; empty for a binary format"""
     cells: bool = False
-    """whether it is cells between delimiters"""
+    """whether it has cells between delimiters"""
     batches: bool = False
-    """whether it is read in batches, not in blocks of lines"""
+    """whether it is read in batches instead of blocks of lines"""
 
 
 LINES = {
     "svmlight": Lines(
-        *("svmlight", (), "1 1:0.5 3:1 4:0.25 7:1\n-1 2:1 1:1 5:0.75 6:0.5\n"),  # one that is not in order
+        *("svmlight", (), "1 1:0.5 3:1 4:0.25 7:1\n-1 2:1 1:1 5:0.75 6:0.5\n"),  # the second is out of order
         label_weights=True,
     ),
     "vw": Lines("VW text", (".vw",), "1 |a size:0.5 red\n-1 |a blue shade:dark\n", named=True),
@@ -56,11 +56,11 @@ TABLES = {
 }
 FORMATS: dict[str, Lines | Table] = {**LINES, **TABLES}
 EXAMPLES = {name: form.example for name, form in FORMATS.items() if form.example}
-"""Of formats of text: more than the 32 bytes that are hashed at once."""
+"""Examples of the text formats, longer than the 32 bytes that are hashed at once."""
 DEFAULT = next(name for name, form in FORMATS.items() if not form.endings)
-"""The format of files whose names tell no other."""
+"""The format of files whose names do not imply another."""
 ENDINGS = {ending: name for name, form in FORMATS.items() for ending in form.endings}
-"""Endings of names that tell a format."""
+"""Formats by file name ending."""
 
 
 KNOWN_AS = {
@@ -73,9 +73,9 @@ KNOWN_AS = {
     **dict.fromkeys(("feather", "ipc"), "arrow"),
     "pq": "parquet",
 }
-"""Names of formats elsewhere."""
+"""Names of the formats in other tools."""
 
 
 def listed(titles: list[str], last: str) -> str:
-    """Titles in a row, with a word before the last."""
+    """Titles joined by commas, with the word `last` before the last one."""
     return f"{', '.join(titles[:-1])} {last} {titles[-1]}"

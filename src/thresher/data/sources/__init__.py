@@ -1,1 +1,1 @@
-"""Sources of files: blocks read and parsed by threads, handed over in order as Chunks."""
+"""Sources that read files: threads read and parse blocks, which are yielded in order as Chunks."""

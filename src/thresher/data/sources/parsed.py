@@ -1,4 +1,4 @@
-"""What a format makes of a block of text, and the memory it puts it in."""
+"""The result of parsing a block of text, and the memory that holds it."""
 
 from __future__ import annotations
 
@@ -16,48 +16,48 @@ from thresher.data.files.blocks import Block
 from thresher.data.labels import Domain
 
 FAIL, SKIP, QUARANTINE = "fail", "skip", "quarantine"
-"""What to do about a bad line."""
+"""What to do with a bad line."""
 
 
 class Tally(NamedTuple):
-    """Lines of a block by what came of them; ``lines = examples + blank + skipped``."""
+    """Counts of the lines of a block; ``lines = examples + blank + skipped``."""
 
     lines: int = 0
     examples: int = 0
     blank: int = 0
-    """lines with nothing on them but blanks or a comment"""
+    """lines with only white space or a comment"""
     skipped: int = 0
     merged: int = 0
-    """examples whose features were repeated, or (where order is worth a word) out of order"""
+    """examples with repeated features, or (in a format that should be ordered) with features out of order"""
 
 
 class Reading(NamedTuple):
-    """What a parser is made for, beside its layout."""
+    """Settings of a parser besides its layout."""
 
     domain: Domain
-    """which labels there may be"""
+    """which labels are allowed"""
     on_error: str
     arenas: Arenas
     namer: Any = None
-    """a `Namer` to be told the names of features, or None"""
+    """a `Namer` that receives the names of features, or None"""
 
     @property
     def naming(self) -> Any:
-        """What compiled code tells names to, or None."""
+        """The table in which compiled code enters names, or None."""
         return self.namer and self.namer.table
 
     def take_names(self, spaces: Sequence[str] = ()) -> None:
-        """Have the namer take what it was told of a file with the columns `spaces`."""
+        """Let the namer take the names found in a file with the columns `spaces`."""
         if self.namer is not None:
             self.namer.take(spaces)
 
 
 class Parsed(NamedTuple):
-    """A block read: its examples, its tally, and what was bad about it.
+    """A parsed block: its examples, its tally, and its bad lines.
 
-    `bad` are the first bad lines (under `FAIL` only one, and the rest of the block is not read),
-    with lines counted from the start of the block and no file; `rejected` all bad lines byte for
-    byte (under `QUARANTINE`).
+    `bad` are the first bad lines (with `FAIL` only one; the rest of the block is not parsed), with lines
+    counted from the start of the block, and without a file. `rejected` are all bad lines byte for byte
+    (with `QUARANTINE`).
     """
 
     chunk: Chunk
@@ -65,19 +65,19 @@ class Parsed(NamedTuple):
     bad: list[BadLine]
     rejected: bytes
     uncounted: int = 0
-    """lines that the tally does not count: those that begin inside of a row, rows that a filter leaves out"""
+    """lines missing from the tally: those that begin inside a row, and rows that a filter leaves out"""
 
 
 class Parser(Protocol):
-    """A format. One instance serves one thread."""
+    """The parser of a format. Each thread needs its own."""
 
     def parse(self, block: Block) -> Parsed:
-        """The examples of a block."""
+        """Parse the examples of a block."""
         ...
 
 
 class Columns(NamedTuple):
-    """Room for the rows of a chunk."""
+    """Arrays for the rows of a chunk."""
 
     indptr: NDArray[np.int64]
     keys: NDArray[np.uint64]
@@ -87,7 +87,7 @@ class Columns(NamedTuple):
     targets: NDArray[np.float32] | None
 
     def chunk(self, rows: int, nnz: int) -> Chunk:
-        """The first `rows` rows with `nnz` numbers, as views."""
+        """The first `rows` rows, with `nnz` stored values, as views."""
         return Chunk(
             self.indptr[: rows + 1],
             self.keys[:nnz],
@@ -99,12 +99,11 @@ class Columns(NamedTuple):
 
 
 class Arenas:
-    """Memory for columns, used again when the last array in it is gone.
+    """Memory for columns, reused once the last array in it has been freed.
 
-    Fresh memory costs a page fault every 4 kB, which for the chunks of a stream is as much time as
-    parsing. An anonymous map is backed by pages only where it is written (and by small ones), so
-    room for the worst case is free. An arena comes back when nothing refers to it any more, whoever
-    holds the arrays and wherever.
+    Fresh memory costs a page fault every 4 kB, which for the chunks of a stream takes as long as parsing. An
+    anonymous map gets (small) pages only where it is written, so room for the worst case costs nothing. An
+    arena returns to the pool when nothing refers to its arrays any more.
     """
 
     def __init__(self, keep: int) -> None:
@@ -112,7 +111,7 @@ class Arenas:
         self._free: list[mmap.mmap] = []
 
     def columns(self, rows: int, nnz: int, width: int | None = None) -> Columns:
-        """Uninitialised columns with room for `rows` rows, `nnz` numbers, and `width` targets a row."""
+        """Uninitialised columns for `rows` rows, `nnz` stored values, and `width` targets per row."""
         cells = rows * (width or 0)
         memory = self._take(8 * (rows + 1) + 12 * nnz + 8 * rows + 4 * cells)
         root = np.frombuffer(memory, np.uint8)
@@ -128,7 +127,7 @@ class Arenas:
         return Columns(*arrays)
 
     def roomier(self, columns: Columns, rows: int, nnz: int) -> Columns:
-        """Columns with room for twice the numbers, and the first rows and numbers of `columns`."""
+        """Columns for twice as many values, with a copy of the first `rows` rows and `nnz` values."""
         width = None if columns.targets is None else columns.targets.shape[1]
         more = self.columns(len(columns.labels), 2 * len(columns.keys), width)
         for new, old, used in zip(more, columns, (rows + 1, nnz, nnz, rows, rows, rows + 1), strict=True):

@@ -1,4 +1,4 @@
-"""Blocks read and parsed by several threads, handed over in order."""
+"""Reading and parsing blocks with several threads, in order."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from thresher.data.files.blocks import Block, BlockReader, TextBuffer
 from thresher.data.sources.parsed import Parsed, Parser
 
 _AHEAD = 2
-"""Blocks in work or waiting, beyond one for each thread."""
+"""Blocks in progress or waiting, in addition to one per thread."""
 _PATIENCE = 0.2
 
 
 def default_threads() -> int:
-    """One for each processor this process may use, at most four."""
+    """One thread per processor that this process may use, at most four."""
     try:
         usable = len(os.sched_getaffinity(0))  # type: ignore[attr-defined,unused-ignore]
     except AttributeError:
@@ -28,9 +28,9 @@ def default_threads() -> int:
 class Pipeline:
     """One pass over the blocks of a reader.
 
-    Each thread takes the next block in turn, under a lock that makes reading and decompressing
-    one after the other, then parses it beside the others while its text is warm in the cache.
-    What the blocks became waits in their order, at most ``threads + 2`` of it.
+    Each thread in turn takes the next block under a lock, which serializes reading and decompressing, then
+    parses it in parallel with the others while its text is warm in the cache. At most ``threads + 2`` parsed
+    blocks wait, in order.
     """
 
     def __init__(self, blocks: BlockReader, parser: Callable[[], Parser], threads: int, size: int) -> None:
@@ -49,7 +49,7 @@ class Pipeline:
     def _work(self) -> None:
         try:
             buffer, parser = TextBuffer(self._size), self._parser()
-        except Exception as error:  # noqa: BLE001 it is raised again where the chunks are used
+        except Exception as error:  # noqa: BLE001 raised again in the thread that uses the chunks
             failed: Future[tuple[Block, Parsed] | None] = Future()
             failed.set_exception(error)
             self._waiting.put(failed)
@@ -66,7 +66,7 @@ class Pipeline:
                 place.set_exception(error)
 
     def _take(self, buffer: TextBuffer) -> tuple[Future[tuple[Block, Parsed] | None], Block] | None:
-        """Read the next block and its place in the queue; None when there is nothing more to do."""
+        """Read the next block and reserve its place in the queue; None if there is nothing more to do."""
         place: Future[tuple[Block, Parsed] | None] = Future()
         with self._turn:
             if self._stopped:
@@ -91,7 +91,7 @@ class Pipeline:
             self._room.release()
 
     def __iter__(self) -> Iterator[tuple[Block, Parsed]]:
-        """All blocks in order; what went wrong with one is raised at its turn."""
+        """All blocks in order; the error of a block is raised in its turn."""
         for thread in self._threads:
             thread.start()
         while (done := self._waiting.get().result()) is not None:
@@ -99,7 +99,7 @@ class Pipeline:
             yield done
 
     def close(self, patient: bool = True) -> None:
-        """Stop the threads and give the file back. Without patience, leave one stuck in a read behind."""
+        """Stop the threads and close the file. If not `patient`, abandon a thread that is stuck in a read."""
         self._stop()
         for thread in self._threads:
             if thread.ident is not None:

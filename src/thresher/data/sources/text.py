@@ -1,4 +1,4 @@
-"""TextSource: files of lines, in any format that parses blocks, as a Source."""
+"""TextSource: text files in any line format, as a Source."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from thresher.data.files.watches import Watches
 
 Format = Callable[[SettledLayout, Reading], Any]
-"""A format: makes a parser."""
+"""A function that makes the parser of a format."""
 
 
 class OnError:
-    """``fail``, ``skip`` or ``quarantine=FILE`` taken apart; `DataError` for anything else."""
+    """The parsed option ``fail``, ``skip`` or ``quarantine=FILE``; raises `DataError` for anything else."""
 
     def __init__(self, spec: str, names: Sequence[str]) -> None:
         self.kind, _, path = spec.partition("=")
@@ -49,7 +49,7 @@ class OnError:
         self.check_spares(names)
 
     def check_spares(self, names: Sequence[str]) -> None:
-        """`DataError` if the quarantine file is one of these."""
+        """Raise `DataError` if the quarantine file is one of the files `names`."""
         if self.path is not None and self.path.exists():
             files = [name for name in names if os.path.exists(name)]
             if any(os.path.samefile(name, self.path) for name in files):
@@ -60,7 +60,7 @@ class _Quarantine:
     """The file of rejected lines, written as their chunks are yielded."""
 
     def __init__(self, path: Path, keep: int | None) -> None:
-        """Begin anew, or go on behind the first `keep` bytes of what an interrupted pass left."""
+        """Start an empty file, or continue after the first `keep` bytes that an interrupted pass wrote."""
         self._path = path
         try:
             resumed = keep is not None and path.exists()
@@ -78,22 +78,22 @@ class _Quarantine:
             raise DataError(f"{self._path}: cannot write the quarantine file: {error.strerror}") from error
 
     def close(self) -> None:
-        with suppress(OSError):  # all is flushed, unless a write has failed and said so
+        with suppress(OSError):  # everything is flushed, or a write has already raised
             self._file.close()
 
 
 class TextSource:
-    """Files of lines as a `Source`; made by `open_source`."""
+    """Text files as a `Source`; made by `open_source`."""
 
     worded = False
-    """whether it begins with labels that look like words, as `open_source` finds"""
+    """whether the first labels look like words; set by `open_source`"""
     keep_hash = False
-    """whether to know the content of what is read, so that `fingerprint` need not read again"""
+    """whether to hash the files while they are read, so that `fingerprint` need not read them again"""
     _read = NOTHING_READ
     _read_all = False
-    """whether `_read` is all there is"""
+    """whether `_read` covers all files"""
     _watched: Watches | None = None
-    """the contents of the pass under way"""
+    """the contents of the current pass"""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class TextSource:
             raise DataError("threads and block_bytes must be at least 1")
         self._domain = domain_of(domain).of_words(layout.classes)
         self.outputs = self._domain.width or 0
-        """targets of an example; 0 for one label, which is no target"""
+        """targets per example; 0 if an example has one label"""
         self.names = names
         self.on_error = OnError(on_error, names)
         self.rereadable = self._can_be_reread()
@@ -121,11 +121,11 @@ class TextSource:
         self.report = Report()
         labels = f"domain={str(self._domain)!r}"
         self.identity = f"{layout.as_dict()} {labels} on_error={self.on_error.kind} {block_bytes=} {where=}"
-        """all but the content that decides what the chunks are"""
+        """everything that determines the chunks, except the content of the files"""
         self.where = where
         """which rows of a table are read; empty: all"""
         self.namer: Any = None
-        """a `Namer`, to be told the names of features; then one thread reads"""
+        """a `Namer` that receives the names of features; with one, a single thread reads"""
         self.layout = layout
         """how the bytes become features"""
         self._format: Any = form
@@ -143,13 +143,13 @@ class TextSource:
 
     @property
     def content(self) -> list[Content]:
-        """What has been read, file by file, if that is kept: at most in any pass, all after a whole one."""
+        """Content of each file, if hashed, in the longest pass so far; of all files after a whole pass."""
         return self._read.contents()
 
     def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
-        """An earlier run has read `content`: all there was (`whole`), or what is to be read first.
+        """Expect the `content` that an earlier run read: all files (`whole`), or their beginning.
 
-        Other data are a `DataError` when they are read, or `now` where they do not pass by.
+        Other data raise `DataError` when they are read, or with `now` at once, if they can be reread.
         """
         self.keep_hash, self._read, self._read_all = True, ReadSoFar.of(content), whole
         for name, expected in zip(self.names, content, strict=False):
@@ -157,16 +157,16 @@ class TextSource:
                 check_beginning(name, expected)
 
     def confirm(self) -> None:
-        """`DataError` now, in the midst of a pass, unless all that is expected is there."""
+        """During a pass, raise `DataError` unless all expected content is there."""
         if self._watched is not None:
             self._watched.confirm()
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
-        """One pass over all files, or over what follows `start` (with `report` as it was there).
+        """One pass over all files, or over the rest from `start` on (set `report` to its state there first).
 
-        Raises `DataError` at the turn of the chunk with the first bad line under ``fail``, where a
-        file cannot be read, and at the end if there was no example. With `keep_hash`, also if the
-        files change while they are read, or are not what an earlier pass has read.
+        Raises `DataError` in place of the chunk with the first bad line (with ``fail``), if a file cannot be
+        read, and at the end if there was no example; with `keep_hash`, also if a file changes while it is
+        read or since an earlier pass.
         """
         if self._begun and not self.rereadable:
             raise DataError("standard input or a pipe can be read only once")
@@ -199,13 +199,13 @@ class TextSource:
         return not any(passes_by(name) for name in self.names)
 
     def _watches(self) -> Watches | None:
-        """What sees to the content of a pass."""
+        """The object that hashes and checks the files of a pass."""
         from thresher.data.files.watches import Watches
 
         return Watches(self.names, self.content, self._read_all, self._in_order())
 
     def _in_order(self) -> bool:
-        """Whether bytes are read one after the other, so that they can be hashed on the way."""
+        """Whether files are read from front to back, so that they can be hashed while they are read."""
         return True
 
     def _size(self) -> int | None:
@@ -213,7 +213,7 @@ class TextSource:
         return None if None in sizes else sum(size or 0 for size in sizes)
 
     def _blocks(self, start: Place | None, watches: Watches | None) -> Any:
-        """What yields the blocks of a pass."""
+        """The reader that yields the blocks of a pass."""
         return BlockReader(self.names, self._block_bytes, start, watches, passing=self._passing)
 
     def _placed(self, pipeline: Pipeline, start: Place, quarantine: _Quarantine | None) -> Iterator[Chunk]:
@@ -248,17 +248,17 @@ class TextSource:
         return f"{where}: no examples ({counts}){first}"
 
     def _hinted(self, bad: BadLine) -> str:
-        """What is wrong with the first line of all, and how to read what it looks like.
+        """The message about the first bad line, with a hint if it looks like another format.
 
-        Nothing of the latter where it has several columns: it is read as what it is then.
+        A file with several columns gets no hint: then the format is right.
         """
         hint = "" if len(self.layout.columns) > 1 else looks_like(bad.raw, self.layout.format)
         return f"{bad}; {hint}" if hint else str(bad)
 
     def fingerprint(self) -> str:
-        """A name of the content of all files, in order; reads them where it is not known yet.
+        """A string that identifies the content of all files, in order; hashes files not hashed yet.
 
-        Standard input or a pipe has one once it is read to its end with `keep_hash`; `DataError` before.
+        For standard input or a pipe, raises `DataError` until it has been read to its end with `keep_hash`.
         """
         table = ContentTable()
         contents, fresh = [], {}
@@ -278,7 +278,7 @@ class TextSource:
         return "-".join(f"{content.hash:016x}.{content.size:x}" for content in contents)
 
     def known(self) -> list[Content]:
-        """The contents of all files, those behind URLs by what is told of them."""
+        """The contents of all files; remote files as in `remote_content`."""
         self.fingerprint()
         return [
             content_of(name) if is_remote(name) else self._contents[k] for k, name in enumerate(self.names)

@@ -1,1 +1,1 @@
-"""Formats of one example a line: two modules each, and what they share."""
+"""Formats with one example per line: two modules each, and shared ones."""

@@ -1,4 +1,4 @@
-"""What parsers of lines share: the loop round a compiled one, and lines that are too long."""
+"""Shared by line parsers: the loop around a compiled parser, and lines that are too long."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thresher.data.report import FIRST_BAD
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Arenas, Columns, Parsed, Tally
 
 Numbers = tuple[NDArray[np.int64], NDArray[np.float32]]
-"""Places of numbers in a text, ascending, and what they are."""
+"""Positions of numbers in a text, ascending, and their values."""
 
 NO_NUMBERS: Numbers = (np.zeros(0, np.int64), np.zeros(0, np.float32))
 _TABLE = 256
@@ -23,7 +23,7 @@ _WINDOW = 1 << 12
 
 
 def bad_table(on_error: str) -> NDArray[np.int64]:
-    """Room for the bad lines of one call: start, place of the error, outcome, lines before it."""
+    """A table for the bad lines of one call: start, position of the error, outcome, lines before it."""
     return np.zeros((1 if on_error == FAIL else _TABLE, 4), np.int64)
 
 
@@ -38,10 +38,10 @@ def gather(
     arenas: Arenas,
     on_error: str,
 ) -> Parsed:
-    """Call `parse` until the block is done: what became of it.
+    """Call `parse` until the block is done; returns the result.
 
-    `exact_of` gives the numbers that the line at ``state[AT]`` must be parsed with, from those it was parsed
-    with; `describe` what an entry of the `table` of bad lines means; `line_of` the line at a place.
+    `exact_of` returns the exact numbers for the line at ``state[AT]``, given those it was parsed with;
+    `describe` turns an entry of the `table` into a bad line; `line_of` returns the line at a position.
     """
     exact, skipped, bad, rejected = NO_NUMBERS, 0, list[BadLine](), list[bytes]()
     result = None
@@ -69,7 +69,7 @@ def gather(
 
 
 def too_long(block: Block, arenas: Arenas, on_error: str) -> Parsed:
-    """A part of a line that is too long."""
+    """The result for a part of a line that is too long."""
     nothing = arenas.columns(0, 0)
     nothing.indptr[0] = 0
     first = block.kind == LONG_HEAD
@@ -80,7 +80,7 @@ def too_long(block: Block, arenas: Arenas, on_error: str) -> Parsed:
 
 
 def line_at(text: NDArray[Any], start: int) -> bytes:
-    """The line from `start` to before its newline."""
+    """The line from `start` on, without its newline."""
     end = start
     while True:
         piece = text[end : end + _WINDOW].tobytes()

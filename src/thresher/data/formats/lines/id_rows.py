@@ -1,8 +1,8 @@
-"""What formats of ids share: labels before the first feature, and ``id:value`` in two ways.
+"""Shared by formats with ids: labels before the first feature, and two ways to read ``id:value``.
 
-One reads the usual shapes, ``id:d.ddd`` and ``id:ddd``, eight digits at once, given marks of what is no
-digit in 64 bytes; it branches on nothing but the shape of the text. Whatever looks different takes the
-careful way, which knows every error. Both leave the same numbers.
+The fast path reads the usual shapes, ``id:d.ddd`` and ``id:ddd``, eight digits at a time, given a mask of the
+non-digits in 64 bytes; it branches only on the shape of the text. Everything else takes the careful path,
+which reports every error. Both yield the same numbers.
 """
 
 # Numba infers the types of compiled code.
@@ -48,13 +48,13 @@ _FOUR_BYTES = np.uint64(2**32 - 1)
 
 @scalar
 def is_qid(text, at):
-    """Whether ``qid:`` stands here."""
+    """Whether there is a ``qid:`` at `at`."""
     return load_word(text, at) & _FOUR_BYTES == _QID
 
 
 @scalar
 def _begins_feature(text, at):
-    """Whether ``id:`` stands here."""
+    """Whether there is an ``id:`` at `at`."""
     begin = at + (byte(text, at) == _PLUS)
     end, _, _ = read_digits(text, begin, np.uint64(0))
     return end > begin and byte(text, end) == _COLON
@@ -62,7 +62,7 @@ def _begins_feature(text, at):
 
 @scalar
 def _has_colon(text, at):
-    """Whether there is a colon in the field at `at`."""
+    """Whether the field at `at` contains a colon."""
     while byte(text, at) != _COLON and not ends_token(text, at):
         at += 1
     return byte(text, at) == _COLON
@@ -70,7 +70,7 @@ def _has_colon(text, at):
 
 @scalar
 def _odd_head(text, start, first, at, label, outcome, domain, weighted, exact):
-    """A first field that is no label alone: ``(end or place of the error, label, weight, outcome)``.
+    """Read a first field that is not just a label: ``(end or error position, label, weight, outcome)``.
 
     The line begins at `start`, the field at `first`; `read_labels` returned ``(at, label, outcome)`` for it.
     """
@@ -91,7 +91,7 @@ def _odd_head(text, start, first, at, label, outcome, domain, weighted, exact):
 
 @scalar
 def read_head(text, at, domain, exact, targets, row, weighted):
-    """All before the features: ``(at, label, weight, outcome)``."""
+    """Read everything before the features: ``(at, label, weight, outcome)``."""
     weight, start = np.float32(1), at
     at = first = skip_blanks(text, at)
     if line_ends(text, at):
@@ -108,7 +108,7 @@ def read_head(text, at, domain, exact, targets, row, weighted):
 
 @scalar
 def read_feature(text, at, exact):
-    """Any feature at `at`: ``(end or place of the error, key, value, outcome)``."""
+    """Read any feature at `at`: ``(end or error position, key, value, outcome)``."""
     value = np.float32(0)
     begin = at + (byte(text, at) == _PLUS)
     end, key, fits = read_id(text, begin)
@@ -129,7 +129,7 @@ def read_feature(text, at, exact):
 
 @scalar
 def _long(here, number, dot, decimals):
-    """The value ``d.ddd`` at `number` with 9 to 18 decimals: ``(float32, whether certain)``."""
+    """Read the value ``d.ddd`` at `number` with 9 to 18 decimals: ``(float32, whether it is certain)``."""
     mantissa, at, end = np.uint64(byte(here, number) - 48), dot + 1, dot + 1 + decimals
     while at < end:
         taken = min(end - at, 8)
@@ -141,10 +141,10 @@ def _long(here, number, dot, decimals):
 
 @scalar
 def quick_feature(here, begin, others, odd):
-    """The usual feature ``id:d.ddd`` or ``id:ddd`` at `begin`, given the `marks` of address `here`.
+    """Read a feature ``id:d.ddd`` or ``id:ddd`` at `begin`, given the `marks` of address `here`.
 
-    Returns ``(end, marks left, key, value, whether it is one)``. It must end in the window. What
-    ends it is not looked at.
+    Returns ``(end, remaining marks, key, value, whether it has this shape)``. It must end in the window. The
+    character that ends it is not checked.
     """
     colon = lowest_bit(others)
     others &= others - _ONE

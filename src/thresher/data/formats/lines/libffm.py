@@ -1,11 +1,11 @@
-"""LibFFM's text: the Python side of its parser.
+"""LibFFM text: the Python side of its parser.
 
     label field:id:value field:id:value ... # comment
     label,label,... field:id:value field:id:value ... # comment
 
-It is svmlight text whose features have fields, whole numbers like their ids. The id alone is the key, as
-in LibFFM, where an id belongs to one field: without its fields a line is svmlight text, and the same
-example. Fields are the namespaces of interactions.
+It is svmlight text in which features have fields, which are whole numbers like ids. The key of a feature is
+its id alone, as in LibFFM, where an id belongs to one field: a line without its fields is the same example
+in svmlight text. Fields are the namespaces of interactions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EXPECTED = OF_IDS | {
 
 
 def parser(layout: AnyLayout, reading: Reading) -> LineParser:
-    """The parser of blocks of LibFFM's text."""
+    """The parser of blocks of LibFFM text."""
     return LineParser(libffm_rows.Libffm(), Wording(_EXPECTED), reading, of_namespaces(layout, _field))
 
 

@@ -1,6 +1,6 @@
-"""The compiled parser of LibFFM's text: lines of ``labels field:id:value ... # comment``.
+"""The compiled parser of LibFFM text: lines of ``labels field:id:value ... # comment``.
 
-As in svmlight text the usual shapes are read from marks of 64 bytes: see `id_rows`.
+As in svmlight text, the usual shapes are read from masks of 64 bytes: see `id_rows`.
 """
 
 # Numba infers the types of compiled code.
@@ -21,14 +21,14 @@ from thresher.data.text.words import byte, load_word, lowest_bit, marks, short_n
 from thresher.engine.jit import scalar
 
 FIELD, AFTER_FIELD = OWN, OWN + 1
-"""The reasons for which a line is bad that only LibFFM's text has."""
+"""Reasons for bad lines specific to LibFFM text."""
 _NEWLINE, _SPACE, _PLUS, _MINUS, _COLON = 10, 32, 43, 45, 58
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 
 
 @scalar
 def _quick(here, begin, others, odd):
-    """The usual feature at `begin`, given the `marks` of address `here`: its field and `quick_feature`'s."""
+    """Read a feature of the usual shape at `begin`: its field, and what `quick_feature` returns."""
     colon = lowest_bit(others)
     if 0 < colon - begin <= 8 and byte(here, colon) == _COLON and byte(here, colon + 1) != _MINUS:
         field = short_number(here, begin, colon - begin)
@@ -40,7 +40,7 @@ def _quick(here, begin, others, odd):
 
 @scalar
 def _careful(text, at, exact):
-    """Any feature at `at`: ``(field, end or place of the error, key, value, outcome)``."""
+    """Read any feature at `at`: ``(field, end or error position, key, value, outcome)``."""
     begin = at + (byte(text, at) == _PLUS)
     end, field, fits = read_id(text, begin)
     if end == begin or not fits:
@@ -53,10 +53,10 @@ def _careful(text, at, exact):
 
 @scalar
 def _features(text, at, keys, values, nnz, exact, crosses):
-    """The features from `at` on, stored from entry `nnz` of `keys` and `values` (addresses) on.
+    """Read the features from `at` on, and store them from entry `nnz` of `keys` and `values` (addresses) on.
 
-    Neighbours of one field are a span of `crosses`.
-    Returns ``(place of the line end or of the error, nnz, whether keys ascend, outcome)``.
+    Consecutive features of one field are a span of `crosses`. Returns ``(position of the line end or of the
+    error, nnz, whether keys ascend, outcome)``.
     """
     start = first = nnz
     ascend, last = True, _NONE
@@ -77,7 +77,7 @@ def _features(text, at, keys, values, nnz, exact, crosses):
             begin = end + 1
         at += begin
         if begin > 0:
-            continue  # the window may have ended: look again from here
+            continue  # the window may have ended: read a new one from here
         at = skip_blanks(text, at)
         if line_ends(text, at):
             note_namespace(crosses, last, first, nnz)
@@ -92,7 +92,7 @@ def _features(text, at, keys, values, nnz, exact, crosses):
 
 @scalar
 def _begin_field(crosses, field, last, first, nnz):
-    """Entry `nnz` is of `field`: note those from `first` on if they are of another; the new `first`."""
+    """Begin a new span at entry `nnz` if `field` is not that of entry `first`; returns the new `first`."""
     if field != last:
         note_namespace(crosses, last, first, nnz)
         first = nnz
@@ -101,14 +101,14 @@ def _begin_field(crosses, field, last, first, nnz):
 
 @scalar
 def _store(keys, values, nnz, start, key, value, ascend):
-    """Store a feature as entry `nnz`; whether the keys from `start` on still ascend."""
+    """Store a feature as entry `nnz`; returns whether the keys from `start` on still ascend."""
     store_word(keys, nnz, key)
     store_float(values, nnz, value)
     return ascend and (nnz == start or key > load_word(keys, 8 * (nnz - 1)))
 
 
 class Libffm(NamedTuple):
-    """The grammar."""
+    """The grammar of LibFFM text."""
 
     ordered: bool = False
 

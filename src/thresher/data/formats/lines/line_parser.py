@@ -1,4 +1,4 @@
-"""Formats of one example a line: the Python side of their parsers."""
+"""Formats with one example per line: the Python side of their parsers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _EXPECTED = {
     outcomes.AFTER_VALUE: "a space after the number",
     outcomes.PRODUCTS: crossing.EXPECTED,
 }
-"""What most formats expect."""
+"""What most formats expect, for messages."""
 OF_IDS = {
     outcomes.NO_LABEL: "a label",
     outcomes.KEY: "a feature id (a whole number from 0 on)",
@@ -46,9 +46,9 @@ OF_IDS = {
     outcomes.COLON: "':' after the feature id",
     outcomes.SUM_RANGE: "values of a repeated id with a sum finite in float32",
 }
-"""What formats of ids expect beside."""
+"""What formats with ids expect in addition."""
 LISTED = "',' or a space after the label"
-"""What must follow a label where several are listed."""
+"""What must follow a label in a list of labels."""
 
 
 def no_advice(outcome: int, line: bytes, place: int) -> str:
@@ -57,19 +57,19 @@ def no_advice(outcome: int, line: bytes, place: int) -> str:
 
 
 class Wording(NamedTuple):
-    """How a format says what it expected."""
+    """The messages of a format."""
 
     expected: Mapping[int, str]
-    """by the outcome of a bad line, where it is not what most formats expect"""
+    """what is expected, by the outcome of a bad line, where it differs from most formats"""
     after_listed: str = LISTED
     usual: re.Pattern[bytes] | None = None
-    """lines that the grammar can read without being `careful`, if there are such"""
+    """lines that the grammar can read without being `careful`, if any"""
     advice: Callable[[int, bytes, int], str] = no_advice
-    """what more to say of a bad line, if anything: by its outcome, the line, the place of the error in it"""
+    """a hint about a bad line, or an empty string, given its outcome, the line, and the error position"""
 
 
 class LineParser:
-    """Parses blocks by a grammar into chunks, with the interactions of `crosses`."""
+    """Parses blocks into chunks with a grammar, and adds the interactions of `crosses`."""
 
     def __init__(self, grammar: Any, wording: Wording, reading: Reading, crosses: Any) -> None:
         self._grammar, self._usual = grammar, wording.usual
@@ -84,10 +84,10 @@ class LineParser:
         self._bad = bad_table(reading.on_error)
         sorts = crosses or not grammar.ordered
         self._counts = np.empty(BUCKETS, np.uint64) if sorts else None
-        """room to sort in, from the first line that needs it: what sorts is not compiled before"""
+        """scratch space for sorting; None until a line needs it, so that sorting is compiled only then"""
 
     def parse(self, block: Block) -> Parsed:
-        """The examples of a block, in arrays of an arena."""
+        """Parse the examples of a block into arrays of an arena."""
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
         text, size = block.text, block.size
@@ -122,7 +122,7 @@ class LineParser:
         return parsed
 
     def _choose(self, begin: bytes) -> None:
-        """Be careful from the first block on if it begins with a line that is not of the usual shape."""
+        """Use the careful path from the first block on if its first line has an unusual shape."""
         if self._usual is not None:
             line, ended, _ = begin.partition(b"\n")
             if not self._usual.fullmatch(line if ended else line.rpartition(b" ")[0]):

@@ -1,7 +1,8 @@
-"""What compiled parsers of lines share: numbers, labels and weights, the loop over lines, outcomes.
+"""Shared by compiled line parsers: numbers, labels and weights, the loop over lines, outcomes.
 
-A format is a NamedTuple, its *grammar*: its class selects the code of `read_line`, its fields are what
-that needs of the layout. `ordered` is in all of them: whether rows that are not sorted are worth a word.
+A format is a NamedTuple, its *grammar*: the class selects the code of `read_line`, and its fields are the
+layout options that the code needs. Every grammar has a field `ordered`: whether unsorted rows are counted in
+the report.
 """
 
 # Numba infers the types of compiled code.
@@ -58,10 +59,10 @@ _ENDS_TOKEN = byte_set(b" \t\n#")
 
 
 def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
-    """One line by grammar `self`, its features stored from `nnz` on, several labels in ``targets[row]``.
+    """Read one line with grammar `self`. Stores features from `nnz` on, several labels in ``targets[row]``.
 
-    ``extra = (crosses, naming)`` is told of spans and names, where it is not None.
-    Returns ``(place of the line end or of the error, nnz, ascend, label, weight, outcome)``.
+    ``extra = (crosses, naming)`` receives spans and names, if not None. Returns ``(position of the line end
+    or of the error, nnz, whether keys ascend, label, weight, outcome)``.
     """
     return self.read_line(text, at, columns, nnz, domain, exact, targets, row, extra)
 
@@ -73,7 +74,7 @@ def _read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra)
 
 @scalar
 def exact_number(text, at, exact):
-    """`read_number`, with the numbers it finds hard looked up in ``exact = (places, float32s, count)``."""
+    """`read_number`, looking up `HARD` numbers in ``exact = (positions, float32s, count)``."""
     end, value, status = read_number(text, at)
     if status == HARD:
         value, status = looked_up(at, exact)
@@ -82,20 +83,20 @@ def exact_number(text, at, exact):
 
 @apart
 def head_number(text, at, exact):
-    """The same of a number before the features, of which there are few."""
+    """`exact_number`, not inlined, for the few numbers before the features."""
     return exact_number(text, at, exact)
 
 
 @scalar
 def ends_token(text, at):
-    """Whether a blank, a comment or the end of the line stands here."""
+    """Whether there is a blank, a comment or the end of the line at `at`."""
     code = byte(text, at)
     return among(code, _ENDS_TOKEN) or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
 
 
 @scalar
 def skip_blanks(text, at):
-    """The place of the first byte from `at` on that is no blank."""
+    """The position of the first non-blank byte from `at` on."""
     while byte(text, at) == _SPACE or byte(text, at) == _TAB:
         at += 1
     return at
@@ -103,13 +104,13 @@ def skip_blanks(text, at):
 
 @scalar
 def ends_line(text, at):
-    """Whether the line ends here."""
+    """Whether the line ends at `at`."""
     return byte(text, at) == _NEWLINE or (byte(text, at) == _RETURN and byte(text, at + 1) == _NEWLINE)
 
 
 @scalar
 def next_line(text, at):
-    """The place behind the newline that ends the line of `at`."""
+    """The position after the newline that ends the line of `at`."""
     while byte(text, at) != _NEWLINE:
         at += 1
     return at + 1
@@ -117,14 +118,14 @@ def next_line(text, at):
 
 @scalar
 def line_ends(text, at):
-    """Whether nothing but a comment follows on the line."""
+    """Whether at most a comment follows on the line."""
     code = byte(text, at)
     return code == _NEWLINE or code == _HASH or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
 
 
 @apart
 def _word(text, at, domain):
-    """The same where labels are words, which end at a blank, a comment or a colon."""
+    """`_label` if labels are words, which end at a blank, a comment or a colon."""
     end = at
     while not (ends_token(text, end) or byte(text, end) == _COLON or byte(text, end) == _NUL):
         end += 1
@@ -135,7 +136,7 @@ def _word(text, at, domain):
 
 @scalar
 def _label(text, at, domain, exact, listed):
-    """The label at `at`, perhaps one of a list: ``(end or place of the error, label, outcome)``."""
+    """Read the label at `at`, `listed` or single: ``(end or error position, label, outcome)``."""
     if domain.words != 0:
         return _word(text, at, domain)
     end, label, status = head_number(text, at, exact)
@@ -153,7 +154,7 @@ def _label(text, at, domain, exact, listed):
 
 @scalar
 def _enter(target, count, label, domain):
-    """Note label `count` of a list in `target`: its number, or its class; the outcome."""
+    """Store label `count` of a list, a number or a class, in `target`; returns the outcome."""
     if domain.kind == VALUES:
         return enter_value(target, count, label)
     return enter_class(target, label, domain)
@@ -161,9 +162,9 @@ def _enter(target, count, label, domain):
 
 @scalar
 def _list(text, at, domain, exact, target, empty):
-    """The list of labels at `at`, which may be `empty`: ``(end or place of the error, first, outcome)``.
+    """Read the list of labels at `at`, which may be `empty`: ``(end or error position, first, outcome)``.
 
-    It goes to `target` (outputs,), if that has room for any.
+    Stores them in `target` (outputs,), unless it has length 0.
     """
     kind = domain.kind
     first, count, wanted = np.float32(0), np.int64(0), target.size
@@ -188,7 +189,7 @@ def _list(text, at, domain, exact, target, empty):
 
 @scalar
 def read_labels(text, at, domain, exact, targets, row, empty):
-    """The label field: a number, or a list of them for ``targets[row]``. What `_label` returns."""
+    """Read the label field: one label, or a list stored in ``targets[row]``. Returns what `_label` does."""
     if targets is None:
         return _label(text, at, domain, exact, False)
     return _list(text, at, domain, exact, targets[row], empty)
@@ -196,7 +197,7 @@ def read_labels(text, at, domain, exact, targets, row, empty):
 
 @scalar
 def read_weight(text, at, exact):
-    """The importance at `at`: ``(end or place of the error, weight, outcome)``."""
+    """Read the importance weight at `at`: ``(end or error position, weight, outcome)``."""
     end, weight, status = head_number(text, at, exact)
     if status == HARD:
         return at, weight, UNDECIDED
@@ -211,7 +212,7 @@ def read_weight(text, at, exact):
 
 @scalar
 def note(bad, state, start, at, outcome):
-    """Enter a bad line in the table; whether that is full now."""
+    """Add a bad line to the table; returns `TABLE_FULL` if that fills it, or `DONE`."""
     entry = bad[state[BAD]]
     entry[0], entry[1], entry[2], entry[3] = start, at, outcome, state[LINES]
     state[BAD] += 1
@@ -220,7 +221,7 @@ def note(bad, state, start, at, outcome):
 
 @scalar
 def _complete(keys, values, start, own, ascend, extra, counts):
-    """Cross and sort the row [start, own): ``(stop, whether keys were repeated, outcome)``."""
+    """Add the interactions of the row [start, own) and sort it: ``(stop, whether keys repeat, outcome)``."""
     stop, status = crossing.cross(extra[0], keys, values, start, own, extra[1])
     if status != crossing.DONE:
         return stop, False, CRAMPED if status == crossing.NO_ROOM else PRODUCTS
@@ -236,15 +237,22 @@ def _complete(keys, values, start, own, ascend, extra, counts):
 def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, extra, counts):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
-    `text_bytes` is uint8 with 64 spare bytes behind `size`; ``columns = (indptr, keys, values,
-    labels, weights, targets)`` have room for every row and twice every feature, and for a row more of
-    targets (None for one label a line); `state` (COUNTERS,) int64 carries on from call to call. A bad
-    line leaves a row (its start, place of the error, outcome, lines before it) in the int64 table
-    `bad`. Returns `DONE`, `TABLE_FULL`, `NEEDS_EXACT` when the line at ``state[AT]`` holds a number
-    that must be looked up in ``exact = (places, float32s)``, `NEEDS_ROOM` when its products do not fit,
-    `NEEDS_SORTING` when `counts`, room for `merge_row`, is None and it is not sorted, or `NEEDS_CARE` when it
-    has a shape that the grammar reads with `careful` only. ``extra = (crosses,
-    naming)``, each perhaps None.
+    Args:
+        grammar: The format.
+        text_bytes: uint8, with 64 spare bytes after `size`.
+        size: Bytes of text.
+        columns: ``(indptr, keys, values, labels, weights, targets)``, with room for all rows, twice the
+            features, and one more row of `targets` (None if a line has one label).
+        domain: A `labels.Range`.
+        state: int64 (COUNTERS,), kept between calls.
+        bad: int64 table that gets one row per bad line: start, position of the error, outcome, lines before.
+        exact: ``(positions, float32s)`` of `HARD` numbers.
+        extra: ``(crosses, naming)``; each may be None.
+        counts: Scratch space for `merge_row`, or None.
+
+    Returns `DONE` or `TABLE_FULL`, or says what the line at ``state[AT]`` needs: `NEEDS_EXACT` for a number
+    that is missing in `exact`, `NEEDS_ROOM` for its products, `NEEDS_SORTING` if it is unsorted and `counts`
+    is None, or `NEEDS_CARE` if only a `careful` grammar can read it.
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
     indptr, keys, values, labels, weights, targets = columns

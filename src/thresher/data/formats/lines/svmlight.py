@@ -3,13 +3,13 @@
     label [qid:n] id:value id:value ... # comment
     label,label,... [qid:n] id:value id:value ... # comment
 
-Numbers may be signed and scientific; ids count from 0 or 1 up to 2**64 - 1, in any order, and
-repeated ones are added up. Blank lines and lines of comment are no examples; a label alone is an
-example without features. ``qid`` is read past. For several outputs the labels are a list: a number for
-each output, or the classes that hold. If none holds, the line begins with a blank.
+Numbers may be signed and scientific. Ids are whole numbers up to 2**64 - 1, from 0 or 1 on, in any order; the
+values of repeated ids are added up. Blank and comment lines are ignored. A label alone is an example without
+features. ``qid`` is ignored. With several outputs, labels are a list: a number for each output, or a set of
+classes. If the set is empty, the line begins with a blank.
 
 If the layout has `label_weights`, ``:weight`` may follow the labels. Otherwise a colon in the first field
-means that the line begins with a feature: it has no label. That is a bad line, unless the domain is open.
+means that the line begins with a feature and has no label: a bad line, unless the domain is open.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The compiled svmlight parser: lines of ``labels[:weight] [qid:n] id:value ... # comment``.
 
-A colon in the first field may be that of a weight or of a first feature, and only the user knows which:
-see `Svmlight.weighted`.
+A colon in the first field may belong to a weight or to the first feature, and only the user knows which: see
+`Svmlight.weighted`.
 
-One loop over the features carries nearly all the work. It marks what is no digit in 64 bytes at a
-time, so that the ends of all runs of digits in them are known before any is read: see `id_rows`.
+One loop over the features does nearly all of the work. It computes a mask of the non-digits of 64 bytes, and
+so knows the ends of all runs of digits before it reads any of them: see `id_rows`.
 """
 
 # Numba infers the types of compiled code.
@@ -25,7 +25,7 @@ from thresher.data.text.words import byte, load_word, marks, store_float, store_
 from thresher.engine.jit import scalar
 
 QID = OWN
-"""The reason for which a line is bad that only svmlight text has."""
+"""The reason for bad lines specific to svmlight text."""
 _NEWLINE, _SPACE = 10, 32
 _LARGEST_KEY = np.uint64(2**64 - 1)
 _NONE, _ONE = np.uint64(0), np.uint64(1)
@@ -33,7 +33,7 @@ _NONE, _ONE = np.uint64(0), np.uint64(1)
 
 @scalar
 def _skip_qid(text, at):
-    """``(place behind a ``qid:`` at `at`, if there is one, or of the error; outcome)``."""
+    """Skip a ``qid:``, if there is one at `at`: ``(position after it or of the error, outcome)``."""
     if is_qid(text, at):
         at += 4
         end, _, status = read_number(text, at)
@@ -45,9 +45,9 @@ def _skip_qid(text, at):
 
 @scalar
 def _features(text, at, keys, values, nnz, exact):
-    """The features from `at` on, stored from entry `nnz` of `keys` and `values` (addresses) on.
+    """Read the features from `at` on, and store them from entry `nnz` of `keys` and `values` (addresses) on.
 
-    Returns ``(place of the line end or of the error, nnz, whether keys ascend, outcome)``.
+    Returns ``(position of the line end or error, nnz, whether keys ascend, outcome)``.
     """
     start, floor, ascend = nnz, np.uint64(0), True
     while True:
@@ -68,14 +68,14 @@ def _features(text, at, keys, values, nnz, exact):
             begin = end + 1
         at += begin
         if begin > 0:
-            continue  # the window may have ended: look again from here
+            continue  # the window may have ended: read a new one from here
         at = skip_blanks(text, at)
         if line_ends(text, at):
             return at, nnz, ascend, EXAMPLE
         at, key, value, outcome = read_feature(text, at, exact)
         if outcome != EXAMPLE:
             return at, nnz, ascend, outcome
-        # the largest key has no floor above it
+        # no floor can exceed the largest key
         ascend &= key >= floor and (nnz == start or key != load_word(keys, 8 * (nnz - 1)))
         floor = key + _ONE if key != _LARGEST_KEY else key
         store_word(keys, nnz, key)
@@ -84,10 +84,10 @@ def _features(text, at, keys, values, nnz, exact):
 
 
 class Svmlight(NamedTuple):
-    """The grammar."""
+    """The grammar of svmlight text."""
 
     weighted: bool
-    """whether a colon in the first field is that of ``label:weight``; otherwise it is that of a feature"""
+    """whether a colon in the first field belongs to ``label:weight``; otherwise it belongs to a feature"""
     ordered: bool = True
 
     def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):

@@ -2,14 +2,14 @@
 
     [label [importance [base]]] [tag]|[namespace[:scale]] feature[:value] feature[:value] ... |...
 
-A tag touches the first bar or begins with a single quote; it is read past. A label is what svmlight text
-has before its colon. A feature without a value has the value 1; values are multiplied by the scale of the
-namespace; repeated features are added up. ``name:text`` is a feature with the value 1, whatever the scale.
-A namespace may come again, or have no name. Blank lines are no examples.
+A tag touches the first bar or begins with a single quote; it is ignored. Labels are as in svmlight text. A
+feature without a value has the value 1. Values are multiplied by the scale of the namespace, and those of
+repeated features are added up. ``name:text`` is a feature with the value 1, whatever the scale. A namespace
+may occur again, or have no name. Blank lines are ignored.
 
-The key of a name is its 64-bit hash, seeded by that of its namespace; in the namespace without a name
-whole numbers below 2**64 are ids, as in svmlight text. By the hash ``vw`` keys are the indices that Vowpal
-Wabbit has. Then, and wherever `bits` are given, keys are cut to so many bits.
+The key of a name is its 64-bit hash, seeded with the hash of its namespace. In the namespace without a name,
+whole numbers below 2**64 are ids, as in svmlight text. With the hash ``vw``, keys are the indices that Vowpal
+Wabbit computes. If `bits` is given, only that many low bits of a key are kept.
 """
 
 from __future__ import annotations

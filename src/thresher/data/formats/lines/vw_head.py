@@ -1,4 +1,4 @@
-"""What stands before the features on a line of VW text: ``[label [importance [base]]] [tag]|``."""
+"""The beginning of a line of VW text, before the features: ``[label [importance [base]]] [tag]|``."""
 
 # Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
@@ -20,7 +20,7 @@ from thresher.data.text.numbers import FINE
 from thresher.data.text.words import byte
 from thresher.engine.jit import scalar
 
-# The reasons for which a line is bad that only VW text has.
+# Reasons for bad lines specific to VW text
 BAR, AFTER_TAG, FIELDS, BASE = range(OWN, OWN + 4)
 LAST = BASE
 
@@ -29,7 +29,7 @@ _NUL, _TAB, _SPACE, _QUOTE, _BAR = 0, 9, 32, 39, 124
 
 @scalar
 def breaks(text, at):
-    """Whether a blank, a bar or the end of the line stands here."""
+    """Whether there is a blank, a bar or the end of the line at `at`."""
     code = byte(text, at)
     return code == _SPACE or code == _TAB or code == _BAR or ends_line(text, at)
 
@@ -43,7 +43,7 @@ def _word_end(text, at):
 
 @scalar
 def _field(text, at, end, place, domain, exact, targets, row):
-    """Field `place` of the label, the word [at, end): ``(place of the error, number, outcome)``."""
+    """Read field `place` of the label, the word [at, end): ``(position of the error, number, outcome)``."""
     if place == 0:
         stop, number, outcome = read_labels(text, at, domain, exact, targets, row, False)
         return (stop, number, AFTER_LABEL) if outcome == EXAMPLE and stop != end else (stop, number, outcome)
@@ -59,7 +59,7 @@ def _field(text, at, end, place, domain, exact, targets, row):
 
 @scalar
 def _unlabelled(text, at, domain, exact, targets, row):
-    """What an example without a label is: ``(label, outcome)``."""
+    """The label of an example without a label field: ``(label, outcome)``."""
     if domain.kind == LISTED:
         _, label, outcome = read_labels(text, at, domain, exact, targets, row, True)
         return label, outcome
@@ -68,7 +68,7 @@ def _unlabelled(text, at, domain, exact, targets, row):
 
 @scalar
 def read_head(text, at, domain, exact, targets, row):
-    """All before the first bar: ``(place of it or of the error, label, weight, outcome)``."""
+    """Read everything before the first bar: ``(position of the bar or error, label, weight, outcome)``."""
     label, weight, fields = np.float32(0), np.float32(1), 0
     at = first = skip_blanks(text, at)
     if ends_line(text, at):

@@ -1,4 +1,4 @@
-"""The kinds of labels that Vowpal Wabbit has beside numbers, told by how they look."""
+"""Recognizing the kinds of Vowpal Wabbit labels other than numbers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _BY_WORD = {
     b"slates": "a slates label",
     b"ca": "a continuous action label (ca action:cost:density)",
 }
-"""By the first word."""
+"""Kinds by the first word."""
 _BY_SHAPE = (
     (re.compile(rb"[^:]*:[^:]*(:[^:]*)+"), "a contextual bandit label (action:cost:probability)"),
     (re.compile(rb"\d+:[^:]*"), "a cost-sensitive label (class:cost)"),
 )
-"""By what one of the words looks like."""
+"""Kinds by the shape of any word."""
 _NAME = re.compile(rb"(?!(?:nan|inf|infinity)$)[^\W\d][^\s:|#]*", re.IGNORECASE)
 
 
 def kind_of_label(head: bytes) -> str:
-    """What kind of label the text before the first bar of a line looks like; nothing for no known kind."""
+    """The kind of label that the text before the first bar of a line looks like; empty if unknown."""
     words = _without_tag(head)
     if not words:
         return ""

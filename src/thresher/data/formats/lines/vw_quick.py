@@ -1,7 +1,7 @@
-"""The usual shapes of VW text, read from marks of 64 bytes on one path; no other is read here.
+"""The fast path for VW text, which reads only the usual shapes, from masks of 64 bytes.
 
-Features ``name``, ``name:ddd``, ``name:d.ddd`` and ``name:d.ddde-dd``, and before them a label ``ddd`` or
-``d.ddd`` alone, or nothing.
+These are the features ``name``, ``name:ddd``, ``name:d.ddd`` and ``name:d.ddde-dd``, and before them a label
+``ddd`` or ``d.ddd`` alone, or nothing.
 """
 
 # Numba infers the types of compiled code.
@@ -31,12 +31,12 @@ _FEATURE = rf"[^\s:|]{{1,40}}(?::{_NUMBER})?"
 _NAMELESS = rf"\|(?: (?:(?!\d{{9,20}}(?:[ :|]|$)){_FEATURE})?)*"
 _NAMED = rf"\|[^\s:|]+(?: (?:{_FEATURE})?)*"
 USUAL = re.compile(rf" *(?:{_NUMBER} +)?(?:{_NAMELESS}|{_NAMED})+".encode())
-"""Lines that have nothing but these shapes. Whether the first one does decides what is compiled first."""
+"""Lines with only these shapes. If the first line matches, only the fast path is compiled at first."""
 
 
 @scalar
 def hash_name(vw, text, at, size, seed):
-    """The hash of a name, of the kind that the layout wants: see `Vw.vw`."""
+    """The hash of a name, of the kind that the layout selects: see `Vw.vw`."""
     if vw is None:
         return roomy_murmur3_64(text, at, size, seed)
     return vw_hash(text, at, size, seed)
@@ -44,7 +44,7 @@ def hash_name(vw, text, at, size, seed):
 
 @scalar
 def _scientific(here, first, length, shape):
-    """The value ``d.ddde-dd`` of the `length` bytes from `first` on: ``(float32, whether it is one)``."""
+    """Read a value ``d.ddde-dd`` of `length` bytes from `first` on: ``(float32, whether it fits)``."""
     decimals, letter = length - 6, first + length - 4
     if not (1 <= decimals <= 8 and shape == _TWO | _THREE << np.uint64(length - 4)):
         return np.float32(0), False
@@ -57,7 +57,7 @@ def _scientific(here, first, length, shape):
 
 @scalar
 def _quick_value(here, number, stop, unlike):
-    """The value ``ddd``, ``d.ddd`` or ``d.ddde-dd`` in [number, stop): ``(float32, whether it is one)``."""
+    """Read a value ``ddd``, ``d.ddd`` or ``d.ddde-dd`` in [number, stop): ``(float32, whether it fits)``."""
     sign = byte(here, number) == _MINUS
     first = number + sign
     length = stop - first
@@ -74,9 +74,10 @@ def _quick_value(here, number, stop, unlike):
 
 @scalar
 def quick_feature(grammar, here, begin, ends, unlike, space):
-    """The usual feature at `begin`, given the `stops` of address `here`.
+    """Read a feature of the usual shape at `begin`, given the `stops` of address `here`.
 
-    Returns ``(end, ends left, key, value, whether it is one)``. What ends it is not looked at.
+    Returns ``(end, remaining ends, key, value, whether it has this shape)``. The character that ends it is
+    not checked.
     """
     seed, ids, offset, value = space
     end = lowest_bit(ends)
@@ -106,13 +107,13 @@ def quick_feature(grammar, here, begin, ends, unlike, space):
 
 @scalar
 def _has_letters(unlike, begin, size):
-    """Whether any of the `size` bytes from `begin` on is no digit."""
+    """Whether any of the `size` bytes from `begin` on is not a digit."""
     return (unlike >> np.uint64(begin)) & ((_ONE << np.uint64(size)) - _ONE) != _NONE
 
 
 @scalar
 def quick_head(text, at, domain):
-    """The label at `at`, if any: what `read_head` returns; `UNUSUAL` for what it may see otherwise."""
+    """Read the label at `at`, if any. Returns what `read_head` does, or `UNUSUAL` for other shapes."""
     label, weight = np.float32(0), np.float32(1)
     at = skip_blanks(text, at)
     if ends_line(text, at):

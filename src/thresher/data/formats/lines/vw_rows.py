@@ -1,8 +1,8 @@
 """The compiled parser of VW text: ``[label [importance [base]]] [tag]|name[:scale] feature[:value] ...``.
 
-As in svmlight text the usual shapes take a quick way (`vw_quick`), if a blank, a bar or the line end follows.
-Whatever looks different takes the careful way beside it, which knows every error; both leave the same
-features. The careful way is compiled when the first line needs it.
+As in svmlight text, the usual shapes take a fast path (`vw_quick`) if a blank, a bar or the line end follows.
+Everything else takes the careful path in this module, which reports every error; both yield the same
+features. The careful path is compiled when a line first needs it.
 """
 
 # Numba infers the types of compiled code.
@@ -39,7 +39,7 @@ from thresher.data.text.words import (
 from thresher.engine.jit import scalar
 
 NAMESPACE, AFTER_NAMESPACE, SCALE, SCALE_RANGE, AFTER_NAME = range(LAST + 1, LAST + 6)
-"""The reasons for which a line is bad that only VW text has; others are in `vw_head`."""
+"""Reasons for bad lines specific to VW text; more are in `vw_head`."""
 
 _NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _PLUS, _MINUS, _DOT = 0, 9, 10, 13, 32, 43, 45, 46
 _COLON, _BAR = 58, 124
@@ -49,12 +49,12 @@ _ONE, _TWO, _THREE, _NONE = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(
 _LARGEST_ID = np.uint64(2**64 - 1)
 _SMALL = np.uint64(0x2020202020202020)
 _NAN, _INF, _INFINITY = (np.uint64(int.from_bytes(word, "little")) for word in (b"nan", b"inf", b"infinity"))
-_GENTLE = np.float32(1e20)  # times a value of the usual shape it stays finite
+_GENTLE = np.float32(1e20)  # the product with a value of the usual shape is finite
 
 
 @scalar
 def _name_end(text, at):
-    """Where the name that begins at `at` ends: at a blank, colon, bar, carriage return, NUL or line end."""
+    """The end of the name that begins at `at`: a blank, colon, bar, carriage return, NUL or line end."""
     while True:
         end = lowest_bit(stops(text, at)[0])
         at += end
@@ -67,7 +67,7 @@ def _name_end(text, at):
 
 @scalar
 def _named(grammar, text, at, size, space):
-    """The key of the name of `size` bytes at `at`; an id in the nameless namespace stays as it is."""
+    """The key of the name of `size` bytes at `at`; in the nameless namespace, a whole number is an id."""
     seed, ids, _, _ = space
     if ids and grammar.vw is None and 0 < size <= ID_DIGITS:
         end, key, fits = read_id(text, at)
@@ -78,7 +78,7 @@ def _named(grammar, text, at, size, space):
 
 @scalar
 def _numbered(grammar, number, space):
-    """The key of the feature without a name that is the `number`-th of its namespace: that of the number."""
+    """The key of a feature without a name: that of its `number` in the namespace."""
     seed, ids, offset, _ = space
     if ids:
         return (np.uint64(number) + offset) & grammar.mask
@@ -96,7 +96,7 @@ def _begins_number(text, at):
 
 @scalar
 def _not_finite(text, at, end):
-    """Whether the word [at, end) writes infinity or no number."""
+    """Whether the word [at, end) is an infinity or NaN."""
     if byte(text, at) == _PLUS or byte(text, at) == _MINUS:
         at += 1
     size = end - at
@@ -106,7 +106,7 @@ def _not_finite(text, at, end):
 
 @scalar
 def _text_end(text, at):
-    """Where text as a value ends: at a blank, a carriage return, a NUL or the line end."""
+    """The end of a value that is text: a blank, a carriage return, a NUL or the line end."""
     while not among(byte(text, at), _ENDS_TEXT):
         at += 1
     return at
@@ -114,7 +114,7 @@ def _text_end(text, at):
 
 @scalar
 def _feature(grammar, text, at, exact, space, numbered):
-    """Any feature at `at`: ``(end or place of the error, key, value, outcome)``."""
+    """Read any feature at `at`: ``(end or error position, key, value, outcome)``."""
     seed, _, _, scale = space
     name, end, value = at, _name_end(text, at), scale
     size = end - name
@@ -146,7 +146,7 @@ def _feature(grammar, text, at, exact, space, numbered):
 
 @scalar
 def _careful_feature(careful, grammar, text, at, exact, space, numbered):
-    """`_feature`, and whether it has no name, before its outcome; `UNUSUAL` where nothing is `careful`."""
+    """`_feature`, also returning, before the outcome, whether it has no name; `UNUSUAL` if not `careful`."""
     if careful is None:
         return at, _NONE, np.float32(0), False, UNUSUAL
     unnamed = byte(text, at) == _COLON and _begins_number(text, at + 1)
@@ -156,7 +156,7 @@ def _careful_feature(careful, grammar, text, at, exact, space, numbered):
 
 @scalar
 def _scale(careful, text, at, exact):
-    """The scale of a namespace: ``(place behind or of the error, float32, outcome)``."""
+    """Read the scale of a namespace: ``(position after it or of the error, float32, outcome)``."""
     if careful is None:
         return at, np.float32(1), UNUSUAL
     end, scale, status = head_number(text, at, exact)
@@ -167,7 +167,7 @@ def _scale(careful, text, at, exact):
 
 @scalar
 def _head(careful, text, at, domain, exact, targets, row):
-    """What `read_head` returns."""
+    """Read everything before the first bar. Returns what `read_head` does."""
     if careful is None:
         return quick_head(text, at, domain)
     return read_head(text, at, domain, exact, targets, row)
@@ -175,9 +175,9 @@ def _head(careful, text, at, domain, exact, targets, row):
 
 @scalar
 def _namespace(grammar, text, at, exact):
-    """What stands behind the bar before `at`: ``(place behind or of the error, space, outcome)``.
+    """Read the namespace after a bar: ``(position after it or of the error, space, outcome)``.
 
-    ``space = (seed, whether numbers are ids, what is added to them, scale)``.
+    ``space = (seed, whether numbers are ids, offset added to ids, scale)``.
     """
     scale = np.float32(1)
     end = _name_end(text, at)
@@ -195,10 +195,10 @@ def _namespace(grammar, text, at, exact):
 
 @scalar
 def _features(grammar, text, at, keys, values, nnz, exact, space, start, sorted_so_far, before, naming):
-    """The features of one namespace from `at` on, stored from entry `nnz` of `keys` and `values` (addresses).
+    """Read the features of one namespace from `at` on, and store them from entry `nnz` on.
 
-    The row began at entry `start`, the name of the namespace at `before`.
-    Returns ``(place of the bar, line end or error, nnz, ascend, outcome)``.
+    `keys` and `values` are addresses. The row began at entry `start`, and the name of the namespace at
+    `before`. Returns ``(position of the bar, line end or error, nnz, whether keys ascend, outcome)``.
     """
     ascend, numbered, gentle = sorted_so_far, np.int64(0), abs(space[3]) < _GENTLE and naming is None
     floor = load_word(keys, 8 * (nnz - 1)) + _ONE if nnz > start else _NONE
@@ -221,7 +221,7 @@ def _features(grammar, text, at, keys, values, nnz, exact, space, start, sorted_
             begin = end + 1
         at += begin
         if begin > 0:
-            continue  # the window may have ended: look again from here
+            continue  # the window may have ended: read a new one from here
         if byte(text, at) == _BAR or ends_line(text, at):
             return at, nnz, ascend, EXAMPLE
         name = at
@@ -241,7 +241,7 @@ def _features(grammar, text, at, keys, values, nnz, exact, space, start, sorted_
 
 @scalar
 def _offer(naming, key, text, at, end, before):
-    """Say how a feature is written: its name, or with text for a value all of it."""
+    """Enter the name of a feature; if its value is text, the name includes the value."""
     if naming is not None:
         stop = _name_end(text, at)
         if stop < end and not _begins_number(text, stop + 1):
@@ -251,19 +251,19 @@ def _offer(naming, key, text, at, end, before):
 
 
 class Vw(NamedTuple):
-    """The grammar, with what the layout says of keys."""
+    """The grammar of VW text, with the layout's options for keys."""
 
     mask: np.uint64
-    """of the bits of a key"""
+    """mask of the bits of a key that are kept"""
     seed: np.uint64
-    """of the names of namespaces"""
+    """hash seed for names of namespaces"""
     nameless: np.uint64
-    """of the names in the namespace without a name"""
+    """hash seed for names in the namespace without a name"""
     vw: bool | None
-    """true where keys are the indices of Vowpal Wabbit, else None, so that their hash is not compiled"""
+    """true if keys are the indices of Vowpal Wabbit; otherwise None, so that their hash is not compiled"""
     ordered: bool = False
     careful: bool | None = None
-    """true where every shape is read, None where only the usual ones are: the others are not compiled then"""
+    """true to read every shape; None to read only the usual ones, so that the rest is not compiled"""
 
     def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
         """See `line_rows.read_line`."""
