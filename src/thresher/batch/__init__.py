@@ -1,1 +1,1 @@
-"""Batch solvers: all examples in memory, column by column, to a certificate of optimality."""
+"""Batch solvers: coordinate descent on all examples in memory, with a certificate of optimality."""

@@ -1,4 +1,4 @@
-"""``thresher.boost``: from data to a model by the batch solver."""
+"""``thresher.boost``: fitting a model with the batch solver."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STORE = "growing"
 
 @dataclass(frozen=True)
 class Solution:
-    """How the solver ended."""
+    """The result of the solver."""
 
     plan: Plan
     examples: int
@@ -36,9 +36,9 @@ class Solution:
     objective: float
     certificate: float
     endless: str | None
-    """why there is no minimum, where that can be seen"""
+    """why the objective has no minimum, if that is known"""
     seconds: float
-    """reading included"""
+    """total time, including reading"""
 
     @property
     def converged(self) -> bool:
@@ -47,7 +47,7 @@ class Solution:
 
 
 class Boosted(Readout):
-    """The weights found, float64, ready to predict; `solution` says how good they are."""
+    """A fitted model with float64 weights; `solution` says how good they are."""
 
     def __init__(self, columns: Columns, loss: Any, w: Any, solution: Solution) -> None:
         (alive,) = np.nonzero(w[: columns.features])
@@ -57,7 +57,7 @@ class Boosted(Readout):
         self.has_intercept = columns.intercept
 
     def save(self, path: str | Path) -> None:
-        """Write a model file, of weights only; OSError when the disk refuses."""
+        """Write a model file with weights only; raises OSError if writing fails."""
         plan, solution = self.solution.plan, self.solution
         solver = {
             **{name: getattr(plan, name) for name in ("order", "l1", "l2", "tolerance", "seed")},
@@ -97,12 +97,13 @@ def boost(
 ) -> Boosted:
     """Minimise ``sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2`` by coordinate descent.
 
-    A sum over examples, each times its importance c_i, not a mean; b is never penalised. `loss` is
-    ``exponential`` (AdaBoost's) or ``logistic``; `order` is ``random`` (one feature after the other,
-    by `seed`), ``cyclic`` or ``parallel`` (all at once). Solving stops when the largest violation of the
-    conditions of optimality is `tolerance` times the l1 that would leave no feature, or after `rounds`
-    looks at all features. The result does not depend on `threads`. `data`, `layout`, `where` and `on_error`
-    are those of `train`; `tell` hears of every round. Raises ValueError, `SpecError` and `DataError`.
+    The loss is a sum over examples, weighted by importance c_i, not a mean; b is never penalised. `loss` is
+    ``exponential`` (as in AdaBoost) or ``logistic``. `order` is ``random`` (one feature at a time, in an
+    order drawn with `seed`), ``cyclic`` or ``parallel`` (all at once). Solving stops when the largest
+    violation of the optimality conditions is at most `tolerance` times the smallest l1 that leaves no
+    feature, or after `rounds` rounds. The result does not depend on `threads`. `data`, `layout`, `where` and
+    `on_error` are as in `train`. `tell` is called with every `Round`. Raises ValueError, `SpecError` and
+    `DataError`.
 
     >>> model = boost("examples/data/rcv1_train2000.dat.gz", l1=10.0)
     >>> model.solution.converged, len(model.keys) < 50
@@ -124,7 +125,7 @@ def boost(
 
 
 def solved(columns: Columns, loss: Any, plan: Plan, begun: float, tell: Callable[[Round], None]) -> Boosted:
-    """The model of these columns; `begun` is when work on them began, by `time.perf_counter`."""
+    """Fit a model to these columns; `begun` is the start of the work, by `time.perf_counter`."""
     solver = Solver(columns, loss, plan)
     last = solver.run(tell)
     solution = Solution(

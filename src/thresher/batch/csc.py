@@ -1,4 +1,4 @@
-"""Columns: all examples of a source in memory, feature by feature."""
+"""Columns: all examples of a source in memory, stored by feature."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from thresher.data.chunk import Chunk, concat
 from thresher.engine.jit import kernel
 
 _SPARSE = 4
-"""Keys up to so many times the stored numbers are looked up in an array instead of sorted."""
+"""Keys are numbered by a lookup table instead of sorting, up to this many times the stored values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """n examples with d features, and an intercept as column d if there is one.
+    """n examples with d features in compressed columns; an intercept, if any, is column d.
 
-    Values are signed by the label, y x, so that a positive one speaks for its feature. Rows ascend
+    Values are multiplied by the label, y x, so that a positive one supports a positive weight. Rows ascend
     within a column.
     """
 
     keys: NDArray[np.uint64]
-    """(d,) ascending"""
+    """(d,) feature keys, ascending"""
     starts: NDArray[np.int64]
     """column j is ``rows[starts[j]:starts[j + 1]]``"""
     rows: NDArray[np.int32]
-    """(nnz,) example"""
+    """(nnz,) index of the example"""
     values: NDArray[np.float32]
     """(nnz,) y x"""
     labels: NDArray[np.float64]
     """(n,) +1 or -1"""
     weights: NDArray[np.float64]
-    """(n,) importance"""
+    """(n,) importance weights"""
     lowest_label: float
-    """what the data call the negative class, 0 or -1"""
+    """the label of the negative class in the data, 0 or -1"""
 
     @property
     def features(self) -> int:
-        """How many, d."""
+        """Number of features, d."""
         return len(self.keys)
 
     @property
     def intercept(self) -> bool:
-        """Whether there is a column of the intercept."""
+        """Whether there is a column for the intercept."""
         return len(self.starts) == self.features + 2
 
 
 def columns_of(source: Any, intercept: bool) -> Columns:
-    """Read a whole pass of `source`, of labels +1 against -1 or 0.
+    """Read a whole pass of `source`, whose labels are +1 and either -1 or 0.
 
-    Takes 24 bytes a stored number at the peak and 8 afterwards. Raises what the source raises, and
-    OverflowError beyond 2**31 - 1 examples.
+    Takes 24 bytes per stored value at the peak and 8 afterwards. Raises the errors of the source, and
+    OverflowError for more than 2**31 - 1 examples.
     """
     whole = concat([concat([chunk]) for chunk in source.chunks()])
     if len(whole) > np.iinfo(np.int32).max:
@@ -75,7 +75,7 @@ def _importance(chunk: Chunk) -> NDArray[np.float64]:
 
 
 def _numbered(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """The different keys, ascending, and for each of `keys` its number among them."""
+    """The distinct keys, ascending, and the index of each of `keys` among them."""
     top = int(keys.max(initial=0))
     if top >= _SPARSE * (len(keys) + 1024):
         different, number = np.unique(keys, return_inverse=True)
@@ -91,7 +91,7 @@ def _numbered(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.
 def _transpose(
     indptr: Any, column: Any, given: Any, labels: Any, intercept: Any, free: Any, rows: Any, values: Any
 ) -> None:
-    """Put every number behind the last of its column; `free` is where that is."""
+    """Append every value to its column; `free` holds the next free position of each column."""
     for i in range(labels.size):
         for p in range(indptr[i], indptr[i + 1]):
             place = free[column[p]]

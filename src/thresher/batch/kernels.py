@@ -1,15 +1,15 @@
 """The step of one coordinate, and the loops over columns.
 
-Of example i: c its importance, z = y (w.x + b), q = -c d loss / dz. Of column j, over its examples:
-up = sum of q |x| where y x > 0, down = sum of q |x| where y x < 0, so that the loss falls at the rate
+For example i, c is its importance, z = y (w.x + b), and q = -c d loss / dz. For column j, summing over its
+examples, up = sum of q |x| where y x > 0 and down = sum of q |x| where y x < 0, so the loss falls at the rate
 up - down as w_j grows. Moving w_j by d changes the loss by at most
 
     B(d) = up (exp(-a d) - 1) / a + down (exp(a d) - 1) / a
 
-with ``a = max_i |x_ij|`` when j moves alone, since exp(-t x) is convex in x and so lies below its chord
-over [-a, a]; with equality for the exponential loss and x in {-a, 0, a}. When all j in a set A move at
-once, the sum of their bounds holds with ``a_j = max over the examples of j of sum_{k in A} |x_ik|``:
-the changes of a row are then a mean of its coordinates' moves (Jensen), and (exp(a t) - 1) / a grows with a.
+with ``a = max_i |x_ij|`` if only j moves, since exp(-t x) is convex in x and so lies below its chord
+over [-a, a]; equality holds for the exponential loss and x in {-a, 0, a}. If all j in a set A move at once,
+the sum of their bounds holds with ``a_j = max over the examples of j of sum_{k in A} |x_ik|``: the change
+of a row is then a mean of its coordinates' moves (Jensen), and (exp(a t) - 1) / a grows with a.
 
 References: Collins, Schapire and Singer, Logistic regression, AdaBoost and Bregman distances, Machine
 Learning 48 (2002), the sequential and the parallel update; Duchi and Singer, Boosting with structural
@@ -25,11 +25,11 @@ from thresher.engine.jit import kernel, scalar
 from thresher.engine.verbs import value_slope
 
 LEAP = 10.0
-"""No step changes an exponent by more: where nothing is penalised the best may lie at infinity."""
+"""Maximum change of an exponent by a step: without a penalty, the minimum may be at infinity."""
 _NEWTON = 100
 _SAFE, _LEAST_EASE = 1.1, 1e-3
 _ROUNDING, _TINY = 1e-13, 1e-16
-"""Below this share of the loss, what a step changes is no measure of curvature."""
+"""Below this share of the loss, the change by a step is too inaccurate to measure curvature."""
 
 
 @scalar
@@ -46,10 +46,10 @@ def violation(fall, w, l1, l2):
 def best_step(up, down, w, a, reach, l1, l2):
     """The d that minimises B(d) + l1 |w + d| + l2 (w + d)^2 / 2 among |d| <= reach.
 
-    With v = w + d, and the derivative without the l1 term where v = 0,
-    ``pull = down exp(-a w) - up exp(a w)``: |pull| <= l1 puts v at exactly 0; pull < -l1 means v > 0 and
-    pull > l1 means v < 0, whatever the sign of w. On the side s of zero without l2, e = exp(a d) solves
-    ``down e^2 + s l1 e - up = 0``; with l2 there is no closed form.
+    Let v = w + d, and let ``pull = down exp(-a w) - up exp(a w)`` be the derivative at v = 0 without the l1
+    term. Whatever the sign of w, |pull| <= l1 sets v to exactly 0, pull < -l1 means v > 0, and pull > l1
+    means v < 0. On side s of zero and without l2, e = exp(a d) solves ``down e^2 + s l1 e - up = 0``; with
+    l2 there is no closed form.
     """
     if a == 0.0 or (up + down == 0.0 and l1 + l2 == 0.0):
         return 0.0
@@ -75,9 +75,9 @@ def best_step(up, down, w, a, reach, l1, l2):
 
 @scalar
 def _newton(up, down, w, a, force, l2, lo, hi):
-    """Where ``down exp(a d) - up exp(-a d) + force + l2 (w + d)`` is 0 in [lo, hi], or the end next to it.
+    """The root d of ``down exp(a d) - up exp(-a d) + force + l2 (w + d)`` in [lo, hi], or the end nearest it.
 
-    Newton's steps from 0; one that leaves what is known to hold the root is replaced by a halving.
+    Uses Newton's method from 0; a step that leaves the interval around the root is replaced by bisection.
     """
     least = 1e-16 * (hi - lo)
     d = min(max(0.0, lo), hi)
@@ -110,13 +110,13 @@ def masses(begin, end, rows, values, q):
 
 @scalar
 def bound(up, down, d, a):
-    """The most that the loss can change by, B(d)."""
+    """B(d), the upper bound on the change of the loss."""
     return (up * math.expm1(-a * d) + down * math.expm1(a * d)) / a
 
 
 @scalar
 def shift(loss, begin, end, d, rows, values, labels, importance, z, q, value):
-    """Move the weight of the column in begin..end-1 by d: the change of its examples' loss, and the loss."""
+    """Move the weight of the column in begin..end-1 by d: ``(change of its examples' loss, the loss)``."""
     change, size = 0.0, 0.0
     for p in range(np.uint64(begin), np.uint64(end)):
         i = rows[p]
@@ -132,7 +132,7 @@ def shift(loss, begin, end, d, rows, values, labels, importance, z, q, value):
 
 @kernel
 def look(chosen, lo, hi, starts, rows, values, penalties, penalised, w, q, up, down, gap):
-    """`up`, `down` and violation `gap` of the columns chosen[lo:hi]; those from `penalised` on are free."""
+    """Set `up`, `down` and violation `gap` of columns chosen[lo:hi]; only j < `penalised` are penalised."""
     l1, l2 = penalties
     for k in range(lo, hi):
         j = chosen[k]
@@ -145,11 +145,11 @@ def look(chosen, lo, hi, starts, rows, values, penalties, penalised, w, q, up, d
 def sweep(
     loss, chosen, starts, rows, values, widths, ease, penalties, penalised, labels, importance, w, z, q, value
 ):
-    """One column after the other, each to the minimum of its bound; returns the largest violation met.
+    """Move each column in turn to the minimum of its bound; returns the largest violation found.
 
-    The bound of column j is taken `ease[j]` times as wide as proved. What the loss did shows how wide it
-    need have been: the ratio of its curvature to the bound's, both as they come out over the whole step,
-    is what the next visit takes. A step that left the bound is made anew at once; at 1 it always holds.
+    The bound of column j uses `ease[j]` times the proved width. The change of the loss shows how wide it had
+    to be: the next visit uses the ratio of its curvature to that of the bound, both over the whole step. A
+    step that violated the bound is repeated at once; with `ease[j]` = 1 the bound always holds.
     """
     l1, l2 = penalties
     worst = 0.0
@@ -188,7 +188,7 @@ def widen(chosen, lo, hi, starts, rows, values, out):
 
 @kernel
 def widest(chosen, lo, hi, starts, rows, values, sums, widths):
-    """Largest row sum among the examples of each column chosen[lo:hi], stored zeros left out."""
+    """Store the largest row sum over the examples of each column chosen[lo:hi], ignoring stored zeros."""
     for k in range(lo, hi):
         j = chosen[k]
         widths[j] = 0.0
@@ -199,9 +199,9 @@ def widest(chosen, lo, hi, starts, rows, values, sums, widths):
 
 @kernel
 def move(chosen, lo, hi, starts, rows, values, widths, ease, penalties, penalised, w, up, down, out):
-    """The steps of the columns chosen[lo:hi] for `up` and `down` as given; adds d y x to rows of `out`.
+    """Move the columns chosen[lo:hi], given `up` and `down`, and add d y x to the rows of `out`.
 
-    `ease` times the widths are taken for the widths. Returns the sum of the bounds.
+    Uses `ease` times the widths. Returns the sum of the bounds.
     """
     l1, l2 = penalties
     total = 0.0
@@ -220,7 +220,7 @@ def move(chosen, lo, hi, starts, rows, values, widths, ease, penalties, penalise
 
 @kernel
 def gather(parts, lo, hi, out):
-    """Add up the rows lo..hi-1 of all `parts` (in order) into `out`, and put them back to zero."""
+    """Add the rows lo..hi-1 of all `parts` (in order) to `out`, and reset them to zero."""
     for i in range(lo, hi):
         total = 0.0
         for k in range(parts.shape[0]):
@@ -231,7 +231,7 @@ def gather(parts, lo, hi, out):
 
 @kernel
 def weigh(loss, lo, hi, labels, importance, z, q, value):
-    """The q of examples lo..hi-1, and their loss times importance to `value`; returns its sum."""
+    """Compute `q` and `value` (loss times importance) of examples lo..hi-1; returns the sum of `value`."""
     total = 0.0
     for i in range(lo, hi):
         each, slope = value_slope(loss, z[i] * labels[i], labels[i])

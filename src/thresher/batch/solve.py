@@ -1,4 +1,4 @@
-"""The rounds: a certificate over all columns, then sweeps over those that matter, until it is small."""
+"""The rounds: a certificate over all columns, then sweeps over the active ones, until it is small."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
 BLOCKS = 16
-"""Into so many pieces work is cut, however many threads there are: sums are then the same."""
+"""Work is split into this many pieces for any number of threads, so that sums do not depend on it."""
 SWEEPS = 20
-"""At most so many between two certificates."""
+"""Maximum number of sweeps between two certificates."""
 _EASE = 0.1
-"""Sweeps end when the largest violation met is this share of the certificate before them."""
+"""Sweeps end when the largest violation found is at most this share of the certificate before them."""
 _ADVANCE, _RETREAT = 0.9, 1.5
-"""How the parallel update's widths change after a step that was within its bound, and one that was not."""
+"""Factors for the widths of the parallel update after a step within its bound, and after one beyond it."""
 _NOISE = 1e-6
-"""The certificate's unit is at least this share of a column's mass, where all gradients vanish at first."""
+"""The certificate's unit is at least this share of a column's mass, in case all gradients vanish at first."""
 
 
 class Round(NamedTuple):
-    """What is known at the start of a round; round 0 is the model without features."""
+    """The state at the start of a round; round 0 is the model without features."""
 
     number: int
     sweeps: int
-    """over chosen columns, so far"""
+    """sweeps so far over the chosen columns"""
     objective: float
     certificate: float
     nonzero: int
-    """weights that are not zero, the intercept not counted"""
+    """nonzero weights, without the intercept"""
     seconds: float
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is minimised, and how.
+    """The objective and the settings of the solver.
 
-    Raises ValueError for numbers that make no sense and names that are not known.
+    Raises ValueError for a number out of range or an unknown order.
     """
 
     l1: float = 1.0
@@ -71,7 +71,7 @@ class Plan:
 
 
 def loss_of(spec: Any) -> Any:
-    """The loss of a SPEC; ValueError unless the solver's bound holds for it."""
+    """The loss of a SPEC; raises ValueError unless the solver's bound holds for it."""
     loss = parts.make("loss", spec)
     if not loss.BOOSTABLE:
         able = [name for name in sorted(parts.REGISTRY["loss"]) if parts.lookup("loss", name).BOOSTABLE]
@@ -82,11 +82,11 @@ def loss_of(spec: Any) -> Any:
 
 
 class Solver:
-    """Minimises sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2 over w and, if there, b.
+    """Minimises sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2 over w and, if present, b.
 
-    `w` holds the weights and, behind them, the intercept. `z`, `q`, `value` (n,) are y times the margin,
-    mass, and loss times importance of each example; `up`, `down`, `gap` the masses and the violation of
-    each column when it was last looked at; `ease` the share of its proved width that it now takes.
+    `w` holds the weights, followed by the intercept. `z`, `q` and `value` (n,) are y times the margin, the
+    mass, and loss times importance of each example. `up`, `down` and `gap` are the masses and the violation
+    of each column when last computed; `ease` is the share of its proved width that each column now uses.
     """
 
     def __init__(self, columns: Columns, loss: Any, plan: Plan) -> None:
@@ -103,7 +103,7 @@ class Solver:
         self._order = ORDERS[plan.order](self)
 
     def run(self, tell: Callable[[Round], None] = lambda _: None) -> Round:
-        """Solve; `tell` hears of every round. Returns the last one, which describes `w` as it is left."""
+        """Solve, calling `tell` with every round. Returns the last round, which describes the final `w`."""
         with ThreadPoolExecutor(self.plan.threads) as pool:
             self._pool = pool if self.plan.threads > 1 else None
             return self._rounds(tell)
@@ -129,7 +129,7 @@ class Solver:
         return row
 
     def _start(self) -> None:
-        """Fit the intercept alone, and take the unit of the certificate there."""
+        """Fit the intercept alone, and compute the unit of the certificate there."""
         self.weigh()
         self.look(self.all)
         sided = (self.up > 0) != (self.down > 0)
@@ -144,7 +144,7 @@ class Solver:
         self.unit = float(max(pulls.max(initial=0.0), _NOISE * sums.max(initial=0.0))) or 1.0
 
     def _sweeps(self) -> int:
-        """Sweeps over the columns that weigh something or should; how many there were."""
+        """Sweep over the columns with a nonzero weight or a violation; returns the number of sweeps."""
         chosen = np.flatnonzero((self.w != 0) | (self.gap > 0))
         self._order.choose(chosen)
         enough = _EASE * self.certificate * self.unit
@@ -155,20 +155,20 @@ class Solver:
 
     @property
     def certificate(self) -> float:
-        """Largest violation of the conditions of optimality when all were last looked at, in units.
+        """Largest violation of the optimality conditions when last computed for all columns, in units.
 
-        The unit is the largest gradient of a feature where all weights are zero and the intercept is
-        fitted: the l1 from which on no feature would be used.
+        The unit is the largest gradient of a feature with all weights zero and the intercept fitted: the
+        smallest l1 at which no feature is used.
         """
         return float(self.gap.max(initial=0.0)) / self.unit
 
     def objective(self) -> float:
-        """Loss and penalties."""
+        """The loss plus the penalties."""
         (l1, l2), w = self.penalties, self.w[: self.columns.features]
         return self.weigh() + l1 * float(np.abs(w).sum()) + 0.5 * l2 * float(np.square(w).sum())
 
     def endless(self) -> str | None:
-        """Why the objective has no minimum at all, where that can be seen; None otherwise."""
+        """Why the objective has no minimum, if that is known; None otherwise."""
         alike, free = (
             len(np.unique(self.columns.labels[self.columns.weights > 0])) < 2,
             not any(self.penalties),
@@ -182,7 +182,7 @@ class Solver:
         return None
 
     def look(self, chosen: I64) -> None:
-        """Masses and violation of the chosen columns as things are."""
+        """Compute the masses and violations of the chosen columns."""
         c, w = self.columns, self.w
 
         def work(block: int, lo: int, hi: int) -> None:
@@ -194,7 +194,7 @@ class Solver:
         self.spread(work, self.cuts(chosen))
 
     def sweep(self, chosen: I64) -> float:
-        """One column after the other; the largest violation met."""
+        """Move one column after the other; returns the largest violation found."""
         c = self.columns
         compiled = kernels.sweep.for_parts(self.loss)
         held = self.widths, self.ease, self.penalties, c.features
@@ -202,7 +202,7 @@ class Solver:
         return float(compiled(self.loss, chosen, c.starts, c.rows, c.values, *held, *examples))
 
     def weigh(self) -> float:
-        """The mass of every example as things are; returns the sum of losses."""
+        """Compute the mass of every example; returns the sum of losses."""
         c, compiled = self.columns, kernels.weigh.for_parts(self.loss)
 
         def work(block: int, lo: int, hi: int) -> float:
@@ -211,7 +211,7 @@ class Solver:
         return float(sum(self.spread(work, self.row_cuts())))
 
     def spread(self, work: Callable[[int, int, int], Any], cuts: I64) -> list[Any]:
-        """What ``work(block, lo, hi)`` between the cuts returns, in order; a thread takes every so many."""
+        """Call ``work(block, lo, hi)`` for all pieces between cuts, in threads; results are in order."""
         spans = list(zip(range(BLOCKS), cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
         if self._pool is None:
             return [work(*span) for span in spans]
@@ -223,11 +223,11 @@ class Solver:
         return results
 
     def row_cuts(self) -> I64:
-        """The examples in `BLOCKS` pieces."""
+        """Cuts of the examples into `BLOCKS` pieces."""
         return np.linspace(0, len(self.z), BLOCKS + 1).astype(np.int64)
 
     def cuts(self, chosen: I64) -> I64:
-        """The chosen columns in `BLOCKS` pieces of about as many numbers."""
+        """Cuts of the chosen columns into `BLOCKS` pieces with about the same number of stored values."""
         ends = np.cumsum(self.columns.starts[chosen + 1] - self.columns.starts[chosen])
         wanted = np.linspace(0, ends[-1] if len(ends) else 0, BLOCKS + 1)
         cuts = np.searchsorted(ends, wanted[1:-1])
@@ -235,39 +235,39 @@ class Solver:
 
 
 class Cyclic:
-    """One column after the other, as their keys ascend."""
+    """One column after the other, in the order of their keys."""
 
     def __init__(self, solver: Solver) -> None:
         self.solver = solver
         self.chosen: I64 = np.empty(0, np.int64)
 
     def choose(self, chosen: I64) -> None:
-        """Sweep over these from now on."""
+        """Set the columns to sweep over."""
         self.chosen = chosen
 
     def sweep(self) -> float:
-        """Every chosen column once; the largest violation met."""
+        """Move every chosen column once; returns the largest violation found."""
         return self.solver.sweep(self.chosen)
 
 
 class Random(Cyclic):
-    """One column after the other, in a new random order each time."""
+    """One column after the other, in a new random order for each sweep."""
 
     def __init__(self, solver: Solver) -> None:
         super().__init__(solver)
         self._rng = np.random.default_rng(solver.plan.seed)
 
     def sweep(self) -> float:
-        """Every chosen column once; the largest violation met."""
+        """Move every chosen column once; returns the largest violation found."""
         return self.solver.sweep(self._rng.permutation(self.chosen))
 
 
 class Parallel:
-    """All chosen columns at once, each with a step that allows for what the others do meanwhile.
+    """All chosen columns at once, each with a step that allows for the moves of the others.
 
-    The bound's widths hold for the worst row. `ease` < 1 narrows them, for longer steps: as long as
-    the loss stays below what the narrower bound says, it is made smaller still; a step that leaves
-    the bound is taken back and made anew with a larger one. At 1 the bound always holds.
+    The widths of the bound hold for the worst row. `ease` < 1 narrows them, which gives longer steps. While
+    the loss stays below the narrower bound, `ease` is reduced further; a step beyond the bound is undone
+    and repeated with a larger `ease`. At 1 the bound always holds.
     """
 
     def __init__(self, solver: Solver) -> None:
@@ -280,7 +280,7 @@ class Parallel:
         self._cuts = solver.cuts(self._chosen)
 
     def choose(self, chosen: I64) -> None:
-        """Move these from now on: what a row may move in all is the sum of |x| over these."""
+        """Set the columns to move, and compute widths from the sum of |x| over them in each row."""
         self._chosen, self._cuts = chosen, self.solver.cuts(chosen)
         c, sums = self.solver.columns, np.zeros(len(self.solver.z))
 
@@ -295,7 +295,7 @@ class Parallel:
         self.solver.spread(widest, self._cuts)
 
     def sweep(self) -> float:
-        """All chosen columns by one step; the largest violation before it."""
+        """Move all chosen columns by one step; returns the largest violation before it."""
         s = self.solver
         loss = s.weigh()
         s.look(self._chosen)
@@ -308,7 +308,7 @@ class Parallel:
         return float(s.gap[self._chosen].max(initial=0.0))
 
     def _step(self, loss: float) -> bool:
-        """Move; whether the bound held (as it must where it is as wide as proved)."""
+        """Move; returns whether the bound held (always true at the proved width)."""
         s, c, chosen = self.solver, self.solver.columns, self._chosen
 
         def move(block: int, lo: int, hi: int) -> float:

@@ -1,1 +1,1 @@
-"""Formats with columns: of lines, and in batches of Arrow."""
+"""Formats with columns: line-based ones, and Arrow batches."""

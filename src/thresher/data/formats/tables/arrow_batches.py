@@ -1,8 +1,9 @@
-"""Arrow record batches to Chunks.
+"""Converting Arrow record batches to Chunks.
 
-A column of numbers is numeric; of strings, bytes, bools or dictionaries categorical; of lists of strings or
-whole numbers a list, each element a feature. Numbers said to be categorical are hashed as their decimal text.
-Null is missing: no feature, or, for label and weight, a bad row; so is the empty string.
+Columns of numbers are numeric; columns of strings, bytes, bools or dictionaries are categorical; in a column
+of lists of strings or whole numbers, each element is a feature. Numbers listed as categorical are hashed as
+decimal text. Null and the empty string are missing values: they add no feature; a missing label or weight
+makes the row bad.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _TEXTS = pa.large_string()
 
 
 def guess(column: Any) -> str:
-    """What a field of a schema is by its type; empty where only its user can say."""
+    """The kind of a schema field, guessed from its type; empty if only the user can tell."""
     kind = column.type
     types = pa.types
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
@@ -58,7 +59,7 @@ def guess(column: Any) -> str:
 
 
 def is_of_text(kind: Any) -> bool:
-    """Whether values of a type are texts, of which a dictionary may be made."""
+    """Whether a type is text, or a dictionary of text."""
     return _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
@@ -79,7 +80,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def check_types(layout: SettledLayout, schema: Any, file: str) -> None:
-    """`DataError` for a column of the settled layout whose type does not fit what it is."""
+    """Raise `DataError` if the type of a column does not fit its kind in the settled layout."""
     for name, kind in zip(layout.columns, layout.kinds, strict=True):
         if name not in schema.names or kind not in (*_NUMBERS, CATEGORICAL, LIST, TEXT):
             continue
@@ -99,7 +100,7 @@ def _are_numbers(kind: Any) -> bool:
 
 
 def _is_written(kind: Any) -> bool:
-    """Whether values of a type can be written as text."""
+    """Whether values of a type can be converted to text."""
     try:
         _cast(pa.array([], kind), pa.large_string())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
@@ -108,9 +109,9 @@ def _is_written(kind: Any) -> bool:
 
 
 def sound(batch: Any, needed: list[str]) -> Any:
-    """The columns of a batch that are `needed`, if no offset or index in them leads out of its memory.
+    """The `needed` columns of a batch, validated: no offset or index points outside its memory.
 
-    What pyarrow reads from a damaged Arrow file may do so. Raises ``pyarrow.ArrowInvalid``.
+    pyarrow may read such columns from a damaged Arrow file. Raises ``pyarrow.ArrowInvalid``.
     """
     batch = batch.select(needed)
     for column in batch.columns:
@@ -119,7 +120,7 @@ def sound(batch: Any, needed: list[str]) -> Any:
 
 
 def _without_text(kind: Any) -> Any:
-    """The type with bytes for strings, which need not be UTF-8."""
+    """The type with bytes in place of strings, which may not be UTF-8."""
     types = pa.types
     if types.is_string(kind):
         return pa.binary()
@@ -135,27 +136,27 @@ def _without_text(kind: Any) -> Any:
 
 
 class TableBlock(NamedTuple):
-    """Some rows of a file."""
+    """A batch of rows of a file."""
 
     batch: Any
     file: int
     offset: int
-    """where they begin, in the unit of the format"""
+    """where the block begins, in the unit of the format"""
     end: int
     raw_position: int
     passed: int = 0
-    """rows from `offset` on that were passed over, before those of the batch"""
+    """rows from `offset` on that were skipped before those of the batch"""
     so_far: ReadSoFar | None = None
-    """what has been read by then, file by file, where the pass is watched"""
+    """content read up to the end of this block, if the content of the pass is hashed"""
 
 
 class BatchParser:
-    """Makes chunks from record batches."""
+    """Converts record batches to chunks."""
 
     def __init__(
         self, files: Sequence[Kinds], layout: SettledLayout, reading: Reading, filters: Sequence[Filter] = ()
     ) -> None:
-        """`filters` say of each file which rows are read; none: all."""
+        """`filters` select the rows to read, one per file; empty: all rows."""
         self._files, self._filters = files, filters
         self._domain = check_columns_of_labels(reading.domain, layout)
         self._on_error, self._arenas = reading.on_error, reading.arenas
@@ -163,7 +164,7 @@ class BatchParser:
         self._bad = bad_table(reading.on_error)
 
     def parse(self, block: TableBlock) -> Parsed:
-        """The examples of a batch, in arrays of an arena."""
+        """Parse the examples of a batch into arrays of an arena."""
         kinds, batch = self._files[block.file], block.batch
         if not self._filters:
             return self.parsed(batch, kinds, partial(lines_of_rows, batch))
@@ -175,7 +176,7 @@ class BatchParser:
         return found._replace(bad=bad, uncounted=uncounted)
 
     def parsed(self, batch: Any, kinds: Kinds, written: Callable[[list[int]], list[bytes]]) -> Parsed:
-        """The examples of a batch; `written` says how some of its rows are written, without a newline."""
+        """Parse the examples of a batch; `written` returns the text of some of its rows, without newlines."""
         chunk, merged, wrong = self.encoded(batch, kinds)
         listed = wrong if self._on_error == QUARANTINE else wrong[:FIRST_BAD]
         lines = written([row for row, _ in listed]) if wrong else []
@@ -188,9 +189,9 @@ class BatchParser:
         return Parsed(chunk, tally, bad, b"".join(rejected))
 
     def encoded(self, batch: Any, kinds: Kinds) -> tuple[Chunk, int, list[tuple[int, int]]]:
-        """The rows of a batch, how many had repeated keys, and those that are bad, with what is.
+        """The rows of a batch, the number with repeated keys, and the bad ones as ``(row, code)``.
 
-        Under `FAIL` it ends with the first that is.
+        With `FAIL`, it ends at the first bad row.
         """
         held, table, most = self._described(batch, kinds)
         columns = self._arenas.columns(batch.num_rows, 2 * most + 16, self._domain.width)
@@ -215,7 +216,7 @@ class BatchParser:
         return chunk, int(state[outcomes.MERGED]), wrong
 
     def _described(self, batch: Any, kinds: Kinds) -> tuple[list[Any], NDArray[np.int64], int]:
-        """What keeps the buffers alive, the table of columns, and how many features there may be."""
+        """Objects that keep the buffers alive, the table of columns, and the maximum number of features."""
         read = [c for c, kind in enumerate(kinds.what) if kind in (*_NUMBERS, CATEGORICAL, LIST, TEXT)]
         table, held, most = np.zeros((len(read), rows.FIELDS), np.int64), list[Any](), 0
         table[:, rows.COLUMN] = read
@@ -250,7 +251,7 @@ class BatchParser:
         return held, table, most
 
     def _labels(self, array: Any) -> Any:
-        """Labels as numbers: of words those of their classes, of other texts what they write."""
+        """Labels as numbers: words become classes, other text is parsed as numbers."""
         words = self._domain.words
         if words is None and not is_of_text(array.type):
             return _cast(array, pa.float64())
@@ -264,14 +265,14 @@ class BatchParser:
         return pa.array(found, mask=missing.to_numpy(zero_copy_only=False))
 
     def _holds_lists(self, name: str, kind: Any) -> bool:
-        """Whether the column of the label has lists, as the domain must have it; else `DataError`."""
+        """Whether the label column has lists; raises `DataError` unless that agrees with the domain."""
         if (self._domain.kind == LISTED) != _is_list(kind):
             wanted = "lists" if self._domain.kind == LISTED else "single numbers (lists are for labels:LO-HI)"
             raise DataError(f"column '{name}' is of {kind}, but these outputs want {wanted} as label")
         return _is_list(kind)
 
     def bad_row(self, batch: Any, kinds: Kinds, row: int, code: int, line: int, raw: bytes) -> BadLine:
-        """A row of a batch, told as a line, which it is written as."""
+        """The bad line for a row of a batch, whose text is `raw`."""
         column, outcome = divmod(code, OUTCOMES)
         name = kinds.names[column]
         found = (
@@ -284,12 +285,12 @@ class BatchParser:
 
 
 def _number_in(text: bytes) -> float:
-    """The number that a text writes, NaN for none."""
+    """The number in a text; NaN if it is not a number."""
     return float(text) if NUMBER.fullmatch(text) else math.nan
 
 
 def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
-    """Describe where lists begin and end; the array, to be kept."""
+    """Describe where lists begin and end; returns the array to keep alive."""
     valid, offsets, *_ = array.buffers()
     column[rows.LISTS], column[rows.LISTS_VALID] = _address(offsets), _address(valid)
     column[rows.LISTS_FIRST] = array.offset
@@ -297,7 +298,7 @@ def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
 
 
 def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> list[Any]:
-    """Describe a dictionary column by its indices, and keys of its values where these are few."""
+    """Describe a dictionary column by its indices and, if it has few values, the keys of its values."""
     if array.dictionary.null_count:
         texts = _cast(array, _TEXTS)
         _point_text(column, texts)
@@ -321,7 +322,7 @@ def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> li
 
 
 def _point_grams(column: NDArray[np.int64], array: Any, kinds: Kinds, place: int, naming: Any) -> list[Any]:
-    """Describe a column of text by lists of keys and values of its n-grams; a missing text has none."""
+    """Describe a text column by lists of keys and values of its n-grams; a missing text has no n-grams."""
     texts = pc.fill_null(_cast(array, _TEXTS), "")
     _, offsets, data = texts.buffers()
     places = np.zeros(1, np.int64)
@@ -336,7 +337,7 @@ def _point_grams(column: NDArray[np.int64], array: Any, kinds: Kinds, place: int
 
 
 def offer_columns(naming: Any, batch: Any, kinds: Kinds) -> None:
-    """Tell the names of columns of numbers, and of the values of categories and lists, in a batch."""
+    """Enter the names of numeric columns, and of the values of categorical and list columns, in a batch."""
     for c, kind in enumerate(kinds.what):
         if kind == NUMERIC:
             rows.offer_column(naming, kinds.keys[c], c)
@@ -352,7 +353,7 @@ def offer_columns(naming: Any, batch: Any, kinds: Kinds) -> None:
 
 
 def _shown(column: Any, row: int, not_finite: bool) -> str:
-    """A cell in a message; one that may be a number that is `not_finite` in float32, as such."""
+    """A cell in a message; if a number may be `not_finite` in float32, the message says so."""
     cell: Any = column.view(_without_text(column.type))[row].as_py()
     if not_finite and isinstance(cell, int | float | Decimal) and not abs(float(cell)) < OVERFLOW:
         return unfit(float(cell))
@@ -368,12 +369,12 @@ def lines_of_rows(batch: Any, rows: list[int]) -> list[bytes]:
 
 
 def _readable(value: Any) -> str:
-    """What JSON has no word for; bytes that are no UTF-8 are spelled out."""
+    """Text for a value that JSON cannot represent; bytes that are not UTF-8 are escaped."""
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def _cast(array: Any, kind: Any) -> Any:
-    """The array as `kind`; bytes stay bytes, which lie in memory as strings do."""
+    """The array as `kind`; bytes stay bytes, since they have the same memory layout as strings."""
     if pa.types.is_large_string(kind) and (
         pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)
     ):

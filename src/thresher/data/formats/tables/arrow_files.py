@@ -1,7 +1,7 @@
 """Parquet files, Arrow IPC files and streams as sources.
 
-Chunks are batches of at most `BATCH` rows: they end where a row group or a record batch does. A `Place`
-counts rows, as offset and as line.
+Chunks are batches of at most `BATCH` rows. They end at the end of a row group or record batch. In a `Place`,
+both `offset` and `line` count rows.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     from thresher.data.files.watches import Watches
 
 BATCH, CELLS = 1 << 16, 1 << 19
-"""Most rows of a chunk, and most cells unless one row has more."""
+"""Maximum rows per chunk, and maximum cells unless a single row has more."""
 CROSSED_ROWS = 1 << 10
-"""Most rows of a chunk whose rows grow by interactions."""
+"""Maximum rows per chunk with interactions, which make rows longer."""
 _MAGIC, _END = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
 
 Rows = Iterator[tuple[int, Any, float | None]]
-"""The row behind a record batch, the batch, and how much of the file was read by then (0 to 1), if known."""
+"""For each record batch: the row after it, the batch, and the share of the file read so far, if known."""
 
 
 def settled(layout: AnyLayout, schema: Any, name: str, unlabelled: bool) -> tuple[SettledLayout, Kinds]:
-    """The layout settled by a schema if it is not yet, how its columns are read."""
+    """The layout, settled by a schema if necessary, and how its columns are read."""
     layout = layout if has_columns(layout) else _by_schema(layout, schema, name)
     used = layout.unlabelled() if unlabelled else layout
     check_types(used, schema, name)
@@ -59,13 +59,13 @@ def settled(layout: AnyLayout, schema: Any, name: str, unlabelled: bool) -> tupl
 
 
 def has_words(kinds: Kinds, schema: Any) -> bool:
-    """Whether a column of labels is of text."""
+    """Whether a label column has text."""
     labels = [name for name, what in zip(kinds.names, kinds.what, strict=True) if what == LABEL]
     return any(is_of_text(schema.field(name).type) for name in labels)
 
 
 def _by_schema(layout: AnyLayout, schema: Any, name: str) -> SettledLayout:
-    """The layout settled by a schema, whose columns must be of types that can be features."""
+    """The layout settled by a schema; raises `DataError` if the type of a column cannot be a feature."""
     found = settle(layout, schema.names, [guess(field) for field in schema], name)
     for field, kind in zip(schema, found.kinds, strict=True):
         if not kind:
@@ -77,24 +77,24 @@ def _by_schema(layout: AnyLayout, schema: Any, name: str) -> SettledLayout:
 
 @dataclass(frozen=True)
 class TableFormat:
-    """Makes the parsers of files that are tables."""
+    """Makes the parsers of table files."""
 
     files: list[Kinds]
-    """how the columns of each are read"""
+    """how the columns of each file are read"""
     filters: list[Filter] = dataclasses.field(default_factory=list)
-    """which rows of each are; none: all"""
+    """which rows of each file are read; empty: all"""
     worded: bool = False
     """whether labels may be words"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> BatchParser:
-        """A parser for one thread."""
+        """Make a parser for one thread."""
         return BatchParser(self.files, layout, reading, self.filters)
 
 
 def opened(
     names: list[str], layout: AnyLayout, passing: Passing, unlabelled: bool, where: str = ""
 ) -> tuple[SettledLayout, TableFormat]:
-    """The settled layout of files, and what makes their parsers. `DataError`."""
+    """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
     files, filters, found, worded = list[Kinds](), list[Filter](), layout, False
     for name in names:
         with read_from(name):
@@ -109,7 +109,7 @@ def opened(
 
 @contextmanager
 def read_from(name: str) -> Iterator[None]:
-    """Turn what goes wrong in reading into a `DataError` that names the file."""
+    """Turn errors while reading a file into a `DataError` that names it."""
     with named(name):
         try:
             yield
@@ -118,12 +118,12 @@ def read_from(name: str) -> Iterator[None]:
 
 
 def most_rows(needed: list[str]) -> int:
-    """Rows of a batch of so many columns."""
+    """Maximum rows per batch with the columns `needed`."""
     return max(1, min(BATCH, CELLS // max(1, len(needed))))
 
 
 def cut(batches: Iterable[tuple[Any, float | None]], needed: list[str], start: int) -> Rows:
-    """Batches of any length in pieces, from the one on that holds row `start`."""
+    """Split batches of any length into pieces, beginning with the piece that contains row `start`."""
     first, most = 0, most_rows(needed)
     for batch, part in batches:
         batch, rows = batch.select(needed), batch.num_rows
@@ -136,7 +136,7 @@ def cut(batches: Iterable[tuple[Any, float | None]], needed: list[str], start: i
 
 
 class _Parquet:
-    """Parquet files: row groups, of the columns that are needed."""
+    """Parquet files, read by row group, only the columns that are needed."""
 
     size = staticmethod(size_of)
 
@@ -169,14 +169,14 @@ class _Parquet:
 
 
 def _random(name: str) -> Any:
-    """A file for pyarrow to read here and there. Not mapped into memory: it may be cut off meanwhile."""
+    """A file with random access for pyarrow. It is not memory-mapped, since it may be truncated meanwhile."""
     if is_remote(name):
         return pa.PythonFile(opened_file(name, piece=1 << 16), mode="r")
     return pa.OSFile(name)
 
 
 def _hopeful(file: Any, chosen: Filter) -> set[int]:
-    """The row groups of a Parquet file that may hold rows of a filter, by their statistics."""
+    """The row groups of a Parquet file whose statistics allow rows that pass a filter."""
     import pyarrow.dataset as ds
 
     fragment = ds.ParquetFileFormat().make_fragment(file)
@@ -237,7 +237,7 @@ class _Arrow:
 
 
 class _Last:
-    """The last bytes of what goes by, as many as the mark of a stream's end; `watch` sees all."""
+    """Keeps the last bytes of a stream, as many as its end mark has; `watch` gets all bytes."""
 
     def __init__(self, watch: Any) -> None:
         self.bytes = b""
@@ -260,7 +260,7 @@ _KINDS: dict[str, Any] = {"parquet": _Parquet, "arrow": _Arrow}
 
 
 class BatchReader:
-    """The batches of files, one after the other. Not for use by two threads at once."""
+    """The batches of files, one after the other. Not safe for use by two threads at once."""
 
     def __init__(
         self,
@@ -271,17 +271,17 @@ class BatchReader:
         passing: Passing,
         watches: Watches | None,
     ) -> None:
-        """`kind` has ``size`` of a file, and ``rows``: name, columns, first row, filter, passing, watch."""
+        """`kind` has ``size(name)`` and ``rows(name, columns, first row, filter, passing, watch)``."""
         self._names, self._kind, self._form = names, kind, form
         self._start, self._passing, self._watches = start or Place(0, 0, 0), passing, watches
         self._blocks = self._all()
 
     def fill(self, _: Any) -> TableBlock | None:
-        """The next batch; None after the last. `DataError` if a file is bad."""
+        """The next batch; None after the last. Raises `DataError` for a bad file."""
         return next(self._blocks, None)
 
     def close(self) -> None:
-        """Give the open file back; `fill` must not be running."""
+        """Close the open file; `fill` must not be running."""
         self._blocks.close()
 
     def _all(self) -> Generator[TableBlock, None, None]:
@@ -311,13 +311,13 @@ class BatchReader:
 
 
 class TableSource(TextSource):
-    """Files that are tables, as a `Source`; made by `open_source`."""
+    """Table files as a `Source`; made by `open_source`."""
 
     def _in_order(self) -> bool:
         return self.layout.format == "arrow" and not any(_is_file(name) for name in self.names)
 
     def batches(self) -> Iterator[Any]:
-        """The record batches from the first row on, without the rows that are not chosen for sure."""
+        """The record batches from the first row on, without row groups that the filter rules out."""
         blocks = self._blocks(None, None)
         with closing(blocks):
             while (block := blocks.fill(None)) is not None:
@@ -329,7 +329,7 @@ class TableSource(TextSource):
 
 
 def _needed(kinds: Kinds, chosen: Filter | None) -> list[str]:
-    """The columns that are used, and those that the filter looks at."""
+    """The columns that are used for features, labels and weights, or by the filter."""
     looked_at = chosen.columns if chosen else []
     return [
         name

@@ -1,4 +1,4 @@
-"""The compiled way from the columns of an Arrow record batch to rows of features."""
+"""Compiled conversion of the columns of an Arrow record batch to rows of features."""
 
 # Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
@@ -54,17 +54,17 @@ from thresher.data.text.words import (
 from thresher.engine.jit import helper, kernel, scalar
 
 NUMBERS, SHORT, LONG, KEYS, INDEXED, NUMBER_LISTS = 0, 1, 2, 3, 4, 5
-"""What the buffers of a column hold: float64s; 32-bit offsets and bytes; 64-bit offsets and bytes; keys that
-indices point to; texts with 64-bit offsets that indices point to; lists of float64s."""
+"""Forms of a column, by its buffers: float64s; 32-bit offsets and bytes; 64-bit offsets and bytes; indices of
+keys; indices of texts with 64-bit offsets; lists of float64s."""
 
 FORM, DATA, OFFSETS, INDICES, VALID, FIRST = 0, 1, 2, 3, 4, 5
 LISTS, LISTS_VALID, LISTS_FIRST, COLUMN, FIELDS = 6, 7, 8, 9, 10
-"""A column as a row of int64: its form; addresses of its data, of offsets, of int64 indices, of its
-bits of validity (0: all are valid); the entry it begins with; for lists the offsets, validity and first of
-the lists round them; its place in the file."""
+"""A column as a row of int64: its form; the addresses of its data, offsets, int64 indices and validity bits
+(0: all entries are valid); its first entry; for lists, the offsets, validity bits and first entry of the
+lists; its index in the file."""
 
 TILE = 256
-"""Rows for which one column is read after the other."""
+"""Number of rows read together, column by column."""
 
 
 @scalar
@@ -79,7 +79,7 @@ def _offset(words, at):
 
 @scalar
 def _key(form, data, offsets, indices, at, seed):
-    """The key of entry `at` of a column of texts or of keys: ``(key, whether there is one)``."""
+    """The key of entry `at` of a column of texts or keys: ``(key, whether the entry has a value)``."""
     if form == KEYS:
         return load_word(data, 8 * _offset(indices, at)), True
     if form == SHORT:
@@ -93,7 +93,7 @@ def _key(form, data, offsets, indices, at, seed):
 
 @scalar
 def _number(data, valid, at):
-    """Entry `at` of a column of numbers: ``(float32, whether there is one, outcome)``."""
+    """Entry `at` of a column of numbers: ``(float32, whether the entry has a value, outcome)``."""
     if not _is_valid(valid, at):
         return np.float32(0), False, EXAMPLE
     wide = load_double(data, at)
@@ -107,7 +107,7 @@ def _number(data, valid, at):
 def _target(kind, data, valid, at, domain):
     """The label or weight in entry `at`: ``(float32, outcome)``."""
     value, there, outcome = _number(data, valid, at)
-    value += np.float32(0)  # one zero: JSON's -0 is read as a float by pyarrow and as 0 by Python
+    value += np.float32(0)  # -0 becomes 0: pyarrow reads JSON's -0 as a float, Python as the integer 0
     if kind == LABEL:
         if not there:
             return value, NO_LABEL
@@ -119,7 +119,7 @@ def _target(kind, data, valid, at, domain):
 
 @scalar
 def _classes(c, i, table, domain, target):
-    """Enter the list of classes in row `i` of column `c` in `target`: its outcome."""
+    """Store the list of classes in row `i` of column `c` in `target`; returns the outcome."""
     at, lists, first = i + table[c, LISTS_FIRST], table[c, LISTS], table[c, FIRST]
     if not _is_valid(table[c, LISTS_VALID], at):
         return NO_LABEL
@@ -135,7 +135,7 @@ def _classes(c, i, table, domain, target):
 
 @scalar
 def _label(c, i, table, which, domain, target):
-    """The label in row `i` of column `c`, or the first of those for `target`: ``(float32, outcome)``."""
+    """Read the label, or labels (into `target`), in row `i` of column `c`: ``(first label, outcome)``."""
     if target is not None and table[c, FORM] == NUMBER_LISTS:
         outcome = _classes(c, i, table, domain, target)
         return target[0], outcome
@@ -145,7 +145,7 @@ def _label(c, i, table, which, domain, target):
 
 @helper
 def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
-    """Column `c` of rows [lo, hi): what of it is no list is staged, each row behind what it has."""
+    """Read column `c` of rows [lo, hi): features are appended to the staged rows, except lists and texts."""
     codes, names, seeds = kinds
     keys, values, counts, wrong, labels, weights, origins = stage
     kind, seed, width = codes[c], seeds[c], codes.size
@@ -184,7 +184,7 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
 
 @scalar
 def _add_list(c, i, table, seed, keys, values, nnz):
-    """The features of the list in row `i` of column `c`, stored from `nnz` on; the new `nnz`."""
+    """Append the features of the list in row `i` of column `c` at `nnz`; returns the new `nnz`."""
     at = i + table[c, LISTS_FIRST]
     if _is_valid(table[c, LISTS_VALID], at):
         lists, first = table[c, LISTS], table[c, FIRST]
@@ -198,7 +198,7 @@ def _add_list(c, i, table, seed, keys, values, nnz):
 
 @scalar
 def _add_grams(c, i, table, out, out_values, nnz):
-    """The n-grams of the text in row `i` of column `c`, stored from `nnz` on; the new `nnz`."""
+    """Append the n-grams of the text in row `i` of column `c` at `nnz`; returns the new `nnz`."""
     lists, keys, values = table[c, LISTS], table[c, DATA], table[c, OFFSETS]
     for entry in range(_offset(lists, i), _offset(lists, i + 1)):
         store_word(out, nnz, load_word(keys, 8 * entry))
@@ -209,7 +209,7 @@ def _add_grams(c, i, table, out, out_values, nnz):
 
 @scalar
 def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
-    """The features of row `i`, staged as row `r` or in lists, stored from `nnz` on; the new `nnz`."""
+    """Append the features of row `i`, staged as row `r` or in lists, at `nnz`; returns the new `nnz`."""
     codes, _, seeds = kinds
     staged, floats, width = address(stage[0]), address(stage[1]), codes.size
     out, out_values = address(keys), address(values)
@@ -233,7 +233,7 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
 
 @helper
 def _tile(targets):
-    """Room for the labels of a tile of rows, or None where there is one a row."""
+    """An array for the labels of a tile of rows; None if a row has one label."""
     if targets is not None:
         return np.empty((TILE, targets.shape[1]), np.float32)
     return None
@@ -241,20 +241,30 @@ def _tile(targets):
 
 @helper
 def _settle(targets, row, tile, r):
-    """The labels of a row of a tile go where they stay."""
+    """Copy the labels of a row from its tile to `targets`."""
     if targets is not None:
         targets[row] = tile[r]
 
 
 @kernel
 def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
-    """Rows ``state[AT] <= i < count`` of a batch whose columns are described by `table` (columns, FIELDS).
+    """Convert the rows ``state[AT] <= i < count`` of a batch.
 
-    ``columns = (indptr, keys, values, labels, weights, targets)`` have room for every row and twice every
-    feature; ``kinds = (codes, keys, seeds)``; keys have the bits of `mask`. A bad row leaves its number and
-    ``outcome + OUTCOMES * column`` in the int64 table `bad`. Returns when that is full, all is done, or (then
-    true) the products of a row do not fit; `state` carries on. Columns are read one after the other for
-    `TILE` rows at a time. ``extra = (crosses, naming)``, each perhaps None.
+    Columns are read one after the other, for `TILE` rows at a time.
+
+    Args:
+        count: Rows of the batch.
+        columns: ``(indptr, keys, values, labels, weights, targets)``, with room for all rows and twice the
+            features.
+        table: (columns, FIELDS) describes the columns of the batch.
+        kinds: ``(codes, keys, seeds)`` of the columns.
+        mask: Bits of a key that are kept.
+        domain: A `labels.Range`.
+        state: int64 (COUNTERS,), kept between calls.
+        bad: int64 table that gets the number and ``outcome + OUTCOMES * column`` of each bad row.
+        extra: ``(crosses, naming)``; each may be None.
+
+    Returns true if the products of a row do not fit; otherwise all is done or `bad` is full.
     """
     indptr, keys, values, labels, weights, targets = columns
     room = np.empty(BUCKETS, np.uint64)
@@ -295,14 +305,14 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
 
 @kernel
 def hash_values(column, seed, out):
-    """The key (uint64) of every entry of a column of texts, all valid, described by `column` (FIELDS,)."""
+    """The key (uint64) of every entry of a text column without nulls, described by `column` (FIELDS,)."""
     for i in range(out.size):
         out[i], _ = _key(LONG, column[DATA], column[OFFSETS], 0, column[FIRST] + i, seed)
 
 
 @kernel
 def offer_values(naming, column, count, seed, space):
-    """Tell the names of the entries of a column of texts, all valid, number `space` of its file."""
+    """Enter the entries of a text column without nulls, number `space` of its file, as names."""
     for i in range(column[FIRST], column[FIRST] + count):
         key, there = _key(LONG, column[DATA], column[OFFSETS], 0, i, seed)
         begin, end = _offset(column[OFFSETS], i), _offset(column[OFFSETS], i + 1)
@@ -312,13 +322,13 @@ def offer_values(naming, column, count, seed, space):
 
 @kernel
 def offer_column(naming, key, space):
-    """Tell that `key` is of the whole column number `space`."""
+    """Enter the name of numeric column number `space` for `key`."""
     offer(naming, key, np.int64(0), np.int64(0), np.int64(0), space)
 
 
 @kernel
 def offer_bins(naming, numbers, seed, space):
-    """Tell the names of the bins of `numbers`, float64, of the column number `space`."""
+    """Enter the names of the bins of `numbers` (float64) in column number `space`."""
     for i in range(numbers.size):
         place = bin_of(np.float32(numbers[i]))
         offer_whole(naming, whole_murmur3_64(place, seed), place, space)

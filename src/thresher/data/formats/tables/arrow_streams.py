@@ -1,4 +1,4 @@
-"""Tables in memory, and results of queries, as sources: whatever hands out an Arrow stream."""
+"""Sources for tables in memory and query results: any object that exports an Arrow stream."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from thresher.data.files.watches import Watches
 
 NAME = "the table"
-"""What messages call it."""
+"""Its name in messages."""
 
 
 def reader_of(table: Any) -> Any:
-    """The rows of a table as batches. The index of a table of pandas is none of its columns."""
+    """The rows of a table as batches. The index of a pandas table is not read."""
     if hasattr(table, "iloc"):
         return pa.Table.from_pandas(table, preserve_index=False).to_reader()
     return pa.RecordBatchReader.from_stream(table)
 
 
 class _Stream:
-    """What has ``__arrow_c_stream__``; a stream that has begun, or a reader of batches, comes but once."""
+    """An object with ``__arrow_c_stream__``; a ``RecordBatchReader`` can be read only once."""
 
     def __init__(self, given: Any) -> None:
         self.once = isinstance(given, pa.RecordBatchReader)
@@ -41,13 +41,13 @@ class _Stream:
         self.schema = reader.schema
         self._first: Any = reader
         self._begun: list[Any] = []
-        """what was read of it"""
+        """batches already read from the first stream"""
 
     def size(self, name: str) -> None:
-        """Not known."""
+        """None: the size is unknown."""
 
     def head(self) -> Any:
-        """The first batch, which stays to be read; None where there is none, or reading has begun."""
+        """The first batch, which `rows` will yield again; None if there is none or reading has begun."""
         if self._first is None:
             return None
         if not self._begun:
@@ -55,7 +55,7 @@ class _Stream:
         return self._begun[0] if self._begun else None
 
     def rows(self, name: str, needed: list[str], start: int, *_: Any) -> Rows:
-        """Its batches, in pieces."""
+        """The batches, split into pieces."""
         reader = self._first or reader_of(self._given)
         begun, self._first, self._begun = self._begun, None, []
         return cut(self._batches(chain(begun, reader)), needed, start)
@@ -68,9 +68,9 @@ class _Stream:
 class StreamSource(TextSource):
     """The rows of `given`, which has ``__arrow_c_stream__``: pandas, polars, pyarrow, DuckDB.
 
-    `layout` says what its columns are; other arguments, and errors, are as for `open_source`. A
-    ``pyarrow.RecordBatchReader`` can be read once only; of all else each pass asks for a stream anew. Nothing
-    is cached.
+    `layout` sets the kinds of columns; the other arguments and errors are those of `open_source`. A
+    ``pyarrow.RecordBatchReader`` can be read only once; for other objects, each pass requests a new stream.
+    Nothing is cached.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class StreamSource(TextSource):
         where: str = "",
     ) -> None:
         self._stream = _Stream(given)
-        unnamed = replace(layout or AnyLayout(), format="")  # files to come tell theirs
+        unnamed = replace(layout or AnyLayout(), format="")  # data read later may have any format
         settled_by, kinds = settled(unnamed, self._stream.schema, NAME, unlabelled)
         filters = [Filter(where, self._stream.schema, NAME)] if where else []
         form = TableFormat([kinds], filters, has_words(kinds, self._stream.schema))
@@ -93,10 +93,10 @@ class StreamSource(TextSource):
             [NAME], settled_by, form, domain=domain, on_error=on_error, threads=threads, where=where
         )
         self.worded = form.worded
-        del self.identity  # which is for caches
+        del self.identity  # only caches need it
 
     def head(self) -> Any:
-        """The first rows as a record batch; None where there is none, or reading has begun."""
+        """The first rows as a record batch; None if there are none or reading has begun."""
         return self._stream.head()
 
     def _can_be_reread(self) -> bool:
@@ -115,7 +115,7 @@ class StreamSource(TextSource):
         return BatchReader(self.names, self._stream, self._format, start, {}, watches)
 
     def fingerprint(self) -> str:
-        """Hash of all its features, for which it is read once more."""
+        """A hash of all features, for which the table is read once more."""
         if not self.rereadable:
             raise DataError(f"{NAME} can be read once only")
         return fingerprint_of(self.chunks())

@@ -1,10 +1,10 @@
 """Comma and tab separated values: the Python side of their parser.
 
-The first line names the columns, unless the layout says there is no header; then they are called 1, 2 and so
-on. In CSV a cell may be quoted, with ``""`` for a quote, and ends on its line unless the layout says that
-line breaks may be quoted; in TSV quotes mean nothing. An empty cell is missing, and so is one that is a token
-for that: a numeric or categorical one is no feature, a label or weight makes the row bad. Blank lines and
-headers are no examples.
+The first line names the columns, unless the layout has no header; then they are called 1, 2 and so on. In
+CSV, a cell may be quoted, with ``""`` for a quote; it ends on its line, unless the layout allows quoted line
+breaks. In TSV, quotes have no meaning. A cell is missing if it is empty or one of the layout's `missing`
+cells: a missing number or category adds no feature; a missing label or weight makes the row bad. Blank lines
+and headers are not examples.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from thresher.data.files.watches import Watches
 
 LONGEST_CELL = 1 << 20
-"""Bytes of a quoted cell with line breaks."""
+"""Maximum bytes of a quoted cell with line breaks."""
 HEAD = 1 << 20
-"""Bytes of text by which the columns are settled."""
+"""Bytes of text that are read to settle the columns."""
 _QUOTE = ord('"')
 _DELIMITING = b",;\t|"
 
@@ -57,20 +57,20 @@ class Dialect(NamedTuple):
 
     delimiter: bytes
     quotes: bool
-    """whether they mean something"""
+    """whether cells may be quoted"""
     missing: frozenset[bytes]
-    """cells that are missing values"""
+    """cells that mean a missing value"""
     span: int
-    """bytes of a quoted cell with line breaks; 0 for none"""
+    """maximum bytes of a quoted cell with line breaks; 0 if they are not allowed"""
 
     def compiled(self) -> tuple[int, NDArray[np.uint8] | None, int | None]:
-        """What compiled code needs of it."""
+        """The dialect for compiled code: see `delimited_rows`."""
         listed = b"".join(bytes([len(one)]) + one for one in sorted(self.missing))
         return self.delimiter[0], np.frombuffer(listed, np.uint8) if listed else None, self.span or None
 
 
 def dialect_of(layout: AnyLayout) -> Dialect:
-    """The dialect of files of `layout`."""
+    """The dialect of files with this layout."""
     return Dialect(
         layout.delimited_by.encode(),
         layout.format == "csv",
@@ -81,23 +81,24 @@ def dialect_of(layout: AnyLayout) -> Dialect:
 
 @dataclass(frozen=True)
 class DelimitedFormat:
-    """Makes the parsers of files of cells."""
+    """Makes the parsers of delimited files."""
 
     files: list[Kinds]
     worded: bool = False
     """whether labels look like words"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> DelimitedParser:
-        """A parser for one thread."""
+        """Make a parser for one thread."""
         return DelimitedParser(self.files, layout, reading)
 
 
 def opened(
     names: list[str], layout: AnyLayout, passing: Passing, unlabelled: bool
 ) -> tuple[SettledLayout, DelimitedFormat]:
-    """The settled layout of files, and what makes their parsers.
+    """The settled layout of files, and the maker of their parsers.
 
-    The head of the first file settles which column is what; all others must have the same. `DataError`.
+    The beginning of the first file settles the kinds of columns; all other files must have the same columns.
+    Raises `DataError`.
     """
     files, dialect, worded = list[Kinds](), dialect_of(layout), False
     found = layout if has_columns(layout) else None
@@ -122,7 +123,7 @@ def opened(
 
 
 def _check_delimiter(line: bytes, columns: int, name: str) -> None:
-    """`DataError` where a first line is one cell only because another delimiter stands in it."""
+    """Raise `DataError` if the first line has a single cell but contains another common delimiter."""
     found = [bytes([byte]) for byte in _DELIMITING if byte in line]
     if columns == 1 and found:
         most = max(found, key=line.count).decode().replace("\t", "\\t")
@@ -132,7 +133,7 @@ def _check_delimiter(line: bytes, columns: int, name: str) -> None:
 
 
 def lines_of(head: bytes, name: str, spanning: Dialect | None = None) -> list[bytes]:
-    """The whole lines, or rows of the dialect `spanning`, that a file begins with, blank ones left out."""
+    """The non-blank whole lines at the beginning of a file; with `spanning`, rows of that dialect."""
     check_is_text(head, name)
     text = head.removeprefix(MARK)
     lines = _rows(text, spanning, len(head) < HEAD) if spanning else text.split(b"\n")
@@ -145,7 +146,7 @@ def lines_of(head: bytes, name: str, spanning: Dialect | None = None) -> list[by
 
 
 def _rows(text: bytes, dialect: Dialect, whole: bool) -> list[bytes]:
-    """The rows of a text, without their line ends; those that surely end, if it is not the `whole` file."""
+    """The rows of a text, without line ends; only complete ones if it is not the `whole` file."""
     text += b"\n" if whole and not text.endswith(b"\n") else b""
     padded = np.frombuffer(text + bytes(PAD), np.uint8)
     found, at, end = list[bytes](), -1, 0
@@ -156,7 +157,7 @@ def _rows(text: bytes, dialect: Dialect, whole: bool) -> list[bytes]:
 
 
 def _row_end(text: NDArray[np.uint8], at: int, size: int, dialect: Dialect, final: bool = True) -> int:
-    """The place behind the row at `at` of a padded text; `at` itself where bytes behind `size` decide."""
+    """The end of the row at `at` in a padded text; `at` itself if that depends on bytes after `size`."""
     return int(rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, final, 1))
 
 
@@ -165,7 +166,7 @@ def _text(name: bytes) -> str:
 
 
 def _positions(layout: SettledLayout, count: int, name: str) -> list[str]:
-    """The columns of a file without a header, which may lack one that is not looked at."""
+    """The columns of a file without a header; absent columns may be missing."""
     wanted = [c for c, kind in zip(layout.columns, layout.kinds, strict=True) if kind != "absent"]
     if count not in (len(layout.columns), len(wanted)):
         raise DataError(f"{name}: {count} columns, where the data before had {len(layout.columns)}")
@@ -173,7 +174,7 @@ def _positions(layout: SettledLayout, count: int, name: str) -> list[str]:
 
 
 def cells_of(line: bytes, dialect: Dialect) -> list[bytes]:
-    """The cells of one row, without their quotes."""
+    """The cells of one row, unquoted."""
     delimiter = dialect.delimiter
     if not dialect.quotes or b'"' not in line:
         return line.split(delimiter)
@@ -195,7 +196,7 @@ def cells_of(line: bytes, dialect: Dialect) -> list[bytes]:
 
 
 def _guesses(lines: Sequence[bytes], count: int, dialect: Dialect) -> list[str]:
-    """Columns whose cells are all numbers or missing, but not all missing, are numeric."""
+    """The guessed kinds of columns: numeric if all cells are numbers or missing, and not all are missing."""
     numbers, seen = np.ones(count, bool), np.zeros(count, bool)
     for line in lines:
         if b"\0" in line:
@@ -208,7 +209,7 @@ def _guesses(lines: Sequence[bytes], count: int, dialect: Dialect) -> list[str]:
 
 
 class DelimitedParser:
-    """Parses blocks of lines into chunks."""
+    """Parses blocks of delimited lines into chunks."""
 
     def __init__(self, files: list[Kinds], layout: SettledLayout, reading: Reading) -> None:
         self._layout = layout
@@ -225,7 +226,7 @@ class DelimitedParser:
         self._room = np.zeros(0, np.uint8)
 
     def parse(self, block: Block) -> Parsed:
-        """The examples of a block, in arrays of an arena."""
+        """Parse the examples of a block into arrays of an arena."""
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
         kinds, text = self._files[block.file], block.text
@@ -258,7 +259,7 @@ class DelimitedParser:
         return block.text[start:end].tobytes().removesuffix(b"\n")
 
     def _skip_head(self, block: Block, state: NDArray[np.int64]) -> None:
-        """Begin behind the byte order mark and behind the header of a file, which is counted as blank."""
+        """Skip the byte order mark and the header of a file; the header counts as a blank line."""
         at, blank = block.begin, self._layout.header and block.offset == 0
         while blank and at < block.size:
             line = self._row_at(block, at)
@@ -270,7 +271,7 @@ class DelimitedParser:
         state[AT] = at
 
     def _room_for(self, block: Block) -> NDArray[np.uint8] | None:
-        """Room for a quoted cell: empty without any, None where quotes mean nothing."""
+        """Scratch space for a quoted cell: empty if the block has no quote, None if the format has none."""
         if not self._dialect.quotes:
             return None
         if not (block.text[: block.size] == _QUOTE).any():
@@ -280,14 +281,14 @@ class DelimitedParser:
         return self._room
 
     def _columns_for(self, block: Block, numbers: int) -> Columns:
-        """Room for the rows of a block: as many as it has lines, where each takes much."""
+        """Columns for the rows of a block; lines are counted only if rows have several targets."""
         most, width = block.size // 2 + 1, self._domain.width
         if width:
             most = int(np.count_nonzero(block.text[: block.size] == ord("\n"))) + 1
         return self._arenas.columns(most, numbers, width)
 
     def _grams_for(self, block: Block, kinds: Kinds) -> tuple[tuple[Any, ...] | None, int]:
-        """What texts are read with, None where there are none, and how many more features they may be."""
+        """Settings and scratch space for text columns, or None; and how many features they may add."""
         if TEXT not in kinds.what:
             return None, 0
         code = kinds.grams.code()
@@ -313,14 +314,14 @@ class DelimitedParser:
 
 
 def _rooms_for(kinds: Kinds) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint64] | None]:
-    """What `ascending` sorts in; the sort of long rows is not compiled where there can be none."""
+    """Scratch space for `ascending`; without long rows, the sort for them is not compiled."""
     few = len(kinds.codes) <= FEW and TEXT not in kinds.what and kinds.crosses is None
     rooms = np.empty(FEW + 8, np.uint64), np.empty(FEW + 8, np.float32)
     return *rooms, None if few else np.empty(BUCKETS, np.uint64)
 
 
 def _with(exact: Numbers, row: bytes, state: NDArray[np.int64]) -> Numbers:
-    """The numbers, and the one at the place that `state` holds, all of the same row."""
+    """The exact numbers of the current row, with the number at ``state[PLACE]`` added."""
     start, place = int(state[AT]), int(state[rows.PLACE])
     places, numbers = (exact[0], exact[1]) if len(exact[0]) and exact[0][0] >= start else NO_NUMBERS
     number = exact_number(row, start, place)
@@ -328,13 +329,13 @@ def _with(exact: Numbers, row: bytes, state: NDArray[np.int64]) -> Numbers:
 
 
 class SpanningSource(TextSource):
-    """Files whose quoted cells may have line breaks: blocks are cut where rows end."""
+    """Files whose quoted cells may contain line breaks, so that blocks end where rows end."""
 
     def _blocks(self, start: Place | None, watches: Watches | None) -> BlockReader:
         return BlockReader(self.names, self._block_bytes, start, watches, self._passing, whole=self._whole)
 
     def _whole(self, text: NDArray[np.uint8], size: int, first: bool) -> int:
-        """How many of ``text[:size]``, the `first` of a file or later ones, are whole rows."""
+        """Length of the whole rows in ``text[:size]``, which is the `first` text of a file or a later one."""
         dialect = dialect_of(self.layout)
         at = len(MARK) if first and text[: len(MARK)].tobytes() == MARK else 0
         end = rows.whole_rows(text, at, size, dialect.delimiter[0], dialect.span, False, size)

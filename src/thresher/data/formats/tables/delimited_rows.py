@@ -1,11 +1,11 @@
 """The compiled parser of lines with cells between delimiters, quoted (CSV) or not (TSV).
 
-The ends of cells are found 64 bytes at a time; a cell that begins with a quote takes a way of its own. A
-row's features are stored as they come, then sorted by key.
+The ends of cells are found 64 bytes at a time; a cell that begins with a quote is read separately. The
+features of a row are stored in order of appearance, then sorted by key.
 
-A *dialect* is ``(delimiter, tokens, span)``: a byte; the cells that mean a missing value (uint8, each behind
-its length), or None; how many bytes a quoted cell with line breaks may have, or None if quotes end on their
-line. None is a type of its own, so what is not asked for is not compiled.
+A *dialect* is ``(delimiter, tokens, span)``: a byte; the cells that mean a missing value (uint8, each after
+its length), or None; and the maximum bytes of a quoted cell with line breaks, or None if quoted cells end on
+their line. None is a separate type for Numba, so code that is not needed is not compiled.
 """
 
 # Numba infers the types of compiled code.
@@ -71,18 +71,18 @@ from thresher.data.text.words import (
 from thresher.engine.jit import kernel, scalar
 
 PLACE, BREAKS, HAS_NUL, ALL_COUNTERS = range(COUNTERS, COUNTERS + 4)
-"""In `state`: the place of a hard number, line breaks in rows, whether the text holds a NUL, its length; the
-rest as for `parse_lines`."""
+"""Counters in `state` in addition to those of `parse_lines`: position of a `HARD` number, line breaks inside
+rows, whether the text contains a NUL; and the length of `state`."""
 
 _NUL, _NEWLINE, _RETURN, _SPACE, _QUOTE = 0, 10, 13, 32, 34
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 _STRAY, _OPEN = -1, -2
-"""Of a quote: nothing closes it; the text ends first."""
+"""A quote that is never closed, and one that may be closed after the end of the text."""
 
 
 @scalar
 def _number(cell, at, end, place, exact):
-    """The number in ``cell[at:end]``, blanks round it ignored, 0 if it is empty: ``(float32, status)``."""
+    """The number in ``cell[at:end]``, stripped of blanks, 0 if it is empty: ``(float32, status)``."""
     if at == end:
         return np.float32(0), FINE
     while at < end and byte(cell, at) == _SPACE:
@@ -101,9 +101,9 @@ def _number(cell, at, end, place, exact):
 
 @scalar
 def _closing(text, at, stop, delimiter, span):
-    """Where the quote stands that closes the cell whose text begins at `at`, or `_STRAY` or `_OPEN`.
+    """The position of the quote that closes the cell whose text begins at `at`, or `_STRAY` or `_OPEN`.
 
-    A delimiter or the end of a line must follow it, and it must come within `span` bytes.
+    It must be followed by a delimiter or the end of a line, and come within `span` bytes.
     """
     end = min(stop, at + span)
     while at < end:
@@ -121,9 +121,10 @@ def _closing(text, at, stop, delimiter, span):
 
 @scalar
 def row_end(text, at, stop, delimiter, span, final):
-    """The place behind the row that begins at `at`; -1 where bytes from `stop` on decide, unless `final`.
+    """The end of the row that begins at `at`; -1 if that depends on bytes from `stop` on, unless `final`.
 
-    A row ends with the first newline outside of quotes. A quote that nothing closes ends it on its own line.
+    A row ends with the first newline outside quotes. A row with a quote that is never closed ends on the line
+    of that quote.
     """
     begins, stray = True, False
     while at < stop:
@@ -143,7 +144,7 @@ def row_end(text, at, stop, delimiter, span, final):
 
 @kernel
 def whole_rows(text_bytes, at, size, delimiter, span, final, most):
-    """The end of the last whole row (of `most`) in ``text_bytes[:size]``, the first beginning at `at`."""
+    """The end of the last of at most `most` whole rows in ``text_bytes[:size]`` from `at` on."""
     text = address(text_bytes)
     while at < size and most > 0:
         end = row_end(text, at, size, delimiter, span, final)
@@ -156,7 +157,7 @@ def whole_rows(text_bytes, at, size, delimiter, span, final, most):
 
 @scalar
 def _bad_end(text, start, at, stop, delimiter, _, span):
-    """A place on the last line of the bad row from `start` on, given one in it."""
+    """A position on the last line of the bad row that begins at `start`, given any position `at` in it."""
     if span is not None:
         return row_end(text, start, stop, delimiter, span, True) - 1
     return at
@@ -164,7 +165,7 @@ def _bad_end(text, start, at, stop, delimiter, _, span):
 
 @scalar
 def _breaks(text, at, end, span):
-    """How many newlines there are in [at, end)."""
+    """Number of newlines in [at, end), if cells may contain any."""
     count = 0
     if span is not None:
         while at < end:
@@ -175,7 +176,7 @@ def _breaks(text, at, end, span):
 
 @scalar
 def _without_nul(text, start, end, outcome, has_nul):
-    """What came of the row [start, end): its end and `outcome`, or the place of a NUL in an example."""
+    """``(end, outcome)`` of the row [start, end), or the position of a NUL in an example, and `NUL`."""
     if outcome == EXAMPLE and has_nul:
         for at in range(start, end):
             if byte(text, at) == _NUL:
@@ -200,9 +201,9 @@ def _means_missing(cell, at, end, tokens):
 
 @scalar
 def _quoted(text, at, last, room):
-    """Copy the quoted cell whose text begins at `at` to `room`: ``(place behind it, its length, closed)``.
+    """Copy the quoted cell whose text begins at `at` to `room`: ``(position after it, length, closed)``.
 
-    It ends on its line, or else with the quote at `last`.
+    The cell ends on its line or with the quote at `last`, whichever comes later.
     """
     size = np.int64(0)
     while byte(text, at) != _NEWLINE or at < last:
@@ -219,9 +220,9 @@ def _quoted(text, at, last, room):
 
 @scalar
 def _cell(text, at, stop, base, mask, delimiter, span, room):
-    """The cell at `at`, given the separators `mask` from `base` on.
+    """Find the cell at `at`, given the separators `mask` from `base` on.
 
-    Returns ``(address of its text, begin, end there, place of the separator, base, mask, outcome)``.
+    Returns ``(address of its text, begin and end there, position of the separator, base, mask, outcome)``.
     """
     if room is not None:
         if room.size and byte(text, at) == _QUOTE:
@@ -247,7 +248,7 @@ def _cell(text, at, stop, base, mask, delimiter, span, room):
 
 @scalar
 def _enter(key, value, keys, values, nnz):
-    """Store a feature as entry `nnz` of addresses; the new `nnz`."""
+    """Store a feature as entry `nnz` of `keys` and `values` (addresses); returns the new `nnz`."""
     store_word(keys, nnz, key)
     store_float(values, nnz, value)
     return nnz + 1
@@ -255,7 +256,7 @@ def _enter(key, value, keys, values, nnz):
 
 @scalar
 def _category(cell, at, end, seed, keys, values, nnz, naming, column):
-    """Enter the feature that the text in a cell is, if there is any; the new `nnz`."""
+    """Append the feature of a categorical cell, unless it is empty; returns the new `nnz`."""
     if at == end:
         return nnz
     key = murmur3_64(cell, at, end - at, seed)
@@ -265,7 +266,7 @@ def _category(cell, at, end, seed, keys, values, nnz, naming, column):
 
 @scalar
 def _numeric(kind, value, key, seed, binning, cell, keys, values, nnz, naming, column):
-    """Enter the feature that the number in a cell is, unless it is 0; the new `nnz`."""
+    """Append the feature of a number (unless it is 0) or of its bin; returns the new `nnz`."""
     if binning is not None:
         if kind == BINS:
             key, _ = binned(value, seed)
@@ -277,7 +278,7 @@ def _numeric(kind, value, key, seed, binning, cell, keys, values, nnz, naming, c
 
 @scalar
 def _texts(cell, at, end, grams, seed, out, nnz, naming, column):
-    """The n-grams of the text in a cell, stored from `nnz` on; the new `nnz`."""
+    """Append the n-grams of the text in a cell; returns the new `nnz`."""
     if grams is not None:
         code, known, scratch, begins = grams
         nnz = text_features(
@@ -288,7 +289,7 @@ def _texts(cell, at, end, grams, seed, out, nnz, naming, column):
 
 @scalar
 def _value(kind, cell, at, end, place, domain, exact):
-    """The number in ``cell[at:end]``, or that of the class whose word it is: ``(float32, outcome)``."""
+    """The number, or the number of the class word, in ``cell[at:end]``: ``(float32, outcome)``."""
     if kind == WORD:
         value = word_label(cell, at, end, domain)
         return value, outcome_of(LABEL, value, FINE, at == end, domain)
@@ -298,9 +299,9 @@ def _value(kind, cell, at, end, place, domain, exact):
 
 @scalar
 def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, into, delimiter, tokens, span):
-    """One line, its features stored from `nnz` on, several labels in `into`.
+    """Read one row. Stores features from `nnz` on, several labels in `into`.
 
-    Returns ``(place of the line end or of the error, nnz, label, weight, outcome, column)``.
+    Returns ``(position of the line end or error, nnz, label, weight, outcome, column)``.
     """
     codes, names, seeds, binning, count = columns
     keys, values = address(out[0]), address(out[1])
@@ -343,14 +344,19 @@ def parse_delimited(
 ):
     """Parse the whole lines ``text_bytes[:size]`` from ``state[AT]`` on.
 
-    All is as for `line_rows.parse_lines` but for ``kinds = (codes, keys, seeds, binning)`` of the columns,
-    `binning` None where none is put in bins, the `dialect`, `room` (uint8), None where quotes mean nothing,
-    empty where there are none, else as long as the text, `rooms` for `ascending`,
-    and ``grams = (code, known, scratch, begins)``, what `text_features` wants for columns of text, or None
-    without any. Keys have the bits of `mask`. Bad rows are noted with ``outcome + OUTCOMES * column``;
-    ``state[PLACE]`` is that of a hard number, ``state[BREAKS]`` counts the line breaks in quoted cells, which
-    are lines too.
-    ``extra = (crosses, naming)``, each perhaps None.
+    Like `line_rows.parse_lines`, with these differences:
+
+    Args:
+        kinds: ``(codes, keys, seeds, binning)`` of the columns; `binning` is None without binned columns.
+        dialect: See above.
+        room: uint8 scratch space for a quoted cell, as long as the text; empty if the text has no quotes,
+            None if quotes have no meaning.
+        rooms: Scratch space for `ascending`.
+        grams: ``(code, known, scratch, begins)`` for `text_features`, or None without text columns.
+        mask: Bits of a key that are kept.
+        bad: Outcomes are recorded as ``outcome + OUTCOMES * column``.
+        state: Has the additional counters `PLACE`, `BREAKS` and `HAS_NUL`. `BREAKS` counts line breaks in
+            quoted cells, which count as lines too.
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
     indptr, keys, values, labels, weights, targets = columns

@@ -1,4 +1,4 @@
-"""What the first rows of a table say of its columns, before any is read for learning."""
+"""Statistics of the columns in the first rows of a table, collected before training."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from thresher.data.formats.listing import TABLES
 from thresher.data.sources.text import TextSource
 
 ROWS = 1000
-"""How many are looked at."""
+"""Number of rows that are examined."""
 _WHOLE = re.compile(r"-?[0-9]{1,18}(\.0*)?")
 _ID = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rownum)([_\W]|$)|[a-z]Id$", re.IGNORECASE)
 
 
 class ColumnSeen(NamedTuple):
-    """A column in the first rows of a table."""
+    """Statistics of a column in the first rows of a table."""
 
     name: str
     kind: str
     rows: int
-    """that have a value in it"""
+    """number of rows with a value in the column"""
     distinct: int
-    """values"""
+    """number of distinct values"""
     words: float
-    """in a cell, on average"""
+    """average number of words in a cell"""
     counts_rows: bool
-    """whether its values are whole numbers that number the rows, or seem to by their name"""
+    """whether its values are whole numbers that seem to number the rows, by their range or the column name"""
 
 
 def columns_seen(source: Any) -> list[ColumnSeen]:
-    """The numeric and categorical columns in the first rows of a table; none for other data."""
+    """Statistics of the numeric and categorical columns of a table; empty for other data."""
     layout = source.layout
     if not isinstance(source, TextSource) or not layout.columns:
         return []
@@ -49,7 +49,7 @@ def columns_seen(source: Any) -> list[ColumnSeen]:
 
 
 def _cells_of(source: Any) -> Mapping[str, Sequence[str]]:
-    """The cells of each column that are not missing, as text, in the first rows."""
+    """The cells of each column in the first rows that are not missing, as text."""
     if hasattr(source, "head"):  # a table in memory
         return _of_batch(source.head())
     name = source.names[0]
@@ -96,7 +96,7 @@ def _of_objects(lines: Sequence[bytes]) -> Mapping[str, Sequence[str]]:
 
 
 def _of_batch(batch: Any) -> Mapping[str, Sequence[str]]:
-    """The cells of a batch of Arrow; lists and the like are left out."""
+    """The cells of an Arrow batch that are text or numbers."""
     if batch is None:
         return {}
     columns: Iterable[tuple[str, Any]] = zip(batch.schema.names, batch.columns, strict=True)
@@ -115,7 +115,7 @@ def _seen(name: str, kind: str, cells: Sequence[str]) -> ColumnSeen:
 
 
 def _counts_rows(name: str, cells: Sequence[str]) -> bool:
-    """Whether whole numbers fill a range not much longer than the rows, or are called an id."""
+    """Whether all cells are whole numbers, with a range below twice their count or the name of an id."""
     if not cells or not all(_WHOLE.fullmatch(cell) for cell in cells):
         return False
     numbers = [int(cell.partition(".")[0]) for cell in cells]

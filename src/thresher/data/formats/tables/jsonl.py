@@ -1,7 +1,7 @@
-"""JSON lines: an object a line, whose fields are columns.
+"""JSON lines: one object per line, whose fields are columns.
 
-A field that is not there is missing, as null is. Blocks are read by pyarrow; one that it refuses, and any
-with blank lines, is read line by line, so that each bad line is told and the others are examples.
+An absent field and null are missing values. Blocks are read by pyarrow. A block that it rejects or that has
+blank lines is read line by line, so that each bad line is reported and the others become examples.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tall
 
 _NEWLINE, _RETURN, _OPEN, _CLOSE, _LIST = b"\n\r{}["
 _DEEP, _LONG = 500, 400
-"""Brackets in a line, and digits of a whole number, beyond which more than one reader gives up."""
+"""Limits on brackets in a line and digits of a whole number, beyond which JSON readers fail."""
 _TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), dict: pa.struct([])}
 
 
 @dataclass(frozen=True)
 class JsonlFormat:
-    """Makes the parsers of files of JSON lines."""
+    """Makes the parsers of JSON lines files."""
 
     files: list[Kinds]
     schemas: list[Any]
-    """the fields that are read of each file"""
+    """the fields to read from each file"""
     worded: bool = False
     """whether labels look like words"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> JsonlParser:
-        """A parser for one thread."""
+        """Make a parser for one thread."""
         return JsonlParser(self, layout, reading)
 
 
 def opened(
     names: list[str], layout: AnyLayout, passing: Passing, unlabelled: bool
 ) -> tuple[SettledLayout, JsonlFormat]:
-    """The settled layout of files, and what makes their parsers. `DataError`."""
+    """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
     files, schemas, found, worded = list[Kinds](), list[Any](), layout, False
     for name in names:
         known = found.columns if has_columns(found) else ()
@@ -75,7 +75,7 @@ def _is_read(kinds: Kinds, name: str) -> bool:
 
 
 def _field(kinds: Kinds, field: Any, layout: AnyLayout) -> Any:
-    """A field with the type that its values are read as."""
+    """The field with the type as which its values are read."""
     what, kind = kinds.what[kinds.names.index(field.name)], field.type
     if what == LABEL and (pa.types.is_string(kind) or (layout.classes and pa.types.is_null(kind))):
         return pa.field(field.name, pa.string())
@@ -88,13 +88,13 @@ def _field(kinds: Kinds, field: Any, layout: AnyLayout) -> Any:
 
 
 def _schema_of(lines: Sequence[bytes], known: Sequence[str], name: str) -> Any:
-    """The fields of the objects in `lines` and those `known`, of type null where nothing tells more."""
+    """A schema of the `known` fields and those of the objects in `lines`; type null if there is no value."""
     found: dict[str, Any] = dict.fromkeys(known, pa.null())
     objects = 0
     for line in lines:
         try:
             read = _loaded(str(line, "utf-8"))
-            "".join(read).encode()  # half a surrogate pair is no name
+            "".join(read).encode()  # a name cannot contain a lone surrogate
         except (ValueError, TypeError, RecursionError):
             continue
         if isinstance(read, dict):
@@ -107,7 +107,7 @@ def _schema_of(lines: Sequence[bytes], known: Sequence[str], name: str) -> Any:
 
 
 def _wider(kind: Any, value: Any) -> Any:
-    """The type of a field that was `kind` so far and now has `value`: numbers widen, others stay."""
+    """The type of a field of type `kind` that now has `value`: numbers widen, other types stay."""
     if isinstance(value, list):
         if not (pa.types.is_null(kind) or pa.types.is_list(kind)):
             return kind
@@ -121,7 +121,7 @@ def _wider(kind: Any, value: Any) -> Any:
 
 
 class _Known:
-    """The fields there may be: the columns of the layout, and what its patterns leave out."""
+    """The fields allowed in an object: the columns of the layout, and those its patterns ignore."""
 
     def __init__(self, layout: SettledLayout) -> None:
         self._names, self._ignored = set(layout.columns), layout.ignore
@@ -131,7 +131,7 @@ class _Known:
 
 
 class JsonlParser(BatchParser):
-    """Parses blocks of JSON lines into chunks with labels of `domain`, doing `on_error` about bad ones."""
+    """Parses blocks of JSON lines into chunks."""
 
     def __init__(self, form: JsonlFormat, layout: SettledLayout, reading: Reading) -> None:
         super().__init__(form.files, layout, reading)
@@ -139,7 +139,7 @@ class JsonlParser(BatchParser):
         self._known = _Known(layout)
 
     def parse(self, block: Any) -> Parsed:
-        """The examples of a block of lines, in arrays of an arena."""
+        """Parse the examples of a block of lines into arrays of an arena."""
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
         batch = self._quick(block)
@@ -149,7 +149,7 @@ class JsonlParser(BatchParser):
         return self.parsed(batch, self._files[block.file], partial(_lines, text))
 
     def _quick(self, block: Block) -> Any:
-        """The block as a record batch with a row a line; None where that cannot be had."""
+        """The block as a record batch with one row per line, read by pyarrow; None if that fails."""
         text, schema = block.text[block.begin : block.size], self._schemas[block.file]
         rows = _whole_lines(text)
         if not rows:
@@ -167,7 +167,7 @@ class JsonlParser(BatchParser):
         return found[0] if found else None
 
     def _careful(self, block: Block) -> Parsed:
-        """The same, line by line."""
+        """Parse a block line by line."""
         kinds, schema = self._files[block.file], self._schemas[block.file]
         lines = block.text[block.begin : block.size].tobytes().split(b"\n")[:-1]
         objects, places, refused, blank = list[dict[str, Any]](), list[int](), list[BadLine](), 0
@@ -194,7 +194,7 @@ class JsonlParser(BatchParser):
         return Parsed(chunk, tally, bad[:FIRST_BAD], b"".join(rejected))
 
     def _object(self, line: bytes, schema: Any) -> dict[str, Any] | BadLine:
-        """The fields of `schema` in a line, or what is bad about it."""
+        """The fields of `schema` in a line, or the bad line."""
         try:
             read = _loaded(str(line, "utf-8"))
         except json.JSONDecodeError as error:
@@ -223,14 +223,14 @@ class JsonlParser(BatchParser):
 
 
 def _loaded(line: str) -> Any:
-    """What a line of JSON says; ValueError, or RecursionError where it is nested too deeply."""
+    """The value of a line of JSON; raises ValueError, or RecursionError if it is nested too deeply."""
     return json.loads(line, parse_int=lambda digits: int(digits) if len(digits) < _LONG else float(digits))
 
 
 def _whole_lines(text: NDArray[np.uint8]) -> int:
-    """How many lines there are, if each begins with ``{`` and ends with ``}`` and none is deep, else 0.
+    """Number of lines, or 0 unless each begins with ``{``, ends with ``}``, and is not nested too deeply.
 
-    Then no object goes on in another line: what may follow a ``}`` inside of one is a comma or a bracket.
+    Then no object spans several lines, since inside an object only a comma or a bracket can follow a ``}``.
     """
     ends = np.flatnonzero(text == _NEWLINE)
     first, last = text[np.append(0, ends[:-1] + 1)], text[ends - 1]
@@ -240,7 +240,7 @@ def _whole_lines(text: NDArray[np.uint8]) -> int:
 
 
 def _may_be_deep(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> bool:
-    """Whether a line opens so many objects and lists that pyarrow, which recurs, might run out of stack."""
+    """Whether a line opens so many objects and lists that pyarrow's recursion might overflow the stack."""
     raw = text.tobytes()
     if raw.count(b"{") + raw.count(b"[") < len(ends) + _DEEP:
         return False
@@ -249,14 +249,14 @@ def _may_be_deep(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> bool:
 
 
 def _lines(text: NDArray[np.uint8], rows: list[int]) -> list[bytes]:
-    """Some lines of a text, without their newlines."""
+    """The lines of a text with the indices `rows`, without newlines."""
     ends = np.flatnonzero(text == _NEWLINE)
     starts = np.append(0, ends[:-1] + 1)
     return [text[starts[row] : ends[row]].tobytes() for row in rows]
 
 
 def _called(kind: Any) -> str:
-    """What values of an Arrow type are called in JSON."""
+    """The name of an Arrow type in terms of JSON, for messages."""
     if pa.types.is_list(kind):
         return f"a list ({_called(kind.value_type)} each)"
     if pa.types.is_boolean(kind):
@@ -265,7 +265,7 @@ def _called(kind: Any) -> str:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether a JSON value is of an Arrow type, as pyarrow takes it."""
+    """Whether pyarrow accepts a JSON value for an Arrow type."""
     if value is None:
         return True
     if pa.types.is_list(kind):
@@ -280,7 +280,7 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def _as(value: Any, kind: Any) -> Any:
-    """A value that fits, as pyarrow wants it."""
+    """A value that `_fits`, converted for pyarrow."""
     if pa.types.is_floating(kind) and isinstance(value, int):
         try:
             return float(value)

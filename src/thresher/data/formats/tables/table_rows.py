@@ -1,4 +1,4 @@
-"""What the compiled readers of tables share: kinds of columns, outcomes, numbers and labels of a row."""
+"""Shared by the compiled readers of tables: kinds of columns, outcomes, numbers and labels of a row."""
 
 # Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
@@ -61,46 +61,46 @@ _CODES = {
 
 _ALL = np.uint64(2**64 - 1)
 NOT_FINITE = (NUMBER, NUMBER_RANGE, LABEL_NUMBER, WEIGHT_NUMBER)
-"""Those of a number that may not be finite in float32."""
+"""Outcomes of numbers that may not be finite in float32."""
 
 
 class Kinds(NamedTuple):
-    """How the columns of a file are read, in their order there: (columns,) each."""
+    """How the columns of a file are read, in file order. Arrays have the shape (columns,)."""
 
     names: list[str]
     what: list[str]
-    """what each is, in the words of `table`"""
+    """the kind of each column: see `columns`"""
 
     codes: NDArray[np.int64]
     keys: NDArray[np.uint64]
-    """of a numeric column: the hash of its name; of one of several labels: which it is"""
+    """for a numeric column, the hash of its name; for one of several label columns, its index"""
     seeds: NDArray[np.uint64]
-    """of the values of the others"""
+    """hash seeds for the values of other columns"""
     grams: Grams
-    """of columns of text"""
+    """n-grams of text columns"""
     mask: np.uint64
-    """of the bits of a key"""
+    """mask of the bits of a key that are kept"""
     crosses: Crosses | None
     """the interactions of its columns"""
 
     def extra(self, naming: Any, spans: NDArray[np.int64]) -> tuple[Crosses | None, Any]:
-        """Interactions, with room for the `spans` of a row, and `naming`, as compiled code wants them."""
+        """Interactions (with space for the `spans` of a row) and `naming`, for compiled code."""
         if self.crosses is None and naming is None:
             return None, None
         return (self.crosses or no_crosses(len(self.names)))._replace(spans=spans), naming
 
     def with_words(self) -> Kinds:
-        """The same where labels are words."""
+        """These kinds with labels that are words."""
         return self._replace(codes=np.where(self.codes == LABEL, WORD, self.codes))
 
     @property
     def compiled(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
-        """What compiled code needs of it."""
+        """Codes, keys and seeds, for compiled code."""
         return self.codes, self.keys, self.seeds
 
 
 def kinds_of(layout: SettledLayout, names: list[str], file: str) -> Kinds:
-    """How the columns of `file` are read; `DataError` where they are not those of the settled layout."""
+    """How the columns of `file` are read; raises `DataError` unless they match the settled layout."""
     kinds = kinds_in(layout, names, file)
     return Kinds(
         names,
@@ -115,12 +115,12 @@ def kinds_of(layout: SettledLayout, names: list[str], file: str) -> Kinds:
 
 
 def _key_of(name: str, layout: SettledLayout) -> int:
-    """The key of a numeric column; of one of several labels, which it is."""
+    """The key of a numeric column, or the index of a label column."""
     return layout.labels.index(name) if name in layout.labels else hash_few(name.encode(), layout.seed)
 
 
 def check_columns_of_labels(domain: Domain, layout: SettledLayout) -> Domain:
-    """`domain`, if it wants as many columns as are the label; else `DataError`."""
+    """`domain`; raises `DataError` unless its number of labels equals that of the label columns."""
     count = len(layout.labels) or 1
     if domain.kind == VALUES and domain.width != count and not domain.open:
         wanted = f"{domain.width} columns as label (--label a,b,...)"
@@ -131,7 +131,7 @@ def check_columns_of_labels(domain: Domain, layout: SettledLayout) -> Domain:
 
 
 def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
-    """What a row should have held, in words."""
+    """What was expected of a row, for messages."""
     return {
         NUMBER: f"a finite number in column '{name}'",
         NUMBER_RANGE: f"a number that is finite in float32 in column '{name}'",
@@ -153,7 +153,7 @@ def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
 
 @scalar
 def mask_keys(keys, start, stop, mask):
-    """Leave of the keys [start, stop) the bits of `mask`."""
+    """Keep only the bits of `mask` in the keys [start, stop)."""
     if mask != _ALL:
         for k in range(start, stop):
             keys[k] &= mask
@@ -161,7 +161,7 @@ def mask_keys(keys, start, stop, mask):
 
 @scalar
 def outcome_of(kind, value, status, empty, domain):
-    """The outcome of a cell, given the number in it and whether it is `empty`."""
+    """The outcome of a cell, given its number and whether it is `empty`."""
     if status == HARD:
         return UNDECIDED
     if kind != LABEL and kind != WEIGHT:
@@ -177,12 +177,12 @@ def outcome_of(kind, value, status, empty, domain):
 
 _SMALL = 1024
 _BINS = np.array([v if v <= 2 else int(math.log(v) ** 2) + 2 for v in range(_SMALL)], np.int16)
-"""Of small whole numbers, which most counts are."""
+"""Bins of small whole numbers, which most counts are."""
 
 
 @scalar
 def bin_of(value):
-    """The bin of a number: floor(|v|), above 2 floor(ln(|v|)^2) + 2, with the sign of v."""
+    """The bin of a number v: floor(|v|) up to 2, floor(ln(|v|)^2) + 2 above, with the sign of v."""
     size = abs(np.float64(value))
     whole = np.int64(min(size, _SMALL - 1.0))
     if whole == size:
@@ -194,15 +194,15 @@ def bin_of(value):
 
 @scalar
 def binned(value, seed):
-    """The feature that the bin of a number is: ``(key, value)``."""
+    """The feature of the bin of a number: ``(key, value)``."""
     return whole_murmur3_64(bin_of(value), seed), np.float32(1)
 
 
 @scalar
 def complete(keys, values, start, own, mask, extra, rooms):
-    """Cut the keys of the row [start, own) to `mask`, cross it, sort it: ``(stop, merged, outcome)``.
+    """Mask the keys of the row [start, own), add interactions and sort it: ``(stop, merged, outcome)``.
 
-    `rooms` is the scratch of `ascending`; `CRAMPED` where the products do not fit.
+    `rooms` is the scratch space of `ascending`. The outcome is `CRAMPED` if the products do not fit.
     """
     mask_keys(keys, start, own, mask)
     stop, status = crossing.cross(extra[0], keys, values, start, own, extra[1])

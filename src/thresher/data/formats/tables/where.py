@@ -1,8 +1,9 @@
-"""Which rows of a table are read: ``COL OP VALUE``, several with ``and`` between.
+"""Filters for the rows of a table: ``COL OP VALUE``, or several joined by ``and``.
 
 OP is ``=`` (or ``==``), ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in (VALUE, ...)``, ``is null`` or
-``is not null``; VALUE a number, a text, date or time in single quotes, ``true`` or ``false``. A name that is
-no word stands in double quotes. As in SQL, a missing value is neither equal to anything nor different.
+``is not null``. VALUE is a number, a text, date or time in single quotes, ``true`` or ``false``. Quote a
+column name that is not a word with double quotes. As in SQL, a missing value is neither equal to anything nor
+different from it.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ _KNOWN = "one of = != < <= > >= in (...), is null, is not null"
 
 
 class Condition(NamedTuple):
-    """What must hold of one column."""
+    """A condition on one column."""
 
     column: str
     operator: str
     values: tuple[Any, ...]
-    """str, bool, or Decimal for a number; as Arrow scalars once they are bound to a column"""
+    """str, bool, or Decimal for a number; Arrow scalars once bound to a column"""
 
     def holds(self, column: Any) -> Any:
-        """Whether it does, of an Arrow array, or as an expression, of a field."""
+        """Whether it holds: a mask for an Arrow array, or an expression for a field."""
         if self.operator in _COMPARED:
             return _COMPARED[self.operator](column, self.values[0])
         if self.operator == _IN:
@@ -61,7 +62,7 @@ def _either(one: Any, other: Any) -> Any:
 
 
 class _Tokens:
-    """The words and signs of a filter, one after the other."""
+    """Tokenizer of a filter."""
 
     def __init__(self, text: str) -> None:
         self._text, self._at = text, 0
@@ -69,7 +70,7 @@ class _Tokens:
         self.step()
 
     def step(self) -> str:
-        """Go on; what was passed."""
+        """Advance to the next token; returns the one before."""
         passed = self.word
         rest = self._text[self._at :]
         found = _TOKEN.match(rest)
@@ -81,21 +82,21 @@ class _Tokens:
         return passed
 
     def says(self, word: str) -> bool:
-        """Whether the next word is this one, which is then passed."""
+        """Whether the current token is `word`; if so, advances."""
         found = self.kind in ("word", "sign") and self.word.lower() == word
         if found:
             self.step()
         return found
 
     def error(self, expected: str, found: str = "") -> DataError:
-        """What to raise here."""
+        """The error to raise at the current token."""
         found = found or self.word
         place = f"found {found}" if found else "found its end"
         return DataError(f"--where {self._text}: expected {expected}, {place}")
 
 
 def conditions_in(text: str) -> list[Condition]:
-    """The conditions of a filter; `DataError` for what is none."""
+    """Parse the conditions of a filter; raises `DataError` for a syntax error."""
     tokens, found = _Tokens(text), list[Condition]()
     while not found or tokens.says("and"):
         found.append(_condition(tokens))
@@ -149,7 +150,7 @@ class Filter:
     """A filter bound to the columns of a file."""
 
     def __init__(self, text: str, schema: Any, file: str) -> None:
-        """`DataError` where `schema` has no such column or one of another type."""
+        """Raise `DataError` if `schema` lacks a column, or a column has the wrong type."""
         self._bound = list[tuple[Condition, Any]]()
         for condition in conditions_in(text):
             if condition.column not in schema.names:
@@ -161,15 +162,15 @@ class Filter:
 
     @property
     def columns(self) -> list[str]:
-        """Those it looks at."""
+        """The columns in its conditions."""
         return [condition.column for condition, _ in self._bound]
 
     def expression(self) -> Any:
-        """The same for pyarrow, to be decided by statistics."""
+        """The filter as a pyarrow expression, to be evaluated on statistics."""
         return reduce(lambda a, b: a & b, [one.holds(pc.field(one.column)) for one, _ in self._bound])
 
     def rows(self, batch: Any) -> NDArray[np.int64]:
-        """Which rows of a record batch it keeps."""
+        """Indices of the rows of a record batch that pass."""
         kept = np.ones(batch.num_rows, bool)
         for condition, kind in self._bound:
             column = batch.column(condition.column)
@@ -179,7 +180,7 @@ class Filter:
 
 
 def _scalar(value: Any, kind: Any, column: str, file: str) -> Any:
-    """A value as one of the type of a column; `DataError` where it is none."""
+    """A value converted to the type of a column; raises `DataError` if that is not possible."""
     types = pa.types
     text = types.is_temporal(kind) or types.is_string(kind) or types.is_large_string(kind)
     text = text or types.is_string_view(kind) or types.is_binary(kind) or types.is_large_binary(kind)
