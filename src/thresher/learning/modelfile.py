@@ -1,7 +1,7 @@
-"""The model on disk: safetensors with a JSON header. No code runs when one is loaded.
+"""The model on disk: safetensors with a JSON header. Loading a model runs no code.
 
-A file under its own name is always whole. The CRC-32 of every tensor and of
-the header itself stand in the header, so damage is told from data.
+A file under its own name is always complete. The header holds the CRC-32 of each tensor and of itself, so
+damage is detected.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from thresher.learning.wholefile import whole_file
 
 FORMAT = 2
 _NO_TENSORS = (SafetensorError, ValueError, TypeError, AttributeError, OverflowError)
-"""What reading raises for bytes that are no tensors which NumPy knows."""
+"""What reading raises for bytes that are not tensors of a type that NumPy has."""
 Tensors = dict[str, NDArray[Any]]
 _LONGEST = 1000
-"""Characters of a message: a file may hold a text of any length where a name belongs."""
+"""Maximum length of a message: a file may contain text of any length in place of a name."""
 _BEGINNING = b'{"__metadata__":{"thresher":'
 LANES = "lanes"
-"""What a header has of many models."""
+"""Name of the header field in a checkpoint of many models."""
 FRONTIER = "frontier.json"
 """The table in a folder of many models."""
 NAMES = "names."
-"""What the tensors of names begin with."""
+"""Prefix of the tensors that hold names."""
 
 
 class ModelFileError(OneLineError):
-    """A file that is no model this version can read. One line, whatever the file holds."""
+    """Raised for a file that is not a model this version can read; the message is one line."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message if len(message) <= _LONGEST else f"{message[:_LONGEST]}...")
@@ -56,7 +56,7 @@ class ModelFileError(OneLineError):
 
 @contextmanager
 def naming_file(name: str | Path) -> Iterator[None]:
-    """Turn what is wrong with the content of a file into a `ModelFileError` that names it."""
+    """Turn errors about the content of a file into a `ModelFileError` that names the file."""
     try:
         yield
     except ModelFileError:
@@ -68,7 +68,7 @@ def naming_file(name: str | Path) -> Iterator[None]:
 
 
 def header_of(model: Model) -> Header:
-    """What the model is, and counts."""
+    """The header of a model: its recipe and counts."""
     return {
         **_header_of_any(model),
         "recipe": model.recipe.as_dict(),
@@ -84,7 +84,7 @@ def header_of(model: Model) -> Header:
 
 
 def header_of_weights(readout: Readout, intercept: bool = True) -> Header:
-    """Of a model of weights alone, which no rule goes on learning; more may be added."""
+    """The header of a model with weights only, which no rule can keep training; fields may be added."""
     recipe = {
         "rule": None,
         "loss": parts.spec_of(readout.loss),
@@ -101,12 +101,11 @@ def _header_of_any(model: Model | Readout) -> Header:
 
 
 def save(model: AnyModel, path: str | Path, *, state: bool = True) -> None:
-    """Write `model`: settled non-zero weights, header and, with `state`, all that resuming needs.
+    """Write `model`: settled nonzero weights, the header and, with `state`, what is needed to keep learning.
 
-    It is a Model, a Readout, which has no state, or an estimator that is fitted, whose model is written.
-    Raises OSError when the disk refuses, `DivergedError` for weights or state that are not finite; the file
-    that stood there before is then untouched. RuntimeError where another thread is learning; TypeError for
-    what is no model.
+    `model` is a Model, a Readout, which has no state, or a fitted estimator, whose model is written.
+    Raises OSError if writing fails and `DivergedError` if weights or state are not finite; an existing file
+    is then unchanged. RuntimeError while another thread is learning; TypeError if `model` is not a model.
     """
     ready = as_model(model)
     if isinstance(ready, Readout):
@@ -117,7 +116,7 @@ def save(model: AnyModel, path: str | Path, *, state: bool = True) -> None:
 
 
 def save_weights(readout: Readout, path: str | Path) -> None:
-    """Write a model of weights alone. Raises OSError."""
+    """Write a model with weights only. Raises OSError."""
     tensors = weights_of(readout)
     if readout.names is not None:
         tensors |= tensors_of_names(readout.names.only(readout.keys))
@@ -126,7 +125,7 @@ def save_weights(readout: Readout, path: str | Path) -> None:
 
 
 def tensors_of(model: Model, *, state: bool = True) -> Tensors:
-    """Weights, and the state under ``state.*``. `DivergedError` where any of it is not finite."""
+    """Weights, and the state under ``state.*``. `DivergedError` if any of it is not finite."""
     model.check_finite()
     readout = model.readout()
     tensors = weights_of(readout)
@@ -138,12 +137,12 @@ def tensors_of(model: Model, *, state: bool = True) -> Tensors:
 
 
 def tensors_of_names(names: Names) -> Tensors:
-    """The names of features."""
+    """The tensors of feature names."""
     return {NAMES + "keys": names.features, NAMES + "ends": names.ends, NAMES + "letters": names.letters}
 
 
 def weights_of(readout: Readout) -> Tensors:
-    """What every model file holds."""
+    """The tensors in every model file."""
     tensors: Tensors = {
         "weights.keys": readout.keys,
         "weights.values": readout.weights,
@@ -156,19 +155,19 @@ def weights_of(readout: Readout) -> Tensors:
 
 
 def write(path: str | Path, header: Header, tensors: Tensors) -> None:
-    """Write a whole file or none; no tensor is copied. Raises OSError."""
+    """Write a complete file or none, without copying tensors. Raises OSError."""
     with whole_file(path, "wb") as file:
         for piece in _pieces(header, tensors):
             file.write(piece)
 
 
 def as_bytes(header: Header, tensors: Tensors) -> bytes:
-    """What a file with these holds."""
+    """The content of a file with this header and these tensors."""
     return b"".join(_pieces(header, tensors))
 
 
 def _pieces(header: Header, tensors: Tensors) -> Iterator[bytes | memoryview]:
-    """A file's bytes, tensor by tensor."""
+    """The bytes of a file, tensor by tensor."""
     whole = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     sums = {name: _checksum(array) for name, array in whole.items()}
     sums["header"] = _header_sum({**header, "crc32": sums})
@@ -180,7 +179,7 @@ def _pieces(header: Header, tensors: Tensors) -> Iterator[bytes | memoryview]:
 
 
 def _safetensors_head(text: str, tensors: Tensors) -> bytes:
-    """What a safetensors file begins with: the length of a JSON object, which says what follows."""
+    """The start of a safetensors file: the length of a JSON object, and the object, which lists tensors."""
     told: dict[str, Any] = {"__metadata__": {"thresher": text}}
     end = 0
     for name, array in tensors.items():
@@ -197,7 +196,7 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
 
 
 def _header_sum(header: Header) -> int:
-    """CRC-32 of the header but for this sum itself."""
+    """CRC-32 of the header without this checksum itself."""
     tensors = {name: value for name, value in header["crc32"].items() if name != "header"}
     return zlib.crc32(json.dumps({**header, "crc32": tensors}, sort_keys=True).encode())
 
@@ -208,7 +207,7 @@ def _checksum(array: NDArray[Any]) -> int:
 
 
 def looks_like_ours(path: Path) -> bool:
-    """Whether a file begins as the models and checkpoints do that are written here."""
+    """Whether a file starts like the models and checkpoints written by thresher."""
     try:
         with open(path, "rb") as file:
             return file.read(8 + len(_BEGINNING))[8:] == _BEGINNING
@@ -217,9 +216,9 @@ def looks_like_ours(path: Path) -> bool:
 
 
 def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
-    """Header and tensors; `ModelFileError` with one line when there is no whole model of ours.
+    """Header and tensors of a file; `ModelFileError` if it is not a complete model.
 
-    With `lanes` also of a checkpoint of many.
+    With `lanes`, a checkpoint of many models is accepted too.
     """
     from safetensors import safe_open
 
@@ -227,7 +226,7 @@ def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
     if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
         raise ModelFileError(f"{name}: a pipe or device, not the file of a model")
     try:
-        with open(path, "rb"):  # says more plainly than safetensors why it cannot be read
+        with open(path, "rb"):  # gives a clearer error than safetensors if it cannot be read
             pass
         with safe_open(name, "np") as file:
             metadata = file.metadata() or {}
@@ -248,7 +247,7 @@ def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
 
 
 def _of_directory(name: str) -> str:
-    """Why it is not read."""
+    """Why a directory cannot be read, as text."""
     reason = "a directory, not a model"
     if not (Path(name) / FRONTIER).is_file():
         return reason
@@ -256,7 +255,7 @@ def _of_directory(name: str) -> str:
 
 
 def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, Tensors]:
-    """Header and tensors of what `as_bytes` gave; `ModelFileError`, in which it is called `name`."""
+    """Header and tensors from the output of `as_bytes`; `ModelFileError`, which calls the model `name`."""
     from safetensors.numpy import load as parsed
 
     try:
@@ -296,13 +295,13 @@ def _checked(name: str, metadata: dict[str, str], tensors: Tensors) -> Header:
 
 
 def load_readout(path: str | Path) -> tuple[Readout, Header]:
-    """What prediction needs, and the header."""
+    """The weights for prediction, and the header."""
     header, tensors = read(path)
     return readout_of(path, header, tensors), header
 
 
 def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
-    """The readout that header and tensors describe."""
+    """The Readout described by header and tensors."""
     recipe = header["recipe"]
     with naming_file(path), _knowing_parts(path):
         head = Head(recipe["loss"], recipe["outputs"])
@@ -312,7 +311,7 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
 
 
 def record_of(header: Header) -> Record | None:
-    """How the model came to be, where that was kept."""
+    """The record of the model's training, or None."""
     return Record.from_dict(header["record"]) if "record" in header else None
 
 
@@ -322,13 +321,13 @@ def curve_in(header: Header) -> Curve:
 
 
 def load(path: str | Path) -> tuple[Model, Header]:
-    """The model as it was, ready to learn on, and the header."""
+    """The model, ready to keep learning, and the header."""
     header, tensors = read(path)
     return revive(path, header, tensors), header
 
 
 def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
-    """The model that header and tensors describe."""
+    """The model described by header and tensors."""
     if header["recipe"]["rule"] is None:
         raise ModelFileError(f"{path}: made by a batch solver: weights only, nothing to go on learning from")
     state = {name.removeprefix("state."): a for name, a in tensors.items() if name.startswith("state.")}
@@ -345,7 +344,7 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
 
 @contextmanager
 def _knowing_parts(path: str | Path) -> Iterator[None]:
-    """Say of a part that is not known where it could come from."""
+    """Add to the error about an unknown part where the part could be defined."""
     try:
         yield
     except parts.SpecError as error:

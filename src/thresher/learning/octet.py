@@ -1,4 +1,4 @@
-"""Octets: loops of one class of rule and of loss, of which eight learn in one go. See `engine.lanes`."""
+"""Octets: up to eight loops of one class of rule and loss that learn together. See `engine.lanes`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from thresher.learning.reading import Read
 
 Array = NDArray[Any]
 FEW = 4
-"""Fewer loops learn one after the other: an octet takes as long as three or four of them."""
+"""Fewer loops learn one after another: an octet takes as long as three or four of them."""
 
 
 class Octet:
-    """The table, clocks, intercepts and sums of up to eight loops, side by side on an axis of LANES.
+    """Tables, clocks, intercepts and sums of up to eight loops, with LANES as the last axis.
 
-    `alive` tells which lanes learn. Those that no loop has never do.
+    `alive` tells which lanes learn; unused lanes never do.
     """
 
     def __init__(self, loops: Sequence[OneLoop]) -> None:
@@ -51,7 +51,7 @@ class Octet:
         self._ends: dict[int, int] = {}
 
     def learn(self, k: int, resolved: Resolved, *given: Any) -> int:
-        """The first example not learned by lane k. The first lane that asks has all of them learn a piece."""
+        """Learn a piece in all lanes when the first one asks; return the first row lane k has not learned."""
         if self._piece is not resolved or k not in self._ends:
             self._piece, self._ends = resolved, self._learn_all(resolved, *given)
         return self._ends.pop(k)
@@ -59,7 +59,7 @@ class Octet:
     def _learn_all(
         self, piece: Resolved, targets: F32, weights: F32, lo: int, longest: int
     ) -> dict[int, int]:
-        """Where each lane that lived ends. Where the loss of some is not finite the others go on."""
+        """Where each live lane stopped. If the loss of some is not finite, the others continue."""
         stream = Stream(*(read_only(a) for a in (*piece[1:], targets, weights)))
         state = self.S, self.clocks, self.B, self.bclocks
         sums = self.index.seen, self.tally, self.alive
@@ -73,11 +73,11 @@ class Octet:
                 return ends | dict.fromkeys(np.flatnonzero(self.alive).tolist(), lo)
 
     def leave(self, k: int) -> None:
-        """Lane k neither learns nor is read any more."""
+        """Lane k stops learning and is not read any more."""
         self.alive[k], self._read[k] = 0, False
 
     def idle(self, count: int) -> NDArray[np.bool_]:
-        """Which of the first `count` rows are as good as zeros in every lane that is read."""
+        """Which of the first `count` rows are equivalent to zeros in every lane that is read."""
         idle, own = np.ones(count, np.bool_), np.empty(count, np.bool_)
         for k in np.flatnonzero(self._read):
             rule, rows = self._row_rules[k], np.ascontiguousarray(self.S[:count, :, k])
@@ -86,7 +86,7 @@ class Octet:
         return idle
 
     def moved(self, count: int) -> None:
-        """Nothing points to rows."""
+        """Do nothing: no state refers to rows."""
 
 
 class LaneLoop(OneLoop):
@@ -99,11 +99,11 @@ class LaneLoop(OneLoop):
         super().__init__(loop.head, loop.rule, loop.dtype, loop.index)
 
     def _begin(self) -> None:
-        """The octet has begun."""
+        """Do nothing: the octet has set the initial state."""
 
     @property
     def S(self) -> Array:  # noqa: N802
-        """A view: (rows, columns)."""
+        """A view (rows, columns)."""
         return self._octet.S[:, :, self._k]
 
     @S.setter
@@ -114,7 +114,7 @@ class LaneLoop(OneLoop):
 
     @property
     def B(self) -> Array:  # noqa: N802
-        """A view: (1, columns)."""
+        """A view (1, columns)."""
         return self._octet.B[:, :, self._k]
 
     @B.setter
@@ -150,23 +150,23 @@ class LaneLoop(OneLoop):
 
     @property
     def parts(self) -> Any:
-        """Those of all lanes, side by side."""
+        """The parts of all lanes, side by side."""
         return self._octet.parts
 
     def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
-        """As of any loop."""
+        """As in `OneLoop`."""
         return self._octet.learn(self._k, resolved, targets, weights, lo, longest)
 
     def rest(self) -> None:
-        """Learn no more, and stay as it is."""
+        """Stop learning; keep the state as it is."""
         self._octet.alive[self._k] = 0
 
     def leave(self) -> None:
-        """Neither learn nor be read any more: rows that only this one needs may be freed."""
+        """Stop learning and being read: rows that only this loop needs may be freed."""
         self._octet.leave(self._k)
 
     def _read_from(self, row_rule: Any, S: Array, past: Any) -> Read:
-        """From copies of the rows: what reads weights wants the columns of a row side by side."""
+        """Read from copies of the rows: kernels need the columns of a row contiguous."""
         read_from = super()._read_from
 
         def read(rows: Array, out: Array) -> None:
@@ -181,7 +181,7 @@ class LaneLoop(OneLoop):
 
 
 def gathered(loops: Sequence[OneLoop | ManyLoop]) -> list[OneLoop | ManyLoop]:
-    """These loops, which have learned nothing yet; `FEW` or more of a kind as lanes of octets."""
+    """These loops, which must be untrained, with each `FEW` or more of a kind replaced by lanes of octets."""
     kinds: dict[Any, list[tuple[int, OneLoop]]] = {}
     for place, loop in enumerate(loops):
         if isinstance(loop, OneLoop) and _keeps_to_its_rows(loop):
@@ -198,7 +198,7 @@ def gathered(loops: Sequence[OneLoop | ManyLoop]) -> list[OneLoop | ManyLoop]:
 
 
 def _keeps_to_its_rows(loop: OneLoop) -> bool:
-    """Whether an example changes its own rows alone, and nothing is kept but rows and clocks."""
+    """Whether an example changes only its own rows, and the state is only rows and clocks."""
     coupled = any(writes(type(loop.rule), verb) for verb in ("constrain", "relocate"))
     return not loop.columns and not coupled
 
@@ -210,7 +210,7 @@ def _kind(loop: OneLoop) -> Any:
 
 
 def _without_numbers(value: Any) -> Any:
-    """A part but for its numbers: its class, its flags, and the same of the parts in it."""
+    """A part without its float values: its class, its flags, and the same for nested parts."""
     if isinstance(value, tuple):
         return type(value), *(_without_numbers(inner) for inner in value)
     return None if isinstance(value, float) else value

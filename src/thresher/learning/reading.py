@@ -1,4 +1,4 @@
-"""Weights as they are read, and the margins they give: one compiled function a rule, the rest is shared."""
+"""Settled weights and their margins: one compiled function per rule, everything else is shared."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from thresher.engine.index import Index
 
 Array = NDArray[Any]
 Read = Callable[[Array, Array], None]
-"""Writes the weights of rows (n,) uint32 to an array (n, *inner)"""
+"""Writes the weights of rows (n,) uint32 to an array (n, *inner)."""
 _BLOCK = 1 << 16
-"""Weights held at a time, where not all of the table is"""
+"""Weights held at a time, unless the whole table is read."""
 _TABLE = 1 << 22
-"""Weights of a table that may be read as a whole"""
+"""Maximum number of weights in a table that is read as a whole."""
 _PLACES: Array = read_only(np.arange(_BLOCK, dtype=np.uint32))
 
 
 def first_rows(read: Read, count: int, inner: tuple[int, ...], dtype: Any) -> Array:
-    """Weights of the rows 0..count-1: ``(count, *inner)``."""
+    """Weights of the rows 0..count-1 ``(count, *inner)``."""
     out: Array = np.empty((count, *inner), dtype)
     step = _step(inner, _BLOCK)
     if count <= step:
@@ -36,15 +36,15 @@ def first_rows(read: Read, count: int, inner: tuple[int, ...], dtype: Any) -> Ar
 
 
 def margins(read: Read, index: Index, size: int, bias: Array, inner: tuple[int, ...], chunk: Chunk) -> Array:
-    """Margins of the rows of `chunk` under the weights of a table of `size` rows: ``(n, *inner)``.
+    """Margins ``(n, *inner)`` of the rows of `chunk`, for a table of `size` rows.
 
-    The table is read once where it is no longer than the chunk, else each row as often as the chunk has it.
+    The table is read once if it is no longer than the chunk; else a row is read for each time it occurs.
     """
     if size <= chunk.nnz and size <= _step(inner, _TABLE):
         return table_margins(index, first_rows(read, size, inner, bias.dtype), bias, chunk)
     indptr, rows, values = _found(index, chunk)
     out, step = np.empty((len(chunk), *inner)), _step(inner, _BLOCK)
-    used = int(indptr[-1])  # an index may merge features, and leave the rest as it was
+    used = int(indptr[-1])  # an index may merge features; entries after these are unused
     if used <= step:
         _read_and_add_up(read, bias, indptr, rows[:used], values, out)
         return out
@@ -63,19 +63,19 @@ def _read_and_add_up(read: Read, bias: Array, indptr: Array, rows: Array, values
 
 
 def _step(inner: tuple[int, ...], most: int) -> int:
-    """Rows with so many weights, one at least."""
+    """Number of rows with at most `most` weights; at least one."""
     return max(1, most // inner[0]) if inner else most
 
 
 def table_margins(index: Index, weights: Array, bias: Array, chunk: Chunk) -> Array:
-    """The same under a weight for each row of the table: ``(rows, *inner)``."""
+    """The same for given weights of all rows of the table ``(rows, *inner)``."""
     out = np.empty((len(chunk), *weights.shape[1:]))
     _add_up(weights, bias, *_found(index, chunk), out)
     return out
 
 
 def _found(index: Index, chunk: Chunk) -> tuple[Array, Array, Array]:
-    """Where examples begin, and the rows and values of their features."""
+    """Offsets of the examples, and the rows and values of their features."""
     found = index.find(read_only(chunk.keys), read_only(chunk.indptr), read_only(chunk.values))
     return read_only(found.indptr), read_only(found.rows), read_only(found.values)
 
@@ -86,7 +86,7 @@ def _add_up(weights: Array, bias: Array, indptr: Array, rows: Array, values: Arr
 
 
 def _blocks(indptr: Array, most: int) -> Iterator[tuple[int, int]]:
-    """Spans of examples with no more than `most` non-zeros together, or of one."""
+    """Ranges of examples with at most `most` nonzeros in total, or of one example."""
     lo, last = 0, len(indptr) - 1
     while lo < last:
         hi = max(int(np.searchsorted(indptr, indptr[lo] + most, "right")) - 1, lo + 1)

@@ -1,4 +1,4 @@
-"""Readout: the settled weights of a model, all that prediction needs."""
+"""Readout: the settled weights of a model, which is all that prediction needs."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from thresher.learning.remedies import feature_name
 from thresher.learning.scaling import Divisors, divisors_of
 
 _BLOCK = 1 << 20
-"""Weights that are looked at in one go"""
+"""Weights processed at a time."""
 
 
 class Readout(Predictor):
     """Settled weights of a model.
 
-    `keys` ascend, ``(stored,)`` uint64; `weights` ``(stored,)``, or ``(stored, outputs)`` for many, are in
-    the dtype of the state, as are the intercepts `bias` ``(outputs,)``. Features that are not stored
-    weigh `unmet` ``(outputs,)``, which is 0 but for rules that start elsewhere. `divisors` are those of
-    numeric columns, None where these are not scaled; the weight of one is that of the scaled value.
+    `keys` ``(stored,)`` uint64 ascend; `weights` ``(stored,)``, or ``(stored, outputs)`` for many outputs,
+    and the intercepts `bias` ``(outputs,)`` have the dtype of the state. Features that are not stored have
+    the weight `unmet` ``(outputs,)``, which is 0 except for rules that start elsewhere. `divisors` are those
+    of numeric columns, None without scaling; the weight of such a column applies to the scaled value.
     """
 
     def __init__(
@@ -49,9 +49,9 @@ class Readout(Predictor):
         self.keys, self.weights, self.bias = keys, weights, bias
         self.lowest_label = lowest_label
         self.layout: SettledLayout | None = None
-        """how the training data became features, where they came from files"""
+        """how the training data became features, if they came from files or tables"""
         self.names: Names | None = None
-        """of features, where they were asked for"""
+        """names of features, if they were requested"""
         self.divisors = divisors
         self.unmet = np.zeros_like(bias) if unmet is None else unmet
         inner = weights.shape[1:]
@@ -61,13 +61,13 @@ class Readout(Predictor):
         self._table[rows] = weights
 
     def __repr__(self) -> str:
-        """What it predicts, and by how many features."""
+        """Loss, outputs and number of features."""
         loss, outputs = parts.part_name(type(self.loss)), self.head.outputs.spec
         return f"<{type(self).__name__}: {loss} loss, outputs {outputs}, {len(self.keys):,} features>"
 
     @classmethod
     def of(cls, head: Head, store: str, lowest_label: float, tensors: Tensors) -> Readout:
-        """That of a model file; StateError for tensors that are no weights of such a head."""
+        """The weights in a model file; StateError if the tensors are not weights for `head`."""
         keys = given(tensors, "weights.keys", (None,), np.uint64)
         require(ascending(keys), "weights.keys", "keys ascend")
         inner = () if head.count == 1 else (head.count,)
@@ -79,53 +79,53 @@ class Readout(Predictor):
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The words that labels are, in the order of their classes; none where labels are numbers."""
+        """Label words in the order of their classes; empty if labels are numbers."""
         return self.layout.classes if self.layout else ()
 
     @property
     def intercept(self) -> Any:
-        """Weight of the intercept, ``(outputs,)`` for many."""
+        """Intercept, ``(outputs,)`` for many outputs."""
         return float(self.bias[0]) if self.weights.ndim == 1 else self.bias
 
     def margins(self, chunk: Chunk) -> F64:
-        """Weighted sums ``(n,)`` float64 of the rows of `chunk`, ``(n, outputs)`` for many."""
+        """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""
         scaled = chunk if self.divisors is None else self.divisors.of(chunk)
         found: F64 = table_margins(self._index, self._table, self.bias, scaled)
         return found
 
     def respond(self, margins: F64, output: Output) -> F64:
-        """What `margins` mean: see `predict`."""
+        """Turn `margins` into predictions: see `predict`."""
         return self.head.respond(margins, output, self.lowest_label)
 
     def _weights(self) -> Readout:
         return self
 
     def save(self, path: str | Path) -> None:
-        """Write a model file, of weights only; OSError when the disk refuses."""
+        """Write a model file with weights only. Raises OSError."""
         from thresher.learning.modelfile import save_weights
 
         save_weights(self, path)
 
     def weight_of(self, row: int) -> str:
-        """What is stored in a row, for people."""
+        """The weight stored in a row, for messages."""
         return f"the weight of {feature_name(int(self.keys[row]), self.layout, self.names)}"
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it takes in memory."""
+        """Bytes in memory."""
         own = self.keys.nbytes + self.weights.nbytes + self._table.nbytes + self._index.nbytes
         names = self.names
         return own + (names.features.nbytes + names.ends.nbytes + names.letters.nbytes if names else 0)
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-        """The weights ``(rows, outputs)`` in float64, a million at a time, and which rows these are."""
+        """The weights ``(rows, outputs)`` as float64, a million at a time, with their slice of rows."""
         table = self.weights.reshape(len(self.keys), self.head.count)
         step = max(1, _BLOCK // self.head.count)
         for lo in range(0, len(table), step):
             yield slice(lo, lo + step), table[lo : lo + step].astype(np.float64)
 
     def heaviest(self, top: int | None = None) -> list[tuple[int, int, Any]]:
-        """Key, output and weight of the non-zero weights, largest magnitude first, then by key and output."""
+        """Key, output and weight of nonzero weights, largest magnitude first, then by key and output."""
         table = self.weights.reshape(len(self.keys), self.head.count)
         rows, columns = np.nonzero(table)
         values = table[rows, columns]
@@ -134,7 +134,7 @@ class Readout(Predictor):
 
 
 def _rows_of(unmet: NDArray[Any], size: int, dtype: Any) -> NDArray[Any]:
-    """A table of weights: `unmet` in every row. Zeros take no memory before they are written."""
+    """A table of weights with `unmet` in every row. Zeros take no memory until they are written."""
     table = np.zeros((size, *unmet.shape), dtype)
     if unmet.any():
         table[:] = unmet
@@ -142,7 +142,7 @@ def _rows_of(unmet: NDArray[Any], size: int, dtype: Any) -> NDArray[Any]:
 
 
 def names_of(tensors: Tensors, prefix: str) -> Names | None:
-    """The names in a model file; None where there are none. StateError for what are no names."""
+    """The names in a model file, or None. StateError if they are invalid."""
     if not any(name.startswith(prefix) for name in tensors):
         return None
     keys = given(tensors, prefix + "keys", (None,), np.uint64)

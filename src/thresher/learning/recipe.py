@@ -1,4 +1,4 @@
-"""Recipe: what a model is, before it has learned anything."""
+"""Recipe: the definition of a model, before it has learned anything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thresher.learning.head import Head
 from thresher.learning.scaling import make_scaling
 
 Spec = str | tuple[Any, ...]
-"""A part or its SPEC (``"ftrl:alpha=0.5,l1=1"``) where it is given, the whole SPEC where it is kept"""
+"""A part or its SPEC (``"ftrl:alpha=0.5,l1=1"``) as an argument; the full SPEC as a field"""
 Header = dict[str, Any]
 _DTYPES = ("float32", "float64")
 _MOST_IN_A_BATCH = 1 << 31
@@ -25,13 +25,13 @@ _MOST_IN_A_BATCH = 1 << 31
 
 @dataclass(frozen=True, repr=False)
 class Recipe:
-    """What a model is. Two models of equal recipes are the same until they learn.
+    """The definition of a model. Two models with equal recipes are the same until they learn.
 
-    Every field is text, a number, a flag or a `SettledLayout`, and is kept in full: ``"ftrl"`` becomes
-    ``"ftrl:alpha=0.1,..."``. What follows from other fields is not written down: the seed of a hashed store
-    if it is `seed`, a dtype that rule or average need. `alpha`, `l1` and `l2` change the rule
-    where they are given, `eta0` its rate, and are no fields. Raises `SpecError` (a ValueError) for a SPEC
-    that does not hold, ValueError for all else that no model can be.
+    Every field is text, a number, a flag or a `SettledLayout`, and is stored in full: ``"ftrl"`` becomes
+    ``"ftrl:alpha=0.1,..."``. What follows from other fields is not stored: the seed of a hashed store if it
+    equals `seed`, a dtype required by the rule or by averaging. `alpha`, `l1` and `l2` change the rule and
+    `eta0` its rate; they are not fields. Raises `SpecError` (a ValueError) for an invalid SPEC, ValueError
+    for everything else that no model can have.
 
     >>> Recipe("ft-ftrl", l1=2.0).rule
     'ft-ftrl:alpha=3.0,l1=2.0,adapt=0.3,forget=0.0,group=single'
@@ -42,20 +42,20 @@ class Recipe:
     rule: Spec = "ft-ftrl"
     loss: Spec = "logistic"
     rate: Spec | None = None
-    """the step size, of rules that have one"""
+    """the step size, for rules that have one"""
     outputs: str = "one"
     """``one``, ``classes:LO-HI`` (``classes:K``: 1 to K), ``labels:LO-HI`` or ``values:K``"""
     batch: int = 1
-    """The summed gradient of so many examples is one step (Daume, A Course in Machine Learning (2012),
-    Algorithm 33)."""
+    """The mini-batch size: the summed gradient of this many examples is one step (Daume, A Course in Machine
+    Learning (2012), Algorithm 33)."""
     average: bool = False
-    """What is read (predictions, weights, what is saved) is the mean (w_1 + ... + w_T) / T of the weights
-    that the T steps so far began with, one for each batch; learning and the progressive loss go on with w_t
-    itself. The state is then float64. (Langford, Li and Zhang (JMLR 2009), theorem 3.2 and the remark on it;
-    Polyak and Juditsky (1992).)"""
+    """Read the average of the weights, (w_1 + ... + w_T) / T, where w_t are the weights before step t and
+    a step is a mini-batch. This is what predictions, weights and saved models use; learning and progressive
+    loss use w_t. The state is then float64. (Langford, Li and Zhang (JMLR 2009), theorem 3.2 and the remark
+    on it; Polyak and Juditsky (1992).)"""
     scale: str | None = None
-    """Divides columns by what they have shown so far, ``max-abs`` or ``standard`` (see `MaxAbs`, `Standard`):
-    the numeric ones of the `layout`, or where it has no columns every feature."""
+    """Divide columns by a statistic of the values so far, ``max-abs`` or ``standard`` (`MaxAbs`, `Standard`):
+    the numeric columns of the `layout`, or every feature if it has no columns."""
     admit: str | int | None = None
     """A feature is learned from its N-th sighting on: ``N``, ``poisson:P``, or either with ``,bits=B``
     (see `Admission`)."""
@@ -63,13 +63,13 @@ class Recipe:
     """``growing`` (64-bit keys, memory follows the live weights), ``direct`` (the key is the row),
     ``hashed:BITS`` or ``hashed:BITS,signed`` (see `HashedIndex`)"""
     intercept: bool = True
-    """whether one is learned, by the same rule with its penalties at zero"""
+    """whether to learn an intercept; it uses the same rule without penalties"""
     dtype: str = "float32"
-    """of the state, ``float32`` or ``float64``, or that of NumPy; see `numbers`"""
+    """dtype of the state: ``float32`` or ``float64``, as text or NumPy dtype; see `numbers`"""
     seed: int = 0
-    """of the hashes of a hashed store and of `admit`, and of the order of rows"""
+    """seed for the hashes of a hashed store and of `admit`, and for the order of rows"""
     layout: SettledLayout | None = None
-    """how the data learned from became features, where they came from files"""
+    """how the training data became features, if they came from files or tables"""
     alpha: InitVar[float | None] = None
     l1: InitVar[float | None] = None
     l2: InitVar[float | None] = None
@@ -78,7 +78,7 @@ class Recipe:
     def __post_init__(
         self, alpha: float | None, l1: float | None, l2: float | None, eta0: float | None
     ) -> None:
-        """Write all fields in full; ValueError."""
+        """Store all fields in full; ValueError."""
         if not isinstance(self.store, str):
             raise ValueError(f"store must be text such as growing, direct or hashed:20, not {self.store!r}")
         check_whole("batch", self.batch, 1, _MOST_IN_A_BATCH)
@@ -112,45 +112,45 @@ class Recipe:
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        """The call that makes it, without what it would say by itself."""
+        """The call that makes this recipe, without default values."""
         plain = Recipe()
         own = {field.name: getattr(self, field.name) for field in fields(self)}
         told = [f"{k}={v!r}" for k, v in own.items() if k in ("rule", "loss") or v != getattr(plain, k)]
         return f"Recipe({', '.join(told)})"
 
     def head(self) -> Head:
-        """Loss and outputs; ValueError for a pair that there is not."""
+        """Loss and outputs; ValueError if they cannot be combined."""
         return Head(self.loss, self.outputs)
 
     def make_rule(self) -> Any:
-        """The rule, with its rate."""
+        """The rule, including its rate."""
         return parts.rule_of(self.rule, self.rate)
 
     @property
     def numbers(self) -> np.dtype[Any]:
-        """The dtype of the state: float64 too where a rule needs exact counts, and for an average."""
+        """The dtype of the state: float64 also if the rule needs exact counts or weights are averaged."""
         needed: str = max(self.dtype, self.make_rule().DTYPE, "float64" if self.average else "")
-        return np.dtype(needed)  # names are sorted as the widths are
+        return np.dtype(needed)  # the names sort in order of width
 
     @property
     def store_in_full(self) -> str:
-        """SPEC of the store with the seed of its hash."""
+        """SPEC of the store including the seed of its hash."""
         return store_spec(self.store, self.seed)
 
     def as_dict(self) -> Header:
-        """The fields as a header holds them."""
+        """The fields as stored in a header."""
         own = {field.name: getattr(self, field.name) for field in fields(self)}
-        own["store"] = self.store_in_full  # for what knows no seed: a Readout
+        own["store"] = self.store_in_full  # a Readout has no seed
         return own | {"layout": None if self.layout is None else self.layout.as_dict()}
 
     @classmethod
     def from_dict(cls, given: Header) -> Recipe:
-        """The inverse. ValueError, `DataError` for what describes no model; TypeError for unknown names."""
+        """The inverse. ValueError, `DataError` for an invalid recipe; TypeError for unknown names."""
         return cls(**{**given, "layout": layout_of(given)})
 
 
 def _checked_dtype(given: Any) -> str:
-    """The name of a dtype that there is; ValueError."""
+    """The name of a supported dtype; ValueError for others."""
     name = given
     if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
         name = np.dtype(given).name
@@ -160,6 +160,6 @@ def _checked_dtype(given: Any) -> str:
 
 
 def layout_of(given: Header) -> SettledLayout | None:
-    """The layout in a recipe of a header; None where the data came as arrays. `DataError`."""
+    """The layout in the recipe of a header; None if the data were arrays. `DataError`."""
     layout = given["layout"]
     return None if layout is None else check_settled(SettledLayout.from_dict(layout))

@@ -1,6 +1,6 @@
-"""Running scales of columns: their values are divided, never shifted, so zeros stay zeros.
+"""Running scales of columns: values are divided, never shifted, so zeros stay zero.
 
-The columns are the numeric ones of a table; of data without columns every feature is one.
+Columns are the numeric ones of a table; in data without columns, every feature is a column.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FIRST_ROOM = 1 << 10
 
 
 class Columns:
-    """Columns by their keys ``(columns,)``, which ascend; they are numbered from 1 on."""
+    """Columns by their keys ``(columns,)``, which ascend; columns are numbered from 1."""
 
     def __init__(self, keys: U64) -> None:
         self._known = np.concatenate([np.zeros(1, np.uint64), keys])
@@ -43,27 +43,27 @@ class Columns:
 
     @property
     def met(self) -> U64:
-        """Their keys, by number."""
+        """The keys of the columns, in order of their numbers."""
         return self._known[1:]
 
     def numbers(self, keys: U64) -> Numbers:
-        """The column of each key, 0 for a feature that is none."""
+        """The column of each key; 0 for a feature that is not a column."""
         found = np.empty(len(keys), np.uint32)
         find(self._slots, self._known, read_only(keys), found)
         return found
 
     def meet(self, chunk: Chunk) -> Numbers:
-        """The column of each key of `chunk`, whose examples are counted."""
+        """The column of each key of `chunk`; called for examples that are counted."""
         return self.numbers(chunk.keys)
 
 
 class Features(Columns):
-    """Every feature met so far is a column, numbered in the order of meeting. Memory follows them."""
+    """Every feature seen so far is a column, numbered in the order of appearance. Memory grows with them."""
 
     def __init__(self, keys: U64) -> None:
         super().__init__(keys)
         self._count = len(self._known)
-        self._registers = np.zeros(REGISTERS, np.uint8)  # which nobody reads
+        self._registers = np.zeros(REGISTERS, np.uint8)  # required by find_or_add; never read
         self._make_room(_FIRST_ROOM)
 
     def __len__(self) -> int:
@@ -71,11 +71,11 @@ class Features(Columns):
 
     @property
     def met(self) -> U64:
-        """Their keys, by number."""
+        """The keys of the columns, in order of their numbers."""
         return self._known[1 : self._count]
 
     def meet(self, chunk: Chunk) -> Numbers:
-        """The column of each key of `chunk`; those met for the first time are new columns."""
+        """The column of each key of `chunk`; keys seen for the first time become new columns."""
         keys, indptr, numbers = read_only(chunk.keys), read_only(chunk.indptr), np.empty(chunk.nnz, np.uint32)
         lo, hi = 0, len(chunk)
         while lo < hi:
@@ -92,7 +92,7 @@ class Features(Columns):
 
 
 def columns_in(layout: SettledLayout, wanted: str) -> Columns:
-    """The numeric columns of a settled table; `DataError` where there are none to be scaled as `wanted`."""
+    """The numeric columns of a settled table; `DataError` if there are none to scale by `wanted`."""
     names = numeric_columns(layout)
     if not names:
         raise DataError(f"there is nothing to scale by {wanted}: the table has no numeric columns")
@@ -101,7 +101,7 @@ def columns_in(layout: SettledLayout, wanted: str) -> Columns:
 
 
 def numeric_columns(layout: SettledLayout) -> list[str]:
-    """The names of the columns that are numbers."""
+    """The names of the numeric columns."""
     return [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == NUMERIC]
 
 
@@ -111,7 +111,7 @@ def key_of(name: str, layout: SettledLayout) -> int:
 
 
 def _check_no_products(layout: SettledLayout, numeric: list[str], wanted: str) -> None:
-    """`DataError` for products of columns that are scaled: they are made of the values as they are read."""
+    """`DataError` for products of scaled columns: products are computed from the unscaled values."""
     for factor in terms_of(layout.interact).factors:
         for name in matching(factor, layout.columns):
             if name in numeric:
@@ -122,7 +122,7 @@ def _check_no_products(layout: SettledLayout, numeric: list[str], wanted: str) -
 
 
 class Divisors:
-    """What each column is divided by, ``(columns,)`` float64: all that a prediction needs of a scale."""
+    """The divisor of each column, ``(columns,)`` float64: all that prediction needs of a scale."""
 
     def __init__(self, keys: U64, by: F64) -> None:
         self.keys, self.by = keys, by
@@ -130,7 +130,7 @@ class Divisors:
         self._columns = Columns(keys)
 
     def at(self, keys: U64) -> F64:
-        """What the values of these features are divided by, 1 for those that are no columns."""
+        """The divisors of these features; 1 for features that are not columns."""
         found: F64 = np.concatenate([np.ones(1), self.by])[self._columns.numbers(keys)]
         return found
 
@@ -150,7 +150,7 @@ def _checked_keys(tensors: Tensors) -> U64:
 
 
 def divisors_of(tensors: Tensors) -> Divisors | None:
-    """Those in a model file; None where nothing is scaled. StateError."""
+    """The divisors in a model file; None without scaling. StateError."""
     if "scale.by" not in tensors and "scale.keys" not in tensors:
         return None
     keys = _checked_keys(tensors)
@@ -160,22 +160,23 @@ def divisors_of(tensors: Tensors) -> Divisors | None:
 
 
 class Scaling:
-    """The statistics of a scale, over the examples so far."""
+    """The statistics of a scale over the examples so far."""
 
     NAME: ClassVar[str]
     SHAPE: ClassVar[tuple[int, ...]] = ()
-    """of what is kept of a column"""
+    """shape of the statistics of a column"""
 
     def __init__(self) -> None:
         self._columns: Columns | None = None
         self._kept: NDArray[Any] = np.zeros((1, *self.SHAPE))
         self._by: F64 | None = None
-        """divisors by number of the column, as long as nothing is taken in"""
+        """divisors in order of column numbers, cached until examples are added"""
 
     def bind(self, layout: SettledLayout | None) -> None:
-        """The data are those of `layout`, whose numeric columns are scaled; `DataError` where it has none.
+        """Scale the numeric columns of `layout`; `DataError` if it has none.
 
-        Without columns every feature is one, from the first example on. What has begun goes on.
+        Without columns, every feature is scaled from the first example on. Has no effect after the first
+        call.
         """
         if self._columns is None and layout is not None and has_columns(layout):
             self._begin(columns_in(layout, self.NAME), None)
@@ -185,7 +186,7 @@ class Scaling:
         self._kept = np.zeros((len(columns) + 1, *self.SHAPE)) if kept is None else kept.copy()
 
     def running(self, chunk: Chunk, before: int) -> Chunk:
-        """Take in `chunk` (`before` examples came before it), each value divided as of its own example."""
+        """Add `chunk`, which follows `before` examples; divide each value by its divisor at that example."""
         if self._columns is None:
             self._begin(Features(np.zeros(0, np.uint64)), None)
         assert self._columns is not None
@@ -197,11 +198,11 @@ class Scaling:
         return replace(chunk, values=out)
 
     def read(self, chunk: Chunk, rows: int) -> Chunk:
-        """`chunk`, divided as after `rows` examples; changes nothing."""
+        """`chunk`, divided by the divisors after `rows` examples; changes nothing."""
         if self._columns is None:
             return chunk
         numbers = self._columns.numbers(chunk.keys)
-        if self._by is None and chunk.nnz < len(self._columns):  # a few values: only what they need
+        if self._by is None and chunk.nnz < len(self._columns):  # few values: compute only their divisors
             return _divided(chunk, self._divisors(self._kept[numbers], rows))
         if self._by is None:
             self._by = self._divisors(self._kept[: len(self._columns) + 1], rows)
@@ -211,9 +212,9 @@ class Scaling:
         raise NotImplementedError
 
     def divisors(self, rows: int, needed: U64 | None) -> Divisors | None:
-        """As they are after `rows` examples; None before the columns are known.
+        """The divisors after `rows` examples; None before the columns are known.
 
-        Where every feature is a column, those of the features `needed` are enough; None: of all.
+        If every feature is a column, only divisors of the features `needed` are included; None: of all.
         """
         if self._columns is None:
             return None
@@ -224,13 +225,13 @@ class Scaling:
         return Divisors(keys, self._divisors(kept, rows))
 
     def _in_order(self) -> tuple[U64, NDArray[Any]]:
-        """Keys, ascending, and what is kept of each."""
+        """Keys in ascending order, and the statistics of each."""
         met = np.zeros(0, np.uint64) if self._columns is None else self._columns.met
         order = np.argsort(met)
         return met[order], self._kept[1:][order]
 
     def _divisors(self, kept: NDArray[Any], rows: int) -> F64:
-        """What is divided by where this is kept of columns ``(n, *SHAPE)``; 1 for none."""
+        """The divisors for statistics ``(n, *SHAPE)``; 1 for a column without values."""
         raise NotImplementedError
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -239,12 +240,12 @@ class Scaling:
         return {"scale.keys": keys, "scale.kept": np.concatenate([self._kept[:1], kept])}
 
     def check(self, state: Tensors) -> None:
-        """StateError for what are no statistics of this scale."""
+        """StateError unless `state` holds statistics of this scale."""
         keys = _checked_keys(state)
         given(state, "scale.kept", (len(keys) + 1, *self.SHAPE), np.float64)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Go on from `state`."""
+        """Continue from `state`."""
         if len(keys := state["scale.keys"].copy()):
             of_table = self._columns is not None and not isinstance(self._columns, Features)
             self._begin(Columns(keys) if of_table else Features(keys), state["scale.kept"])
@@ -253,8 +254,8 @@ class Scaling:
 class MaxAbs(Scaling):
     """x_j / m_j, where m_j is the largest |x_j| of the examples so far, the current one included.
 
-    Zeros and missing values cannot be told apart and change nothing. As long as m_j = 0 nothing is divided.
-    What is learned from lies in [-1, 1]; what is predicted later need not.
+    Zeros and missing values are the same and change nothing. Columns with m_j = 0 are not divided.
+    Values that are learned lie in [-1, 1]; later, in prediction, they need not.
     """
 
     NAME = "max-abs"
@@ -269,13 +270,13 @@ class MaxAbs(Scaling):
 class Standard(Scaling):
     """x_j / sigma_j, where sigma_j is the standard deviation of x_j over all t examples so far.
 
-    sigma_j^2 = (1/t) sum_s (x_sj - mean_j)^2, the current example included, each counted once whatever its
-    importance. A zero or missing value is the number 0, as it is to the model. A column that has shown
-    one value only (as any has at its first example) has sigma_j = 0 and is divided by that value's magnitude.
+    sigma_j^2 = (1/t) sum_s (x_sj - mean_j)^2, the current example included; each example counts once whatever
+    its importance. A zero or missing value is the number 0, as in the model. A column with only one value so
+    far, as after its first example, has sigma_j = 0 and is divided by the magnitude of that value.
 
-    Its mean is not taken off, since zeros would then be none: a column that lies far from zero beside its
-    spread stays large, which `MaxAbs` mends. The sums are those of Welford and of Chan, Golub and
-    LeVeque (1983), with zeros taken in when a column is next met.
+    The mean is not subtracted, because zeros would not stay zero: a column whose mean is large compared with
+    its spread stays large; use `MaxAbs` for it. The sums follow Welford and Chan, Golub and LeVeque (1983);
+    zeros are added lazily when a column next appears.
     """
 
     NAME = "standard"
@@ -295,7 +296,7 @@ SCALES: dict[str, type[Scaling]] = {scale.NAME: scale for scale in (MaxAbs, Stan
 
 
 def make_scaling(name: str) -> Scaling:
-    """The scale of a name; ValueError if there is none."""
+    """The scale called `name`; ValueError if there is none."""
     if name not in SCALES:
         raise ValueError(f"no scale is called {name!r}; known: {', '.join(SCALES)}")
     return SCALES[name]()

@@ -1,4 +1,4 @@
-"""A share of the stream that is held out: how it is said, kept and written."""
+"""Hold-out shares of a stream: parsing, storing and printing them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from numbers import Real
 from typing import Any
 
 Every = int | Fraction
-"""N, to hold out every N-th example; 5/2 holds out two of five. 0: none."""
+"""N, to hold out every N-th example; 5/2 holds out two out of five. 0: none."""
 MOST_EVERY = 10**9
 _EVERY = re.compile(r"every-(\d+)(?:st|nd|rd|th)?")
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)", re.IGNORECASE)
 _FINEST = 10**6
-"""A share is a fraction whose denominator is no larger."""
+"""Maximum denominator of a share."""
 
 
 def every_of(said: Any) -> Every | None:
-    """The N of a share such as 0.2 or of ``every-5th``; None for anything else, which is data of their own.
+    """Parse a share such as 0.2 or ``every-5th``; None for anything else, which is a separate hold-out.
 
-    ValueError for a share that does not lie between 0 and 1.
+    ValueError for a share that is not between 0 and 1.
 
     >>> every_of(0.2), every_of("0.4"), every_of("every-5th"), every_of("test.svm")
     (5, Fraction(5, 2), 5, None)
@@ -42,12 +42,12 @@ def every_of(said: Any) -> Every | None:
 
 
 def plain(every: Every) -> int | str:
-    """What a header holds: the number, or a fraction as text."""
+    """The form in a header: the number, or a fraction as text."""
     return every if isinstance(every, int) else str(every)
 
 
 def is_plain(value: Any) -> bool:
-    """Whether it is what `plain` gives."""
+    """Whether `value` is in the form of `plain`."""
     if not isinstance(value, str):
         return type(value) is int and 0 <= value < 1 << 63
     found = re.fullmatch(r"([1-9]\d{0,6})/([1-9]\d{0,6})", value)
@@ -60,5 +60,5 @@ def of_plain(value: int | str) -> Every:
 
 
 def as_said(every: Every) -> str:
-    """How ``--holdout`` says it."""
+    """The value as written for ``--holdout``."""
     return f"every-{every}th" if isinstance(every, int) else repr(float(1 / every))

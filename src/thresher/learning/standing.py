@@ -1,4 +1,4 @@
-"""Where training stands: all that a run goes on from, besides the model."""
+"""The state of training that a checkpoint holds besides the model."""
 
 from __future__ import annotations
 
@@ -16,90 +16,90 @@ from thresher.learning.trained import Tally
 
 
 class Origin(NamedTuple):
-    """Which data they are, and which of their rows are read."""
+    """Which data are read, and which of their rows."""
 
     names: str = ""
     size: int | None = 0
-    """in bytes, None where it is not known"""
+    """in bytes; None if unknown"""
     where: str = ""
 
     @classmethod
     def of(cls, source: Any) -> Origin:
-        """That of a source."""
+        """The origin of a source."""
         return cls(", ".join(source.names), source.total_bytes, source.where)
 
 
 class Held(NamedTuple):
-    """What is held out: every N-th example of the data, or data of their own."""
+    """The hold-out: every N-th example of the data, or separate data."""
 
     every: Every
     given: Origin
 
     @classmethod
     def of(cls, holdout: Holdout) -> Held:
-        """That of a hold-out."""
+        """The description of a hold-out."""
         return cls(holdout.every, Origin() if holdout.given is None else Origin.of(holdout.given))
 
     def __str__(self) -> str:
-        """For people."""
+        """A description for messages."""
         return self.given.names or (as_said(self.every) if self.every else "none")
 
 
 @dataclass(frozen=True)
 class Position:
-    """A place between two examples of the stream."""
+    """A position between two examples of the stream."""
 
     number: int = 1
-    """pass, from 1"""
+    """the pass, from 1"""
     place: Place | None = None
-    """where the chunk under way is read from; None: the beginning"""
+    """where the current chunk starts; None: at the beginning"""
     learned: int = 0
-    """rows of that chunk that are learned"""
+    """number of rows of that chunk learned"""
     report: dict[str, Any] = field(default_factory=lambda: Report().as_dict())
-    """the source's account before that chunk"""
+    """line counts of the source before that chunk"""
 
     def learned_to(self, row: int) -> Position:
-        """Behind `row` learned rows of the chunk."""
+        """The position after `row` rows of the chunk."""
         return replace(self, learned=row)
 
     def behind(self, chunk: Chunk, report: Report) -> Position:
-        """At the end of the chunk."""
+        """The position at the end of the chunk."""
         return Position(self.number, chunk.after, 0, report.as_dict())
 
     def next_pass(self) -> Position:
-        """At the beginning of the next pass."""
+        """The position at the start of the next pass."""
         return Position(self.number + 1)
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where training stands."""
+    """The state of training, besides the model."""
 
     data: Origin
     read: list[Content]
-    """what was read of them, file by file"""
+    """content that was read, file by file"""
     holdout: Held
     evaluated: list[Content]
-    """what was read of what is held out"""
+    """content of the hold-out that was read"""
     order: str
     passes: int
     patience: int
     position: Position
     label: float
-    """of the last example learned from"""
+    """label of the last example learned"""
     table: list[Row]
     reported: Tally
-    """as of the last line of the table"""
+    """sums at the last row of the table"""
     best: Best | None
     passes_since: int
-    """the best one"""
+    """passes since the best one"""
     seen: Seen
-    """what the examples looked like"""
+    """statistics of the examples"""
 
     def check_same(self, before: Standing) -> None:
-        """ValueError where data, hold-out or order are not those of `before`.
+        """Raise ValueError unless data, hold-out and order are those of `before`.
 
-        That what was read of the data is the same is found out when they are read.
+        Whether the content is the same is checked while it is read.
         """
         then, now = before.data, self.data
         if then.names != now.names:
@@ -116,7 +116,7 @@ class Standing:
             raise ValueError(f"made with another --order ({before.order})")
 
     def as_dict(self) -> dict[str, Any]:
-        """What a header holds; the state of the best pass is left out."""
+        """The form in a header, without the state of the best pass."""
         every, given = self.holdout
         best = None if self.best is None else {"number": self.best.number, "figures": self.best.figures}
         return {
@@ -129,7 +129,7 @@ class Standing:
 
     @classmethod
     def from_dict(cls, given: dict[str, Any], best: dict[str, Any]) -> Standing:
-        """The inverse, with the state of the best pass; `DataError` for a report that cannot be."""
+        """The inverse, given the state of the best pass; `DataError` for an invalid report."""
         position = dict(given["position"])
         Report.from_dict(position["report"])
         place, (every, *held) = position.pop("place"), given["holdout"]

@@ -1,4 +1,4 @@
-"""Stopping on request: a signal is heeded between two examples, or at once while data are waited for."""
+"""Stopping on request: signals take effect between two examples, or at once while waiting for data."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Interrupted(Exception):  # noqa: N818  (not an error: the user asked for it)
-    """Training was stopped; what it had learned is in `checkpoint` (None: nowhere)."""
+class Interrupted(Exception):  # noqa: N818  (not an error: the user requested it)
+    """Training was stopped; the model is saved in `checkpoint` (None: not saved)."""
 
     def __init__(self, checkpoint: Path | None, examples: int) -> None:
         where = f"; checkpoint in {checkpoint}, go on with --resume" if checkpoint else ""
@@ -22,43 +22,43 @@ class Interrupted(Exception):  # noqa: N818  (not an error: the user asked for i
 
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-"""What asks a program to stop; Windows has no SIGHUP."""
+"""Signals that ask a program to stop; Windows has no SIGHUP."""
 
 
 def take(handler: Any) -> dict[int, Any]:
-    """Handle the signals that ask to stop, but for those that are ignored (by nohup, say); the old handlers.
+    """Install `handler` for these signals, except ignored ones (e.g. under nohup); return the old handlers.
 
-    From the main thread only.
+    Call it from the main thread only.
     """
     return {n: signal.signal(n, handler) for n in _SIGNALS if signal.getsignal(n) != signal.SIG_IGN}
 
 
 class _WaitingError(BaseException):
-    """Raised in the signal handler while what is under way can be broken off anywhere."""
+    """Raised in the signal handler while the current operation may be interrupted anywhere."""
 
 
 class Stopper:
-    """Asked to stop by `ask()` or by a signal between `listen()` and `close()`.
+    """Stops training on `ask()`, or on a signal between `listen()` and `close()`.
 
-    Before anything worth keeping has been learned, a signal goes to whoever handled it before. Later it
-    is heeded between two examples, and `tell` is told at once that it was noticed.
+    As long as nothing worth keeping has been learned, a signal goes to its previous handler. After that it
+    takes effect between two examples, and `tell` receives an immediate message.
     """
 
     def __init__(self, tell: Callable[[str], None] = lambda line: None) -> None:
         self.asked = False
         self.worth_keeping = False
-        """something has been learned, or is being written, that no signal may lose"""
+        """something has been learned, or is being written, that must not be lost"""
         self._tell = tell
         self._waiting = False
         self._old: dict[int, Any] = {}
 
     def listen(self) -> Stopper:
-        """Take the signals that ask to stop; from the main thread only."""
+        """Install the signal handlers; call it from the main thread only."""
         self._old = take(self._heed)
         return self
 
     def close(self) -> None:
-        """Give the signals back."""
+        """Restore the previous handlers."""
         for number, handler in self._old.items():
             signal.signal(number, handler)
         self._old.clear()
@@ -75,13 +75,13 @@ class Stopper:
                 raise KeyboardInterrupt
             earlier(number, frame)
         elif self._waiting:
-            self._waiting = False  # another signal may come before the error is caught
+            self._waiting = False  # another signal may arrive before the error is caught
             raise _WaitingError
         elif not before:
             self._tell("thresher: stopping as soon as what is under way is done")
 
     def wait(self, items: Iterator[T], stop: Callable[[], None]) -> T | None:
-        """The next item, None at the end; `stop()` (which raises) when asked to stop before it comes."""
+        """The next item, None at the end; call `stop()`, which raises, if a stop is requested before."""
         found: list[T | None] = []
         if not self.unless_asked(lambda: found.append(next(items, None))):
             stop()
@@ -89,7 +89,7 @@ class Stopper:
         return found[0]
 
     def unless_asked(self, work: Callable[[], object]) -> bool:
-        """Do `work`, which a signal breaks off at once, wherever it is; whether it was done."""
+        """Do `work`, which a signal interrupts at once; return whether it was completed."""
         try:
             self._waiting = True
             if self.asked:

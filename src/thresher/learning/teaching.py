@@ -1,4 +1,4 @@
-"""Examples in whatever form they are given, learned by a model that there is already."""
+"""Train an existing model on data in any accepted form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def teach(
     model: Model, data: Any, y: Any = None, sample_weight: Any = None, *, again: bool = False, **reading: Any
 ) -> None:
-    """Have `model` learn `data` once: see `Model.learn`. The first data say how later ones are read."""
+    """Let `model` learn `data` once: see `Model.learn`. The first data determine how later data are read."""
     data = with_labels(data, y, sample_weight)
     check_names(model.learn, reading, SourceOptions)
     if model.examples or model.layout is not None:

@@ -1,4 +1,4 @@
-"""What a `Trainer` trains."""
+"""The interface of what a `Trainer` trains."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thresher.learning.record import Record
 
 
 class Tally(NamedTuple):
-    """What learning has met so far."""
+    """Sums over the examples learned so far."""
 
     loss: float
     """sum of importance times progressive loss"""
@@ -25,19 +25,19 @@ class Tally(NamedTuple):
 
 
 class Trained(Protocol):
-    """What learns: a Model, or several side by side."""
+    """A model that learns, or several side by side."""
 
     @property
     def recipe(self) -> Recipe:
-        """What is learning, or one of several."""
+        """The recipe of the model, or of one of several."""
 
     @property
     def head(self) -> Head:
-        """What margins mean."""
+        """The meaning of margins."""
 
     @property
     def examples(self) -> int:
-        """How many were given to learn."""
+        """Number of examples given so far."""
 
     @property
     def tally(self) -> Tally:
@@ -45,18 +45,18 @@ class Trained(Protocol):
 
     @property
     def last_prediction(self) -> float:
-        """For the last example learned from, before it was."""
+        """Prediction for the last example, before it was learned."""
 
     @property
     def nonzero(self) -> int:
-        """Weights that are not zero."""
+        """Number of nonzero weights."""
 
     @property
     def features_seen(self) -> int:
-        """Distinct features met so far."""
+        """Number of distinct features seen so far."""
 
     def begin_pass(self, number: int) -> None:
-        """Pass `number` begins, or goes on after a stop."""
+        """Pass `number` begins, or resumes after a stop."""
 
     def learn(self, chunk: Chunk, /, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
         """Predict, then learn, rows lo <= i < hi."""
@@ -65,10 +65,10 @@ class Trained(Protocol):
         """Note a point of the progressive curve."""
 
     def finish(self) -> None:
-        """Learn what waits for the rest of its batch."""
+        """Learn the examples of an incomplete batch."""
 
     def check_finite(self) -> None:
-        """Raises `DivergedError`."""
+        """Raise `DivergedError` if any state is not finite."""
 
     def keep_record(self, record: Record) -> None:
-        """Note how the model came to be."""
+        """Set the record of the training."""

@@ -1,4 +1,4 @@
-"""Warm starts: a model that begins with the weights of another."""
+"""Warm starts: training that begins with the weights of another model."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from thresher.learning.model import Model
 from thresher.learning.readout import Readout
 
 _SMALL = 1 << 48
-"""The hash of a name lies below it one time in 65,536, ids that people give always do."""
+"""One hash of a name in 65,536 is smaller; ids chosen by people always are."""
 
 
 def start_from(model: Model, weights: Readout) -> None:
-    """Give a model that has learned nothing the weights and intercepts of another, of whatever rule.
+    """Give an untrained model the weights and intercepts of another model, with any rule.
 
-    What that rule has gathered besides, such as sums of gradients, begins anew. SpecError where the model's
-    rule has no state for a given weight, ValueError where weights would mean something else to it, or are not
+    The other rule's state, such as sums of gradients, is not carried over. SpecError if the model's rule has
+    no state for a given weight; ValueError if weights would have another meaning in the model, or are not
     finite in its dtype.
     """
     _check_rule(model)
@@ -52,15 +52,15 @@ def start_from(model: Model, weights: Readout) -> None:
 
 
 def _first_beyond(numbers: NDArray[Any], dtype: Any) -> int:
-    """The first row that is not finite in the dtype, -1 for none."""
+    """The first row that is not finite in `dtype`, or -1."""
     with np.errstate(over="ignore"):
         return first_broken(numbers.astype(dtype))
 
 
 def layout_from(weights: Readout, given: AnyLayout | None) -> AnyLayout | None:
-    """How to read data for a model that starts from weights: as theirs, but for what is `given`.
+    """How to read data for a model that starts from `weights`: as for these, changed by the options `given`.
 
-    `DataError` where features would be others.
+    `DataError` if features would differ.
     """
     trained = weights.layout
     if trained is None or given is None:
@@ -77,13 +77,13 @@ def layout_from(weights: Readout, given: AnyLayout | None) -> AnyLayout | None:
 
 
 def check_data(weights: Readout, layout: SettledLayout | None) -> None:
-    """`DataError` where data of `layout` cannot have the features of these weights."""
+    """`DataError` if data with `layout` cannot have the features of these weights."""
     if weights.layout is not None and layout is not None:
         check_same_features(weights.layout, has_small_keys(weights), layout)
 
 
 def has_small_keys(weights: Readout) -> bool:
-    """Whether all keys are ids that people give: none is the hash of a name."""
+    """Whether all keys are ids chosen by people, not hashes of names."""
     hashed = weights.store.startswith(HashedIndex.NAME)
     return not hashed and int(weights.keys.max(initial=0)) < _SMALL
 

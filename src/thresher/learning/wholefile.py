@@ -1,7 +1,7 @@
-"""Files that appear under their names only when they are whole.
+"""Files that appear under their names only once they are complete.
 
-Until then they are written aside, each under a name of its own and with a lock on it. So what a killed
-process has left can be told from what another process is writing.
+Until then they are written to a temporary file next to the target, with a unique name and a lock. So files
+left by a killed process can be told from files that another process is writing.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ if sys.platform != "win32":
 
 SUFFIX = ".partial"
 _NAMED = 50
-"""Characters of the name that stand in the name of the file aside, which must not grow too long."""
+"""Number of characters of the target's name in the temporary name, which must not become too long."""
 _ABANDONED = 24 * 3600.0
-"""seconds without a write after which a file is taken for abandoned, where locks cannot tell"""
+"""seconds without a write after which a file counts as abandoned, if locks cannot tell"""
 
 _unfinished: set[Path] = set()
 
 
 @contextmanager
 def whole_file(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """A file to write (``w`` or ``wb``): aside, synced, and renamed to `path` when the block ends well.
+    """Open a temporary file to write (``w`` or ``wb``); sync and rename it to `path` if the block succeeds.
 
-    When it does not, what stood under the name is untouched and nothing is left behind. The
-    file keeps the permissions of the one it replaces; a symbolic link keeps pointing where it
-    did; a device or pipe is written to as it is. An OSError names `path`.
+    If the block fails, an existing file is unchanged and the temporary file is removed. The new file gets the
+    permissions of the one it replaces; a symbolic link keeps its target; a device or pipe is written
+    directly. An OSError names `path`.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -73,7 +73,7 @@ def _aside(target: Path, mode: str) -> Iterator[IO[Any]]:
 
 
 def remove_unfinished() -> None:
-    """Remove what this process is writing, because it ends here and now."""
+    """Remove the files that this process is writing, because it is about to exit."""
     for aside in tuple(_unfinished):
         with contextlib.suppress(OSError):
             if aside.is_dir():
@@ -84,7 +84,7 @@ def remove_unfinished() -> None:
 
 @contextmanager
 def unfinished(aside: Path) -> Iterator[None]:
-    """While the block runs, `remove_unfinished` removes this file or folder."""
+    """Register a file or folder for `remove_unfinished` while the block runs."""
     _unfinished.add(aside)
     try:
         yield
@@ -93,29 +93,29 @@ def unfinished(aside: Path) -> Iterator[None]:
 
 
 def prefix_of(target: Path) -> str:
-    """What the names of all beside it begin with: long names that begin alike differ in their hashes."""
+    """The prefix of all temporary names for `target`, with a hash, since long names may begin alike."""
     digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]
     return f".{target.name[:_NAMED]}.{digest}."
 
 
 def name_aside(target: Path) -> Path:
-    """A new name beside it."""
+    """A new temporary name next to `target`."""
     return target.with_name(f"{prefix_of(target)}{secrets.token_hex(4)}{SUFFIX}")
 
 
 def name_written(name: str) -> str:
-    """What a file aside with this name is to be called, if that is not a long name; else the name itself."""
+    """The target name of a temporary file, if it is not cut short; for any other file its own name."""
     found = re.fullmatch(rf"\.(.+)(\.[0-9a-f]{{8}}){{2}}{re.escape(SUFFIX)}", name)
     return found[1] if found else name
 
 
 @contextmanager
 def _created(target: Path, mode: str) -> Iterator[tuple[IO[Any], Path]]:
-    """A new file aside, locked until the block ends, even when it is closed before."""
+    """A new temporary file, locked until the block ends, even if it is closed before."""
     for attempts_left in (2, 1, 0):
         aside = name_aside(target)
         with open(aside, mode.replace("w", "x")) as file, _held(file) as ours:
-            # otherwise another process has taken it for abandoned before it could be locked
+            # otherwise another process took it for abandoned before it was locked
             if (ours and aside.exists()) or not attempts_left:
                 with unfinished(aside):
                     yield file, aside
@@ -124,9 +124,9 @@ def _created(target: Path, mode: str) -> Iterator[tuple[IO[Any], Path]]:
 
 @contextmanager
 def _held(file: IO[Any]) -> Iterator[bool]:
-    """A lock on an open file until the block ends; whether it was to be had, or is not needed."""
+    """Lock an open file until the block ends; yield whether it is locked or needs no lock."""
     if sys.platform == "win32":
-        yield True  # an open file cannot be removed there
+        yield True  # Windows does not remove open files
         return
     descriptor = os.dup(file.fileno())
     try:
@@ -136,7 +136,7 @@ def _held(file: IO[Any]) -> Iterator[bool]:
 
 
 def lock(descriptor: int) -> bool | None:
-    """Lock a file or folder unless another process has; None where the file system has no locks."""
+    """Lock a file or folder unless another process holds the lock; None if the file system has no locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -145,16 +145,16 @@ def lock(descriptor: int) -> bool | None:
 
 
 def discard(path: Path) -> None:
-    """Remove a file, if it is there, and what processes killed while writing it have left."""
+    """Remove a file, if it exists, and temporary files left by processes killed while writing it."""
     path.unlink(missing_ok=True)
     clear_abandoned(path)
 
 
 def clear_abandoned(path: Path) -> None:
-    """Remove what processes killed while writing `path` have left, and nothing that is being written."""
+    """Remove temporary files left by processes killed while writing `path`, but none in use."""
     target = Path(os.path.realpath(path))
     for left in target.parent.glob(f"{escape(prefix_of(target))}*{SUFFIX}"):
-        with contextlib.suppress(OSError):  # gone meanwhile, or another user's
+        with contextlib.suppress(OSError):  # removed meanwhile, or owned by another user
             _clear(left)
 
 
@@ -165,13 +165,13 @@ def _clear(left: Path) -> None:
     descriptor = os.open(left, os.O_RDWR)
     try:
         if is_abandoned(descriptor):
-            left.unlink()  # while it is locked
+            left.unlink()  # while holding the lock
     finally:
         os.close(descriptor)
 
 
 def is_abandoned(descriptor: int) -> bool:
-    """Whether nobody is writing what is open; it is then locked, so that nobody else removes it."""
+    """Whether nobody is writing an open file; if so it is now locked, so that nobody else removes it."""
     locked = lock(descriptor)
     if locked is None:
         return time.time() - os.fstat(descriptor).st_mtime > _ABANDONED
@@ -179,7 +179,7 @@ def is_abandoned(descriptor: int) -> bool:
 
 
 def check_writable(path: Path) -> None:
-    """Raise OSError now rather than when the work is done."""
+    """Raise OSError now rather than after the work is done."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(21, "a directory, not a file", str(path))

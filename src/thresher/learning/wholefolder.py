@@ -1,8 +1,8 @@
-"""Folders that appear under their names only when they are whole.
+"""Folders that appear under their names only once they are complete.
 
-Until then they are written aside, as single files are: beside their name, locked, so that what a killed
-process has left can be told from what another is writing. Whoever makes such a folder says by `Ours` which
-names of files it writes. Nothing else is ever removed.
+Like single files, they are written next to the target and locked, so that folders left by a killed process
+can be told from folders that another process is writing. The caller says with `Ours` which file names the
+folder may contain. Nothing else is ever removed.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from thresher.learning.wholefile import (
 )
 
 Ours = Callable[[str], bool]
-"""Whether files of this name are among those that the folder is made of"""
+"""Whether a file of this name belongs to the folder"""
 
 _REPLACED = ".replaced"
-"""Ending of the name under which the older folder waits where two cannot be exchanged at once"""
+"""Suffix for the old folder while it is replaced, if two folders cannot be exchanged atomically"""
 _HERE, _EXCHANGE = -100, 2
-"""AT_FDCWD of Linux; RENAME_EXCHANGE of Linux, which is RENAME_SWAP of macOS"""
+"""Linux: AT_FDCWD; RENAME_EXCHANGE, which macOS calls RENAME_SWAP"""
 _ATTEMPTS = 100
-"""of a swap while others swap, too"""
+"""to swap folders while other processes swap too"""
 
 
 @contextmanager
 def whole_folder(path: str | Path, ours: Ours) -> Iterator[Path]:
-    """An empty folder aside to write files to, which takes the place of `path` when the block ends well.
+    """A new temporary folder to write files to; it replaces `path` if the block succeeds.
 
-    The folder that stood there is exchanged for it as a whole, and removed. When the block fails, or
-    something stands there that `check_replaceable` refuses, nothing has changed and nothing is left behind. A
-    symbolic link keeps pointing where it did; permissions stay. An OSError names `path`.
+    An existing folder is exchanged for it atomically, and then removed. If the block fails, or
+    `check_replaceable` refuses the existing folder, nothing changes and the temporary folder is removed. A
+    symbolic link keeps its target; permissions are kept. An OSError names `path`.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -68,7 +68,7 @@ def whole_folder(path: str | Path, ours: Ours) -> Iterator[Path]:
 
 @contextmanager
 def _created(target: Path) -> Iterator[tuple[Path, int | None]]:
-    """A new folder aside and a descriptor that has it locked, whatever its name, until the block ends."""
+    """A new temporary folder and a descriptor that keeps it locked, even if renamed, until the block ends."""
     for attempts_left in (2, 1, 0):
         aside = name_aside(target)
         aside.mkdir()
@@ -79,7 +79,7 @@ def _created(target: Path) -> Iterator[tuple[Path, int | None]]:
                 if attempts_left:
                     continue
                 raise
-            # as for files: another process may have cleared it away before it could be locked
+            # as for files: another process may have removed it before it was locked
             ours = descriptor is None or lock(descriptor) is not False
             if (ours and aside.exists()) or not attempts_left:
                 yield aside, descriptor
@@ -88,7 +88,7 @@ def _created(target: Path) -> Iterator[tuple[Path, int | None]]:
 
 @contextmanager
 def _open(folder: Path) -> Iterator[int | None]:
-    """A descriptor of a folder; None where there is no such thing."""
+    """A descriptor of a folder; None on Windows."""
     if sys.platform == "win32":
         yield None
         return
@@ -100,14 +100,14 @@ def _open(folder: Path) -> Iterator[int | None]:
 
 
 def _sync(descriptor: int | None) -> None:
-    """Have the names of files on disk, before the folder gets its own; some file systems cannot."""
+    """Sync the names of the files before the folder is renamed; some file systems cannot."""
     if descriptor is not None:
         with contextlib.suppress(OSError):
             os.fsync(descriptor)
 
 
 def _swap_in(aside: Path, target: Path, ours: Ours) -> None:
-    """Give a folder that is whole its name. What stood there is under the name aside then, or removed."""
+    """Rename a complete folder to `target`. The old folder then has the temporary name, or is removed."""
     if target.exists():
         aside.chmod(target.stat().st_mode & 0o7777)
     away = aside.with_suffix(_REPLACED)
@@ -115,7 +115,7 @@ def _swap_in(aside: Path, target: Path, ours: Ours) -> None:
         for _ in range(_ATTEMPTS):
             if _renamed(aside, target) or _exchanged(aside, target):
                 return
-            _settle(away, target, ours)  # another process has given the name to its own meanwhile
+            _settle(away, target, ours)  # another process has replaced the folder meanwhile
             with contextlib.suppress(FileNotFoundError):
                 os.rename(target, away)
         raise OSError(errno.EBUSY, "other processes keep writing it", str(target))
@@ -124,7 +124,7 @@ def _swap_in(aside: Path, target: Path, ours: Ours) -> None:
 
 
 def _renamed(aside: Path, target: Path) -> bool:
-    """Whether nothing stands there, or an empty folder, so that a name is all it takes."""
+    """Rename the folder if `target` does not exist or is an empty folder; return whether that worked."""
     try:
         os.rename(aside, target)
     except OSError as error:
@@ -135,7 +135,7 @@ def _renamed(aside: Path, target: Path) -> bool:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Exchange two names at once; False where the system or the file system has no such call."""
+    """Exchange two names atomically; False if the system or the file system cannot."""
     first, second = os.fsencode(one), os.fsencode(other)
     calls: dict[str, tuple[str, tuple[int | bytes, ...]]] = {
         "linux": ("renameat2", (_HERE, first, _HERE, second, _EXCHANGE)),
@@ -149,14 +149,14 @@ def _exchanged(one: Path, other: Path) -> bool:
 
 
 def _settle(away: Path, target: Path, ours: Ours) -> None:
-    """Remove the older folder, or put it back where no other has taken its place."""
+    """Remove the old folder, or put it back if no other folder has replaced it."""
     if away.exists() and (target.exists() or not _renamed(away, target)):
         _remove(away, ours)
 
 
 def _remove(folder: Path, ours: Ours) -> None:
-    """Remove our files, and the folder if that was all."""
-    with contextlib.suppress(OSError):  # gone meanwhile, or another user's
+    """Remove the files that belong to the folder, and the folder if it is then empty."""
+    with contextlib.suppress(OSError):  # removed meanwhile, or owned by another user
         for entry in list(folder.iterdir()):
             if _is_one_of(entry, ours):
                 entry.unlink(missing_ok=True)
@@ -164,14 +164,14 @@ def _remove(folder: Path, ours: Ours) -> None:
 
 
 def _is_one_of(entry: Path, ours: Ours) -> bool:
-    """Whether it is one of our files, or what is left of one that was not finished."""
+    """Whether `entry` is a file that belongs to the folder, or an unfinished one."""
     return ours(name_written(entry.name)) and entry.is_file() and not entry.is_symlink()
 
 
 def clear_abandoned(path: str | Path, ours: Ours) -> None:
-    """Remove what processes killed while writing `path` have left, and nothing that is being written.
+    """Remove folders left by processes killed while writing `path`, but none in use.
 
-    An older folder that one of them had taken away, and had not replaced yet, is put back.
+    If one of them had moved the old folder away without replacing it, the old folder is put back.
     """
     target = Path(os.path.realpath(path))
     for left in target.parent.glob(f"{escape(prefix_of(target))}*"):
@@ -187,7 +187,7 @@ def clear_abandoned(path: str | Path, ours: Ours) -> None:
 
 
 def check_replaceable(path: Path, ours: Ours) -> None:
-    """Raise OSError for what is no folder of ours, or cannot be replaced: now rather than at the end."""
+    """Raise OSError now rather than at the end, if `path` is not a folder of ours or cannot be replaced."""
     target = Path(os.path.realpath(path))
     if not target.exists():
         check_writable(path)
