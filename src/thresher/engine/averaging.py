@@ -1,13 +1,14 @@
-"""What the loop of averaged models keeps: read is the mean of the weights that predicted, kept lazily.
+"""Lazy averaging of weights: what the loop of averaged models keeps.
 
-A row has two more columns than its rule asks for: the sum of its weights over the first `since` examples,
-and `since`. Between two visits a weight follows a few numbers that all rows share, its rule's DRIFTS, by a
-formula that can be added up (`area`), until it reaches zero and stays there. So the sums of the drifts
-over the last examples are kept, in a `ring`, and a row adds up what it missed when it is stepped or read.
-``ring[p]`` is the sums over the first p examples behind ``place[BASE]``, each as two float64 (the second
-is what rounding took from the first), so that differences are exact. When the ring is full, or all rows
-are to be rewritten, every row is brought up to date and it begins anew: where that happens depends on the
-stream alone. The state is float64.
+The averaged model reads the mean of the weights that predicted. A row has two more columns than its rule
+needs: the sum of its weights over the first `since` examples, and `since`. Between two updates, a weight
+follows a few numbers shared by all rows, its rule's DRIFTS, by a formula with a closed-form sum (`area`),
+until it reaches zero and stays there. So the `ring` keeps the sums of the drifts over the last examples,
+and a row adds what it missed when it is stepped or read.
+``ring[p]`` holds the sums over the first p examples after ``place[BASE]``, each as two float64 (the second
+is the rounding error of the first), so that differences are exact. When the ring is full, or all rows are
+to be rewritten, every row is brought up to date and the ring starts empty; when that happens depends on
+the stream alone. The state is float64.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from thresher.engine.protocol import implements
 from thresher.engine.snapshot import snapshot
 from thresher.engine.verbs import area, drift
 
-_GUESSES = 5  # steps of Newton's method towards the death of a weight
-COLUMNS = 2  # behind the rule's own: the sum, since
-BASE, SEEN = range(2)  # of `place`: examples before the ring begins, examples in all
+_GUESSES = 5  # steps of Newton's method to find where a weight reaches zero
+COLUMNS = 2  # after the rule's own: the sum, since
+BASE, SEEN = range(2)  # of `place`: examples before the ring, examples in total
 
 
 class Past(NamedTuple):
-    """What the mean of a weight is read from, beside its row."""
+    """What is needed, beside its row, to read the mean of a weight."""
 
     clock: Any
     ring: Any
@@ -60,16 +61,16 @@ def enter(rule, clock, ring, place, newest):
 
 @helper
 def size_at(row_rule, S, j, now, ring, p, sums):
-    """Magnitude of the weight of row j behind p examples of the ring."""
+    """Magnitude of the weight of row j after p examples of the ring."""
     between(ring, p - 1, p, sums)
     return abs(area(row_rule, S, j, 1.0, sums, now))
 
 
 @helper
 def alive(row_rule, S, j, now, ring, start, n, sums):
-    """How many of n examples behind `start` row j lived for, one at least; their drifts to `sums`.
+    """For how many of the n examples after `start` row j was not zero, at least 1; their drifts in `sums`.
 
-    By Newton's method from below, which is exact for a steady fall, then by bisection.
+    Newton's method from below, which is exact if the weight falls steadily, then bisection.
     """
     low, high, guesses = 1, n, _GUESSES
     size = size_at(row_rule, S, j, now, ring, start + 1, sums)
@@ -95,10 +96,10 @@ def alive(row_rule, S, j, now, ring, start, n, sums):
 
 @helper
 def missed(row_rule, S, now, ring, place, newest, rows, begin, end, out):
-    """Sums of the weights of ``rows[begin:end]`` over the examples that theirs do not hold, to `out`.
+    """Write to `out` the sums of the weights of ``rows[begin:end]`` over the examples since the last update.
 
-    `newest` holds the drifts of the last example. All is in one loop: arrays handed on from inside it
-    would be counted at every row.
+    `newest` holds the drifts of the last example. This is a single loop because arrays passed on from inside
+    it would be reference-counted at every row.
     """
     sums, width = np.empty(newest.size), newest.size
     base, filled, since = place[BASE], place[SEEN] - place[BASE], S.shape[1] - 1
@@ -126,7 +127,7 @@ def missed(row_rule, S, now, ring, place, newest, rows, begin, end, out):
 def begin_anew(row_rule, S, now, ring, place, newest):
     """Bring the sums of all rows up to date, and empty the ring.
 
-    A row that has missed nothing but zeros is not written: it may be unborn.
+    A row that has missed only zeros is not written: it may not be in use yet.
     """
     rows, more = np.arange(S.shape[0]), np.empty(S.shape[0])
     missed(row_rule, S, now, ring, place, newest, rows, 0, rows.size, more)
@@ -139,7 +140,7 @@ def begin_anew(row_rule, S, now, ring, place, newest):
 
 @implements("past")
 class Adding(NamedTuple):
-    """Every weight is added up. The sum of the intercept's is always up to date."""
+    """Adds up every weight. The sum of the intercept is always up to date."""
 
     clock: Any
     ring: Any
@@ -149,10 +150,10 @@ class Adding(NamedTuple):
     newest: Any
     """(drifts,) of the last example"""
     more: Any
-    """room for the sums of an example: the longest has so many rows"""
+    """room for the sums of an example: as long as the longest example"""
 
     def remember(self, rule, B, bias):
-        """Enter the example."""
+        """Enter the example into the ring."""
         enter(rule, self.clock, self.ring, self.place, self.newest)
         if B.shape[0] > 0:
             B[0, B.shape[1] - 2] += bias
@@ -171,7 +172,7 @@ class Adding(NamedTuple):
         begin_anew(row_rule, S, now, self.ring, self.place, self.newest)
 
     def end_step(self, rule, row_rule, bias_rule, S, clocks, bclocks):
-        """Move the clocks on; start over where the ring is full or all rows are multiplied."""
+        """Advance the clocks; start over if the ring is full or all rows are to be rescaled."""
         now = snapshot(row_rule, clocks, S)
         factor = move_clocks(rule, bias_rule, clocks, bclocks)
         if factor != 1.0 or self.place[SEEN] - self.place[BASE] == self.ring.shape[0] - 1:
@@ -182,7 +183,7 @@ class Adding(NamedTuple):
 
 @helper
 def means(row_rule, S, past, newest, rows, begin, end, out):
-    """Means of the weights of ``rows[begin:end]`` over all examples to `out`."""
+    """Write the means of the weights of ``rows[begin:end]`` over all examples to `out`."""
     now, seen = snapshot(row_rule, past.clock, S), max(past.place[SEEN], 1)
     missed(row_rule, S, now, past.ring, past.place, newest, rows, begin, end, out)
     for p in range(begin, end):
@@ -200,5 +201,5 @@ def last_drifts(past):
 
 @kernel
 def read(row_rule, S, past, rows, out):
-    """As `kernels.read`: the mean weights."""
+    """Like `kernels.read`, for the mean weights."""
     means(row_rule, S, past, last_drifts(past), rows, 0, out.size, out)

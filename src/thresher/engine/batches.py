@@ -1,6 +1,6 @@
-"""The loop of steps on many examples at once: their summed gradient is one step.
+"""The mini-batch loop: the summed gradient of a batch is one step.
 
-The state and the arguments are those of `outputs`.
+The state and the arguments are as in `outputs`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from thresher.engine.verbs import (
 )
 
 PULL, LOSS, MOVED = range(3)
-"""Sums over a batch: slopes (the gradient of the intercept), losses, sizes of slopes"""
+"""Sums over a batch: slopes (the gradient of the intercept), losses, magnitudes of slopes"""
 
 
 @helper
 def gather(rows, values, begin, end, slopes, places, touched, count, gradients):
-    """Add ``slopes * x`` of an example to the gradients of its rows; returns how many rows there are now.
+    """Add ``slopes * x`` of an example to the gradients of its rows; return the new number of rows.
 
-    ``places[row]`` is one more than the place of a row in `touched` and `gradients`, 0 for none yet.
+    ``places[row]`` is the index of a row in `touched` and `gradients`, plus one; 0 for none yet.
     """
     for p in range(begin, end):
         place = places[rows[p]]
@@ -51,7 +51,7 @@ def gather(rows, values, begin, end, slopes, places, touched, count, gradients):
 
 @helper
 def read_gathered(row_rule, S, clocks, places, touched, count, held):
-    """Settled weights of the rows of a batch to `held`; `places` is zero again."""
+    """Write the settled weights of the rows of a batch to `held`; reset `places` to zero."""
     for r in range(count):
         places[touched[r]] = 0
         read_row(row_rule, S, touched[r], clocks, held[r])
@@ -59,7 +59,7 @@ def read_gathered(row_rule, S, clocks, places, touched, count, held):
 
 @helper
 def end_output(past, rule, row_rule, S, clock, c, k, touched, written):
-    """What follows the step of output k, of clock number c, which has `written` the first of its rows."""
+    """Finish the step of output k with clock c, which `written` the first rows of `touched`."""
     if rewrites(rule, clock):
         start_over(past, row_rule, S, c)
     constrain(rule, S[:, :, k], touched, 0, written, clock)
@@ -68,9 +68,9 @@ def end_output(past, rule, row_rule, S, clock, c, k, touched, written):
 @helper
 def step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, which, touched, count,
                 held, gradients, b, pull, importance, value, slope):  # fmt: skip
-    """One step of output ``which[0]`` on an example of features `gradients` and of the constant `pull`.
+    """One step of output ``which[0]`` on an example with features `gradients` and the constant `pull`.
 
-    Returns how many rows were written: `count` or none.
+    Returns the number of rows written: `count` or 0.
     """
     k, margin, size = which[0], 0.0, 0.0
     now, bnow, own = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), S[:, :, k]
@@ -97,7 +97,7 @@ def step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bcl
 @helper
 def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched, count,
                  held, gradients, bias, sums, slopes, importance):  # fmt: skip
-    """Step every output, of which `every` is the list, then move the clocks on."""
+    """Step every output, listed in `every`, then advance the clocks."""
     remember(past, rule, B, bias)
     for k in every:
         c = min(k, clocks.shape[0] - 1)
@@ -110,7 +110,7 @@ def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, b
 
 @helper
 def slopes_of(loss, margins, target, importance, shares, slopes, sums, noted):
-    """Weighted slopes of an example, added to the sums of its batch; whether its loss is finite."""
+    """Weighted slopes of an example, added to the sums of its batch; returns whether its loss is finite."""
     value = values_slopes(loss, margins, target, shares, slopes)
     note(noted, importance, value, margins)
     for k in range(margins.size):
@@ -123,7 +123,7 @@ def slopes_of(loss, margins, target, importance, shares, slopes, sums, noted):
 
 @helper
 def margins_of(row_rule, S, clocks, rows, values, begin, end, own, margins, seen):
-    """Add the weighted sums of an example's rows to `margins`; marks the rows."""
+    """Add the weighted sums of an example's rows to `margins`; mark the rows in `seen`."""
     for p in range(begin, end):
         if seen.size > 0:
             seen[rows[p]] = 1
@@ -136,7 +136,7 @@ def margins_of(row_rule, S, clocks, rows, values, begin, end, own, margins, seen
 
 @helper
 def begin_batch(sums, noted):
-    """Nothing is known of the batch yet. Loops compile faster than assigning to slices."""
+    """Reset the sums of a batch. Loops compile faster than slice assignments."""
     for k in range(sums.shape[1]):
         sums[PULL, k] = sums[LOSS, k] = sums[MOVED, k] = 0.0
     noted[LOSS_SUM] = noted[WEIGHT_SUM] = 0.0
@@ -144,7 +144,7 @@ def begin_batch(sums, noted):
 
 @helper
 def close_batch(single, sums, slopes, noted, tally):
-    """Note its losses; step by a single example's own slopes, else by one where any slope was not zero."""
+    """Record the losses of a batch; unless it is a `single` example, its slope is 1, or 0 if all were 0."""
     for k in (LOSS_SUM, WEIGHT_SUM):
         noted[k] += tally[k]
     for k in range(tally.size):
@@ -163,12 +163,12 @@ def learn_batches(
     indptr, rows, values, targets, weights, lo, hi, batch, places, past, seen, tally,
 ):
     # fmt: on
-    """Learn examples lo..hi-1, `batch` at a time: their summed gradient is one step of each output.
+    """Learn examples lo..hi-1 in mini-batches of `batch`: the summed gradient is one step of each output.
 
-    The step is that of one example of slope and importance 1 which has the gradient for features; a
-    batch of one is that example itself. Returns the first example not learned from: `hi`, or the first
-    of a batch with a loss that is not finite, which has changed nothing. `places` (rows of S,) int64 is
-    zero, and is left so.
+    The step is that of one example with slope and importance 1 and the gradient as features; a batch of one
+    is the example itself. Returns the first example not learned: `hi`, or the first of a batch with a loss
+    that is not finite, which has changed nothing. `places` (rows of S,) int64 must be zero, and is zero again
+    on return.
     """
     outputs, most, every = S.shape[2], np.int64(0), np.arange(S.shape[2])
     for first in range(lo, hi, batch):

@@ -1,8 +1,8 @@
-"""The disk cache of compiled code: one file for each function and signature.
+"""The disk cache of compiled code: one file per function and signature.
 
-Numba's own cache keeps an index of a function's files, which two processes can each read, change and
-write so that an entry points at another signature's code. Here there is no index: a file is named after
-all that decides what is in it, holds that as text, and appears under its name only when it is whole.
+Numba's own cache keeps an index of a function's files. Two processes can both read, change and write it, so
+that an entry points at another signature's code. Here there is no index: a file's name is a hash of
+everything that determines its contents, the file repeats that text, and it appears only when complete.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from thresher.engine.stamps import stamp
 
 _MAGIC = b"thresher compiled code 1\n"
 _not_warned = threading.Lock()
-"""Taken for good by the first warning"""
+"""Acquired forever by the first warning"""
 _config: Any = numba.config
-_compiler: Any = compiler  # untyped, both
+_compiler: Any = compiler  # these modules have no type hints
 _serialize: Any = serialize
 _environments: Any = environment
 
 
 def code_folder() -> Path:
-    """Where compiled code is kept; the folder may not exist."""
+    """The folder of compiled code; it may not exist."""
     return cache_folder() / "code"
 
 
 @functools.cache
 def _usable_folder() -> Path | None:
-    """The folder if it is there and safe; else None, and one warning for this process."""
+    """The folder if it exists and is safe; else None, with one warning per process."""
     try:
         folder = private_folder(code_folder())
         if not os.access(folder, os.W_OK | os.X_OK):
@@ -58,7 +58,7 @@ def _usable_folder() -> Path | None:
 
 
 def _warn(error: OSError) -> None:
-    """Once in this process, whichever thread or file is first."""
+    """Warn once per process, from whichever thread or file is first."""
     if not _not_warned.acquire(blocking=False):
         return
     where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
@@ -68,7 +68,7 @@ def _warn(error: OSError) -> None:
 
 
 def _classes(numba_types: Iterable[Any]) -> Iterator[type]:
-    """The classes of named tuples among types, and of those nested in their fields."""
+    """The named tuple classes among types, and those nested in their fields."""
     for one in numba_types:
         cls = getattr(one, "instance_class", None)
         if cls is not None:
@@ -79,12 +79,12 @@ def _classes(numba_types: Iterable[Any]) -> Iterator[type]:
 
 
 def _has_file(module: str) -> bool:
-    """Whether another process could find what the module defines: not what was typed at a prompt."""
+    """Whether another process could import the module; false for code typed at a prompt."""
     return os.path.isfile(getattr(sys.modules.get(module), "__file__", None) or "")
 
 
 class CodeCache(_Cache):
-    """What Numba asks for the compiled code of one function, and gives it to keep."""
+    """Numba's interface to the cached code of one function."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -96,15 +96,15 @@ class CodeCache(_Cache):
         return str(code_folder())
 
     def enable(self) -> None:
-        """Look up and keep from now on."""
+        """Use the cache from now on."""
         self._enabled = True
 
     def disable(self) -> None:
-        """Neither look up nor keep."""
+        """Do not use the cache from now on."""
         self._enabled = False
 
     def flush(self) -> None:
-        """Nothing: what is stale has another name."""
+        """Do nothing: stale code has another file name."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code for a signature, or None."""
@@ -113,37 +113,37 @@ class CodeCache(_Cache):
         return reduced and _compiler.CompileResult._rebuild(target_context, *reduced)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the compiled code of a signature."""
+        """Cache the compiled code for a signature."""
         self.keep(sig, data)
 
     def kept(self, sig: Any, codegen: Any, words: str = "") -> Any:
-        """What `keep` kept of a function for a signature, in the form of Numba; or None."""
+        """What `keep` stored for a signature, in Numba's form, or None."""
         found = self._place(sig, codegen, words)
         payload = None if found is None else _read(*found)
         return None if payload is None else _Reviver(io.BytesIO(payload)).load()
 
     def keep(self, sig: Any, data: Any, words: str = "") -> None:
-        """Keep what a function was compiled to for a signature, and for what `words` say."""
+        """Store compiled code for a signature and further key `words`."""
         if any(not lifted.can_cache for lifted in data.lifted) or data.library.has_dynamic_globals:
             return
         found = self._place(sig, data.target_context.codegen(), words)
         if found is not None:
-            bare = data._replace(type_annotation="")  # which would be written out as a listing: a millisecond
+            bare = data._replace(type_annotation="")  # a listing that takes 1 ms to write
             _write(*found, _serialize.dumps(bare._reduce()))
 
     def lacks_mark(self, sig: Any, words: str) -> bool:
-        """Whether `mark` could be called with the same, and was not yet on this machine for code of today."""
+        """Whether a `mark` for the signature, `words` and current code can be stored and is missing."""
         found = self._place(sig, cpu_target.target_context.codegen(), words)
         return found is not None and _read(*found) is None
 
     def mark(self, sig: Any, words: str) -> None:
-        """Keep that the function, and what is used beside it for `words`, was compiled for a signature."""
+        """Record that the function, and what is used with it for `words`, was compiled for a signature."""
         found = self._place(sig, cpu_target.target_context.codegen(), words)
         if found is not None:
             _write(*found, b"")
 
     def _place(self, sig: Any, codegen: Any, words: str = "") -> tuple[Path, bytes] | None:
-        """The file for a signature, and the text that tells what is in it; None where none is kept."""
+        """The file for a signature, and the key stored in it; None if it cannot be cached."""
         types = sig.args if hasattr(sig, "args") else sig
         parts = {f"{cls.__module__}.{cls.__qualname__}": cls for cls in _classes(types)}
         roots = [self._function, *(parts[name] for name in sorted(parts))]
@@ -174,21 +174,21 @@ class CodeCache(_Cache):
 
 
 class _Reviver(pickle.Unpickler):
-    """Reads what Numba keeps of compiled code, without the modules that it was compiled from.
+    """Unpickles Numba's compiled code without importing the modules it was compiled from.
 
-    An environment holds constants that machine code reads, and the names of a module, which only code that
-    runs Python objects reads: ours never does. To import such modules of Numba takes a tenth of a second.
+    An environment holds constants that machine code reads, and a module's names, which are read only by code
+    that runs Python objects; ours never does. Importing those modules of Numba takes 0.1 s.
     """
 
     def find_class(self, module: str, name: str) -> Any:
-        """What stands under a name, but for environments."""
+        """Look up a name; environments are replaced."""
         if (module, name) == (_environments.__name__, _environments._rebuild_env.__name__):
             return _environment
         return super().find_class(module, name)
 
 
 def _environment(module: str, constants: list[Any], name: str) -> Any:
-    """The environment of a compiled function, as Numba would make it again but for the names."""
+    """The environment of a compiled function, as Numba would rebuild it, without the module's names."""
     found = _environments.lookup_environment(name)
     if found is None:
         found = _environments.Environment({"__name__": module})
@@ -199,7 +199,7 @@ def _environment(module: str, constants: list[Any], name: str) -> Any:
 
 
 def _read(path: Path, key: bytes) -> bytes | None:
-    """What `_write` wrote for this key; None where it did not, or others may have changed it."""
+    """What `_write` wrote for this key; None if there is nothing or others could have changed it."""
     try:
         with open(path, "rb") as file:
             check_private_file(file.fileno(), path)
@@ -217,7 +217,7 @@ def _head(key: bytes) -> bytes:
 
 
 def _write(path: Path, key: bytes, payload: bytes) -> None:
-    """All of the file or none of it; whoever writes the same at the same time does no harm."""
+    """Write the file completely or not at all; concurrent writers of the same file do no harm."""
     unfinished = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
     try:
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,11 +1,11 @@
-"""Indexes: from the keys of a Chunk to rows, resolved before the hot loop, and which rows are free.
+"""Indexes: map the keys of a Chunk to rows before the main loop, and free rows that are idle.
 
-A table is the state of one loop, with a row for each row of an index; several tables may share one. They grow
-with it, and a row is freed when it is idle in all of them.
+A table is the state of one loop, with a row for each row of an index; several tables may share an index. They
+grow with it, and a row is freed when it is idle in all of them.
 
-All three give the same models bit for bit (law 4), as long as a hashed one meets no collision.
-An index is resolved up to the first example that does not fit; what was resolved is learned, then room is
-made. So when rows are freed depends on the stream alone, never on how it is cut.
+All three indexes give bit-identical models (law 4), as long as a hashed one has no collision.
+An index resolves examples up to the first that does not fit; those are learned, then room is made. So when
+rows are freed depends on the stream alone, never on how it is chunked.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ F32 = NDArray[np.float32]
 
 _FIRST_SIZE = 1 << 12
 _MOST_ROWS = np.iinfo(np.uint32).max
-_ALWAYS_KEPT = 1 << 17  # rows below which none is freed: the tables just double
+_ALWAYS_KEPT = 1 << 17  # rows; smaller tables double without freeing any
 
 
 class Table(Protocol):
-    """State with a row for each row of an index, which are zeros as long as nothing is known of its key."""
+    """State with a row for each row of an index. A row is zeros until its key has been learned."""
 
     S: Array
     """(rows, ...)"""
 
     def idle(self, count: int) -> Flags:
-        """Which of the first `count` rows are as good as zeros: (count,)."""
+        """Which of the first `count` rows are equivalent to zeros: (count,)."""
 
     def moved(self, count: int) -> None:
-        """Rows have moved, `count` are left: rebuild what points to rows."""
+        """Rebuild references to rows after rows have moved; `count` are left."""
 
 
 class Resolved(NamedTuple):
@@ -68,23 +68,23 @@ class Resolved(NamedTuple):
 
 
 class _Index:
-    """What all indexes do alike. Rows are numbered below `size`, in order of birth or of key."""
+    """The common part of all indexes. Rows are numbered below `size`, in order of first use or of key."""
 
     size: int
     """rows of each table"""
     seen: U8
-    """Which rows were ever met, marked by the loop that learns; empty where that is counted otherwise."""
+    """Which rows were ever met, marked by the learning loop; empty if keys are counted otherwise."""
 
     def __init__(self) -> None:
-        self._joined: list[weakref.ref[Table]] = []  # which know their index: no cycle keeps either
+        self._joined: list[weakref.ref[Table]] = []  # weak, because tables refer to their index
 
     def join(self, table: Table) -> None:
-        """Have the table grow with this index, and shrink where no other needs its rows."""
+        """Make the table grow with this index, and shrink if no other table needs its rows."""
         self._joined.append(weakref.ref(table))
         table.S = resized(table.S, self.size)
 
     def _tables(self) -> list[Table]:
-        """Those that are still there."""
+        """The tables that still exist."""
         return [table for one in self._joined if (table := one()) is not None]
 
     def _resize_tables(self) -> None:
@@ -93,43 +93,43 @@ class _Index:
 
     @property
     def features_seen(self) -> int:
-        """Distinct rows ever met: keys that share one are counted once."""
+        """Number of distinct rows ever met: keys that share a row count once."""
         return int(np.count_nonzero(self.seen))
 
     @property
     def used(self) -> int:
-        """Rows that can hold something: the first so many. Others are zeros."""
+        """Number of rows in use: the first ones. All others are zeros."""
         return self.size
 
     def count(self, keys: U64) -> None:
-        """Count keys that have been entered as met, where that is not seen from their rows."""
+        """Count new keys as met, if they are not counted by their rows."""
 
     def features(self) -> U64:
-        """Key of each of the rows that can hold something."""
+        """Key of each row in use."""
         return np.arange(self.used, dtype=np.uint64)
 
     def extend(self, keys: U64) -> bool:
-        """Grow until every key has a row; False if they all had."""
+        """Grow until every key has a row; False if all had one."""
         return False
 
     def make_room(self, needed: int) -> None:
-        """Free rows that are idle, then fit `needed` more."""
+        """Free idle rows, then make room for `needed` more."""
         raise AssertionError("every example fits an index of this kind")
 
 
 class GrowingIndex(_Index):
-    """Open addressing on 64-bit keys; memory follows the live weights (the default).
+    """Open addressing on 64-bit keys; memory is proportional to the live weights (the default).
 
-    Rows are born in the order their keys come, so frequent ones lie together. Before large tables
-    outgrow their size idle rows are freed; the new size is half as large again as what is left, at a load
-    of one half or less. Small ones just double.
+    Rows are created in order of first occurrence, so frequent keys are close together. Before a large table
+    grows, its idle rows are freed; the new size is 1.5 times what is left, at a load of at most one half.
+    Small tables just double.
     """
 
     NAME: ClassVar[str] = "growing"
 
     def __init__(self) -> None:
         super().__init__()
-        self.seen = np.zeros(0, np.uint8)  # keys are counted when their rows are born
+        self.seen = np.zeros(0, np.uint8)  # keys are counted when their rows are created
         self.size = _FIRST_SIZE
         self._known = np.zeros(self.size, np.uint64)
         self._slots = empty_index(self.size)
@@ -145,20 +145,20 @@ class GrowingIndex(_Index):
 
     @property
     def features_seen(self) -> int:
-        """Distinct keys ever met: exact until a row is freed, then a HyperLogLog estimate (0.8 %)."""
+        """Number of distinct keys met: exact until a row is freed, then a HyperLogLog estimate (0.8 %)."""
         return self._born if not self._freed else max(self._born - self._freed, estimate(self._registers))
 
     @property
     def used(self) -> int:
-        """Rows that can hold something; the null row, which holds nothing, comes first."""
+        """Number of rows in use, including the null row, which comes first and is empty."""
         return self._count
 
     def features(self) -> U64:
-        """Key of each of these rows, 0 of the null row."""
+        """Key of each row in use; 0 for the null row."""
         return self._known[: self._count]
 
     def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
-        """Rows of as many of the examples lo..hi-1 as fit, new keys added."""
+        """Rows of as many of the examples lo..hi-1 as fit; new keys are added."""
         tables = (self._slots, self._known, self._registers)
         before = self._count
         stop, self._count = find_or_add(*tables, before, self.size, keys, indptr, lo, hi, rows)
@@ -166,7 +166,7 @@ class GrowingIndex(_Index):
         return Resolved(stop, indptr, rows, values)
 
     def make_room(self, needed: int) -> None:
-        """Free rows that are idle in every table, then fit `needed` more; MemoryError beyond 2^32."""
+        """Free rows that are idle in every table, then make room for `needed`; MemoryError beyond 2^32."""
         kept = self._count
         if kept + needed > _ALWAYS_KEPT:
             kept = self._free_idle()
@@ -176,7 +176,7 @@ class GrowingIndex(_Index):
         if size == self.size:
             self._slots[:] = 0
         else:
-            self._slots = np.empty(0, np.uint32)  # free it before the new arrays are made
+            self._slots = np.empty(0, np.uint32)  # free it before allocating the new arrays
             self.size = size
             self._resize_tables()
             self._known = resized(self._known, size)
@@ -184,7 +184,7 @@ class GrowingIndex(_Index):
         reindex(self._slots, self._known, kept)
 
     def _free_idle(self) -> int:
-        """Close up the rows over those that are idle in every table; how many are left."""
+        """Move rows up over those that are idle in every table; return the number left."""
         before = self._count
         idle = np.ones(before, np.bool_)
         for table in self._tables():
@@ -199,29 +199,29 @@ class GrowingIndex(_Index):
         return self._count
 
     def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
-        """Rows to read from; nothing is added."""
+        """Rows to read from; adds nothing."""
         rows = np.empty(keys.size, np.uint32)
         find(self._slots, self._known, keys, rows)
         return Resolved(indptr.size - 1, indptr, rows, values)
 
     def enter(self, keys: U64) -> U64:
-        """Hold these keys, which ascend, and no others; their rows."""
+        """Replace all keys by these, which must be ascending; return their rows."""
         known = np.concatenate([np.zeros(1, np.uint64), keys])
         counted = {"registers": self._registers, "counts": np.array([len(keys), 0, len(known)])}
         self.restore({"keys": known, **counted})
         return np.arange(1, len(known), dtype=np.uint64)
 
     def count(self, keys: U64) -> None:
-        """In the registers, for when rows are freed."""
+        """Count keys in the registers, for when rows are freed."""
         note_all(self._registers, keys)
 
     def tensors(self) -> dict[str, Array]:
-        """All that `restore` needs."""
+        """Everything that `restore` needs."""
         counts = np.array([self._born, self._freed, self.size], np.int64)
         return {"keys": self.features(), "registers": self._registers, "counts": counts}
 
     def check(self, tensors: Tensors, batch: int) -> int:
-        """Rows of a table; StateError for what no index is that met `batch` examples at a time."""
+        """The number of rows of a table; StateError for a state impossible with batches of `batch`."""
         known = given(tensors, "keys", (None,), np.uint64)
         registers = given(tensors, "registers", (REGISTERS,), np.uint8)
         require((registers <= MOST_RANK).all(), "registers", f"none is larger than {MOST_RANK}")
@@ -230,12 +230,12 @@ class GrowingIndex(_Index):
         require(0 <= freed == born - count + 1, "counts", "rows born less rows freed are those there are")
         most = min(max(_FIRST_SIZE, _ALWAYS_KEPT, (1 + batch) * count), _MOST_ROWS)
         require(1 <= count <= size <= most, "counts", f"room for {size} rows is not what {count} rows take")
-        distinct = ascending(np.sort(known[1:]))  # np.unique takes a hundred times as long
+        distinct = ascending(np.sort(known[1:]))  # np.unique is 100 times slower
         require(distinct and known[0] == 0, "keys", "every key has one row, and the first row none")
         return count
 
     def restore(self, tensors: dict[str, Array]) -> None:
-        """The index as it was when `tensors` were taken."""
+        """Restore the index from `tensors`."""
         self._born, self._freed, self.size = (int(v) for v in tensors["counts"])
         self._count = len(tensors["keys"])
         self._known = resized(tensors["keys"], self.size)
@@ -245,7 +245,7 @@ class GrowingIndex(_Index):
 
 
 class DirectIndex(_Index):
-    """The key is the row: for ids that are small and dense. Grows to the largest id met."""
+    """The key is the row: for small, dense ids. Grows to the largest id met."""
 
     NAME: ClassVar[str] = "direct"
     LARGEST: ClassVar[int] = 1 << 31
@@ -257,7 +257,7 @@ class DirectIndex(_Index):
 
     @property
     def used(self) -> int:
-        """Rows that can hold something; behind them is the null row, which holds nothing."""
+        """Number of rows in use, without the empty null row after them."""
         return self.size - 1
 
     @property
@@ -266,11 +266,11 @@ class DirectIndex(_Index):
         return self.seen.nbytes
 
     def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
-        """Keys are rows; those without one are found when they are learned from."""
+        """Keys are rows; the learning loop reports those beyond the table."""
         return Resolved(hi, indptr, keys, values)
 
     def extend(self, keys: U64) -> bool:
-        """Grow until every key has a row; False if they all had. OverflowError for ids beyond `LARGEST`."""
+        """Grow until every key has a row; False if all had one. OverflowError for ids beyond `LARGEST`."""
         largest = int(keys.max(initial=0))
         if largest < self.used:
             return False
@@ -278,19 +278,19 @@ class DirectIndex(_Index):
             raise OverflowError(
                 f"feature id {largest} is too large for the direct store; use --store growing"
             )
-        self.size = 1 << (largest + 1).bit_length()  # however many keys are looked at in one go
+        self.size = 1 << (largest + 1).bit_length()  # the same, however many keys are given at once
         self._resize_tables()
         self.seen = resized(self.seen, self.used)
         return True
 
     def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
-        """Rows to read from; ids beyond the table read the null row."""
+        """Rows to read from; the null row for ids beyond the table."""
         rows = np.empty(keys.size, np.uint32)
         np.minimum(keys, np.uint64(self.used), out=rows, casting="unsafe")
         return Resolved(indptr.size - 1, indptr, rows, values)
 
     def enter(self, keys: U64) -> U64:
-        """Hold these keys, which ascend, and no larger ones; their rows."""
+        """Make room for these keys, which must be ascending, and no larger ones; return their rows."""
         largest = int(keys.max(initial=0))
         if largest >= self.LARGEST:
             raise StateError(f"feature id {largest} is too large for the direct store")
@@ -300,28 +300,28 @@ class DirectIndex(_Index):
         return keys
 
     def tensors(self) -> dict[str, Array]:
-        """All that `restore` needs."""
+        """Everything that `restore` needs."""
         return {"seen": self.seen}
 
     def check(self, tensors: Tensors, batch: int) -> int:
-        """Rows of a table; StateError for what no index is."""
+        """The number of rows of a table; StateError for an impossible state."""
         rows = len(given(tensors, "seen", (None,), np.uint8))
         require(1 <= rows < 2 * self.LARGEST, "seen", "there is a row at least")
         return rows
 
     def restore(self, tensors: dict[str, Array]) -> None:
-        """The index as it was when `tensors` were taken."""
+        """Restore the index from `tensors`."""
         self.seen = tensors["seen"].copy()
         self.size = self.seen.size + 1
 
 
 class HashedIndex(_Index):
-    """2^bits rows for good; keys that meet share a row, and are reported under its number.
+    """2^bits rows, fixed; keys that collide share a row, whose number is reported in place of the key.
 
     An example x becomes phi(x)_r = sum of x_j over the keys j of row r. With `signed` each x_j is
-    multiplied by a sign s_j = +-1, drawn by the hash as the row is: then E[<phi(x), phi(z)>] = <x, z>
-    over the seeds, with variance sum_{i != j} (x_i^2 z_j^2 + x_i z_i x_j z_j) / 2^bits; without, the mean
-    is off by sum_{i != j} x_i z_j / 2^bits. The weight of a row is that of s_j x_j.
+    multiplied by a sign s_j = +-1, drawn by the hash like the row: then E[<phi(x), phi(z)>] = <x, z>
+    over the seeds, with variance sum_{i != j} (x_i^2 z_j^2 + x_i z_i x_j z_j) / 2^bits; without signs, the
+    mean is biased by sum_{i != j} x_i z_j / 2^bits. The weight of a row applies to s_j x_j.
 
     Reference: Weinberger et al. (ICML 2009), lemma 2; Daume, A Course in Machine Learning (2012),
     equations 12.10 to 12.14, for the sums without signs.
@@ -340,7 +340,7 @@ class HashedIndex(_Index):
 
     @staticmethod
     def check_options(bits: int, seed: int) -> None:
-        """ValueError for what no hash table can be."""
+        """ValueError for bits or a seed out of range."""
         if not 1 <= bits <= 31:
             raise ValueError(f"hashed store: bits must lie in 1..31, not {bits}")
         if not 0 <= seed < 1 << 64:
@@ -364,21 +364,21 @@ class HashedIndex(_Index):
         return self.resolve(keys, indptr, values, 0, indptr.size - 1, np.empty(keys.size, np.uint32))
 
     def enter(self, keys: U64) -> U64:
-        """The rows whose numbers are `keys`."""
+        """Check that `keys` are row numbers and return them."""
         if len(keys) and int(keys.max()) >= self.size:
             raise StateError(f"{keys.max()} is no row of the store {self.NAME}:{self.bits}")
         return keys
 
     def tensors(self) -> dict[str, Array]:
-        """All that `restore` needs."""
+        """Everything that `restore` needs."""
         return {"seen": self.seen}
 
     def check(self, tensors: Tensors, batch: int) -> int:
-        """Rows of a table; StateError for what no index is."""
+        """The number of rows of a table; StateError for an impossible state."""
         return len(given(tensors, "seen", self.seen.shape, np.uint8))
 
     def restore(self, tensors: dict[str, Array]) -> None:
-        """The index as it was when `tensors` were taken."""
+        """Restore the index from `tensors`."""
         self.seen = tensors["seen"].copy()
 
 
@@ -386,5 +386,5 @@ Index = GrowingIndex | DirectIndex | HashedIndex
 
 
 def _words(table: Array) -> U32:
-    """The same memory, a row of 32-bit words for each row."""
+    """The same memory, as rows of 32-bit words."""
     return np.asarray(table).reshape(len(table), -1).view(np.uint32)

@@ -1,9 +1,9 @@
-"""The only hot loops: learn, read, add up; which rows are idle. No loss or rule is named in them.
+"""The main loops: learn, read, sum up, find idle rows. They name no loss and no rule.
 
-`S` is the table of state, one row a coordinate, columns `SLOTS` (w first). `clock` holds the scalars
-that all coordinates share. `B` and `bclock` are the same for the intercept, one row, whose rule is
-`bias_rule`. A row of zeros is an unborn coordinate. A rule comes twice: as it is, for what changes the
-clock, and `row_rule`, its numbers in the dtype of `S`, for what is done to each coordinate.
+`S` is the state table: one row per coordinate, columns `SLOTS` (w first). `clock` holds the scalars shared
+by all coordinates. `B` (one row) and `bclock` are the same for the intercept, whose rule is `bias_rule`. A
+row of zeros is a coordinate not in use yet. Each rule is passed twice: as it is, to advance the clock, and
+as `row_rule`, with its numbers in the dtype of `S`, to update coordinates.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from thresher.engine.verbs import (
 )
 
 AHEAD = np.uint64(48)
-"""So many non-zeros ahead the rows of a table are fetched."""
+"""How many non-zeros ahead rows of the table are prefetched"""
 LOSS_SUM, WEIGHT_SUM, LAST_MARGIN, LAST_HEAVIEST = range(4)  # columns of `tally`
 
 
 @scalar
 def count(tally, importance, value, margin):
-    """Note the loss of an example."""
+    """Record the loss of an example."""
     tally[LOSS_SUM] += importance * value
     tally[WEIGHT_SUM] += importance
     tally[LAST_MARGIN] = margin
@@ -52,7 +52,7 @@ def count(tally, importance, value, margin):
 
 @scalar
 def with_intercept(bias_row_rule, B, home, bnow, size):
-    """The intercept, and the size of the example with it."""
+    """The intercept, and the size of the example including it."""
     if B.shape[0] > 0:
         b = weight(bias_row_rule, B, home, bnow)
         return b, size + size_before_margin(bias_row_rule, B, home, B.dtype.type(1), bnow)
@@ -61,7 +61,7 @@ def with_intercept(bias_row_rule, B, home, bnow, size):
 
 @helper
 def aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bclock):
-    """The slope to step with; `margin` is without the intercept `b`."""
+    """The slope to step with; `margin` excludes the intercept `b`."""
     note_after_margin(rule, float(margin + b), importance, value, slope, size, clock)
     note_after_margin(bias_rule, float(margin + b), importance, value, slope, size, bclock)
     return slope_after_margin(rule, margin, value, slope, size, clock)
@@ -78,7 +78,7 @@ def move(row_rule, bias_row_rule, S, now, B, bnow, rows, values, scratch, begin,
 
 @inlined
 def move_clocks(rule, bias_rule, clock, bclock):
-    """On to the next example; the factor by which every row is to be multiplied."""
+    """Advance the clocks to the next example; return the factor to multiply every row by."""
     tick(rule, clock)
     tick(bias_rule, bclock)
     return renorm(rule, clock)
@@ -93,7 +93,7 @@ def multiply(S, factor):
 
 @inlined
 def end_example(rule, bias_rule, S, clock, bclock):
-    """Move the clocks on, and fold a common scale that leaves its range into all rows."""
+    """Advance the clocks; fold a common scale that has left its range into all rows."""
     factor = move_clocks(rule, bias_rule, clock, bclock)
     if factor != 1.0:
         multiply(S, factor)
@@ -101,8 +101,8 @@ def end_example(rule, bias_rule, S, clock, bclock):
 
 @inlined
 def close(past, rule, row_rule, bias_rule, S, rows, begin, end, clock, bclock):
-    """What follows the steps of an example; rows begin..end-1 were stepped."""
-    if past is None:  # decided before types are: what a past does is then not compiled
+    """Finish an example after rows begin..end-1 were stepped."""
+    if past is None:  # resolved at compile time, so the other branch is not compiled
         constrain(rule, S, rows, begin, end, clock)
         end_example(rule, bias_rule, S, clock, bclock)
     else:
@@ -117,27 +117,27 @@ def learn(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock,
     indptr, rows, values, labels, weights, lo, hi, limit, scratch, past, seen, tally,
 ):  # fmt: skip
-    """Predict, then learn, examples lo..hi-1; returns the first example not learned from.
+    """Predict, then learn, examples lo..hi-1; return the first example not learned.
 
-    That is `hi`, or the first example whose loss is not finite, with a value above `limit` in size, or with a
-    row beyond `seen`: it has changed nothing. `seen` notes every row met, unless it is empty.
-    A row's settled weights are held between the two visits to it, so that they are rounded to the
-    state's dtype once an example, in `scratch`, as long as the longest row. All arithmetic of
-    weights is done in that dtype, the clock's in float64. `past` is None, or adds up weights.
-    `tally` sums weighted loss and weight.
+    That is `hi`, or the first example whose loss is not finite, with a value above `limit` in magnitude, or
+    with a row beyond `seen`; it has changed nothing. `seen` marks every row met, unless it is empty.
+    A row's settled weight is kept in `scratch` (as long as the longest example) between reading and stepping,
+    so that it is rounded to the state's dtype once per example. Arithmetic on weights is in that dtype, on
+    the clock in float64. `past` is None, or adds up weights for averaging. `tally` sums weighted loss and
+    weight.
     """
-    home = rows.dtype.type(0)  # one type of row, one compiled step
+    home = rows.dtype.type(0)  # same type as rows, so `step` is compiled once
     marking, marks, last = seen.size > 0, np.uint64(seen.size), np.uint64(indptr[hi] - 1)
     for i in range(lo, hi):
         now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
-        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])  # unsigned: no wrap-around test
+        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])  # unsigned: no test for negative indices
         margin, size, top = S.dtype.type(0), S.dtype.type(0), values.dtype.type(0)
         for p in range(begin, end):
             if marking:
                 if rows[p] >= marks:
                     return i
                 seen[rows[p]] = 1
-            fetch(S, rows[p + AHEAD if p + AHEAD < last else last])  # min and max would be compiled each time
+            fetch(S, rows[p + AHEAD if p + AHEAD < last else last])  # min and max take time to compile
             x, top = S.dtype.type(values[p]), abs(values[p]) if abs(values[p]) > top else top
             w = meet(row_rule, S, rows[p], weight(row_rule, S, rows[p], now), x, now)
             scratch[p - begin] = w
@@ -166,7 +166,7 @@ def learn(
 
 @kernel
 def read(row_rule, S, clock, rows, out):
-    """Weights of `rows` (n,) as they are read to `out` (n,), in the state's dtype; changes no state."""
+    """Write the weights of `rows` (n,) to `out` (n,), in the state's dtype; changes no state."""
     now = snapshot(row_rule, clock, S)
     for p in range(out.size):
         out[p] = shown(row_rule, S, rows[p], weight(row_rule, S, rows[p], now), now)
@@ -174,9 +174,9 @@ def read(row_rule, S, clock, rows, out):
 
 @kernel
 def add_up(weights, bias, indptr, rows, values, out):
-    """Margins (n,) of examples, given the weights that `rows` count; no rule is asked, so all share it.
+    """Margins (n,) of examples, given the weights that `rows` index; the same code for every rule.
 
-    A product is of the dtype of the weights, a margin a sum of such products in float64.
+    Products are in the dtype of the weights, their sum in float64.
     """
     for i in range(out.size):
         margin = 0.0
@@ -187,21 +187,21 @@ def add_up(weights, bias, indptr, rows, values, out):
 
 @kernel
 def score(loss, margins, labels, weights, out):
-    """Weighted loss of each margin to `out`."""
+    """Write the weighted loss of each margin to `out`."""
     for i in range(out.size):
         out[i] = float(weights[i]) * value_slope(loss, margins[i], float(labels[i]))[0]
 
 
 @kernel
 def respond(loss, margins, out):
-    """The link of each margin to `out`."""
+    """Write the link of each margin to `out`."""
     for i in range(out.size):
         out[i] = link(loss, margins[i])
 
 
 @kernel
 def idle_rows(row_rule, S, clock, out):
-    """Which of the first rows, as many as `out` has, are as good as rows of zeros, to `out`."""
+    """Write to `out` (n,) which of the first n rows are equivalent to rows of zeros."""
     now = snapshot(row_rule, clock, S)
     for j in range(out.size):
         out[j] = idle(row_rule, S, j, weight(row_rule, S, j, now), now)
@@ -209,5 +209,5 @@ def idle_rows(row_rule, S, clock, out):
 
 @kernel
 def relocate_rows(row_rule, S, count, clock):
-    """Tell a rule that rows have moved, of which `count` are left."""
+    """Tell a rule that rows have moved, and that `count` are left."""
     relocate(row_rule, S, count, clock)

@@ -1,8 +1,8 @@
-"""The loop of `kernels.learn` for eight lanes: rules of one class and losses of one, with other numbers.
+"""The loop of `kernels.learn` for eight lanes: models of one rule class and one loss class, other numbers.
 
-The lanes of a coordinate lie together in S (rows, columns, LANES): its row is found, fetched and its value
-read once for all. Each lane does what it would alone, with the same roundings in the same order, so its bits
-are the same. For rules that change the rows of the example alone: those without `constrain` and `relocate`.
+The lanes of a coordinate are adjacent in S (rows, columns, LANES): its row is found and fetched, and its
+value read, once for all. Each lane does the same roundings in the same order as alone, so the results are
+bit-identical. For rules that change only the rows of the example: those without `constrain` and `relocate`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Stream(NamedTuple):
 
 
 class Side(NamedTuple):
-    """The weights of all lanes, or their intercepts: rules, table, clocks, and their snapshots."""
+    """The weights of all lanes, or their intercepts: rules, table, clocks, and snapshots of the clocks."""
 
     rule: Any
     row_rule: Any
@@ -64,7 +64,7 @@ class Side(NamedTuple):
 
 
 class Example(NamedTuple):
-    """What an example is to each lane; `importance` is shared."""
+    """The current example in each lane; `importance` is shared."""
 
     importance: Any
     margins: Any
@@ -78,7 +78,7 @@ class Example(NamedTuple):
 
 @scalar
 def take_clocks(side, clocks):
-    """Clocks (LANES, scalars) to the stack."""
+    """Copy clocks (LANES, scalars) to the stack."""
     for c in range(side.clocks.shape[0]):
         for k in range(LANES):
             side.clocks[c, k] = clocks[k, c]
@@ -86,7 +86,7 @@ def take_clocks(side, clocks):
 
 @scalar
 def give_clocks(side, clocks):
-    """And back."""
+    """Copy the clocks back from the stack."""
     for c in range(side.clocks.shape[0]):
         for k in range(LANES):
             clocks[k, c] = side.clocks[c, k]
@@ -94,7 +94,7 @@ def give_clocks(side, clocks):
 
 @scalar
 def read_clocks(side):
-    """As `snapshot` does."""
+    """Take snapshots of the clocks, like `snapshot`."""
     for c in range(side.clocks.shape[0]):
         for k in range(LANES):
             side.nows[c, k] = side.clocks[c, k]
@@ -102,7 +102,7 @@ def read_clocks(side):
 
 @scalar
 def settle(k, side, j, x, scratch, at, example):
-    """Hold the settled weight of row j, and add what it does to margin and size."""
+    """Store the settled weight of row j, and add its contribution to margin and size."""
     rule, now = part_of(side.row_rule, k), now_of(side.rule, side.nows, k)
     row = row_of(side.row_rule, side.table, j, k)
     w = meet(rule, row, 0, weight(rule, row, 0, now), x, now)
@@ -113,7 +113,7 @@ def settle(k, side, j, x, scratch, at, example):
 
 @scalar
 def settle_all(side, rows, values, begin, end, last, scratch, seen, example):
-    """All rows of an example; False if one lies beyond `seen`, which notes those met unless it is empty."""
+    """Settle all rows of an example; False if one is beyond `seen`, which marks rows met unless empty."""
     marking, marks = seen.size > 0, np.uint64(seen.size)
     for p in range(begin, end):
         if marking:
@@ -128,14 +128,14 @@ def settle_all(side, rows, values, begin, end, last, scratch, seen, example):
 
 @scalar
 def settle_bias(k, side, home, example):
-    """The settled intercept."""
+    """Settle the intercept."""
     row, now = row_of(side.row_rule, side.table, home, k), now_of(side.rule, side.nows, k)
     put(example.biases, k, weight(part_of(side.row_rule, k), row, 0, now))
 
 
 @scalar
 def lose(losses, label, alive, example):
-    """Value and slope of the losses. False if one that was `alive` is not finite: it is so no more."""
+    """Value and slope of the losses. False if one that was `alive` is not finite: it no longer is alive."""
     sound = True
     for k in range(LANES):
         margin = float(example.margins[k] + example.biases[k])
@@ -147,7 +147,7 @@ def lose(losses, label, alive, example):
 
 @scalar
 def count_all(tally, alive, example):
-    """Note the losses of an example."""
+    """Record the losses of an example."""
     for k in range(LANES):
         if alive[k]:
             margin = example.margins[k] + example.biases[k]
@@ -156,7 +156,7 @@ def count_all(tally, alive, example):
 
 @scalar
 def turn(k, own, bias, home, alive, example):
-    """Note the example in the clocks; the slope to step with."""
+    """Update the clocks with the example and store the slope to step with."""
     living, size, one = alive[k] != 0, taken(example.sizes, k), own.table.dtype.type(1)
     value = taken(example.values, k) * example.importance
     slope = taken(example.slopes, k) * example.importance
@@ -174,7 +174,7 @@ def turn(k, own, bias, home, alive, example):
 
 @scalar
 def note_outgrown(k, side, j, x, example):
-    """Note whether lane k steps row j, and has outgrown what it is measured for."""
+    """Record whether lane k steps row j and the row is `outgrown`."""
     row, now = row_of(side.row_rule, side.table, j, k), now_of(side.rule, side.nows, k)
     grown = outgrown(part_of(side.row_rule, k), row, 0, x, now) & (taken(example.steps, k) != 0)
     put(example.grown, k, 1 if grown else 0)
@@ -182,7 +182,7 @@ def note_outgrown(k, side, j, x, example):
 
 @scalar
 def outgrown_in_any(side, j, x, example):
-    """Whether this holds of any lane."""
+    """Whether row j is outgrown in any lane."""
     each_lane(note_outgrown, (side, j, x, example))
     found = 0
     for k in range(LANES):
@@ -201,7 +201,7 @@ def move(k, stepping, side, j, w, x, example):
 
 @scalar
 def move_weight(k, stepping, side, j, x, scratch, at, example):
-    """Step row j from the weight held."""
+    """Step row j from the stored weight."""
     move(k, stepping, side, j, held(scratch, at, k), x, example)
 
 
@@ -213,7 +213,7 @@ def move_bias(k, side, home, example):
 
 @scalar
 def move_all(own, bias, home, rows, values, begin, end, scratch, example):
-    """Step every coordinate of an example, in the lanes that have a slope."""
+    """Step every coordinate of an example, in the lanes whose slope is not zero."""
     moving = False
     for k in range(LANES):
         moving = moving or example.steps[k] != 0
@@ -229,7 +229,7 @@ def move_all(own, bias, home, rows, values, begin, end, scratch, example):
 
 @scalar
 def tick_lane(k, own, bias, alive, factors):
-    """Move the clocks on; the factor for every row."""
+    """Advance the clocks; store the factor for every row."""
     living = alive[k] != 0
     clock, bclock = clock_of(own.rule, own.clocks, k), clock_of(bias.rule, bias.clocks, k)
     factor = move_clocks(part_of(own.rule, k), part_of(bias.rule, k), clock, bclock)
@@ -240,7 +240,7 @@ def tick_lane(k, own, bias, alive, factors):
 
 @scalar
 def multiply_all(S, factors):
-    """Multiply the rows of the lanes whose scale has left its range."""
+    """Multiply all rows of each lane by its factor."""
     for k in range(LANES):
         if factors[k] != 1.0:
             for j in range(S.shape[0]):
@@ -250,7 +250,7 @@ def multiply_all(S, factors):
 
 @scalar
 def learn_one(losses, own, bias, stream, i, hi, scratch, seen, tally, alive, factors, example):
-    """Predict, then learn example i; False if it cannot be, when it has changed nothing."""
+    """Predict, then learn example i; False if that is impossible, and nothing has changed."""
     begin, end, last = (
         np.uint64(stream.indptr[i]),
         np.uint64(stream.indptr[i + 1]),
@@ -279,7 +279,7 @@ def learn_one(losses, own, bias, stream, i, hi, scratch, seen, tally, alive, fac
 
 @scalar
 def run(parts, S, own_clocks, B, own_bclocks, stream, lo, hi, scratch, seen, tally, alive):
-    """As `learn_lanes`; here no references are counted."""
+    """The body of `learn_lanes`, without reference counting."""
     zero, one, home = S.dtype.type(0), S.dtype.type(1), np.uint64(0)
     b, losses, rule, bias_rule = zero, on_stack(parts[0]), on_stack(parts[1]), on_stack(parts[3])
     clocks, nows = clocks_like(rule, 0.0), clocks_like(rule, zero)
@@ -299,7 +299,7 @@ def run(parts, S, own_clocks, B, own_bclocks, stream, lo, hi, scratch, seen, tal
         b = weight(
             part_of(bias.row_rule, 0), row_of(bias.row_rule, B, home, 0), 0, now_of(bias_rule, bnows, 0)
         )
-    # of the types that the variables of `kernels.learn` have
+    # same types as the variables of `kernels.learn`
     margins, sizes, biases = lanes_like(zero + w * one), lanes_like(zero + size), lanes_like(b)
     values, slopes, factors, steps = lanes_like(0.0), lanes_like(0.0), lanes_like(0.0), lanes_like(zero)
     grown = lanes_like(np.uint8(0))
@@ -316,12 +316,12 @@ def run(parts, S, own_clocks, B, own_bclocks, stream, lo, hi, scratch, seen, tal
 
 @kernel
 def learn_lanes(parts, S, clocks, B, bclocks, stream, lo, hi, longest, seen, tally, alive):
-    """As `kernels.learn`, for the lanes that are `alive`; the first example not learned from.
+    """Like `kernels.learn`, for the lanes that are `alive`; returns the first example not learned.
 
-    `parts` are loss, rule, row rule, and those of the intercept, each as `part_of` takes them. The tables S
-    and B end in an axis of LANES, clocks and `tally` begin with one. The first example not learned from is
+    `parts` are loss, rule, row rule, and the rules of the intercept, each as `part_of` takes them. LANES is
+    the last axis of the tables S and B, and the first of clocks and `tally`. The first example not learned is
     `hi`; or the first with a row beyond `seen`; or the first whose loss is not finite in a lane that was
-    `alive` and now is not. It has changed nothing, and the other lanes go on from it.
+    `alive` and no longer is. It has changed nothing, and the other lanes continue from it.
     """
     scratch = np.empty((longest, LANES), S.dtype)
     return run(parts, S, clocks, B, bclocks, stream, lo, hi, scratch, seen, tally, alive)

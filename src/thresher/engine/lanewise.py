@@ -1,9 +1,9 @@
-"""What loops over eight lanes are made of, such that LLVM turns them into vector instructions.
+"""Building blocks of loops over eight lanes that LLVM can vectorise.
 
 Eight lanes share a table (rows, columns, 8), clocks (scalars, 8), and the numbers of their parts. A verb of
-lane k is given its part and a copy of its row or clock, which compiled code holds in registers; what it has
-written then goes back. So whatever a rule does by branches, each load and store is one of eight neighbours,
-and is done in any case: LLVM makes one of the eight, of the verbs that all other loops call.
+lane k gets its part and a copy of its row or clock, which compiled code keeps in registers and writes back
+afterwards. So whatever branches a rule has, each load and store is unconditional and one of eight
+neighbours, and LLVM merges the eight. The verbs are the same that all other loops call.
 Plain Python does the same on plain arrays.
 """
 
@@ -34,7 +34,7 @@ from thresher.engine.inplace import (
 from thresher.engine.lookup import emit_prefetch
 
 LANES = 8
-_arrays: Any = arrayobj  # untyped, both
+_arrays: Any = arrayobj  # this module has no type hints
 _tools: Any = cgutils
 
 
@@ -58,7 +58,7 @@ def room(context, builder, kind, shape):
 
 @in_place(lambda body, args: types.void)
 def each_lane(body, args):
-    """``body(k, *args)`` for every lane k."""
+    """Call ``body(k, *args)`` for every lane k."""
     for k in range(LANES):
         body(k, *args)
 
@@ -88,22 +88,22 @@ def _emit_each_lane(context, builder, signature, values):
 
 
 def side_by_side(parts: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
-    """What `part_of` takes parts apart from: the first, and for each number in it those of all lanes.
+    """Merge parts for `part_of`: the first part, and for each of its numbers an array over lanes.
 
-    Or None where they are the same, or are no numbers: so what the lanes share is known before a loop over
-    lanes begins, and what depends on it alone is decided there.
+    None stands in place of an array if all lanes have the same number, or the field is not a number. What the
+    lanes share is then known before a loop over lanes starts, and tests of it are hoisted out of the loop.
     """
     return parts[0], tuple(_column(own) for own in zip(*(_leaves(part) for part in parts), strict=True))
 
 
 def _column(values: Sequence[Any]) -> Any:
-    """Numbers as an array; None for those that are the same, to the sign of a zero."""
+    """Numbers as an array; None if they are all the same, including the sign of zero."""
     column = np.array(values, type(values[0]))
     return None if column.tobytes() == column[:1].tobytes() * len(column) else column
 
 
 def _leaves(part: Any) -> list[Any]:
-    """What a part and those in it are made of, in order."""
+    """The fields of a part and of the parts nested in it, in order."""
     found: list[Any] = []
     for value in part:
         found += _leaves(value) if isinstance(value, tuple) else [value]
@@ -111,7 +111,7 @@ def _leaves(part: Any) -> list[Any]:
 
 
 def _made(template: Any, columns: Any, k: Any) -> Any:
-    """A part whose next leaves come from the columns, an iterator."""
+    """A part whose fields come from the columns, an iterator."""
     values = []
     for value in template:
         if isinstance(value, tuple):
@@ -124,7 +124,7 @@ def _made(template: Any, columns: Any, k: Any) -> Any:
 
 @in_place(lambda parts, k: parts.types[0])
 def part_of(parts, k):
-    """The part of lane k, of those that are `side_by_side`."""
+    """The part of lane k, from the result of `side_by_side`."""
     return _made(parts[0], iter(parts[1]), k)
 
 
@@ -179,8 +179,8 @@ def _emit_on_stack(context, builder, signature, values):
 
 @in_place(lambda value: types.Array(types.unliteral(value), 1, "C"))
 def lanes_like(value):
-    """Room for values of the type of this one: (LANES,)."""
-    return np.empty(LANES, object)  # which holds the very values that variables would
+    """An uninitialised array (LANES,) for values of this type."""
+    return np.empty(LANES, object)  # holds values of any type, unconverted
 
 
 @lanes_like.emits
@@ -190,7 +190,7 @@ def _emit_lanes(context, builder, signature, values):
 
 @in_place(lambda lanes, k: lanes.dtype)
 def taken(lanes, k):
-    """The one of lane k."""
+    """The number of lane k."""
     return lanes[k]
 
 
@@ -202,7 +202,7 @@ def _emit_taken(context, builder, signature, values):
 
 @in_place(lambda lanes, k, value: types.void)
 def put(lanes, k, value):
-    """Write the one of lane k."""
+    """Write the number of lane k."""
     lanes[k] = value
 
 
@@ -219,7 +219,7 @@ def _emit_put(context, builder, signature, values):
 
 @in_place(lambda parts, value: types.Array(types.unliteral(value), 2, "C"))
 def clocks_like(parts, value):
-    """Room for clocks of such values: (scalars, LANES)."""
+    """An uninitialised array (scalars, LANES) for clocks of such values."""
     return np.empty((len(parts[0].CLOCK), LANES), np.asarray(value).dtype)
 
 
@@ -246,7 +246,7 @@ def _emit_clock(context, builder, signature, values):
 
 @in_place(lambda parts, clocks, k, clock, wanted: types.void)
 def put_clock(parts, clocks, k, clock, wanted):
-    """Write it back if that is wanted."""
+    """Write the clock back if `wanted`."""
     if wanted:
         clocks[:, k] = clock
 
@@ -265,7 +265,7 @@ def _emit_put_clock(context, builder, signature, values):
 
 @in_place(lambda parts, nows, k: types.UniTuple(nows.dtype, len(parts.types[0].instance_class.CLOCK)))
 def now_of(parts, nows, k):
-    """The clock of lane k as verbs of a coordinate read it; see `snapshot`."""
+    """The clock of lane k in the form verbs of a coordinate read; see `snapshot`."""
     return tuple(nows[:, k])
 
 
@@ -282,7 +282,7 @@ def _emit_now(context, builder, signature, values):
 
 @in_place(lambda parts, S, j, k: types.Array(S.dtype, 2, "C"))
 def row_of(parts, S, j, k):
-    """A copy of row j of lane k, a table of one row: (1, columns)."""
+    """A copy of row j of lane k, as a table with one row: (1, columns)."""
     return S[np.newaxis, j, :, k].copy()
 
 
@@ -297,7 +297,7 @@ def _emit_row(context, builder, signature, values):
 
 @in_place(lambda parts, S, j, k, row, wanted: types.void)
 def put_row(parts, S, j, k, row, wanted):
-    """Write it back if that is wanted."""
+    """Write the row back if `wanted`."""
     if wanted:
         S[j, :, k] = row[0]
 
@@ -314,7 +314,7 @@ def _emit_put_row(context, builder, signature, values):
 
 @in_place(lambda parts, S, j: types.void)
 def fetch_lanes(parts, S, j):
-    """Have row j of all lanes brought to the cache; see `fetch`."""
+    """Prefetch row j of all lanes into the cache; see `fetch`."""
 
 
 @fetch_lanes.emits
@@ -332,7 +332,7 @@ def _emit_fetch(context, builder, signature, values):
 
 @in_place(lambda scratch, at, k: scratch.dtype)
 def held(scratch, at, k):
-    """What is held at entry `at` for lane k."""
+    """The value stored at entry `at` for lane k."""
     return scratch[at, k]
 
 
@@ -345,7 +345,7 @@ def _emit_held(context, builder, signature, values):
 
 @in_place(lambda scratch, at, k, w: types.void)
 def hold(scratch, at, k, w):
-    """Hold it there."""
+    """Store a value there."""
     scratch[at, k] = w
 
 
@@ -373,7 +373,7 @@ def _of_lane(builder, data, line, k):
 
 
 def _addresses(context, builder, signature, S, j, k):
-    """Where each column of row j, whose number has no sign, is for lane k."""
+    """The address of each column of row j (unsigned) for lane k."""
     data, columns = data_of(context, builder, signature.args[1], S), _columns(signature)
     first = builder.mul(j if j.type == WORD else builder.zext(j, WORD), WORD(columns))
     return [_of_lane(builder, data, builder.add(first, WORD(c)), k) for c in range(columns)]

@@ -1,9 +1,9 @@
-"""Functions that compiled loops are made of: translated once, made machine code of once, in the loop.
+"""Compile functions that only kernels call: translated once, and turned into machine code in the kernel.
 
-Numba makes a whole library of each function that a kernel calls: it is optimised, turned into machine code
-that nothing ever runs, and linked into its callers, where all of that is done again, at each level of calls.
-Here a function that only kernels call is translated and linked, no more; its callers optimise it with
-themselves. That halves the time that a kernel takes to compile, and the machine code is as good.
+Numba makes a whole library of each function that a kernel calls: it optimises it, generates machine code
+that never runs, and links it into its callers, where all of that happens again at each level of calls.
+Here such a function is only translated and linked; its callers optimise it together with their own code.
+That halves the compile time of a kernel, and the machine code is as good.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numba.core.errors import TypingError
 from thresher.engine.codecache import CodeCache
 from thresher.engine.notices import compiling, work_of
 
-_codegen: Any = codegen  # untyped, all of them
+_codegen: Any = codegen  # these modules have no type hints
 _llvm: Any = binding
 _compiler: Any = compiler
 _passes: Any = typed_passes
@@ -30,7 +30,7 @@ _register: Any = register_pass
 
 
 class _NoAddresses:
-    """A code generator for functions that have no address, and so no place for an environment."""
+    """A code generator for functions without an address, which need no environment."""
 
     def __init__(self, generator: Any) -> None:
         self._generator = generator
@@ -39,11 +39,11 @@ class _NoAddresses:
         return getattr(self._generator, name)
 
     def set_env(self, name: str, env: Any) -> None:
-        """Nothing. Functions that come from a cache have none either."""
+        """Do nothing. Functions loaded from a cache have no environment either."""
 
 
 class _Linked(_codegen.JITCodeLibrary):
-    """A library to be linked into others: not optimised, not made machine code of."""
+    """A library to link into others, without optimisation or machine code of its own."""
 
     @property
     def codegen(self) -> Any:
@@ -54,12 +54,12 @@ class _Linked(_codegen.JITCodeLibrary):
         return 0
 
     def serialize_using_object_code(self) -> Any:
-        """As Numba keeps libraries, but for the machine code."""
+        """Serialise as Numba does, but without machine code."""
         return self.name, "bitcode", self._get_module_for_linking().as_bitcode()
 
     @classmethod
     def revived(cls, codegen: Any, name: str, _: str, bitcode: bytes) -> Any:
-        """The library that was kept so."""
+        """The library, from its serialised form."""
         library = cls(codegen, name)
         library._final_module = _llvm.parse_bitcode(bitcode)
         library._finalize_final_module()
@@ -79,7 +79,7 @@ class _Linked(_codegen.JITCodeLibrary):
 
 @_register(mutates_CFG=True, analysis_only=False)
 class _LinkedLowering(_passes.NativeLowering):
-    """From typed statements to LLVM's, in a library of the kind above."""
+    """Lower typed statements to LLVM, into a `_Linked` library."""
 
     _name = "linked_lowering"
 
@@ -93,7 +93,7 @@ class _LinkedLowering(_passes.NativeLowering):
 
 @_register(mutates_CFG=True, analysis_only=False)
 class _ApartLowering(_LinkedLowering):
-    """The same, of a function that LLVM is to leave where it is."""
+    """The same, for a function that LLVM must not inline."""
 
     _name = "apart_lowering"
 
@@ -105,7 +105,7 @@ class _ApartLowering(_LinkedLowering):
 
 
 def _check_borrows(state: Any) -> None:
-    """TypingError for arrays that a function makes without counting: they would be freed twice or never."""
+    """TypingError if a function creates arrays without counting references: freed twice, or never."""
     made = [state.return_type]
     for expression, signature in state.calltypes.items():
         if getattr(expression, "op", "") == "call":
@@ -121,7 +121,7 @@ def _revived(
     context: Any, library: Any, fndesc: Any, env: Any, signature: Any, objectmode: bool, lifted: Any,
     annotation: str, initialisers: Any, environments: Any,
 ) -> Any:  # fmt: skip
-    """A function that was kept, known to those that call it, as `CompileResult._rebuild` makes it."""
+    """A function from the cache, registered with its callers, like `CompileResult._rebuild`."""
     for initialise in initialisers:
         initialise()
     found = _Linked.revived(context.codegen(), *library)
@@ -144,14 +144,14 @@ def _revived(
 
 
 class LinkedCompiler(_compiler.CompilerBase):
-    """Compiles what is called by kernels only."""
+    """Compiles functions that only kernels call."""
 
     lowering: type = _LinkedLowering
 
     def compile_extra(self, function: Any) -> Any:
-        """The function as it was kept, or compiled and kept: for kernels of other rules, losses, formats."""
+        """Load the function from the cache, or compile and cache it, for use in other kernels too."""
         state, cache = self.state, CodeCache(function)
-        if function.__closure__ or " at 0x" in str(state.args):  # a function, which has no name of its own
+        if function.__closure__ or " at 0x" in str(state.args):  # function arguments have no stable name
             return super().compile_extra(function)
         words = state.flags.get_mangle_string()
         reduced = cache.kept(state.args, state.targetctx.codegen(), words)
@@ -162,7 +162,7 @@ class LinkedCompiler(_compiler.CompilerBase):
         return compiled
 
     def define_pipelines(self) -> list[Any]:
-        """Numba's own, but for the last step."""
+        """Numba's pipeline with another last step."""
         passes = _compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
         for place, (one, words) in enumerate(passes.passes):
             if one is _passes.NativeLowering:
@@ -172,13 +172,13 @@ class LinkedCompiler(_compiler.CompilerBase):
 
 
 class ApartCompiler(LinkedCompiler):
-    """Compiles what is seldom called by kernels, once for all its calls."""
+    """Compiles functions that kernels call rarely, once for all calls."""
 
     lowering = _ApartLowering
 
 
 class KernelCompiler(_compiler.Compiler):
-    """Compiles kernels. Nothing that it makes is garbage before it is done, so none is looked for."""
+    """Compiles kernels. The garbage collector is off meanwhile: it would find nothing."""
 
     def compile_extra(self, function: Any) -> Any:
         """The compiled function."""

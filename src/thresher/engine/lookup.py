@@ -1,7 +1,7 @@
-"""The loops of the indexes: keys to rows by open addressing or by hashing; counting keys; closing up rows.
+"""The loops of the indexes: map keys to rows by open addressing or hashing, count keys, compact rows.
 
-`slots` are those of a growing index: the row whose key is `known[row]` stands at the first free
-place at or behind its key's home, 0 marks a free place. `registers` are those of a HyperLogLog counter.
+`slots` belongs to a growing index: the row whose key is `known[row]` is stored in the first free slot at or
+after the key's home; 0 marks a free slot. `registers` are those of a HyperLogLog counter.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from thresher.engine.jit import kernel, scalar
 
 REGISTERS = 1 << 14
 MOST_RANK = 50
-"""A register holds no more: 64 bits less the 14 that choose it."""
+"""The largest value of a register: 64 bits minus the 14 that choose it."""
 FITS = 1 << 18
-"""An index of so many entries lies in a cache."""
-_LINE = 64  # bytes of a line of the cache, of which rows of as many take one then, not two
+"""An index with this many entries fits in the cache."""
+_LINE = 64  # bytes per cache line; aligned rows of this size take one line, not two
 FAR, NEXT = 32, 16
-"""So many keys ahead their places in the index, and then the keys that stand there, are fetched."""
+"""How many keys ahead slots, and then the keys stored there, are prefetched"""
 NEAR = np.uint64(1 << 17)
-"""Keys below this are their own place in the index: small ids need no hash and no comparison."""
+"""Keys below this are their own slot number: small ids need no hash and no comparison."""
 
 
 @scalar
 def mix(key):
-    """64 bits in, 64 well-spread bits out (an xor-shift and Fibonacci's multiplier)."""
+    """64 bits in, 64 well-spread bits out (an xor-shift and a Fibonacci multiplier)."""
     return (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
 
 
 @scalar
 def scatter(mixed):
-    """64 bits of which each depends on all of `mixed`: what `mix` leaves in its low bits is not random."""
+    """64 bits, each of which depends on all of `mixed`: the low bits from `mix` are not random."""
     spread = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     return spread ^ (spread >> np.uint64(32))
 
 
 def empty_index(limit: int) -> NDArray[np.uint32]:
-    """Room for `limit` rows at a load of one half at most."""
+    """Slots for `limit` rows at a load of at most one half."""
     return np.zeros(int(NEAR) + 2 * limit, np.uint32)
 
 
 @in_place(lambda array, at: types.void)
 def fetch(array, at):
-    """Have entry (of a table: row) `at` of an array brought to the cache, for which nobody waits.
+    """Prefetch entry (of a table: row) `at` of an array into the cache, without waiting.
 
     It may lie beyond the array. Plain Python does nothing.
     """
@@ -66,7 +66,7 @@ def _emit_fetch(context, builder, signature, values):
 
 
 def emit_prefetch(builder: Any, address: Any) -> None:
-    """Have the line of a cache that `address`, a number, lies in brought there."""
+    """Prefetch the cache line that contains `address`, a number."""
     flags = [ir.Constant(ir.IntType(32), value) for value in (0, 3, 1)]  # to read, to keep, data
     pointer = builder.inttoptr(address, ir.IntType(8).as_pointer())
     kind = ir.FunctionType(ir.VoidType(), [pointer.type, *(flag.type for flag in flags)])
@@ -77,7 +77,7 @@ def emit_prefetch(builder: Any, address: Any) -> None:
 
 @scalar
 def home(slots, key):
-    """Where in the index `key` would like to stand: at its own number if that is small."""
+    """The home slot of `key`: its own number if that is small."""
     if key < NEAR:
         return key
     size = np.uint64(slots.size) - NEAR
@@ -86,7 +86,7 @@ def home(slots, key):
 
 @scalar
 def place(slots, known, key):
-    """Where in the index `key` stands, or would stand."""
+    """The slot where `key` is, or would be, stored."""
     h = home(slots, key)
     if key < NEAR:
         return h
@@ -101,7 +101,7 @@ def place(slots, known, key):
 
 @kernel
 def find_or_add(slots, known, registers, count, limit, keys, indptr, lo, hi, rows):
-    """Rows of the keys of examples lo..hi-1, adding the unknown ones.
+    """Rows of the keys of examples lo..hi-1; unknown keys are added.
 
     Returns (first example that would not fit below `limit` rows, number of rows in use).
     """
@@ -128,7 +128,7 @@ def find_or_add(slots, known, registers, count, limit, keys, indptr, lo, hi, row
 
 @scalar
 def note(registers, mixed):
-    """One HyperLogLog observation (Flajolet et al. 2007) of a key never met before."""
+    """One HyperLogLog observation (Flajolet et al. 2007) of a new key."""
     spread = scatter(mixed)
     which = spread & np.uint64(16383)
     rest = spread >> np.uint64(14)
@@ -141,7 +141,7 @@ def note(registers, mixed):
 
 
 def note_all(registers: NDArray[np.uint8], keys: NDArray[np.uint64]) -> None:
-    """The same of many. Plain Python: all at once."""
+    """The same for many keys, in vectorised plain Python."""
     spread = scatter(mix(keys))
     rest = (spread >> np.uint64(14)) | np.uint64(1 << (MOST_RANK - 1))
     lowest = rest & (~rest + np.uint64(1))
@@ -151,14 +151,14 @@ def note_all(registers: NDArray[np.uint8], keys: NDArray[np.uint64]) -> None:
 
 @kernel
 def find(slots, known, keys, rows):
-    """Rows of keys; those of unknown keys are the null row."""
+    """Rows of keys; the null row for unknown keys."""
     for p in range(np.uint64(keys.size)):
         rows[p] = slots[place(slots, known, keys[p])]
 
 
 @kernel
 def reindex(slots, known, count):
-    """Enter the rows 1..count-1 into an empty index. No key comes twice, so none is compared."""
+    """Enter the rows 1..count-1 into an empty index. Keys are distinct, so none are compared."""
     for row in range(1, count):
         if row + FAR < count:
             fetch(slots, home(slots, known[row + FAR]))
@@ -173,11 +173,11 @@ def reindex(slots, known, count):
 
 @kernel
 def hash_and_merge(shift, seed, signed, keys, indptr, values, lo, hi, last, rows, ends, merged):
-    """Keys to 2^bits rows; keys of one example that meet are merged, their values summed.
+    """Hash keys to 2^bits rows; merge keys of one example that collide, and sum their values.
 
-    With `signed` each value first takes the sign of its key: a bit of the hash that is no part of the
-    row. Bits side by side in a product are not independent, so that hash is mixed once more.
-    `last` holds, for each row, one more than the output position it was last written to.
+    With `signed`, each value is first multiplied by the sign of its key: a hash bit that is not part of the
+    row. Adjacent bits of a product are not independent, so that hash is mixed once more.
+    `last` holds for each row the last output position it was written to, plus one.
     """
     out = indptr[lo]
     ends[lo] = out
@@ -203,9 +203,9 @@ def hash_and_merge(shift, seed, signed, keys, indptr, values, lo, hi, last, rows
 
 @kernel
 def close_up(words, idle):
-    """Move the rows of a table up over those that are `idle`, with zeros behind them; how many stay.
+    """Move the rows of a table up over the `idle` ones, followed by zeros; return the number of rows left.
 
-    `words` (rows, words) uint32 is the table, whatever its numbers are; rows keep their order.
+    `words` (rows, words) uint32 is the table, whatever its dtype; rows keep their order.
     """
     kept = 0
     for j in range(idle.size):
@@ -221,7 +221,7 @@ def close_up(words, idle):
 
 
 def estimate(registers: NDArray[np.uint8]) -> int:
-    """HyperLogLog: harmonic mean of the registers, linear counting while many are empty."""
+    """HyperLogLog: harmonic mean of the registers; linear counting while many are empty."""
     m = registers.size
     raw = 0.7213 / (1 + 1.079 / m) * m * m / float(np.sum(np.exp2(-registers.astype(np.float64))))
     empty = int(np.count_nonzero(registers == 0))
@@ -229,7 +229,7 @@ def estimate(registers: NDArray[np.uint8]) -> int:
 
 
 def resized(array: NDArray[Any], size: int) -> NDArray[Any]:
-    """A copy with `size` rows: cut, or filled up with zeros. It begins with a line of the cache."""
+    """A copy with `size` rows, truncated or padded with zeros, aligned to a cache line."""
     shape = (size, *array.shape[1:])
     count = math.prod(shape) * array.itemsize
     memory = np.zeros(count + _LINE, np.uint8)

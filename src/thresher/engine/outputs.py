@@ -1,10 +1,10 @@
 """The loops of models with many outputs.
 
-`S` has three axes here: row (feature), column of the rule's state, output; so all that is known of one
-feature lies together. ``S[r].T`` is what the verbs know as a table: a row for each output. Outputs share
-a clock when the rule's clock does not depend on the examples (``clocks`` has one row), else each has its
-own. The intercepts are alike in `B` and `bclocks`. `targets` has a row for each example, as the loss
-reads it: a class, or a number for each output.
+`S` has three axes: row (feature), column of the rule's state, output, so all state of a feature is
+contiguous. To the verbs, ``S[r].T`` is a table with a row per output. Outputs share a clock if the rule's
+clock does not depend on the examples (``clocks`` has one row); otherwise each has its own. `B` and
+`bclocks` are the same for the intercepts. `targets` has a row per example, as the loss reads it: a class,
+or a number for each output.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from thresher.engine.verbs import (
 
 @helper
 def owned(S, clocks, c):
-    """The outputs of clock c, one or all."""
+    """The outputs with clock c: one or all."""
     return S[:, :, c : S.shape[2] - clocks.shape[0] + 1 + c]
 
 
 @implements("past")
 class Forgotten(NamedTuple):
-    """What a model with many outputs keeps of the past whose last weights are all that is read: nothing."""
+    """The past of a model with many outputs that is not averaged: keeps nothing."""
 
     unused: float = 0.0
 
     def end_step(self, rule, row_rule, bias_rule, S, clocks, bclocks):
-        """Each clock."""
+        """Advance each clock."""
         for c in range(clocks.shape[0]):
             end_example(rule, bias_rule, owned(S, clocks, c), clocks[c], bclocks[c])
 
@@ -57,7 +57,7 @@ FORGOTTEN: Any = Forgotten()
 
 @helper
 def heaviest(margins):
-    """Place of the largest margin, the first of equal ones."""
+    """Index of the largest margin, the first if several are equal."""
     best = 0
     for k in range(1, margins.size):
         if margins[k] > margins[best]:
@@ -67,7 +67,7 @@ def heaviest(margins):
 
 @helper
 def note(tally, importance, value, margins):
-    """Note the loss of an example, its first margin, and its heaviest output."""
+    """Record the loss of an example, its first margin, and the output with the largest margin."""
     tally[LOSS_SUM] += importance * value
     tally[WEIGHT_SUM] += importance
     tally[LAST_MARGIN], tally[LAST_HEAVIEST] = margins[0], heaviest(margins)
@@ -75,7 +75,7 @@ def note(tally, importance, value, margins):
 
 @helper
 def moment(row_rule, S, clocks, k):
-    """The clock of output k, its own or the one that all share, as `now`."""
+    """The clock of output k, its own or the shared one, as `now`."""
     return snapshot(row_rule, clocks[min(k, clocks.shape[0] - 1)], S)
 
 
@@ -94,7 +94,7 @@ def read_row(row_rule, S, row, clocks, out):
 
 @scalar
 def weigh(row_rule, S, now, rows, values, begin, end, held, margins, seen):
-    """Settled weights of an example's rows to `held`, their weighted sums to `margins`; marks the rows."""
+    """Write settled weights of an example's rows to `held`, weighted sums to `margins`; mark the rows."""
     for k in range(margins.size):
         margins[k] = S.dtype.type(0)
     for p in range(begin, end):
@@ -113,7 +113,7 @@ def weigh(row_rule, S, now, rows, values, begin, end, held, margins, seen):
 
 @scalar
 def step_rows(row_rule, S, now, rows, values, begin, end, held, slopes, active, count):
-    """Step the outputs ``active[:count]`` of an example's rows; all of a group, if any."""
+    """Step the outputs ``active[:count]`` of an example's rows; for a grouped rule, all outputs."""
     if count == slopes.size or (count > 0 and grouped(row_rule)):
         for p in range(begin, end):
             T, own, x = S[rows[p]].T, held[p - begin], S.dtype.type(values[p])
@@ -128,7 +128,7 @@ def step_rows(row_rule, S, now, rows, values, begin, end, held, slopes, active, 
 
 @helper
 def find_active(slopes, importance, active):
-    """Multiply the slopes by the importance; list the outputs whose slope is not zero, and count them."""
+    """Multiply the slopes by the importance; list and count the outputs whose slope is not zero."""
     count = 0
     for k in range(slopes.size):
         slopes[k] *= importance
@@ -145,7 +145,7 @@ def learn_together(
     indptr, rows, values, targets, weights, lo, hi, longest, past, seen, tally,
 ):
     # fmt: on
-    """As `kernels.learn`, for rules whose outputs share a clock: the inner loops run over the outputs.
+    """Like `kernels.learn`, for rules whose outputs share a clock: the inner loops run over the outputs.
 
     An output whose slope is zero takes no step, unless the rule is grouped. Every row must be in S.
     """
@@ -180,7 +180,7 @@ def learn_together(
 
 @kernel
 def read_outputs(row_rule, S, clocks, rows, out):
-    """Weights of `rows` (n,) as they are read to `out` (n, outputs); changes no state."""
+    """Write the weights of `rows` (n,) to `out` (n, outputs); changes no state."""
     for p in range(out.shape[0]):
         own = out[p]
         read_row(row_rule, S, rows[p], clocks, own)
@@ -190,7 +190,7 @@ def read_outputs(row_rule, S, clocks, rows, out):
 
 @kernel
 def add_up_outputs(weights, bias, indptr, rows, values, out):
-    """As `kernels.add_up`: margins (n, outputs)."""
+    """Like `kernels.add_up`: margins (n, outputs)."""
     for i in range(out.shape[0]):
         for k in range(bias.size):
             out[i, k] = 0.0
@@ -203,7 +203,7 @@ def add_up_outputs(weights, bias, indptr, rows, values, out):
 
 @kernel
 def score_outputs(loss, margins, targets, weights, out):
-    """Weighted loss of each row of margins to `out`."""
+    """Write the weighted loss of each row of margins to `out`."""
     shares, slopes = np.empty(margins.shape[1]), np.empty(margins.shape[1])
     for i in range(out.size):
         value = values_slopes(loss, margins[i], targets[i], shares, slopes)
@@ -212,14 +212,14 @@ def score_outputs(loss, margins, targets, weights, out):
 
 @kernel
 def respond_outputs(loss, margins, out):
-    """The links of each row of margins to `out`."""
+    """Write the links of each row of margins to `out`."""
     for i in range(out.shape[0]):
         links(loss, margins[i], out[i])
 
 
 @kernel
 def idle_rows_of_outputs(row_rule, S, clocks, out):
-    """As `kernels.idle_rows`: which rows are idle for every output."""
+    """Like `kernels.idle_rows`: which rows are idle for every output."""
     held = np.empty(S.shape[2], S.dtype)
     for j in range(out.size):
         read_row(row_rule, S, j, clocks, held)
