@@ -1,4 +1,4 @@
-"""What is learned by: losses, rates and rules. Importing this registers them all.
+"""Losses, rates and rules. Importing this package registers them all.
 
 `make("rule", "ftrl:alpha=0.5")` makes a part; `REGISTRY` lists the classes by kind and name.
 """

@@ -1,7 +1,7 @@
-"""What ranks all weights against one another where a burst of examples ends, and a stage of bursts.
+"""Ranking all weights against one another at the end of a burst of examples, and of a stage of bursts.
 
-Rows hold w, `informed`, how many gradients of this burst were not zero, and `kept`: 0 outside the active set,
-in it one more than the bursts of this stage that left a weight.
+Rows hold w; `informed`, the number of nonzero gradients in this burst; and `kept`: 0 outside the active set,
+else one more than the number of bursts of this stage that ended with a nonzero weight.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ COLUMNS = ("w", "informed", "kept")
 
 @scalar
 def annealed(share, rate):
-    """From 1 at share 1 to 0 at share 0: linear at rate 0, sooner above it, later below.
+    """From 1 at share 1 to 0 at share 0: linear for rate 0, falling sooner above it, later below.
 
     >>> annealed(1.0, 5.0), annealed(0.0, 5.0), annealed(0.5, 0.0), round(annealed(0.5, -9.0), 3)
     (1.0, 0.0, 0.5, 0.74)
@@ -43,13 +43,13 @@ def active(S):
 
 @scalar
 def share_of(S, j, informative):
-    """How many times the gravity row j is shrunk by: as often as it was informed, or once."""
+    """How often row j is shrunk by the gravity: once per nonzero gradient if `informative`, else once."""
     return float(S[j, INFORMED]) if informative else 1.0
 
 
 @scalar
 def resistance(S, j, informative):
-    """The least gravity that truncates row j to zero."""
+    """The smallest gravity that truncates row j to zero."""
     w, share = abs(float(S[j, W])), share_of(S, j, informative)
     if w == 0.0:
         return 0.0
@@ -58,7 +58,7 @@ def resistance(S, j, informative):
 
 @helper
 def smallest(values, rank):
-    """The `rank`-th smallest of `values`, from 0; they are put in another order (Hoare's quickselect)."""
+    """The `rank`-th smallest of `values`, counted from 0; reorders them (Hoare's quickselect)."""
     lo, hi = 0, values.size - 1
     while lo < hi:
         pivot, i, j = values[(lo + hi) >> 1], lo, hi
@@ -78,7 +78,7 @@ def smallest(values, rank):
 
 @helper
 def gravity_for(S, rows, rejected, informative):
-    """The least gravity that leaves `rejected` of these rows without a weight, or as many as it can."""
+    """The smallest gravity that makes `rejected` of these weights zero, or as many as possible."""
     found, count = np.empty(rows.size), 0
     for j in rows:
         found[count] = resistance(S, j, informative)
@@ -89,7 +89,7 @@ def gravity_for(S, rows, rejected, informative):
 
 @helper
 def truncate(S, rows, gravity, informative):
-    """End of a burst: shrink each weight by its share of the gravity."""
+    """End a burst: shrink each weight by its share of the gravity."""
     for j in rows:
         left = soft(float(S[j, W]), gravity * share_of(S, j, informative))
         S[j, W] = left if resistance(S, j, informative) > gravity else 0.0
@@ -99,7 +99,7 @@ def truncate(S, rows, gravity, informative):
 
 @helper
 def purge(S, rows, bursts, least):
-    """End of a stage: keep rows that had a weight after a share `least` of its bursts; how many those are."""
+    """End a stage: keep rows that were nonzero after a share `least` of its bursts; return their number."""
     count = 0
     for j in rows:
         stays = (float(S[j, KEPT]) - 1.0) / bursts >= least

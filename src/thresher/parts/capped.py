@@ -1,11 +1,11 @@
-"""Caps on all coordinates, of which each owes the least since its last visit.
+"""Caps on all coordinates: the lazy update of a coordinate is the smallest cap since its last visit.
 
-Rows hold v, `seen` (the example of the last visit), and are in one of three states by `place`: below their
-caps, in a heap of `ordered`, whose sizes are -|v|; at a cap (-1); or zero and new (0). The stack of
-caps lies in columns of the state too, the one made last on top: `time`, `cap` and `members`, how many
-weights lie at it. Caps rise from bottom to top, as the one made last takes up all higher ones, so the
-least since a visit is the first whose time is no earlier. One without members may be left out, and is
-before there are as many caps as weights: a stack never needs more rows than are in use.
+Rows hold v and `seen` (the example of the last visit), and are in one of three states by `place`: below their
+caps, in a heap of `ordered` with sizes -|v|; at a cap (-1); or zero and new (0). The stack of caps is stored
+in columns of the state too, the latest on top: `time`, `cap` and `members`, the number of weights at the
+cap. Caps rise from bottom to top, because a new cap absorbs all higher ones; so the smallest since a visit is
+the first whose time is no earlier. Caps without members may be removed, and are before there are as many
+caps as weights: a stack never needs more rows than are in use.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _AT_A_CAP = -1.0
 
 @scalar
 def first_since(S, seen, caps):
-    """The place on a stack of `caps` of the first cap made at `seen` or later; `caps` for none."""
+    """The position on a stack of `caps` of the first cap made at `seen` or later; `caps` if there is none."""
     low, high = 0, caps
     while low < high:
         middle = (low + high) >> 1
@@ -36,7 +36,7 @@ def first_since(S, seen, caps):
 
 @scalar
 def settled(S, j, caps):
-    """Weight of row j under its least cap."""
+    """Weight of row j under its smallest cap."""
     v = S[j, V]
     if v == 0.0:
         return v
@@ -48,7 +48,7 @@ def settled(S, j, caps):
 
 @helper
 def absorb(S, rows, begin, end, time, below, capped, caps):
-    """Take up the rows just written, below all caps again: ``(weights below, at a cap)``."""
+    """Enter the rows just written, which are below all caps again: ``(weights below, at a cap)``."""
     for p in range(begin, end):
         row = rows[p]
         size = abs(S[row, V])
@@ -72,7 +72,7 @@ def absorb(S, rows, begin, end, time, below, capped, caps):
 
 @helper
 def cap(S, time, below, capped, caps, cut):
-    """Cap the largest weights where the excess adds up to `cut`: ``(weights below, at a cap, caps)``."""
+    """Cap the largest weights so that the excess sums to `cut`: ``(weights below, at a cap, caps)``."""
     total, members = 0.0, 0.0
     while True:
         while caps > 0 and S[caps - 1, MEMBERS] == 0.0:
@@ -100,7 +100,7 @@ def cap(S, time, below, capped, caps, cut):
 
 @helper
 def without_empty(S, caps):
-    """The stack without the caps that no weight lies at; how many are left."""
+    """Remove caps without members from the stack; return the number left."""
     kept = 0
     for place in range(caps):
         if S[place, MEMBERS] > 0.0:

@@ -1,7 +1,7 @@
-"""A Gaussian over weights with a diagonal covariance: what rules that keep one share.
+"""A Gaussian over weights with a diagonal covariance, for rules that keep one.
 
-Rows hold a mean w and a confidence q, in which the variance is 1 / (1 + q): a row of zeros is mean 0,
-variance 1. Scalar functions without state of their own.
+Rows hold a mean w and a confidence q; the variance is 1 / (1 + q), so a row of zeros has mean 0 and
+variance 1. The functions are scalar and stateless.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A rule from its SPEC and what was said beside it: its rate, its penalties, its step size."""
+"""A rule from its SPEC and separate parameters: rate, penalties, step size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from thresher.parts.registry import changed, check_field, make
 
 
 def rule_of(rule: Any, rate: Any = None, eta0: float | None = None, **fields: float | None) -> Any:
-    """The rule with its rate and some fields changed; None is not said. SpecError for what it does not have.
+    """The rule with its rate and some fields changed (None: unchanged). SpecError for a field it lacks.
 
     >>> rule_of("ft-ftrl", l1=2.0, alpha=None).l1
     2.0

@@ -1,8 +1,8 @@
-"""What a penalty holds together: each output's weight of a feature by itself, or all of them as a group.
+"""Penalties on each weight by itself, or on a feature's weights for all outputs as a group.
 
-With a group norm the penalty is the sum over the features of ||W_j|| (mixed norms l1/l2 and l1/linf): a
-feature lives or dies for all outputs at once. By the lemma of Duchi and Singer (JMLR 2009, section 6),
-steps of strengths a_1, ..., a_T without a gradient between them equal one of strength a_1 + ... + a_T.
+A group penalty is the sum over features of ||W_j|| (mixed norms l1/l2 and l1/linf): a feature is kept or
+dropped for all outputs at once. By the lemma of Duchi and Singer (JMLR 2009, section 6), proximal steps of
+strengths a_1, ..., a_T without a gradient in between equal one of strength a_1 + ... + a_T.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ def length(v):
     """||v||_2."""
     squares = 0.0
     for k in range(v.size):
-        squares += np.float64(v[k]) * np.float64(v[k])  # compiled, float() leaves a float32 as it is
+        squares += np.float64(v[k]) * np.float64(v[k])  # in compiled code, float() keeps float32
     return math.sqrt(squares)
 
 
 @helper
 def adapt(group, T, out, n, middle, eta, delta, l1, l2):
-    """Weights of a feature whose outputs share the step size eta / a, a = delta + ||G||_2, after penalties.
+    """Weights of a feature after penalties, if its outputs share the step size eta / a, a = delta + ||G||_2.
 
-    Added up over n consecutive numbers of penalties, of mean `middle`: the prox commutes with scaling, and is
-    linear while the same outputs are largest. Columns of `T`: weights before the last step, roots of sums of
-    squared gradients, the last gradient.
+    Returns the sum over n consecutive numbers of penalties with mean `middle`: the prox commutes with
+    scaling, and is linear while the same outputs are largest. Columns of `T`: weights before the last step,
+    roots of sums of squared gradients, the last gradient.
     """
     root = length(T[:, 1])
     for k in range(out.size):
@@ -65,7 +65,7 @@ class Single(NamedTuple):
         return soft(v, owed)
 
     def together(self, out, owed):
-        """Done already."""
+        """Do nothing: `alone` did it."""
 
     def dual(self, v):
         """The largest magnitude."""
@@ -87,11 +87,11 @@ class L2(NamedTuple):
     unused: float = 0.0
 
     def alone(self, v, owed):
-        """Left to `together`."""
+        """Do nothing: `together` does it."""
         return v
 
     def dual(self, v):
-        """The same norm."""
+        """The l2 norm, its own dual."""
         return length(v)
 
     def together(self, out, owed):
@@ -102,13 +102,13 @@ class L2(NamedTuple):
             out[k] *= factor
 
     def grouped(self):
-        """Outputs settle together."""
+        """True."""
         return True
 
 
 @part("group")
 class Linf(NamedTuple):
-    """v less its projection onto the l1 ball of radius `owed`: a cap above which |v| adds up to `owed`.
+    """v minus its projection onto the l1 ball of radius `owed`: caps |v| so that the excess sums to `owed`.
 
     Reference: Duchi and Singer (JMLR 2009), section 5.4.
 
@@ -121,7 +121,7 @@ class Linf(NamedTuple):
     unused: float = 0.0
 
     def alone(self, v, owed):
-        """Left to `together`."""
+        """Do nothing: `together` does it."""
         return v
 
     def dual(self, v):
@@ -129,7 +129,7 @@ class Linf(NamedTuple):
         return np.abs(v).sum()
 
     def together(self, out, owed):
-        """Cap the group; all of it goes where its l1 norm is no more than `owed`."""
+        """Cap the group; all weights become zero if its l1 norm is at most `owed`."""
         if owed <= 0.0:
             return
         sizes = np.sort(np.abs(out))
@@ -144,5 +144,5 @@ class Linf(NamedTuple):
             out[k] = max(-cap, min(out[k], cap))
 
     def grouped(self):
-        """Outputs settle together."""
+        """True."""
         return True

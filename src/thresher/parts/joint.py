@@ -1,8 +1,8 @@
-"""Losses of examples with many outputs: value, its shares and the slope of each output.
+"""Losses of examples with many outputs: the value, its shares, and the slope for each output.
 
-`DOMAIN` names the targets: ``classes`` (the number of one output), ``each`` (a number for each output).
-The value of an example is shared out among the outputs in proportion to their squared slopes, so that
-a rule which divides a loss by a squared gradient (`pa`) takes the step of the whole matrix of weights.
+`DOMAIN` names the targets: ``classes`` (the index of one output) or ``each`` (a number for each output).
+The value of an example is split among the outputs in proportion to their squared slopes. A rule that
+divides a loss by a squared gradient (`pa`) then takes the step of the whole weight matrix.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def _share(value, slopes, values):
 
 @part("joint loss")
 class Softmax(NamedTuple):
-    """log sum_k exp(p_k) - p_y, the negative logarithm of the probability of class y; link its probabilities.
+    """log sum_k exp(p_k) - p_y, the negative log-probability of class y; the link gives probabilities.
 
-    With `smoothing` = a, the target is 1 - a on y and a / K on each of the K classes.
+    With `smoothing` = a, the target is 1 - a on y plus a / K on each of the K classes.
 
     >>> import numpy as np
     >>> margins, slopes = np.zeros(2), np.zeros(2)
@@ -51,7 +51,7 @@ class Softmax(NamedTuple):
     LIMITS = {"smoothing": "in [0, 1]"}
 
     def values_slopes(self, margins, y, values, slopes):
-        """Loss, shares and slopes; no exponential overflows."""
+        """Loss, shares and slopes, without overflow."""
         top, total, target = _largest(margins), 0.0, int(y[0])
         for k in range(margins.size):
             values[k] = math.exp(margins[k] - top)
@@ -89,7 +89,7 @@ class CrammerSinger(NamedTuple):
     threshold: float = 1.0
 
     def values_slopes(self, margins, y, values, slopes):
-        """Loss, shares and slopes: the true class and its first strongest rival."""
+        """Loss, shares and slopes, nonzero for the true class and its strongest rival, the first if tied."""
         target, rival = int(y[0]), -1
         for k in range(margins.size):
             slopes[k] = 0.0
@@ -105,10 +105,10 @@ class CrammerSinger(NamedTuple):
 
 @part("joint loss")
 class OneVsRest(NamedTuple):
-    """The sum over the classes of a binary loss, positive for class y and negative for all others.
+    """The sum over the classes of a binary loss, with class y positive and all others negative.
 
-    `Model` makes it of a binary loss and ``outputs="classes"``. Links are the binary ones: the
-    probabilities of the classes do not add up to one.
+    `Model` makes it from a binary loss and ``outputs="classes"``. The links are the binary ones, so the
+    probabilities of the classes do not sum to one.
 
     >>> import numpy as np
     >>> OneVsRest().values_slopes(np.zeros(3), np.zeros(1), np.zeros(3), np.zeros(3)) / math.log(2.0)
@@ -119,7 +119,7 @@ class OneVsRest(NamedTuple):
 
     @property
     def PROBABILITY(self) -> bool:  # noqa: N802
-        """As the binary loss."""
+        """Whether the binary loss has probabilities."""
         return bool(self.loss.PROBABILITY)
 
     def values_slopes(self, margins, y, values, slopes):
@@ -138,7 +138,7 @@ class OneVsRest(NamedTuple):
 
 @part("joint loss")
 class Each(NamedTuple):
-    """The sum over the outputs of a loss, each with a label of its own: multi-label and multi-task learning.
+    """The sum over the outputs of a loss, each with its own label: multi-label and multi-task learning.
 
     >>> import numpy as np
     >>> from thresher.parts.losses import Squared
@@ -151,7 +151,7 @@ class Each(NamedTuple):
 
     @property
     def PROBABILITY(self) -> bool:  # noqa: N802
-        """As the loss of one output."""
+        """Whether the loss of one output has probabilities."""
         return bool(self.loss.PROBABILITY)
 
     def values_slopes(self, margins, y, values, slopes):

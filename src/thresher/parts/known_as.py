@@ -1,4 +1,4 @@
-"""Names that parts and their parameters have elsewhere, and the nearest here."""
+"""Names of parts and parameters in other libraries, and their nearest equivalents here."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ NAMES: dict[str, dict[str, tuple[str, str]]] = {
         "decay": ("power", ""),
     },
 }
-"""By kind: a name elsewhere, the part here, and what more to say of it."""
+"""By kind: name elsewhere -> (part here, further words)"""
 _STEP = ("eta0", "rate", "wealth", "alpha", "C", "eta", "gamma")
 _SPARSITY = ("l1", "gravity", "theta", "radius", "norm")
 PARAMETERS = {
@@ -87,4 +87,4 @@ PARAMETERS = {
     **dict.fromkeys(("l2", "lambda2", "ridge", "weight-decay"), ("l2", "l2norm")),
     **dict.fromkeys(("c", "aggressiveness"), ("C", "r")),
 }
-"""A parameter, here of other rules or elsewhere of any, and those that come nearest."""
+"""Parameter of other rules or libraries -> nearest parameters here"""

@@ -1,9 +1,9 @@
-"""Losses: value and slope (derivative in the margin) of one example, and the link of its margin.
+"""Losses: value and slope (derivative with respect to the margin) of one example, and the link.
 
 `DOMAIN` names the labels a loss takes: ``binary`` (+1 against -1 or 0), ``real``, ``nonnegative``.
-`SHIFTS`: the loss stays what it is when margin and label move by the same amount.
-`BOOSTABLE`: with z = y p and q = -d loss / dz, loss(z + d) <= loss(z) + q (exp(-d) - 1) for every d,
-which is what the batch solver's steps rest on.
+`SHIFTS`: the loss does not change when margin and label are shifted by the same amount.
+`BOOSTABLE`: with z = y p and q = -d loss / dz, loss(z + d) <= loss(z) + q (exp(-d) - 1) for every d;
+the steps of the batch solver rely on it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Logistic(NamedTuple):
     LIMITS = {"positive": "> 0"}
 
     def value_slope(self, margin, y):
-        """Loss and slope; no exponential overflows."""
+        """Loss and slope, without overflow."""
         sign = 1.0 if y > 0 else -1.0
         cost = self.positive if y > 0 else 1.0
         z = margin * sign
@@ -48,8 +48,8 @@ class Logistic(NamedTuple):
 class Exponential(NamedTuple):
     """exp(-y p), y = +1 or -1, times `positive` for positive examples; link 1 / (1 + exp(-2p)).
 
-    AdaBoost's loss. One example far on the wrong side outweighs all others: keep step sizes small and
-    features bounded.
+    AdaBoost's loss. One badly misclassified example outweighs all others: keep step sizes small and features
+    bounded.
 
     >>> Exponential().value_slope(0.0, 1.0)
     (1.0, -1.0)
@@ -98,8 +98,8 @@ class Hinge(NamedTuple):
 class Perceptron(NamedTuple):
     """max(0, -y p), y = +1 or -1, times `positive` for positive examples.
 
-    The slope at the kink p = 0 is -y: a prediction of zero is a mistake, or weights of zero would
-    never be left.
+    The slope at the kink p = 0 is -y: a prediction of zero is a mistake; otherwise zero weights would
+    never change.
 
     >>> Perceptron().value_slope(0.0, 1.0)
     (0.0, -1.0)
@@ -140,10 +140,10 @@ class SquaredHinge(NamedTuple):
 
 @part("loss")
 class ModifiedHuber(NamedTuple):
-    """max(0, 1 - y p)^2 where y p >= -1, -4 y p elsewhere, times `positive` for positive examples.
+    """max(0, 1 - y p)^2 if y p >= -1, else -4 y p, times `positive` for positive examples.
 
     y = +1 or -1; link (1 + min(max(p, -1), 1)) / 2. Like the squared hinge near the boundary, but linear in
-    the margin of examples far on the wrong side, so that outliers count for less.
+    the margin for badly misclassified examples, so outliers count for less.
 
     Reference: Zhang, Statistical behavior and consistency of classification methods based on convex risk
     minimization, Annals of Statistics 32 (2004), section 3.
@@ -177,7 +177,7 @@ class ModifiedHuber(NamedTuple):
 
 @part("loss")
 class Squared(NamedTuple):
-    """scale (p - y)^2 (scale = 0.5: the half that some texts prefer).
+    """scale (p - y)^2; some texts use scale = 0.5.
 
     >>> Squared().value_slope(3.0, 1.0)
     (4.0, 4.0)
@@ -195,7 +195,7 @@ class Squared(NamedTuple):
 
 @part("loss")
 class Absolute(NamedTuple):
-    """scale |p - y|: its minimiser is the median.
+    """scale |p - y|, minimised by the median.
 
     >>> Absolute().value_slope(3.0, 1.0)
     (2.0, 1.0)
@@ -217,7 +217,7 @@ class Absolute(NamedTuple):
 
 @part("loss")
 class Quantile(NamedTuple):
-    """tau (y - p) where p < y, (1 - tau)(p - y) elsewhere: its minimiser is the tau-quantile.
+    """tau (y - p) if p < y, else (1 - tau)(p - y): minimised by the tau-quantile.
 
     >>> Quantile(0.9).value_slope(1.0, 3.0)
     (1.8, -0.9)
@@ -239,7 +239,7 @@ class Quantile(NamedTuple):
 
 @part("loss")
 class Huber(NamedTuple):
-    """(p - y)^2 / 2 where |p - y| <= delta, delta (|p - y| - delta / 2) elsewhere (Huber 1964).
+    """(p - y)^2 / 2 if |p - y| <= delta, else delta (|p - y| - delta / 2) (Huber 1964).
 
     >>> Huber(1.0).value_slope(3.0, 1.0)
     (1.5, 1.0)
@@ -259,9 +259,9 @@ class Huber(NamedTuple):
 
 @part("loss")
 class Wealth(NamedTuple):
-    """-log p, p the growth of a mixture of assets in one period; continued by its tangent where p < floor.
+    """-log p, p the growth of a mixture of assets in one period; for p < floor, its tangent at floor.
 
-    Features are price relatives, weights the mixture; the label is not looked at.
+    Features are price relatives, weights the mixture; labels are ignored.
 
     >>> Wealth().value_slope(1.0, 0.0)
     (-0.0, -1.0)
@@ -285,9 +285,8 @@ class Wealth(NamedTuple):
 class Poisson(NamedTuple):
     """Half the deviance: y log(y / mean) - y + mean, mean = exp(p + offset), for counts y >= 0.
 
-    The negative logarithm of the likelihood less its least value, so that no loss is negative: rules
-    that step as far as the loss is high need that. `offset` is the logarithm of an exposure that all
-    examples share.
+    The negative log-likelihood minus its minimum, so it is never negative; rules whose step depends on the
+    loss need that. `offset` is the logarithm of an exposure shared by all examples.
 
     >>> Poisson().value_slope(0.0, 2.0)  # 2 log(2) - 1
     (0.3862943611198906, -1.0)
@@ -303,7 +302,7 @@ class Poisson(NamedTuple):
             mean = math.exp(margin + self.offset)
             return mean, mean
         excess = margin + self.offset - math.log(1.0 * y)  # in float64 even where y is a float32
-        surplus = math.expm1(excess)  # mean / y - 1: no digits are lost near the best margin
+        surplus = math.expm1(excess)  # mean / y - 1, without cancellation near the optimum
         return y * (surplus - excess), y * surplus
 
     def link(self, margin):

@@ -1,6 +1,6 @@
-"""Step sizes for a rule that measures features and targets, and when it forgets a row.
+"""Step sizes that adapt to the scales of features and targets, and when a row is forgotten.
 
-`rules.ft_ftrl` gives the formulas. Its clock begins with `PLACES`.
+The formulas are in `rules.ft_ftrl`. Its clock begins with `PLACES`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ PLACES = (
 COUNT, SQUARES, LENGTHS, SLOPES, DRIFT, SPREAD, GROWTH, PER_LENGTH, FACTOR, INVERSE = range(10)
 THRESHOLD, FLOOR, PASS, TIME = range(10, 14)
 _FEW = 5.0
-"""A model with fewer examples than this for each feature is crowded."""
+"""With fewer examples per feature than this, a model is likely to overfit in later passes."""
 _WIDEST = 1e38
-"""1 / s stays within float32: a feature that is never above 1e-38 is measured as if it were that once."""
+"""Keeps 1 / s within float32: a feature never above 1e-38 is treated as if it had been that once."""
 _MOST = 4.0
-"""The step size stays within e^-4 and e^4 of the one that `alpha` says."""
+"""Keeps the step size within a factor of e^-4 and e^4 of the one set by `alpha`."""
 
 
 def begin(l1, forget, group, length):
-    """The clock, of so many places, at the first example. SpecError for a group that forgets."""
+    """The clock, of this length, at the first example. SpecError if both `forget` and a group are given."""
     if forget > 0.0 and grouped(group):
         raise SpecError("ft-ftrl: forget does not work with a group; leave out one of them")
     clock = np.zeros(length)
@@ -38,7 +38,7 @@ def begin(l1, forget, group, length):
 
 @scalar
 def measure(alpha, value, slope, size, clock):
-    """Count an example with a gradient: t, N, L, G; 1 / rho, kappa with the h of before, and 1 over both."""
+    """Count an example with a gradient: t, N, L and G, then 1 / rho, kappa (with the last h) and 1 / both."""
     if slope != 0.0 and size > 0.0:
         length = value / slope if value > 0.0 else slope
         clock[COUNT] += 1.0
@@ -53,7 +53,7 @@ def measure(alpha, value, slope, size, clock):
 
 @scalar
 def adapt_steps(adapt, moved, clock):
-    """Set h from slope times margin: do longer steps pay?"""
+    """Set h from slope times margin, which shows whether longer steps would pay."""
     if adapt > 0.0 and moved * moved > 0.0:
         clock[DRIFT] += moved
         clock[SPREAD] += moved * moved
@@ -62,14 +62,14 @@ def adapt_steps(adapt, moved, clock):
 
 
 def place(self, S, rows, w, now):
-    """Features that are not measured yet: v = -w, at a scale of -1. There are none for a group."""
+    """Features not measured yet: v = -w, at a scale of -1. Not supported with a group."""
     if grouped(self.group):
         raise SpecError("ft-ftrl: weights cannot be placed where there is a group")
     S[rows, 0], S[rows, 4] = 0.0 - w, 0.0 - (w != 0.0)
 
 
 def begin_pass(number, forget, S, clock):
-    """Multiply the threshold, divide kappa by (p / old)^(q / 2) in pass p, q = min(1, 5 met / t)."""
+    """In pass p, multiply the threshold and divide kappa by (p / old)^(q / 2), q = min(1, 5 met / t)."""
     if number <= clock[PASS]:
         return
     met = _met(forget, S, clock[TIME])
@@ -82,15 +82,16 @@ def begin_pass(number, forget, S, clock):
 
 @scalar
 def forgotten(forget, S, j, time):
-    """Whether row j, (v, z, root, a, inverse, met), has no weight and no gradient in so many examples."""
+    """Whether row j, (v, z, root, a, inverse, met), is zero and had no gradient in `forget` examples."""
     return forget > 0.0 and S[j, 0] == 0.0 and time - S[j, 5] > forget
 
 
 @helper
 def shrink_together(group, T, out):
-    """The prox of a group norm on z of each output, as strong as their thresholds; then weights to `out`.
+    """Apply the prox of a group norm to z of each output, with the dual norm of their thresholds as strength.
 
-    Outputs are weighed by what they gathered: one whose slopes are next to nothing decides next to nothing.
+    Outputs are weighted by their sums of gradients, so one whose slopes are tiny has next to no influence.
+    Writes the weights to `out`.
     """
     if not grouped(group):
         return
@@ -110,7 +111,7 @@ def _met(forget, S, time):
 
 
 def sound(self, S, clock, steps):
-    """What is wrong with what was measured in `steps` examples, in words; "" if nothing. Plain Python."""
+    """What is wrong with the statistics of `steps` examples, in words; "" if nothing. Plain Python."""
     measured = np.delete(clock[: len(PLACES)], (DRIFT, GROWTH))
     if not (measured >= 0.0).all():
         return "what is measured is not negative"
@@ -121,7 +122,7 @@ def sound(self, S, clock, steps):
 
 @scalar
 def share(forget, S, j, x, time):
-    """(x / s)^2, where s is at least |x|."""
+    """(x / s)^2, with s at least |x|."""
     ratio, one = x * S[j, 4], S.dtype.type(1)
     if S[j, 4] <= 0.0 or forgotten(forget, S, j, time):
         return one if x != 0.0 else ratio
@@ -129,13 +130,13 @@ def share(forget, S, j, x, time):
 
 
 def outgrown(self, S, j, x, now):
-    """Whether |x| is larger than all that row j has met, or the first; without branches for the others."""
+    """Whether |x| is the first or largest of row j so far; without branches for the others."""
     over = (S[j, 4] <= 0.0) | (abs(x) * S[j, 4] > S.dtype.type(1)) | forgotten(self.forget, S, j, now[TIME])
     return over & (x != 0.0) & (now[INVERSE] != 0.0)
 
 
 def step(self, S, j, w, x, slope, now):
-    """Measure row j anew where it is outgrown, then step it."""
+    """Rescale row j if it is outgrown, then step it."""
     if slope == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
         return
     rescale(self.forget, S, j, x, now)
@@ -143,7 +144,7 @@ def step(self, S, j, w, x, slope, now):
 
 
 def step_on_sum(self, S, j, w, x, gradient, now):
-    """Measure row j anew where one of the examples has outgrown it, then step it."""
+    """Rescale row j if an example of the batch has outgrown it, then step it."""
     if gradient == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
         return
     rescale(self.forget, S, j, x, now)
@@ -152,7 +153,7 @@ def step_on_sum(self, S, j, w, x, gradient, now):
 
 @scalar
 def rescale(forget, S, j, x, now):
-    """Measure row j against |x| if that is larger than all before, or the first."""
+    """Rescale row j to |x| if that is its first value, or larger than all before."""
     if forgotten(forget, S, j, now[TIME]):
         S[j, 4] = 0.0
     if S[j, 4] <= 0.0 or abs(x) * S[j, 4] > S.dtype.type(1):
@@ -167,10 +168,10 @@ def rescale(forget, S, j, x, now):
 
 @scalar
 def give_evidence(S, j, v, now):
-    """Row j with v = s w as the fewest gradients leave it: q^2 of one sign, each as large as slopes are (G).
+    """Set row j, v = s w, to the state after the fewest gradients that lead to v: q^2 of one sign and size G.
 
-    q - l1 (1 + 1 / q) = |v| / (rho kappa) says how many. A given weight has less behind it at least: without
-    any its first gradient would be as large a step as that of a feature never met.
+    q solves q - l1 (1 + 1 / q) = |v| / (rho kappa). Without such a history, the first gradient of a given
+    weight would be as large a step as that of a new feature.
     """
     l1, usual = now[THRESHOLD], math.sqrt(now[SLOPES] / now[COUNT])
     wanted = abs(v) * now[INVERSE] + l1

@@ -1,8 +1,8 @@
-"""Weights that are positive and add up to one, behind a common threshold: what `simplex` is made of.
+"""Nonnegative weights that sum to one, as w = v minus a common threshold: the building blocks of `simplex`.
 
-Rows are those of `ordered`, with `met`: 0 in a new row, as those never met share one weight; 2 while the
-row lies at zero or below after its step. From `THRESHOLD` on the clock holds the threshold, the sum and
-number of the live weights, the weight of the unmet, and how many are met.
+Rows are as in `ordered`, with `met`: 0 in a new row (all coordinates never met share one weight); 2 while the
+row is zero or below after its step. From `THRESHOLD` on, the clock holds the threshold, the sum and number of
+the live weights, the weight of the coordinates never met, and the number of those met.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ THRESHOLD, TOTAL, LIVE, UNMET, COUNT = range(2, 7)
 
 @helper
 def absorb(S, rows, begin, end, clock):
-    """Take up the rows just written; those at zero or below leave the heap."""
+    """Enter the rows just written; those at zero or below leave the heap."""
     total, live = clock[TOTAL], int(clock[LIVE])
     for p in range(begin, end):
         row = rows[p]
@@ -47,7 +47,7 @@ def absorb(S, rows, begin, end, clock):
 
 @helper
 def lower(S, clock, unmet):
-    """Raise the threshold until all weights, `unmet` of them alike, add up to one."""
+    """Raise the threshold until all weights, `unmet` of which are equal, sum to one."""
     threshold, total, live = clock[THRESHOLD], clock[TOTAL], int(clock[LIVE])
     alike = unmet if clock[UNMET] > 0.0 else 0.0
     while True:
@@ -69,7 +69,7 @@ def lower(S, clock, unmet):
 
 @helper
 def clear(S, rows, begin, end):
-    """Write zeros where the rows just written died."""
+    """Reset those of the rows just written whose weights are zero."""
     for p in range(begin, end):
         if S[rows[p], MET] == _BELOW:
             S[rows[p], MET], S[rows[p], V] = 1.0, 0.0
@@ -77,7 +77,7 @@ def clear(S, rows, begin, end):
 
 @helper
 def theta_of(values, alike, value):
-    """The theta of sorted `values` and of `alike` more that are all `value`; the largest count first."""
+    """The threshold for sorted `values` and `alike` more of size `value`, counting the largest first."""
     above, count, i = 0.0, 0.0, values.size - 1
     while i >= 0 or alike > 0.0:
         together = alike > 0.0 and (i < 0 or value >= values[i])
@@ -94,7 +94,7 @@ def theta_of(values, alike, value):
 
 @helper
 def lift(S, clock, unmet):
-    """Lower the threshold, to below zero: all coordinates are settled and written."""
+    """Lower the threshold below zero: settle and write all coordinates."""
     values, count = np.empty(int(clock[COUNT])), 0
     for row in range(S.shape[0]):
         if S[row, MET] != 0.0:
@@ -102,7 +102,7 @@ def lift(S, clock, unmet):
             values[count] = S[row, V] - clock[THRESHOLD] if lies else 0.0
             S[row, V], S[row, MET] = values[count], 1.0
             count += 1
-    values.sort()  # so that the sum does not depend on the order of the rows
+    values.sort()  # makes the sum independent of the order of rows
     theta = theta_of(values, unmet, clock[UNMET])
     for row in range(S.shape[0]):
         if S[row, MET] != 0.0:

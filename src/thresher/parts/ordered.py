@@ -1,12 +1,12 @@
-"""A common threshold over all coordinates: a heap of the live ones that lies in columns of the state.
+"""A common threshold on all coordinates, with a heap of the live ones in columns of the state.
 
-Rows hold v, the weight moved away from zero by the threshold so far, `size`, the |v| that is counted, and
-`place`, where in the heap they stand (from 1; 0: nowhere). A weight is v moved back by the threshold as it
-is now, zero once |v| is no larger: nothing has to be written when the threshold moves, and a coordinate
-leaves the heap when it dies.
-The columns `heap` and `key` belong to the places, not to the rows: the row that stands there, and a bound
-that its size is not below. The least key comes first; each place has four below it, which lie together.
-A size that grows leaves its key alone: keys are made true only when they come first.
+Rows hold v, the weight moved away from zero by the threshold at the time; `size`, the |v| that is counted;
+and `place`, their position in the heap (from 1; 0: not in it). A weight is v moved towards zero by the
+current threshold, and zero if |v| is no larger. So nothing is written when the threshold moves, and a
+coordinate leaves the heap when its weight becomes zero.
+The columns `heap` and `key` belong to positions, not to rows: the row at that position, and a lower bound of
+its size. The smallest key comes first; each position has four adjacent children. When a size grows, its key
+stays: keys are corrected only when they come first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COLUMNS = ("v", "place", "heap", "key", "size")
 
 @scalar
 def beyond(v, threshold):
-    """The weight: v less the threshold, zero where |v| is no larger."""
+    """The weight: v minus the threshold, zero if |v| is no larger."""
     return v - max(-threshold, min(v, threshold))
 
 
@@ -33,14 +33,14 @@ def raised(w, threshold):
 
 @scalar
 def put(S, place, row, key):
-    """Let `row` stand at `place`."""
+    """Store `row` at `place`."""
     S[place - 1, HEAP], S[place - 1, KEY] = row, key
     S[row, PLACE] = place
 
 
 @helper
 def sift_up(S, place, row, key):
-    """Put `row` at `place` or above it."""
+    """Move `row` from `place` up to its position."""
     while place > 1:
         parent = ((place - 2) >> 2) + 1
         if S[parent - 1, KEY] <= key:
@@ -52,7 +52,7 @@ def sift_up(S, place, row, key):
 
 @helper
 def sift_down(S, place, row, key, count):
-    """Put `row` at `place` or below it, in a heap of `count`."""
+    """Move `row` from `place` down to its position, in a heap of `count`."""
     while True:
         child = 4 * place - 2
         if child > count:
@@ -60,7 +60,7 @@ def sift_down(S, place, row, key, count):
         least, bound = child, S[child - 1, KEY]
         for other in range(child + 1, min(child + 4, count + 1)):
             candidate = S[other - 1, KEY]
-            less = candidate < bound  # selected without a branch: which of the four it is cannot be foreseen
+            less = candidate < bound  # branch-free: the smallest of four is unpredictable
             least, bound = (other if less else least), (candidate if less else bound)
         if bound >= key:
             break
@@ -71,7 +71,7 @@ def sift_down(S, place, row, key, count):
 
 @helper
 def remove(S, row, count):
-    """Take `row` out of a heap of `count`."""
+    """Remove `row` from a heap of `count`."""
     place, last, key = int(S[row, PLACE]), int(S[count - 1, HEAP]), S[count - 1, KEY]
     S[row, PLACE] = 0.0
     if last != row:
@@ -83,7 +83,7 @@ def remove(S, row, count):
 
 @helper
 def first(S, count):
-    """The row of the least size in a heap of `count` > 0."""
+    """The row with the smallest size in a heap of `count` > 0."""
     row = int(S[0, HEAP])
     while S[0, KEY] < S[row, SIZE]:
         sift_down(S, 1, row, S[row, SIZE], count)
@@ -93,7 +93,7 @@ def first(S, count):
 
 @scalar
 def resize(S, row, size):
-    """Give a row of the heap another size."""
+    """Change the size of a row in the heap."""
     S[row, SIZE] = size
     place = int(S[row, PLACE])
     if size < S[place - 1, KEY]:
@@ -102,14 +102,14 @@ def resize(S, row, size):
 
 @helper
 def push(S, row, size, count):
-    """Put `row` into a heap of `count`."""
+    """Add `row` to a heap of `count`."""
     S[row, SIZE] = size
     sift_up(S, count + 1, row, size)
 
 
 @helper
 def rebuild(S, rows):
-    """Make a heap again of the rows that were in one, by their |v|; returns how many those are."""
+    """Rebuild the heap from the rows that were in it, by |v|; return their number."""
     count = 0
     for row in range(rows):
         if S[row, PLACE] > 0:
@@ -123,10 +123,10 @@ def rebuild(S, rows):
 
 @helper
 def absorb(S, rows, begin, end, threshold, total, count, limit):
-    """Take up the rows just written: ``(total, count)`` of the live weights, `total` the sum of them.
+    """Enter the rows just written: ``(total, count)`` of the live weights, `total` their sum.
 
-    A coordinate that was dead comes to life only if it exceeds what the live ones alone make the next
-    threshold: any part of them is a lower bound (Michelot 1986; Condat 2016), so most never enter.
+    A coordinate at zero enters only if it exceeds the next threshold as computed from the live ones alone.
+    Any subset gives a lower bound (Michelot 1986; Condat 2016), so most never enter.
     """
     for p in range(begin, end):
         row = rows[p]
@@ -150,9 +150,9 @@ def absorb(S, rows, begin, end, threshold, total, count, limit):
 
 @helper
 def lower(S, threshold, total, count, limit):
-    """How far the threshold must rise for the live weights to add up to `limit`, and how many live on.
+    """By how much the threshold must rise for the live weights to sum to `limit`, and how many stay alive.
 
-    Takes those that die out of the heap: the projection of Duchi et al. (ICML 2008), Figure 2, on an
+    Removes those that become zero from the heap: the projection of Duchi et al. (ICML 2008), Figure 2, on an
     ordered set.
     """
     while count > 0:
@@ -167,9 +167,9 @@ def lower(S, threshold, total, count, limit):
 
 
 def misplaced(S, count, elsewhere=(0.0,)):
-    """What is wrong with the places of a heap of `count` rows, in words; "" if nothing.
+    """What is wrong with the positions in a heap of `count` rows, in words; "" if nothing.
 
-    Rows that are not in it have one of the places `elsewhere`. Plain Python, for `sound`.
+    Rows outside the heap must have one of the places `elsewhere`. Plain Python, for `sound`.
 
     >>> misplaced(np.zeros((3, 5)), 0.0)
     ''

@@ -1,4 +1,4 @@
-"""Scalar functions without state that several rules share."""
+"""Stateless scalar functions that several rules share."""
 
 from __future__ import annotations
 

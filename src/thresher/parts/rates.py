@@ -25,7 +25,7 @@ class Constant(NamedTuple):
         return self.eta0
 
     def steady(self):
-        """It never changes."""
+        """True."""
         return True
 
 
@@ -65,7 +65,7 @@ class Inverse(NamedTuple):
 
 @part("rate")
 class Power(NamedTuple):
-    """eta_t = eta0 (t0 / (t0 + t - 1))^p: flat for about t0 examples, then falling as t^-p.
+    """eta_t = eta0 (t0 / (t0 + t - 1))^p: roughly constant for t0 examples, then falling like t^-p.
 
     >>> Power(0.5, t0=10, p=1).at(11)
     0.25
@@ -80,5 +80,5 @@ class Power(NamedTuple):
     def at(self, t):
         """Step size of example t."""
         falling = self.t0 / (self.t0 + t - 1.0)
-        # a square root costs a fifth of a power, and 1/2 is the usual one
+        # a square root is five times as fast as a power, and p = 1/2 is common
         return self.eta0 * (math.sqrt(falling) if self.p == 0.5 else falling**self.p)

@@ -1,7 +1,7 @@
-"""The registry of parts: `part()` checks, completes and names them; `make()` reads a SPEC.
+"""The registry of parts: `part()` checks, completes and registers them; `make()` reads a SPEC.
 
-A SPEC names a part and its parameters: ``ftrl:alpha=0.5,l1=1``. Values may come in field order
-(``power:0.5,1000,0.5``) and may name another field of the part (``theta=gravity``).
+A SPEC names a part and its parameters: ``ftrl:alpha=0.5,l1=1``. Values may be positional, in field order
+(``power:0.5,1000,0.5``), and may refer to another field of the part (``theta=gravity``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from thresher.engine import verbs as verbs  # what it declares is checked here
+from thresher.engine import verbs as verbs  # declares the verbs checked here
 from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, implements, rebuilt, writes
 from thresher.parts.known_as import NAMES, PARAMETERS
 
@@ -25,19 +25,19 @@ T = TypeVar("T", bound=type)
 
 
 AUTO = "auto"
-"""No rule, but a choice among some, which training makes: `lanes.auto`."""
+"""Not a rule: training chooses among several, see `lanes.auto`."""
 REGISTRY: dict[str, dict[str, type]] = {kind: {} for kind in ATTRIBUTES}
-_FAMILIES = {"loss": ("loss", "joint loss")}  # a SPEC of the first names one of all of them
+_FAMILIES = {"loss": ("loss", "joint loss")}  # a SPEC of kind "loss" may name either
 
 
 class SpecError(ValueError):
-    """A SPEC that names no part, or gives it what it cannot take. One line."""
+    """An invalid SPEC. The message is one line."""
 
 
 def part(kind: str) -> Callable[[T], T]:
     """Class decorator: check a NamedTuple against its protocol, complete it, register it.
 
-    Raises TypeError when a verb is missing or its parameters are misnamed.
+    Raises TypeError if a required verb is missing or parameters have other names.
     """
 
     def register(cls: T) -> T:
@@ -67,7 +67,7 @@ def part(kind: str) -> Callable[[T], T]:
 
 
 def _check_name_is_free(kind: str, cls: type) -> None:
-    """A part of one's own may be defined again, but not in place of one that comes with thresher."""
+    """TypeError if a class would replace a part of thresher; your own parts may be redefined."""
     before = REGISTRY[kind].get(part_name(cls))
     own = __name__.partition(".")[0] + "."
     if before is not None and before.__module__.startswith(own) and cls.__module__ != before.__module__:
@@ -75,7 +75,7 @@ def _check_name_is_free(kind: str, cls: type) -> None:
 
 
 def _tell_from_before(kind: str, cls: type) -> None:
-    """Give a class in the place of another a name of its own, by which Numba tells types of one shape."""
+    """Rename a class that replaces another, because Numba distinguishes types by name."""
     before = REGISTRY[kind].get(part_name(cls))
     if before is not None and before is not cls:
         cls.__name__ = f"{before.__name__}_"
@@ -84,7 +84,7 @@ def _tell_from_before(kind: str, cls: type) -> None:
 def _check_clock(cls: Any) -> None:
     """TypeError unless a new clock holds a float64 for each name in CLOCK."""
     if len(cls._field_defaults) < len(cls._fields):
-        return  # a rule that cannot be made without being told more
+        return  # a rule without defaults for all fields
     clock = cls().clock0()
     if not isinstance(clock, np.ndarray) or clock.dtype != np.float64 or clock.shape != (len(cls.CLOCK),):
         what = f"{clock.dtype} {clock.shape}" if isinstance(clock, np.ndarray) else type(clock).__name__
@@ -99,9 +99,9 @@ def _couples_without_areas(cls: Any) -> bool:
 
 
 def _check_values_at_birth(cls: Any) -> None:
-    """Make every number a float (``l1=1`` and ``l1=1.0`` are one kernel) and hold it to LIMITS.
+    """Make every number a float (``l1=1`` and ``l1=1.0`` share a kernel) and check it against LIMITS.
 
-    SpecError also for what is no number where a number belongs.
+    SpecError also for a non-number where a number is needed.
     """
     plain = cls.__new__
 
@@ -150,7 +150,7 @@ def _check_limit(cls: Any, field: str, value: Any) -> None:
 
 
 def limit_of(cls: Any, field: str) -> str:
-    """What a number in this field must be, in words."""
+    """The range of a number in this field, in words."""
     limit: str = getattr(cls, "LIMITS", {}).get(field, ">= 0")
     return limit
 
@@ -158,7 +158,7 @@ def limit_of(cls: Any, field: str) -> str:
 def _give_a_lasting_home(cls: type) -> None:
     """Move a class of ``__main__`` to a module of its own in `sys.modules`.
 
-    No other process knows what ``__main__`` was; compiled code cached under that name would be lost.
+    Another process has a different ``__main__``, so code cached under that name would be useless.
     """
     main = sys.modules["__main__"]
     if cls.__module__ != "__main__" or not os.path.isfile(getattr(main, "__file__", None) or ""):
@@ -172,18 +172,18 @@ def _give_a_lasting_home(cls: type) -> None:
 
 
 def part_name(cls: type) -> str:
-    """Command-line name of a part's class: ``TruncatedGradient`` is ``truncated-gradient``."""
+    """The name of a part: ``TruncatedGradient`` is ``truncated-gradient``."""
     own = cls.__qualname__.rpartition(".")[2]
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", own).lower()
 
 
 def _family(kind: str) -> dict[str, type]:
-    """All that a SPEC of this kind can name."""
+    """All parts that a SPEC of this kind can name."""
     return {name: cls for k in _FAMILIES.get(kind, (kind,)) for name, cls in REGISTRY[k].items()}
 
 
 def names(kind: str) -> list[str]:
-    """Names that a SPEC of this kind can begin with, in order."""
+    """Names that a SPEC of this kind can begin with, sorted."""
     return sorted(_family(kind))
 
 
@@ -198,7 +198,7 @@ def lookup(kind: str, name: str) -> Any:
 
 
 def _hint(kind: str, name: str, known: dict[str, type]) -> str:
-    """What may have been meant by a name that no part of the kind has."""
+    """Suggest what an unknown name may have meant."""
     plain = name.lower().replace("_", "-")
     for other in ("rule", "loss", "rate"):
         if other != kind and plain in _family(other):
@@ -216,7 +216,7 @@ def _hint(kind: str, name: str, known: dict[str, type]) -> str:
 def make(kind: str, spec: Any, **nested: Any) -> Any:
     """A part from its SPEC (or the part itself, unchanged).
 
-    `nested` gives fields that are parts themselves, such as ``rate=``.
+    `nested` sets fields that are parts themselves, such as ``rate=``. SpecError.
     """
     ready = any(type(spec) in REGISTRY[k].values() for k in _FAMILIES.get(kind, (kind,)))
     if not ready and not isinstance(spec, str):
@@ -233,7 +233,7 @@ def make(kind: str, spec: Any, **nested: Any) -> Any:
 
 
 def changed(kind: str, value: Any, fields: dict[str, Any]) -> Any:
-    """The part with some fields changed: a SPEC if `value` is one. SpecError for what it does not have."""
+    """The part with some fields changed: a SPEC if `value` is one. SpecError for a field it does not have."""
     made = make(kind, value)
     for field in fields:
         check_field(made, field, field)
@@ -242,13 +242,13 @@ def changed(kind: str, value: Any, fields: dict[str, Any]) -> Any:
 
 
 def check_field(made: Any, field: str, said: str) -> None:
-    """SpecError if the part does not have the field that `said` gives."""
+    """SpecError, naming `said`, if the part does not have the field."""
     if field not in type(made)._fields:
         raise _no_parameter(type(made), said, type(made)._fields)
 
 
 def _no_parameter(cls: Any, said: str, known: Collection[str]) -> SpecError:
-    """The error that a part has no such parameter, with the one that has its place."""
+    """The error for an unknown parameter, suggesting the nearest one."""
     listed, meant = ", ".join(known), PARAMETERS.get(said.lower().replace("_", "-"), ())
     instead = [one for one in meant if one in cls._fields and limit_of(cls, one) in (">= 0", "> 0")]
     shown = [one if one in known else f"--{one}" for one in instead]
@@ -257,7 +257,7 @@ def _no_parameter(cls: Any, said: str, known: Collection[str]) -> SpecError:
 
 
 def parameters(cls: Any) -> dict[str, Any]:
-    """Field -> default of the fields that a SPEC can set (numbers, flags, groups)."""
+    """Field -> default, for the fields that a SPEC can set (numbers, flags, groups)."""
     defaults = cls._field_defaults.items()
     return {f: d for f, d in defaults if f in IN_SPECS or not isinstance(d, tuple)}
 
@@ -311,7 +311,7 @@ def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
 
 
 def spec_of(value: Any) -> str:
-    """The SPEC that makes this part again (nested parts left out)."""
+    """The SPEC that makes this part, without nested parts."""
     fields = parameters(type(value))
     shown = ",".join(f"{f}={_written(getattr(value, f))}" for f in fields)
     return f"{part_name(type(value))}:{shown}"

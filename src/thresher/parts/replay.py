@@ -1,4 +1,4 @@
-"""Steps that a weight has missed, made up for one by one, where no formula adds them up."""
+"""Apply missed penalties one by one, for rates without a closed-form sum."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from thresher.engine.jit import helper
 from thresher.engine.verbs import at
 
-_BLOCK = 64  # so many roots and quotients are computed four at a time, without a branch in between
+_BLOCK = 64  # steps whose sizes are computed at once, vectorised four at a time
 
 
 @helper
 def added(pulls):
-    """Sum of a block, in four sums that need not wait for each other."""
+    """Sum of a block, as four independent partial sums."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     for i in range(0, _BLOCK, 4):
         a, b, c, d = a + pulls[i], b + pulls[i + 1], c + pulls[i + 2], d + pulls[i + 3]
@@ -23,7 +23,7 @@ def added(pulls):
 
 @helper
 def replayed(rate, l1, w, s, t):
-    """Weight w after the penalties of the steps s..t-1: by blocks up to zero, from there one by one."""
+    """Weight w after the penalties of steps s..t-1: by blocks, then one by one where it may reach zero."""
     pulls = np.empty(_BLOCK)
     while s < t and w != 0.0:
         count = min(_BLOCK, int(t - s))

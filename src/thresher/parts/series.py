@@ -1,4 +1,4 @@
-"""Sums over consecutive numbers in closed form: what averaged weights of decaying rules need."""
+"""Closed-form sums over consecutive numbers, for averaging the weights of rules with decay."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 from thresher.engine.jit import helper, scalar
 
-_SHORT = 0.02  # below this a few terms of a power series are exact, and above it nothing cancels
+_SHORT = 0.02  # below this, a few terms of a power series are exact; above it, there is no cancellation
 
 
 @scalar
@@ -40,7 +40,7 @@ def decays(middle, n, rate):
 
 @helper
 def inverses(x, n):
-    """Sum of 1 / x over x, x + 1, ..., n terms: one by one while x is small, then Euler and Maclaurin's.
+    """Sum of 1 / x over n terms x, x + 1, ...: one by one while x is small, then by Euler-Maclaurin.
 
     >>> round(inverses(1.0, 3.0), 12)
     1.833333333333
@@ -58,7 +58,7 @@ def inverses(x, n):
 
 @helper
 def quotients(a, b, c, d, middle, n):
-    """Sum of (a - b t) / (c + d t) over n consecutive t of mean `middle`, 0 where it is not positive there.
+    """Sum of (a - b t) / (c + d t) over n consecutive t with mean `middle`; 0 if not positive there.
 
     >>> round(quotients(3.0, 1.0, 1.0, 1.0, 1.0, 3.0), 12)  # 3/1 + 2/2 + 1/3
     4.333333333333
