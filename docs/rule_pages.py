@@ -87,8 +87,8 @@ def command(rule: str) -> str:
 def page(rule: Description) -> str:
     """All of a page before the figures of its example."""
     sections = [f"# {rule.name}", "## Update", _verbatim(rule.update)]
-    if rule.debt:
-        sections += ["## What an untouched coordinate owes", _verbatim(rule.debt)]
+    if rule.lazy:
+        sections += ["## Lazy update", _verbatim(rule.lazy[0].upper() + rule.lazy[1:])]
     if rule.notes:
         sections += ["## Notes", _verbatim(rule.notes)]
     sections += ["## Parameters", _parameters(rule)]

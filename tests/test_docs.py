@@ -43,12 +43,14 @@ def test_a_page_is_its_docstring_and_an_example(name: str) -> None:
 def test_a_page_tells_everything(name: str) -> None:
     """Every word of the docstring but the doctest, and every parameter."""
     doc, text = inspect.getdoc(lookup("rule", name)) or "", page(RULES[name])
-    assert RULES[name].debt.startswith("Owed by "), "a rule's docstring says what is owed"
+    assert RULES[name].lazy, "a rule's docstring describes its lazy update"
     assert RULES[name].reference, "a rule's docstring ends with its reference"
-    said = text.replace("\\", "").split()
+    said = text.replace("\\", "").lower().split()
     for paragraph in doc.split("\n\n"):
         if not paragraph.startswith(">>>"):
-            assert set(paragraph.removeprefix("Reference:").split()) <= set(said)
+            for heading in ("Reference:", "Lazy update:"):
+                paragraph = paragraph.removeprefix(heading)
+            assert set(paragraph.lower().split()) <= set(said)
     for field in parameters(lookup("rule", name)):
         assert f"\n| `{field}` | `" in text
     assert ("| `--rate` |" in text) == bool(RULES[name].rate)
@@ -85,8 +87,8 @@ def test_a_rule_without_an_example_of_its_own_is_shown_with_its_defaults() -> No
 
 def test_what_is_written_in_the_index_is_shown_as_it_stands() -> None:
     rounding = describe("rule", "rounding")
-    assert "K = `every`: 0 where |w'| < theta." in rounding.line
-    assert r"K = `every`: 0 where \|w'\| \< theta. |" in index([rounding])
+    assert "K = `every`: 0 if |w'| < theta." in rounding.line
+    assert r"K = `every`: 0 if \|w'\| \< theta. |" in index([rounding])
 
 
 def test_the_tables_of_verbs_are_of_today() -> None:

@@ -221,7 +221,7 @@ def test_every_part_shows_an_example_and_every_rule_its_reference(kind: str) -> 
         assert ">>> " in text, f"{name} has no example"
         if kind == "rule":
             assert "Reference:" in text, name
-            assert "Owed by" in text, name
+            assert "Lazy update: " in text, name
 
 
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.5, 7.0, np.inf]) | st.floats(0, 10), min_size=1), st.data())

@@ -2,7 +2,7 @@
 
 A mutant is a patch in this folder. Its first lines say what it breaks and which tests must fail for it::
 
-    Breaks: the debt of an untouched weight has the wrong sign
+    Breaks: the lazy update of a weight has the wrong sign
     Fails: tests/test_laws.py::test_lazy_is_eager_on_any_stream[fobos]
 
 First all tests that are named must pass without any mutant.

@@ -43,7 +43,8 @@ def _block(part: Description) -> str:
 
 def _page(kind: str, part: Description) -> str:
     """The full description of a part."""
-    texts = [part.name, *(text for text in (part.update, part.debt, part.notes) if text)]
+    lazy = f"Lazy update: {part.lazy}" if part.lazy else ""
+    texts = [part.name, *(text for text in (part.update, lazy, part.notes) if text)]
     if part.reference:
         texts.append(f"Reference: {part.reference}")
     rate = f" --rate {part.rate}" if part.rate else ""

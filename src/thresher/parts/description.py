@@ -1,4 +1,4 @@
-"""What a part says of itself, taken from its docstring and its fields."""
+"""Descriptions of parts, taken from their docstrings and fields."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ _SENTENCE = re.compile(r"(.*?\.)(?:\s+[A-Z`]|$)", re.DOTALL)
 
 
 class Parameter(NamedTuple):
-    """A field that a SPEC can set, as it is written."""
+    """A field that a SPEC can set, as text."""
 
     name: str
     default: str
     limit: str
-    """what its value must be; empty where the docstring has to say it"""
+    """range of its values; empty if only the docstring says it"""
 
 
 class Description(NamedTuple):
-    """A part for people to read. Texts keep the line breaks of the docstring and its empty lines."""
+    """The description of a part. Texts keep the line breaks and empty lines of the docstring."""
 
     name: str
     update: str
-    """the mathematics: all that stands before the debt"""
-    debt: str
-    """of a rule: what an untouched coordinate owes"""
+    """the mathematics: everything before the lazy update"""
+    lazy: str
+    """the lazy update of a rule"""
     notes: str
-    """what stands behind it, such as known weaknesses"""
+    """everything after it, such as known weaknesses"""
     reference: str
     rate: str
-    """SPEC of the default rate, for rules that take one; else empty"""
+    """SPEC of the default rate; empty for parts without a rate"""
     parameters: tuple[Parameter, ...]
 
     @property
     def spec(self) -> str:
-        """The SPEC with every default written out."""
+        """The SPEC with all defaults."""
         fields = ",".join(f"{p.name}={p.default}" for p in self.parameters)
         return f"{self.name}:{fields}" if fields else self.name
 
@@ -50,21 +50,21 @@ class Description(NamedTuple):
 
 
 def describe(kind: str, name: str) -> Description:
-    """The part of a kind called `name`; SpecError with near matches where there is none.
+    """Describe the part of a kind called `name`; SpecError with near matches if there is none.
 
-    The paragraph that begins with *Owed by* is the debt, the one with *Reference:* the reference;
-    a doctest is left out.
+    The paragraph that begins with *Lazy update:* is the lazy update, the one with *Reference:* the
+    reference; doctests are left out.
     """
     cls = lookup(kind, name)
     rate = cls._field_defaults.get("rate")
-    said: dict[str, list[str]] = {"update": [], "debt": [], "notes": [], "reference": []}
+    said: dict[str, list[str]] = {"update": [], "lazy": [], "notes": [], "reference": []}
     for paragraph in (inspect.getdoc(cls) or "").split("\n\n"):
-        if paragraph.startswith("Owed by "):
-            said["debt"].append(paragraph)
+        if paragraph.startswith("Lazy update:"):
+            said["lazy"].append(paragraph.removeprefix("Lazy update:").strip())
         elif paragraph.startswith("Reference:"):
             said["reference"].append(paragraph.removeprefix("Reference:").strip())
         elif not paragraph.startswith(">>>"):
-            said["notes" if said["debt"] else "update"].append(paragraph)
+            said["notes" if said["lazy"] else "update"].append(paragraph)
     return Description(
         name=name,
         rate="" if rate is None else spec_of(rate),

@@ -1,1 +1,1 @@
-"""One file per algorithm. Each module here is found by being here and names one rule."""
+"""The rules, one per module. Every module in this package is imported and registers one rule."""

@@ -1,4 +1,4 @@
-"""AdaGrad by composite mirror descent, with L1, L2 or both."""
+"""AdaGrad with composite mirror descent, with L1, L2 or both."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from thresher.parts.series import decays
 class AdagradFobos(NamedTuple):
     """w_{t+1} = soft(w_t - eta g / a, eta l1 / a) / (1 + eta l2 / a), a = delta + sqrt(sum of g^2).
 
-    With many outputs `group` = ``l2`` or ``linf`` makes l1 the strength of the mixed norm l1/l2 or l1/linf,
-    and the outputs of a feature share one a, of all their gradients. Its step is then taken when it is read.
+    With many outputs, `group` = ``l2`` or ``linf`` makes l1 the strength of the mixed norm l1/l2 or l1/linf,
+    and the outputs of a feature share one a, from all their gradients. Each step is then taken on reading.
 
-    A coordinate with few or small gradients keeps a large step: rare features are learned as fast as
+    A coordinate with few or small gradients keeps a large step size: rare features are learned as fast as
     frequent ones.
 
-    Owed by a coordinate untouched for n steps: its a stands still, so the penalty is the same each
-    time. With l2 = 0 it is n eta l1 / a. Else, with c = 1 / (1 + eta l2 / a), n steps take |w| to
+    Lazy update: a is constant between gradients, so the penalty is the same in each of n missed steps.
+    With l2 = 0 their sum is n eta l1 / a. Otherwise, with c = 1 / (1 + eta l2 / a), n steps take |w| to
     c^n (|w| + l1 / l2) - l1 / l2, stopping at zero. Steps are counted, so the state is float64.
 
     Reference: Duchi, Hazan and Singer (JMLR 2011), composite mirror descent with a diagonal
-    matrix, section 5.1; its lazy form there.
+    matrix, section 5.1, which also has the lazy form.
 
     >>> AdagradFobos().clock0()  # steps so far
     array([0.])
@@ -45,7 +45,7 @@ class AdagradFobos(NamedTuple):
     PENALTIES = ("l1", "l2")
     LIMITS, TUNED = {"eta": "> 0"}, {"eta": (0.01, 3.0), "l1": (1e-7, 1e-3)}
     DTYPE = "float64"
-    place = Sgd.place  # nothing is owed before the first gradient
+    place = Sgd.place  # no penalty before the first gradient
 
     def clock0(self):
         """Steps so far."""
@@ -63,16 +63,16 @@ class AdagradFobos(NamedTuple):
         return math.copysign(max(left, 0.0), w)
 
     def couple(self, T, out, now):
-        """The step and the penalties of a group; `scale` holds the last gradient there."""
+        """Apply the step and the penalties to a group; `scale` holds the last gradient there."""
         if grouped(self.group):
             adapt(self.group, T, out, 1.0, now[0] - T[0, 3], self.eta, self.delta, self.l1, self.l2)
 
     def grouped(self):
-        """As the group says."""
+        """Whether a group norm is set."""
         return grouped(self.group)
 
     def step(self, S, j, w, x, slope, now):
-        """Add the gradient to the root of squares, then step; this example's penalty is owed."""
+        """Add the gradient to the root of squares, then step; this example's penalty is applied lazily."""
         g = slope * x
         S[j, 1], S[j, 3] = math.sqrt(S[j, 1] * S[j, 1] + g * g), now[0]
         if grouped(self.group):
@@ -83,15 +83,15 @@ class AdagradFobos(NamedTuple):
         S[j, 0] = w - S[j, 2] * g
 
     def tick(self, clock):
-        """One more step to owe."""
+        """Add one step for all coordinates."""
         clock[0] += 1.0
 
     def drift(self, clock, out):
-        """Steps."""
+        """The number of steps."""
         out[0] = clock[0]
 
     def area(self, S, j, n, sums, now):
-        """Affine in the steps, or with l2 a geometric series."""
+        """Affine in the number of steps, or with l2 a geometric series."""
         w, middle, scale = S[j, 0], sums[0] / n - S[j, 3], S[j, 2]
         if self.l2 == 0.0:
             left = n * (abs(w) - middle * self.l1 * scale)
@@ -101,9 +101,9 @@ class AdagradFobos(NamedTuple):
         return math.copysign(max(left, 0.0), w)
 
     def areas(self, T, out, n, sums, now):
-        """As `couple`."""
+        """Like `couple`."""
         adapt(self.group, T, out, n, sums[0] / n - T[0, 3], self.eta, self.delta, self.l1, self.l2)
 
     def idle(self, S, j, w, now):
-        """No gradient yet: the sum of squares is needed for good."""
+        """Whether there was no gradient yet: the sum of squares must be kept."""
         return w == 0.0 and S[j, 1] == 0.0

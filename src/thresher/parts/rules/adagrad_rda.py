@@ -1,4 +1,4 @@
-"""AdaGrad by dual averaging, with L1, L2 or both."""
+"""AdaGrad with dual averaging, with L1, L2 or both."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from thresher.parts.series import quotients
 class AdagradRda(NamedTuple):
     """w_{t+1} = -eta t soft(mean gradient, l1) / (a + eta l2 t), a = delta + sqrt(sum of g^2).
 
-    Owed by an untouched coordinate: nothing that is not read off the clock, since with G the sum of
-    gradients w = -eta soft(G, l1 t) / (a + eta l2 t), a closed form in t.
+    Lazy update: a closed form in t, w = -eta soft(G, l1 t) / (a + eta l2 t), with G the sum of
+    gradients.
 
     Reference: Duchi, Hazan and Singer (JMLR 2011), primal-dual subgradient with a diagonal
     matrix, section 5.1.
@@ -55,20 +55,20 @@ class AdagradRda(NamedTuple):
         S[j, 1] = math.sqrt(S[j, 1] * S[j, 1] + g * g)
 
     def tick(self, clock):
-        """Threshold and pull of the next example."""
+        """Advance threshold and l2 term to the next example."""
         clock[0] += 1.0
         clock[1] = self.l1 * clock[0]
         clock[2] = self.eta * self.l2 * clock[0]
 
     def drift(self, clock, out):
-        """Steps."""
+        """The number of steps."""
         out[0] = clock[0]
 
     def area(self, S, j, n, sums, now):
-        """Affine in the steps, or with l2 a quotient of two affine functions."""
+        """Affine in the number of steps, or with l2 a quotient of two affine functions."""
         top = quotients(abs(S[j, 0]), self.l1, self.delta + S[j, 1], self.eta * self.l2, sums[0] / n, n)
         return -math.copysign(self.eta * top, S[j, 0])
 
     def idle(self, S, j, w, now):
-        """No gradient yet."""
+        """Whether there was no gradient yet."""
         return S[j, 0] == 0.0 and S[j, 1] == 0.0

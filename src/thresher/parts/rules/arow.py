@@ -14,16 +14,15 @@ from thresher.parts.rules.pa import Pa
 
 @part("rule")
 class Arow(NamedTuple):
-    """w' = w - f / (|g| v + r) sign(g) V x, then 1 / V += |g| x^2 / r, on a loss f > 0 of slope g.
+    """w' = w - f / (|g| v + r) sign(g) V x, then 1 / V += |g| x^2 / r, for a loss f > 0 with slope g.
 
-    V is the diagonal of variances, 1 at first, v = x'Vx; f and g are times the importance. (w', V')
+    V is the diagonal of variances, initially 1, v = x'Vx; f and g are times the importance. (w', V')
     minimises KL(N(w', V'), N(w, V)) + |g| / (2r) ((f / |g| + sign(g) <w' - w, x>)^2 + x'V'x) over
-    diagonal V'. With the hinge loss (recommended) and no importances that is the paper's alpha =
-    max(0, 1 - y p) / (v + r); an importance c makes r into r / c. With `absolute` it is recursive
-    least squares. With other losses the tangent stands for the loss. The intercept is a feature of
-    value 1.
+    diagonal V'. With the hinge loss (recommended) and no importances this is the paper's alpha =
+    max(0, 1 - y p) / (v + r); an importance divides r. With `absolute` it is recursive least squares.
+    Other losses are replaced by their tangent. The intercept is a feature of value 1.
 
-    Owed by an untouched coordinate: nothing. A row holds w and q = 1 / V - 1.
+    Lazy update: none needed. A row holds w and q = 1 / V - 1.
 
     Reference: Crammer, Kulesza and Dredze (NIPS 2009), Figure 1; the covariance is the exact
     minimiser over diagonal matrices.
@@ -44,24 +43,24 @@ class Arow(NamedTuple):
         return np.zeros(1)
 
     def size_before_margin(self, S, j, x, now):
-        """Summed: x'Vx."""
+        """The terms of x'Vx."""
         return x * x * variance(S, j)
 
     def note_after_margin(self, margin, importance, value, slope, size, clock):
-        """How much the row's inverse variances grow."""
+        """Set the growth of the inverse variances."""
         clock[0] = abs(slope) / self.r
 
     def slope_after_margin(self, margin, value, slope, size, clock):
-        """The slope's sign times alpha."""
+        """The sign of the slope times alpha."""
         if slope == 0.0 or value <= 0.0:
             return 0.0
         return math.copysign(value / (abs(slope) * size + self.r), slope)
 
     def step(self, S, j, w, x, slope, now):
-        """Mean, then variance."""
+        """Update the mean, then the variance."""
         S[j, 0] = w - slope * x * variance(S, j)
         S[j, 1] += now[0] * x * x
 
     def idle(self, S, j, w, now):
-        """As uncertain as at first."""
+        """Whether the variance is still the initial one."""
         return w == 0.0 and S[j, 1] == 0.0

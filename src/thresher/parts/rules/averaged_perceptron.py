@@ -1,4 +1,4 @@
-"""The perceptron's average."""
+"""The averaged perceptron."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from thresher.parts.rules.perceptron import Perceptron
 
 @part("rule")
 class AveragedPerceptron(NamedTuple):
-    """Learns as `perceptron`, predicts with (w_1 + ... + w_T) / T, the mean of all weights so far.
+    """Learns like `perceptron`, predicts with (w_1 + ... + w_T) / T, the mean of all weights so far.
 
-    w_t are the weights that example t was predicted with, so every example counts once, whether it
-    was a mistake or not. The progressive loss is that of w_t.
+    w_t are the weights that predicted example t, so every example counts once, whether it was a
+    mistake or not. The progressive loss is that of w_t.
 
-    Owed by an untouched coordinate: nothing. The change d_s made by example s is in w_t for all
-    t > s, so the mean is w_{T+1} - (1/T) sum of s d_s, and a row holds w and that sum, in float64.
+    Lazy update: none needed. The change d_s made by example s is in w_t for all t > s, so the mean is
+    w_{T+1} - (1/T) sum of s d_s; a row holds w and that sum, in float64.
 
-    Reference: Freund and Schapire (Machine Learning 1999), the average in place of the vote;
-    the mean is that of Langford, Li and Zhang (JMLR 2009), theorem 3.2.
+    Reference: Freund and Schapire (Machine Learning 1999), with the average instead of the vote;
+    the mean as in Langford, Li and Zhang (JMLR 2009), theorem 3.2.
 
     >>> AveragedPerceptron().clock0()  # t
     array([1.])
@@ -40,7 +40,7 @@ class AveragedPerceptron(NamedTuple):
         return np.ones(1)
 
     def step(self, S, j, w, x, slope, now):
-        """The step, and its share of the sum."""
+        """The step, and its contribution to the sum."""
         S[j, 0] = w - slope * x
         S[j, 1] -= now[0] * slope * x
 
@@ -49,9 +49,9 @@ class AveragedPerceptron(NamedTuple):
         return w - S[j, 1] / (now[0] - 1.0) if now[0] > 1.0 else w
 
     def tick(self, clock):
-        """On to the next example."""
+        """Advance to the next example."""
         clock[0] += 1.0
 
     def idle(self, S, j, w, now):
-        """No change is in the mean."""
+        """Whether the weight has never changed."""
         return w == 0.0 and S[j, 1] == 0.0

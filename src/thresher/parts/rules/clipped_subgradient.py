@@ -16,14 +16,14 @@ from thresher.parts.rules.sgd import Sgd
 
 @part("rule")
 class ClippedSubgradient(NamedTuple):
-    """w' = w - eta (g + l1 sign(w)); where w != 0 and w' has the other sign: 0.
+    """w' = w - eta (g + l1 sign(w)); if w != 0 and w' has the other sign: 0.
 
-    A step that would cross zero stops there, whether the penalty or the gradient takes it across.
+    A step that would cross zero stops there, whether because of the penalty or the gradient.
 
-    Owed by a coordinate untouched since step tau: l1 (U_t - U_tau), U_t the sum of the step sizes,
-    stopping at zero.
+    Lazy update: a coordinate untouched since step tau is shrunk by l1 (U_t - U_tau), stopping at zero,
+    with U_t the sum of the step sizes.
 
-    Reference: Daume, A Course in Machine Learning (2012), ch. 12, eq. (12.8) by its words;
+    Reference: Daume, A Course in Machine Learning (2012), ch. 12, eq. (12.8) as described in the text;
     Carpenter (2008).
 
     >>> ClippedSubgradient(l1=0.1).clock0()  # t, eta_t, sum of eta l1 without and with t
@@ -38,7 +38,7 @@ class ClippedSubgradient(NamedTuple):
     PENALTIES = ("l1",)
 
     def intercept(self):
-        """Plain gradient steps: nothing stops them at zero."""
+        """Plain gradient steps, which may cross zero."""
         return Sgd(self.rate)
 
     def clock0(self):
@@ -50,30 +50,30 @@ class ClippedSubgradient(NamedTuple):
         return soft(S[j, 0], now[2] - S[j, 1])
 
     def place(self, S, rows, w, now):
-        """Nothing is owed yet."""
+        """Set the weights, with no penalty outstanding."""
         S[rows, 0], S[rows, 1] = w, now[2]
 
     def step(self, S, j, w, x, slope, now):
-        """Gradient and penalty of this example together, not across zero."""
+        """Gradient and penalty of this example together, stopping at zero."""
         moved = w - now[1] * (slope * x + math.copysign(self.l1, w) * (w != 0))
         S[j, 0] = moved * (w * moved >= 0)
         S[j, 1] = now[3]
 
     def tick(self, clock):
-        """One more penalty to owe."""
+        """Add one penalty for all coordinates."""
         clock[2] = clock[3]
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
         clock[3] += clock[1] * self.l1
 
     def drift(self, clock, out):
-        """The debt of all."""
+        """The cumulative penalty."""
         out[0] = clock[2]
 
     def area(self, S, j, n, sums, now):
-        """Affine in the debt."""
+        """Affine in the cumulative penalty."""
         return n * soft(S[j, 0], sums[0] / n - S[j, 1])
 
     def idle(self, S, j, w, now):
-        """What has reached zero stays there until its next gradient."""
+        """Whether the weight is zero: it then stays zero until its next gradient."""
         return w == 0.0

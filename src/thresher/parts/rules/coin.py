@@ -11,17 +11,17 @@ from thresher.parts.registry import part
 
 @part("rule")
 class Coin(NamedTuple):
-    """Each coordinate bets on the sign of its next gradient, and what it has won is its step size.
+    """Each coordinate bets on the sign of its next gradient; its winnings determine its step size.
 
-    Where g != 0, with L the largest |g| and s the largest |x| so far, G = sum |g|, theta = -sum g and
+    If g != 0, with L the largest |g| and s the largest |x| so far, G = sum |g|, theta = -sum g and
     R = max(R - g w, 0), the winnings: w = theta / (L max(G + L, alpha L)) (wealth L / s + R).
-    A coordinate begins with `wealth` L / s and bets 1 / alpha of it at most at first. Neither needs
-    tuning as a step size does: what is won grows exponentially.
+    A coordinate starts with `wealth` L / s and at first bets at most 1 / alpha of it. Neither needs
+    tuning like a step size, because winnings grow exponentially.
 
-    The paper's wealth is L: all weights begin at one size. Divided by s it is the paper's rule for the
-    feature x / s as long as s stands still, and to multiply a feature by a constant changes nothing.
+    In the paper the initial wealth is L, which gives all weights the same initial size. Divided by s, it
+    is the paper's rule for the feature x / s while s is constant, and rescaling a feature has no effect.
 
-    Owed by an untouched coordinate: nothing. R, G and theta are sums, so the state is float64.
+    Lazy update: none needed. R, G and theta are sums, so the state is float64.
 
     Reference: Orabona and Tommasi, Training Deep Networks without Learning Rates Through Coin Betting
     (NIPS 2017), Algorithm 2, from w_1 = 0. The bet theta / G goes back to the estimator of Krichevsky
@@ -40,7 +40,7 @@ class Coin(NamedTuple):
     DTYPE = "float64"
 
     def clock0(self):
-        """Nothing is shared."""
+        """Empty: coordinates share nothing."""
         return np.zeros(1)
 
     def weight(self, S, j, now):
@@ -48,7 +48,7 @@ class Coin(NamedTuple):
         return S[j, 0]
 
     def step(self, S, j, w, x, slope, now):
-        """Settle the bet, then bet anew."""
+        """Settle the last bet, then place the next."""
         g = slope * x
         if g == 0.0:
             return
@@ -61,5 +61,5 @@ class Coin(NamedTuple):
         S[j, 0] = S[j, 1] / S[j, 4] * held / max(S[j, 3] + S[j, 4], self.alpha * S[j, 4])
 
     def idle(self, S, j, w, now):
-        """No gradient yet."""
+        """Whether there was no gradient yet."""
         return w == 0.0 and S[j, 4] == 0.0

@@ -14,16 +14,17 @@ from thresher.parts.registry import part
 
 @part("rule")
 class Cumulative(NamedTuple):
-    """A coordinate is penalised when it has a gradient, for all the examples so far at once.
+    """When a coordinate has a gradient, it receives its penalty for all examples so far at once.
 
-    u_t = u_{t-1} + eta_t l1 in every example. Where g != 0: w' = w - eta g, then
+    u_t = u_{t-1} + eta_t l1 in every example. If g != 0: w' = w - eta g, then
     w'' = max(0, w' - (u + q)) if w' > 0, min(0, w' + (u - q)) if w' < 0, and q += w'' - w'. So q is
-    the penalty that a coordinate has had and u what it could have had: what is clipped at zero is
-    not forgiven, and w wavers less than with a penalty of the last few examples alone.
+    the penalty that a coordinate has received, u what it could have received: the part clipped at
+    zero remains due, and w fluctuates less than with a penalty for the last few examples alone.
 
-    Owed by an untouched coordinate: nothing while learning goes on, by definition. When the model
-    is read, every weight first receives what is left of its penalty, as if it had a gradient now.
-    A coordinate met late has u against it at once, the known weakness with rare features.
+    Lazy update: by definition, none during training. When the model is read, every weight first
+    receives the rest of its penalty, as if it had a gradient now.
+
+    Known weakness: a coordinate first seen late receives all of u at once, which hurts rare features.
 
     Reference: Tsuruoka, Tsujii and Ananiadou, Stochastic Gradient Descent Training for
     L1-regularized Log-linear Models with Cumulative Penalty (ACL 2009), section 3.2, Figure 2.
@@ -44,11 +45,11 @@ class Cumulative(NamedTuple):
         return np.array([1.0, self.rate.at(1.0), 0.0, self.rate.at(1.0) * self.l1])
 
     def weight(self, S, j, now):
-        """Weight of row j as it was left."""
+        """Stored weight of row j."""
         return S[j, 0]
 
     def place(self, S, rows, w, now):
-        """All of the penalty so far is taken."""
+        """Set the weights, with all of the penalty so far received."""
         S[rows, 0], S[rows, 1] = w, -np.sign(w) * now[2]
 
     def step(self, S, j, w, x, slope, now):
@@ -61,16 +62,16 @@ class Cumulative(NamedTuple):
         S[j, 1] += S[j, 0] - moved
 
     def tick(self, clock):
-        """One more penalty for all."""
+        """Add one penalty for all coordinates."""
         clock[2] = clock[3]
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
         clock[3] += clock[1] * self.l1
 
     def shown(self, S, j, w, now):
-        """The weight once it has had its whole penalty."""
+        """The weight after the rest of its penalty."""
         return receive(w, S[j, 1], now[2])
 
     def idle(self, S, j, w, now):
-        """No gradient yet: the penalty it has had is needed for good."""
+        """Whether there was no gradient yet: the penalty received must be kept."""
         return w == 0.0 and S[j, 1] == 0.0

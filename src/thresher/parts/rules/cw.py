@@ -17,21 +17,21 @@ from thresher.parts.rules.arow import Arow
 class Cw(NamedTuple):
     """w' = w + alpha y V x, then 1 / V += k x^2, so that y <w', x> = phi sqrt(x'V'x), phi = Phi^-1(eta).
 
-    V is the diagonal of variances, 1 at first. With p = <w, x> and v = x'Vx, alpha and k = alpha phi /
-    sqrt(u) are those of the smallest change in Kullback-Leibler divergence after which the example is
-    classified rightly with probability eta, u the variance x'V'x of the full matrix V'; of its inverse
-    only the diagonal is kept. No change where y p >= phi sqrt(v).
+    V is the diagonal of variances, initially 1. With p = <w, x> and v = x'Vx, alpha and k = alpha phi /
+    sqrt(u) give the smallest change in Kullback-Leibler divergence after which the example is classified
+    correctly with probability eta; u is the variance x'V'x of the full matrix V', of whose inverse only
+    the diagonal is kept. Nothing changes if y p >= phi sqrt(v).
 
-    Of the loss only the sign of its slope is used, for y = -sign(slope): take one whose slope tells
-    the label at every margin, such as `logistic`. Where the slope is 0 nothing is learned; an importance
-    changes nothing, unless it is 0. With losses for regression margins are pushed past zero on the
-    label's side of the prediction: defined, but of no use. The intercept is a feature of value 1.
+    Only the sign of the loss's slope is used, as y = -sign(slope): use a loss whose slope reveals the
+    label at every margin, such as `logistic`. An example with slope 0 is not learned; an importance has
+    no effect unless it is 0. Losses for regression are accepted but make no sense: they push margins past
+    zero, to the side of the prediction on which the label lies. The intercept is a feature of value 1.
 
-    Owed by an untouched coordinate: nothing. A row holds w and q = 1 / V - 1, in float64, since the
-    variance of a mistaken margin is about squared.
+    Lazy update: none needed. A row holds w and q = 1 / V - 1, in float64, because a mistake roughly
+    squares the variance of the margin.
 
-    Known weakness: that squaring. With wrong labels variances soon vanish and learning ends (below
-    x'Vx = 2^-100 it stops); `scw` and `arow` are for such data.
+    Known weakness: for the same reason, wrong labels soon make all variances vanish, and learning stops
+    (below x'Vx = 2^-100); use `scw` or `arow` for noisy labels.
 
     Reference: Crammer, Dredze and Pereira (NIPS 2008), the convex constraint on the standard
     deviation; Dredze, Crammer and Pereira (ICML 2008).

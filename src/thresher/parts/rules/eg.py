@@ -12,7 +12,7 @@ from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
 
-_FAR = 300.0  # exponents so far above the common shift move it
+_FAR = 300.0  # an exponent that exceeds the common shift by more changes it
 
 
 @part("rule")
@@ -20,12 +20,11 @@ class Eg(NamedTuple):
     """a_{t+1} = a_t - eta norm g; w = norm (e^a - e^-a) / Z, with Z the sum of all e^a + e^-a: EG+-.
 
     ||w||_1 stays below `norm`. Without `signed`, w = norm e^a / Z with Z the sum of all e^a: weights are
-    positive and add up to `norm`. Sums run over `features` coordinates, those never met with a = 0, which
-    weigh norm / Z there. Regret grows with log(features) where that of gradient descent does with |x|^2.
+    positive and sum to `norm`. The sums are over `features` coordinates; those never met have a = 0, and so
+    the weight norm / Z. The regret grows with log(features), that of gradient descent with |x|^2.
 
-    Owed by an untouched coordinate: the common normaliser norm / Z, which the clock holds, with its own
-    rounding error beside it; the exponents share a shift, so none overflows. Best with a rate near
-    sqrt(2 log(features)) / (norm max|x| sqrt(t)).
+    Lazy update: the clock holds the common normaliser norm / Z with its rounding error; the exponents share
+    a shift, so none overflows. Choose a rate near sqrt(2 log(features)) / (norm max|x| sqrt(t)).
 
     Reference: Kivinen and Warmuth (Information and Computation 1997), Figures 2 and 3.
 
@@ -57,11 +56,11 @@ class Eg(NamedTuple):
         return now[5] * (up - math.exp(-S[j, 0] - now[2]) if self.signed else up)
 
     def step(self, S, j, w, x, slope, now):
-        """The exponent's step."""
+        """The step of the exponent."""
         S[j, 0] -= now[1] * self.norm * slope * x
 
     def constrain(self, S, rows, begin, end, clock):
-        """Take the changes of the exponents into Z."""
+        """Add the changes of the exponents to Z."""
         for p in range(begin, end):
             a, before = S[rows[p], 0], S[rows[p], 1]
             S[rows[p], 1] = a
@@ -79,10 +78,10 @@ class Eg(NamedTuple):
         clock[5] = self.norm / clock[3]
 
     def tick(self, clock):
-        """On to the next step size."""
+        """Advance to the next step size."""
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
 
     def idle(self, S, j, w, now):
-        """Back where it began, with a weight of zero there."""
+        """Whether the exponent is back at 0, if that means a weight of zero."""
         return self.signed and S[j, 0] == 0.0 and S[j, 1] == 0.0

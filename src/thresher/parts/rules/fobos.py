@@ -19,16 +19,15 @@ _LARGE = 2.0**40
 class Fobos(NamedTuple):
     """w_{t+1} = soft(w_t - eta_t g, eta l1) / (1 + eta l2).
 
-    The second phase's eta is eta_t, the choice for regret, or with `next_rate` eta_{t+1}, the choice
-    for minimising a fixed objective: each w_t is then weighted with one step size in both terms.
+    In the proximal step eta is eta_t, the choice for low regret, or with `next_rate` eta_{t+1}, the choice
+    for minimising a fixed objective: each w_t then has the same step size in both terms.
 
-    With many outputs `group` = ``l2`` or ``linf`` makes l1 the strength of the mixed norm l1/l2 or l1/linf:
+    With many outputs, `group` = ``l2`` or ``linf`` makes l1 the strength of the mixed norm l1/l2 or l1/linf:
     soft becomes the prox of eta l1 ||.|| on the weights of a feature for all outputs.
 
-    Owed by an untouched coordinate: with P_t the product of the (1 + eta l2) and v = w P, a step
-    takes eta l1 P_{t-1} off |v| and no more, so the debt is one difference of running sums, and
-    w = v / P. (With l2 = 0, P is 1.) When P passes 2^40, rows and sums are divided by 2^40, which
-    is exact.
+    Lazy update: with P_t the product of the (1 + eta l2) and v = w P, a step shrinks |v| by just
+    eta l1 P_{t-1}, so the missed penalty is a difference of running sums, and w = v / P. (With l2 = 0, P
+    is 1.) When P exceeds 2^40, rows and sums are divided by 2^40, which is exact.
 
     Reference: Duchi and Singer (JMLR 2009), eq. (2) and (3), section 5, and section 3 for the two
     choices of the second step size; the lazy elastic net of Lipton and Elkan (2015), in other variables.
@@ -60,20 +59,20 @@ class Fobos(NamedTuple):
         together(self.group, out, (now[2] - T[0, 1]) * now[4])
 
     def grouped(self):
-        """As the group says."""
+        """Whether a group norm is set."""
         return grouped(self.group)
 
     def place(self, S, rows, w, now):
-        """Nothing is owed yet."""
+        """Set the weights, with no penalty outstanding."""
         S[rows, 0], S[rows, 1] = w * now[3], now[2]
 
     def step(self, S, j, w, x, slope, now):
-        """The gradient step; this example's penalty is owed."""
+        """The gradient step; this example's penalty is applied lazily."""
         S[j, 0] = (w - now[1] * slope * x) * now[3]
         S[j, 1] = now[2]
 
     def tick(self, clock):
-        """One more penalty to owe."""
+        """Add one penalty for all coordinates."""
         eta = clock[1]
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
@@ -93,7 +92,7 @@ class Fobos(NamedTuple):
         return 1.0 / _LARGE
 
     def drift(self, clock, out):
-        """1 / P, and the debt of all divided by P."""
+        """1 / P, and the cumulative penalty divided by P."""
         out[0], out[1] = clock[4], clock[2] * clock[4]
 
     def area(self, S, j, n, sums, now):
@@ -101,11 +100,11 @@ class Fobos(NamedTuple):
         return math.copysign(max((abs(S[j, 0]) + S[j, 1]) * sums[0] - sums[1], 0.0), S[j, 0])
 
     def areas(self, T, out, n, sums, now):
-        """As `couple`: the prox of a group is linear too while the same outputs are largest."""
+        """Like `couple`: the prox of a group is linear too while the same outputs are largest."""
         for k in range(out.size):
             out[k] = T[k, 0] * sums[0]
         together(self.group, out, sums[1] - T[0, 1] * sums[0])
 
     def idle(self, S, j, w, now):
-        """What has reached zero stays there until its next gradient."""
+        """Whether the weight is zero: it then stays zero until its next gradient."""
         return w == 0.0

@@ -18,12 +18,12 @@ _GENERATIONS = 2.0**23
 
 @part("rule")
 class FobosL2norm(NamedTuple):
-    """w' = w - eta g; w_{t+1} = max(0, 1 - eta l2norm / |w'|_2) w': all weights live or die together.
+    """w' = w - eta g; w_{t+1} = max(0, 1 - eta l2norm / |w'|_2) w': all weights become zero together.
 
-    Owed by an untouched coordinate: a scale that all share, as in `pegasos`. When all weights die
-    the scale cannot be zero, so a new generation begins, and a row of an older one reads as zero.
-    The norm is kept up from margin and |x|^2, and is exactly zero again at each such death. A scale
-    under 2^-40 is folded into the rows, and so is a generation that float32 could not count.
+    Lazy update: a scale shared by all coordinates, as in `pegasos`. The scale cannot be zero, so when all
+    weights become zero a new generation begins, and a row of an older generation reads as zero.
+    The norm is updated from margin and |x|^2, and reset to exactly zero at each new generation. The scale is
+    folded into the rows below 2^-40, as is the generation when float32 could no longer count it.
 
     Reference: Duchi and Singer (JMLR 2009), section 5, regularisation by the l2 norm.
 
@@ -39,7 +39,7 @@ class FobosL2norm(NamedTuple):
     PENALTIES = ("l2norm",)
 
     def intercept(self):
-        """The same gradient steps, never shrunk."""
+        """The same gradient steps without shrinking."""
         return Sgd(self.rate)
 
     def clock0(self):
@@ -56,7 +56,7 @@ class FobosL2norm(NamedTuple):
         return x * x
 
     def slope_after_margin(self, margin, value, slope, size, clock):
-        """Foresee the norm after the step."""
+        """Compute the norm after the step."""
         clock[3] = norm2_after(clock[3], margin, size, clock[1] * slope)
         clock[4] = clock[1] / clock[2]
         return slope
@@ -67,7 +67,7 @@ class FobosL2norm(NamedTuple):
         S[j, 1] = now[5]
 
     def constrain(self, S, rows, begin, end, clock):
-        """Shrink all weights, or let them die."""
+        """Shrink all weights, or set them all to zero."""
         if rewrites(self, clock):
             factor = SMALL if clock[2] < SMALL else 1.0
             for j in range(S.shape[0]):
@@ -83,16 +83,16 @@ class FobosL2norm(NamedTuple):
             clock[2], clock[3], clock[5] = 1.0, 0.0, clock[5] + 1.0
 
     def rewrites(self, clock):
-        """When the scale or the generation is to be folded into the rows."""
+        """Whether the scale or the generation is about to be folded into the rows."""
         return clock[2] < SMALL or clock[5] >= _GENERATIONS
 
     def tick(self, clock):
-        """On to the next step size."""
+        """Advance to the next step size."""
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
 
     def drift(self, clock, out):
-        """The scale, and when it died."""
+        """The scale and the generation."""
         out[0], out[1] = clock[2], clock[5]
 
     def area(self, S, j, n, sums, now):
@@ -100,5 +100,5 @@ class FobosL2norm(NamedTuple):
         return S[j, 0] * sums[0] * (n * S[j, 1] == sums[1])
 
     def idle(self, S, j, w, now):
-        """A zero weight is all there is."""
+        """Whether the weight is zero."""
         return w == 0.0

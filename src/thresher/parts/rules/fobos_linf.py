@@ -17,13 +17,12 @@ from thresher.parts.rules.sgd import Sgd
 class FobosLinf(NamedTuple):
     """w' = w - eta g; w_{t+1} = argmin ||w - w'||^2 / 2 + eta linf ||w||_inf = w' - proj(w').
 
-    proj is the projection onto the L1 ball of radius eta linf. So |w| is capped at the c where what is cut
-    off adds up to eta linf, and all is zero where ||w'||_1 is no more than that.
+    proj is the projection onto the L1 ball of radius eta linf. So |w| is capped at the c for which the
+    excess sums to eta linf, and all weights become zero if ||w'||_1 is at most that.
 
-    Owed by an untouched coordinate: the least cap since. Caps that some weight still lies at stand on a
-    stack, each with the number of those weights, the weights below their caps in a heap, the largest
-    first; an example of k coordinates costs O(k log n), but O(n) where nearly every one of n weights has a
-    cap of its own.
+    Lazy update: the smallest cap since the last visit. A stack holds each cap that some weight is at,
+    with the number of those weights; a heap holds the weights below their caps, the largest first. An
+    example of k coordinates costs O(k log n), but O(n) if nearly every one of n weights has its own cap.
 
     Reference: Duchi and Singer (JMLR 2009), section 5.4.
 
@@ -64,10 +63,10 @@ class FobosLinf(NamedTuple):
         clock[2], clock[3], clock[4] = below, held, caps
 
     def sound(self, S, clock, steps):
-        """Whether heap and stack are such."""
+        """Check the heap and the stack."""
         return capped.inconsistent(S, clock[2], clock[3], clock[4])
 
     def tick(self, clock):
-        """On to the next step size."""
+        """Advance to the next step size."""
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])

@@ -14,17 +14,18 @@ from thresher.parts.rules.sgd import Sgd
 
 @part("rule")
 class FtCumulative(NamedTuple):
-    """`cumulative` with h u in place of u, h = min(cap, p-norm of the coordinate's eta_s g_s, s <= t).
+    """`cumulative` with h u instead of u, h = min(cap, p-norm of the coordinate's eta_s g_s, s <= t).
 
-    u_t = u_{t-1} + eta_t l1 in every example. Where g != 0: w' = w - eta g, h takes eta g in, and
+    u_t = u_{t-1} + eta_t l1 in every example. If g != 0: w' = w - eta g, h includes eta g, and
     w'' = max(0, w' - (h u + q)) if w' > 0, min(0, w' + (h u - q)) if w' < 0; q += w'' - w'.
-    A coordinate met late has a small h and so little against it. p and cap are those of `ft-fobos`.
+    A coordinate first seen late has a small h and therefore a small penalty. p and cap are as in
+    `ft-fobos`.
 
-    Owed by an untouched coordinate: nothing while learning goes on; when the model is read every
-    weight first receives what is left of its penalty. The state is float64 as in `ft-fobos`.
+    Lazy update: none during training; when the model is read, every weight first receives the rest of
+    its penalty. The state is float64, as in `ft-fobos`.
 
-    Reference: Oiwa, Matsushima and Nakagawa (ECML PKDD 2011), the combination with the cumulative
-    penalty of Tsuruoka, Tsujii and Ananiadou (ACL 2009).
+    Reference: Oiwa, Matsushima and Nakagawa (ECML PKDD 2011), combined with the cumulative penalty of
+    Tsuruoka, Tsujii and Ananiadou (ACL 2009).
 
     >>> FtCumulative(l1=0.1).clock0()  # t, eta_t, u without and with t
     array([1.  , 0.5 , 0.  , 0.05])
@@ -52,9 +53,9 @@ class FtCumulative(NamedTuple):
         S[j, 1] += S[j, 0] - moved
 
     def shown(self, S, j, w, now):
-        """The weight once it has had its whole penalty."""
+        """The weight after the rest of its penalty."""
         return receive(w, S[j, 1], now[2] * min(S[j, 2], self.cap))
 
     def idle(self, S, j, w, now):
-        """No gradient yet: h and the penalty it has had are needed for good."""
+        """Whether there was no gradient yet: h and the penalty received must be kept."""
         return w == 0.0 and S[j, 2] == 0.0 and S[j, 1] == 0.0

@@ -17,12 +17,13 @@ from thresher.parts.registry import part
 class FtFobos(NamedTuple):
     """w_{t+1} = soft(w_t - eta g, eta l1 h), h = min(cap, p-norm of the coordinate's eta_s g_s, s <= t).
 
-    Rare coordinates have a small h and are shrunk little. p is any number from 1 to inf; for inf h
-    is the largest |eta_s g_s|. The cap holds for every p. With large p it is seldom needed (a
-    largest gradient is bounded by itself); for p <= 2 h may grow for ever without it.
+    Rare coordinates have a small h and shrink little. p is any number from 1 to inf; for inf, h is the
+    largest |eta_s g_s|. The cap applies for every p. With large p it is rarely needed; for p <= 2, h
+    may grow without bound otherwise.
 
-    Owed by an untouched coordinate: l1 h (U_t - U_tau), U_t the sum of the step sizes: its h stands
-    still. Sums of eta^2 g^2 grow ever more slowly, too slowly for float32: the state is float64.
+    Lazy update: shrink by l1 h (U_t - U_tau), U_t the sum of the step sizes, because h is constant
+    between gradients. Sums of eta^2 g^2 grow ever more slowly, too slowly for float32, so the state is
+    float64.
 
     Reference: Oiwa, Matsushima and Nakagawa, Frequency-Aware Truncated Methods for Sparse Online
     Learning (ECML PKDD 2011), FT-FOBOS.
@@ -51,30 +52,30 @@ class FtFobos(NamedTuple):
         return soft(S[j, 0], (now[2] - S[j, 1]) * min(S[j, 2], self.cap))
 
     def place(self, S, rows, w, now):
-        """No gradient yet, so nothing is owed."""
+        """Set the weights, without gradients so far, so with no penalty outstanding."""
         S[rows, 0], S[rows, 1] = w, now[2]
 
     def step(self, S, j, w, x, slope, now):
-        """The gradient step, counted in h; this example's penalty is owed."""
+        """The gradient step, counted in h; this example's penalty is applied lazily."""
         move = now[1] * slope * x
         S[j, 0] = w - move
         S[j, 1] = now[2]
         S[j, 2] = norm_with(S[j, 2], move, self.p)
 
     def tick(self, clock):
-        """One more penalty to owe."""
+        """Add one penalty for all coordinates."""
         clock[2] += clock[1] * self.l1
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
 
     def drift(self, clock, out):
-        """The debt of all."""
+        """The cumulative penalty."""
         out[0] = clock[2]
 
     def area(self, S, j, n, sums, now):
-        """Affine in the debt."""
+        """Affine in the cumulative penalty."""
         return n * soft(S[j, 0], (sums[0] / n - S[j, 1]) * min(S[j, 2], self.cap))
 
     def idle(self, S, j, w, now):
-        """No gradient yet: h is needed for good."""
+        """Whether there was no gradient yet: h must be kept."""
         return w == 0.0 and S[j, 2] == 0.0

@@ -1,4 +1,4 @@
-"""The default: nothing to scale, nothing to tune."""
+"""The default rule: no features to scale, no step size to tune."""
 
 from __future__ import annotations
 
@@ -14,53 +14,53 @@ from thresher.parts.registry import part
 
 @part("rule")
 class FtFtrl(NamedTuple):
-    """FTRL-Proximal with a frequency-aware threshold, on features and targets of any scale.
+    """FTRL-Proximal with a frequency-aware threshold, for features and targets of any scale.
 
     With s the largest |x| of the feature so far (z, sqrt(n) and a *= s / |x| when |x| is larger) and
     g = slope x / s: n += g^2, sigma = (sqrt(n) - sqrt(n_old)) / rho, a += sigma, z += g - sigma s w / kappa,
     and w = -soft(z, l1 (sqrt(n) + G)) kappa / (s a), where G is the root mean square of the slopes so far.
 
-    For a feature that says nothing z is a sum of noise whose standard deviation is sqrt(n): `l1` counts
-    standard deviations, so it means the same for two hundred rows and for two billion. G asks more of a
-    feature that was seen a few times only: with l1 = 1 three equal gradients are needed, not two.
+    For an uninformative feature, z is a sum of noise with standard deviation sqrt(n): `l1` counts standard
+    deviations, so it means the same for two hundred rows and for two billion. G raises the threshold for
+    features seen only a few times: with l1 = 1 three equal gradients are needed, not two.
 
     The step size has two factors, rho = alpha L and kappa = sqrt(t / N) exp(h). L is the root mean square of
-    loss / slope over the examples: how far a margin is from where the tangent of its loss reaches zero,
+    loss / slope over the examples: the distance of a margin from where the tangent of its loss reaches zero,
     which is about 1 for logistic loss, half the error for squared loss, the error for absolute loss (the
-    slope itself where the loss is not above zero). So targets may be in thousandths or in millions. t counts
-    the examples with a gradient, N is the sum of their (x / s)^2, with 1 for the intercept. While the first
-    pass lasts h = -adapt U / sqrt(V), within -4 and 4, with U the sum of u = slope times margin (without the
-    intercept) over the examples before, and V the sum of u^2: where longer steps would have done better on
-    the whole, steps become longer. rho is that of each step; kappa is that of now, so h scales all that a
-    weight has gathered.
+    slope itself if the loss is not positive). So targets may be in thousandths or in millions. t counts the
+    examples with a gradient, N is the sum of their (x / s)^2, plus 1 for the intercept. During the first pass
+    h = -adapt U / sqrt(V), limited to -4..4, with U the sum of u = slope times margin (without the intercept)
+    over the examples so far, and V the sum of u^2: if longer steps would have been better overall, steps
+    become longer. Each step uses its own rho, but a read uses the current kappa, so h scales all that a
+    weight has accumulated.
 
-    A later pass brings no new evidence, but z grows by p in p passes and sqrt(n) by sqrt(p) alone; and a
-    model with few examples for each feature memorises them. At the start of pass p the threshold is
-    multiplied and kappa divided by (p / (p - 1))^(q / 2), where q = min(1, 5 features / t): with fewer than
-    five examples for each feature met, by all of it.
+    A later pass brings no new evidence, but in p passes z grows by p and sqrt(n) only by sqrt(p); and a model
+    with few examples per feature overfits. So at the start of pass p the threshold is multiplied, and kappa
+    divided, by (p / (p - 1))^(q / 2), q = min(1, 5 features / t): in full if there are fewer than five
+    examples per feature met.
 
     An example without a gradient changes none of this. The intercept is a feature that is always 1, with
-    l1 = adapt = 0; for squared, absolute, Huber and quantile loss it begins at the first label. Prediction
+    l1 = adapt = 0; for squared, absolute, Huber and quantile loss it starts at the first label. Prediction
     uses the weights as they are.
 
-    In batches examples are measured as without, all of them predicted with the weights before; then each
-    weight takes one step, with g the sum of the batch and s its largest |x|.
+    In a mini-batch, each example updates these statistics by itself, all are predicted with the weights
+    before the batch; then each weight takes one step, with g the sum over the batch and s the largest |x|.
 
-    With `forget` above 0, a coordinate whose weight is zero and that had no gradient in the last `forget`
-    examples is as new when it is met again, and its row is free until then.
+    With `forget` above 0, a coordinate that is zero and had no gradient in the last `forget` examples is
+    forgotten: its row is free, and it is new when it occurs again.
 
-    With many outputs `group` = ``l2`` or ``linf`` keeps or drops a feature for all of them: the prox of that
-    norm on the vector z kappa of its outputs, as strong as the dual norm of l1 (sqrt(n) + G) kappa, then
-    w = -z kappa / (s a) with what is left. Where all a are equal this is FTRL with the mixed norm. Then
-    `forget` must be 0.
+    With many outputs, `group` = ``l2`` or ``linf`` keeps or drops a feature for all of them: the prox of that
+    norm is applied to the vector z kappa of its outputs, with the dual norm of l1 (sqrt(n) + G) kappa as
+    strength, and the result replaces z kappa in w = -z kappa / (s a). If all a are equal, this is FTRL with
+    the mixed norm. `forget` must then be 0.
 
-    Owed by an untouched coordinate: nothing, since w depends on its own z, n, a and s, at its last step. The
-    row holds v = s w (with a group v = -z kappa / a) and 1 / s: a larger |x| leaves v as it is, and a step
-    takes one root and one quotient.
+    Lazy update: none needed, since w depends only on its own z, n, a and s at its last step. The row holds
+    v = s w (with a group v = -z kappa / a) and 1 / s: a larger |x| leaves v unchanged, and a step takes one
+    square root and one division.
 
     Reference: McMahan et al., Ad Click Prediction (KDD 2013), Algorithm 1; the threshold by Oiwa, Matsushima
     and Nakagawa, Frequency-aware Truncated Methods (ECML PKDD 2011), equation 9 with p = 2; s, t and N by
-    Ross, Mineiro and Langford, Normalized Online Learning (UAI 2013), Algorithm 2. Their union, L and h
+    Ross, Mineiro and Langford, Normalized Online Learning (UAI 2013), Algorithm 2. Their combination, L and h
     are this project's: docs/default.md.
 
     >>> FtFtrl(alpha=0.5).SLOTS
@@ -81,15 +81,15 @@ class FtFtrl(NamedTuple):
     outgrown, step, step_on_sum = measured.outgrown, measured.step, measured.step_on_sum
 
     def intercept(self):
-        """The same without a threshold, at the plain step size."""
+        """The same rule without a threshold, with the plain step size."""
         return FtFtrl(self.alpha, 0.0, 0.0, 0.0)
 
     def clock0(self):
-        """The first pass begins."""
+        """The clock at the start of the first pass."""
         return measured.begin(self.l1, self.forget, self.group, len(self.CLOCK))
 
     def begin_pass(self, clock, number, S):
-        """The threshold and the step size of pass `number`, from 1."""
+        """Set the threshold and the step size of pass `number`, from 1."""
         measured.begin_pass(number, self.forget, S, clock)
 
     def weight(self, S, j, now):
@@ -97,15 +97,15 @@ class FtFtrl(NamedTuple):
         return S[j, 0] * S[j, 4]
 
     def couple(self, T, out, now):
-        """The threshold of a group."""
+        """Apply the threshold of a group."""
         measured.shrink_together(self.group, T, out)
 
     def grouped(self):
-        """As the group says."""
+        """Whether a group norm is set."""
         return grouped(self.group)
 
     def meet(self, S, j, w, x, now):
-        """The weight at the scale that x makes."""
+        """The weight after rescaling to x."""
         size = abs(x) * S[j, 4]
         return w / size if size > S.dtype.type(1) else w
 
@@ -114,20 +114,20 @@ class FtFtrl(NamedTuple):
         return measured.share(self.forget, S, j, x, now[TIME])
 
     def note_after_margin(self, margin, importance, value, slope, size, clock):
-        """Measure the example."""
+        """Update the statistics with the example."""
         measured.measure(self.alpha, value, slope, size, clock)
 
     def slope_after_margin(self, margin, value, slope, size, clock):
-        """Adapt the length of the steps to come, in the first pass."""
+        """Adapt the length of later steps, in the first pass."""
         measured.adapt_steps(self.adapt if clock[PASS] == 1.0 else 0.0, slope * margin, clock)
         return slope
 
     def tick(self, clock):
-        """One more example."""
+        """Advance to the next example."""
         clock[TIME] += 1.0
 
     def step_within(self, S, j, w, x, slope, now):
-        """The gradient at the scale of the feature, then w anew."""
+        """Add the gradient, relative to the feature's scale, then recompute w."""
         if slope == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
             return
         g = slope * (x * S[j, 4])
@@ -142,5 +142,5 @@ class FtFtrl(NamedTuple):
             S[j, 1], S[j, 2], S[j, 3] = z, root, a
 
     def idle(self, S, j, w, now):
-        """No gradient yet, or forgotten."""
+        """Whether there was no gradient yet, or the row is forgotten."""
         return S[j, 4] == 0.0 or measured.forgotten(self.forget, S, j, now[TIME])

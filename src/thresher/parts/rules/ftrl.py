@@ -17,8 +17,8 @@ class Ftrl(NamedTuple):
 
     n += g^2, z += g - (sqrt(n) - sqrt(n_old)) w / alpha.
 
-    Owed by an untouched coordinate: nothing, since w depends on its own z and n alone. The row
-    holds w ready and the root of n, so a read is one load and a step one square root.
+    Lazy update: none needed, since w depends only on its own z and n. The row holds w itself and the
+    root of n, so a read is one load and a step one square root.
 
     Reference: McMahan et al., Ad Click Prediction (KDD 2013), Algorithm 1.
 
@@ -38,7 +38,7 @@ class Ftrl(NamedTuple):
     TUNED = {"alpha": (0.01, 3.0), "l1": (0.01, 10.0)}
 
     def clock0(self):
-        """1 / alpha: a product is cheaper than a quotient, and every step needs two."""
+        """1 / alpha: multiplying is cheaper than dividing, and every step needs it twice."""
         return np.array([1.0 / self.alpha])
 
     def weight(self, S, j, now):
@@ -46,15 +46,15 @@ class Ftrl(NamedTuple):
         return S[j, 0]
 
     def place(self, S, rows, w, now):
-        """The z whose weight is w where there was no gradient yet."""
+        """Set the z that gives weight w without any gradient."""
         S[rows, 0] = w
         S[rows, 1] = -w * (self.beta * now[0] + self.l2) - np.sign(w) * self.l1
 
     def step(self, S, j, w, x, slope, now):
-        """The gradient, then w anew."""
+        """Add the gradient, then recompute w."""
         g = slope * x
         if g * g == 0:
-            return  # nothing moves; with beta = l2 = 0 the quotient below would have no divisor
+            return  # nothing changes; with beta = l2 = 0 the code below would divide by zero
         root = math.sqrt(S[j, 2] * S[j, 2] + g * g)
         z = S[j, 1] + g - (root - S[j, 2]) * now[0] * w
         S[j, 0] = -soft(z, self.l1) / ((self.beta + root) * now[0] + self.l2)
@@ -62,5 +62,5 @@ class Ftrl(NamedTuple):
         S[j, 2] = root
 
     def idle(self, S, j, w, now):
-        """No gradient yet."""
+        """Whether there was no gradient yet."""
         return S[j, 1] == 0.0 and S[j, 2] == 0.0

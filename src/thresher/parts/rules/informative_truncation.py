@@ -1,4 +1,4 @@
-"""Truncated gradient that shrinks a feature as often as it was informed."""
+"""Truncated gradient that shrinks a feature in proportion to its number of gradients."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class InformativeTruncation(NamedTuple):
     """w' = w - eta g; at the end of each burst of K = `every` steps: soft(w', eta gravity k).
 
     k is the number of steps of this burst in which the coordinate had a gradient (g != 0), and eta the
-    step size of the burst's last step. A feature in every row is shrunk as by `truncated-gradient`,
-    whose k is K for all; a rare one is shrunk only as often as it has learned.
+    step size of the burst's last step. A feature in every row shrinks as with `truncated-gradient`, where
+    k is K for all; a rare one shrinks only as often as it was learned.
 
-    This is one part of the paper's algorithm, which is `stabilised`. Its gravity is given, so no weight is
-    ranked against another, and a burst's end costs nothing.
+    This is one part of the paper's algorithm, which is `stabilised`. Its gravity is fixed, so weights need
+    not be ranked against one another, and the end of a burst costs nothing.
 
-    Owed by a coordinate untouched since step tau: the truncation at the end of the burst that tau
-    is in, and nothing for later ones, whose k is 0. Bursts are counted, so the state is float64.
+    Lazy update: a coordinate untouched since step tau is truncated at the end of the burst of tau; later
+    bursts have k = 0. Bursts are counted, so the state is float64.
 
     Reference: Ma and Zheng, Stabilized Sparse Online Learning for Sparse Data (JMLR 18, 2017),
     informative truncation.
@@ -44,7 +44,7 @@ class InformativeTruncation(NamedTuple):
     DTYPE = "float64"
 
     def clock0(self):
-        """T, eta_t, bursts so far, gravity at this one's end."""
+        """T, eta_t, bursts so far, gravity at the end of this one."""
         return np.array([1.0, self.rate.at(1.0), 0.0, self.rate.at(self.every) * self.gravity])
 
     def weight(self, S, j, now):
@@ -52,11 +52,11 @@ class InformativeTruncation(NamedTuple):
         return soft(S[j, 0], S[j, 1] * (S[j, 2] != now[2]))
 
     def place(self, S, rows, w, now):
-        """Nothing is owed in this burst."""
+        """Set the weights, with no truncation outstanding."""
         S[rows, 0], S[rows, 2] = w, now[2]
 
     def step(self, S, j, w, x, slope, now):
-        """The gradient step, counted if there is one."""
+        """The gradient step; count the gradient if nonzero."""
         g = slope * x
         owed = S[j, 1] * (S[j, 2] == now[2])
         S[j, 0] = w - now[1] * g
@@ -72,15 +72,15 @@ class InformativeTruncation(NamedTuple):
         clock[1] = at(self.rate, clock[0])
 
     def drift(self, clock, out):
-        """Examples."""
+        """The number of examples."""
         out[0] = clock[0]
 
     def area(self, S, j, n, sums, now):
-        """One weight to the end of the burst, one behind it."""
+        """One weight until the end of the burst, another after it."""
         last = sums[0] / n + 0.5 * (n - 1.0)
         behind = max(0.0, min(n, last - (S[j, 2] + 1.0) * self.every))
         return (n - behind) * S[j, 0] + behind * soft(S[j, 0], S[j, 1])
 
     def idle(self, S, j, w, now):
-        """Truncated at the end of a burst, or zero before any gradient."""
+        """Whether the weight was truncated at the end of a burst, or is zero without any gradient."""
         return w == 0.0 and (S[j, 0] != 0.0 or S[j, 1] == 0.0)

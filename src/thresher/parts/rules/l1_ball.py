@@ -17,14 +17,14 @@ from thresher.parts.rules.sgd import Sgd
 class L1Ball(NamedTuple):
     """w' = w - eta g; w_{t+1} = argmin ||w - w'||_2 over ||w||_1 <= radius.
 
-    That is soft(w', theta) with the theta >= 0 that makes the sum of magnitudes `radius`, 0 inside the ball.
+    This is soft(w', theta) with the theta >= 0 that makes the L1 norm `radius`; theta is 0 inside the ball.
 
-    Owed by an untouched coordinate: the sum of the thetas, which is the same for all. The live ones
-    stand in a heap, so that an example of k coordinates costs O(k log n) for n live ones: the least are
-    taken out while they are no larger than theta, which ends one life for each that began.
+    Lazy update: the sum of the thetas, which all coordinates share. The live ones are in a heap, so an
+    example of k coordinates costs O(k log n) for n live ones: the smallest are removed while they are no
+    larger than theta, and each is removed at most once after it enters.
 
-    Reference: Duchi, Shalev-Shwartz, Singer and Chandra (ICML 2008), Figures 1 to 3; here a heap stands
-    for their red-black tree.
+    Reference: Duchi, Shalev-Shwartz, Singer and Chandra (ICML 2008), Figures 1 to 3, with a heap instead of
+    their red-black tree.
 
     >>> L1Ball(radius=2.0).clock0()  # t, eta_t, sum of thetas, ||w||_1, live coordinates
     array([1. , 0.5, 0. , 0. , 0. ])
@@ -64,15 +64,15 @@ class L1Ball(NamedTuple):
         clock[3], clock[4] = norm, live
 
     def relocate(self, S, count, clock):
-        """Heap the live rows again."""
+        """Rebuild the heap of live rows."""
         ordered.rebuild(S, count)
 
     def sound(self, S, clock, steps):
-        """Whether the heap is one."""
+        """Check the heap."""
         return ordered.misplaced(S, clock[4])
 
     def tick(self, clock):
-        """On to the next step size."""
+        """Advance to the next step size."""
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
 
@@ -85,5 +85,5 @@ class L1Ball(NamedTuple):
         return n * ordered.beyond(S[j, 0], sums[0] / n)
 
     def idle(self, S, j, w, now):
-        """Not among the living."""
+        """Whether the row is not in the heap."""
         return S[j, 1] == 0.0

@@ -17,12 +17,12 @@ from thresher.parts.scale import norm2_after
 
 @part("rule")
 class L2Ball(NamedTuple):
-    """w' = w - eta g; then onto the ball: w' min(1, radius / |w'|_2).
+    """w' = w - eta g; then projected onto the ball: w' min(1, radius / |w'|_2).
 
-    Bounds the weights without pulling at them, but makes no zeros.
+    Bounds the weights without shrinking them, but gives no zeros.
 
-    Owed by an untouched coordinate: a scale that all share. Rows hold v = w / scale; the norm of w
-    is kept up from margin and |x|^2. When the scale falls under 2^-40, rows are multiplied by 2^-40.
+    Lazy update: a scale shared by all coordinates. Rows hold v = w / scale; the norm of w is updated
+    from margin and |x|^2. When the scale falls below 2^-40, all rows are multiplied by 2^-40.
 
     Reference: Zinkevich (ICML 2003), Algorithm 1, greedy projection.
 
@@ -41,7 +41,7 @@ class L2Ball(NamedTuple):
     drift, area, idle = Pegasos.drift, Pegasos.area, Pegasos.idle
 
     def intercept(self):
-        """The same gradient steps, not projected."""
+        """The same gradient steps without projection."""
         return Sgd(self.rate)
 
     def clock0(self):
@@ -50,13 +50,13 @@ class L2Ball(NamedTuple):
         return np.array([1.0, 1.0, 0.0, eta, eta])
 
     def slope_after_margin(self, margin, value, slope, size, clock):
-        """Foresee the norm after the step."""
+        """Compute the norm after the step."""
         clock[2] = norm2_after(clock[2], margin, size, clock[4] * slope)
         clock[3] = clock[4] / clock[1]
         return slope
 
     def tick(self, clock):
-        """Onto the ball."""
+        """Project onto the ball."""
         if clock[2] > self.radius * self.radius:
             clock[1] *= self.radius / math.sqrt(clock[2])
             clock[2] = self.radius * self.radius

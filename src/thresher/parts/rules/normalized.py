@@ -15,18 +15,18 @@ from thresher.parts.rules.sgd import Sgd
 
 @part("rule")
 class Normalized(NamedTuple):
-    """Each feature is measured against s, the largest |x| met; to multiply it by a constant changes nothing.
+    """Steps relative to s, the largest |x| of the feature so far, so that rescaling a feature has no effect.
 
-    Before the example predicts: where |x| > s, w *= (s / |x|)^2 and s = |x|. Then N += sum of (x / s)^2
+    Before the example predicts: if |x| > s, w *= (s / |x|)^2 and s = |x|. Then N += sum of (x / s)^2
     and w -= eta (t / N) g / s^2. With `adaptive`, w *= s / |x| at a new s, and
     w -= eta sqrt(t / N) g / (s sqrt(sum of g^2)).
 
-    An example without a gradient (slope or features zero) changes nothing; t counts the others. The
-    intercept is learned apart, as a feature that comes alone: s = 1 and t / N = 1. Predictions for rows
-    that are not learned from take the weights as they are. Weights are as large as features are
-    small, so the state is float64.
+    An example without a gradient (zero slope or features) changes nothing; t counts the others. The
+    intercept is learned separately, like a feature that occurs alone: s = 1 and t / N = 1. Predictions for
+    rows that are not learned use the weights as they are. Small features have large weights, so the state
+    is float64.
 
-    Owed by an untouched coordinate: nothing.
+    Lazy update: none needed.
 
     Reference: Ross, Mineiro and Langford, Normalized Online Learning (UAI 2013), Algorithm 1 (NG) and
     Algorithm 2 (NAG, `adaptive`).
@@ -45,7 +45,7 @@ class Normalized(NamedTuple):
     DTYPE = "float64"
 
     def intercept(self):
-        """The same for a feature that is always 1."""
+        """The same rule for a feature that is always 1."""
         return AdagradFobos(self.eta, 0.0, 0.0, 0.0) if self.adaptive else Sgd(Constant(self.eta))
 
     def clock0(self):
@@ -57,7 +57,7 @@ class Normalized(NamedTuple):
         return S[j, 0]
 
     def meet(self, S, j, w, x, now):
-        """The weight at the scale that x makes."""
+        """The weight after rescaling to x."""
         if abs(x) <= S[j, 1]:
             return w
         ratio = S[j, 1] / abs(x)
@@ -69,7 +69,7 @@ class Normalized(NamedTuple):
         return ratio * ratio if abs(x) <= S[j, 1] else 1.0
 
     def slope_after_margin(self, margin, value, slope, size, clock):
-        """Count the example, if it has a gradient."""
+        """Count the example if it has a gradient."""
         if slope != 0.0 and size > 0.0:
             clock[0] += 1.0
             clock[1] += size
@@ -93,5 +93,5 @@ class Normalized(NamedTuple):
             S[j, 0] = w - move * S[j, 2]
 
     def idle(self, S, j, w, now):
-        """No gradient yet: the scale is needed for good."""
+        """Whether there was no gradient yet: the scale must be kept."""
         return w == 0.0 and S[j, 1] == 0.0

@@ -14,14 +14,13 @@ class Pa(NamedTuple):
     """w' = w - eta l / (s^2 |x|^2) s x, l the loss and s its slope: with eta = 1, s <w' - w, x> = -l.
 
     With the hinge loss (recommended; `absolute` for regression) this is tau = l / |x|^2, the smallest
-    change after which the example has no loss. With any other loss it is so for the tangent of the
-    loss. An importance changes nothing, unless it is 0. The intercept is a feature of value 1 and
-    counts in |x|^2.
+    change after which the example has no loss. Other losses are replaced by their tangent. An
+    importance has no effect unless it is 0. The intercept is a feature of value 1 and counts in |x|^2.
 
-    Owed by an untouched coordinate: nothing.
+    Lazy update: none needed.
 
-    Known weakness: one wrong label is learned as eagerly as a right one; see `pa-i` and `pa-ii`.
-    And a loss of 0 moves nothing: with the loss `perceptron` weights of zero are never left.
+    Known weakness: a wrong label is learned as fully as a right one; see `pa-i` and `pa-ii`. And a
+    loss of 0 changes nothing: with the loss `perceptron`, zero weights never change.
 
     Reference: Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (JMLR 2006), Figure 1; `eta` is the
     relaxation of Agmon (1954).
@@ -37,7 +36,7 @@ class Pa(NamedTuple):
     LIMITS = {"eta": "> 0"}
 
     def clock0(self):
-        """Nothing is shared."""
+        """Empty: coordinates share nothing."""
         return np.zeros(1)
 
     def weight(self, S, j, now):
@@ -54,7 +53,7 @@ class Pa(NamedTuple):
         return self.eta * max(value, 0.0) / area if area != 0.0 else 0.0
 
     def place(self, S, rows, w, now):
-        """There is nothing else."""
+        """Set the weights; there is no other state."""
         S[rows, 0] = w
 
     def step(self, S, j, w, x, slope, now):
@@ -62,5 +61,5 @@ class Pa(NamedTuple):
         S[j, 0] = w - slope * x
 
     def idle(self, S, j, w, now):
-        """A zero weight is all there is."""
+        """Whether the weight is zero."""
         return w == 0.0

@@ -1,4 +1,4 @@
-"""Passive-aggressive with a longest step."""
+"""Passive-aggressive with a maximum step."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ class PaI(NamedTuple):
     """w' = w - min(C, f / (g^2 |x|^2)) g x, f the loss and g its slope, both times the importance.
 
     w' minimises |w' - w|^2 / 2 + C max(0, f + g <w' - w, x>). With the hinge loss (recommended;
-    `absolute` for regression) that is tau = min(C, l / |x|^2), and an importance makes C that many
-    times as large. With other losses the tangent stands for the loss. The intercept is a feature of
-    value 1.
+    `absolute` for regression) this is tau = min(C, l / |x|^2), and an importance multiplies C. Other
+    losses are replaced by their tangent. The intercept is a feature of value 1.
 
-    Owed by an untouched coordinate: nothing.
+    Lazy update: none needed.
 
     Reference: Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (JMLR 2006), section 3, PA-I.
 

@@ -1,4 +1,4 @@
-"""Passive-aggressive with a penalty on the square of what is left of the loss."""
+"""Passive-aggressive with a squared slack penalty."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class PaIi(NamedTuple):
     """w' = w - f / (|g| |x|^2 + 1 / (2C)) sign(g) x, f the loss and g its slope, times the importance.
 
     w' minimises |w' - w|^2 / 2 + (C / |g|) max(0, f + g <w' - w, x>)^2. With the hinge loss
-    (recommended; `absolute` for regression) |g| is the importance and f that many times the hinge l:
-    tau = l / (|x|^2 + 1 / (2C)), and an importance makes C that many times as large, as in `pa-i`.
-    With other losses the tangent stands for the loss. The intercept is a feature of value 1.
+    (recommended; `absolute` for regression) |g| is the importance and f the importance times the hinge
+    l: tau = l / (|x|^2 + 1 / (2C)), and an importance multiplies C, as in `pa-i`. Other losses are
+    replaced by their tangent. The intercept is a feature of value 1.
 
-    Owed by an untouched coordinate: nothing.
+    Lazy update: none needed.
 
     Reference: Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (JMLR 2006), section 3, PA-II.
 
@@ -35,7 +35,7 @@ class PaIi(NamedTuple):
     place, idle = Pa.place, Pa.idle
 
     def slope_after_margin(self, margin, value, slope, size, clock):
-        """The slope's sign times how far to go."""
+        """The sign of the slope times the step length."""
         if slope == 0.0 or value <= 0.0:
             return 0.0
         return math.copysign(value / (abs(slope) * size + 0.5 / self.C), slope)

@@ -15,13 +15,13 @@ from thresher.parts.scale import fold, norm2_after
 
 @part("rule")
 class Pegasos(NamedTuple):
-    """w' = (1 - 1/t) w - eta_t g with eta_t = 1 / (l2 t); then, if `project`, onto a ball.
+    """w' = (1 - 1/t) w - eta_t g with eta_t = 1 / (l2 t); then, if `project`, projected onto a ball.
 
-    That is, w' is scaled by min(1, (1 / sqrt(l2)) / ||w'||).
-    `skip_correct` leaves w alone when the loss is zero, t still counting (Reid 2009).
+    The projection scales w' by min(1, (1 / sqrt(l2)) / ||w'||).
+    `skip_correct` leaves w unchanged if the loss is zero, but counts the example in t (Reid 2009).
 
-    Owed by an untouched coordinate: a scale that all share. Rows hold v = w / scale; the norm of w
-    is kept up from margin and |x|^2. When the scale falls under 2^-40, rows are multiplied by 2^-40.
+    Lazy update: a scale shared by all coordinates. Rows hold v = w / scale; the norm of w is updated
+    from margin and |x|^2. When the scale falls below 2^-40, all rows are multiplied by 2^-40.
 
     Reference: Shalev-Shwartz, Singer and Srebro (ICML 2007), Figure 1.
 
@@ -38,7 +38,7 @@ class Pegasos(NamedTuple):
     LIMITS = {"l2": "> 0"}
 
     def intercept(self):
-        """The same gradient steps, neither shrunk nor projected."""
+        """The same gradient steps without shrinking and projection."""
         return Sgd(Inverse(1.0 / self.l2))
 
     def clock0(self):
@@ -54,9 +54,9 @@ class Pegasos(NamedTuple):
         return x * x
 
     def slope_after_margin(self, margin, value, slope, size, clock):
-        """Shrink all weights and foresee the norm after the step.
+        """Shrink all weights and compute the norm after the step.
 
-        At t = 1 all weights are zero, and so would the factor be.
+        At t = 1 all weights are zero, and the factor would be zero too.
         """
         shrink = 1.0 - 1.0 / clock[0]
         if self.skip_correct and value == 0.0:
@@ -73,7 +73,7 @@ class Pegasos(NamedTuple):
         S[j, 0] -= now[3] * slope * x
 
     def tick(self, clock):
-        """Onto the ball of radius 1 / sqrt(l2)."""
+        """Project onto the ball of radius 1 / sqrt(l2)."""
         if self.project and self.l2 * clock[2] > 1.0:
             clock[1] /= math.sqrt(self.l2 * clock[2])
             clock[2] = 1.0 / self.l2
@@ -92,5 +92,5 @@ class Pegasos(NamedTuple):
         return S[j, 0] * sums[0]
 
     def idle(self, S, j, w, now):
-        """A zero weight is all there is."""
+        """Whether the weight is zero."""
         return w == 0.0

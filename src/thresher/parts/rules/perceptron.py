@@ -12,15 +12,15 @@ from thresher.parts.rules.pa import Pa
 class Perceptron(NamedTuple):
     """w' = w - eta s x, s the slope of the loss times the importance.
 
-    With the loss `perceptron` (recommended) that is w + eta y x on a mistake, a margin of 0 being
-    one; eta then changes no prediction. The intercept is a feature of value 1.
+    With the loss `perceptron` (recommended) this is w + eta y x on a mistake; a margin of 0 counts as
+    one, and eta does not affect predictions. The intercept is a feature of value 1.
 
-    Owed by an untouched coordinate: nothing.
+    Lazy update: none needed.
 
-    Known weakness: on data that no weights separate it never comes to rest; see
+    Known weakness: if the data are not linearly separable it does not converge; see
     `averaged-perceptron`.
 
-    Reference: Rosenblatt (1958); the bound on its mistakes: Novikoff (1962).
+    Reference: Rosenblatt (1958); mistake bound: Novikoff (1962).
 
     >>> Perceptron().slope_after_margin(0.0, 0.0, -1.0, 2.0, None)
     -1.0

@@ -15,11 +15,11 @@ from thresher.parts.registry import part
 class Rda(NamedTuple):
     """w_{t+1} = -(sqrt(t) / gamma) soft(mean gradient, l1 + gamma rho / sqrt(t)).
 
-    rho > 0 is the enhanced method. With G the sum of gradients that is
+    rho > 0 gives the enhanced method. With G the sum of gradients this is
     -soft(G, l1 t + gamma rho sqrt(t)) / (gamma sqrt(t)).
 
-    Owed by an untouched coordinate: nothing, since w is a closed form in its own G and in t. A sum
-    of gradients is needed for good, so only coordinates that never had a gradient are freed.
+    Lazy update: none needed, since w is a closed form in its own G and in t. A sum of gradients must
+    be kept, so only coordinates that never had a gradient are freed.
 
     Reference: Xiao, Dual Averaging Methods (JMLR 2010), eq. (10), Algorithm 2 and eq. (24).
 
@@ -49,7 +49,7 @@ class Rda(NamedTuple):
         S[j, 0] += slope * x
 
     def tick(self, clock):
-        """Threshold and scale of the next example."""
+        """Advance threshold and scale to the next example."""
         clock[0] += 1.0
         root = math.sqrt(clock[0])
         clock[1] = self.l1 * clock[0] + self.gamma * self.rho * root
@@ -64,5 +64,5 @@ class Rda(NamedTuple):
         return -math.copysign(max(abs(S[j, 0]) * sums[0] - sums[1], 0.0), S[j, 0])
 
     def idle(self, S, j, w, now):
-        """No gradient yet."""
+        """Whether there was no gradient yet."""
         return S[j, 0] == 0.0

@@ -13,12 +13,12 @@ from thresher.parts.registry import part
 
 @part("rule")
 class Rounding(NamedTuple):
-    """w' = w - eta g; when t is a multiple of K = `every`: 0 where |w'| < theta.
+    """w' = w - eta g; when t is a multiple of K = `every`: 0 if |w'| < theta.
 
-    (The paper's T0 prints the inequality the wrong way round; its words are followed.)
+    (The paper's formula for T0 has the inequality the wrong way round; this follows its text.)
 
-    Owed by an untouched coordinate: one rounding, if a multiple of K has gone by. The count of
-    multiples is compared for equality, so the state is float64, exact to 2^53 roundings.
+    Lazy update: one rounding, if a multiple of K has passed since. The number of roundings is compared
+    for equality, so the state is float64, exact up to 2^53.
 
     Reference: Langford, Li and Zhang (JMLR 2009), section 3.1.
 
@@ -46,7 +46,7 @@ class Rounding(NamedTuple):
         return 0.0 if S[j, 1] != now[2] and abs(w) < self.theta else w
 
     def place(self, S, rows, w, now):
-        """Rounded as often as all others."""
+        """Set the weights, with no rounding outstanding."""
         S[rows, 0], S[rows, 1] = w, now[2]
 
     def step(self, S, j, w, x, slope, now):
@@ -55,20 +55,20 @@ class Rounding(NamedTuple):
         S[j, 1] = now[2]
 
     def tick(self, clock):
-        """Every K-th example is a rounding."""
+        """Count a rounding at every K-th example."""
         if clock[0] % self.every == 0.0:
             clock[2] += 1.0
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
 
     def drift(self, clock, out):
-        """Roundings."""
+        """The number of roundings."""
         out[0] = clock[2]
 
     def area(self, S, j, n, sums, now):
-        """As long as it is not rounded, it stands still."""
+        """Constant until the weight is rounded to zero."""
         return 0.0 if n * S[j, 1] != sums[0] and abs(S[j, 0]) < self.theta else n * S[j, 0]
 
     def idle(self, S, j, w, now):
-        """A zero weight is all there is."""
+        """Whether the weight is zero."""
         return w == 0.0

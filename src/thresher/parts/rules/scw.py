@@ -12,14 +12,13 @@ from thresher.parts.rules.cw import Cw
 
 @part("rule")
 class Scw(NamedTuple):
-    """The step of `cw` with alpha <= C: a wrong label moves the weights no further than that (SCW-I).
+    """The step of `cw` with alpha <= C, which limits the effect of a wrong label (SCW-I).
 
-    (w', V') minimises KL(N(w', V'), N(w, V)) + C max(0, phi sqrt(x'V'x) - y <w', x>); an importance c
-    makes C into c C. As in `cw`, of the matrix of inverse variances only the diagonal is kept; of
-    the loss only the sign of its slope is used, so take `logistic`; and losses for regression
-    are of no use.
+    (w', V') minimises KL(N(w', V'), N(w, V)) + C max(0, phi sqrt(x'V'x) - y <w', x>); an importance
+    multiplies C. As in `cw`, only the diagonal of the inverse covariance matrix is kept, and only the
+    sign of the loss's slope is used: use the loss `logistic`. Not for regression.
 
-    Owed by an untouched coordinate: nothing. A row holds w and q = 1 / V - 1.
+    Lazy update: none needed. A row holds w and q = 1 / V - 1.
 
     Reference: Wang, Zhao and Hoi (ICML 2012), SCW-I, Proposition 1.
 

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent, no penalty."""
+"""Stochastic gradient descent without a penalty."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from thresher.parts.registry import part
 
 @part("rule")
 class Sgd(NamedTuple):
-    """w_{t+1} = w_t - eta_t g_t. Keeps every weight it ever wrote: the line to compare with.
+    """w_{t+1} = w_t - eta_t g_t. Never sets a weight to zero: the baseline.
 
-    Owed by an untouched coordinate: nothing.
+    Lazy update: none needed.
 
     Reference: Robbins and Monro (1951); Langford, Li and Zhang (JMLR 2009), section 2.
 
@@ -37,7 +37,7 @@ class Sgd(NamedTuple):
         return S[j, 0]
 
     def place(self, S, rows, w, now):
-        """There is nothing else."""
+        """Set the weights; there is no other state."""
         S[rows, 0] = w
 
     def step(self, S, j, w, x, slope, now):
@@ -45,10 +45,10 @@ class Sgd(NamedTuple):
         S[j, 0] = w - now[1] * slope * x
 
     def tick(self, clock):
-        """On to the next step size."""
+        """Advance to the next step size."""
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
 
     def idle(self, S, j, w, now):
-        """A zero weight is all there is."""
+        """Whether the weight is zero."""
         return w == 0.0

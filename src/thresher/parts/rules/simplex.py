@@ -17,12 +17,12 @@ from thresher.parts.rules.sgd import Sgd
 class Simplex(NamedTuple):
     """w' = w - eta g; w_{t+1} = argmin ||w - w'||_2 over w >= 0 with sum 1; w_1 = 1 / features.
 
-    That is max(0, w' - theta) with the theta that makes the sum 1. There are `features` coordinates; those
+    This is max(0, w' - theta) with the theta that makes the sum 1. There are `features` coordinates; those
     never met share one weight. With the loss `wealth` it mixes assets: an online portfolio.
 
-    Owed by an untouched coordinate: the sum of the thetas, as in l1-ball, as long as none is negative
-    (always so where gradients are not positive). A negative one lifts every coordinate from zero, and is
-    paid at once by all of them.
+    Lazy update: the sum of the thetas, as in `l1-ball`, as long as none is negative (always true if
+    gradients are not positive). A negative theta lifts every coordinate from zero, so all are updated at
+    once.
 
     Reference: Duchi, Shalev-Shwartz, Singer and Chandra (ICML 2008), Figure 1; Zinkevich (ICML 2003);
     for portfolios Cover (1991), Helmbold et al. (1998).
@@ -43,7 +43,7 @@ class Simplex(NamedTuple):
         return Sgd(self.rate)
 
     def clock0(self):
-        """T, eta_t, sum of thetas, sum and number of live weights, weight of the unmet, number met."""
+        """T, eta_t, sum of thetas, sum and number of live weights, weight of those never met, number met."""
         return np.array([1.0, self.rate.at(1.0), 0.0, 0.0, 0.0, 1.0 / self.features, 0.0])
 
     def weight(self, S, j, now):
@@ -55,7 +55,7 @@ class Simplex(NamedTuple):
         S[j, 0] = w - now[1] * slope * x + now[2]
 
     def constrain(self, S, rows, begin, end, clock):
-        """Move the threshold until the weights add up to one."""
+        """Move the threshold until the weights sum to one."""
         if begin == end:
             return
         mixture.absorb(S, rows, begin, end, clock)
@@ -67,14 +67,14 @@ class Simplex(NamedTuple):
             mixture.lift(S, clock, unmet)
 
     def relocate(self, S, count, clock):
-        """Heap the live rows again."""
+        """Rebuild the heap of live rows."""
         mixture.rebuild(S, count)
 
     def sound(self, S, clock, steps):
-        """Whether the heap is one, and as many rows are met as are counted."""
+        """Check the heap and the number of rows met."""
         return mixture.inconsistent(S, clock)
 
     def tick(self, clock):
-        """On to the next step size."""
+        """Advance to the next step size."""
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])

@@ -1,4 +1,4 @@
-"""Stabilised truncated gradient: gravity by rejection rate, and stability selection."""
+"""Stabilised truncated gradient: gravity from a rejection rate, and stability selection."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from thresher.parts.rules.sgd import Sgd
 class Stabilised(NamedTuple):
     """w' = w - eta g; at the end of each burst of K = `every` steps: soft(w', G), G by a rejection rate.
 
-    Of the d features of the active set, G is the least that leaves beta d (to the nearest) without a
-    weight: |w'| of so many is no larger. With `informative` it is soft(w', G k), k the steps of this
-    burst in which the coordinate had a gradient (g != 0), and |w'| / k that counts; where k is 0 no
-    weight can be truncated. Rare features are then the last to go, and the more so the longer K.
+    G is the smallest gravity that makes beta d (rounded) of the d weights of the active set zero. With
+    `informative` the truncation is soft(w', G k), k the number of steps of this burst in which the
+    coordinate had a gradient (g != 0), and features are ranked by |w'| / k; those with k = 0 cannot be
+    truncated. Rare features are then the last to become zero, the more so the larger K.
 
     The active set is all features that had a gradient, until the first stage of `stage` bursts ends.
-    At the end of each stage those stay whose weight was not zero at the end of a share `purging`
-    (pi_0) of its bursts or more; the others are purged for good, and so is what was not met by then.
+    At the end of each stage, features stay whose weight was not zero at the end of a share `purging`
+    (pi_0) or more of its bursts; the others are purged for good, and features first met later are ignored.
     With p features before the first purge, u = d / p and gamma = `annealing`, beta is `rejection`
     (beta_0) times exp(-gamma (1 - u)) - (1 - u) exp(-gamma) for gamma > 0, u for gamma = 0,
-    log(1 - gamma u) / log(1 - gamma) for gamma < 0: the fewer are left, the fewer are rejected.
-    Each of many outputs has an active set of its own.
+    log(1 - gamma u) / log(1 - gamma) for gamma < 0: the fewer features are left, the fewer are rejected.
+    With many outputs, each has its own active set.
 
-    ``purging=0`` purges nothing, so beta stays. ``rejection=0`` is G = eta K `gravity`, with `informative`
-    eta `gravity`, eta the step size of the burst's last step: without purging `truncated-gradient`, and
-    `informative-truncation`. Elsewhere `gravity` is not read.
+    ``purging=0`` purges nothing, so beta is constant. ``rejection=0`` sets G = eta K `gravity`, with
+    `informative` eta `gravity`, eta the step size of the burst's last step: without purging this is
+    `truncated-gradient` or `informative-truncation`. Otherwise `gravity` is ignored.
 
-    Owed by an untouched coordinate: nothing. Where a burst ends the active set is visited, so a burst
-    should have as many non-zeros as that has features, or more. Purged rows are freed.
+    Lazy update: none needed. The whole active set is visited at the end of each burst, so a burst should
+    have at least as many non-zeros as the set has features. Purged rows are freed.
 
-    The paper's text was not at hand for all this, so it is taken from the code its authors published:
-    G over all of the active set and alike for all, annealing (there beta_0 multiplies the first term
-    only, which is below zero near u = 0), purging (there at equality too), the defaults but for K,
-    20 there. Left out of it: selection counted at every step instead of every burst, unit norm after
-    a burst, bursts that grow as features go, the vote of several chains. There p counts all columns;
-    a stream knows those it has met. `informative` joins the rejection rate to the paper's
-    informative truncation.
+    The full text of the paper was not available, so some details follow its authors' published code:
+    one G for the whole active set, annealing (there beta_0 multiplies the first term only, which is below
+    zero near u = 0), purging (there also at equality), and the defaults except K, 20 there. Not
+    implemented: selection counted at every step instead of every burst, unit norm after a burst, bursts
+    that grow as features are purged, the vote of several chains. There p counts all columns; a stream only
+    knows those it has met. `informative` combines the rejection rate with the paper's informative
+    truncation.
 
     Reference: Ma and Zheng, Stabilized Sparse Online Learning for Sparse Data (JMLR 18, 2017).
 
@@ -76,7 +76,7 @@ class Stabilised(NamedTuple):
         return Sgd(self.rate)
 
     def clock0(self):
-        """T, eta_t, bursts of this stage, rejection rate, features of the first stage once it is over."""
+        """T, eta_t, bursts of this stage, rejection rate, features of the first stage once it has ended."""
         return np.array([1.0, self.rate.at(1.0), 0.0, self.rejection, 0.0])
 
     def weight(self, S, j, now):
@@ -84,7 +84,7 @@ class Stabilised(NamedTuple):
         return S[j, 0]
 
     def step(self, S, j, w, x, slope, now):
-        """The gradient step, counted; none outside the active set once that is closed."""
+        """The gradient step, counted; none outside the active set after the first stage."""
         g, kept = slope * x, S[j, 2]
         moves = (g != 0) & (kept + (now[4] == 0) != 0)
         S[j, 0] = w - now[1] * g * moves
@@ -92,7 +92,7 @@ class Stabilised(NamedTuple):
         S[j, 2] = kept + (moves & (kept == 0))
 
     def constrain(self, S, rows, begin, end, clock):
-        """End a burst, and perhaps a stage."""
+        """End a burst, and a stage if it was the last burst."""
         if not rewrites(self, clock):
             return
         live = bursts.active(S)
@@ -111,14 +111,14 @@ class Stabilised(NamedTuple):
             clock[3] = self.rejection * bursts.annealed(kept / clock[4], self.annealing)
 
     def rewrites(self, clock):
-        """Where a burst ends."""
+        """Whether a burst ends."""
         return clock[0] % self.every == 0.0
 
     def tick(self, clock):
-        """On to the next step size."""
+        """Advance to the next step size."""
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
 
     def idle(self, S, j, w, now):
-        """Not in the active set."""
+        """Whether the row is outside the active set."""
         return S[j, 2] == 0.0

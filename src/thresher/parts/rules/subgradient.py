@@ -13,20 +13,20 @@ from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.replay import replayed
 
-_MOST_REPLAYED = 2.0**42  # by all rows together: about two hours
+_MOST_REPLAYED = 2.0**42  # steps of all rows together: about two hours
 
 
 @part("rule")
 class Subgradient(NamedTuple):
     """w_{t+1} = w_t - eta g - eta l1 sign(w_t); weights below `theta` are read as zero at the end.
 
-    The step overshoots zero and swings round it, so it makes no zeros of its own: the rule that
-    the others were invented to replace.
+    The step overshoots zero and oscillates around it, so it gives no zeros of its own: the rule that the
+    others were invented to replace.
 
-    Owed by an untouched coordinate: eta_s l1 sign(w) for each step s it missed. While it does not
-    cross zero that is one difference of running sums; after that, at a constant rate, it swings
-    between r and r - eta l1, and at other rates the steps are replayed (the one debt here that
-    costs more than O(1): 1 to 2 ns a step). Step numbers must be exact, so the state is float64.
+    Lazy update: eta_s l1 sign(w) for each missed step s. Until the weight crosses zero, that is a
+    difference of running sums; after that, at a constant rate, it oscillates between r and r - eta l1,
+    and at other rates the steps are replayed (the only lazy update here that costs more than O(1):
+    1 to 2 ns a step). Step numbers must be exact, so the state is float64.
 
     Reference: Langford, Li and Zhang (JMLR 2009), section 3.2.
 
@@ -62,7 +62,7 @@ class Subgradient(NamedTuple):
         return replayed(self.rate, self.l1, v, S[j, 1] + 1.0, now[0])
 
     def place(self, S, rows, w, now):
-        """All steps so far are made."""
+        """Set the weights, with no steps outstanding."""
         S[rows, 0], S[rows, 1], S[rows, 2] = w, now[0] - 1.0, now[2]
 
     def step(self, S, j, w, x, slope, now):
@@ -72,7 +72,7 @@ class Subgradient(NamedTuple):
         S[j, 2] = now[2] + now[1]
 
     def sound(self, S, clock, steps):
-        """Whether the steps to replay are steps that were taken, and few enough to wait for."""
+        """Check that the steps to replay were taken, and are few enough."""
         t, v, seen = clock[0], S[:, 0], S[:, 1]
         if not 1 <= t <= steps + 1 or (seen < 0).any() or (seen > t).any():
             return f"steps are counted that are not among the {steps} taken"
@@ -81,15 +81,15 @@ class Subgradient(NamedTuple):
         return f"{owed:g} steps would have to be replayed" if owed > _MOST_REPLAYED else ""
 
     def tick(self, clock):
-        """One more step size to owe."""
+        """Add one step size for all coordinates."""
         clock[2] += clock[1]
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
 
     def shown(self, S, j, w, now):
-        """Small weights are read as zero."""
+        """Zero if the weight is small."""
         return 0.0 if abs(w) < self.theta else w
 
     def idle(self, S, j, w, now):
-        """Only a weight of exactly zero stays."""
+        """Whether the weight is exactly zero: only then does it stay the same."""
         return w == 0.0

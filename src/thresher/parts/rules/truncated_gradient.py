@@ -17,11 +17,11 @@ from thresher.parts.registry import part
 class TruncatedGradient(NamedTuple):
     """w' = w - eta g; when t is a multiple of K = `every`: T1(w', eta K gravity, theta).
 
-    T1(v, a, theta) moves v towards zero by a, not past it, where |v| <= theta, and leaves it alone
-    elsewhere. ``theta=gravity`` is the paper's second setting.
+    T1(v, a, theta) moves v towards zero by a, stopping at zero, if |v| <= theta; otherwise it leaves v
+    unchanged. ``theta=gravity`` is the paper's second setting.
 
-    Owed by a coordinate untouched since step tau: the sum of eta_s K gravity over the multiples s
-    of K in (tau, t], at once, because shrinking never lifts |w| over theta.
+    Lazy update: a coordinate untouched since step tau is truncated once, by the sum of eta_s K gravity
+    over the multiples s of K in (tau, t]; this is exact because shrinking never lifts |w| over theta.
 
     Reference: Langford, Li and Zhang, Sparse Online Learning via Truncated Gradient (JMLR 2009),
     section 3.3; lazy form in section 4.
@@ -49,29 +49,29 @@ class TruncatedGradient(NamedTuple):
         return truncate(S[j, 0], now[2] - S[j, 1], self.theta)
 
     def place(self, S, rows, w, now):
-        """Nothing is owed yet."""
+        """Set the weights, with no truncation outstanding."""
         S[rows, 0], S[rows, 1] = w, now[2]
 
     def step(self, S, j, w, x, slope, now):
-        """The gradient step; this example's truncation is owed."""
+        """The gradient step; this example's truncation is applied lazily."""
         S[j, 0] = w - now[1] * slope * x
         S[j, 1] = now[2]
 
     def tick(self, clock):
-        """Every K-th example adds to the debt of all."""
+        """Every K-th example adds to the cumulative gravity."""
         if self.every == 1.0 or clock[0] % self.every == 0.0:
             clock[2] += clock[1] * self.every * self.gravity
         clock[0] += 1.0
         clock[1] = at(self.rate, clock[0])
 
     def drift(self, clock, out):
-        """The debt of all."""
+        """The cumulative gravity."""
         out[0] = clock[2]
 
     def area(self, S, j, n, sums, now):
-        """Affine in the debt."""
+        """Affine in the cumulative gravity."""
         return n * truncate(S[j, 0], sums[0] / n - S[j, 1], self.theta)
 
     def idle(self, S, j, w, now):
-        """What has reached zero stays there until its next gradient."""
+        """Whether the weight is zero: it then stays zero until its next gradient."""
         return w == 0.0
