@@ -10,18 +10,18 @@ Names are imported on first use, so importing the package costs next to nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from thresher._version import __version__
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from thresher.batch.api import boost
     from thresher.data import Chunk, open_source
     from thresher.lanes.api import path, train
     from thresher.lanes.search import tune
     from thresher.lanes.validation import cv
-    from thresher.learning.api import evaluate, load
+    from thresher.learning.api import evaluate, load, predict
     from thresher.learning.feature_names import name_features
     from thresher.learning.finite import DivergedError
     from thresher.learning.model import Model
@@ -42,6 +42,7 @@ _HOMES = {
     "open_source": "thresher.data",
     "part": "thresher.parts.registry",
     "path": "thresher.lanes.api",
+    "predict": "thresher.learning.api",
     "save": "thresher.learning.modelfile",
     "train": "thresher.lanes.api",
     "tune": "thresher.lanes.search",
@@ -60,18 +61,20 @@ __all__ = [
     "open_source",
     "part",
     "path",
+    "predict",
     "save",
     "train",
     "tune",
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'thresher' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    found: object = getattr(_importlib.import_module(_HOMES[name]), name)
+    return found
 
 
 def __dir__() -> list[str]:
-    """What completion finds before anything is imported."""
-    return sorted({*globals(), *_HOMES})
+    """The public names, whether they are imported yet or not."""
+    return [*__all__]

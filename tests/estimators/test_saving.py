@@ -73,7 +73,7 @@ def test_estimators_are_taken_where_models_are() -> None:
     for take in (lambda one: thresher.save(one, "nowhere"), lambda one: thresher.evaluate(one, (X, Y))):
         with pytest.raises(NotFittedError):
             take(SparseOnlineRegressor())
-        with pytest.raises(TypeError, match="expected a Model or a Readout, not ndarray"):
+        with pytest.raises(TypeError, match="expected a model, not ndarray"):
             take(X)
 
 

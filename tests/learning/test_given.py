@@ -246,3 +246,31 @@ def test_a_frame_that_is_sparse_in_part_is_refused() -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0], "s": pd.arrays.SparseArray([0.0, 3.0])})
     with pytest.raises(DataError, match="column 's' is sparse and others are not"):
         thresher.train(frame, [0, 1])
+
+
+@pytest.mark.parametrize("result", ["path", "cv", "tune"])
+def test_the_best_of_several_models_stands_for_all(result: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {
+        "path": {"l1": "0.1:9:3"},
+        "cv": {"l1": "0.1:9:3", "folds": 3, "refit": True},
+        "tune": {"rules": ["sgd"], "budget": 2},
+    }
+    found: Any = getattr(thresher, result)(WHOLE, label="y", **options[result])
+    best: thresher.Model = found.model if result == "tune" else found.model("best")
+    assert best.nonzero > 0
+    thresher.save(found, tmp_path / "m")
+    expected = best.predict(WHOLE, "probability")
+    for given in (found, tmp_path / "m", best):
+        assert np.array_equal(thresher.predict(given, WHOLE, "probability"), expected)
+    assert thresher.evaluate(found, WHOLE) == thresher.evaluate(best, WHOLE)
+
+
+def test_only_the_models_of_folds_stand_for_nothing() -> None:
+    found = thresher.cv(WHOLE, label="y", l1="1:9:2", folds=3)
+    with pytest.raises(ValueError, match="refit=True"):
+        thresher.predict(found, WHOLE)
+
+
+def test_the_package_shows_its_public_names_alone() -> None:
+    assert dir(thresher) == sorted(thresher.__all__)
+    assert all(hasattr(thresher, name) for name in thresher.__all__)

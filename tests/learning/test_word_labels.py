@@ -51,9 +51,12 @@ def test_a_table_and_its_file_give_one_model(tmp_path: Path) -> None:
     assert figures == thresher.evaluate(model, tmp_path / "a.csv")
     assert figures["error"] < 0.3
     chunk = next(as_source(table, model.head.domain, layout=model.layout).chunks())
-    labels = model.predict(chunk, "label").astype(int)
-    wrong = np.mean(np.array(model.classes)[labels - 1] != table.kind.to_numpy())
-    assert figures["error"] == pytest.approx(wrong)
+    labels = model.predict(chunk, "label")
+    assert figures["error"] == pytest.approx(np.mean(labels != table.kind.to_numpy()))
+    assert thresher.predict(tmp_path / "m", table, "label").tolist() == labels.tolist()
+    frame_of = model.weights_frame()
+    shares = model.weights()[1].T[[CLASSES.index(word) for word in frame_of.output]]
+    assert [w in row for w, row in zip(frame_of.weight, shares, strict=True)] == [True] * len(frame_of)
 
 
 @pytest.mark.parametrize("words", [("ham", "spam"), CLASSES])
@@ -68,6 +71,9 @@ def test_examples_in_memory(words: tuple[str, ...]) -> None:
         model = thresher.train((X, labels))
         assert model.classes == words
         assert weights_of(model) == weights_of(expected)
+    numbers_told = expected.predict(X, "label")
+    told = model.predict(X, "label")
+    assert {*zip(told, numbers_told, strict=True)} == {*zip(words, sorted({*numbers}), strict=True)}
     figures, wanted = thresher.evaluate(model, (X, y)), thresher.evaluate(expected, (X, numbers))
     assert thresher.evaluate(model, (X, numbers)) == figures
     assert [one.pop("class") for one in figures["by_class"]] == [*words]

@@ -116,9 +116,9 @@ def test_options_that_cannot_be(name: str, values: list[Any], error: str) -> Non
 def test_models_that_are_none() -> None:
     wrong: Any
     for wrong in (None, 3, b"x", object(), thresher.Model):
-        with pytest.raises(TypeError, match="expected a Model or a Readout, not"):
+        with pytest.raises(TypeError, match="expected a model, not"):
             thresher.evaluate(wrong, (X, Y))
-        with pytest.raises(TypeError, match="expected a Model or a Readout, not"):
+        with pytest.raises(TypeError, match="expected a model, not"):
             thresher.name_features(wrong, [({"a": 1.0}, 1)])
     for wrong in (None, 3, thresher.Model()):
         with pytest.raises(TypeError, match=r"expected str, bytes or os\.PathLike object, not"):
@@ -136,7 +136,7 @@ def test_models_learn_from_chunks_and_answer_what_they_can() -> None:
             with pytest.raises(DataError, match=f"data must be a path, .*, not {type(wrong).__name__}"):
                 call(wrong)
     with pytest.raises(ValueError, match="output must be margin, probability, label, not 'class'"):
-        model.predict(CHUNK, "class")  # type: ignore[arg-type]
+        model.predict(CHUNK, "class")  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def command(
     options.check_outputs([output_file, options.quarantine_of(on_error)], [model, *source.names])
     with opened(output_file) as file:
         for chunk in source.chunks():
-            predicted = readout.predict(chunk, output.value)
+            predicted = readout.respond(readout.margins(chunk), output.value)
             file.write(
                 "".join(
                     line + "\n" for line in readout.head.written(predicted, output.value, readout.classes)

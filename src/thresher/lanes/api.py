@@ -57,6 +57,11 @@ class Frontier:
         """One for each point. Each is a lane: `copy` of it goes on learning by itself."""
         return self.lanes.models
 
+    @property
+    def model_(self) -> Model:
+        """The best one, which `thresher.predict`, `evaluate`, `save` and the like take in place of all."""
+        return self.models[self.choose()]
+
     def choose(self, which: str = "best") -> int:
         """Number of the point that ``best``, ``1se``, ``within:P%`` or ``nnz:N`` means; ValueError."""
         return choose(self.points, which)

@@ -45,6 +45,11 @@ class Tuned:
     warnings: list[Trouble] = field(default_factory=list)
     """trouble with the data or the run"""
 
+    @property
+    def model_(self) -> Model:
+        """The best model, which `thresher.predict`, `evaluate`, `save` and the like take in its place."""
+        return self.model
+
 
 class _Unjudged(Holdout):
     """Rows that are held out of all readings, and evaluated only when all are done."""

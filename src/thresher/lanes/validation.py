@@ -17,6 +17,7 @@ from thresher.lanes.api import penalties_of
 from thresher.lanes.estimates import Estimate, estimates_of
 from thresher.lanes.folds import Folds, check_size
 from thresher.lanes.frontier import choose
+from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import Range, leaves_penalty_open, penalty_name, with_penalty
 from thresher.learning.api import planned
 from thresher.learning.beginning import prepared
@@ -51,14 +52,23 @@ class CrossValidation:
         """Number of the point that ``best``, ``1se``, ``within:P%`` or ``nnz:N`` means; ValueError."""
         return choose(self.points, which)
 
+    @property
+    def model_(self) -> Model:
+        """The best one, which `thresher.predict`, `evaluate`, `save` and the like take; as `model`."""
+        return self._whole.models[self.choose()]
+
     def model(self, which: str = "best") -> Model:
         """The model of all the data with that penalty, which goes on learning by itself.
 
         ValueError unless it has learned beside the folds (`refit`).
         """
+        return copy(self._whole.models[self.choose(which)])
+
+    @property
+    def _whole(self) -> Lanes:
         if self.folds.whole is None:
             raise ValueError("only the models of the folds have learned: cross-validate with refit=True")
-        return copy(self.folds.whole.models[self.choose(which)])
+        return self.folds.whole
 
 
 def cv(

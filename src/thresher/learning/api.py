@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from typing import Any, Unpack
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.labels import Domain
 from thresher.data.layout import SettledLayout
 from thresher.learning import modelfile
 from thresher.learning.assessment import assess
 from thresher.learning.given import Data, as_source, with_labels
+from thresher.learning.head import Output
 from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
 from thresher.learning.predicting import ModelOrFile, source_for
@@ -77,6 +78,31 @@ def readout_of(model: ModelOrFile) -> Readout:
     return ready.readout() if isinstance(ready, Model) else ready
 
 
+def predict(
+    model: ModelOrFile, data: Data, output: Output = "margin", **reading: Unpack[SourceOptions]
+) -> NDArray[Any]:
+    """Predict ``(n,)``, or ``(n, outputs)`` for many outputs, as ``model.predict`` does.
+
+    Args:
+        model: a Model, a Readout, the path of a saved model, a fitted estimator, or a result of
+            `thresher.path`, `thresher.cv` or `thresher.tune`: its best model.
+        data: examples; labels are optional and ignored. See `Model.predict`.
+        output: ``margin``, ``probability`` or ``label``: see `Model.predict`.
+        reading: how to read `data`, where that differs from the training data: the options of
+            `thresher.open_source` and the fields of a `Layout`.
+
+    Raises `ModelFileError`, `DataError`, ValueError for an output that this loss does not have, TypeError if
+    `model` is not a model.
+
+    >>> import thresher
+    >>> model = thresher.train([{"size": 3.0}, {"size": -2.0}] * 50, ["big", "small"] * 50, passes=3)
+    >>> predict(model, [{"size": 5.0}], "label").tolist()
+    ['big']
+    """
+    check_names(predict, reading, SourceOptions)
+    return _ready(model).predict(data, output, **reading)
+
+
 def evaluate(
     model: ModelOrFile,
     data: Data,
@@ -89,7 +115,8 @@ def evaluate(
     """Evaluate a model on data. Returns the figures of ``thresher evaluate --json``, see docs/evaluate.md.
 
     Args:
-        model: a Model, a Readout, the path of a saved model, or a fitted estimator.
+        model: a Model, a Readout, the path of a saved model, a fitted estimator, or a result of
+            `thresher.path`, `thresher.cv` or `thresher.tune`: its best model.
         data: anything that `thresher.train` accepts.
         y: labels of the rows of `data`, ``(n,)`` or ``(n, outputs)``, if `data` does not contain them.
         sample_weight: importances ``(n,)``, together with `y`.

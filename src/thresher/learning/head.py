@@ -119,13 +119,17 @@ class Head:
     def written(self, predicted: F64, output: Output, words: Sequence[str] = ()) -> list[str]:
         """One line of text for each row that `respond` gave for `output`; labels may be `words`."""
         if output == "label" and words:
-            numbers = predicted - self.outputs.low if self.outputs.kind == "classes" else predicted > 0
-            return [words[k] for k in numbers.astype(np.int64).tolist()]
+            return list(self.worded(predicted, words))
         rows = predicted.reshape(len(predicted), -1)
         if output == "label" and self.outputs.kind == "labels":
             low = self.outputs.low
             return [",".join(str(k) for k in (np.flatnonzero(row > 0) + low).tolist()) for row in rows]
         return ["\t".join(f"{value:.9g}" for value in row) for row in rows.tolist()]
+
+    def worded(self, predicted: F64, words: Sequence[str]) -> NDArray[np.object_]:
+        """The words ``(n,)`` of the classes that `respond` gave for ``label``."""
+        numbers = predicted - self.outputs.low if self.outputs.kind == "classes" else predicted > 0
+        return np.array(words, object)[numbers.astype(np.int64)]
 
     def names(self, words: Sequence[str] = ()) -> list[str]:
         """Names of the classes or outputs: `words`, or else their numbers."""

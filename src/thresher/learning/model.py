@@ -393,8 +393,8 @@ class Model(Predictor):
 
 
 def as_model(given: Any) -> Model | Readout:
-    """The model itself, or the ``model_`` of a fitted estimator; TypeError for anything else."""
+    """The model itself, or the ``model_`` of an estimator or a search; TypeError for anything else."""
     found = given.model_ if hasattr(type(given), "model_") else given
     if not isinstance(found, Model | Readout):
-        raise TypeError(f"expected a Model or a Readout, not {type(given).__name__}")
+        raise TypeError(f"expected a model, not {type(given).__name__}")
     return found

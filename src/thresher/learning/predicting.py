@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,11 @@ class Predictor:
     head: Head
     names: Names | None
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The words that labels are, in the order of their classes; none where labels are numbers."""
+        raise NotImplementedError
+
     def margins(self, chunk: Chunk) -> F64:
         """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""
         raise NotImplementedError
@@ -57,7 +62,17 @@ class Predictor:
         """Turn `margins` into predictions: see `predict`."""
         raise NotImplementedError
 
-    def predict(self, data: Data, output: Output = "margin", **reading: Unpack[SourceOptions]) -> F64:
+    @overload
+    def predict(
+        self, data: Data, output: Literal["margin", "probability"] = ..., **reading: Unpack[SourceOptions]
+    ) -> F64: ...
+
+    @overload
+    def predict(self, data: Data, output: Output, **reading: Unpack[SourceOptions]) -> NDArray[Any]: ...
+
+    def predict(
+        self, data: Data, output: Output = "margin", **reading: Unpack[SourceOptions]
+    ) -> NDArray[Any]:
         """Predict ``(n,)`` float64, or ``(n, outputs)`` for many outputs. The model does not change.
 
         Args:
@@ -65,14 +80,19 @@ class Predictor:
                 polars, pyarrow); a matrix (numpy, scipy); a list of dictionaries; a Chunk.
             output: ``margin``, the weighted sum; ``probability``, the inverse link of the loss (for two
                 classes, the probability of the positive one); ``label``, the class as written in the
-                training data ``(n,)``, or for regression the predicted mean.
+                training data ``(n,)``, text if labels are words, or for regression the predicted mean.
             reading: how to read `data`, where that differs from the training data: the options of
                 `thresher.open_source` and the fields of a `Layout`.
 
         Raises ValueError for an output that this loss does not have, `DataError` for data that cannot be
         read.
         """
-        return self._of_all(data, self.predict, reading, lambda margins: self.respond(margins, output))
+
+        def answer(margins: F64) -> NDArray[Any]:
+            found = self.respond(margins, output)
+            return self.head.worded(found, self.classes) if output == "label" and self.classes else found
+
+        return self._of_all(data, self.predict, reading, answer)
 
     def predict_proba(self, data: Data, **reading: Unpack[SourceOptions]) -> F64:
         """Probabilities ``(n, classes)`` float64: of the negative and positive class, or of each class.
@@ -83,8 +103,8 @@ class Predictor:
         return self._of_all(data, self.predict_proba, reading, self.head.probabilities)
 
     def _of_all(
-        self, data: Data, method: Callable[..., Any], reading: Any, respond: Callable[[F64], F64]
-    ) -> F64:
+        self, data: Data, method: Callable[..., Any], reading: Any, respond: Callable[[F64], NDArray[Any]]
+    ) -> NDArray[Any]:
         if isinstance(data, Chunk) and not reading:
             data.check_arrays()
             return respond(self.margins(data))
@@ -97,8 +117,9 @@ class Predictor:
         """The nonzero weights as a pandas DataFrame, largest magnitude first.
 
         The columns are ``feature`` (its name if known, else its key as text), ``key``, ``output`` if there
-        are many outputs (the class, or the number of the value), and ``weight``. `name_features`, or
-        ``names=True`` in training, finds the names; those of numeric columns are always known.
+        are many outputs (the class, text if labels are words, or the number of the value), and ``weight``.
+        `name_features`, or ``names=True`` in training, finds the names; those of numeric columns are always
+        known.
 
         Args:
             top: return only this many rows.
@@ -119,7 +140,9 @@ class Predictor:
             "key": np.array(keys, np.uint64),
         }
         if self.head.outputs.kind != "one":
-            columns["output"] = np.array([one for _, one, _ in heaviest], np.int64) + self.head.outputs.low
+            outputs = [one for _, one, _ in heaviest]
+            numbers = np.array(outputs, np.int64) + self.head.outputs.low
+            columns["output"] = [self.classes[k] for k in outputs] if self.classes else numbers
         weights: NDArray[Any] = np.array([weight for _, _, weight in heaviest], readout.weights.dtype)
         return pd.DataFrame({**columns, "weight": weights})
 
