@@ -75,6 +75,15 @@ def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     compile_nothing(monkeypatch)
 
 
+@pytest.fixture
+def as_commands_say() -> Iterator[None]:
+    """Messages name options as the command line does, not as Python does."""
+    from thresher.data.faces import on_the_command_line
+
+    with on_the_command_line():
+        yield
+
+
 class ByCode(LoadScopeScheduling):
     """Tests that compile the same go together, so that no two workers do so at the same time."""
 

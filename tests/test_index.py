@@ -123,7 +123,7 @@ def test_sweeping_shrinks_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("plainly")
 def test_the_direct_store_refuses_ids_that_are_too_large_and_says_what_to_do() -> None:
     model = model_of("sgd", store="direct")
-    with pytest.raises(OverflowError, match=r"feature id 18446744073709551615 .* use --store growing"):
+    with pytest.raises(OverflowError, match=r"feature id 18446744073709551615 .* use the growing store"):
         model.learn(Chunk.of_rows([(1.0, {3: 1.0, 2**64 - 1: 1.0})]))
     assert model.examples == 0
     assert model.nonzero == 0

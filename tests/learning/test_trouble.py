@@ -24,7 +24,7 @@ SGD = {"rule": "sgd", "rate": "constant:0.5"}
 
 
 @pytest.fixture(autouse=True)
-def plain(plainly: None) -> None:
+def plain(plainly: None, as_commands_say: None) -> None:
     """Data are small."""
 
 

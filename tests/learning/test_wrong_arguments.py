@@ -47,7 +47,7 @@ def endless() -> Iterator[dict[str, float]]:
         ((X,), "is \\(X, y\\) or \\(X, y, weights\\)"),
         ((X, None), "with labels y"),
         ((X, Y, Y, Y), "is \\(X, y\\)"),
-        ((X, ["yes", 1, "no", 2]), "a label is no number"),
+        ((X, ["yes", 1, "no", 2]), "must be all text or all numbers"),
         ([], "no data given"),
         (iter(()), "no data given"),
         ("nope.svm", "nope.svm: No such file"),

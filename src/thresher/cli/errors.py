@@ -50,8 +50,10 @@ def status_and_line(error: Exception) -> tuple[int, str]:
     if isinstance(error, WarnedError):
         return FAILED, f"thresher: {error}"
     from thresher.data.errors import printable
+    from thresher.data.faces import on_the_command_line
 
-    status, line = _status_and_text(error)
+    with on_the_command_line():
+        status, line = _status_and_text(error)
     return status, printable(line)
 
 

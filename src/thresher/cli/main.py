@@ -51,8 +51,10 @@ def status_of(arguments: list[str]) -> int:
     """Run with these arguments. Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     try:
         from thresher.cli import app
+        from thresher.data.faces import on_the_command_line
 
-        result = app.run(arguments)
+        with on_the_command_line():
+            result = app.run(arguments)
         if result == INTERRUPTED:  # typer caught KeyboardInterrupt before a command started
             raise KeyboardInterrupt
         sys.stdout.flush()

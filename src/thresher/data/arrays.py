@@ -13,7 +13,9 @@ from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError, unfit
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.ngrams import rows_of_texts
-from thresher.data.labels import Domain, check_labels
+from thresher.data.given_labels import numbers_of
+from thresher.data.labels import Domain, check_labels, domain_of
+from thresher.data.layout import SettledLayout
 from thresher.data.ngram_spec import grams_of
 from thresher.data.report import Report
 from thresher.data.text.numbers import OVERFLOW
@@ -193,14 +195,16 @@ class PairSource:
     `offset` counts chunks and `line` counts rows.
     """
 
-    def __init__(self, pairs: Iterable[Any], domain: str | Domain = "real", seed: int = 0) -> None:
-        self._pairs, self._domain, self._seed = pairs, domain, seed
+    def __init__(
+        self, pairs: Iterable[Any], domain: str | Domain = "real", seed: int = 0, words: tuple[str, ...] = ()
+    ) -> None:
+        self._pairs, self._domain, self._seed = pairs, domain_of(domain).of_words(words), seed
         self.names = ["memory"]
         self.total_bytes: int | None = None
         self.position_bytes = 0
         self.report = Report()
         self.rereadable = iter(pairs) is not pairs
-        self.layout = None
+        self.layout = SettledLayout(classes=words) if words else None
         self.namer: Any = None
         """a `Namer` that receives the names of features"""
         self.where = ""
@@ -233,7 +237,8 @@ class PairSource:
         starts, keys, values = reader.rows((pair[0] for pair in taken), before)
         try:
             weights = [pair[2] if len(pair) == 3 else 1.0 for pair in taken]
-            chunk = Chunk.from_csr(starts, keys, values, [pair[1] for pair in taken], weights)
+            labels = numbers_of([pair[1] for pair in taken], self._domain)
+            chunk = Chunk.from_csr(starts, keys, values, labels, weights)
             check_labels(chunk.labels, self._domain, chunk.targets)
         except DataError as error:
             raise DataError(f"rows {before + 1} to {before + len(taken)}: {error}") from error

@@ -14,7 +14,6 @@ import re
 import secrets
 import threading
 import time
-import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
+from thresher.data.faces import warn_user
 from thresher.data.files.content import data_cache_folder, trusted_folder
 from thresher.data.report import Report
 from thresher.engine.folders import CacheWarning as CacheWarning
@@ -115,7 +115,7 @@ def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None)
 
 
 def _discarded(path: Path, error: Exception) -> None:
-    warnings.warn(f"a damaged cache is removed: {error}", CacheWarning, stacklevel=3)
+    warn_user(f"a damaged cache is removed: {error}", CacheWarning)
     _remove(path)
 
 
@@ -207,7 +207,7 @@ class CacheWriter:
     def _warn(self) -> None:
         if not self._warned:
             self._warned = True
-            warnings.warn(f"no cache is written: {self._error}", CacheWarning, stacklevel=3)
+            warn_user(f"no cache is written: {self._error}", CacheWarning)
 
 
 class CacheSource:

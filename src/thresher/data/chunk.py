@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, printable
 
 _T = TypeVar("_T", bound=np.generic)
 _DTYPES = tuple(np.dtype(name) for name in ("int64", "uint64", "float32", "float32", "float32"))
@@ -237,13 +237,23 @@ def _floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
         with np.errstate(over="ignore"):
             singles = np.ascontiguousarray(given, np.float32)
     except (TypeError, ValueError) as error:
-        raise DataError(f"a {what} is no number: {error}") from error
+        raise DataError(_no_number(numbers, what) or f"a {what} is no number: {error}") from error
     if given.ndim != 1:
         raise DataError(f"{what}s must be one row of numbers, found shape {given.shape}")
     wrong = np.flatnonzero(~np.isfinite(singles))
     if len(wrong):
         raise DataError(f"{what} {wrong[0] + 1} is not finite in float32: {given[wrong[0]]}")
     return singles
+
+
+def _no_number(numbers: Any, what: str) -> str:
+    """Which of them is none, in words; empty where that cannot be said."""
+    for k, one in enumerate(numbers if isinstance(numbers, list | tuple | np.ndarray) else ()):
+        try:
+            float(one)
+        except (TypeError, ValueError):
+            return f"{what} {k + 1} is no number: {printable(repr(one)[:40])}"
+    return ""
 
 
 def _merged(

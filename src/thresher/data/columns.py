@@ -171,7 +171,9 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
             )
     for name in names:
         if name not in known and not any(fnmatchcase(name, pattern) for pattern in layout.ignore):
-            raise DataError(f"{file}: column '{name}' was not in the data before (--ignore passes it over)")
+            raise DataError(
+                f"{file}: column '{name}' was not in the data before (pass it over with --ignore)"
+            )
     return [known.get(name, IGNORE) for name in names]
 
 

@@ -48,9 +48,14 @@ def classes_among(counts: Mapping[bytes, int], name: str) -> tuple[str, ...]:
     if len(counts) == 1:
         raise DataError(f"{name}: all labels are {shown(*counts)}: there must be at least two classes")
     try:
-        return tuple(sorted(label.decode() for label in counts))
+        return tuple(sorted((label.decode() for label in counts), key=_minus_first))
     except UnicodeDecodeError as error:
         raise DataError(f"{name}: the label {shown(error.object)} is not UTF-8") from error
+
+
+def _minus_first(word: str) -> str:
+    """By code point, but - before +, so that of two signs plus is the positive class."""
+    return word.translate({ord("-"): "+", ord("+"): "-"})
 
 
 def _labels(opened: Opener, layout: SettledLayout) -> dict[bytes, int]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.class_words import MOST_CLASSES, WordTable, listed_words
-from thresher.data.errors import DataError, shown
+from thresher.data.errors import DataError
 
 ONE, VALUES, LISTED = 0, 1, 2
 """What a label field holds: one number, a number for each output, or a list of classes."""
@@ -193,30 +193,6 @@ def _span(kind: str, low: int, high: int) -> tuple[float, float, bool, str]:
     if not 1 <= high - low < MOST_CLASSES or max(abs(low), abs(high)) > 1 << 24:
         raise DataError(f"{kind} {low}-{high}: give at least 2 and at most {MOST_CLASSES}, from low to high")
     return float(low), float(high), True, f"a class from {low} to {high} as label"
-
-
-def texts_of(labels: Any) -> list[bytes] | None:
-    """Labels in memory as text, one per example, stripped of blanks; None if they are not all text."""
-    mixed = isinstance(labels, list | tuple) and isinstance(next(iter(labels), None), str)
-    array = np.array(labels, object) if mixed else np.asarray(labels)
-    if array.ndim != 1 or array.dtype.kind not in "OUT" or not len(array):
-        return None
-    listed = array.tolist()
-    if not all(isinstance(one, str) for one in listed):
-        return None
-    return [one.strip(" ").encode("utf-8", "surrogatepass") for one in listed]
-
-
-def numbers_of(labels: Any, domain: Domain) -> Any:
-    """Labels in memory as numbers: words become the classes of `domain`, or raise `DataError`."""
-    texts = None if domain.words is None else texts_of(labels)
-    if domain.words is None or texts is None:
-        return labels
-    found = np.array([domain.words.number_of(text) for text in texts], np.float32)
-    wrong = np.flatnonzero(~domain.allows(found))
-    if len(wrong):
-        raise DataError(f"example {wrong[0] + 1}: expected {domain.meaning}, found {shown(texts[wrong[0]])}")
-    return found
 
 
 def any_words() -> Domain:

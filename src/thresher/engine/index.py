@@ -276,7 +276,7 @@ class DirectIndex(_Index):
             return False
         if largest >= self.LARGEST:
             raise OverflowError(
-                f"feature id {largest} is too large for the direct store; use --store growing"
+                f"feature id {largest} is too large for the direct store; use the growing store"
             )
         self.size = 1 << (largest + 1).bit_length()  # the same, however many keys are given at once
         self._resize_tables()

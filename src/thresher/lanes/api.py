@@ -22,7 +22,7 @@ from thresher.lanes.penalties import Range, penalty_name, with_penalty
 from thresher.learning.api import held_of, planned, readout_of
 from thresher.learning.beginning import classes_in, labels_or_rule, opened, prepared
 from thresher.learning.checks import check_flag
-from thresher.learning.feature_names import check_namer, keep_names
+from thresher.learning.feature_names import check_namer_again, keep_names
 from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import ModelOptions, TrainOptions, check_names, layout_said, parted
 from thresher.learning.model import Model
@@ -174,7 +174,7 @@ def _trained(
     """The model of a recipe, which has learned the source; with `raced` options, the winner of a race."""
     check_flag("names", names)
     if names:
-        check_namer(source, recipe.store)
+        check_namer_again(source, recipe.store)
     model = Model(recipe) if raced is None else auto.start(recipe, given=raced)
     _begin(model, begun, source.layout)
     model.layout = source.layout

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
+from thresher.data.errors import OneLineError
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import penalty_in
@@ -124,7 +125,7 @@ def choose(points: Sequence[Judged], text: str) -> int:
     least = points[best].loss
     if kind == "1se":
         if points[best].paired_error is None:
-            raise ValueError("1se needs rows that are held out: give --holdout")
+            raise OneLineError("1se needs rows that are held out: give --holdout")
         close = [k for k in able if points[k].loss - least <= float(points[k].paired_error or 0.0)]
     else:
         close = [k for k in able if points[k].loss <= least * (1 + float(given[:-1]) / 100)]

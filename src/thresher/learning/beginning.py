@@ -12,10 +12,11 @@ from thresher import parts
 from thresher.data import DataError
 from thresher.data.files.paths import reads_once
 from thresher.data.first_look import classes_among
-from thresher.data.labels import Domain, texts_of
+from thresher.data.given_labels import texts_of
+from thresher.data.labels import Domain
 from thresher.data.layout import AnyLayout, Layout
 from thresher.learning.classes import look
-from thresher.learning.given import Data, as_source, check_layout, is_bare, is_beside, is_table
+from thresher.learning.given import Data, as_source, check_layout, is_bare, is_table, labels_beside
 from thresher.learning.recipe import Recipe, Spec
 
 
@@ -69,7 +70,8 @@ def classes_in(
         return as_source(data, domain, **options)
 
     once = isinstance(data, Iterator) or (files and reads_once(data))
-    texts = texts_of(data[1]) if is_beside(data) and len(data) > 1 else None
+    beside = labels_beside(data)
+    texts = None if beside is None else texts_of(beside)
     if texts and not (layout and layout.classes):
         classes = classes_among(Counter(texts), "memory")
         layout = replace(layout or Layout(), classes=classes) if classes else layout

@@ -66,6 +66,13 @@ def known_names(readout: Readout) -> dict[int, str]:
     return found | dict(readout.names or {})
 
 
+def check_namer_again(source: Any, store: str) -> None:
+    """The same, and `DataError` for data that end before names are looked for in them."""
+    check_namer(source, store)
+    if not source.rereadable:
+        raise DataError("names=True reads the data once more, and these can be read only once: leave it out")
+
+
 def check_namer(source: Any, store: str) -> None:
     """`DataError` if features have no names, or the source cannot be read again to find them."""
     check_nameable(store)

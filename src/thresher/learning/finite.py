@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, read_only
+from thresher.data.errors import OneLineError
 from thresher.engine.preparing import any_beyond
 
 EXTREME = np.float32(2.0**61)
 """The squares of a few such values overflow a float32 sum. Nanoseconds since 1970 are below it."""
 
 
-class DivergedError(ArithmeticError, ValueError):
+class DivergedError(OneLineError, ArithmeticError):
     """A loss, a weight or another part of the learning state is no longer finite."""
 
     def __init__(

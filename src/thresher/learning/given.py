@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
 from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.columns import ABSENT, LABEL, WEIGHT
-from thresher.data.labels import Domain, domain_of, numbers_of
+from thresher.data.given_labels import array_of, numbers_of
+from thresher.data.labels import Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.learning.checks import check_whole
 
@@ -54,7 +55,7 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
         if weights is not None:
             raise DataError(f"sample_weight goes with labels y: give {_BESIDE}")
         return data
-    if isinstance(data, str | os.PathLike | Chunk) or hasattr(data, "chunks"):
+    if isinstance(data, str | os.PathLike | Chunk) or _is_source(data):
         raise DataError(
             f"labels y go with examples in memory, not with {type(data).__name__}, which has its own"
         )
@@ -85,6 +86,10 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
     return found
 
 
+def _is_source(data: Any) -> bool:
+    return callable(getattr(data, "chunks", None))
+
+
 def check_layout(layout: Any) -> None:
     """Raise ValueError for anything but a layout or None."""
     if not isinstance(layout, AnyLayout | None):
@@ -101,13 +106,22 @@ def is_beside(data: Any) -> bool:
     return isinstance(data, tuple) and not isinstance(next(iter(data), ""), str | os.PathLike | Chunk | tuple)
 
 
+def labels_beside(data: Any) -> Any:
+    """The labels of ``(X, y)`` and of a list of pairs; None for all other data."""
+    if is_beside(data):
+        return data[1] if len(data) > 1 else None
+    if isinstance(data, Sequence) and data and isinstance(data[0], tuple) and len(data[0]) in (2, 3):
+        return [pair[1] for pair in data if isinstance(pair, tuple) and len(pair) > 1]
+    return None
+
+
 def is_table(data: Any, layout: AnyLayout | None) -> bool:
     """Whether `data` is read as a table with a label column."""
     return hasattr(data, _STREAM) or (not is_bare(layout) and _holds_mappings(data))
 
 
 def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
-    if hasattr(data, "chunks"):
+    if _is_source(data):
         return data
     if isinstance(data, Chunk):
         return MemorySource(data, domain)
@@ -127,7 +141,8 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
     first = next(rest, _NOTHING)
     again = chain([first], rest) if rest is data else data
     if isinstance(first, tuple):
-        return PairSource(again, domain)
+        layout = options.get("layout")
+        return PairSource(again, domain, words=layout.classes if layout else ())
     if hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or isinstance(first, Mapping):
         what = "rows of features" if isinstance(first, Mapping) else f"a matrix ({type(data).__name__})"
         raise DataError(f"{what} without labels: give {_BESIDE}, or say which name is the label=")
@@ -190,13 +205,22 @@ def _holds_mappings(data: Any) -> bool:
 def _as_table(data: Any, layout: AnyLayout | None) -> Any:
     """`data` as a table, rows included if `layout` describes their columns; None for anything else."""
     if hasattr(data, _STREAM):
-        return None if _is_sparse_frame(data) else data
+        return None if _is_texts(data) or _is_sparse_frame(data) else data
     if not is_table(data, layout):
         return None
     import pyarrow as pa
 
     names = dict.fromkeys(name for row in data for name in row)
     return pa.table({name: [row.get(name) for row in data] for name in names})
+
+
+def _is_texts(data: Any) -> bool:
+    """Whether it is one column, of texts. `DataError` for a column of anything else."""
+    if len(getattr(data, "shape", (0, 0))) != 1 and not hasattr(data, "num_chunks"):
+        return False
+    if isinstance(next(iter(data), None), str):
+        return True
+    raise DataError(f"{type(data).__name__} is one column: give a table or a matrix, with a row an example")
 
 
 def _is_sparse_frame(table: Any) -> bool:
@@ -217,7 +241,7 @@ def _joined(table: Any, y: Any, weights: Any, layout: AnyLayout | None) -> tuple
     from thresher.data.formats.tables.arrow_streams import reader_of
 
     whole = reader_of(table).read_all()
-    numbers = np.asarray(y)
+    numbers = array_of(y)
     if len(numbers) != whole.num_rows or numbers.ndim > 2:
         raise DataError(
             f"{whole.num_rows} examples have labels of shape {numbers.shape}: give one for each row"
@@ -227,6 +251,8 @@ def _joined(table: Any, y: Any, weights: Any, layout: AnyLayout | None) -> tuple
     if isinstance(base, Layout) and (base.label or base.weight):
         raise DataError("labels and weights are given as y and sample_weight: leave label and weight out")
     labels = _label_names(base, whole.column_names, len(columns), getattr(y, "name", None))
+    if twice := [name for name in labels if name in whole.column_names]:
+        raise DataError(f"the table has a column '{twice[0]}', but y is that label too: leave it out of one")
     for name, column in zip(labels, columns, strict=True):
         whole = whole.append_column(
             name, pa.array(column.astype(np.int8) if column.dtype == bool else column)
@@ -247,7 +273,10 @@ def _label_names(layout: AnyLayout, taken: Sequence[str], count: int, given: Any
         before = [*layout.labels] or [name for name, kind in known.items() if kind == LABEL]
         if len(before) == count:
             return before
-    stem = given if isinstance(given, str) and given and "," not in given else "label"
+    named = isinstance(given, str) and given and "," not in given
+    if named and count == 1:
+        return [given]
+    stem = given if named else "label"
     return [_free(stem if count == 1 else f"{stem}{k}", taken) for k in range(1, count + 1)]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.chunk import Chunk
+from thresher.data.faces import warn_user
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
 from thresher.engine import kernels
@@ -207,11 +207,10 @@ class Model(Predictor):
         self.check_learned(before.chunk, self._feed.learned - len(before.chunk) + 1)
         if not self._warned and before.taught_nothing():
             self._warned = True
-            warnings.warn(
+            warn_user(
                 f"example {self._feed.learned} taught nothing, as others may: its squared values overflow"
                 f" {self.dtype}; scale the features, or use the dtype float64",
                 NothingLearnedWarning,
-                stacklevel=2,
             )
 
     def _weight_of(self, row: int) -> str:

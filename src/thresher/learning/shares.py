@@ -24,6 +24,8 @@ def every_of(said: Any) -> Every | None:
     >>> every_of(0.2), every_of("0.4"), every_of("every-5th"), every_of("test.svm")
     (5, Fraction(5, 2), 5, None)
     """
+    if getattr(said, "ndim", None) == 0:  # a number of numpy's
+        said = said.item()
     if isinstance(said, str) and (found := _EVERY.fullmatch(said)):
         every = int(found[1])
         if not 2 <= every <= MOST_EVERY:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +10,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from thresher.data.columns import CATEGORICAL, NUMERIC
+from thresher.data.faces import as_read, warn_user
 from thresher.data.formats.tables.heads import ColumnSeen
 from thresher.learning.baserate import base_rate_loss, worst_constant_loss
 from thresher.learning.figures import shown
@@ -273,5 +273,5 @@ def lasting(troubles: list[Trouble]) -> tuple[str, ...]:
 def warn(troubles: list[Trouble]) -> list[Trouble]:
     """Emit a Python warning for each; return them unchanged."""
     for trouble in troubles:
-        warnings.warn(f"{trouble.message} [{trouble.name}]", TroubleWarning, stacklevel=3)
-    return troubles
+        warn_user(f"{trouble.message} [{trouble.name}]", TroubleWarning)
+    return [trouble._replace(message=as_read(trouble.message)) for trouble in troubles]

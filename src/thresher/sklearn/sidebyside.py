@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from thresher.data.faces import warn_user
 from thresher.data.matrices import Draw, Matrix, MatrixSource
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
@@ -116,4 +116,4 @@ class _Ending(Holdout):
 
 
 def _warn(line: str) -> None:
-    warnings.warn(line, ConvergenceWarning, stacklevel=2)
+    warn_user(line, ConvergenceWarning)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
@@ -26,9 +27,16 @@ NAME = "the table"
 
 def reader_of(table: Any) -> Any:
     """The rows of a table as batches. The index of a pandas table is not read."""
-    if hasattr(table, "iloc"):
+    if not hasattr(table, "iloc"):
+        return pa.RecordBatchReader.from_stream(table)
+    counts = Counter(map(str, table.columns))
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise DataError(f"{NAME}: two columns are called '{twice[0]}': rename one")
+    try:
         return pa.Table.from_pandas(table, preserve_index=False).to_reader()
-    return pa.RecordBatchReader.from_stream(table)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        why = "; ".join(map(str, error.args))
+        raise DataError(f"{NAME}: a column holds values of several types: {why}") from error
 
 
 class _Stream:

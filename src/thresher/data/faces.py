@@ -1,0 +1,91 @@
+"""Messages name options as they are written where they are read: ``--scale max-abs``, or ``scale="max-abs"``.
+
+Messages are made, and kept in model files, with the options of the command line. They are translated when
+they are shown in Python.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from sys import _getframe
+
+_FLAGS = frozenset({"average", "cache", "header", "intercept", "label_weights", "names", "quoted_newlines"})
+OPTIONS = _FLAGS | frozenset(
+    {
+        *("admit", "alpha", "batch", "bins", "bits", "categorical", "classes", "delimiter", "dtype"),
+        *(
+            "early_stop",
+            "eta0",
+            "folds",
+            "format",
+            "hash",
+            "holdout",
+            "ignore",
+            "init",
+            "interact",
+            "l1",
+            "l2",
+        ),
+        *("label", "loss", "missing", "ngrams", "numeric", "on_error", "order", "outputs", "passes", "rate"),
+        *("rule", "scale", "seed", "store", "text", "threads", "weight", "where"),
+    }
+)
+"""Options of the command line that are keywords in Python."""
+_PROSE = "|".join(("alone", "and", "are", "at", "for", "is", "it", "or", "out", "to"))
+_VALUE = rf"(?: (?!-|(?:{_PROSE})\b)('[^']*'|[^\s();]*[^\s();:,.](?:,\.\.\.)?))?"
+_OPTION = rf"--([a-z][a-z0-9-]*){_VALUE}"
+_RUN = re.compile(rf"(?<![\w`-]){_OPTION}(?: {_OPTION})*")
+_ONE = re.compile(_OPTION)
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+_PACKAGE = str(Path(__file__).parents[1] / "_").removesuffix("_")
+_here = "python"
+
+
+@contextmanager
+def on_the_command_line() -> Iterator[None]:
+    """Within this block, messages name options as the command line does."""
+    global _here
+    before, _here = _here, "command"
+    try:
+        yield
+    finally:
+        _here = before
+
+
+def as_read(message: str) -> str:
+    """A message as it is shown here: in Python, with keywords for options."""
+    return message if _here == "command" or "--" not in message else in_python(message)
+
+
+def in_python(message: str) -> str:
+    """The same message with keywords for the options that are keywords.
+
+    >>> in_python("take --rule ft-ftrl or normalized; try --format csv --no-header --label N, or --resume")
+    'take rule="ft-ftrl" or normalized; try format="csv", header=False, label="N", or --resume'
+    """
+    found = _RUN.sub(lambda run: ", ".join(map(_keyword, _ONE.finditer(run[0]))), message)
+    return found.replace("let thresher tune", "let thresher.tune")
+
+
+def _keyword(found: re.Match[str]) -> str:
+    flag, value = found[1].replace("-", "_"), found[2]
+    name = flag.removeprefix("no_")
+    if name not in OPTIONS:
+        return found[0]
+    if name in _FLAGS:
+        return f"{name}={flag == name}" + (f" {value}" if value else "")
+    if value is None or name == "where":  # of which the text may have blanks
+        return name + (f" {value}" if value else "")
+    return f"{name}={value}" if _NUMBER.fullmatch(value) else f'{name}="{value.strip(chr(39))}"'
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn with the place in the caller's own code: the innermost frame outside of this package."""
+    level, frame = 1, _getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(as_read(message), category, stacklevel=level)

@@ -1,0 +1,79 @@
+"""Labels in memory: one for each example, all of them text or all numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.errors import DataError, printable, shown
+from thresher.data.labels import Domain
+
+_LONGEST = 40
+_MISSING = ("NoneType", "NAType", "NaTType")
+"""Types of what stands for a label that is missing, in Python and pandas."""
+
+
+def array_of(labels: Any) -> NDArray[Any]:
+    """Labels as an array ``(n,)`` or ``(n, outputs)``, which holds text as objects.
+
+    `DataError` for what is no sequence of labels, for text among numbers, and for examples without a label.
+    """
+    try:
+        array = np.asarray(labels)
+    except ValueError as error:  # lists of different lengths
+        raise DataError(f"labels y are no array: {error}") from error
+    if array.ndim == 0:
+        hint = f"; if that is a column of the data, say label={labels!r}" if isinstance(labels, str) else ""
+        raise DataError(f"labels y must be a sequence, one for each example, not {_told(labels)}{hint}")
+    if array.dtype.kind not in "OU":
+        return array
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    elif array.ndim == 1 and isinstance(labels, list | tuple):
+        array = np.fromiter(labels, object, len(labels))  # numpy turns the numbers in [1, "a"] to text
+    if array.ndim == 1 and array.dtype.kind == "O":
+        _check_alike(array.tolist())
+    return array
+
+
+def _check_alike(labels: Sequence[Any]) -> None:
+    for k, label in enumerate(labels):
+        if type(label).__name__ in _MISSING or (isinstance(label, float) and label != label):
+            raise DataError(f"example {k + 1} has no label ({label}): leave such examples out")
+        if isinstance(label, str) != isinstance(labels[0], str):
+            raise DataError(
+                f"labels must be all text or all numbers: that of example 1 is {_told(labels[0])}, that of"
+                f" example {k + 1} is {_told(label)}"
+            )
+
+
+def _told(value: Any) -> str:
+    text = printable(repr(value))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def texts_of(labels: Any) -> list[bytes] | None:
+    """Labels as text, one for each example, stripped of blanks; None for numbers. Raises as `array_of`."""
+    array = array_of(labels)
+    if array.ndim != 1 or array.dtype.kind not in "OU" or not len(array) or not isinstance(array[0], str):
+        return None
+    texts = [one.strip(" ").encode("utf-8", "surrogatepass") for one in array.tolist()]
+    if b"" in texts:
+        raise DataError(f"the label of example {texts.index(b'') + 1} is empty: leave such examples out")
+    return texts
+
+
+def numbers_of(labels: Any, domain: Domain) -> Any:
+    """Labels in memory as numbers: words become the classes of `domain`, or raise `DataError`."""
+    if domain.words is None:
+        return array_of(labels)
+    if (texts := texts_of(labels)) is None:
+        return labels
+    found = np.array([domain.words.number_of(text) for text in texts], np.float32)
+    wrong = np.flatnonzero(~domain.allows(found))
+    if len(wrong):
+        raise DataError(f"example {wrong[0] + 1}: expected {domain.meaning}, found {shown(texts[wrong[0]])}")
+    return found

@@ -1,0 +1,140 @@
+"""Labels and columns that cannot be: one line that says which, before anything is learned."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import thresher
+from thresher.data import DataError
+from thresher.data.layout import Layout
+
+pytestmark = pytest.mark.usefixtures("plainly")
+
+X = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "city": list("abab")})
+WORDS = ["no", "yes", "yes", "no"]
+NUMBERS = X[["age"]].to_numpy()
+
+
+@pytest.mark.parametrize("examples", [X, NUMBERS, [{"a": 1.0}] * 4], ids=["table", "matrix", "rows"])
+@pytest.mark.parametrize(
+    ("y", "error"),
+    [
+        (3, "one for each example, not 3$"),
+        (iter(WORDS), "one for each example, not <list_iterator"),
+        (["a", 1, "b", 2], "example 1 is 'a', that of example 2 is 1"),
+        ([1, 1, "a", 2], "example 1 is 1, that of example 3 is 'a'"),
+        ([1, None, 1, 0], r"example 2 has no label \(None\)"),
+        (["a", "b", None, "a"], r"example 3 has no label \(None\)"),
+        (pd.Series(["a", "b", pd.NA, "a"], dtype="string"), "example 3 has no label"),
+        (pd.Series(["a", np.nan, "b", "a"]), "example 2 has no label"),
+        (["a", " ", "b", "a"], "the label of example 2 is empty"),
+        (["a", "", "", ""], "the label of example 2 is empty"),
+        ([[1], [2, 3], [4], [5]], "labels y are no array"),
+        (["1", "1", "n/a", "-1"], "'n/a'"),
+    ],
+    ids=str,
+)
+def test_labels_that_are_none(examples: Any, y: Any, error: str) -> None:
+    with pytest.raises(DataError, match=error):
+        thresher.train(examples, y)
+
+
+def test_the_name_of_a_column_is_said_otherwise() -> None:
+    with pytest.raises(DataError, match="if that is a column of the data, say label='city'"):
+        thresher.path(X, y="city")
+
+
+@pytest.mark.parametrize("learned", [[("-", "+")], [("-1st", "+1st")], [("a-", "a+")]], ids=str)
+def test_plus_is_the_positive_one_of_two_signs(learned: Any) -> None:
+    for minus, plus in learned:
+        for labels in ([plus, minus, minus, plus], [minus, plus, plus, minus]):
+            assert thresher.train(NUMBERS, labels).classes == (minus, plus)
+
+
+def test_columns_of_text_stand_one_by_one() -> None:
+    assert thresher.train(NUMBERS, np.array(WORDS)[:, np.newaxis]).classes == ("no", "yes")
+
+
+def test_pairs_have_words_for_labels() -> None:
+    pairs = [({"a": age}, word) for age, word in zip(X.age, WORDS, strict=True)]
+    model = thresher.train(pairs, passes=3)
+    assert model.classes == ("no", "yes")
+    assert {*model.predict([row for row, _ in pairs], "label")} <= {*WORDS}
+    named = thresher.train(iter(pairs), classes="no,yes")
+    assert named.weights()[1].tobytes() == thresher.train(pairs).weights()[1].tobytes()
+    with pytest.raises(DataError, match="rows 1 to 4: label 1 is no number: 'no'"):
+        thresher.train(iter(pairs))
+    with pytest.raises(DataError, match="example 2: expected one of the classes no, maybe"):
+        thresher.train(iter(pairs), classes="no,maybe")
+
+
+def test_a_label_is_not_learned_from() -> None:
+    whole = X.assign(bought=[0, 1, 1, 0])
+    with pytest.raises(DataError, match="the table has a column 'bought', but y is that label too"):
+        thresher.train(whole, whole.bought)
+    model = thresher.train(X, whole.bought)
+    for call in (model.learn, lambda *given: thresher.evaluate(model, *given)):
+        with pytest.raises(DataError, match="a column 'bought'"):
+            call(whole, whole.bought)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [X.age, pl.Series("age", [1.0, 2.0]), pa.chunked_array([[1.0, 2.0]])],
+    ids=["pandas", "polars", "pyarrow"],
+)
+def test_a_column_is_no_table(column: Any) -> None:
+    model = thresher.train(X, WORDS)
+    for call in (model.predict, lambda data: thresher.train(data, WORDS), lambda data: thresher.train(data)):
+        with pytest.raises(DataError, match="is one column: give a table"):
+            call(column)
+
+
+def test_a_column_of_texts_is_one_of_examples() -> None:
+    texts = ["good film", "bad film", "bad book", "good book"]
+    model = thresher.train(pd.Series(texts), WORDS)
+    assert model.weights()[1].tobytes() == thresher.train(texts, WORDS).weights()[1].tobytes()
+    assert len(model.predict(pd.Series(texts))) == 4
+
+
+def test_columns_with_one_name() -> None:
+    model, twice = thresher.train(X, WORDS), pd.concat([X, X[["age"]]], axis=1)
+    for call in (model.predict, lambda data: thresher.train(data, WORDS)):
+        with pytest.raises(DataError, match="two columns are called 'age'"):
+            call(twice)
+    with pytest.raises(DataError, match=r"a column holds values of several types: .*city"):
+        thresher.train(X.assign(city=["a", 1, "b", 2]), WORDS)
+
+
+def test_what_is_read_once_is_not_read_where_names_would_need_it_again() -> None:
+    def pairs() -> Iterator[Any]:
+        for number in range(4):
+            taken.append(number)
+            yield {"a": 1.0}, number % 2
+
+    def batches() -> Iterator[Any]:
+        for batch in table.to_batches(1):
+            taken.append(batch)
+            yield batch
+
+    taken: list[Any] = []
+    table = pa.table(X.assign(y=[0, 1, 1, 0]))
+    for given, label in [
+        (pairs(), ""),
+        (pa.RecordBatchReader.from_batches(table.schema, batches()), "y"),
+    ]:
+        taken.clear()
+        with pytest.raises(DataError, match="names=True reads the data once more"):
+            thresher.train(given, names=True, layout=Layout(label=label) if label else None)
+        assert len(taken) <= 1
+
+
+def test_a_share_may_be_of_numpy() -> None:
+    share: Any
+    for share in (np.array(0.25), np.float32(0.25)):
+        assert thresher.train(X, WORDS, holdout=share).examples == 3
