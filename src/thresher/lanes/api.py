@@ -1,4 +1,4 @@
-"""``thresher.train``; ``thresher.path``, a model for each of many penalties from one reading."""
+"""``thresher.train``, and ``thresher.path``: models for many penalties from one reading of the data."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ from thresher.parts import AUTO
 
 @dataclass(frozen=True)
 class Frontier:
-    """Models of one rule that differ in its penalty, from the weakest to the strongest."""
+    """Models of one rule with different penalties, from the weakest to the strongest."""
 
     penalty: str
-    """name of the parameter that they differ in"""
+    """name of the penalty parameter"""
     points: list[Point]
-    """what each costs and saves"""
+    """loss and number of weights of each model"""
     lanes: Lanes
     warnings: list[Trouble] = field(default_factory=list)
     """trouble with the data or the run"""
 
     def __repr__(self) -> str:
-        """The table that ``thresher path`` prints, the best starred."""
+        """The table printed by ``thresher path``, with a star at the best model."""
         return "\n".join(table.of_points(self.points, self.penalty, table.best_of(self.points)))
 
     @property
     def models(self) -> list[Model]:
-        """One for each point. Each is a lane: `copy` of it goes on learning by itself."""
+        """The model of each point. These are lanes: a `copy` can keep learning on its own."""
         return self.lanes.models
 
     @property
@@ -63,15 +63,15 @@ class Frontier:
         return self.models[self.choose()]
 
     def choose(self, which: str = "best") -> int:
-        """Number of the point that ``best``, ``1se``, ``within:P%`` or ``nnz:N`` means; ValueError."""
+        """Number of the point selected by ``best``, ``1se``, ``within:P%`` or ``nnz:N``; ValueError."""
         return choose(self.points, which)
 
     def model(self, which: str = "best") -> Model:
-        """The model of that point, by itself."""
+        """The model of the selected point, independent of the other lanes."""
         return self.lanes.alone(self.choose(which))
 
     def save(self, path: str | PathLike[str], which: str = "best") -> None:
-        """Write the folder that ``thresher path`` does, in place of an older one. Raises OSError."""
+        """Write the same folder as ``thresher path``, replacing an older one. Raises OSError."""
         folder.check_folder(Path(path))
         found = folder.Table(self.penalty, self.points, self.choose(which), which)
         folder.save(Path(path), found, self.lanes)
@@ -100,53 +100,52 @@ def train(
     names: bool = False,
     **options: Unpack[TrainOptions],
 ) -> Model:
-    """Train a model on `data`, one pass or more.
+    """Train a model on `data` in one or more passes.
 
-    Every option of ``thresher train`` is an argument of the same name, but for those of its files and its
-    table.
+    Every option of ``thresher train`` is an argument of the same name, except for output files and the
+    progress table.
 
     Args:
-        data: a path, a glob, ``-``, or a list of them; a table (pandas, polars, pyarrow, a query's result),
-            one column of which is the `label`; X, a table or a matrix (numpy, scipy) or a list of
-            dictionaries, beside `y`; ``(X, y)`` or ``(X, y, weights)``; pairs of a dictionary and a label;
-            a Chunk, or Chunks.
-        y: labels of the rows of X, ``(n,)`` or ``(n, outputs)``. Where `data` hold their labels, the rule may
-            stand here.
-        loss: SPEC or part, by default ``logistic``.
-        sample_weight: importances ``(n,)``, beside `y`.
-        rule: SPEC or part; a `Recipe`, which says all that the model is; or ``auto``, a choice among some
-            rules near the default one, made on the first rows (docs/default.md).
-        outputs: what is predicted: ``one`` number, ``classes:LO-HI``, ``labels:LO-HI`` or ``values:K``.
-            Classes that are left open are found in the data, and so are labels that are words: sorted, in
-            ``model.classes``.
-        passes: over the data. Later ones read a binary `cache` written by the first. `scale` and `admit`
-            count in the first pass only.
-        order: ``as-is``, ``once`` or ``every`` (one permutation for all passes, or one each; all rows are
-            then held in memory), or ``buffer:N``, by chance from `seed`. Hold-out rows are chosen before
-            it.
-        holdout: what to evaluate on after each pass: data, or a share of the examples such as 0.2, which are
-            then not learned from. Row i, from 0, is held out where floor((i + 1) p) > floor(i p): the same
-            rows in any order and every pass.
+        data: a path, a glob, ``-``, or a list of them; a table (pandas, polars, pyarrow, a query result) with
+            a `label` column; X, which is a table, a matrix (numpy, scipy) or a list of dictionaries, with
+            labels in `y`; ``(X, y)`` or ``(X, y, weights)``; pairs of a dictionary and a label; a Chunk, or
+            Chunks.
+        y: labels of the rows of X, ``(n,)`` or ``(n, outputs)``. If `data` contain the labels, the rule may
+            be given here.
+        loss: SPEC or part; default ``logistic``.
+        sample_weight: importances ``(n,)``, together with `y`.
+        rule: SPEC or part; a `Recipe`, which defines the whole model; or ``auto``, which chooses on the first
+            rows among a few settings close to the default rule (docs/default.md).
+        outputs: what to predict: ``one`` number, ``classes:LO-HI``, ``labels:LO-HI`` or ``values:K``. Classes
+            that are not given are found in the data; label words are sorted and kept in ``model.classes``.
+        passes: number of passes over the data. Later passes read a binary `cache` written by the first.
+            `scale` and `admit` count in the first pass only.
+        order: ``as-is``; ``once`` or ``every``, to shuffle rows once or anew in each pass, with all rows in
+            memory; or ``buffer:N``. Shuffling uses `seed`. Hold-out rows are chosen before shuffling.
+        holdout: what to evaluate on after each pass: data, or a share of the examples such as 0.2, which is
+            then not learned. Row i, from 0, is held out if floor((i + 1) p) > floor(i p): the same rows in
+            any order and every pass.
         holdout_every: N, for the share 1 / N.
-        early_stop: stop after so many passes that were no better on what is held out; the model is then
-            that of the best. `patience` is another name for it.
-        on_error: what to do about a bad line: ``fail``, ``skip`` or ``quarantine=FILE``.
-        threads: that read and parse; None means one for each processor, at most four.
-        layout: how files and tables are read: the fields below in one object.
-        where: which rows of Parquet, Arrow and tables are read: ``"day < 20 and city in ('Ulm', 'Kiel')"``.
-        init: a model, the file of one, or an estimator, with whose weights to begin, whatever its rule: see
-            `start_from`. Files and tables are then read as its were, but for what is said here.
-        names: keep the names of the features that weigh something, for which the data are read once more.
-        options: of what the model is: fields of a `Recipe` (``rate``, ``batch``, ``average``, ``scale``,
-            ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``), and ``alpha``, ``l1``, ``l2`` and
-            ``eta0`` of its rule; of how files and tables become features: fields of a `Layout` (``format``,
-            ``header``, ``delimiter``, ``missing``, ``label``, ``weight``, ``numeric``, ``bins``,
-            ``categorical``, ``text``, ``ngrams``, ``interact``, ``ignore``, ``classes``, ``bits``, ``hash``
-            ...). Columns are names, positions from 1 on, ranges or patterns: ``label=1, bins="2-14"``.
+        early_stop: stop after this many passes without a better hold-out loss, and keep the model of the best
+            pass. `patience` is another name for it.
+        on_error: what to do with a bad line: ``fail``, ``skip`` or ``quarantine=FILE``.
+        threads: number of threads that read and parse; None for one per processor, at most four.
+        layout: how to read files and tables: the layout fields below in one object.
+        where: which rows of Parquet, Arrow and tables to read: ``"day < 20 and city in ('Ulm', 'Kiel')"``.
+        init: a model, a model file, or an estimator, with any rule, whose weights to start from: see
+            `start_from`. Files and tables are then read as its training data were, except for the options
+            given here.
+        names: keep the names of the features with nonzero weights; the data are read once more for this.
+        options: options of the model, which are fields of a `Recipe` (``rate``, ``batch``, ``average``,
+            ``scale``, ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``) and ``alpha``, ``l1``, ``l2``
+            and ``eta0`` of its rule; options of how files and tables become features, which are fields of a
+            `Layout` (``format``, ``header``, ``delimiter``, ``missing``, ``label``, ``weight``, ``numeric``,
+            ``bins``, ``categorical``, ``text``, ``ngrams``, ``interact``, ``ignore``, ``classes``, ``bits``,
+            ``hash`` ...). Columns are names, positions from 1, ranges or patterns: ``label=1, bins="2-14"``.
 
-    Trouble with the data or the run is a `TroubleWarning`, once each, and in ``model.warnings``. Raises
-    `SpecError`, `DataError` (ValueErrors both), ValueError for other arguments, TypeError for unknown ones,
-    `DivergedError`.
+    Trouble with the data or the run raises a `TroubleWarning` for each problem, also in ``model.warnings``.
+    Raises `SpecError` and `DataError` (both are ValueErrors), ValueError for other invalid arguments,
+    TypeError for unknown ones, `DivergedError`.
 
     >>> import numpy as np
     >>> train(np.eye(4), [1, 1, -1, -1], l1=0.01, passes=3).nonzero
@@ -171,7 +170,7 @@ def train(
 def _trained(
     recipe: Recipe, raced: Any, begun: Readout | None, source: Any, names: bool, plan: Plan, *beside: Any
 ) -> Model:
-    """The model of a recipe, which has learned the source; with `raced` options, the winner of a race."""
+    """Train the model of a recipe on the source; with `raced` options, return the winner of a race."""
     check_flag("names", names)
     if names:
         check_namer_again(source, recipe.store)
@@ -179,8 +178,8 @@ def _trained(
     _begin(model, begun, source.layout)
     model.layout = source.layout
     trainer = _trainer(model, source, plan, *beside, heir=auto.heir)
-    del model  # lanes that race, and their memory, go when one of them is left
-    trainer.model.warnings = warn(trainer.run().warnings)  # of the model that is left
+    del model  # frees racing lanes as soon as one of them is left
+    trainer.model.warnings = warn(trainer.run().warnings)  # run first: it may replace trainer.model
     trained: Model = trainer.model
     if names:
         keep_names(trained, source)
@@ -188,7 +187,7 @@ def _trained(
 
 
 def _layout(given: AnyLayout | None, rule: Recipe | Spec, begun: Readout | None) -> AnyLayout | None:
-    """How to read: as is said, or as a recipe says, or like the data of the weights to begin with."""
+    """How to read the data: as given, as in a recipe, or as the data of the initial weights were read."""
     found = given or (rule.layout if isinstance(rule, Recipe) else None)
     return found if begun is None else layout_from(begun, found)
 
@@ -198,7 +197,7 @@ def _is_auto(rule: Recipe | Spec) -> bool:
 
 
 def _begin(model: Model | Lanes, begun: Readout | None, layout: Any) -> None:
-    """Give a model, which learns data of this layout, the weights to begin with. ValueError for lanes."""
+    """Give a model its initial weights; `layout` is that of its data. ValueError for lanes."""
     if begun is None:
         return
     if not isinstance(model, Model):
@@ -210,7 +209,7 @@ def _begin(model: Model | Lanes, begun: Readout | None, layout: Any) -> None:
 def _trainer(
     model: Any, source: Any, plan: Plan, order: Order, held: Any, cache: bool, **more: Any
 ) -> Trainer[Any]:
-    """What trains the model on all passes of the source."""
+    """The trainer for all passes over the source."""
     reads = Passes(source, order.reads(plan.passes), cached=cache and hasattr(source, "identity"))
     beside = {"reread": reads.later, "order": order, "holdout": held, "columns": columns_seen(source)}
     return Trainer(model, reads.first, plan, **beside, **more)
@@ -225,9 +224,9 @@ def _begun(
     on_error: str,
     read: dict[str, Any],
 ) -> tuple[Recipe, Any]:
-    """What is said of a model, without its layout, which is that of its data; and their source.
+    """The recipe, without a layout, which depends on the data; and the source.
 
-    ValueError for what is said beside a recipe and would be dropped.
+    ValueError for options that contradict a recipe and would be ignored.
     """
     if not isinstance(rule, Recipe):
         spec = Recipe.rule if _is_auto(rule) else rule
@@ -261,17 +260,17 @@ def path(
     where: str = "",
     **options: Unpack[ModelOptions],
 ) -> Frontier:
-    """Train a model for each of many penalties side by side, from one reading of `data`.
+    """Train models with different penalties side by side, from one reading of `data`.
 
     Args:
         data, rule, loss, y, sample_weight: as for `train`.
-        l1: ``LO:HI:N``, or ``auto:N`` for a range found by the first rows, which takes data that can be read
-            again.
-        holdout, holdout_every: what to choose by; every tenth row unless they say else (0: none).
+        l1: ``LO:HI:N``, or ``auto:N`` to choose a range from the first rows; the data must then be readable
+            twice.
+        holdout, holdout_every: the hold-out to choose by; default every tenth row (0: none).
         outputs, passes, order, early_stop, patience, on_error, threads, cache, layout, where, options: as for
             `train`.
 
-    Raises what `train` does.
+    Raises the errors of `train`.
 
     >>> frontier = path("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4")
     >>> [point.nonzero for point in frontier.points]
@@ -296,7 +295,7 @@ def path(
 
 
 def penalties_of(wanted: Range, order: Order, source: Any, base: Recipe) -> list[float]:
-    """The values of a range, found in the data where it is ``auto``; DataError for a stream."""
+    """The values of a range; ``auto`` finds them in the data. DataError if the data can be read only once."""
     penalty_name(base.rule)
     if wanted.values:
         return wanted.values

@@ -1,4 +1,4 @@
-"""``--rule auto``: a few lanes round the default rule, of which one is left."""
+"""``--rule auto``: a few settings close to the default rule race until one is left."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from thresher.learning.recipe import Recipe
 from thresher.learning.standing import Standing
 
 ALPHA, L1 = (1.0, 10.0, 3.0, 1 / 3), (1.0, 2.0)
-"""What step size and threshold of the default are divided by: measured on the sets of docs/default.md."""
+"""Divisors of the default step size and threshold; measured on the data sets of docs/default.md."""
 FIRST, UNTIL = 256, 1 << 16
 _BETTER = 0.01
 _SURE = 2.0
-"""What takes the place of the default loses less by a share and by standard errors."""
+"""To replace the default, a lane must have a loss lower by this share and this many standard errors."""
 _WEAK = 4.0
-"""standard errors by which a lane that is dropped before the end loses more than the best"""
+"""A lane this many standard errors worse than the best is dropped before the end."""
 
 
 class Favourite:
     """Lane 0 wins unless another is clearly better."""
 
     def judge(self, record: Record, lanes: Racing, last: bool) -> None:
-        """Drop the weak; at the end all but one."""
+        """Drop weak lanes; at the end all but one."""
         losses = record.losses()
         best = min(lanes.alive, key=lambda k: (losses[k], k))
         first = min(lanes.alive)
@@ -48,7 +48,7 @@ class Favourite:
 
 
 def field(recipe: Recipe, given: Container[str] = ()) -> list[Recipe]:
-    """The recipe, and those that differ from it in step size and threshold, but for what was `given`."""
+    """The recipe, and variants of its step size and threshold, except for parameters that were `given`."""
     rule = recipe.make_rule()
     return [
         replace(recipe, rule=rule._replace(alpha=rule.alpha / alpha, l1=rule.l1 / l1))
@@ -60,18 +60,18 @@ def field(recipe: Recipe, given: Container[str] = ()) -> list[Recipe]:
 def start(
     recipe: Recipe, say: Callable[[str], None] = lambda line: None, given: Container[str] = ()
 ) -> Lanes:
-    """The lanes, at the start of their race; none differs in what was `given`."""
+    """The lanes at the start of their race; they do not vary parameters that were `given`."""
     recipes = field(recipe, given)
     return Lanes(recipes, say, race_of(len(recipes)))
 
 
 def race_of(lanes: int) -> Race:
-    """A race of so many lanes, of which the first is the default."""
+    """A race of this many lanes; the first is the default."""
     return Race(Favourite(), lanes, FIRST, UNTIL)
 
 
 def heir(model: Lanes | Model, over: bool) -> Lanes | Model:
-    """The winner by itself, once there is one or the first pass is `over`; else the lanes."""
+    """The winner on its own once there is one, or once the first pass is `over`; until then the lanes."""
     if isinstance(model, Model) or model.race is None:
         return model
     if over:
@@ -81,7 +81,7 @@ def heir(model: Lanes | Model, over: bool) -> Lanes | Model:
 
 
 def save(path: Path, model: Lanes | Model, standing: Standing) -> None:
-    """A checkpoint of the race, or of the winner: then that of a training of it alone. As theirs."""
+    """Save a checkpoint of the race; of the winner, an ordinary checkpoint. Raises the errors of both."""
     if isinstance(model, Model):
         of_one.save(path, model, standing)
     else:
@@ -89,7 +89,7 @@ def save(path: Path, model: Lanes | Model, standing: Standing) -> None:
 
 
 def load(path: Path) -> tuple[Lanes | Model, Standing]:
-    """The inverse; `ModelFileError`."""
+    """The inverse of `save`; `ModelFileError`."""
     if path.exists() and modelfile.LANES in modelfile.read(path, lanes=True)[0]:
         lanes, standing, _ = checkpoint.load(path, race_of)
         return lanes, standing

@@ -1,4 +1,4 @@
-"""Checkpoints of lanes: all of them, which have stopped, the best pass of each, and where training stands."""
+"""Checkpoints of lanes: all lanes, which have stopped, the best pass of each, and the state of training."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STATE, _BEST, _RACE = "lanes.", "best.", "race."
 
 
 def save(path: Path, lanes: Lanes, standing: Standing, holdout: LanesHoldout) -> None:
-    """Write what `load` needs to go on bit for bit. Raises OSError, `DivergedError`."""
+    """Write everything that `load` needs to resume bit for bit. Raises OSError, `DivergedError`."""
     lanes.check_finite()
     told = {
         "recipes": [model.recipe.as_dict() for model in lanes.models],
@@ -43,9 +43,9 @@ def save(path: Path, lanes: Lanes, standing: Standing, holdout: LanesHoldout) ->
 
 
 def load(path: Path, race: Callable[[int], Race] | None = None) -> tuple[Lanes, Standing, LanesHoldout]:
-    """The lanes of a checkpoint, where their training stood and what was judged; `ModelFileError`.
+    """The lanes in a checkpoint, the state of their training and their hold-out; `ModelFileError`.
 
-    `race` makes the race of so many lanes, where they were in one.
+    `race` makes a race for a number of lanes, if the lanes were racing.
     """
     if not path.exists():
         raise ModelFileError(f"{path}: no such file, so there is no training to go on with")

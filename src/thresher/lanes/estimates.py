@@ -1,4 +1,4 @@
-"""What cross-validation says of each penalty: means over the folds, and how far they can be trusted."""
+"""Results of cross-validation for each penalty: means over the folds, with standard errors."""
 
 from __future__ import annotations
 
@@ -14,45 +14,45 @@ from thresher.lanes.penalties import penalty_in
 from thresher.learning.holdout import Figures
 
 _COUNTED = ("examples",)
-"""Figures that have no mean worth telling"""
+"""Figures without a meaningful mean."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A penalty, or a model without one, judged by cross-validation.
+    """A penalty, or a model without one, evaluated by cross-validation.
 
-    The mean of a figure is that of its values in the folds that have it (the AUC wants both classes), and its
-    standard error their standard deviation divided by the root of their number.
+    The mean of a figure is over the folds that have it (the AUC needs both classes). Its standard error is
+    the standard deviation of these values divided by the square root of their number.
     """
 
     penalty: float | None
-    """None where the rule has none"""
+    """None if the rule has no penalty"""
     spec: str
-    """of its rule"""
+    """SPEC of the rule"""
     nonzero: float | None
-    """mean over folds"""
+    """mean number of nonzero weights over folds"""
     figures: dict[str, float | None]
-    """means as of `Evaluation`; standard errors under the same names with ``_se``"""
+    """means of the figures of `Evaluation`; standard errors have the suffix ``_se``"""
     paired_error: float | None
-    """standard error, over folds, of the difference of its loss and that of the best"""
+    """standard error, over folds, of the difference between its loss and the best loss"""
     dropped: str | None = None
-    """why it learned no more"""
+    """why it was dropped, or None"""
 
     @property
     def loss(self) -> float:
-        """What decides; infinite for what was dropped."""
+        """The mean loss, used for choosing; infinite if dropped."""
         found = self.figures.get("loss")
         return float("inf") if self.dropped is not None or found is None else found
 
     def as_dict(self, name: str | None) -> dict[str, Any]:
-        """What JSON holds, the penalty under its `name`."""
+        """The content in JSON, with the penalty under its `name`."""
         told = {} if name is None else {name: self.penalty}
         rest = {"paired_error": self.paired_error, "dropped": self.dropped}
         return {**told, "spec": self.spec, "nonzero": self.nonzero, **self.figures, **rest}
 
 
 def estimates_of(folds: Folds, judged: Sequence[Sequence[Figures]], varied: bool) -> list[Estimate]:
-    """One for each recipe, given its figures in each fold; `varied`: they differ in a penalty."""
+    """An estimate for each recipe from its figures in each fold; `varied`: recipes differ in a penalty."""
     losses = [[_finite(one["loss"]) for one in figures] for figures in judged]
     means = [_mean(each)[0] for each in losses]
     known = [k for k, mean in enumerate(means) if mean is not None]
@@ -83,7 +83,7 @@ def _told(figures: Sequence[Figures]) -> dict[str, float | None]:
 
 
 def _mean(values: Sequence[float | None]) -> tuple[float | None, float | None]:
-    """Mean and its standard error; None where there are too few values."""
+    """Mean and its standard error; None if there are too few values."""
     there = np.array([value for value in values if value is not None])
     if not len(there):
         return None, None
@@ -96,5 +96,5 @@ def _paired(losses: Sequence[float | None], others: Sequence[float | None]) -> f
 
 
 def _finite(value: float | None) -> float | None:
-    """The value; None for what a fold does not have (all its rows may weigh nothing)."""
+    """The value, or None if a fold does not have it (the importance of all its rows may be zero)."""
     return value if value is not None and math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""A frontier on disk: a folder with its table, its picture and a model for each penalty."""
+"""A frontier on disk: a folder with a table, a picture and a model for each penalty."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Table:
-    """What the table of a folder holds."""
+    """The content of the table in a folder."""
 
     penalty: str
-    """name of the parameter that the points differ in"""
+    """name of the penalty parameter"""
     points: list[Point]
     chosen: int
     choice: str
 
     def as_dict(self) -> dict[str, Any]:
-        """What JSON holds."""
+        """The content in JSON."""
         return {
             "lanes": [point.as_dict(self.penalty) for point in self.points],
             "chosen": self.chosen,
@@ -43,19 +43,19 @@ class Table:
 
 
 def is_frontier(path: Path) -> bool:
-    """Whether there is a folder of ours."""
+    """Whether `path` is a folder with a frontier."""
     return (path / TABLE).is_file()
 
 
 def model_file(number: int) -> str:
-    """Name of the file of a lane's model."""
+    """Name of the model file of a lane."""
     return f"lane-{number:03d}.model"
 
 
 def check_folder(path: Path) -> None:
-    """Raise OSError for what is no frontier and would be overwritten, or cannot be replaced.
+    """Raise OSError if `path` is something other than a frontier, or cannot be replaced.
 
-    What killed runs have left beside it is cleared away.
+    Folders left behind by killed runs are removed.
     """
     clear_abandoned(path, _is_ours)
     check_replaceable(path, _is_ours)
@@ -66,7 +66,7 @@ def _is_ours(name: str) -> bool:
 
 
 def save(path: Path, frontier: Table, lanes: Lanes) -> None:
-    """Write all at once, in place of an older frontier; `check_folder` has looked. Raises OSError."""
+    """Write the whole folder, replacing an older frontier; call `check_folder` first. Raises OSError."""
     with whole_folder(path, _is_ours) as aside:
         for k, model in enumerate(lanes.models):
             if k not in lanes.dropped:
@@ -78,7 +78,7 @@ def save(path: Path, frontier: Table, lanes: Lanes) -> None:
 
 
 def load(path: Path) -> Table:
-    """The table of a folder; `ModelFileError` where it is damaged."""
+    """The table of a folder; `ModelFileError` if it is damaged."""
     try:
         given = json.loads((path / TABLE).read_text(encoding="utf-8"))
         points = [Point.from_dict(given["penalty"], one) for one in given["lanes"]]

@@ -1,4 +1,4 @@
-"""Folds: for each share of the rows, models that learn from all the others, to be judged on it."""
+"""Folds: for each fold of the rows, models that learn all other rows and are evaluated on it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ from thresher.learning.record import Record
 from thresher.learning.trained import Tally
 
 _MOST_FOLDS, _MOST_MODELS = 1000, 4096
-_PIECE = 1 << 17  # non-zeros judged at a time: many models read them, each in one call
+_PIECE = 1 << 17  # nonzeros evaluated at a time: each of many models reads them in one call
 
 
 class Folds:
-    """For each of `count` folds the lanes of these recipes, which leave out its rows.
+    """For each of `count` folds, lanes of these recipes that learn all rows outside the fold.
 
-    Row r of a pass, from 0, is in fold r mod `count`. Each model is, bit for bit, the one made by a run on
-    the data without the rows of its fold (law 7): no other row is counted, scaled by or admitted by either,
-    so each fold has lanes with an index and an intake of their own. With `whole` a further set of lanes
-    leaves nothing out: the models of all the data. A recipe whose lane diverges in one fold is dropped, and
-    `say` is told. ValueError for numbers out of range, and as `Lanes`; MemoryError where the tables that all
-    begin with are larger than the machine's memory.
+    Row r of a pass, from 0, is in fold r mod `count`. Each model is, bit for bit, the one trained on the data
+    without the rows of its fold (law 7). No row of the fold is counted, or used for scaling or admission, so
+    each fold has lanes with their own index and intake. With `whole`, one more set of lanes learns all rows.
+    A recipe whose lane diverges in any fold is dropped, and `say` is called. ValueError for numbers out of
+    range, and as `Lanes`; MemoryError if the initial tables are larger than the machine's memory.
 
     >>> folds = Folds([Recipe("ftrl", l1=0.1)], 2)
     >>> folds.learn(Chunk.of_rows([(1.0, {7: 2.0}), (-1.0, {8: 1.0}), (1.0, {9: 2.0})]))
@@ -53,9 +52,9 @@ class Folds:
             check_size(recipe, count, len(recipes), whole)
         self.count, self.recipes, self._say = count, list(recipes), say
         self.lanes = [Lanes(recipes) for _ in range(count)]
-        """of each fold"""
+        """lanes of each fold"""
         self.whole = Lanes(recipes) if whole else None
-        """that leave nothing out"""
+        """lanes that learn all rows"""
         self._told: set[int] = set()
         self._rows = self._given = 0
 
@@ -64,15 +63,15 @@ class Folds:
         return self.lanes if self.whole is None else [*self.lanes, self.whole]
 
     def begin_pass(self, number: int) -> None:
-        """Pass `number`, from 1, over the same data in the same order begins."""
+        """Start pass `number`, from 1, over the same data in the same order."""
         self._rows = 0
         for lanes in self._sets:
             lanes.begin_pass(number)
 
     def learn(self, chunk: Chunk, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
-        """Have each fold learn those of the rows lo <= i < hi of `chunk` that it has. See `Model.learn`.
+        """Let each fold learn its part of the rows lo <= i < hi of `chunk`. See `Model.learn`.
 
-        Raises the `DivergedError` of the last lane of a fold, or one of its own when no recipe is left.
+        Raises the `DivergedError` of the last lane of a fold, or a new one if no recipe is left.
         """
         if lo > 0 or hi is not None:
             chunk = chunk.rows(lo, len(chunk) if hi is None else hi)
@@ -85,12 +84,12 @@ class Folds:
         self._note_dropped()
 
     def _folds_of(self, chunk: Chunk) -> NDArray[np.int64]:
-        """The fold of each row of `chunk`, which comes next: (n,)."""
+        """The fold of each row (n,) of `chunk`, the next chunk of the pass."""
         first, self._rows = self._rows, self._rows + len(chunk)
         return np.arange(first, self._rows, dtype=np.int64) % self.count
 
     def keep_record(self, record: Record) -> None:
-        """Note how the models of all rows came to be; those of folds are thrown away."""
+        """Set the record of the models of all rows; those of folds are discarded."""
         if self.whole is not None:
             self.whole.keep_record(record)
 
@@ -100,20 +99,20 @@ class Folds:
             self.whole.mark()
 
     def finish(self) -> None:
-        """Learn the examples of batches that are not full as smaller ones."""
+        """Learn the examples of incomplete batches as smaller batches."""
         for lanes in self._sets:
             lanes.finish()
         self._note_dropped()
 
     def check_finite(self) -> None:
-        """Drop what is not finite. Raises `DivergedError` as `learn` does."""
+        """Drop recipes with non-finite state. Raises `DivergedError` as `learn` does."""
         for lanes in self._sets:
             lanes.check_finite()
         self._note_dropped()
 
     @property
     def dropped(self) -> dict[int, str]:
-        """Which recipes diverged, and in which fold first."""
+        """The recipes that diverged, with the first fold where they did and the reason."""
         found: dict[int, str] = {}
         for k, lanes in enumerate(self._sets):
             where = f"without fold {k + 1}" if k < self.count else "on all rows"
@@ -129,9 +128,9 @@ class Folds:
             raise DivergedError("learning diverged in one fold or another, whatever the model")
 
     def judge(self, chunks: Iterable[Chunk]) -> list[list[Figures]]:
-        """Figures of each recipe in each fold, whose rows its model predicts; none for what was dropped.
+        """Figures of each recipe in each fold, on the rows of the fold; none for dropped recipes.
 
-        `chunks` are those of a pass. `DataError` where there are fewer rows than folds.
+        `chunks` are those of one pass. `DataError` if there are fewer rows than folds.
         """
         self._rows = 0
         dropped = self.dropped
@@ -147,42 +146,42 @@ class Folds:
 
     @property
     def recipe(self) -> Recipe:
-        """That of the lead of a set."""
+        """The recipe of the leading lane of one set."""
         return self._sets[-1].recipe
 
     @property
     def head(self) -> Head:
-        """What margins mean."""
+        """The meaning of margins."""
         return self._sets[-1].head
 
     @property
     def examples(self) -> int:
-        """How many were given to learn."""
+        """Number of examples given so far."""
         return self._given
 
     @property
     def tally(self) -> Tally:
-        """Sums of the lead of a set."""
+        """Sums of the same lane."""
         return self._sets[-1].tally
 
     @property
     def last_prediction(self) -> float:
-        """That of the same lead."""
+        """Last prediction of the same lane."""
         return self._sets[-1].last_prediction
 
     @property
     def nonzero(self) -> int:
-        """Weights of the same lead."""
+        """Number of nonzero weights of the same lane."""
         return self._sets[-1].nonzero
 
     @property
     def features_seen(self) -> int:
-        """Distinct features that the same set has met."""
+        """Number of distinct features seen by the same set of lanes."""
         return self._sets[-1].features_seen
 
 
 def check_size(recipe: Recipe, count: int, models: int, whole: bool) -> None:
-    """ValueError, MemoryError for more folds of so many models like this one than there can be."""
+    """Raise ValueError or MemoryError if this many folds and models are too many or too large."""
     check_whole("folds", count, 2, _MOST_FOLDS)
     told = f"{count} folds of {models} models"
     if count * models > _MOST_MODELS:
@@ -194,7 +193,7 @@ def check_size(recipe: Recipe, count: int, models: int, whole: bool) -> None:
 
 
 def _memory() -> float:
-    """Bytes that this machine has; infinite where that is not known."""
+    """Bytes of memory of this machine; infinite if unknown."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):
@@ -202,7 +201,7 @@ def _memory() -> float:
 
 
 class _Judge:
-    """What lanes are worth on the rows of their fold."""
+    """Evaluates lanes on the rows of their fold."""
 
     def __init__(self, lanes: Lanes, alive: Sequence[int]) -> None:
         self._models = {k: lanes.models[k] for k in alive}
@@ -210,7 +209,7 @@ class _Judge:
         self._waiting: list[Chunk] = []
 
     def add(self, chunk: Chunk) -> None:
-        """Predict these rows, when there are enough of them."""
+        """Add rows; predict once there are enough of them."""
         self._waiting.append(chunk)
         if sum(one.nnz for one in self._waiting) >= _PIECE:
             self._predict()
@@ -222,7 +221,7 @@ class _Judge:
             self._evaluations[k].add(chunk, margins, model.head.respond(margins, "label", model.lowest_label))
 
     def figures(self) -> dict[int, Figures]:
-        """Of each lane."""
+        """The figures of each lane."""
         if self._waiting:
             self._predict()
         return {k: evaluation.figures() for k, evaluation in self._evaluations.items()}

@@ -1,4 +1,4 @@
-"""The frontier: what each penalty costs in loss and saves in weights, and which to take."""
+"""The frontier: loss and number of weights for each penalty, and how to choose among them."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import penalty_in
 
 _FIGURES = ("examples", "loss", "error", "rmse", "micro_f1", "auc")
-"""Those of `Evaluation`, in the order in which they are shown."""
+"""Figures of `Evaluation`, in the order in which they are shown."""
 CHOICES = "best, 1se, within:P% or nnz:N"
 
 
 class Judged(Protocol):
-    """What `choose` asks of a model, or of a penalty that was judged on several."""
+    """What `choose` needs to know of a model, or of a penalty evaluated in several folds."""
 
     @property
     def loss(self) -> float:
-        """What decides; infinite where learning diverged."""
+        """The loss to choose by; infinite if learning diverged."""
 
     @property
     def nonzero(self) -> float | None:
-        """Weights that are not zero; None where learning diverged."""
+        """Number of nonzero weights; None if learning diverged."""
 
     @property
     def paired_error(self) -> float | None:
-        """Standard error of the difference of its loss and the least."""
+        """Standard error of the difference between its loss and the lowest."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A model of the frontier."""
+    """A model on the frontier."""
 
     penalty: float
     spec: str
-    """of its rule: a run of it alone gives the same model"""
+    """SPEC of its rule; training with it alone gives the same model"""
     nonzero: int
     progressive_loss: float | None
-    """None where nothing was learned"""
+    """None if nothing was learned"""
     holdout: dict[str, Any] | None
-    """figures on what was held out, as of `Evaluation`; None without any"""
+    """figures of `Evaluation` on the hold-out; None without a hold-out"""
     paired_error: float | None
-    """standard error of the difference of its held-out loss and that of the best"""
+    """standard error of the difference between its held-out loss and the best one"""
     dropped: str | None = None
-    """why it learned no more"""
+    """why it was dropped, or None"""
 
     @property
     def loss(self) -> float:
-        """What is held out decides, else the progressive loss; infinite for a lane that was dropped."""
+        """The held-out loss; without a hold-out the progressive loss; infinite for a dropped lane."""
         found = self.progressive_loss if self.holdout is None else self.holdout["loss"]
         return float("inf") if self.dropped is not None or found is None else float(found)
 
     def as_dict(self, name: str) -> dict[str, Any]:
-        """What JSON holds, the penalty under its `name`."""
+        """The content in JSON, with the penalty under its `name`."""
         found = self.holdout or {}
         held = {f"holdout_{key}": found[key] for key in _FIGURES if key in found}
         own = asdict(self)
@@ -65,7 +65,7 @@ class Point:
 
     @classmethod
     def from_dict(cls, name: str, given: dict[str, Any]) -> Point:
-        """The inverse. KeyError, TypeError for anything else."""
+        """The inverse. KeyError, TypeError for invalid content."""
         held = {k.removeprefix("holdout_"): v for k, v in given.items() if k.startswith("holdout_")}
         own = {k: v for k, v in given.items() if not k.startswith("holdout_") and k != name}
         return cls(penalty=float(given[name]), holdout=held or None, **own)
@@ -95,19 +95,20 @@ def points_of(lanes: Lanes, holdout: LanesHoldout) -> list[Point]:
 
 
 def check_choice(text: Any) -> str:
-    """The choice, or ValueError."""
+    """Validate a choice; ValueError."""
     if not isinstance(text, str) or not re.fullmatch(r"best|1se|within:\d+(\.\d+)?%|nnz:\d+", text):
         raise ValueError(f"a choice is {CHOICES}, not {text!r}")
     return text
 
 
 def choose(points: Sequence[Judged], text: str) -> int:
-    """Number of the point that `text` means.
+    """Number of the point selected by `text`.
 
-    ``best``: the least loss. ``1se``: the sparsest whose loss is above it by no more than one standard error
-    of the paired difference (after Breiman et al., Classification and Regression Trees (1984), section
-    3.4.3). ``within:1%``: the sparsest that loses at most 1 % of it (Langford, Li and Zhang (JMLR 2009),
-    section 5). ``nnz:N``: the least loss among those with at most N weights. ValueError where there is none.
+    ``best``: the lowest loss. ``1se``: the sparsest model whose loss is at most one standard error of the
+    paired difference above the lowest (after Breiman et al., Classification and Regression Trees (1984),
+    section 3.4.3). ``within:1%``: the sparsest whose loss is at most 1 % higher (Langford, Li and Zhang (JMLR
+    2009), section 5). ``nnz:N``: the lowest loss with at most N weights. ValueError if there is no such
+    model.
     """
     check_choice(text)
     able = {k: (one.loss, one.nonzero or 0) for k, one in enumerate(points) if one.loss < float("inf")}

@@ -1,4 +1,4 @@
-"""Judging lanes on rows that none of them has learned from."""
+"""Evaluation of lanes on rows that none of them has learned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from thresher.learning.shares import Every
 class PairedLosses:
     """Mean losses of several models on the same rows, and standard errors of their differences.
 
-    With losses l_ir of model i, row r and importances w_r, the mean difference of models i and j is
+    With losses l_ir of model i on row r and importances w_r, the mean difference of models i and j is
     m = sum_r d_r / W, d_r = w_r (l_ir - l_jr), W = sum_r w_r, and its standard error is
     sqrt(sum_r (d_r - m w_r)^2) / W. Only sums over rows are kept.
 
@@ -39,7 +39,7 @@ class PairedLosses:
         self._weight = self._squares = 0.0
 
     def add(self, losses: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
-        """Losses ``(models, n)`` of some rows, times the importances ``(n,)`` of these."""
+        """Add losses ``(models, n)``, already multiplied by the importances ``(n,)``."""
         self._products += losses @ losses.T
         self._with_weights += losses @ weights
         self._sums += losses.sum(axis=1)
@@ -47,11 +47,11 @@ class PairedLosses:
         self._squares += float(weights @ weights)
 
     def mean(self, i: int) -> float:
-        """Mean loss of a model; NaN of nothing."""
+        """Mean loss of a model; NaN without rows."""
         return float(self._sums[i]) / self._weight if self._weight else float("nan")
 
     def error_of_difference(self, i: int, j: int) -> float:
-        """Standard error of the mean difference of the losses of two models; NaN of nothing."""
+        """Standard error of the mean difference between the losses of two models; NaN without rows."""
         if not self._weight:
             return float("nan")
         mean = (self._sums[i] - self._sums[j]) / self._weight
@@ -62,7 +62,7 @@ class PairedLosses:
 
 
 class Judgement:
-    """Figures of several models on the same rows, and standard errors of the differences of their losses."""
+    """Figures of several models on the same rows, and standard errors of their differences in loss."""
 
     def __init__(self, models: dict[int, Model]) -> None:
         self.models = models
@@ -80,21 +80,21 @@ class Judgement:
         self._losses.add(np.array(losses), chunk.weights.astype(np.float64))
 
     def figures(self, number: int) -> Figures:
-        """Those of `Evaluation` for a model."""
+        """The figures of `Evaluation` for a model."""
         return self._evaluations[number].figures()
 
     def best(self) -> int:
-        """The model with the least loss."""
+        """The model with the lowest loss."""
         return min(self.models, key=lambda k: self._evaluations[k].average_loss)
 
     def error_of_difference(self, one: int, other: int) -> float:
-        """Standard error of the mean difference of the losses of two models."""
+        """Standard error of the mean difference between the losses of two models."""
         places = list(self.models)
         return self._losses.error_of_difference(places.index(one), places.index(other))
 
 
 class LanesHoldout(Holdout):
-    """What is evaluated after each pass, and the best pass of each lane."""
+    """A hold-out that evaluates all lanes after each pass and keeps the best pass of each."""
 
     def __init__(self, every: Every = 0, given: Any = None) -> None:
         super().__init__(every, given)
@@ -104,18 +104,18 @@ class LanesHoldout(Holdout):
         """passes since the best of each lane"""
 
     def begin(self, every: Every, given: Any) -> None:
-        """Hold this out; what is known of passes before stays."""
+        """Set what is held out; results of earlier passes are kept."""
         super().__init__(every, given)
 
     def score(self, model: Lanes, chunks: Iterable[Chunk]) -> Figures:
-        """Judge every lane; the figures of the best."""
+        """Evaluate every lane; return the figures of the best."""
         self.judgement = Judgement({k: model.models[k] for k in model.alive})
         for chunk in chunks:
             self.judgement.add(chunk)
         return self.judgement.figures(self.judgement.best())
 
     def settle(self, model: Lanes, number: int, figures: Figures | None, patience: int) -> bool:
-        """Note the figures of a pass; a lane whose patience is at its end rests. True when all do."""
+        """Record the figures of a pass. A lane whose patience runs out rests; True if all rest."""
         self.figures = figures
         if not patience or self.judgement is None:
             return False
@@ -131,18 +131,18 @@ class LanesHoldout(Holdout):
         return not model.alive
 
     def keep_record(self, model: Lanes, record: Record) -> None:
-        """Note how each model came to be, in as many passes as were its best."""
+        """Set the record of each model, with the number of its best pass."""
         for k, one in enumerate(model.models):
             best = self.bests.get(k)
             one.keep_record(record if best is None else replace(record, passes=best.number))
 
     def take_best(self, model: Lanes) -> int | None:
-        """Put every lane back to where its best pass left it, and judge these models side by side."""
+        """Restore every lane to its best pass, and evaluate these models on the same rows."""
         for k, best in self.bests.items():
             if self.waited[k] and k not in model.dropped:
                 model.put_back(k, best.state)
         held = self.source()
-        if self.bests and held is not None:  # what was judged last are those that learned to the last pass
+        if self.bests and held is not None:  # the last evaluation was of the models after the last pass
             self.judgement = Judgement(
                 {k: one for k, one in enumerate(model.models) if k not in model.dropped}
             )

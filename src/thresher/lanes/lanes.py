@@ -23,11 +23,11 @@ from thresher.learning.record import Record
 from thresher.learning.trained import Tally
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
-"""Fields of a Recipe in which lanes may differ"""
+"""Fields of a Recipe in which lanes may differ."""
 
 
 class _Lane:
-    """A model as the feed knows it: when it diverges, the others go on."""
+    """A model as a learner of the feed; if it diverges, the others continue."""
 
     def __init__(self, number: int, model: Model) -> None:
         self.number, self.model, self.loop = number, model, model.loop
@@ -44,11 +44,12 @@ class _Lane:
 
 
 class Lanes:
-    """Models of these recipes, which learn from the same examples, read, scaled, admitted and looked up once.
+    """Models of several recipes that learn the same examples, read, scaled, admitted and indexed once.
 
-    Each is, bit for bit, the one that it would be alone (law 7); only `features_seen` may be more exact,
-    since a row is freed when it is idle in every lane. A lane that diverges is dropped, and `say` is told;
-    the others go on. ValueError for no recipe, and for those that differ in anything but `OWN`.
+    Each model is, bit for bit, the one it would be alone (law 7); only `features_seen` may be more exact,
+    since a row is freed only if it is idle in every lane. A lane that diverges is dropped and `say` is
+    called; the others continue. ValueError without recipes, and for recipes that differ in anything but
+    `OWN`.
 
     >>> lanes = Lanes([Recipe("ftrl", l1=0.1), Recipe("ftrl", l1=0.7)])
     >>> lanes.learn(Chunk.of_rows([(1.0, {7: 2.0}), (-1.0, {8: 1.0})]))
@@ -71,23 +72,23 @@ class Lanes:
         for model, loop in zip(self.models, gathered([model.loop for model in self.models]), strict=True):
             model.loop = loop
         self.dropped: dict[int, str] = {}
-        """which lanes learn no more, and why"""
+        """lanes that were dropped, and why"""
         self.left_at: dict[int, int] = {}
-        """and from how many examples they have learned"""
+        """the number of examples that each of them has learned"""
         self.race = race
-        """has weak lanes dropped"""
+        """drops weak lanes"""
         self._learners = [_Lane(k, model) for k, model in enumerate(self.models)]
         self._first = 0
 
     def __reduce__(self) -> Any:
-        """TypeError for copies and pickles: what lanes share belongs to them all."""
+        """Raise TypeError for copies and pickles: lanes share state."""
         raise TypeError(
             "Lanes cannot be copied or pickled; each of their models can, to one that learns alone"
         )
 
     @property
     def parts(self) -> list[Any]:
-        """Parts of those that learn in one loop, whose types decide its code."""
+        """The parts of lanes that learn in one loop; their types determine its code."""
         return [model.loop.parts for model in self.models if isinstance(model.loop, LaneLoop)]
 
     @property
@@ -96,7 +97,7 @@ class Lanes:
         return [lane.number for lane in self._learners]
 
     def _drop(self) -> None:
-        """Let go of the lanes that have stopped; raise the error of the last if none is left."""
+        """Drop lanes that have stopped; raise the error of the last one if none is left."""
         stopped = [lane for lane in self._learners if lane.error]
         for lane in stopped:
             self.drop(lane.number, str(lane.error))
@@ -107,18 +108,18 @@ class Lanes:
             self._first = min(self.alive)
 
     def drop(self, number: int, reason: str) -> None:
-        """Have a lane learn no more. Rows that it alone needs may be freed."""
+        """Stop a lane for good. Rows that only it needs may be freed."""
         self.dropped[number], self.left_at[number] = reason, self.examples
         self.models[number].loop.leave()
         self._learners = [lane for lane in self._learners if lane.number != number]
 
     def rest(self, number: int) -> None:
-        """Have a lane learn no more, and stay as it is."""
+        """Stop a lane, keeping its state."""
         self.models[number].loop.rest()
         self._learners = [lane for lane in self._learners if lane.number != number]
 
     def put_back(self, number: int, state: dict[str, NDArray[Any]]) -> None:
-        """Have a lane be as it was when this was its model's state; it learns no more with the others."""
+        """Replace a lane's model by one restored from `state`; it stops learning with the others."""
         self.rest(number)
         before = self.models[number]
         before.loop.leave()
@@ -127,14 +128,14 @@ class Lanes:
         model.restore(state)
 
     def begin_pass(self, number: int) -> None:
-        """Pass `number`, from 1, over the same data begins, or goes on after a stop."""
+        """Start pass `number`, from 1, over the same data, or resume it after a stop."""
         for k in self.alive:
             self.models[k].begin_pass(number)
 
     def learn(self, chunk: Chunk, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
-        """Have every lane learn rows lo <= i < hi of `chunk`. See `Model.learn`.
+        """Let every lane learn rows lo <= i < hi of `chunk`. See `Model.learn`.
 
-        Raises the `DivergedError` of the last lane when none is left.
+        Raises the `DivergedError` of the last lane if none is left.
         """
         stop = len(chunk) if hi is None else hi
         if self.race is None:
@@ -151,7 +152,7 @@ class Lanes:
         self._drop()
 
     def keep_record(self, record: Record) -> None:
-        """Note how the models came to be."""
+        """Set the record of all models."""
         for model in self.models:
             model.keep_record(record)
 
@@ -161,12 +162,12 @@ class Lanes:
             self.models[k].mark()
 
     def finish(self) -> None:
-        """Learn the examples of a batch that is not full as a smaller one."""
+        """Learn the examples of an incomplete batch as a smaller batch."""
         self._feed.finish(self._learners)
         self._drop()
 
     def check_finite(self) -> None:
-        """Drop the lanes whose weights, or anything that learning goes on from, are not finite."""
+        """Drop lanes with a non-finite weight or other state."""
         for lane in self._learners:
             try:
                 lane.model.check_finite()
@@ -175,7 +176,7 @@ class Lanes:
         self._drop()
 
     def alone(self, number: int) -> Model:
-        """A model as far as this lane has come, that learns by itself."""
+        """An independent model in the state of this lane."""
         lane = self.models[number]
         model = Model(lane.recipe)
         model.restore(lane.state())
@@ -183,24 +184,24 @@ class Lanes:
         return model
 
     def sums(self, number: int) -> Tally:
-        """Progressive loss and importance of a lane."""
+        """Sums of progressive loss and importance of a lane."""
         return self.models[number].tally
 
     @property
     def lead(self) -> Model:
-        """The lane with the least progressive loss; in a race always the first, until it diverges."""
+        """The lane with the lowest progressive loss; in a race always the first, until it diverges."""
         if self.race is not None:
             return self.models[self._first]
         return self.models[min(self.alive or [0], key=lambda k: self.models[k].tally.average)]
 
     @property
     def recipe(self) -> Recipe:
-        """That of the lead."""
+        """The recipe of the lead."""
         return self.lead.recipe
 
     @property
     def head(self) -> Head:
-        """What margins mean: the outputs of all lanes are alike."""
+        """The meaning of margins: all lanes have the same outputs."""
         return self.models[0].head
 
     @property
@@ -210,27 +211,27 @@ class Lanes:
 
     @property
     def last_prediction(self) -> float:
-        """That of the lead."""
+        """The last prediction of the lead."""
         return self.lead.last_prediction
 
     @property
     def nonzero(self) -> int:
-        """Weights of the lead."""
+        """Number of nonzero weights of the lead."""
         return self.lead.nonzero
 
     @property
     def examples(self) -> int:
-        """How many were given to learn."""
+        """Number of examples given so far."""
         return self._feed.examples
 
     @property
     def features_seen(self) -> int:
-        """Distinct features met so far (see the indexes)."""
+        """Number of distinct features seen so far (see the indexes)."""
         return self._feed.index.features_seen
 
     @property
     def layout(self) -> SettledLayout | None:
-        """How the data learned from became features, where they came from files."""
+        """How the training data became features, if they came from files or tables."""
         return self.models[0].layout
 
     @layout.setter
@@ -239,7 +240,7 @@ class Lanes:
             model.layout = layout
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that learning goes on from, as arrays; that of lane k under ``lane.k.``."""
+        """The whole learning state as arrays; that of lane k under ``lane.k.``."""
         there = [k for k in range(len(self.models)) if k not in self.dropped]
         own = {f"lane.{k}.{n}": a for k in there for n, a in self.models[k].loop.state().items()}
         return self._feed.state() | own
@@ -247,7 +248,7 @@ class Lanes:
     def restore(
         self, state: dict[str, NDArray[Any]], dropped: dict[int, str], resting: Sequence[int] = ()
     ) -> None:
-        """Go on from the `state` of lanes of these recipes, some of them dropped or resting. StateError."""
+        """Continue from the `state` of lanes with these recipes, some dropped or resting. StateError."""
         for k, reason in dropped.items():
             self.drop(k, reason)
         rows, steps = self._feed.check(state, self.models[0].head)

@@ -1,4 +1,4 @@
-"""Which penalties a frontier is made of."""
+"""The penalties of a frontier."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from thresher.learning.recipe import Recipe
 _MOST = 256
 _PILOT_ROWS = 4096
 _PILOT: list[float] = [float(10.0 ** (k / 2)) for k in range(-16, 13)]
-"""From 1e-8 to 1e6 by half a power of ten."""
+"""From 1e-8 to 1e6 in steps of half a power of ten."""
 _TEN = 10
-"""weights"""
+"""number of weights"""
 _SPAN = 1e4
-"""The weakest penalty of a range found by itself is at least the strongest by this."""
+"""Maximum ratio of the strongest to the weakest penalty in a range found in the data."""
 
 
 def penalty_name(rule: Any) -> str:
-    """The parameter that makes a rule sparse. ValueError for a rule without one."""
+    """The name of the parameter that makes a rule sparse. ValueError for a rule without one."""
     made = parts.make("rule", rule)
     if not made.PENALTIES:
         raise ValueError(f"{parts.part_name(type(made))} has no penalty, so there is no frontier")
@@ -35,7 +35,7 @@ def penalty_name(rule: Any) -> str:
 
 
 def leaves_penalty_open(rule: Any) -> bool:
-    """Whether it has a penalty and its SPEC does not say how strong; a part says all."""
+    """Whether a rule has a penalty that its SPEC leaves open; a part leaves nothing open."""
     text = rule if isinstance(rule, str) else parts.spec_of(parts.make("rule", rule))
     if not parts.make("rule", rule).PENALTIES:
         return False
@@ -44,7 +44,7 @@ def leaves_penalty_open(rule: Any) -> bool:
 
 
 def penalty_in(rule: Any) -> float:
-    """Its value in a rule."""
+    """The value of a rule's penalty."""
     return float(getattr(rule, penalty_name(rule)))
 
 
@@ -59,11 +59,11 @@ class NoWeightError(ValueError):
 
 
 class WeighNothingError(NoWeightError, DataError):
-    """The importance of every row is 0."""
+    """All rows have importance 0."""
 
 
 class Range:
-    """``LO:HI:N`` or ``auto:N``: N penalties at even ratios. ValueError for any other text.
+    """``LO:HI:N`` or ``auto:N``: N penalties in geometric progression. ValueError for any other text.
 
     >>> [round(value, 6) for value in Range("0.01:1:3").values]
     [0.01, 0.1, 1.0]
@@ -79,7 +79,7 @@ class Range:
         if not 2 <= self.count <= _MOST:
             raise ValueError(f"a range has 2 to {_MOST} penalties, not {self.count}")
         self.values: list[float] = []
-        """none as long as they are to be found in the data"""
+        """empty if the range is to be found in the data"""
         if not found[1]:
             self.values = self._between(*(_positive(end, text) for end in (found[2], found[3])))
 
@@ -97,13 +97,15 @@ class Range:
     ) -> list[float]:
         """The penalties of ``auto``, from the first rows of a source that can be read again.
 
-        It has so many `rows`; if None, as many as its size lets one expect. `ready` returns when lanes can
-        learn. `NoWeightError`; `WeighNothingError`.
+        `rows` is the number of rows; None estimates it from the size. `ready` returns once lanes can learn.
+        Raises `NoWeightError`, `WeighNothingError`.
 
-        Lanes of very different penalties learn these rows. The weakest penalty is the strongest that leaves
-        nearly as many weights as none at all; the strongest, twice the strongest that leaves a weight. What
-        leaves ten weights grows with the rows, by a power that differs by rule: it is measured between an
-        eighth of the rows and all of them, and the range goes as far as the length of the data asks for.
+        Lanes with very different penalties learn these rows. The weakest penalty of the range is the
+        strongest that leaves nearly as many weights as no penalty; the strongest is twice the strongest that
+        leaves any weight. The penalty that leaves ten weights grows as a power of the number of rows, which
+        differs by
+        rule: the power is measured between an eighth of the rows and all of them, and the range is extended
+        for the length of the data.
         """
         pilot = _Pilot(recipe, ready)
         with closing(source.chunks()) as chunks:
@@ -125,12 +127,12 @@ class _Pilot:
     """Lanes that learn the first rows."""
 
     def __init__(self, recipe: Recipe, ready: Callable[[], None]) -> None:
-        few = replace(recipe, store="growing")  # 29 tables of a store of millions of rows would be gigabytes
+        few = replace(recipe, store="growing")  # 29 tables with millions of rows would take gigabytes
         self._recipes, self._ready = [with_penalty(few, value) for value in _PILOT], ready
         self._read, self._importance = 0, 0.0
 
     def learn(self, chunks: Any, rows: int) -> list[tuple[float, int]]:
-        """Penalties, and how many weights they leave after so many rows; those that diverge are left out."""
+        """Penalties, and the number of weights after this many rows; those that diverge are left out."""
         lanes, left, self._read = Lanes(self._recipes), rows, 0
         for chunk in chunks:
             self._ready()
@@ -144,7 +146,7 @@ class _Pilot:
         return [(_PILOT[k], lanes.models[k].nonzero) for k in lanes.alive]
 
     def why_no_weight(self) -> NoWeightError:
-        """The error that says why none of the penalties leaves a weight."""
+        """The error that explains why no penalty leaves a weight."""
         if self._importance:
             return NoWeightError("no penalty leaves a weight after the first rows: say the range, LO:HI:N")
         if self._read < _PILOT_ROWS:
@@ -152,13 +154,13 @@ class _Pilot:
         return NoWeightError("the first rows weigh nothing, their importance is 0: say the range, LO:HI:N")
 
     def rows_in(self, source: Any) -> float:
-        """About how many rows there are; as many as were read where the size of the data is not known."""
+        """Estimated number of rows; the number read so far if the size of the data is unknown."""
         share = source.position_bytes / source.total_bytes if source.total_bytes else 1.0
         return self._read / share if share else 0.0
 
 
 def _leaving_ten(found: list[tuple[float, int]]) -> float:
-    """The penalty that leaves ten weights: on a line between logarithms."""
+    """The penalty that leaves ten weights, interpolated between logarithms."""
     kept = [(value, count) for value, count in found if count >= _TEN]
     if not kept:
         return 1.0

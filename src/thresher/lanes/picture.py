@@ -1,4 +1,4 @@
-"""The frontier as a picture: loss over the number of weights, as SVG."""
+"""The frontier as a picture: loss against number of weights, as SVG."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Ends = tuple[float, float]
 
 
 def measure_of(points: list[Point]) -> str:
-    """What is drawn and judged by: a figure of what was held out, or the progressive loss."""
+    """The name of the loss that is drawn and used for choosing."""
     return "held-out loss" if any(point.holdout for point in points) else "progressive loss"
 
 
 def drawn(point: Point) -> float | None:
-    """The figure of a point that `measure_of` names."""
+    """The loss of a point, or None if it cannot be drawn."""
     return point.loss if point.loss < math.inf else None
 
 
 def picture(points: list[Point], chosen: int) -> str:
-    """The SVG. Weights are on a logarithmic axis on which 0 stands where 1 / 2 would."""
+    """The SVG. The axis of weights is logarithmic, with 0 in the place of 1 / 2."""
     shown = [(max(p.nonzero, 0.5), e, k) for k, p in enumerate(points) if (e := drawn(p)) is not None]
     weights, figures = _ends([w for w, _, _ in shown] or [1.0]), _ends([e for _, e, _ in shown] or [0.0])
     x, y = _x_axis(*weights), _y_axis(*figures)
@@ -44,7 +44,7 @@ def picture(points: list[Point], chosen: int) -> str:
 
 
 def unbeaten(places: list[Ends]) -> list[Ends]:
-    """Those that no other is below in both, by the first."""
+    """The Pareto front, in order of the first coordinate: no other point is lower in both."""
     found: list[Ends] = []
     for place in sorted(places):
         if not found or place[1] < found[-1][1]:
@@ -83,7 +83,7 @@ def _frame(measure: str, x: Axis, y: Axis, weights: Ends, figures: Ends) -> list
 
 
 def round_between(low: float, high: float) -> list[float]:
-    """Four to nine round numbers between two, or the one where they are the same.
+    """Four to nine round numbers between `low` and `high`; one if these are equal.
 
     >>> round_between(0.0739, 0.3891)
     [0.1, 0.15, 0.2, 0.25, 0.3, 0.35]
@@ -97,7 +97,7 @@ def round_between(low: float, high: float) -> list[float]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Powers of ten; where there are few, their doubles and halves too; the ends where there are none."""
+    """Powers of ten; if these are few, also 2 and 5 times them; if there are none, the ends."""
     powers = [10.0**k for k in range(12)]
     steps = powers if high > 100 * low else [step * power for power in powers for step in (1, 2, 5)]
     return [tick for tick in steps if low <= tick <= high] or [max(low, 1.0), high]

@@ -1,4 +1,4 @@
-"""A race: lanes whose progressive losses on the same rows are compared, until one is left."""
+"""A race: lanes are compared by their progressive losses on the same rows until one is left."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from thresher.engine.sound import MOST_STEPS, Tensors, given, require
 
 F64 = NDArray[np.float64]
 _NARROWEST = 8
-"""rows of a block"""
+"""rows in the shortest block"""
 _BLOCKS = 32
-"""of which the rows from one power of two to the next are made"""
+"""blocks from one power of two of rows to the next"""
 _MANY = 1 << 62
 
 
 class Racing(Protocol):
-    """What a race needs to know of lanes."""
+    """What a race needs to know about lanes."""
 
     @property
     def alive(self) -> list[int]:
@@ -27,28 +27,28 @@ class Racing(Protocol):
 
     @property
     def examples(self) -> int:
-        """How many were given to learn."""
+        """Number of examples given so far."""
 
     def sums(self, number: int) -> tuple[float, float]:
-        """Of a lane: progressive loss and importance."""
+        """Sums of progressive loss and importance of a lane."""
 
     def drop(self, number: int, reason: str) -> None:
-        """Have a lane learn no more."""
+        """Stop a lane for good."""
 
 
 class Excess(NamedTuple):
-    """How much more one lane has lost than another on the same rows."""
+    """How much higher the loss of one lane is than that of another on the same rows."""
 
     share: float
-    """of the loss of the first"""
+    """difference as a share of the first lane's loss"""
     errors: float
-    """in standard errors of the difference"""
+    """difference in standard errors"""
 
 
 class Record:
-    """Sums of the progressive losses of lanes at the ends of blocks of rows.
+    """Sums of progressive losses of lanes at the ends of blocks of rows.
 
-    A block has 8 rows, later 1 / 32 of a power of two, so there are 32 to 64 in the last half of the rows.
+    A block has 8 rows, later 1 / 32 of a power of two, so the last half of the rows has 32 to 64 blocks.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -57,12 +57,12 @@ class Record:
 
     @staticmethod
     def due(done: int) -> int:
-        """Rows from row `done` to the end of its block: of a whole block where one ends."""
+        """Rows from row `done` to the end of its block; a whole block if one ends there."""
         width = _width(done)
         return width - done % width
 
     def note(self, lanes: Racing) -> None:
-        """What all have lost until here, unless it is known."""
+        """Record the sums of all lanes up to here, unless already recorded."""
         if self.ends[-1] == lanes.examples:
             return
         found = [math.inf] * len(self._sums[0])
@@ -72,29 +72,29 @@ class Record:
         self._sums.append(found)
 
     def _late(self) -> F64:
-        """Importance and losses of each block in the last half of the rows: (blocks, 1 + lanes)."""
+        """Importance and losses of each block in the last half of the rows (blocks, 1 + lanes)."""
         first = int(np.searchsorted(self.ends, self.ends[-1] / 2))
-        with np.errstate(invalid="ignore"):  # lanes that were dropped
+        with np.errstate(invalid="ignore"):  # for dropped lanes
             return np.diff(np.array(self._sums[first:]), axis=0)
 
     def sums(self, number: int) -> tuple[float, float]:
-        """Progressive loss and importance of a lane where the record ends."""
+        """Sums of progressive loss and importance of a lane at the end of the record."""
         return self._sums[-1][1 + number], self._sums[-1][0]
 
     def losses(self) -> F64:
-        """Of each lane, in the last half of the rows."""
+        """Sum of losses of each lane in the last half of the rows."""
         return np.asarray(self._late()[:, 1:].sum(axis=0))
 
     def averages(self) -> list[float]:
-        """The same for an importance of 1."""
+        """Mean losses of each lane in the last half of the rows."""
         weight = float(self._late()[:, 0].sum()) or 1.0
         return [float(loss) / weight for loss in self.losses()]
 
     def excess(self, one: int, other: int) -> Excess:
-        """Of lane `one` over lane `other` in the last half of the rows.
+        """How much higher the loss of lane `one` is than that of lane `other` in the last half of the rows.
 
-        With d_b the difference in block b and w_b its importance, m = sum d / sum w, the error is that of a
-        ratio: sqrt(B / (B - 1) sum (d_b - m w_b)^2) for B blocks.
+        With the difference d_b in block b, its importance w_b and m = sum d / sum w, the standard error is
+        that of a ratio: sqrt(B / (B - 1) sum (d_b - m w_b)^2) for B blocks.
         """
         late = self._late()
         weights, difference = late[:, 0], late[:, 1 + one] - late[:, 1 + other]
@@ -105,11 +105,11 @@ class Record:
         return Excess(total / loss if loss else 0.0, total / error if error else 0.0)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All of it."""
+        """The whole record."""
         return {"ends": np.array(self.ends, np.int64), "sums": np.array(self._sums)}
 
     def restore(self, state: Tensors) -> None:
-        """Go on from a `state`; StateError for what no record can be."""
+        """Continue from `state`; StateError if it is invalid."""
         count = len(np.atleast_1d(state.get("ends", np.zeros(0))))
         ends = given(state, "ends", (count,), np.int64)
         sums = given(state, "sums", (count, len(self._sums[0])), np.float64, finite=False)
@@ -119,30 +119,30 @@ class Record:
 
 
 class Judge(Protocol):
-    """Who may go on."""
+    """Decides which lanes may continue."""
 
     def judge(self, record: Record, lanes: Racing, last: bool) -> None:
-        """Drop lanes that are too weak; all but one when this is the `last` mark."""
+        """Drop lanes that are too weak; all but one if this is the `last` mark."""
 
 
 class Race:
-    """Has lanes judged at rows `first`, 2 `first`, 4 `first` ..., and for the last time at row `until`.
+    """Judges lanes at rows `first`, 2 `first`, 4 `first` ..., and for the last time at row `until`.
 
-    So nobody is judged before `first`. Marks are rows of the stream, however it is cut into chunks.
+    Marks are rows of the stream, however it is cut into chunks.
     """
 
     def __init__(self, judge: Judge, lanes: int, first: int, until: int) -> None:
         self.record = Record(lanes)
         self.ended = until <= 0
-        """whether nobody will be judged any more"""
+        """whether judging has ended"""
         self._judge, self._first, self._until = judge, first, until
 
     def due(self, done: int) -> int:
-        """Rows that can be learned before this race wants to know of it."""
+        """Number of rows that can be learned before the race must be updated."""
         return _MANY if self.ended else min(self.record.due(done), self._until - done)
 
     def tend(self, lanes: Racing) -> None:
-        """Note what was lost at the end of a block; judge where there is a mark."""
+        """Update the record at the end of a block; judge at a mark."""
         done = lanes.examples
         if self.ended or (done != self._until and done % _width(done)):
             return
@@ -154,7 +154,7 @@ class Race:
             self._judge.judge(self.record, lanes, False)
 
     def end(self, lanes: Racing) -> None:
-        """Judge for the last time, here."""
+        """Judge for the last time, now."""
         if self.ended:
             return
         self.record.note(lanes)
@@ -163,5 +163,5 @@ class Race:
 
 
 def _width(done: int) -> int:
-    """Rows of a block that begins at row `done`."""
+    """Number of rows of a block that begins at row `done`."""
     return max(_NARROWEST, (1 << done.bit_length() >> 1) // _BLOCKS)

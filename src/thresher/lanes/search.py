@@ -1,4 +1,4 @@
-"""``thresher.tune``: the rounds of a tuner, each a reading of the data, and the report on its winner."""
+"""``thresher.tune``: the rounds of a tuner, each one reading of the data, and the report on the winner."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Tuned:
     """The best of many settings."""
 
     model: Model
-    """which has learned all rows; ``model.recipe`` trains it alone"""
+    """the best model, trained on all rows; ``model.recipe`` trains it alone"""
     trials: list[Trial]
-    """all settings, and what came of them"""
+    """all settings with their results"""
     chosen: int
     """number of the best"""
     report: dict[str, Any]
-    """``examples``, ``loss`` ... of the model on rows that chose nothing"""
+    """``examples``, ``loss`` ... of the model on rows that were not used for choosing"""
     warnings: list[Trouble] = field(default_factory=list)
     """trouble with the data or the run"""
 
@@ -52,22 +52,22 @@ class Tuned:
 
 
 class _Unjudged(Holdout):
-    """Rows that are held out of all readings, and evaluated only when all are done."""
+    """Rows that are held out of all readings and evaluated only at the end."""
 
     def source(self) -> Any:
-        """Nothing after a pass."""
+        """None: nothing is evaluated after a pass."""
         return None
 
     def kept(self) -> Any:
-        """What was held out; None if nothing was."""
+        """The held-out rows, or None."""
         return super().source()
 
 
 class Search:
-    """The readings of a tuner. `held` is what to report on, or `every` N-th row, which is not learned from.
+    """The readings of a tuner. The report is on `held`, or on every `every`-th row, which is held out.
 
-    With neither, the last tenth of the rows is kept for the report. Each reading after the first is of the
-    cache, where there may be one.
+    With neither, the last tenth of the rows is kept for the report. Readings after the first use the cache,
+    if there may be one.
     """
 
     def __init__(
@@ -89,13 +89,13 @@ class Search:
         self._watcher, self._tell = watcher, tell
         self._begun = False
         self.lines: Report | None = None
-        """what became of the lines"""
+        """line counts of the data"""
         self.warnings: list[Trouble] = []
-        """of the last reading, which the best settings are left in"""
+        """trouble in the last reading, which has the best settings"""
         self._columns = columns_seen(source)
 
     def run(self) -> None:
-        """All rounds. Raises `DataError`."""
+        """Run all rounds. Raises `DataError`."""
         if self._counts:
             with closing(self._order.over(self._source(), 1).chunks()) as chunks:
                 rows = sum(len(chunk) for chunk in chunks)
@@ -106,7 +106,7 @@ class Search:
             self._tell(number)
 
     def _source(self) -> Any:
-        """What the next reading is of."""
+        """The source of the next reading."""
         begun, self._begun = self._begun, True
         return self._reads.later() if begun else self._reads.first
 
@@ -124,7 +124,7 @@ class Search:
         self.tuner.settle(lanes, error)
 
     def report(self) -> dict[str, Any]:
-        """What the winner is worth on rows that it was not chosen by. `DivergedError` where there is none."""
+        """Figures of the winner on rows not used for choosing. `DivergedError` if there is no winner."""
         model = self.tuner.winner()[1]
         held = self._held or self._apart.kept()
         if held is not None:
@@ -153,12 +153,13 @@ def tune(
     where: str = "",
     **options: Unpack[TrainOptions],
 ) -> Tuned:
-    """Race `budget` settings of these rules in three readings of `data`, and keep the best model.
+    """Race `budget` settings of several rules in three readings of `data`, and keep the best model.
 
-    Settings are judged by what they lose on rows before they learn them, all but the last tenth of the rows,
-    which the report is on; with `holdout` all others, and the report is on that, data or a share of them.
-    The same `seed` draws the same settings. All other arguments are those of `train`, but for those that are
-    varied (rule, rate, `alpha`, `l1`), and so are the errors; `DivergedError` if every setting diverges.
+    Settings are compared by their progressive loss on all rows but the last tenth; the report is on that
+    tenth. With `holdout` (data, or a share of them), they are compared on all other rows, and the report is
+    on the hold-out. The same `seed` draws the same settings. All other arguments and errors are those of
+    `train`, except for the parameters that are varied (rule, rate, `alpha`, `l1`); `DivergedError` if every
+    setting diverges.
 
     >>> found = tune("examples/data/rcv1_train2000.dat.gz", rules=["ft-ftrl"], budget=8)
     >>> len(found.trials), found.report["examples"]

@@ -1,4 +1,4 @@
-"""What many models have come to, as a table for people."""
+"""Tables that compare many models, for people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEADS = {"nonzero": "non-zero", "paired_error": "± paired"}
 
 
 def lines_of(told: Sequence[dict[str, Any]], keys: Sequence[str], chosen: int | None) -> list[str]:
-    """A line for each model, a star at the one chosen, why one was dropped."""
+    """A line for each model, with a star at the chosen one, and the reason if one was dropped."""
     heads = [_HEADS.get(key, key.replace("holdout_", "held-out ")).replace("_", " ") for key in keys]
     widths = [max(len(head), 10) for head in heads]
     lines = ["  " + "  ".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True))]
@@ -25,7 +25,7 @@ def lines_of(told: Sequence[dict[str, Any]], keys: Sequence[str], chosen: int | 
 
 
 def of_points(points: Sequence[Point], penalty: str, chosen: int | None) -> list[str]:
-    """The frontier."""
+    """The table of a frontier."""
     told = [point.as_dict(penalty) for point in points]
     figures = dict.fromkeys(key for one in told for key in one if key.startswith("holdout_"))
     keys = [penalty, "nonzero", "progressive_loss", *figures]
@@ -33,7 +33,7 @@ def of_points(points: Sequence[Point], penalty: str, chosen: int | None) -> list
 
 
 def of_estimates(estimates: Sequence[Estimate], penalty: str | None, chosen: int | None) -> list[str]:
-    """What cross-validation says, weights rounded, the error that ``1se`` goes by beside that of the loss."""
+    """The table of a cross-validation; weights are rounded, and ``1se``'s error follows the loss's error."""
     told = [one.as_dict(penalty) for one in estimates]
     keys = list(dict.fromkeys(key for one in told for key in one if key not in ("spec", "dropped")))
     keys.remove("paired_error")
@@ -43,7 +43,7 @@ def of_estimates(estimates: Sequence[Estimate], penalty: str | None, chosen: int
 
 
 def best_of(judged: Sequence[Judged]) -> int | None:
-    """Number of the one with the least loss; None where none has a loss."""
+    """Number of the model with the lowest loss; None if none has a loss."""
     try:
         return choose(judged, "best")
     except ValueError:

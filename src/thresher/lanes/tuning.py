@@ -1,4 +1,4 @@
-"""Tuning: many settings of several rules raced in few readings, later ones near those that did well."""
+"""Tuning: many settings of several rules race in a few readings; later settings are close to good ones."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from thresher.learning.recipe import Recipe
 
 RULES = ("ft-ftrl", "adagrad-fobos")
 FIRST = 1024
-"""rows before which nobody is dropped"""
+"""rows before any lane is dropped"""
 MOST = 4096
 _LEFT = 4
-"""lanes that learn to the end of a round, at least"""
+"""minimum number of lanes that learn to the end of a round"""
 _BEHIND = 2.0
-"""standard errors behind the best of what is dropped"""
+"""standard errors by which a dropped lane is worse than the best"""
 _PARENTS = 4
 _WHOLE = 1 << 62
 Range = tuple[float, float]
 
 
 def ranges_of(rule: Any) -> dict[str, Range]:
-    """What is worth tuning of a rule, ``rate.eta0`` for the field of its rate, and between which values."""
+    """The parameters of a rule worth tuning, with their ranges; a field of its rate is ``rate.eta0``."""
     own = getattr(type(rule), "TUNED", None)
-    if own is None:  # a rule that does not say: a factor of 100 round its penalties
+    if own is None:  # the rule does not say: a factor of 100 around its penalties
         given = {name: float(getattr(rule, name)) for name in rule.PENALTIES}
         own = {name: (v / 100, v * 100) for name, v in given.items() if 0 < v < math.inf}
     found = dict(own)
@@ -43,7 +43,7 @@ def ranges_of(rule: Any) -> dict[str, Range]:
 
 
 def values_of(rule: Any) -> dict[str, float]:
-    """Those of `ranges_of` as the rule has them."""
+    """The rule's values of the parameters in `ranges_of`."""
     return {name: float(_holder(rule, name)[0]) for name in ranges_of(rule)}
 
 
@@ -63,24 +63,24 @@ def with_values(rule: Any, values: dict[str, float]) -> Any:
 
 @dataclass
 class Trial:
-    """A setting, and what came of it."""
+    """A setting and its results."""
 
     rule: str
     """its SPEC"""
     rate: str | None
     round: int
-    """in which it was drawn, from 1"""
+    """round in which it was drawn, from 1"""
     rows: int = 0
-    """learned from"""
+    """number of rows learned"""
     progressive_loss: float | None = None
-    """over these rows; None where nothing was learned"""
+    """over these rows; None if nothing was learned"""
     late_loss: float | None = None
-    """over the last half of the rows to choose by, which decides; None where it was dropped"""
+    """over the last half of the rows used for choosing; the criterion; None if dropped"""
     dropped: str | None = None
-    """why it learned no more"""
+    """why it was dropped, or None"""
 
     def as_dict(self) -> dict[str, Any]:
-        """What JSON holds."""
+        """The content in JSON."""
         return asdict(self)
 
 
@@ -89,10 +89,10 @@ def _made(trial: Trial) -> Any:
 
 
 class Halving:
-    """At each mark the weaker half is dropped, but for those that are hardly behind the best."""
+    """At each mark, drop the weaker half, except for lanes only slightly worse than the best."""
 
     def judge(self, record: Record, lanes: Racing, last: bool) -> None:
-        """Nobody is dropped at the end: who has come so far learns all rows."""
+        """At the last mark, drop none: the lanes that are left learn all rows."""
         if last:
             return
         losses = record.losses()
@@ -107,10 +107,10 @@ class Halving:
 class Tuner:
     """Draws settings round by round, and keeps the best model.
 
-    The first round takes each of the `rules` as it is, then settings drawn at even odds between the
-    logarithms of their ranges; later rounds draw near the best so far, in steps that become shorter. Settings
-    of a round learn side by side from the first row on, and are judged up to row `until` (None: all rows).
-    ValueError for numbers out of range, and for a rule that cannot be had with the rest of `base`.
+    The first round takes each of the `rules` with its defaults, then settings drawn log-uniformly from their
+    ranges; later rounds draw near the best so far, in shrinking steps. The settings of a round learn side by
+    side from the first row on, and are compared up to row `until` (None: all rows). ValueError for numbers
+    out of range, and for a rule that cannot be combined with the rest of `base`.
     """
 
     def __init__(
@@ -127,19 +127,19 @@ class Tuner:
         self.until = until
         self._open = [rule for rule in self._rules if ranges_of(rule)]
         self.rounds = _shares(budget, len(rules)) if self._open else [min(budget, len(rules))]
-        """settings of each round"""
+        """number of settings in each round"""
         self.trials: list[Trial] = []
         self.chosen: int | None = None
         """number of the best trial"""
         self.model: Model | None = None
-        """that of the best, which has learned all rows"""
+        """the best model, which has learned all rows"""
         self.late: tuple[float, float] = (0.0, 0.0)
-        """what it lost behind row `until`, and the importance of these rows"""
+        """its loss after row `until`, and the importance of these rows"""
         self._error: DivergedError | None = None
 
     @property
     def seed(self) -> int:
-        """That of the draws."""
+        """Seed of the draws."""
         return self._base.seed
 
     def draw(self, number: int) -> Lanes:
@@ -179,7 +179,7 @@ class Tuner:
         return found or self._afar(count, rng)
 
     def settle(self, lanes: Lanes, error: DivergedError | None = None) -> None:
-        """Note what a round has come to, which ended with `error` if all lanes diverged."""
+        """Record the results of a round; `error` is set if all lanes diverged."""
         self._error = self._error or error
         assert lanes.race is not None
         lanes.race.end(lanes)
@@ -202,14 +202,14 @@ class Tuner:
             self.late = now[0] - then[0], now[1] - then[1]
 
     def winner(self) -> tuple[Trial, Model]:
-        """The best. Raises `DivergedError` where no setting has learned to the end."""
+        """The best trial and model. Raises `DivergedError` if no setting has learned to the end."""
         if self.model is None or self.chosen is None:
             raise self._error or DivergedError("no setting has learned to the end")
         return self.trials[self.chosen], self.model
 
 
 def _shares(budget: int, rules: int) -> list[int]:
-    """Half of the settings are drawn from all over, the rest near the best, in two rounds; few in one."""
+    """Draw half of the settings from the whole ranges, the rest near the best in two rounds; few in one."""
     if budget < max(8, 2 * rules):
         return [budget]
     near = budget // 4
@@ -217,10 +217,10 @@ def _shares(budget: int, rules: int) -> list[int]:
 
 
 def _rounded(value: float) -> float:
-    """Four digits: SPECs are read by people."""
+    """Round to four digits, because people read SPECs."""
     return float(f"{value:.4g}")
 
 
 def judged_rows(rows: int) -> int:
-    """How many of so many rows are to choose by, where the last tenth is kept for the report."""
+    """Number of rows used for choosing; the last tenth of `rows` is kept for the report."""
     return rows - -(-rows // 10)

@@ -1,4 +1,4 @@
-"""``thresher.cv``: cross-validation of many penalties at once, its folds from one reading."""
+"""``thresher.cv``: cross-validation of many penalties at once, with all folds from one reading."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from thresher.learning.trouble import Trouble, warn
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """What cross-validation has found of each penalty, from the weakest to the strongest."""
+    """Results of cross-validation for each penalty, from the weakest to the strongest."""
 
     penalty: str | None
-    """name of the parameter that was varied; None where a single model was judged"""
+    """name of the penalty parameter; None if a single model was evaluated"""
     points: list[Estimate]
-    """what each penalty costs and saves"""
+    """loss and number of weights for each penalty"""
     folds: Folds
     """the models"""
     warnings: list[Trouble] = field(default_factory=list)
     """trouble with the data or the run"""
 
     def __repr__(self) -> str:
-        """The table that ``thresher cv`` prints, the best starred."""
+        """The table printed by ``thresher cv``, with a star at the best."""
         return "\n".join(table.of_estimates(self.points, self.penalty, table.best_of(self.points)))
 
     def choose(self, which: str = "best") -> int:
-        """Number of the point that ``best``, ``1se``, ``within:P%`` or ``nnz:N`` means; ValueError."""
+        """Number of the point selected by ``best``, ``1se``, ``within:P%`` or ``nnz:N``; ValueError."""
         return choose(self.points, which)
 
     @property
@@ -58,9 +58,9 @@ class CrossValidation:
         return self._whole.models[self.choose()]
 
     def model(self, which: str = "best") -> Model:
-        """The model of all the data with that penalty, which goes on learning by itself.
+        """The model with that penalty trained on all rows, which can keep learning on its own.
 
-        ValueError unless it has learned beside the folds (`refit`).
+        ValueError unless cross-validation ran with `refit`.
         """
         return copy(self._whole.models[self.choose(which)])
 
@@ -91,19 +91,18 @@ def cv(
     where: str = "",
     **options: Unpack[ModelOptions],
 ) -> CrossValidation:
-    """Judge penalties by cross-validation: rows r, r + `folds`, ... are judged by models that left them out.
+    """Evaluate penalties by cross-validation: rows r, r + `folds`, ... by models that have not learned them.
 
-    All models learn side by side from one reading of `data`; one more, of the cache where there is one,
-    judges them. `l1` is ``LO:HI:N``, or ``auto:N`` for a range found by the first rows (``auto:16`` unless
-    given). A rule that says its penalty, or has none, is judged as it is. With `refit` models of all rows
-    learn beside those of the folds. All other arguments are those of `train`, and so are the errors;
-    `DataError` for fewer rows than folds, ValueError for an order that is drawn anew in each of several
-    passes.
+    All models learn side by side from one reading of `data`; a second one, of the cache if there is one,
+    evaluates them. `l1` is ``LO:HI:N``, or ``auto:N`` to choose a range from the first rows (default
+    ``auto:16``). A rule given with its penalty, or without any, is evaluated as it is. With `refit`, models
+    of all rows are trained too. All other arguments and errors are those of `train`; `DataError` for fewer
+    rows than folds, ValueError for an order that is drawn anew in each of several passes.
 
     >>> found = cv("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4", folds=5, refit=True)
     >>> found.choose(), round(found.points[1].figures["error"], 3)
     (0, 0.114)
-    >>> found.model("nnz:900").nonzero  # in the mean of the folds, which have fewer rows, it is 807
+    >>> found.model("nnz:900").nonzero  # the mean over folds, which have fewer rows, is 807
     935
     """
     check_names(cv, options, ModelOptions)
@@ -128,7 +127,7 @@ def cv(
 
 
 def check_order(order: Order, passes: int) -> None:
-    """ValueError where a row would be in another fold in another pass."""
+    """ValueError if a row would be in different folds in different passes."""
     if passes > 1 and not order.steady:
         raise ValueError(
             f"with the order {order.spec} a row would be in another fold in each pass: take once, or as-is"
@@ -136,7 +135,7 @@ def check_order(order: Order, passes: int) -> None:
 
 
 def judged_by(trainer: Trainer[Folds], penalty: str | None) -> CrossValidation:
-    """The folds that a trainer has trained, judged by one more reading of what it has read."""
+    """Evaluate the folds that a trainer has trained, by reading its data once more."""
     again = trainer.order.over(trainer.reread(), 1)
     with closing(again.chunks()) as chunks:
         figures = trainer.model.judge(chunks)

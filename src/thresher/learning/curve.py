@@ -1,4 +1,4 @@
-"""The progressive curve of a model: how loss and weights developed while it was trained, in a few points.
+"""The progressive curve of a model: loss and number of weights during training, in a few points.
 
 A point is kept at each power of two of examples, and at the ends of passes 1 to 32, 64, 128 and so on. The
 curve does not depend on how the data were cut, on stops and resumes, or on how often a table was printed.
@@ -13,32 +13,32 @@ from typing import Any, NamedTuple, Protocol
 from thresher.learning.trained import Tally
 
 MOST = 256
-"""Points of a curve at most: 64 powers of two, 32 passes and 58 powers of two of passes are fewer."""
+"""Maximum number of points: more than 64 powers of two, 32 passes and 58 powers of two of passes."""
 _PASSES = 32
 _ROWS, _FILLED = 1 << 16, 4
 
 
 class Point(NamedTuple):
-    """Where a model stood."""
+    """State of a model during training."""
 
     examples: int
-    """learned from so far"""
+    """examples learned so far"""
     loss: float
     """sum of importance times progressive loss"""
     weight: float
     """sum of importances"""
     nonzero: int | None
-    """weights that are not zero; None where most rows of a large table are still empty: see `marked`"""
+    """number of nonzero weights; None while most rows of a large table are empty: see `marked`"""
     features_seen: int
-    """distinct features met"""
+    """number of distinct features seen"""
 
     @property
     def average(self) -> float:
-        """Progressive loss; NaN where nothing has any importance."""
+        """Progressive loss; NaN if the total importance is zero."""
         return Tally(self.loss, self.weight).average
 
     def as_dict(self) -> dict[str, Any]:
-        """What JSON shows."""
+        """The content in JSON."""
         own = {"examples": self.examples, "progressive_loss": self.average}
         return own | {"nonzero": self.nonzero, "features_seen": self.features_seen}
 
@@ -58,12 +58,12 @@ class _Counting(Protocol):
 
 
 def until_due(done: int) -> int:
-    """Examples from example `done` to the next point."""
+    """Number of examples from example `done` to the next point."""
     return (1 << done.bit_length()) - done if done else 1
 
 
 def is_due(done: int) -> bool:
-    """Whether there is a point behind so many examples."""
+    """Whether there is a point after this many examples."""
     return done & (done - 1) == 0
 
 
@@ -73,10 +73,10 @@ def keeps_end(number: int) -> bool:
 
 
 def marked(curve: Curve, model: _Counting, rows: int) -> Curve:
-    """The curve with a point where the model stands, unless it has one, or the loss is not finite.
+    """The curve with a point for the current state, unless there is one or the loss is not finite.
 
-    The weights are counted in a table of so many `rows` unless it is large and less than a quarter full:
-    to go over millions of empty rows after each of the first examples would take longer than learning.
+    Weights are counted unless the table of `rows` rows is large and less than a quarter full: scanning
+    millions of empty rows after each of the first examples would take longer than learning.
     """
     if (curve and curve[-1].examples >= model.examples) or not math.isfinite(model.tally.loss):
         return curve
@@ -86,12 +86,12 @@ def marked(curve: Curve, model: _Counting, rows: int) -> Curve:
 
 
 def up_to(curve: Curve, examples: int) -> Curve:
-    """The points of the first so many examples."""
+    """The points up to this number of examples."""
     return tuple(point for point in curve if point.examples <= examples)
 
 
 def is_curve(given: Any) -> bool:
-    """Whether JSON holds a curve: few points, finite numbers, examples that ascend."""
+    """Whether `given` is a valid curve: few points, finite numbers, ascending numbers of examples."""
     if not isinstance(given, list) or len(given) > MOST or not all(map(_is_point, given)):
         return False
     return all(one[0] < other[0] for one, other in pairwise(given))
@@ -108,5 +108,5 @@ def _is_point(given: Any) -> bool:
 
 
 def curve_of(given: Any) -> Curve:
-    """The curve that JSON holds, for which `is_curve`."""
+    """The curve in `given`, which `is_curve` has accepted."""
     return tuple(Point(*one) for one in given)
