@@ -1,4 +1,4 @@
-"""The solver against a general minimiser, its certificate against a dense gradient, descent, threads."""
+"""The solver compared with a general minimiser, its certificate with a dense gradient; descent; threads."""
 
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ intercepts = pytest.mark.parametrize("intercept", [True, False], ids=["intercept
 
 
 class Dense(NamedTuple):
-    """The objective and its gradient by their definitions; the last of `w` is the intercept."""
+    """The objective and its gradient by definition; the last entry of `w` is the intercept."""
 
     data: Stream
     loss: Any
@@ -50,7 +50,7 @@ class Dense(NamedTuple):
         return float(max(free, np.where(w[:-1] != 0, used, unused).max()))
 
     def minimiser(self, intercept: bool) -> Vector:
-        """By L-BFGS-B over w = u - v with u, v >= 0."""
+        """The minimiser by L-BFGS-B over w = u - v with u, v >= 0."""
         d = self.data.X.shape[1]
 
         def split(x: Vector) -> tuple[float, Vector]:
@@ -204,7 +204,7 @@ def test_one_step_on_a_weak_hypothesis_is_adaboost() -> None:
 
 
 def test_every_step_on_weak_hypotheses_is_adaboosts() -> None:
-    """Where the bound is met exactly its width is never narrowed."""
+    """If the bound is exact, its width is never narrowed."""
     rng = np.random.default_rng(13)
     rows = [(rng.choice([-1.0, 1.0]), {j: rng.choice([-1.0, 1.0]) for j in range(4)}) for _ in range(80)]
     solver = Solver(columns_of(MemorySource(Chunk.of_rows(rows)), True), loss_of("exponential"), Plan(l1=0.5))
@@ -220,7 +220,7 @@ def test_widths_of_other_features_are_narrowed() -> None:
 
 @pytest.mark.parametrize("copies", [1, 3, 8])
 def test_parallel_copies_share_one_step(copies: int) -> None:
-    """Collins, Schapire and Singer: each of k coordinates that a row has moves by 1/k of its own step."""
+    """Collins, Schapire and Singer: if rows have k coordinates, each moves by 1/k of its own step."""
     data = binary(copies=copies)
     solver = solver_of(data, "exponential", intercept=False, l1=0.0)
     order = Parallel(solver)
@@ -276,7 +276,7 @@ def test_rounds_end_it() -> None:
     assert not model.solution.converged
 
 
-# Where there is no minimum, and where there is nothing to learn
+# No minimum, and nothing to learn
 
 
 def rows(*labels: float, feature: float = 1.0) -> Chunk:

@@ -1,4 +1,4 @@
-"""The step of one coordinate against a numeric minimiser of its bound, and the published special cases."""
+"""The step of one coordinate compared with a numeric minimiser of its bound, and published special cases."""
 
 import math
 from typing import Any
@@ -66,7 +66,7 @@ def test_without_penalties_it_is_adaboost(up: float, down: float) -> None:
         assert step(up, down, w, 1.0, 0.0, 0.0) == pytest.approx(0.5 * math.log(up / down), abs=1e-15)
 
 
-# (up, down, w, l1) and the weight afterwards, a = 1, worked out by hand
+# (up, down, w, l1) and the weight afterwards for a = 1, computed by hand
 CASES: dict[str, tuple[Any, float]] = {
     "stays at zero": ((2.0, 1.0, 0.0, 1.0), 0.0),
     "leaves zero upwards: e^2 + e - 6 = 0": ((6.0, 1.0, 0.0, 1.0), math.log(2.0)),

@@ -1,4 +1,4 @@
-"""A file system of our own: local files behind URLs ``far://`` that fail, break off and change on purpose."""
+"""A test file system: local files behind ``far://`` URLs that fail, break off and change on purpose."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from thresher.data.files import remote
 
 
 class Faraway(FileSystemHandler):
-    """Files of a folder. What happens to them is told by its attributes."""
+    """The files of a folder, with failures set by attributes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.local = LocalFileSystem()
         self.fails: Callable[[int], bool] = lambda read: False
-        """whether a read fails, by its number from 0 on"""
+        """whether a read fails, given its number from 0 on"""
         self.most = 1 << 30
-        """bytes that one read gives at most"""
+        """maximum bytes per read"""
         self.lacks = 0
-        """bytes that are missing at the end of each file"""
+        """bytes missing at the end of each file"""
         self.reads = 0
         self.modified: int | None = 1_700_000_000_000_000_000
         self.asked = 0
@@ -80,7 +80,7 @@ class _Slow(io.FileIO):
 
 
 def faraway(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Faraway, list[float]]:
-    """The files of a folder at ``far://host/``, and the seconds slept between tries from now on."""
+    """The files of a folder at ``far://host/``, and the list of delays between tries."""
     system, slept = Faraway(folder), list[float]()
     original = remote.resolved
 

@@ -1,4 +1,4 @@
-"""Formats of lines: some text of each, with bad lines, and what its slow parser makes of one."""
+"""Line formats: sample text of each, with bad lines, and the result of its reference parser."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def some_text(lines: int, seed: int = 0) -> bytes:
 
 
 def some_lines(form: str, count: int, seed: int) -> bytes:
-    """`count` examples of a format, with bad lines and empty ones."""
+    """`count` examples of a format, among bad and empty lines."""
     return b"\n".join(SAMPLES[form].mixed(count, 0, seed)[0])
 
 
 def reference(form: str, text: bytes, domain: str) -> tuple[list[Row], list[bytes], int]:
-    """What the slow parser of a format makes of a text: as `parse_text`."""
+    """The result of a format's reference parser for a text: see `parse_text`."""
     return parse_text(text, domain, partial(TESTED[form].parse, layout=Layout(form)))

@@ -1,7 +1,7 @@
-"""Parse with memory that ends where the text ends: a program that dies if a parser reads or writes beyond.
+"""Parse with guarded memory: a program that crashes if a parser reads or writes outside its arrays.
 
-Every array that a parser is given lies right before a page that may not be touched, or right behind
-one: the text with its spare bytes, the columns that rows are stored in, the buffers of Arrow arrays.
+Every array passed to a parser lies right before or right after a protected page: the text with its spare
+bytes, the columns in which rows are stored, the buffers of Arrow arrays.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from thresher.data.sources.parsed import Arenas, Columns, Reading
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 SPARE = (b"\0", b"9", b'"', b"\n", b"\xff")
-"""What the spare bytes behind a text may hold."""
+"""What the spare bytes after a text may contain."""
 ODD = [
     *(b"1 " + b" ".join(b"%d:0.%d" % (k, k) for k in range(n)) for n in (7, 8, 30)),
     *(b"1 | " + b" ".join(b"w%d:0.%d a" % (k, k) for k in range(n)) for n in (7, 30)),
@@ -71,7 +71,7 @@ ODD = [
 
 
 def protected(size: int, kind: Any = np.uint8, at_end: bool = True) -> NDArray[Any]:
-    """An array of `size` entries between two pages that may not be touched, close to one of them."""
+    """An array of `size` entries between two protected pages, adjacent to one of them."""
     room = size * np.dtype(kind).itemsize
     pages = max(1, -(-room // PAGESIZE))
     memory = mmap(-1, (pages + 2) * PAGESIZE)
@@ -83,20 +83,20 @@ def protected(size: int, kind: Any = np.uint8, at_end: bool = True) -> NDArray[A
 
 
 def moved(array: NDArray[Any], at_end: bool = True) -> NDArray[Any]:
-    """A copy of an array, protected."""
+    """A copy of an array in protected memory."""
     copy = protected(array.size, array.dtype, at_end)
     copy[:] = array.ravel()
     return copy
 
 
 class Places:
-    """Protected memory used again and again: what was handed out before is written over."""
+    """Reusable protected memory: a new array overwrites the one before."""
 
     def __init__(self) -> None:
         self._regions = dict[object, NDArray[np.uint8]]()
 
     def at(self, name: object, size: int, kind: Any = np.uint8, at_end: bool = True) -> NDArray[Any]:
-        """An array of `size` entries, at the end or the beginning of the region of that name."""
+        """An array of `size` entries, at the end or the beginning of the named region."""
         room = size * np.dtype(kind).itemsize
         if name not in self._regions or len(self._regions[name]) < room:
             self._regions[name] = protected(-(-max(room, 1) // PAGESIZE) * PAGESIZE)
@@ -105,7 +105,7 @@ class Places:
 
 
 class ProtectedArenas(Arenas):
-    """Columns of which each is protected by itself, for one chunk at a time."""
+    """Columns, each protected separately, for one chunk at a time."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -126,7 +126,7 @@ class ProtectedArenas(Arenas):
 
 
 def parser(sample: Sample, layout: Layout, folder: Path, arenas: Arenas, domain: str = "binary") -> Any:
-    """Of a format of lines, for files with the head and the rows of the sample."""
+    """The parser of a line format, for files like those of the sample."""
     path = folder / f"data{sample.ending}"
     sample.write([*sample.head, *sample.good(20, 0)], path)
     if sample.format in LINE_FORMATS:
@@ -137,10 +137,10 @@ def parser(sample: Sample, layout: Layout, folder: Path, arenas: Arenas, domain:
 
 
 def texts(sample: Sample) -> Iterator[bytes]:
-    """Lines, good and bad, and what they begin and end with; all together."""
+    """Lines, good and bad, their beginnings and ends, and all of them together."""
     lines = [*sample.good(4, 1), *sample.bad.values(), *sample.empty, *sample.head, *ODD]
     yield b"".join(line + b"\n" for line in lines)
-    step = 17 if sample.format == "jsonl" else 5  # a block of JSON takes a while
+    step = 17 if sample.format == "jsonl" else 5  # parsing JSON takes longer
     for k, line in enumerate(lines):
         for size in range(k % step, len(line) + 1, step):
             yield line[:size] + b"\n"
@@ -152,7 +152,7 @@ def outcome(parsed: Any) -> tuple[Any, ...]:
 
 
 def parse_lines(sample: Sample, layout: Layout, domain: str = "binary") -> int:
-    """Parse all `texts` at both ends of memory, and where memory goes on; how many."""
+    """Parse all `texts` at both ends of memory, and in unprotected memory; returns how many."""
     with tempfile.TemporaryDirectory() as folder:
         careful = parser(sample, layout, Path(folder), ProtectedArenas(), domain)
         plain = parser(sample, layout, Path(folder), Arenas(1), domain)
@@ -175,7 +175,7 @@ def parse_lines(sample: Sample, layout: Layout, domain: str = "binary") -> int:
 
 
 def arrow_moved(array: Any) -> Any:
-    """A copy of an Arrow array whose buffers are as long as they must be, and protected."""
+    """A copy of an Arrow array with protected buffers of minimal length."""
     if pa.types.is_dictionary(array.type):
         return pa.DictionaryArray.from_arrays(arrow_moved(array.indices), arrow_moved(array.dictionary))
     kind, children = array.type, []
@@ -204,7 +204,7 @@ def arrow_moved(array: Any) -> Any:
 
 
 def parse_batches() -> int:
-    """Parse record batches of every kind of column whose buffers are protected; how many."""
+    """Parse record batches of every kind of column with protected buffers; returns how many."""
     random, count = np.random.default_rng(0), 0
     arenas = ProtectedArenas(), Arenas(1)
     for rows in (1, 2, 7, 8, 9, 255, 256, 257, 600):
@@ -234,7 +234,7 @@ def parse_batches() -> int:
 
 
 def cases() -> Iterator[tuple[str, Sample, Layout, str]]:
-    """Formats of lines, plain and with columns of text, products, line breaks in quotes, several labels."""
+    """Line formats: plain, with text columns, interactions, quoted line breaks, several labels."""
     for name, sample in {**SAMPLES, **VARIANTS}.items():
         if sample.packed:
             yield name, sample, sample.layout, "binary"
@@ -266,6 +266,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["beyond"]:  # that it dies indeed
+    if sys.argv[1:] == ["beyond"]:  # shows that it does crash
         print(ctypes.string_at(protected(10).ctypes.data, 11))
     main()

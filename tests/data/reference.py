@@ -1,4 +1,4 @@
-"""What slow parsers that are easy to believe are made of, and helpers to compare with them."""
+"""Building blocks of simple reference parsers, and helpers to compare results with them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TOO_LARGE = Fraction(2**128 - 2**103)
 
 
 class BadLineError(Exception):
-    """The line is no example."""
+    """The line is not a valid example."""
 
 
 class Row(NamedTuple):
@@ -29,14 +29,14 @@ class Row(NamedTuple):
 
 
 def _moderate(text: str) -> str:
-    """The number with an exponent no larger than what it takes to be zero or too large as a float32."""
+    """The number with its exponent limited to where a float32 is zero or overflows."""
     mantissa, _, exponent = text.lower().partition("e")
     most = len(mantissa) + 100
     return f"{mantissa}e{max(-most, min(most, int(exponent or 0)))}"
 
 
 def float32_of(text: str) -> np.float32:
-    """The nearest float32, found among the neighbours of a first guess by exact fractions."""
+    """The nearest float32, found with exact fractions among the neighbours of a first guess."""
     if not NUMBER.fullmatch(text):
         raise BadLineError(text)
     exact = Fraction(_moderate(text.lstrip("+-")))
@@ -97,7 +97,7 @@ def rows_of(chunk: Chunk) -> list[tuple[bytes, bytes, list[int], bytes]]:
 
 
 def bits(rows: Iterable[Row]) -> list[tuple[bytes, bytes, list[int], bytes]]:
-    """The same of rows of this parser."""
+    """`rows_of` for the rows of this parser."""
     return [
         (
             row.label.tobytes(),
@@ -116,13 +116,13 @@ def written(folder: Path, text: bytes, name: str = "data.svm") -> str:
 
 
 def read_all(data: object, **options: object) -> Chunk:
-    """All of a source in one chunk."""
+    """All rows of a source in one chunk."""
     source = open_source(data, **options)  # type: ignore[arg-type]
     return concat(list(source.chunks()))
 
 
 def same(a: Chunk, b: Chunk) -> bool:
-    """Whether two chunks are equal bit for bit, place and all."""
+    """Whether two chunks are equal bit for bit, including their places."""
     pairs: zip[tuple[NDArray[Any], NDArray[Any]]] = zip(
         (a.indptr, a.keys, a.values, a.labels, a.weights),
         (b.indptr, b.keys, b.values, b.labels, b.weights),

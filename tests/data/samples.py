@@ -1,4 +1,4 @@
-"""A sample of every format: examples, rows that are none, rows that are bad in every way the format knows."""
+"""A sample of every format: examples, blank rows, and rows that are bad in every way the format reports."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from thresher.data.layout import Layout
 
 
 class Sample(NamedTuple):
-    """One format; records are lines without their ends, or rows of a table."""
+    """One format. A record is a line without its end, or a row of a table."""
 
     format: str
     ending: str
     good: Callable[[int, int], list[Any]]
-    """so many examples, by a seed"""
+    """makes a given number of examples from a seed"""
     bad: Mapping[str, Any]
-    """by what is wrong"""
+    """bad records, by what is wrong with them"""
     empty: Sequence[Any]
-    """what is no example and not bad"""
+    """records that are neither examples nor bad"""
     head: Sequence[Any]
-    """what comes before the first record and is no example"""
+    """header records before the first example"""
     write: Callable[[Sequence[Any], Path], None]
     rejected: Callable[[Sequence[Any]], list[bytes]]
-    """the lines of the quarantine file for records that are bad"""
+    """returns the lines of the quarantine file for bad records"""
     layout: Layout
     packed: bool
-    """whether files may be compressed as a whole"""
+    """whether whole files may be compressed"""
 
     def mixed(self, good: int, bad: int, seed: int) -> tuple[list[Any], list[int]]:
-        """`good` examples among `bad` and empty records, the first an example; the places of the bad ones."""
+        """`good` examples among `bad` and empty records, an example first; and indices of the bad ones."""
         random = np.random.default_rng(seed)
         first, *rest = ((record, False) for record in self.good(good, seed))
         kinds = [*self.bad.values()] * (1 + bad // len(self.bad))
@@ -53,7 +53,7 @@ class Sample(NamedTuple):
 
 
 def two_members(pack: Callable[[bytes], bytes], text: bytes, between: bytes = b"") -> bytes:
-    """Two streams of a compression, one behind the other."""
+    """Two concatenated compressed streams."""
     return pack(text[: len(text) // 3]) + between + pack(text[len(text) // 3 :])
 
 
@@ -93,7 +93,7 @@ BAD_ROWS: dict[str, dict[str, Any]] = {
     "NaN": {**_ROW, "x": float("nan")},
     "infinity": {**_ROW, "x": float("-inf")},
 }
-"""Those of tables whose columns have types."""
+"""Bad rows of tables with typed columns."""
 
 
 def _cells(delimiter: str, row: Mapping[str, Any]) -> bytes:
@@ -155,7 +155,7 @@ _BAD_JSON: Sequence[bytes] = (
     *(b'{"label": 1, "w": 1, "x": 1e400}', b'{"label": 1, "w": 1, "city": "\\ud800"}', b'{"label": 1'),
     *(b'{"label": 1, "w": 1, "city": "a\0"}', b'{"label": 1, "w": 1}\0', b'\0{"label": 1, "w": 1}'),
 )
-"""Bad lines, each for a reason of its own."""
+"""Bad lines, each for a different reason."""
 
 
 def _told(lines: Sequence[bytes]) -> dict[str, Any]:
@@ -205,4 +205,4 @@ VARIANTS: dict[str, Sample] = {
         for name in ("csv", "jsonl", "parquet")
     },
 }
-"""Formats read with more than one line of a layout."""
+"""Formats with nondefault layouts."""

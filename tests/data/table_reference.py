@@ -1,4 +1,4 @@
-"""Slow parsers of lines that are rows of tables, easy to believe: cells between delimiters, JSON."""
+"""Simple reference parsers of table lines: cells between delimiters, JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NUMBERS = ("label", "weight", "numeric")
 
 
 def cells_of(line: bytes, delimiter: bytes, quoting: bool) -> list[bytes] | None:
-    """The cells of a line; None where a quote is not closed or followed by something."""
+    """The cells of a line; None if a quote is not closed or is followed by text."""
     cells, rest = list[bytes](), line
     while True:
         if not (quoting and rest.startswith(b'"')):
@@ -43,7 +43,7 @@ def cells_of(line: bytes, delimiter: bytes, quoting: bool) -> list[bytes] | None
 def row_of(
     line: bytes, delimiter: str, quoting: bool, kinds: Mapping[str, str], missing: Collection[str] = ()
 ) -> Row | Bad:
-    """What a line of cells means that is not empty."""
+    """The example on a nonempty line of cells."""
     cells = cells_of(line, delimiter.encode(), quoting)
     if cells is None or len(cells) != len(kinds):
         return Bad("")
@@ -68,7 +68,7 @@ def parse_cells(line: bytes, delimiter: str, kinds: Mapping[str, str]) -> Row | 
 
 
 def parse_json(line: bytes, kinds: Mapping[str, str]) -> Row | None:
-    """The example on a line of JSON whose categories are strings, but for ``id``, a whole number."""
+    """The example on a line of JSON whose categories are strings, except ``id``, a whole number."""
     if not line.strip():
         return None
     try:

@@ -1,4 +1,4 @@
-"""One table written in every format, and a plain reference of what it means."""
+"""One table written in every format, and the examples it should give."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Cells = Mapping[str, Any]
 
 
 class Bad(NamedTuple):
-    """A row that is no example, and the column at fault."""
+    """A row that is not a valid example, and the column at fault."""
 
     column: str
 
 
 def meaning(row: Cells, kinds: Mapping[str, str], seed: int = 0) -> Row | Bad:
-    """What a row of a table means: None is missing."""
+    """The example in a row of a table; None is a missing value."""
     label, weight, found = np.float32(0), np.float32(1), list[tuple[int, np.float32]]()
     for name, kind in kinds.items():
         value = row[name]
@@ -110,7 +110,7 @@ WRITERS: dict[str, Callable[[Sequence[Cells], Path], None]] = {
     "data.arrow": write_arrow,
     "data.arrows": write_stream,
 }
-"""By the name of the file."""
+"""Writers by file name."""
 
 
 def write_svmlight(rows: Sequence[Cells], path: Path, kinds: Mapping[str, str]) -> None:
@@ -124,7 +124,7 @@ def write_svmlight(rows: Sequence[Cells], path: Path, kinds: Mapping[str, str]) 
 
 
 class Streamed:
-    """A table as other libraries hand it out: by ``__arrow_c_stream__`` and nothing else."""
+    """A table with ``__arrow_c_stream__`` and nothing else, as other libraries export it."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table

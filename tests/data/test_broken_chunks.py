@@ -1,4 +1,4 @@
-"""Chunks and matrices put together wrongly: refused before compiled code follows them."""
+"""Invalid chunks and matrices are rejected before compiled code uses them."""
 
 from dataclasses import replace
 from typing import Any
@@ -70,7 +70,7 @@ def test_what_no_chunk_may_hold_is_found_where_it_enters(changes: dict[str, Any]
 
 
 def test_what_fits_is_learned() -> None:
-    gap = replace(GOOD, keys=np.array([5, 9, 3, 9], np.uint64))  # keys may fall from row to row
+    gap = replace(GOOD, keys=np.array([5, 9, 3, 9], np.uint64))  # keys may fall from one row to the next
     empty = Chunk.of_rows([(1.0, {}), (1.0, {})])
     for chunk in (GOOD, gap, empty, GOOD.rows(0, 0), GOOD.rows(1, 2)):
         model = Model("sgd")

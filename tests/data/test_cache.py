@@ -195,7 +195,7 @@ def test_a_hash_is_remembered_until_the_file_changes(tmp_path: Path, monkeypatch
     (tmp_path / "table").mkdir()
     first, times = hash_file(path), (10**18, 10**18)
     os.utime(path, ns=times)
-    assert stamp(path) is None  # a change within the same tick could not be told from this state
+    assert stamp(path) is None  # a change within the same clock tick would go unnoticed
     table.remember({path: (stamp(path), first)})
     assert table.look_up(path) is None
     monkeypatch.setattr(content_module, "_SETTLED", 0)

@@ -1,4 +1,4 @@
-"""The cache of later passes among processes: many at once, and killed at any point of writing it."""
+"""The cache for later passes with several processes: many at once, and killed while writing it."""
 
 import gzip
 import os
@@ -46,7 +46,7 @@ run()
 
 
 ROWS = gzip.decompress(SAMPLE.read_bytes()) * 4 + b"1 18446744073709551615:1\n"
-"""Several blocks, and late a key that does not fit in 32 bits."""
+"""Several blocks, with a late key that does not fit in 32 bits."""
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def data(tmp_path: Path) -> str:
 
 
 def cached(folder: Path) -> list[str]:
-    """The endings of what lies in the cache of data."""
+    """The endings of the file names in the data cache."""
     return sorted(path.suffix for path in (own_cache(folder) / "data").iterdir())
 
 

@@ -1,4 +1,4 @@
-"""Which of two options holds for a column that both name."""
+"""Which of two options applies to a column that both match."""
 
 import pytest
 
@@ -10,7 +10,7 @@ NAMES = ("label", "id", "i1", "i2", "city", "n")
 
 
 def kinds(**said: object) -> str:
-    """The first letter of the kind of each column but the label: numeric unless said."""
+    """The first letter of the kind of each column except the label; numeric by default."""
     found = settle(Layout("csv", **said), NAMES, ["label", *["numeric"] * 5], "t.csv").kinds  # type: ignore[arg-type]
     assert found[0] == "label"
     return "".join(kind[0] for kind in found[1:])

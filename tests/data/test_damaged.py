@@ -1,4 +1,4 @@
-"""Files of tables with bytes that have changed: all rows or an error of one line; no crash, no row lost."""
+"""Table files with changed bytes: all rows or a one-line error; no crash, no row lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROWS = 60
 
 
 def outcome(path: Path, layout: Layout) -> int | str:
-    """Rows that were learned from or reported, or the error."""
+    """The number of rows learned or reported, or the error."""
     try:
         source = open_source(path, layout=layout, on_error="skip", threads=1)
         learned = sum(len(chunk) for chunk in source.chunks())
@@ -50,7 +50,7 @@ def test_any_bytes_may_be_wrong(tmp_path: Path, name: str) -> None:
 )
 @pytest.mark.parametrize("ending", [".arrow", ".arrows"])
 def test_offsets_that_lead_out_of_the_file(tmp_path: Path, kind: Any, ending: str) -> None:
-    """Arrow hands such arrays out as they are."""
+    """Reading with pyarrow does not check such arrays."""
     words = ["a" * 4000, "b", "c"]
     whole = pa.array([[word] for word in words] if kind == pa.list_(pa.string()) else words)
     array = whole.dictionary_encode() if kind == "indices" else whole.cast(kind)
@@ -93,7 +93,7 @@ def test_a_stream_cut_off_between_two_batches_is_no_shorter_stream(tmp_path: Pat
 
 
 def test_bad_rows_with_bytes_that_are_no_text(tmp_path: Path) -> None:
-    """They are quarantined with these bytes spelled out."""
+    """They are quarantined with these bytes escaped."""
     words = pa.array([b"\xff\xfe", b"b", b"\xc3"]).view(pa.string())
     table = pa.table({"label": pa.array([None, 1, 7]), "c": words})
     path = tmp_path / "d.arrow"

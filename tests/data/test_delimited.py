@@ -1,4 +1,4 @@
-"""Lines of cells, sound and broken, against a slow parser that is easy to believe."""
+"""Good and bad delimited lines, compared with a simple reference parser."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ lines = st.lists(usual | st.lists(cell, max_size=6), min_size=1, max_size=12)
 
 
 def rows_with_breaks(text: str, delimiter: str) -> list[str]:
-    """Rows end with a newline outside of quotes; a quote that nothing closes ends with its line."""
+    """Rows end with a newline outside quotes; a quote that is never closed ends with its line."""
     quoted = re.compile(rf'"(?:[^"]|"")*"(?={re.escape(delimiter)}|\r?\n|\r?\Z)')
     plain = re.compile(rf"[^{re.escape(delimiter)}\n]*")
     rows, start, at = list[str](), 0, 0
@@ -210,7 +210,7 @@ def test_columns_are_told_by_whole_rows(tmp_path: Path) -> None:
     assert source.layout is not None
     assert source.layout.kinds == ("label", "categorical", "numeric")
     assert [chunk.nnz for chunk in source.chunks()] == [2]
-    # the head ends inside of a cell, whose lines look like rows
+    # the head ends inside a cell whose lines look like rows
     (tmp_path / "long.csv").write_text("label,note,x\n" + '1,"{}",3\n'.format("a,b,c\n" * 10_000) * 30)
     source = open_source(tmp_path / "long.csv", layout=layout)
     assert source.layout is not None

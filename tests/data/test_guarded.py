@@ -1,4 +1,4 @@
-"""No parser reads or writes beyond the memory it is given."""
+"""No parser reads or writes outside its memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.data.samples import SAMPLES
 
 
 def guarded(*arguments: str) -> tuple[int, str]:
-    """Status and output of the program that parses in protected memory."""
+    """Status and output of the program that parses in guarded memory."""
     command = [sys.executable, "-m", "tests.data.guarded", *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return done.returncode, done.stdout

@@ -1,4 +1,4 @@
-"""Interactions: every reader makes the products that an enumeration of all combinations gives."""
+"""Interactions: every reader yields the products that enumerating all combinations gives."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def product_key(keys: Sequence[int], mask: int) -> int:
 
 
 def crossed(row: Sequence[Feature], interact: Sequence[str], mask: int = ALL) -> dict[int, float]:
-    """The features of a row and the products of all combinations that fit a term in some order."""
+    """The features of a row and the products of all combinations that match a term in any order."""
     found: dict[int, float] = defaultdict(float)
     for one in row:
         found[one.key] += one.value
@@ -91,7 +91,7 @@ TERMS = ("user,ad", ",ad", "ad,ad", "user,user,ad", "*,ad,ad", "*,*")
 
 
 def written(rng: np.random.Generator) -> tuple[str, list[Feature]]:
-    """A line of VW text whose namespaces may come again, and its features."""
+    """A line of VW text whose namespaces may repeat, and its features."""
     line, row = "1", list[Feature]()
     for space in rng.choice(SPACES, 3).tolist():
         line += f" |{space}"
@@ -111,7 +111,7 @@ def test_vw_text(tmp_path: Path, term: str) -> None:
 
 
 SAID = json.loads((Path(__file__).parent / "vw_interactions.json").read_text(encoding="utf-8"))
-"""The indices that vowpalwabbit 9.11 has weights for once it learned a line with -q or --cubic."""
+"""The indices of the weights of vowpalwabbit 9.11 after learning a line with -q or --cubic."""
 
 
 @pytest.mark.parametrize("said", SAID, ids=lambda said: said["vw"])
@@ -122,7 +122,7 @@ def test_by_the_hash_vw_products_have_the_indices_of_vowpal_wabbit(tmp_path: Pat
 
 
 def bin_of(value: float) -> int:
-    """Bins of width one up to 2, behind that by the squared logarithm; mirrored for negative numbers."""
+    """Bins of width one up to 2, then by the squared logarithm; mirrored for negative numbers."""
     place = int(math.log(abs(value)) ** 2) + 2 if abs(value) > 2 else int(abs(value))
     return -place if value < 0 else place
 
@@ -145,7 +145,7 @@ def table_rows() -> list[dict[str, Any]]:
 
 
 def features(row: dict[str, Any]) -> list[Feature]:
-    """What a row of the table is, column by column."""
+    """The features of a row of the table, column by column."""
     found = [Feature(name, hash_bytes(name.encode()), row[name], False) for name in ("n1", "n2") if row[name]]
     bins = [] if row["b"] is None else [("b", str(bin_of(row["b"])))]
     listed = [*bins, ("c1", row["c1"]), ("c2", row["c2"]), *(("tags", tag) for tag in row.get("tags", ()))]
@@ -157,7 +157,7 @@ def features(row: dict[str, Any]) -> list[Feature]:
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Rows as JSON lines, CSV or Parquet, as the name says."""
+    """Write rows as JSON lines, CSV or Parquet, depending on the name."""
     if path.suffix == ".jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     elif path.suffix == ".csv":

@@ -1,4 +1,4 @@
-"""JSON lines: what a line means does not depend on those around it."""
+"""JSON lines: the meaning of a line does not depend on the lines around it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ lines = st.one_of(
 
 
 def read(path: Path, block: int) -> Any:
-    """Rows, numbers of bad lines, blank ones; or why the file is refused."""
+    """Rows, numbers of bad lines, number of blank ones; or why the file is rejected."""
     try:
         source = open_source(path, layout=LAYOUT, on_error="skip", block_bytes=block, threads=1)
     except DataError as error:
@@ -70,7 +70,7 @@ DEEP = ("[" * 150_000 + "]" * 150_000, '{"o":' * 60_000 + "1" + "}" * 60_000)
 
 @pytest.mark.parametrize("value", [*DEEP, "1" * 5000])
 def test_values_that_readers_give_up_at(tmp_path: Path, value: str) -> None:
-    """Of lists in lists pyarrow ran out of stack, of long numbers Python says ValueError."""
+    """Nested lists overflowed pyarrow's stack; long numbers raise ValueError in Python."""
     lines = [HEAD * 2, f'{{"label": 1, "x": {value}}}\n', f'{{"label": 1, "o": {value}}}\n', HEAD]
     path = tmp_path / "d.jsonl"
     for first in range(3):

@@ -1,4 +1,4 @@
-"""Laws 5 and 9 for every format: how data are stored and read changes nothing; nothing is lost in silence."""
+"""Laws 5 and 9 for every format: storage and way of reading do not matter; nothing is lost silently."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BLOCK, ROWS = 900, 29
 
 @pytest.fixture(autouse=True)
 def short_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables that are read in batches have several of them in these files."""
+    """Makes tables that are read in batches have several batches in these files."""
     monkeypatch.setattr(arrow_files, "BATCH", ROWS)
 
 
@@ -45,7 +45,7 @@ def written(sample: Sample, path: Path, records: Sequence[Any]) -> Path:
 class Pass(NamedTuple):
     chunks: list[Chunk]
     reports: list[dict[str, Any]]
-    """as they were when each chunk came"""
+    """their state when each chunk was yielded"""
 
     @property
     def rows(self) -> list[Any]:
@@ -53,7 +53,7 @@ class Pass(NamedTuple):
 
 
 def read(source: Any, start: Any = None) -> Pass:
-    """A whole pass; the chunks outlive it, so none may lie in memory that is used again."""
+    """A whole pass. The chunks outlive it, so their memory must not be reused."""
     found = Pass([], [])
     for chunk in source.chunks(start):
         found.chunks.append(chunk)
@@ -84,7 +84,7 @@ def test_threads_compression_and_passes_change_nothing(tmp_path: Path, name: str
 
 @SAMPLED
 def test_reading_leaves_nothing_to_the_collector(tmp_path: Path, name: str) -> None:
-    """Blocks held by a cycle would pile up: the command line hardly ever looks for cycles."""
+    """Blocks held by a reference cycle would pile up: the command line rarely collects cycles."""
     sample = ALL[name]
     source = opened(
         sample, written(sample, tmp_path / f"data{sample.ending}", sample.mixed(120, 30, 3)[0]), threads=1

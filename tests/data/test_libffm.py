@@ -1,4 +1,4 @@
-"""LibFFM's text: what its fields mean, and what is said of bad lines."""
+"""LibFFM text: the meaning of fields, and messages about bad lines."""
 
 from __future__ import annotations
 

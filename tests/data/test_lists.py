@@ -1,4 +1,4 @@
-"""Lists of labels: laws 5 and 9, the cache, orders and cuts of their targets."""
+"""Lists of labels: laws 5 and 9, the cache, orders and slices of their targets."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DOMAINS = ["values:3,real", "values:2,binary", "labels:3-8", "labels:0-1", "valu
 
 
 def targets_of(line: bytes, domain: str, weighted: bool) -> tuple[list[float] | None, bytes]:
-    """The targets on a line (None where the domain keeps none), and the line with one label instead."""
+    """The targets on a line (None if the domain ignores them), and the line with one label instead."""
     text = line.partition(b"#")[0]
     kind, _, size = domain.partition(":")
     rest = text.lstrip(b" \t")

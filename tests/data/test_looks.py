@@ -1,4 +1,4 @@
-"""The first error of a file in another format names the format and how to read it."""
+"""The first error in a file of another format names that format and how to read it."""
 
 import gzip
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Names: what is found for a key hashes to that key, in every format; and nothing else is found."""
+"""Names: the name found for a key hashes to that key, in every format; no other names are found."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMERIC = ("n1", "n2")
 
 
 def key_of(name: str) -> int:
-    """The key that a name of a feature, or of a product, stands for."""
+    """The key of the name of a feature or product."""
     if BETWEEN in name:
         return product_key([key_of(one) for one in name.split(BETWEEN)], 2**64 - 1)
     space, _, rest = name.rpartition("=")

@@ -98,7 +98,7 @@ def test_any_text(
 @settings(max_examples=150)
 @given(st.binary(max_size=40))
 def test_what_is_no_utf8_stands_between_words(raw: bytes) -> None:
-    """Half surrogates are the only text that cannot be written; bytes that are no text are read likewise."""
+    """Lone surrogates are the only strings without UTF-8; bytes that are not UTF-8 are read likewise."""
     text = raw.decode("utf-8", "surrogateescape")
     keys = rows_of_texts([text], grams_of(""))[1]
     assert keys.tolist() == list(expected(re.sub(r"[\udc80-\udcff]", " ", text), grams_of("")))

@@ -1,4 +1,4 @@
-"""Orders of rows: what they promise, against lists in plain Python."""
+"""Orders of rows: their guarantees, compared with lists in plain Python."""
 
 from itertools import pairwise
 from typing import Any
@@ -17,7 +17,7 @@ SHUFFLED = ["once", "every", "buffer:1", "buffer:7", "buffer:1000"]
 
 
 def examples(count: int, seed: int = 0) -> Chunk:
-    """Rows told apart by their labels 0, 1, ...; some are empty, some weigh nothing."""
+    """Rows with distinct labels 0, 1, ...; some are empty, some have weight zero."""
     random = np.random.default_rng(seed)
     lengths = random.integers(0, 6, count)
     keys = [k for n in lengths for k in np.sort(random.choice(1 << 40, n, replace=False)).tolist()]
@@ -42,7 +42,7 @@ def passes_of(spec: str, source: Any, numbers: range = range(1, 4), seed: int = 
 
 
 def buffered(count: int, size: int, chance: np.random.Generator) -> list[int]:
-    """Row by row, as it is told: one number drawn for each row that meets a full buffer."""
+    """The buffered order as documented, row by row: one random number per row once the buffer is full."""
     buffer: list[int] = []
     out = []
     for row in range(count):
@@ -103,7 +103,7 @@ def test_once_repeats_and_the_others_do_not() -> None:
 
 
 def test_a_permutation_is_fair() -> None:
-    """Each row is first, and each last, about as often as any other."""
+    """Every row is first, and last, about equally often."""
     source = MemorySource(examples(5))
     found = passes_of("every", source, range(1, 2001))
     for place in (0, 4):

@@ -1,4 +1,4 @@
-"""Files behind URLs: the same examples as from the same files here, whatever becomes of the connection."""
+"""Remote files yield the same examples as local ones, whatever happens to the connection."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_urls_of_local_files(tmp_path: Path) -> None:
 
 
 class _Serving(BaseHTTPRequestHandler):
-    """Files of the folder `root`, whole or in ranges; every fourth request for bytes fails."""
+    """Serves the files of the folder `root`, whole or in ranges; every fourth request for bytes fails."""
 
     root: Path
     asked = 0
@@ -234,7 +234,7 @@ def test_content_is_known_by_size_and_time(tmp_path: Path, far: Far, monkeypatch
     system.modified = 1_600_000_000_000_000_000
     assert open_cache(source()) is None
     assert source().fingerprint() != first.fingerprint()
-    assert system.reads == before  # not read for it
+    assert system.reads == before  # no read was needed
     system.modified = None
     assert source().fingerprint() == open_source(tmp_path / "data.svm").fingerprint()
 

@@ -59,7 +59,7 @@ def test_any_block_size_gives_the_same_rows(
 @pytest.mark.parametrize("form", LINE_FORMATS)
 @pytest.mark.parametrize("filling", [b"\0", b"9", b":", b"|", b"\n", b"\xff"])
 def test_what_stands_behind_a_block_is_not_read(form: str, filling: bytes) -> None:
-    """Whatever memory lies behind the text, the chunk is that of the text alone."""
+    """The chunk depends on the text alone, whatever memory follows it."""
     parser = parser_of(form)(Layout(form), Reading(DOMAINS["binary"], "skip", Arenas(1)))
     lines = [line + b"\n" for line in some_lines(form, 200, 1).split(b"\n")]
     for text in [b"".join(lines), *lines]:
@@ -110,7 +110,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     try:
         for chunk in source.chunks():
             rows += len(chunk)
-        assert tracemalloc.get_traced_memory()[1] < 16 << 20  # the text has 15 MB, its chunks 24
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20  # the text takes 15 MB, its chunks 24 MB
     finally:
         tracemalloc.stop()
     assert rows == 10_000

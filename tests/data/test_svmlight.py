@@ -53,7 +53,7 @@ noise = st.sampled_from(odd.replace("|\n", "|").replace("\n", "|").split("|"))
 
 @st.composite
 def lines(draw: st.DrawFn) -> str:
-    """A line that is good more often than not."""
+    """A line that is usually good."""
     kind, blank = draw(st.integers(0, 9)), draw(st.sampled_from(["", "", "", " ", "\t "]))
     if kind == 0:
         return draw(st.sampled_from(["", "  ", "# only words 1:2", "\t", " # ", "\r"]))
@@ -106,7 +106,7 @@ def test_it_reads_what_a_simple_parser_reads(
 
 
 def midpoint(number: float) -> Decimal:
-    """Exactly between a float32 and the next one."""
+    """The midpoint of a float32 and the next one."""
     low = np.float32(number)
     return (Decimal(float(low)) + Decimal(float(np.nextafter(low, np.float32(np.inf))))) / 2
 

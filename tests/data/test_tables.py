@@ -1,4 +1,4 @@
-"""Tables in every format: the same chunks, whoever reads them and how; nothing lost."""
+"""Tables in every format yield the same chunks, however they are read; nothing is lost."""
 
 from __future__ import annotations
 

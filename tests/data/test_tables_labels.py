@@ -1,4 +1,4 @@
-"""Several labels in a table: the same targets as lists in svmlight text, in every format that has them."""
+"""Several labels in a table: the same targets as lists in svmlight text, in every format with labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables that are not what they should be, or are not as usual."""
+"""Invalid and unusual tables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_schemas_must_agree(tmp_path: Path, name: str) -> None:
         WRITERS[name](others, tmp_path / f"{how}-{name}")
         wrong = "town" if how == "renamed" and name == "data.jsonl" else "city"
         if how == "without" and name == "data.jsonl":
-            continue  # a field that is not there is missing
+            continue  # an absent field is a missing value
         with pytest.raises(DataError, match=rf"{how}-{name}: .*column '{wrong}'"):
             open_source([first, tmp_path / f"{how}-{name}"], layout=LAYOUT)
     swapped = [dict(reversed(row.items())) for row in rows]
@@ -146,7 +146,7 @@ def test_a_mark_blank_lines_and_no_header(tmp_path: Path) -> None:
 
 
 def test_numbers_between_two_floats(tmp_path: Path) -> None:
-    """Those that need exact decimals, several a line, one quoted."""
+    """Numbers that need exact decimals, several on a line, one quoted."""
     hard = "1.00000005960464477539062500001"
     (tmp_path / "d.csv").write_text(f'label,a,b,c\n1,{hard},1.000000059604644775390625,"{hard}"\n')
     chunk = read_all(tmp_path / "d.csv")

@@ -1,4 +1,4 @@
-"""Byte order marks, NULs and binary files, in every format of text."""
+"""Byte order marks, NULs and binary files, in every text format."""
 
 from __future__ import annotations
 

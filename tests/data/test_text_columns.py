@@ -1,4 +1,4 @@
-"""Columns of text in tables: their n-grams beside other columns, the same in every format."""
+"""Text columns in tables: n-grams together with other columns, the same in every format."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_long_texts_threads_and_blocks(tmp_path: Path, name: str) -> None:
 @FORMATS
 @pytest.mark.parametrize("bits", [3, 20])
 def test_keys_of_fewer_bits(tmp_path: Path, name: str, bits: int) -> None:
-    """Colliding names add up, and nothing else changes."""
+    """The values of colliding names add up, and nothing else changes."""
     rows = table(["fine and short", None, "dull and long"])
     WRITERS[name](rows, tmp_path / name)
     whole = read_all(tmp_path / name, layout=layout(SPECS[0]))

@@ -1,4 +1,4 @@
-"""VW text: the compiled parser against a plain one, and against what Vowpal Wabbit makes of lines."""
+"""VW text: the compiled parser compared with a reference parser and with Vowpal Wabbit."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def namespaces(draw: st.DrawFn, bad: bool) -> str:
 
 @st.composite
 def lines(draw: st.DrawFn) -> str:
-    """A line that is good more often than not."""
+    """A line that is usually good."""
     kind = draw(st.integers(0, 9))
     if kind == 0:
         return draw(
@@ -79,7 +79,7 @@ def lines(draw: st.DrawFn) -> str:
 
 
 def check(tmp_path: Path, text: bytes, domain: str, layout: Layout) -> None:
-    """Whatever the plain parser makes of a text, the compiled one makes of it, and of its bad lines."""
+    """The compiled parser agrees with the reference parser on a text, including its bad lines."""
     plain = text.removeprefix("\ufeff".encode()) or b"\n"
     rows, bad, blank = parse_text(plain, domain, partial(parse_vw_line, layout=layout))
     path, rejects = written(tmp_path, text), tmp_path / "rejects"
@@ -232,7 +232,7 @@ def test_lists_of_labels_and_classes(tmp_path: Path) -> None:
 
 
 def svmlight_and_vw(folder: Path) -> tuple[str, str]:
-    """The same rows in both formats."""
+    """The same rows in svmlight and VW text."""
     import gzip
 
     text = gzip.decompress((ROOT / "examples/data/rcv1_train2000.dat.gz").read_bytes())

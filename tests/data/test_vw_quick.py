@@ -1,4 +1,4 @@
-"""The usual shapes of VW text: read without the careful way, which is compiled when a line needs it."""
+"""The usual shapes of VW text do not need the careful path, which is compiled when a line needs it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LINES = b"1 |f a:0.5 b:3 |g 12 c:1.5e-03\n\n-1 |f b a:-2 \n0 | 7:1 5:1 7:2\n"
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Whether each call of the compiled parser was to be careful."""
+    """Whether each call of the compiled parser used the careful path."""
     found, real = list[Any](), line_rows.parse_lines
 
     def spy(grammar: Any, *rest: Any) -> Any:

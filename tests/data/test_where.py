@@ -1,4 +1,4 @@
-"""Filters of rows: what they say, which rows they keep, and that places stay those of the file."""
+"""Row filters: their syntax, which rows pass, and that places still refer to the file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def source_of(name: str, folder: Path, where: str, **options: Any) -> Any:
 
 
 def plain(where: Any) -> list[int]:
-    """The rows that a filter in Python keeps."""
+    """The rows that pass a filter written in Python."""
     return [k for k, row in enumerate(table().to_pylist()) if where(row)]
 
 

@@ -78,7 +78,7 @@ def test_lines_of_words(tmp_path: Path) -> None:
 
 
 def looked(data: Any, on_error: str = "fail", layout: Layout | None = None) -> Any:
-    """The layout after a look."""
+    """The layout after the first look."""
 
     def opened(layout: Any, domain: Any) -> Any:
         if isinstance(data, Streamed):

@@ -1,7 +1,7 @@
-"""``python -m tests.fuzz NAME [--seconds S]``: look for lines that a parser gets wrong, with atheris.
+"""``python -m tests.fuzz NAME [--seconds S]``: find lines that a parser gets wrong, with atheris.
 
-Compiled parsers cannot be followed by atheris; the slow ones that they must agree with can, so new ways
-through those are what it looks for. The corpus stays in build/fuzz; a text that fails is written there.
+Atheris cannot trace compiled parsers, but it can trace the reference parsers they must agree with, so it
+searches for new paths through those. The corpus is kept in build/fuzz, where failing texts are written too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "fuzz"
 
 
 def prepared(name: str, target: Target) -> tuple[Path, Path]:
-    """The folder of the corpus, with the seeds in it, and the dictionary."""
+    """The corpus folder, filled with the seeds, and the dictionary."""
     corpus, words = FOLDER / name, FOLDER / f"{name}.dict"
     corpus.mkdir(parents=True, exist_ok=True)
     for k, seed in enumerate(target.seeds()):
@@ -30,7 +30,7 @@ def prepared(name: str, target: Target) -> tuple[Path, Path]:
 
 
 def main() -> None:
-    """Run one target for its time."""
+    """Run one target for the given time."""
     options = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     options.add_argument("name", choices=TARGETS, nargs="?", help="without one, the names are printed")
     options.add_argument("--seconds", type=int, default=60)

@@ -1,8 +1,8 @@
-"""``python -m tests.fuzz.models``: change models and checkpoints, checksums made right, and use them.
+"""``python -m tests.fuzz.models``: mutate models and checkpoints, fix their checksums, and use them.
 
-A changed file is refused in one line, or it predicts, goes on learning and is saved again. Kernels run as
-plain Python, where an index outside its array is an IndexError, or with ``--compiled`` as users run them.
-The work is done by other processes, so that one that dies or hangs is noticed. To repeat mutation N:
+A mutated file is rejected with a one-line error, or it predicts, continues learning and is saved again.
+Kernels run as plain Python, where an index out of range is an IndexError, or compiled with ``--compiled``.
+The work is done in other processes, so that a crash or a hang is noticed. To repeat mutation N:
 ``--first N --mutations 1``.
 """
 
@@ -46,33 +46,33 @@ from thresher.learning.training import Plan, Trainer
 ROWS = "\n".join(
     [",".join(LAYOUT.columns), *[",".join([str(row)] * len(LAYOUT.columns)) for row in range(5)]]
 )
-"""A file of cells, for models whose data had columns."""
+"""A delimited file, for models whose data had columns."""
 SECONDS = 60
-"""That one mutation may take before its process is killed."""
+"""Seconds that one mutation may take before its process is killed."""
 PLAN = Plan(passes=3, holdout_every=5, patience=2)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model to begin with."""
+    """A model to mutate."""
 
     spec: str
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        """Told where one fails."""
+        """Its name in failure messages."""
         return " ".join([self.spec, *(f"{name}={value}" for name, value in self.options.items())])
 
     def model(self) -> Model:
-        """A new one."""
+        """A new model."""
         made = Model(self.spec, rate="power:0.2,10,0.5" if has_rate(self.spec) else None, **self.options)
         if made.recipe.scale is not None:
             made.layout = LAYOUT
         return made
 
     def data(self, seed: int, rows: int) -> Chunk:
-        """Examples for it."""
+        """Examples for the model."""
         chunk = (table(seed, rows) if "scale" in self.options else stream(seed, rows, 20)).chunk
         kind, _, size = self.options.get("outputs", "one").partition(":")
         labels = (np.arange(rows) % 3).astype(np.float32)
@@ -86,11 +86,11 @@ class Case:
         return chunk
 
     def write(self, path: Path) -> None:
-        """Leave a checkpoint of a later pass, with the best state of an earlier one."""
+        """Write a checkpoint of a later pass, with the best state of an earlier one."""
         self.trainer(path).run()
 
     def trainer(self, path: Path, loaded: Any = None) -> Trainer[Model]:
-        """In the middle of training or at its beginning."""
+        """A trainer in the middle of training or at its beginning."""
         plan = replace(PLAN, checkpoint=path, checkpoint_every=11)
         model = loaded[0] if loaded else self.model()
         made = Trainer(model, MemorySource(self.data(3, 40), model.head.domain), plan)
@@ -101,10 +101,10 @@ class Case:
 
 
 class Solved(Case):
-    """A model of weights alone, with names."""
+    """A model with weights only, with names."""
 
     def write(self, path: Path) -> None:
-        """Solve for it."""
+        """Fit the model and write it."""
         found = boost(self.data(1, 60), "logistic", l1=0.1)
         found.save(path)
         header, tensors = modelfile.read(path)
@@ -150,18 +150,18 @@ CASES = [
     *(Case("ftrl", {"scale": scale, "admit": 2}) for scale in ("max-abs", "standard")),
     Case("sgd", {"scale": "standard", "batch": 4, "store": "direct", "average": True}),
 ]
-"""Every rule, and those that keep places in other surroundings too."""
+"""Every rule; rules that store positions also in other settings."""
 COMPILED = [
     case
     for case in CASES
     if case.spec.partition(":")[0] in ("l1-ball", "fobos-linf", "simplex")
     or case.options in ({"average": True}, {"scale": "standard", "admit": 2})
 ]
-"""Those of which compiled code has most to trust."""
+"""The cases in which compiled code relies most on the file."""
 
 
 class Strict(np.ndarray[Any, Any]):
-    """An array without negative indices, which compiled code may take for large ones."""
+    """An array that rejects negative indices, which compiled code may treat as large ones."""
 
     def _check(self, index: Any) -> None:
         whole = index if isinstance(index, tuple) else (index,)
@@ -178,7 +178,7 @@ class Strict(np.ndarray[Any, Any]):
 
 
 def strict(model: Model) -> Model:
-    """The model with the arrays that hold and are reached by places made strict."""
+    """The model, with strict arrays wherever positions are stored or used as indices."""
     loop = model.loop
     loop.S, loop.clock = loop.S.view(Strict), loop.clock.view(Strict)
     if hasattr(loop, "_history"):
@@ -188,7 +188,7 @@ def strict(model: Model) -> Model:
 
 @contextmanager
 def small_and_plain(compiled: bool) -> Iterator[None]:
-    """Stores that are swept from the ninth row on; in plain Python unless compiled."""
+    """Use stores that are swept from the ninth row on, and plain Python unless compiled."""
     with compiled_if(compiled), pytest.MonkeyPatch.context() as patch:
         patch.setattr(index, "_FIRST_SIZE", 8)
         patch.setattr(index, "_ALWAYS_KEPT", 8)
@@ -204,11 +204,11 @@ NUMERIC = (
     "nonnegative input",
     "positive input",
 )
-"""What plain Python says where compiled code goes on with an infinity or a NaN."""
+"""Errors of plain Python where compiled code continues with infinity or NaN."""
 
 
 def tried(use: Callable[[], None]) -> str:
-    """What came of it: ``ran``, or the name of an error that may be; any other is raised."""
+    """``ran``, or the name of an expected error; other errors are raised."""
     try:
         use()
     except (ModelFileError, DataError, DivergedError, OverflowError, MemoryError) as error:
@@ -223,7 +223,7 @@ def tried(use: Callable[[], None]) -> str:
 
 
 def used(case: Case, path: Path, compiled: bool) -> list[str]:
-    """Predict with the weights in a file; go on learning; resume: what came of each."""
+    """Predict with the weights in a file, continue learning, and resume; returns the result of each."""
     few, other = case.data(5, 6), path.with_suffix(".again")
     made = (lambda model: model) if compiled else strict
 
@@ -268,7 +268,7 @@ def corpus(cases: list[Case], folder: Path) -> None:
 
 
 def work(numbers: range, folder: Path, compiled: bool) -> Counter[str]:
-    """Make and use these mutations, telling of each before it is tried."""
+    """Make and use these mutations, announcing each before it is tried."""
     cases = COMPILED if compiled else CASES
     outcomes: Counter[str] = Counter()
     read = [modelfile.read(folder / f"{k}") for k in range(len(cases))]
@@ -287,7 +287,7 @@ def work(numbers: range, folder: Path, compiled: bool) -> Counter[str]:
 
 
 def worker(numbers: range, folder: Path, compiled: bool) -> subprocess.CompletedProcess[str]:
-    """`work` in a process of its own."""
+    """Run `work` in a separate process."""
     command = [sys.executable, "-m", "tests.fuzz.models", "--worker", str(folder)]
     command += ["--first", str(numbers.start), "--mutations", str(len(numbers))]
     limit = 600 + SECONDS + len(numbers)
@@ -302,7 +302,7 @@ def worker(numbers: range, folder: Path, compiled: bool) -> subprocess.Completed
 
 
 def main() -> int:
-    """Fuzz, or be a worker."""
+    """Fuzz, or run as a worker."""
     options = argparse.ArgumentParser(prog="python -m tests.fuzz.models", description=__doc__)
     options.add_argument("--first", type=int, default=0, help="number of the first mutation")
     options.add_argument("--mutations", type=int, default=10_000)

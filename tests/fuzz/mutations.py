@@ -1,4 +1,4 @@
-"""Changes to the header and the tensors of a model: one to three, drawn by a generator."""
+"""One to three random changes to the header and the tensors of a model."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def _some_tensor(chance: random.Random, tensors: Tensors) -> str:
-    """One of them, those of the best pass and of the readout less often."""
+    """A random tensor; those of the best pass and of the readout are less likely."""
     names = sorted(tensors)
     state = [name for name in names if name.startswith("state.")]
     return chance.choice(state if state and chance.random() < 0.7 else names)
@@ -90,32 +90,32 @@ def _written(array: NDArray[Any], place: tuple[int, ...], value: Any) -> NDArray
 
 
 def extreme(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """A number that no table has."""
+    """Replace a number with one outside any table."""
     return _written(array, _place(chance, array), chance.choice(REAL if array.dtype.kind == "f" else WHOLE))
 
 
 def small(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """A number that could be a place, or is just none."""
+    """Replace a number with a position that is valid or just out of range."""
     return _written(array, _place(chance, array), chance.randrange(-2, len(array) + 3))
 
 
 def moved(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """One more or one less."""
+    """Change a number by one."""
     place = _place(chance, array)
     value = float(array[place])
     return _written(array, place, value + chance.choice((-1, 1)) if np.isfinite(value) else 0)
 
 
 def exchanged(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """Two numbers the other way round."""
+    """Swap two numbers."""
     out, a, b = array.copy(), _place(chance, array), _place(chance, array)
-    b = (b[0], *a[1:])  # in one column
+    b = (b[0], *a[1:])  # in the same column
     out[a], out[b] = array[b], array[a]
     return out
 
 
 def flipped(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """One bit."""
+    """Flip one bit."""
     raw = bytearray(array.tobytes())
     raw[chance.randrange(len(raw))] ^= 1 << chance.randrange(8)
     if array.dtype.kind == "b":
@@ -124,29 +124,29 @@ def flipped(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
 
 
 def shortened(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """Less of it, perhaps nothing."""
+    """Shorten it, perhaps to nothing."""
     return array[: chance.choice((0, 1, len(array) // 2, len(array) - 1))]
 
 
 def lengthened(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """More of the same."""
+    """Repeat part of it."""
     return np.concatenate([array, array[-1:] if chance.random() < 0.5 else array])
 
 
 def reshaped(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """The same numbers along other axes."""
+    """Reshape it."""
     shapes = ((-1,), (1, *array.shape), (*array.shape, 1), array.shape[::-1], (-1, 1))
     return np.ascontiguousarray(array).reshape(chance.choice(shapes))
 
 
 def cast(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """Another dtype."""
+    """Change the dtype."""
     with np.errstate(all="ignore"):
         return array.astype(chance.choice(KINDS))
 
 
 def zeroed(chance: random.Random, array: NDArray[Any]) -> NDArray[Any]:
-    """Nothing but zeros, or the same number everywhere."""
+    """Set it to zero, or to the same number everywhere."""
     return np.zeros_like(array) if chance.random() < 0.5 else np.full_like(array, array.flat[0])
 
 
@@ -163,7 +163,7 @@ def _change_tensor(chance: random.Random, header: Header, tensors: Tensors, othe
 
 
 def _change_rows(chance: random.Random, header: Header, tensors: Tensors, others: Any) -> None:
-    """The same cut or the same growth to all tensors that have as many rows."""
+    """Shorten or lengthen all tensors with the same number of rows alike."""
     chosen = _some_tensor(chance, tensors)
     rows, change, seed = len(tensors[chosen]), chance.choice((shortened, lengthened)), chance.random()
     prefix = chosen.partition(".")[0]
@@ -182,7 +182,7 @@ def _swap(chance: random.Random, header: Header, tensors: Tensors, others: Any) 
 
 
 def _borrow(chance: random.Random, header: Header, tensors: Tensors, others: Any) -> None:
-    """A tensor, or all the header, of another model."""
+    """Take a tensor, or the whole header, from another model."""
     other, theirs = chance.choice(others)
     if chance.random() < 0.2:
         header.clear()
@@ -193,7 +193,7 @@ def _borrow(chance: random.Random, header: Header, tensors: Tensors, others: Any
 
 
 def _name(chance: random.Random, header: Header, tensors: Tensors, others: Any) -> None:
-    """Names, sound or nearly."""
+    """Replace a name by a valid or almost valid one."""
     keys = tensors.get("weights.keys", np.zeros(3, np.uint64)).reshape(-1)[:5].copy()
     tensors["names.keys"], ends = keys, np.arange(1, len(keys) + 1)
     tensors["names.ends"], tensors["names.letters"] = ends, np.full(len(keys), 97, np.uint8)
@@ -203,7 +203,7 @@ def _name(chance: random.Random, header: Header, tensors: Tensors, others: Any) 
 
 
 def _holders(value: Any) -> list[Any]:
-    """All objects and lists in a header, itself included, that hold something."""
+    """All nonempty objects and lists in a header, including the header."""
     inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
     return ([value] if inner else []) + [one for item in inner for one in _holders(item)]
 
@@ -236,7 +236,7 @@ def mutated(
     others: list[tuple[Header, Tensors]],
     numbers: bool = False,
 ) -> tuple[Header, Tensors]:
-    """With one to three changes, of `numbers` alone where another header would have more to be compiled."""
+    """The model with one to three changes, only to `numbers` if a new header would need more compiling."""
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         if tensors:
             chance.choice(NUMBERS if numbers else CHANGES)(chance, header, tensors, others)

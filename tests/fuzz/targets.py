@@ -1,4 +1,4 @@
-"""Any bytes as lines of each format: the parser finds what a slow one finds, and stays in its memory."""
+"""Any bytes as lines of each format: the parser agrees with a reference parser and stays in its memory."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from thresher.data.layout import Layout
 
 
 class Target(NamedTuple):
-    """A parser and the line by line one that it must agree with."""
+    """A parser and the reference parser that it must agree with."""
 
     sample: str
     layout: Layout
     parse: Callable[[bytes], Row | None]
     tokens: tuple[bytes, ...]
-    """what lines of this format are made of"""
+    """fragments of lines in this format"""
 
     def seeds(self) -> list[bytes]:
-        """Texts to start from, good and bad."""
+        """Initial texts, good and bad."""
         sample = SAMPLES[self.sample]
         return [*sample.good(8, 3), *sample.bad.values(), b"\n".join(sample.good(3, 4))]
 
 
 def _lines() -> Iterator[tuple[str, Target]]:
-    """Of each format of lines, by its plain layout and by others."""
+    """The targets of each line format, with its plain layout and others."""
     for form, tested in TESTED.items():
         layouts = {form: Layout(form), **{f"{form}-{name}": one for name, one in tested.fuzzed.items()}}
         for name, layout in layouts.items():
@@ -87,7 +87,7 @@ _TOKENS = {
         *(b"null", b"true", b"-0", b"1e400", b"NaN", b"\\ud800", b"\\", b"\xff", b"\r", b"\0"),
     ),
 }
-"""What lines are made of."""
+"""Fragments of lines."""
 TARGETS: dict[str, Target] = {
     **dict(_lines()),
     "csv": _cells("csv", ","),
@@ -97,7 +97,7 @@ TARGETS: dict[str, Target] = {
 
 
 class Checker:
-    """A parser of one target, made once."""
+    """The parser of one target, created once."""
 
     def __init__(self, name: str) -> None:
         self._target = TARGETS[name]
@@ -107,7 +107,7 @@ class Checker:
             self._parser = parser(sample, self._target.layout, Path(folder), ProtectedArenas())
 
     def __call__(self, text: bytes) -> None:
-        """AssertionError where a text is not parsed as it should be; the process dies where memory ends."""
+        """Raise AssertionError if a text is parsed wrongly; out-of-bounds access crashes the process."""
         text = text if text.endswith(b"\n") else text + b"\n"
         lines = text.split(b"\n")[:-1]
         rows, bad, blank = parse_text(text, "", lambda line, _: self._target.parse(line))

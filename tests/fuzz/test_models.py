@@ -1,4 +1,4 @@
-"""A sample of what ``python -m tests.fuzz.models`` does, and what it has found."""
+"""A sample of what ``python -m tests.fuzz.models`` does, and regression tests for what it found."""
 
 import json
 from pathlib import Path

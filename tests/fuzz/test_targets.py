@@ -1,4 +1,4 @@
-"""Random bytes, and valid lines with changes, for every parser of lines; and what fuzzing has found."""
+"""Random bytes and mutated lines for every line parser, and regression tests for what fuzzing found."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHANGES = ("insert", "replace", "delete", "repeat", "flip")
 
 @st.composite
 def texts(draw: st.DrawFn, name: str) -> bytes:
-    """Lines of a format to which a few things were done, or a soup of what it is made of."""
+    """Lines of a format with a few mutations, or random fragments of lines."""
     target = TARGETS[name]
     token = st.sampled_from(target.tokens) | st.binary(max_size=3)
     if draw(st.integers(0, 4)) == 0:
@@ -60,7 +60,7 @@ FOUND = {
     ],
     "vw": [b"1 1 0 0 | a", b"1 1 0 -0e7 'tag| a"],
 }
-"""Texts that a parser once died of, or got wrong."""
+"""Texts that once crashed a parser or were parsed wrongly."""
 
 
 @pytest.mark.parametrize("name", FOUND)

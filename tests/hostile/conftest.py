@@ -1,4 +1,4 @@
-"""Counts what is tried: a test says ``tried(n)``, else it counts as one; the sums are told at the end."""
+"""Counts trials: a test calls ``tried(n)``, or counts as one; the sums are printed at the end."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,13 +16,13 @@ _CASES = "cases"
 
 @pytest.fixture
 def tried(request: pytest.FixtureRequest) -> Tried:
-    """Says how many cases a test has tried."""
+    """Returns a function that records how many cases a test has tried."""
     return lambda count: request.node.user_properties.append((_CASES, count))
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder, with a cache of its own for data."""
+    """The working folder, with its own data cache."""
     monkeypatch.setenv("THRESHER_CACHE_DIR", str(own_cache(tmp_path)))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -33,7 +33,7 @@ SmallDisk = Callable[[int], Path]
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    """Mounts an empty disk of so many bytes in place of the one before, at ``disk`` in the working folder."""
+    """Mounts an empty disk of a given size at ``disk`` in the working folder, replacing the one before."""
     place, mounted = tmp_path / "disk", list[Path]()
     place.mkdir()
 

@@ -1,4 +1,4 @@
-"""One cache of data under many processes; cache files that are cut off anywhere."""
+"""One data cache used by many processes; truncated cache files."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ TRAIN = ["train", "d.svm", "-q", "--passes", "3", "-m"]
 
 @pytest.fixture
 def model(folder: Path) -> bytes:
-    """Of data whose cache is there."""
+    """A model of data that have a cache."""
     svmlight(folder / "d.svm", 6000, 6000)
     assert thresher(*TRAIN, "m", folder=folder)[0] == 0
     return (folder / "m").read_bytes()
@@ -46,7 +46,7 @@ def test_processes_that_share_a_cold_cache_of_data(folder: Path, model: bytes, t
 @pytest.mark.hostile
 @pytest.mark.parametrize("repeat", range(4))
 def test_eight_processes_on_one_cache_of_data(folder: Path, model: bytes, repeat: int, tried: Tried) -> None:
-    """Cold, then warm, then while it is cleared."""
+    """With a cold cache, a warm cache, and while the cache is cleared."""
     data = emptied(folder)
     at_once(folder, model, 8)
     at_once(folder, model, 8)
@@ -63,7 +63,7 @@ def test_eight_processes_on_one_cache_of_data(folder: Path, model: bytes, repeat
 
 
 def cut(folder: Path, model: bytes, step: int) -> int:
-    """A cache that is cut off is made again, or never looked at: the model is the same."""
+    """A truncated cache is rebuilt or ignored: the model is the same."""
     from thresher import train
     from thresher.learning.modelfile import save
 
@@ -90,7 +90,7 @@ def test_a_cache_cut_off_at_every_kilobyte(folder: Path, model: bytes, tried: Tr
 
 @pytest.mark.hostile
 def test_predictions_of_data_cut_off_at_every_kilobyte(folder: Path, model: bytes, tried: Tried) -> None:
-    """Whole lines before the cut give the same predictions; one that is cut is an error or a shorter row."""
+    """Whole lines before the cut give the same predictions; the cut line is an error or a shorter row."""
     from thresher.data import open_source
     from thresher.learning.api import load
 

@@ -1,4 +1,4 @@
-"""Full disks under the model, the checkpoint, the cache, the quarantine, the predictions and the curve."""
+"""A full disk for the model, checkpoint, cache, quarantine, predictions and curve."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def data(folder: Path, model: bytes) -> Path:
-    """Data and a model of them, both far larger than the disks here."""
+    """Data and a model of them, both much larger than the disks here."""
     svmlight(folder / "d.svm", 20_000, 20_000)
     (folder / "model").write_bytes(model)
     with open(folder / "d.svm", "ab") as file:
@@ -42,7 +42,7 @@ def data(folder: Path, model: bytes) -> Path:
 
 
 def spare(folder: Path, what: str) -> None:
-    """It must fail in one line, and leave what was under the name, and no other file."""
+    """It must fail with a one-line error, and leave the existing file and no other."""
     name, command = WRITES[what]
     place = folder / "disk"
     taken = what != "checkpoint"  # what is none stops a training before it begins
@@ -82,7 +82,7 @@ def test_a_cache_that_cannot_grow_is_done_without(folder: Path) -> None:
 
 
 def test_standard_output_that_takes_a_part_of_the_last_write(data: Path, tried: Tried) -> None:
-    """Unbuffered too, where Python takes no notice of what was not written."""
+    """Also unbuffered, where Python ignores partial writes."""
     predict = ["predict", "model", "d.svm", "--on-error", "skip"]
     _, out, _ = thresher(*predict, folder=data)
     for unbuffered in ("1", ""):
@@ -101,7 +101,7 @@ def test_standard_output_that_takes_a_part_of_the_last_write(data: Path, tried: 
 
 @pytest.mark.hostile
 def test_a_disk_of_any_size(data: Path, small_disk: SmallDisk, tried: Tried) -> None:
-    """Model, checkpoint, cache, quarantine and predictions on it: all are whole, or one line says why not."""
+    """Model, checkpoint, cache, quarantine and predictions are complete, or one line says why not."""
     options = ["--passes", "2", "--checkpoint-every", "5000", "--on-error", "quarantine=disk/q"]
     train = ["train", "d.svm", "-m", "disk/m", "-q", *options]
     predict = ["predict", "model", "d.svm", "-o", "disk/p", "--on-error", "skip"]

@@ -1,4 +1,4 @@
-"""Homes, locales, masks, users, limits, clocks: what surrounds the program."""
+"""The environment of the program: homes, locales, umasks, users, limits, clocks."""
 
 import os
 import resource
@@ -36,7 +36,7 @@ def data(folder: Path) -> bytes:
 
 
 def test_a_cache_of_data_that_has_no_place(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows come all the same, pass after pass, and that no cache is written is said once."""
+    """Rows are read all the same, pass after pass, with one warning that no cache is written."""
 
     def nowhere() -> Path:
         raise FileNotFoundError(2, "no home folder")
@@ -52,7 +52,7 @@ def test_a_cache_of_data_that_has_no_place(folder: Path, monkeypatch: pytest.Mon
 
 @slow
 def test_a_user_without_a_name_or_a_home(folder: Path, data: bytes) -> None:
-    """What cannot be kept is made again; the cache folders are named by HOME alone here."""
+    """What cannot be cached is computed again; here only HOME determines the cache folders."""
     known = {
         name: value
         for name, value in environment(folder).items()
@@ -76,7 +76,7 @@ def test_a_home_that_cannot_be_written(folder: Path, data: bytes, home: str) -> 
 
 
 def test_locales_zones_and_encodings(folder: Path, data: bytes, tried: Tried) -> None:
-    """Names that no ASCII can write, in an ASCII world."""
+    """Non-ASCII names in an ASCII environment."""
     shutil.copy("d.svm", "dä\udcff.svm")
     for world in (
         {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
@@ -93,7 +93,7 @@ def test_locales_zones_and_encodings(folder: Path, data: bytes, tried: Tried) ->
 
 @pytest.mark.parametrize("mask", [0o000, *(pytest.param(m, marks=slow) for m in (0o022, 0o077, 0o777))])
 def test_modes_of_what_is_written(folder: Path, data: bytes, mask: int) -> None:
-    """Models have what the mask leaves; what the program learns from or runs is its user's alone."""
+    """Models get the mode that the umask allows; files the program learns from or runs are private."""
     shutil.rmtree(folder / "cache" / "data")
     (folder / "m").unlink(missing_ok=True)
     status, _, err = thresher(*_TRAIN, "m", folder=folder, limit=lambda: (os.umask(mask), None)[1])
@@ -150,7 +150,7 @@ def test_little_address_space(folder: Path, data: bytes, megabytes: int) -> None
 
 
 def test_a_clock_that_goes_back(folder: Path, data: bytes, tried: Tried) -> None:
-    """Files of the future, and a clock that stands before all of them."""
+    """Files from the future, and a clock set before all of them."""
     for seconds in (10**9, -(10**9)):
         for path in (folder / "d.svm", *(folder / "cache" / "data").iterdir()):
             now = path.stat().st_mtime + seconds

@@ -1,4 +1,4 @@
-"""Which files are named: thousands, odd ones, files of the system, outputs that are inputs."""
+"""File arguments: thousands of files, odd names, system files, outputs that are inputs."""
 
 import os
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def test_ten_thousand_files(folder: Path) -> None:
 
 
 def test_names_that_are_odd(folder: Path, tried: Tried) -> None:
-    """Each is read as it is called, alone and by a glob, and an error in it is told on one line."""
+    """Each file is read under its name, alone and by a glob, and an error in it takes one line."""
     (folder / "odd").mkdir()
     for name in ODD:
         path = Path("odd") / f"{name}.svm"
@@ -76,7 +76,7 @@ def test_names_that_are_odd_on_the_command_line(folder: Path) -> None:
 
 
 def test_files_of_the_system(folder: Path) -> None:
-    """What has no size may have a content, and what has no end is no text."""
+    """A file of size zero may have content, and an endless file is not text."""
     for name in ("/proc/self/status", "/proc/cpuinfo", "/proc/version"):
         if Path(name).exists():
             assert "no examples" in str(outcome(Path(name)))
@@ -109,7 +109,7 @@ def test_a_file_that_becomes_a_folder(folder: Path) -> None:
 def test_an_output_that_is_an_input(
     folder: Path, link: Callable[[Path, Path], None], tried: Tried, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """By another name: nothing is begun."""
+    """Under another name: nothing is started."""
     data, held = svmlight(folder / "d.svm", 100), svmlight(folder / "h.svm", 100, seed=1)
     assert thresher("train", "d.svm", "-m", "m", "-q", folder=folder)[0] == 0
     for name in ("d.svm", "h.svm", "m"):
@@ -141,7 +141,7 @@ def test_an_output_that_is_an_input(
 
 @pytest.mark.hostile
 def test_two_trainings_into_one_model(folder: Path) -> None:
-    """The last to end has it, whole."""
+    """The last to finish writes the whole model."""
     first, last = svmlight(folder / "a.svm", 30_000), svmlight(folder / "b.svm", 30_000, seed=1)
     wanted = []
     for data in (first, last):

@@ -1,4 +1,4 @@
-"""Processes killed inside of a write, at a chosen call: what is left goes on to the very same model."""
+"""Processes killed during a write, at a chosen call: resuming leads to exactly the same model."""
 
 import os
 import signal
@@ -43,14 +43,14 @@ ALL = [
 
 
 def killed(folder: Path, place: str, at: int, when: str) -> bool:
-    """Whether the training died of the kill; else it ended well before it came to it."""
+    """Whether the kill ended the training; otherwise it finished before."""
     status, err = run_code(_KILLER, place, str(at), when, *_TRAIN, folder=folder)
     assert status in (0, -signal.SIGKILL), err
     return status != 0
 
 
 def gone_on(folder: Path, train: list[str] = _TRAIN) -> bytes:
-    """The model that the same command leads to, resumed where there is a checkpoint."""
+    """The model that the same command gives, resumed if there is a checkpoint."""
     resume = ["--resume"] if (folder / "m.checkpoint").exists() else []
     status, _, err = thresher(*train, *resume, folder=folder)
     assert (status, err) == (0, "")
@@ -90,7 +90,7 @@ def test_what_a_killed_writer_of_a_cache_left_goes_after_a_day(folder: Path) -> 
     assert killed(folder, "batch", 1, "after")
     (left,) = (folder / "cache" / "data").glob("*.partial")
     assert gone_on(folder)
-    assert left.exists()  # its writer might have been alive
+    assert left.exists()  # its writer might still be alive
     yesterday = time.time() - 25 * 3600
     os.utime(left, (yesterday, yesterday))
     svmlight(folder / "d.svm", 2600)
@@ -102,7 +102,7 @@ def test_what_a_killed_writer_of_a_cache_left_goes_after_a_day(folder: Path) -> 
 
 @pytest.mark.hostile
 def test_a_kill_at_any_time_costs_nothing(folder: Path, tried: Tried) -> None:
-    """Ever later, until the training is over before the kill."""
+    """Later and later, until the training finishes before the kill."""
     svmlight(folder / "d.svm", 100_000, 100_000)
     begun = time.monotonic()
     assert thresher(*_LONGER, folder=folder)[0] == 0

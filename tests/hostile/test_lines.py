@@ -1,4 +1,4 @@
-"""Lines of 100 MB, rows of a million features, and files that unpack to far more than they are."""
+"""Lines of 100 MB, rows of a million features, and files that unpack to far more than their size."""
 
 import bz2
 import gzip
@@ -42,7 +42,7 @@ LONG = {
 @pytest.mark.parametrize("size", [LONGEST + (1 << 20), 100 << 20])
 @pytest.mark.parametrize("end", [b"\n", b""])
 def test_a_line_of_a_hundred_megabytes(folder: Path, name: str, size: int, end: bytes) -> None:
-    """It is one bad line, and what stands before and behind it is read; within bounded memory."""
+    """It is one bad line, and the lines before and after it are read, within bounded memory."""
     head, long = LONG[name]
     with open(name, "wb") as file:
         file.write(head + long + b" " * (size - len(long)) + end)
@@ -63,7 +63,7 @@ OTHERS = ["d.vw", "d.jsonl", "d.csv", "d.tsv", "d.arrow", "d.arrows"]
 
 
 def _write(name: str, many: int) -> Layout:
-    """One row of so many features; how it is read."""
+    """Write one row of so many features; returns the options to read it."""
     if name.endswith((".parquet", ".arrow", ".arrows")):
         table = pa.table({"label": [1], "tags": [[f"t{k}" for k in range(many)]]})
         if name.endswith(".parquet"):
@@ -142,7 +142,7 @@ def test_a_bomb_of_a_gigabyte(folder: Path, ending: str, what: str) -> None:
 
 
 def _wide_xz(text: bytes, bits: int) -> bytes:
-    """An xz file whose header asks for a dictionary of 2^(bits / 2 + 12) bytes."""
+    """An xz file whose header requires a dictionary of 2^(bits / 2 + 12) bytes."""
     packed = bytearray(lzma.compress(text, preset=0))
     place = packed.index(b"\x21\x01", 12) + 2
     end = 12 + (packed[12] + 1) * 4 - 4
@@ -152,7 +152,7 @@ def _wide_xz(text: bytes, bits: int) -> bytes:
 
 
 def test_the_memory_that_xz_asks_for_is_bounded(folder: Path, tried: Tried) -> None:
-    for bits in (28, 32):  # 64 MB, as xz -9 has, and 256 MB
+    for bits in (28, 32):  # 64 MB, as with xz -9, and 256 MB
         Path("d.svm.xz").write_bytes(_wide_xz(b"1 1:1\n", bits))
         assert outcome(Path("d.svm.xz")) == 1
     for bits in (36, 39, 40):
@@ -163,7 +163,7 @@ def test_the_memory_that_xz_asks_for_is_bounded(folder: Path, tried: Tried) -> N
 
 @pytest.mark.parametrize("ending", PACKS)
 def test_odd_members(folder: Path, ending: str, tried: Tried) -> None:
-    """Thousands of them, empty ones, archives in archives, cuts at every byte, litter behind the end."""
+    """Thousands of members, empty ones, nested archives, cuts at every byte, garbage after the end."""
     pack, path = PACKS[ending], Path(f"d.svm.{ending}")
     row = b"1 1:1\n"
     path.write_bytes(pack(row) * 2000)

@@ -1,4 +1,4 @@
-"""The quarantine file holds the rejected lines byte for byte, each ended by a newline, in their order."""
+"""The quarantine file has the rejected lines byte for byte, in order, each with a newline at its end."""
 
 import json
 import random
@@ -71,7 +71,7 @@ every_format = pytest.mark.parametrize("name", CASES)
 
 
 def mixed(case: Case, end: bytes, seed: int) -> tuple[bytes, bytes]:
-    """A file of good and bad lines, half of them ended by CRLF, and the bad ones; `end` ends the last."""
+    """A file of good and bad lines, half of them with CRLF and the last with `end`; and the bad lines."""
     chance = random.Random(seed)
     kinds = [(case.good, False), *((line, True) for line in case.bad)]
     lines = [(case.good, False), *chance.choices(kinds, k=ROWS), (case.bad[0], True)]
@@ -107,7 +107,7 @@ def test_rejected_lines_byte_for_byte(folder: Path, name: str, end: bytes, tried
 
 
 def test_bad_lines_longer_than_a_line_may_be(folder: Path, tried: Tried) -> None:
-    """With or without a newline at the end of their file, they do not run into the next line."""
+    """Whether or not their file ends with a newline, they do not run into the next line."""
     for end in (b"", b"\n"):
         for size in (65 << 20, 64 << 20):
             long = b"1 " + b"1:1 " * (size // 4) + b"x"

@@ -1,4 +1,4 @@
-"""Pipes that stall, processes that are halted, files that change while they are read."""
+"""Pipes that stall, processes that are stopped, files that change while they are read."""
 
 import os
 import signal
@@ -22,14 +22,14 @@ ROWS = 300_000
 
 @pytest.fixture
 def whole(folder: Path) -> tuple[bytes, bytes]:
-    """Data and the model of them."""
+    """Data and their model."""
     data = svmlight(folder / "d.svm", 20_000)
     assert thresher("train", data, "-m", "whole", "-q", folder=folder)[0] == 0
     return data.read_bytes(), (folder / "whole").read_bytes()
 
 
 def test_a_pipe_that_stalls_and_goes_on(folder: Path, whole: tuple[bytes, bytes], tried: Tried) -> None:
-    """At the first byte, inside of a line, at the end of one: the model is that of the file."""
+    """At the first byte, inside a line, at the end of a line: the model is that of the file."""
     data, model = whole
     os.mkfifo("pipe")
     places = [0, 1, 7, data.index(b"\n") + 1, len(data) // 2, len(data) - 1, len(data)]
@@ -45,7 +45,7 @@ def test_a_pipe_that_stalls_and_goes_on(folder: Path, whole: tuple[bytes, bytes]
 
 
 def test_a_pipe_whose_writer_ends(folder: Path, whole: tuple[bytes, bytes], tried: Tried) -> None:
-    """Before the first byte there is no example; inside of a line that line is bad."""
+    """If it ends before the first byte, there is no example; inside a line, that line is bad."""
     os.mkfifo("pipe")
     for text, status in ((b"", 1), (b"1 1:1\n1 2:", 1), (b"1 1:1\n1 2:1", 0)):
         with start("train", "pipe", "-m", "m", "-q", folder=folder) as process:
@@ -58,7 +58,7 @@ def test_a_pipe_whose_writer_ends(folder: Path, whole: tuple[bytes, bytes], trie
 
 
 def test_a_process_that_is_halted_and_goes_on(folder: Path, whole: tuple[bytes, bytes], tried: Tried) -> None:
-    """Whenever that is, with a reader or a writer that waits for it meanwhile."""
+    """At any time, while a reader or a writer waits for it."""
     data, model = whole
     with start("train", "-", "-m", "m", "-q", folder=folder, stdin=-1) as process:
         assert process.stdin is not None
@@ -107,7 +107,7 @@ LONG: dict[str, Callable[[Path], None]] = {
 
 @pytest.mark.parametrize("name", LONG)
 def test_a_file_that_is_cut_off_while_it_is_read(folder: Path, name: str, tried: Tried) -> None:
-    """Wherever the cut is, at the end of a line too, it passes for no shorter file."""
+    """Wherever the cut is, even at the end of a line, it is not taken for a shorter file."""
     path = Path(name)
     LONG[name](path)
     whole = sum(len(chunk) for chunk in open_source(path, threads=1).chunks())
@@ -125,7 +125,7 @@ def test_a_file_that_is_cut_off_while_it_is_read(folder: Path, name: str, tried:
 
 
 def rest(chunks: Iterator[Chunk]) -> int | str:
-    """How many rows are left, or the error: all of them may have been read ahead."""
+    """How many rows remain, or the error; all of them may have been read ahead."""
     try:
         return sum(len(chunk) for chunk in chunks)
     except DataError as error:
@@ -133,7 +133,7 @@ def rest(chunks: Iterator[Chunk]) -> int | str:
 
 
 def test_a_file_that_grows_while_it_is_read(folder: Path) -> None:
-    """Whole lines are read, those that came meanwhile too or not."""
+    """Whole lines are read, whether or not lines added meanwhile are included."""
     path = svmlight(folder / "d.svm", 100_000)
     source = open_source(path, threads=1)
     chunks = source.chunks()

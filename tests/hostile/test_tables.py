@@ -1,4 +1,4 @@
-"""Parquet and Arrow: damaged bytes, cuts at many places, odd types, footers that lie."""
+"""Parquet and Arrow: damaged bytes, cuts at many places, odd types, wrong footers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from thresher.data.layout import Layout
 
 ROWS = 40
 SHORTER = (16, 32, 24)
-"""rows of some of the batches of 16, 16 and 8"""
+"""possible numbers of rows in some of the batches of 16, 16 and 8"""
 NAMES = ["d.parquet", "d.arrow", "d.arrows"]
 every_kind = pytest.mark.parametrize("name", NAMES)
 
@@ -48,16 +48,16 @@ def ordinary() -> Any:
 
 
 def damaged(path: Path, trials: int, seed: int) -> int:
-    """How many of so many damaged copies were refused; the others must have all rows.
+    """How many of the damaged copies were rejected; the others must have all rows.
 
-    But an Arrow file may have lost whole batches: nothing beside its footer tells how many there are.
+    An Arrow file may have lost whole batches, since only its footer records their number.
     """
     data, random, refused = path.read_bytes(), np.random.default_rng(seed), 0
     for _ in range(trials):
         changed = bytearray(data)
         for at in random.integers(0, len(data), random.choice([1, 2, 8])).tolist():
             changed[at] ^= 1 << int(random.integers(8))
-        if random.random() < 0.2:  # eight bytes moved elsewhere
+        if random.random() < 0.2:  # move eight bytes elsewhere
             a, b = random.integers(0, len(data) - 8, 2).tolist()
             changed[a : a + 8] = changed[b : b + 8]
         path.write_bytes(changed)
@@ -102,7 +102,7 @@ def test_a_file_cut_off_at_any_byte(folder: Path, name: str, tried: Tried) -> No
 
 
 def test_footers_that_lie(folder: Path, tried: Tried) -> None:
-    """The length of the footer is what a reader begins with."""
+    """A reader begins with the length of the footer."""
     for name, place in (("d.parquet", -8), ("d.arrow", -10)):
         path = write(ordinary(), Path(name))
         data = path.read_bytes()
@@ -117,7 +117,7 @@ def test_footers_that_lie(folder: Path, tried: Tried) -> None:
 
 @pytest.mark.parametrize("name", ["d.arrow", "d.arrows"])
 def test_a_head_with_a_wrong_bit_at_every_byte(folder: Path, name: str, tried: Tried) -> None:
-    """Dictionaries under other numbers among them."""
+    """This includes dictionaries with other numbers."""
     path = write(ordinary(), Path(name))
     data = path.read_bytes()
     for at in range(700):
@@ -130,7 +130,7 @@ def test_a_head_with_a_wrong_bit_at_every_byte(folder: Path, name: str, tried: T
 
 
 def test_messages_of_a_stream_that_are_missing(folder: Path, tried: Tried) -> None:
-    """Without a dictionary or the schema nothing can be read; without a batch it is a shorter stream."""
+    """Without a dictionary or the schema, nothing can be read; without a batch, the stream is shorter."""
     path = write(ordinary(), Path("d.arrows"))
     messages = list(pa.ipc.MessageReader.open_stream(path.read_bytes()))
     for missing in range(len(messages)):
@@ -205,7 +205,7 @@ ODD: dict[str, Callable[[], Any]] = {
     ),
     "a million rows of nothing": lambda: pa.table({"label": np.zeros(1 << 20, np.int8)}),
 }
-"""Tables that are odd, by what is odd about them."""
+"""Odd tables, by what is odd about them."""
 
 
 SAID = [
@@ -222,13 +222,13 @@ SLOW = "ten thousand columns"
     "what", [pytest.param(what, marks=pytest.mark.hostile) if what == SLOW else what for what in ODD]
 )
 def test_tables_that_are_odd(folder: Path, what: str, tried: Tried) -> None:
-    """Each is read, or refused in one line; and as every kind of column that its user may say."""
+    """Each is read or rejected with a one-line error, as every kind of column that a user may choose."""
     table = ODD[what]()
     for name in NAMES:
         try:
             path = write(table, Path(name), 1 << 20)
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
-            continue  # the format has no such tables
+            continue  # the format does not support such tables
         layouts = [Layout()]
         if "c" in table.column_names:
             layouts += SAID
@@ -242,7 +242,7 @@ def test_tables_that_are_odd(folder: Path, what: str, tried: Tried) -> None:
 
 @every_kind
 def test_another_file_of_another_type(folder: Path, name: str, tried: Tried) -> None:
-    """Of all pairs of odd columns, the second file fits the first or is refused by its name."""
+    """For all pairs of odd columns, the second file fits the first, or is rejected with its name."""
     kinds = [what for what, made in ODD.items() if "c" in made().column_names and what != "huge texts"]
     written = {}
     for k, what in enumerate(kinds):

@@ -1,4 +1,4 @@
-"""What trials under hostile conditions share: data, limits of a process, what a failure must look like."""
+"""Helpers for tests under hostile conditions: data, process limits, what a failure must look like."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.commands import environment, start
 from thresher.data import DataError, open_source
 
 Limit = Callable[[], None]
-# not ru_maxrss, which a process has from the one that started it
+# not ru_maxrss, which a process inherits from its parent
 _PEAK = """
 with open("/proc/self/status") as file:
     (peak,) = (line.split()[1] for line in file if line.startswith("VmHWM:"))
@@ -27,7 +27,7 @@ _LEFT = "is left from an earlier run and not used"
 
 
 def svmlight(path: Path, rows: int, features: int = 50, seed: int = 0) -> Path:
-    """Rows of eight features, whose labels the first feature decides."""
+    """Rows of eight features, with labels determined by the first feature."""
     random = np.random.default_rng(seed)
     keys = np.sort(random.integers(1, features + 1, (rows, 8)), axis=1)
     lines = (
@@ -39,7 +39,7 @@ def svmlight(path: Path, rows: int, features: int = 50, seed: int = 0) -> Path:
 
 
 def file_size(most: int) -> Limit:
-    """No file may grow beyond so many bytes; a write says so where a full disk would."""
+    """Limit the size of files: a write beyond it fails as on a full disk."""
 
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -53,7 +53,7 @@ def open_files(most: int) -> Limit:
 
 
 def peak_memory(code: str, folder: Path, most: int) -> str:
-    """What Python `code` prints in a process that may not come to hold more than `most` megabytes."""
+    """The output of Python `code` in a process that must not use more than `most` megabytes."""
     code += _PEAK
     ran = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, env=environment(folder), capture_output=True, timeout=600
@@ -75,7 +75,7 @@ def thresher(
     world: Mapping[str, str] | None = None,
     **variables: str,
 ) -> tuple[int, str, str]:
-    """Status, standard output and standard error of the program under a `limit` or behind a command."""
+    """Status, standard output and standard error of the program, run with a `limit` or by another command."""
     if not (limit or prefix or unset or world or variables):
         with start(*words, folder=folder, stdout=stdout) as process:
             out, err = process.communicate(timeout=timeout)
@@ -99,12 +99,12 @@ def thresher(
 
 
 def said(err: bytes) -> str:
-    """The same also without what a run says that finds a checkpoint."""
+    """The output also without the messages of a run that finds a checkpoint."""
     return commands.said(err, _LEFT)
 
 
 def failed(ran: tuple[int, str, str], *words: str, status: int = 1) -> None:
-    """It must have failed with one line that holds these words."""
+    """It must have failed with a one-line error that contains these words."""
     assert ran[0] == status, ran
     assert ran[2].startswith("thresher: "), ran
     assert ran[2].count("\n") == 1, ran
@@ -113,12 +113,12 @@ def failed(ran: tuple[int, str, str], *words: str, status: int = 1) -> None:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Everything in a folder but the cache."""
+    """Everything in a folder except the cache."""
     return sorted(path.name for path in folder.iterdir() if path.name != "cache")
 
 
 def outcome(path: Path, **options: Any) -> int | str:
-    """Rows learned from and skipped, or the error, which must be one line that names the file."""
+    """Rows learned and skipped, or the error, which must be one line that names the file."""
     try:
         source = open_source(path, **{"on_error": "skip", "threads": 1, **options})
         rows = sum(len(chunk) for chunk in source.chunks())

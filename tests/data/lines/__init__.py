@@ -1,4 +1,4 @@
-"""What the tests of all formats need of each format of lines: in the module of its name, as ``TESTED``."""
+"""Line formats for the tests of all formats: each module of this package has its ``TESTED``."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from thresher.data.layout import Layout
 
 
 class Variant(NamedTuple):
-    """The format by another layout."""
+    """A format with another layout."""
 
     layout: Layout
     good: Callable[[int, int], list[bytes]] | None = None
-    """where the lines differ: so many examples, by a seed"""
+    """makes a given number of examples from a seed, where lines differ from the plain layout's"""
     but: Sequence[bytes] = ()
-    """of the bad lines those that are good"""
+    """the bad lines of the plain layout that are good here"""
 
 
 class Parse(Protocol):
-    """A slow parser."""
+    """A reference parser."""
 
     def __call__(self, line: bytes, domain: str, layout: Layout) -> Row | None:
-        """The example on a line without its newline, or None; raises `BadLineError`."""
+        """The example on a line (without its newline), or None; raises `BadLineError`."""
         ...
 
 
 class Tested(NamedTuple):
-    """Lines of a format, good and bad, and a slow parser of them."""
+    """Good and bad lines of a format, and its reference parser."""
 
     good: Callable[[int, int], list[bytes]]
-    """so many examples, by a seed"""
+    """makes a given number of examples from a seed"""
     bad: Sequence[bytes]
-    """lines each of which is bad for a reason of its own"""
+    """bad lines, each for a different reason"""
     empty: Sequence[bytes]
-    """what is no example and not bad"""
+    """lines that are neither examples nor bad"""
     parse: Parse
     tokens: Sequence[bytes]
-    """what lines are made of"""
+    """fragments of lines"""
     variants: Mapping[str, Variant] = {}
-    """further layouts that the laws of reading are tested with"""
+    """further layouts for the tests of the laws of reading"""
     fuzzed: Mapping[str, Layout] = {}
-    """further layouts that the slow parser knows"""
+    """further layouts that the reference parser supports"""
 
 
 TESTED: dict[str, Tested] = {name: import_module(f"tests.data.lines.{name}").TESTED for name in LINES}
-"""By format."""
+"""Line formats by name."""

@@ -1,4 +1,4 @@
-"""LibFFM's text: lines, good and bad, and a slow parser that is easy to believe."""
+"""LibFFM text: good and bad lines, and a simple reference parser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thresher.data.layout import Layout
 
 
 def parse_libffm_line(line: bytes, domain: str, layout: Layout) -> Row | None:
-    """The row of the svmlight text that is left when fields are cut off, whose order means nothing."""
+    """The row of the svmlight text that remains without fields; the order of features does not matter."""
     text = line.removesuffix(b"\r").partition(b"#")[0].decode("latin-1")
     words = [word for word in re.split("[ \t]+", text) if word]
     unlabelled = domain == "open" and bool(words) and re.match(r"\+?[0-9]+:", words[0])

@@ -1,4 +1,4 @@
-"""svmlight text: lines, good and bad, and a slow parser that is easy to believe."""
+"""svmlight text: good and bad lines, and a simple reference parser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _whole(text: str) -> int:
 
 
 def _head(tokens: list[str], domain: str, weighted: bool) -> tuple[np.float32, np.float32]:
-    """Label and weight, taken from the front of the tokens of a line."""
+    """Label and weight, removed from the front of the tokens of a line."""
     first = tokens[0]
     begins_feature = first.startswith("qid:") or (not weighted and re.match(r"\+?[0-9]+:", first))
     if domain == "open" and begins_feature:
@@ -34,9 +34,9 @@ def _head(tokens: list[str], domain: str, weighted: bool) -> tuple[np.float32, n
 
 
 def parse_line(line: bytes, domain: str, weighted: bool = False) -> Row | None:
-    """The example on a line without its newline, or None; raises `BadLineError`.
+    """The example on a line (without its newline), or None; raises `BadLineError`.
 
-    With `weighted` the line may begin with ``label:weight``.
+    With `weighted`, the line may begin with ``label:weight``.
     """
     text = line.removesuffix(b"\r").partition(b"#")[0].decode("latin-1")
     tokens = [token for token in re.split("[ \t]+", text) if token]

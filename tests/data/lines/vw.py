@@ -1,4 +1,4 @@
-"""VW text: lines, good and bad, and a slow parser that is easy to believe, with hashes of its own."""
+"""VW text: good and bad lines, and a simple reference parser with its own hash functions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def murmur(name: bytes, seed: int) -> int:
 
 
 def vw_hash(name: bytes, seed: int) -> int:
-    """What Vowpal Wabbit makes of a name."""
+    """The hash of a name in Vowpal Wabbit."""
     name = name.strip(bytes(range(33)))
     if all(48 <= byte <= 57 for byte in name):
         return seed + int(name or b"0")
@@ -56,7 +56,7 @@ def vw_hash(name: bytes, seed: int) -> int:
 
 
 class _Line:
-    """What is left of a line, from the first bar on."""
+    """The rest of a line, from the first bar on."""
 
     def __init__(self, rest: bytes, layout: Layout) -> None:
         self.rest, self.layout = rest, layout
@@ -96,7 +96,7 @@ class _Line:
         self.rest = rest
 
     def feature(self, seed: int, scale: np.float32, unnamed: int, ids: bool) -> bool:
-        """Note a feature; whether it had no name."""
+        """Add a feature; returns whether it had no name."""
         name, value = self.take(_NAME), np.float32(1) * scale
         if self.rest[:1] != b":":
             self.space_follows()
@@ -143,7 +143,7 @@ def _head(head: bytes, domain: str) -> tuple[np.float32, np.float32]:
 
 
 def parse_vw_line(line: bytes, domain: str, layout: Layout) -> Row | None:
-    """The example on a line without its newline, or None; raises `BadLineError`."""
+    """The example on a line (without its newline), or None; raises `BadLineError`."""
     line = line.removesuffix(b"\r").lstrip(b" \t")
     if not line:
         return None
