@@ -301,7 +301,7 @@ def test_one_class(order: str, loss: str) -> None:
 @losses
 def test_separable_data_without_penalties(order: str, loss: str) -> None:
     model = thresher.boost(rows(1, -1, 1), loss, order=order, l1=0.0)
-    assert model.solution.endless == "every example is on its side and nothing is penalised"
+    assert model.solution.endless == "the classes are separable and nothing is penalised"
     assert np.isfinite(model.weights).all()
     assert model.weights[0] > 3
     assert thresher.boost(rows(1, -1, 1), loss, order=order, l1=0.1).solution.endless is None
@@ -310,7 +310,7 @@ def test_separable_data_without_penalties(order: str, loss: str) -> None:
 def test_a_feature_that_speaks_for_one_class_only() -> None:
     chunk = Chunk.of_rows([(1.0, {0: 1.0, 1: 1.0}), (1.0, {0: 1.0}), (-1.0, {0: 1.0})])
     assert thresher.boost(chunk, l1=0.0).solution.endless == (
-        "1 features speak for one class only and nothing is penalised"
+        "1 features support one class only and nothing is penalised"
     )
     assert thresher.boost(chunk, l1=0.0, l2=0.1).solution.endless is None
 
@@ -353,7 +353,7 @@ def test_extreme_values_stay_finite(order: str) -> None:
         ({"tolerance": float("inf")}, "tolerance must be >= 0, not inf"),
         ({"rounds": 0}, "rounds must be at least 1, not 0"),
         ({"order": "zigzag"}, "no order is called 'zigzag'; known: cyclic, random, parallel"),
-        ({"loss": "hinge"}, "the loss hinge cannot be boosted; exponential and logistic can"),
+        ({"loss": "hinge"}, "boost does not support the loss hinge; choose exponential or logistic"),
         ({"loss": "expo"}, "did you mean exponential"),
     ],
 )

@@ -105,7 +105,7 @@ def test_what_has_no_minimum_is_said(thresher: Thresher, folder: Path, order: st
     (folder / "apart").write_bytes(b"1 1:1\n-1 2:1\n")
     ran = thresher(f"boost apart -m m -q --json --l1 0 --order {order}")
     assert ran.status == 0
-    assert ran.err.startswith("every example is on its side and nothing is penalised: ")
+    assert ran.err.startswith("the classes are separable and nothing is penalised: ")
     assert all(value is not None for value in ran.json.values())
 
 

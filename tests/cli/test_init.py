@@ -116,7 +116,7 @@ def test_features_of_another_kind_are_refused(thresher: Thresher, shop: Path) ->
             ran = thresher(f"train {data} --format {other} -m m -q --json --init {form}")
             assert (ran.status, ran.json["features_seen"]) == (0, 2), ran.err
     assert thresher("train names.vw -m names --rule sgd -q").status == 0
-    told = "the weights to begin with were learned from {}, whose features are {}; those of {} are {}"
+    told = "the initial weights were learned from {}, whose features are {}; the features of {} are {}"
     for model, form, words in (
         ("names", "svmlight", ("VW text", "names", "svmlight", "ids")),
         ("before", "svmlight", ("CSV", "columns", "svmlight", "ids")),

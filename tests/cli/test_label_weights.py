@@ -87,5 +87,5 @@ def test_a_row_that_begins_with_a_blank_has_no_label(thresher: Thresher) -> None
 def test_label_weights_are_of_svmlight_only(thresher: Thresher) -> None:
     Path("a.csv").write_text("label,x\n1,2\n")
     ran = thresher("train a.csv -m m -q --label-weights")
-    assert (ran.status, ran.err) == (1, "thresher: csv: --label-weights is for label:weight in svmlight\n")
+    assert (ran.status, ran.err) == (1, "thresher: csv: --label-weights is only for svmlight\n")
     assert thresher("train a.csv -m m -q --no-label-weights").status == 0

@@ -40,7 +40,7 @@ def test_a_log_without_header(thresher: Thresher, folder: Path) -> None:
     assert thresher("predict m bare.txt").out == whole
     ran = thresher("evaluate m bare.txt")
     assert ran.status == 1
-    assert "bare.txt: 5 columns, where the data before had 6" in ran.err
+    assert "bare.txt: 5 columns, but earlier data had 6" in ran.err
 
 
 def test_data_written_in_another_way(thresher: Thresher, folder: Path) -> None:
@@ -92,11 +92,14 @@ def test_what_is_wrong_is_said_in_a_line(thresher: Thresher, folder: Path) -> No
     ran = thresher("train a.csv -m m")
     assert (ran.status, ran.err) == (
         1,
-        "thresher: a.csv: say which column is the label (--label COL); there are: y, x\n",
+        "thresher: a.csv: name the label column (--label COL); the columns are: y, x\n",
     )
     ran = thresher("train train.svm -m m --label y")
     assert ran.status == 1
-    assert ran.err == "thresher: svmlight has no columns: --label is for csv, tsv, jsonl, parquet and arrow\n"
+    assert (
+        ran.err
+        == "thresher: svmlight has no columns: --label is only for csv, tsv, jsonl, parquet and arrow\n"
+    )
     (folder / "b.csv").write_text("y,x\n1,2\n0,3 4\n")
     ran = thresher("train b.csv -m m --label y --numeric x -q")
     assert ran.err == "thresher: b.csv:3:3: expected a finite number in column 'x', found '3 4'\n"

@@ -290,7 +290,7 @@ def test_order_from_the_command_line_and_from_python(thresher: Thresher, order: 
 def test_an_order_that_is_none_is_wrong_usage(thresher: Thresher) -> None:
     ran = thresher("train train.svm -m m --order buffer:none")
     assert ran.status == 2
-    assert "order is as-is, once, every or buffer:N" in ran.err
+    assert "order must be as-is, once, every or buffer:N" in ran.err
 
 
 def test_a_checkpoint_not_used_is_told_of(thresher: Thresher, stopped: str) -> None:

@@ -79,12 +79,15 @@ def test_texts() -> None:
     ("rows", "reason"),
     [
         ([{"a": 1}, {"b": [1]}], "row 2, feature 'b'"),
-        ([{-1: 1.0}], "row 1, feature -1: a feature is named"),
-        ([{1.5: 1.0}], "row 1, feature 1.5: a feature is named"),
+        ([{-1: 1.0}], "row 1, feature -1: a feature name must be"),
+        ([{1.5: 1.0}], "row 1, feature 1.5: a feature name must be"),
         ([{3: "x"}], "row 1, feature 3: a category needs a name"),
-        ([{"a": 1}, {"b": 1, "a": float("nan")}], "row 2, feature 'a': NaN: it must be finite"),
-        ([{"a": float("-inf")}], "row 1, feature 'a': -inf: it must be finite"),
-        ([{"a": 2}, {7: -1e39}], r"row 2, feature 7: -1e\+39, too large for float32"),
+        ([{"a": 1}, {"b": 1, "a": float("nan")}], "row 2, feature 'a': expected a finite number, found NaN"),
+        ([{"a": float("-inf")}], "row 1, feature 'a': expected a finite number, found -inf"),
+        (
+            [{"a": 2}, {7: -1e39}],
+            r"row 2, feature 7: expected a finite number, found -1e\+39, too large for float32",
+        ),
     ],
 )
 def test_wrong_rows(rows: list[dict[Any, Any]], reason: str) -> None:
@@ -134,7 +137,7 @@ def test_a_stream_of_pairs_is_a_source() -> None:
     assert source.report.examples == 9000
     (rest,) = source.chunks(chunks[1].after)
     assert same(rest, chunks[2])
-    with pytest.raises(DataError, match="the rows end at row 9000"):
+    with pytest.raises(DataError, match="there are only 9000 rows"):
         list(source.chunks(Place(0, 9, 9001)))
     assert not PairSource(iter(examples(3))).rereadable
     with pytest.raises(DataError, match="no examples"):
@@ -147,7 +150,7 @@ def test_a_stream_of_pairs_is_a_source() -> None:
         ([({"a": 1}, 1), ({"a": 1}, 7)], "rows 1 to 2: example 2: expected a label -1, 0 or 1"),
         ([({"a": 1}, 1), ("a", 1)], "row 2: expected"),
         ([({"a": 1},)], "row 1: expected"),
-        ([({"a": 1}, 1, -1.0)], "rows 1 to 1: example 1: a negative importance weight"),
+        ([({"a": 1}, 1, -1.0)], "rows 1 to 1: example 1: the importance weight is negative"),
         ([({"a": {}}, 1)], "row 1, feature 'a'"),
     ],
 )

@@ -44,7 +44,7 @@ UNFIT += [
 def test_arrays_that_do_not_fit_are_refused_by_whatever_follows_them(changes: dict[str, Any]) -> None:
     broken, model = replace(GOOD, **changes), Model("sgd")
     for use in (model.learn, model.predict, model.readout().predict, thresher.train):
-        with pytest.raises(DataError, match="the arrays of a Chunk do not fit"):
+        with pytest.raises(DataError, match="the arrays of a Chunk must be"):
             use(broken)
     assert model.examples == 0
 
@@ -52,12 +52,12 @@ def test_arrays_that_do_not_fit_are_refused_by_whatever_follows_them(changes: di
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"keys": np.array([2, 1, 3, 4], np.uint64)}, "keys of a row must ascend"),
-        ({"keys": np.array([1, 2, 4, 4], np.uint64)}, "keys of a row must ascend"),
+        ({"keys": np.array([2, 1, 3, 4], np.uint64)}, "keys of a row must be unique and ascending"),
+        ({"keys": np.array([1, 2, 4, 4], np.uint64)}, "keys of a row must be unique and ascending"),
         ({"values": np.array([1, np.nan, 1, 1], np.float32)}, "value 2 is not finite"),
         ({"values": np.array([1, 1, 1, np.inf], np.float32)}, "value 4 is not finite"),
         ({"labels": np.array([1, np.nan], np.float32)}, "label 2 is not finite"),
-        ({"weights": np.array([1, -1], np.float32)}, "example 2: a negative importance weight"),
+        ({"weights": np.array([1, -1], np.float32)}, "example 2: the importance weight is negative"),
         ({"weights": np.array([np.nan, 1], np.float32)}, "weight 1 is not finite"),
         ({"targets": np.array([[1, 1], [np.inf, 1]], np.float32)}, "label 3 is not finite"),
     ],

@@ -145,7 +145,7 @@ def test_a_damaged_cache_is_removed_and_the_text_read(tmp_path: Path, folder: Pa
 
 def test_a_full_disk_does_no_harm(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cachefile_module, "open_sink", lambda path: pa.OSFile("/dev/full", "w"))
-    with pytest.warns(CacheWarning, match="no cache is written") as caught:
+    with pytest.warns(CacheWarning, match="no cache was written") as caught:
         cached, chunks = filled(source_of(written(tmp_path, some_text(400))), folder)
     assert cached is None
     assert len(caught) == 1
@@ -155,7 +155,7 @@ def test_a_full_disk_does_no_harm(tmp_path: Path, folder: Path, monkeypatch: pyt
 
 def test_a_folder_that_cannot_be_made_does_no_harm(tmp_path: Path) -> None:
     written(tmp_path, b"a file", "file")
-    with pytest.warns(CacheWarning, match="no cache is written"):
+    with pytest.warns(CacheWarning, match="no cache was written"):
         cached, _ = filled(source_of(written(tmp_path, some_text(400))), tmp_path / "file" / "folder")
     assert cached is None
 
@@ -235,7 +235,7 @@ def test_a_folder_that_others_can_write_to_is_neither_read_nor_written(tmp_path:
     folder.chmod(0o777)
     before = sorted(folder.iterdir())
     assert open_cache(source_of(path), folder) is None
-    with pytest.warns(CacheWarning, match="no cache is written: other users can write to"):
+    with pytest.warns(CacheWarning, match="no cache was written: other users can write to"):
         assert filled(source_of(path), folder)[0] is None
     assert sorted(folder.iterdir()) == before
     folder.chmod(0o700)

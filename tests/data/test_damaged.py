@@ -76,7 +76,7 @@ def test_what_follows_a_stream_is_not_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "two.arrows"
     sample.write(sample.good(ROWS, 1), path)
     path.write_bytes(path.read_bytes() * 2)
-    assert str(outcome(path, sample.layout)).endswith("there is more behind the end of the stream")
+    assert str(outcome(path, sample.layout)).endswith("unexpected bytes after the end of the stream")
 
 
 def test_a_stream_cut_off_between_two_batches_is_no_shorter_stream(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_stream_cut_off_between_two_batches_is_no_shorter_stream(tmp_path: Pat
     assert len(ends) == 4
     for end in ends:
         path.write_bytes(data[:end])
-        assert "ends without the mark" in str(outcome(path, sample.layout))
+        assert "has no end mark" in str(outcome(path, sample.layout))
 
 
 def test_bad_rows_with_bytes_that_are_no_text(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
 
 def test_no_line_is_an_object(tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_text("1\n[2]\n")
-    with pytest.raises(DataError, match="no line at its beginning is a JSON object"):
+    with pytest.raises(DataError, match="none of its first lines is a JSON object"):
         open_source(tmp_path / "d.jsonl")
 
 

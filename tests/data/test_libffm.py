@@ -65,14 +65,14 @@ def test_fields_are_the_namespaces_of_interactions(tmp_path: Path) -> None:
 
 BAD = [
     (b"1 5", 4, "':' after the field", "the end of the line"),
-    (b"1 x:1:1", 3, "a field (a whole number from 0 on, below 2^64)", "'x:1:1'"),
-    (b"1 1:-2:3", 5, "a feature id (a whole number from 0 on)", "'-2:3'"),
+    (b"1 x:1:1", 3, "a field (a whole number below 2^64)", "'x:1:1'"),
+    (b"1 1:-2:3", 5, "a feature id (a whole number)", "'-2:3'"),
     (b"1 1:2", 6, "':' after the feature id", "the end of the line"),
     (b"1 1:2-3:4", 6, "':' after the feature id", "'-3:4'"),
     (b"1 1:18446744073709551616:1", 5, "a feature id below 2^64", "'18446744073709551616:1'"),
     (b"1 1:2:x", 7, "a number after ':'", "'x'"),
     (b"1:2:3", 1, "a label", "'1:2:3'"),
-    (b"1 1:3:3e38 2:3:3e38", 1, "values of a repeated id with a sum finite in float32", "'1'"),
+    (b"1 1:3:3e38 2:3:3e38", 1, "values of a repeated id whose sum is finite in float32", "'1'"),
 ]
 
 
@@ -92,7 +92,7 @@ def test_what_is_no_field_is_an_error(tmp_path: Path, field: str) -> None:
 
 
 def test_ids_stay_as_they_are(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="libffm: ids stay as they are"):
+    with pytest.raises(DataError, match="libffm: bits and hash apply to names, not ids"):
         open_source(written(tmp_path, b"1 1:1:1\n"), layout=Layout("libffm", bits=18))
     largest = read_all(
         written(tmp_path, b"1 18446744073709551615:18446744073709551615:1 0:0:1\n", "data.ffm")

@@ -161,7 +161,7 @@ BAD = [
     (",3 1:1", "labels:3-8", 1, "a number as label", "',3'"),
     (
         "3,17 1:1", "real", 2,
-        "one label (lists are for outputs labels:LO-HI and values:K)", "',17'",
+        "one label (lists need outputs labels:LO-HI or values:K)", "',17'",
     ),
 ]  # fmt: skip
 

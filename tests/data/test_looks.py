@@ -10,21 +10,21 @@ from thresher.data import DataError, open_source, table_source
 from thresher.data.formats.listing import EXAMPLES, FORMATS
 from thresher.data.layout import Layout
 
-NUMBERED = "--no-header --label N, the number of the column with the label, 1 to"
+NUMBERED = "--no-header --label N, the number of the label column, 1 to"
 LINES = {
     "0,0.64,0.64,1": f"CSV: try --format csv {NUMBERED} 4",
     "842302,M,17.99": f"CSV: try --format csv {NUMBERED} 3",
     "label,size,colour": "CSV: try --format csv --label COL",
-    "0;0.64;1": f"CSV with ; between cells: try --format csv --delimiter ';' {NUMBERED} 3",
+    "0;0.64;1": f"CSV with the delimiter ;: try --format csv --delimiter ';' {NUMBERED} 3",
     "0\t1\t\t2": f"TSV: try --format tsv {NUMBERED} 4",
     "y\tx": "TSV: try --format tsv --label COL",
     " 0.00632  18.00   2.310": f"(tr -s ' ' ',') and try --format csv {NUMBERED} 3",
-    "@RELATION spam": "ARFF: take the header away",
-    "% 1. Title: Credit Approval": "ARFF: take the header away",
-    "<!DOCTYPE html>": "XML or HTML, which cannot be read",
-    "<?xml version='1.0'?>": "XML or HTML, which cannot be read",
+    "@RELATION spam": "ARFF: remove the header",
+    "% 1. Title: Credit Approval": "ARFF: remove the header",
+    "<!DOCTYPE html>": "XML or HTML, which is not supported",
+    "<?xml version='1.0'?>": "XML or HTML, which is not supported",
     '{"label": 1, "x": 2}': "JSON lines: try --format jsonl --label COL",
-    '[{"label": 1}]': "a JSON array: write one object a line",
+    '[{"label": 1}]': "a JSON array: write one object per line",
     "1 |f 9:0.0627 14": "VW text: try --format vw",
     "1 1:3:0.5 2:7:1": "LibFFM: try --format libffm",
 }
@@ -32,9 +32,9 @@ BINARY = {
     b"PAR1\0": "Parquet: try --format parquet",
     b"ARROW1\0\0": "Arrow: try --format arrow",
     b"PK\x03\x04\x14\0": "zip, npz or Excel: unpack it",
-    b"\x93NUMPY\x01\0": "an array of NumPy",
-    b"\x80\x04\x95\0": "a pickle, perhaps",
-    b"\x01\0\0\0": "compression by gzip, bz2, xz and zstd is known",
+    b"\x93NUMPY\x01\0": "a NumPy array",
+    b"\x80\x04\x95\0": "perhaps a pickle",
+    b"\x01\0\0\0": "supported compression: gzip, bz2, xz, zstd",
 }
 
 
@@ -79,9 +79,7 @@ def test_svmlight_read_as_another_format(tmp_path: Path, form: str) -> None:
 @pytest.mark.parametrize("row", ["0,0,1", "0,0.5,1"])
 def test_a_table_without_a_header(tmp_path: Path, row: str) -> None:
     (tmp_path / "some.csv").write_text(f"{row}\n" * 3)
-    assert f"a row, not the names of columns: try --format csv {NUMBERED} 3" in error_of(
-        tmp_path / "some.csv"
-    )
+    assert f"a row, not column names: try --format csv {NUMBERED} 3" in error_of(tmp_path / "some.csv")
 
 
 @pytest.mark.parametrize("text", ["1 1:0.5\n0,0.64,1\n", "1 1:0.5\n1 3:x\n", "1 3:x\n", "spam 3:1\n"])
@@ -92,7 +90,7 @@ def test_a_bad_line_of_the_right_format_gets_no_such_hint(tmp_path: Path, text: 
 
 def test_names_of_columns_get_no_such_hint(tmp_path: Path) -> None:
     (tmp_path / "some.csv").write_text("y,x\n1,2\n")
-    assert error_of(tmp_path / "some.csv").endswith("there are: y, x")
+    assert error_of(tmp_path / "some.csv").endswith("the columns are: y, x")
 
 
 @pytest.mark.parametrize(

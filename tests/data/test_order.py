@@ -164,5 +164,5 @@ def test_rows_keep_what_is_kept() -> None:
     "spec", ["", "twice", "buffer", "buffer:", "buffer:0", "buffer:-3", "buffer:x", "once:3"]
 )
 def test_other_orders_are_refused(spec: str) -> None:
-    with pytest.raises(DataError, match="order is as-is, once, every or buffer:N"):
+    with pytest.raises(DataError, match="order must be as-is, once, every or buffer:N"):
         make_order(spec)

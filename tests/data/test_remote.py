@@ -76,7 +76,7 @@ def test_a_connection_that_stays_down(tmp_path: Path, far: Far, name: str) -> No
     with pytest.raises(DataError) as raised:
         read(f"far://host/{name}")
     assert str(raised.value).startswith(f"far://host/{name}: cannot be read")
-    assert "6 tries failed, the last: connection reset by peer" in str(raised.value)
+    assert "failed 6 times, last with: connection reset by peer" in str(raised.value)
     assert slept[:5] == [0.25, 0.5, 1.0, 2.0, 4.0]
 
 
@@ -129,7 +129,7 @@ def test_patterns(tmp_path: Path, far: Far) -> None:
     for wrong, reason in {
         "far://host/b/9*": "no file matches",
         "far://host/b/9.svm": "no such file",
-        "far://host/b": "a directory; name its files, for example far://host/b/\\*",
+        "far://host/b": "a directory; give its files, for example far://host/b/\\*",
         "far://*/b": "cannot be a pattern",
     }.items():
         with pytest.raises(DataError, match=reason):

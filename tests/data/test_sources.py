@@ -195,7 +195,7 @@ def test_empty_inside_and_binary(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=f"{name}.*{reason}"):
             listed(written(tmp_path, content, name))
     with pytest.raises(
-        DataError, match=r"no examples \(1 lines blank or comment, 2 bad\); first: .*all:1:1:"
+        DataError, match=r"no examples \(blank or comment lines: 1, bad lines: 2\); first: .*all:1:1:"
     ):
         listed(written(tmp_path, b"x\n\ny", "all"))
 

@@ -148,14 +148,14 @@ BAD = [
     ("qid:3 7:1", "binary", 1, "a number as label", "'qid:3'"),
     (":2 7:1", "binary", 1, "a number as label", "':2'"),
     ("1 qid:1.5.5 1:1", "binary", 7, "a number after 'qid:'", "'1.5.5'"),
-    ("1 +:1", "binary", 3, "a feature id (a whole number from 0 on)", "'+:1'"),
+    ("1 +:1", "binary", 3, "a feature id (a whole number)", "'+:1'"),
     ("1 3:1\0 4:1", "binary", 6, "a space after the number", "'\\x00'"),
     (
         "x 1:1",
         "binary",
         1,
         "a number as label",
-        "'x'; labels that are words have to be named: --classes WORD,WORD,...",
+        "'x'; to use words as labels, name them: --classes WORD,WORD,...",
     ),
     ("  yes", "real", 3, "a number as label", "'yes'"),
     ("nan 1:1", "real", 1, "a finite number as label", "'nan'"),
@@ -164,8 +164,8 @@ BAD = [
     ("-0.5 1:1", "nonnegative", 1, "a label that is not negative", "'-0.5'"),
     ("1x 1:1", "binary", 2, "a space after the label", "'x'"),
     ("1 qid:a 1:1", "binary", 7, "a number after 'qid:'", "'a'"),
-    ("1 -3:1", "binary", 3, "a feature id (a whole number from 0 on)", "'-3:1'"),
-    ("1 word:1", "binary", 3, "a feature id (a whole number from 0 on)", "'word:1'"),
+    ("1 -3:1", "binary", 3, "a feature id (a whole number)", "'-3:1'"),
+    ("1 word:1", "binary", 3, "a feature id (a whole number)", "'word:1'"),
     ("1 2:1 18446744073709551616:1", "binary", 7, "a feature id below 2^64", "'18446744073709551616:1'"),
     ("1 2:1 7", "binary", 8, "':' after the feature id", "the end of the line"),
     ("1 2:1 7 8:1", "binary", 8, "':' after the feature id", "a blank"),
@@ -181,7 +181,7 @@ BAD = [
     ("1 12:1.5x", "binary", 9, "a space after the number", "'x'"),
     ("1 12:1,5", "binary", 7, "a space after the number", "',5'"),
     ("1 3:1\r 4:1", "binary", 6, "a space after the number", "a blank"),
-    ("1 3:3e38 3:3e38", "binary", 1, "values of a repeated id with a sum finite in float32", "'1'"),
+    ("1 3:3e38 3:3e38", "binary", 1, "values of a repeated id whose sum is finite in float32", "'1'"),
     ("1 5:\x07" + "y" * 60, "binary", 5, "a number after ':'", "'\\x07" + "y" * 39 + "...'"),
 ]
 
@@ -265,5 +265,5 @@ def test_label_weights_are_read_where_the_layout_has_them(tmp_path: Path) -> Non
     assert chunk.weights.tolist() == [0.5, 2, 1, 1, 1, 1]
     assert chunk.keys.tolist() == [3, 7, 3, 7, 3, 7, 5, 9]
     assert SettledLayout.from_dict({"format": "svmlight"}).label_weights is False
-    with pytest.raises(DataError, match=r"vw: --label-weights is for label:weight in svmlight"):
+    with pytest.raises(DataError, match=r"vw: --label-weights is only for svmlight"):
         open_source(path, layout=Layout("vw", label_weights=True))

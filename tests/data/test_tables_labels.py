@@ -140,14 +140,16 @@ def test_labels_that_do_not_fit_the_outputs(tmp_path: Path) -> None:
             list(open_source(tmp_path / name, layout=layout, domain=domain).chunks())
         return str(raised.value)
 
-    assert told("a.csv", VALUES, "real") == "one column is the label, not 3; several are for outputs values:3"
+    assert (
+        told("a.csv", VALUES, "real") == "expected one label column, found 3; several need outputs values:3"
+    )
     assert told("a.csv", Layout(label="a"), "values:2,real") == (
-        "outputs values:2 needs 2 columns as label (--label a,b,...), not 1"
+        "outputs values:2 needs 2 label columns (--label a,b,...), not 1"
     )
     assert told("a.csv", Layout(label="a,b,a"), "values:3,real").endswith(
         "a.csv: --label: two columns are called 'a'"
     )
     assert "no column is called 'z'" in told("a.csv", Layout(label="a,z"), "values:2,real")
-    assert told("a.csv", Layout(label="a"), "labels:0-3").startswith("csv: a list of labels wants")
-    assert "want single numbers (lists are for labels:LO-HI)" in told("a.parquet", Layout(), "real")
-    assert "want lists as label" in told("a.parquet", Layout(label="x"), "labels:0-3")
+    assert told("a.csv", Layout(label="a"), "labels:0-3").startswith("csv: lists of labels need")
+    assert "need single numbers (lists need labels:LO-HI)" in told("a.parquet", Layout(), "real")
+    assert "need lists as labels" in told("a.parquet", Layout(label="x"), "labels:0-3")

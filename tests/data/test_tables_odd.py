@@ -57,7 +57,7 @@ def test_types_must_agree(tmp_path: Path, name: str) -> None:
     rows = some_rows(9)
     WRITERS[name](rows, tmp_path / f"a{name}")
     WRITERS[name]([row | {"x": "1.5"} for row in rows], tmp_path / f"b{name}")
-    with pytest.raises(DataError, match=rf"b{name}: column 'x' is numeric, but its type here is string"):
+    with pytest.raises(DataError, match=rf"b{name}: column 'x' is numeric, but has type string here"):
         open_source([tmp_path / f"a{name}", tmp_path / f"b{name}"], layout=LAYOUT)
 
 
@@ -88,7 +88,9 @@ def test_columns_are_guessed_said_and_missed(tmp_path: Path, name: str) -> None:
     kinds = open_source(tmp_path / name, layout=said, domain="real").layout.kinds
     assert kinds == ("ignore", "label", "ignore", "ignore", "categorical", "categorical")
     for wrong in (Layout("", label="z"), Layout("", numeric=("7",)), Layout("", ignore=("z",))):
-        with pytest.raises(DataError, match=r"no column is called '.*'; there are: label, w, x, y, city, id"):
+        with pytest.raises(
+            DataError, match=r"no column is called '.*'; the columns are: label, w, x, y, city, id"
+        ):
             open_source(tmp_path / name, layout=wrong)
 
 
@@ -141,7 +143,7 @@ def test_a_mark_blank_lines_and_no_header(tmp_path: Path) -> None:
     assert rows_of(next(source.chunks())) == rows_meant(rows, **{"1": "label", "2": "numeric"})
     assert (source.report.lines, source.report.blank) == (3, 1)
     (tmp_path / "o.csv").write_bytes(b"1,2,3\n")
-    with pytest.raises(DataError, match="3 columns, where the data before had 2"):
+    with pytest.raises(DataError, match="3 columns, but earlier data had 2"):
         open_source(tmp_path / "o.csv", layout=source.layout)
 
 
@@ -169,9 +171,11 @@ def test_lists_dictionaries_bools_and_bytes(tmp_path: Path) -> None:
             assert rows_of(next(table_source(Streamed(cut)).chunks())) == rows_meant(rows, **kinds)
     write_jsonl(rows, tmp_path / "d.jsonl")
     assert rows_of(read_all(tmp_path / "d.jsonl")) == rows_meant(rows, **kinds)
-    with pytest.raises(DataError, match="column 's' is of struct<a: int64>: say --categorical or --ignore"):
+    with pytest.raises(
+        DataError, match="column 's' has type struct<a: int64>: use --categorical or --ignore"
+    ):
         table_source(pa.table({"label": [1], "s": [{"a": 1}]}))
-    with pytest.raises(DataError, match="column 's' is categorical, but its type here is struct<a: int64>"):
+    with pytest.raises(DataError, match="column 's' is categorical, but has type struct<a: int64> here"):
         table_source(pa.table({"label": [1], "s": [{"a": 1}]}), layout=Layout(categorical=("s",)))
 
 

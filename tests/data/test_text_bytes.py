@@ -117,7 +117,7 @@ def test_a_nul_in_a_quoted_cell_with_line_breaks(tmp_path: Path) -> None:
 
 def test_a_nul_in_the_names_of_columns_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"label,x\0\n1,2\n")
-    with pytest.raises(DataError, match=r"names the columns, 'label,x\\x00', holds a NUL"):
+    with pytest.raises(DataError, match=r"the header line, 'label,x\\x00', contains a NUL"):
         open_source(tmp_path / "a.csv", on_error="skip")
 
 

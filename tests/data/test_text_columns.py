@@ -99,7 +99,7 @@ def test_keys_of_fewer_bits(tmp_path: Path, name: str, bits: int) -> None:
             folded[key % 2**bits] = folded.get(key % 2**bits, 0.0) + value
         assert other.keys.tolist() == sorted(folded)
         assert np.allclose(other.values, [folded[key] for key in sorted(folded)])
-    with pytest.raises(DataError, match="the hash vw is for VW text"):
+    with pytest.raises(DataError, match="the hash vw is only for VW text"):
         open_source(tmp_path / name, layout=Layout(bits=18, hash="vw"))
 
 
@@ -122,7 +122,7 @@ def test_several_columns_of_text(tmp_path: Path) -> None:
     [
         ({"text": ("body",), "categorical": ("body",)}, "'body' is listed in both --categorical and --text"),
         ({"text": ("bodies",)}, "no column is called 'bodies'"),
-        ({"ngrams": "words=2"}, r"say which \(--text COL\)"),
+        ({"ngrams": "words=2"}, r"n-grams need a text column \(--text COL\)"),
     ],
 )
 def test_what_is_said_wrong(tmp_path: Path, wrong: dict[str, Any], reason: str) -> None:

@@ -126,14 +126,14 @@ def test_long_rows_of_names_are_sorted_and_added_up(tmp_path: Path) -> None:
         assert rows_of(read_all(written(tmp_path, text), layout=layout)) == bits(expected)
 
 
-KIND = "; this looks like %s, which is not read"
+KIND = "; this looks like %s, which is not supported"
 BINARY = (
     "-1, 0 or 1 (for other classes: --classes A,B; for many: --outputs classes; for a number: --loss squared)"
 )
 BANDIT, COSTS = "a contextual bandit label (action:cost:probability)", "a cost-sensitive label (class:cost)"
 SHARED = "the shared line of a multi-line example (contextual bandit or cost-sensitive)"
 CCB = "a conditional contextual bandit label (ccb)"
-NAMED = "; labels that are words have to be named: --classes WORD,WORD,..."
+NAMED = "; to use words as labels, name them: --classes WORD,WORD,..."
 CONTINUOUS = "a continuous action label (ca action:cost:density)"
 BAD = [
     # line, domain, column, expected, found
@@ -158,7 +158,7 @@ BAD = [
     ("ca 1.5:2:0.1 | a", "real", 1, "a number as label", f"'ca'{KIND % CONTINUOUS}"),
     ("dog 2 't | a", "real", 1, "a number as label", "'dog'"),
     ("dog 2 't | a", "binary", 1, "a number as label", f"'dog'{NAMED}"),
-    ("1,2 | a", "real", 2, "one label (lists are for outputs labels:LO-HI and values:K)", "',2'"),
+    ("1,2 | a", "real", 2, "one label (lists need outputs labels:LO-HI or values:K)", "',2'"),
     ("1 |f a:x:1\0", "real", 11, "':', '|' or a space after the name", "'\\x00'"),
     ("1 |f a\0b c", "real", 7, "':', '|' or a space after the name", "'\\x00b'"),
     ("1 |f\0 a", "real", 5, "':', '|' or a space after the namespace", "'\\x00'"),
@@ -168,7 +168,7 @@ BAD = [
     ("1 x | a", "binary", 3, "a number as importance weight", "'x'"),
     ("1 -2 | a", "binary", 3, "an importance weight that is finite and not negative", "'-2'"),
     ("1 2x | a", "binary", 4, "'|' or a space after the number", "'x'"),
-    ("1 1 0.5 | a", "binary", 5, "a base of 0: no other is known", "'0.5'"),
+    ("1 1 0.5 | a", "binary", 5, "a base of 0 (no other is supported)", "'0.5'"),
     ("1 1 0 1 | a", "binary", 7, "no more than label, importance, base and tag before '|'", "'1'"),
     ("1 't 2 | a", "binary", 6, "'|' after the tag", "'2'"),
     ("1 2:3 5:1", "binary", 4, "'|' or a space after the number", "':3'"),
@@ -186,7 +186,7 @@ BAD = [
     ("1 |f a:3rd", "binary", 9, "'|' or a space after the number", "'rd'"),
     ("1 |f a:1e39", "binary", 8, "a value that is finite in float32", "'1e39'"),
     ("1 |f:1e30 a:1e30", "binary", 13, "a value that is finite in float32", "'1e30'"),
-    ("1 |f a:3e38 a:3e38", "binary", 1, "values of a repeated feature with a sum finite in float32", "'1'"),
+    ("1 |f a:3e38 a:3e38", "binary", 1, "values of a repeated feature whose sum is finite in float32", "'1'"),
     ("1 | a |g b:1:2", "binary", 13, "'|' or a space after the number", "':2'"),
 ]
 
@@ -279,8 +279,8 @@ def test_real_stories_are_read_as_vowpal_wabbit_has_them() -> None:
 def test_a_layout_that_cannot_be_is_refused() -> None:
     for options, reason in [
         ({"hash": "md5"}, "no hash is called 'md5'; known: 64, vw"),
-        ({"bits": 62}, "keys have 1 to 61 bits"),
-        ({"bits": -1}, "keys have 1 to 61 bits"),
+        ({"bits": 62}, "bits must be from 1 to 61"),
+        ({"bits": -1}, "bits must be from 1 to 61"),
         ({"hash": "vw"}, "the hash vw needs a number of bits"),
     ]:
         with pytest.raises(DataError, match=reason):

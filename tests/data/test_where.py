@@ -148,16 +148,16 @@ def test_bad_rows_are_told_by_their_row_in_the_file(tmp_path: Path, name: str) -
 
 
 WRONG = {
-    "": "expected a column, found its end",
-    "n": "expected one of = != < <= > >= in (...), is null, is not null, found its end",
+    "": "expected a column, found the end",
+    "n": "expected one of = != < <= > >= in (...), is null, is not null, found the end",
     "n ~ 3": "found ~",
     "n = Ulm": "expected a number, true, false, or a text in single quotes, found Ulm",
     "n = nan": "expected a number",
-    "n = 'x": "expected a closed quote, found 'x",
+    "n = 'x": "expected a closing quote, found 'x",
     "n = 3 or x = 4": "expected 'and' or the end, found or",
-    "n = 3 and": "expected a column, found its end",
+    "n = 3 and": "expected a column, found the end",
     "n in 3": "expected '(', found 3",
-    "n in (3, 4": "expected ',' or ')', found its end",
+    "n in (3, 4": "expected ',' or ')', found the end",
     "n is 3": "expected 'null'",
     "n is not 3": "expected 'null'",
     "3 < 4 < 5": "expected 'and' or the end, found <",
@@ -174,12 +174,12 @@ def test_what_is_no_filter(text: str) -> None:
 
 UNFIT = {
     "m = 3": "no column is called 'm' (--where m = 3)",
-    "n = '3'": "column 'n' is of int64, not to be compared with '3'",
-    "city = 3": "column 'city' is of string, not to be compared with 3 (a text has single quotes)",
-    "small < 300": "column 'small' is of int8, which 300 is not",
-    "day = 'May'": "column 'day' is of date32[day], which 'May' is not",
-    "new = 1": "column 'new' is of bool, not to be compared with 1",
-    "n = true": "column 'n' is of int64, not to be compared with true",
+    "n = '3'": "column 'n' of type int64 cannot be compared with '3'",
+    "city = 3": "column 'city' of type string cannot be compared with 3 (put text in single quotes)",
+    "small < 300": "300 is not a value of column 'small' with type int8",
+    "day = 'May'": "'May' is not a value of column 'day' with type date32[day]",
+    "new = 1": "column 'new' of type bool cannot be compared with 1",
+    "n = true": "column 'n' of type int64 cannot be compared with true",
 }
 
 
@@ -192,8 +192,8 @@ def test_filters_that_do_not_fit_the_columns(tmp_path: Path, where: str) -> None
 
 
 def test_a_filter_that_keeps_nothing_and_one_of_text(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no examples .*left out by --where n > 200"):
+    with pytest.raises(DataError, match=r"no examples .*excluded by --where n > 200"):
         list(source_of("data.arrow", tmp_path, "n > 200").chunks())
     (tmp_path / "a.csv").write_text("label,x\n1,2\n")
-    with pytest.raises(DataError, match="csv: rows are chosen"):
+    with pytest.raises(DataError, match="csv: --where is only for parquet and arrow"):
         open_source(tmp_path / "a.csv", where="x = 2")

@@ -109,7 +109,7 @@ def test_what_is_no_number_there_is_a_bad_row(tmp_path: Path, name: str) -> None
     path = written(["1", "0", "one", "1", "0"], tmp_path)[name]
     assert looked(path, "skip").classes == ()
     expected = (
-        "expected a finite number as label in column 'y', found ' ?one ?'; labels that are words have to be"
+        "expected a finite number as label in column 'y', found ' ?one ?'; to use words as labels, name"
     )
     with pytest.raises(DataError, match=expected):
         labels_of(open_source(path, layout=Layout(label="y")))

@@ -44,7 +44,7 @@ def test_a_cache_of_data_that_has_no_place(folder: Path, monkeypatch: pytest.Mon
     rows = [len(chunk) for chunk in open_source(svmlight(folder / "d.svm", 500)).chunks()]
     monkeypatch.setattr("thresher.data.files.content.cache_folder", nowhere)
     passes = Passes(open_source("d.svm"), 3, cached=True)
-    with pytest.warns(UserWarning, match="no cache is written: .*no home folder"):
+    with pytest.warns(UserWarning, match="no cache was written: .*no home folder"):
         assert [len(chunk) for chunk in passes.first.chunks()] == rows
     for _ in range(2):
         assert [len(chunk) for chunk in passes.later().chunks()] == rows

@@ -112,11 +112,11 @@ PACKS: dict[str, Callable[[bytes], bytes]] = {
 BOMBS = {
     "one endless line": (
         b"1:1 ",
-        "expected a line of at most 64 MB|0 1|no examples (0 lines blank or comment, 1 bad)",
+        "expected a line of at most 64 MB|0 1|no examples (blank or comment lines: 0, bad lines: 1)",
     ),
-    "digits": (b"1", "no examples (0 lines blank or comment, 1 bad)"),
-    "zeros": (b"\0", "a binary file|no examples (0 lines blank or comment, 1 bad)"),
-    "blank lines": (b"\n", "lines blank or comment, 0 bad"),
+    "digits": (b"1", "no examples (blank or comment lines: 0, bad lines: 1)"),
+    "zeros": (b"\0", "a binary file|no examples (blank or comment lines: 0, bad lines: 1)"),
+    "blank lines": (b"\n", "bad lines: 0"),
 }
 
 

@@ -245,7 +245,7 @@ def test_standard_input_must_be_fed_the_same(
     stopped_after(fed(monkeypatch, pack(content)), after)
     other = content.replace(b"e-02", b"e-03", 1)
     refused(lambda: fed(monkeypatch, pack(other)))
-    refused(lambda: fed(monkeypatch, pack(b"".join(ROWS[:30]))), "changed since|shorter than it was")
+    refused(lambda: fed(monkeypatch, pack(b"".join(ROWS[:30]))), "changed since|shorter than before")
     again = resumed(fed(monkeypatch, pack(content)))
     again.run()
     assert {k: v.tobytes() for k, v in again.model.state().items()} == {

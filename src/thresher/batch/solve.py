@@ -76,7 +76,7 @@ def loss_of(spec: Any) -> Any:
     if not loss.BOOSTABLE:
         able = [name for name in sorted(parts.REGISTRY["loss"]) if parts.lookup("loss", name).BOOSTABLE]
         raise ValueError(
-            f"the loss {parts.part_name(type(loss))} cannot be boosted; {' and '.join(able)} can"
+            f"boost does not support the loss {parts.part_name(type(loss))}; choose {' or '.join(able)}"
         )
     return loss
 
@@ -176,9 +176,9 @@ class Solver:
         if alike and (self.columns.intercept or free):
             return "all examples are of one class"
         if free and (self.z > 0)[self.columns.weights > 0].all():
-            return "every example is on its side and nothing is penalised"
+            return "the classes are separable and nothing is penalised"
         if free and self.one_sided:
-            return f"{self.one_sided:,} features speak for one class only and nothing is penalised"
+            return f"{self.one_sided:,} features support one class only and nothing is penalised"
         return None
 
     def look(self, chosen: I64) -> None:

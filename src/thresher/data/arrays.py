@@ -48,14 +48,14 @@ def chunk_of(
     """
     if isinstance(X, str | bytes):
         raise DataError(
-            "a text is no list of examples: give a list of texts, or open_source(PATH) for a file"
+            "expected a list of texts, found a single text; to read a file, use open_source(PATH)"
         )
     if isinstance(X, Iterator):
         X = list(X)
     if hasattr(X, "tocsr"):
         matrix = X.tocsr()
         if matrix.ndim != 2:
-            raise DataError(f"a matrix of examples has two axes, not {matrix.ndim}")
+            raise DataError(f"a matrix of examples must be two-dimensional, not {matrix.ndim}-dimensional")
         indptr, keys, values = matrix.indptr, _as_keys(matrix.indices), matrix.data
     elif _holds(X, Mapping):
         indptr, keys, values = RowReader(seed).rows(X)
@@ -87,9 +87,9 @@ def _of_dense(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
             table = X.to_numpy(np.float64, na_value=np.nan) if _is_pandas(X) else table.astype(np.float64)
         wide = nulls_as_zeros(X, table)
     except (TypeError, ValueError) as error:
-        raise DataError(f"the matrix of examples holds what is no number: {error}") from error
+        raise DataError(f"the matrix of examples contains a value that is not a number: {error}") from error
     if wide.ndim != 2:
-        raise DataError(f"a matrix of examples has two axes, found shape {wide.shape}")
+        raise DataError(f"a matrix of examples must be two-dimensional, found shape {wide.shape}")
     rows, columns = np.nonzero(wide)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(wide)))])
     return starts, columns, wide[rows, columns]
@@ -149,7 +149,9 @@ class RowReader:
                 except (TypeError, ValueError) as error:
                     raise DataError(f"row {number}, feature {name!r}: {error}") from error
                 if not abs(amount) < OVERFLOW:
-                    raise DataError(f"row {number}, feature {name!r}: {unfit(amount)}: it must be finite")
+                    raise DataError(
+                        f"row {number}, feature {name!r}: expected a finite number, found {unfit(amount)}"
+                    )
                 if amount != 0.0:
                     keys.append(key)
                     values.append(amount)
@@ -165,7 +167,7 @@ class RowReader:
             return self._key(name), float(value)
         key = int(name)
         if key != name or not 0 <= key < 1 << 64:
-            raise ValueError("a feature is named by text or by a whole number from 0 to 2**64 - 1")
+            raise ValueError("a feature name must be text or a whole number from 0 to 2**64 - 1")
         return key, float(value)
 
     def names(self) -> dict[int, bytes]:
@@ -217,7 +219,7 @@ class PairSource:
         reader, pairs = RowReader(self._seed), iter(self._pairs)
         waste = sum(1 for _ in islice(pairs, place.line))
         if waste < place.line:
-            raise DataError(f"the rows end at row {waste}, before row {place.line}, where training went on")
+            raise DataError(f"there are only {waste} rows, but training resumes after row {place.line}")
         while taken := list(islice(pairs, _ROWS)):
             chunk = self._chunk(reader, taken, place.line)
             if self.namer is not None:

@@ -115,7 +115,7 @@ def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None)
 
 
 def _discarded(path: Path, error: Exception) -> None:
-    warn_user(f"a damaged cache is removed: {error}", CacheWarning)
+    warn_user(f"removed a damaged cache: {error}", CacheWarning)
     _remove(path)
 
 
@@ -207,7 +207,7 @@ class CacheWriter:
     def _warn(self) -> None:
         if not self._warned:
             self._warned = True
-            warn_user(f"no cache is written: {self._error}", CacheWarning)
+            warn_user(f"no cache was written: {self._error}", CacheWarning)
 
 
 class CacheSource:
@@ -291,7 +291,7 @@ class CacheSource:
 
     def _text(self, place: Place | None) -> Iterator[Chunk]:
         if not self._origin.rereadable:
-            raise DataError(f"{self.path}: the cache is damaged and standard input is gone")
+            raise DataError(f"{self.path}: the cache is damaged, and standard input cannot be read again")
         self._origin.report = self.report
         self._origin.expect(self.content, whole=True)
         for chunk in self._origin.chunks(place):

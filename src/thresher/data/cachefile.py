@@ -176,14 +176,14 @@ class BatchReader:
         except (OSError, pa.ArrowException, ValueError, KeyError, IndexError) as error:
             raise DamagedCacheError(f"{path}: {error}") from error
         if self.last.get("end") is not True:
-            raise DamagedCacheError(f"{path}: not finished")
+            raise DamagedCacheError(f"{path}: incomplete")
         self._checked = bytearray([trusted] * self.count)
 
     def _batch(self, k: int) -> tuple[Any, Note]:
         batch, extra = self._file.get_batch_with_custom_metadata(k)
         note = json.loads(extra[_NOTE])
         if not isinstance(note, dict):
-            raise ValueError("no note beside the batch")
+            raise ValueError("the batch has no metadata")
         return batch, note
 
     def note(self, k: int) -> Note:

@@ -69,8 +69,8 @@ class Chunk:
             fit = False
         if not fit:
             raise DataError(
-                "the arrays of a Chunk do not fit: indptr (n + 1,) int64 from 0 up to nnz, keys (nnz,)"
-                " uint64, values (nnz,), labels (n,), weights (n,) float32; Chunk.from_csr makes one"
+                "the arrays of a Chunk must be indptr (n + 1,) int64 from 0 to nnz, keys (nnz,)"
+                " uint64, values (nnz,), labels (n,), weights (n,) float32: use Chunk.from_csr"
             )
 
     def _fits(self) -> bool:
@@ -97,7 +97,7 @@ class Chunk:
         falls, begins = self.keys[1:] <= self.keys[:-1], np.zeros(self.nnz + 1, bool)
         begins[self.indptr] = True
         if (falls & ~begins[1:-1]).any():
-            raise DataError("the keys of a row must ascend: Chunk.from_csr sorts them, and adds up repeats")
+            raise DataError("the keys of a row must be unique and ascending: use Chunk.from_csr")
         for what, numbers in (("value", self.values), ("label", self.labels), ("weight", self.weights)):
             _floats(numbers, what)
         if self.targets is not None:
@@ -163,7 +163,7 @@ class Chunk:
         try:
             keys = np.array([key for _, row in listed for key in row], dtype=np.uint64)
         except (OverflowError, TypeError, ValueError) as error:
-            raise DataError(f"feature keys are whole numbers from 0 to 2**64 - 1: {error}") from error
+            raise DataError(f"feature keys must be whole numbers from 0 to 2**64 - 1: {error}") from error
         values = [value for _, row in listed for value in row.values()]
         labels = [label for label, _ in listed]
         return cls.from_csr(np.cumsum([0, *lengths]), keys, values, labels, weights)
@@ -192,23 +192,23 @@ class Chunk:
         importance = np.ones(len(targets), np.float32) if weights is None else _floats(weights, "weight")
         if len(starts) != len(targets) + 1 or len(importance) != len(targets):
             raise DataError(
-                f"{len(starts) - 1} rows, {len(targets)} labels, {len(importance)} weights: must be as many"
+                f"{len(starts) - 1} rows, {len(targets)} labels, {len(importance)} weights: must be equal"
             )
         if len(keys) != len(values) or starts[-1] != len(keys):
-            raise DataError(f"row ends at {starts[-1]}, {len(keys)} keys, {len(values)} values: must agree")
+            raise DataError(f"indptr ends at {starts[-1]}, with {len(keys)} keys and {len(values)} values")
         _check_importances(importance)
         return cls(*_merged(starts, keys, values), targets, importance, targets=each)
 
 
 def _check_importances(weights: NDArray[np.float32]) -> None:
     if (weights < 0).any():
-        raise DataError(f"example {int(np.argmax(weights < 0)) + 1}: a negative importance weight")
+        raise DataError(f"example {int(np.argmax(weights < 0)) + 1}: the importance weight is negative")
 
 
 def _starts(indptr: ArrayLike) -> NDArray[np.int64]:
     starts = np.asarray(indptr)
     if starts.ndim != 1 or len(starts) == 0 or starts.dtype.kind not in "iu":
-        raise DataError("indptr must be one row of whole numbers with at least one entry")
+        raise DataError("indptr must be a nonempty one-dimensional array of whole numbers")
     starts = np.ascontiguousarray(starts, np.int64)
     check_starts(starts, int(starts[-1]))
     return starts
@@ -217,7 +217,7 @@ def _starts(indptr: ArrayLike) -> NDArray[np.int64]:
 def check_starts(starts: NDArray[Any], last: int) -> None:
     """Raise `DataError` unless row starts begin at 0, never fall, and end at `last` at most."""
     if starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > last:
-        raise DataError("indptr must start at 0, never fall, and end within the numbers that there are")
+        raise DataError("indptr must start at 0, never decrease, and not exceed the number of values")
 
 
 def _keys(indices: ArrayLike) -> NDArray[np.uint64]:
@@ -225,7 +225,7 @@ def _keys(indices: ArrayLike) -> NDArray[np.uint64]:
     if keys.size == 0:
         return np.zeros(0, np.uint64)
     if keys.ndim != 1 or keys.dtype.kind not in "iu":
-        raise DataError("feature keys must be one row of whole numbers from 0 to 2**64 - 1")
+        raise DataError("feature keys must be a one-dimensional array of whole numbers from 0 to 2**64 - 1")
     if keys.dtype.kind == "i" and (keys < 0).any():
         raise DataError(f"feature keys must not be negative, found {keys[keys < 0][0]}")
     return np.ascontiguousarray(keys, np.uint64)
@@ -237,9 +237,9 @@ def _floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
         with np.errstate(over="ignore"):
             singles = np.ascontiguousarray(given, np.float32)
     except (TypeError, ValueError) as error:
-        raise DataError(_no_number(numbers, what) or f"a {what} is no number: {error}") from error
+        raise DataError(_no_number(numbers, what) or f"a {what} is not a number: {error}") from error
     if given.ndim != 1:
-        raise DataError(f"{what}s must be one row of numbers, found shape {given.shape}")
+        raise DataError(f"{what}s must be one-dimensional, found shape {given.shape}")
     wrong = np.flatnonzero(~np.isfinite(singles))
     if len(wrong):
         raise DataError(f"{what} {wrong[0] + 1} is not finite in float32: {given[wrong[0]]}")
@@ -247,12 +247,12 @@ def _floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
 
 
 def _no_number(numbers: Any, what: str) -> str:
-    """Which of them is none, in words; empty where that cannot be said."""
+    """Describe the first of `numbers` that is not a number; empty if none is found."""
     for k, one in enumerate(numbers if isinstance(numbers, list | tuple | np.ndarray) else ()):
         try:
             float(one)
         except (TypeError, ValueError):
-            return f"{what} {k + 1} is no number: {printable(repr(one)[:40])}"
+            return f"{what} {k + 1} is not a number: {printable(repr(one)[:40])}"
     return ""
 
 
@@ -274,7 +274,7 @@ def _merged(
     with np.errstate(over="ignore"):
         np.add.at(sums, np.cumsum(fresh) - 1, values)
     if not np.isfinite(sums).all():
-        raise DataError("the values of a repeated key add up to more than float32 holds")
+        raise DataError("the sum of the values of a repeated key is too large for float32")
     lengths = np.bincount(row[fresh], minlength=len(starts) - 1)
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), keys[fresh], sums
 

@@ -83,10 +83,10 @@ class WordTable:
 def check_words(words: Sequence[str]) -> None:
     """Raise `DataError` unless `words` can be the names of classes."""
     if len(words) == 1 or len(words) > MOST_CLASSES:
-        raise DataError(f"there are {len(words):,} classes: give at least 2 and at most {MOST_CLASSES:,}")
+        raise DataError(f"expected 2 to {MOST_CLASSES:,} classes, found {len(words):,}")
     for word in words:
         if not word or word != word.strip(" ") or any(c in word for c in "\n\r\0"):
-            raise DataError(f"a class cannot be called {word!r}")
+            raise DataError(f"invalid class name {word!r}")
     if len(set(words)) < len(words):
         raise DataError(f"two classes have the same name: {listed_words(words)}")
 

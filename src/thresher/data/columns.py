@@ -37,10 +37,10 @@ KINDS = (IGNORE, *FEATURES, LABEL, WEIGHT, ABSENT)
 def check_settled(layout: SettledLayout) -> SettledLayout:
     """`layout`; raises `DataError` unless its columns and kinds are consistent."""
     if len(layout.kinds) != len(layout.columns):
-        raise DataError(f"{len(layout.columns)} columns are of {len(layout.kinds)} kinds")
+        raise DataError(f"the layout has {len(layout.columns)} columns but {len(layout.kinds)} kinds")
     for kind in layout.kinds:
         if kind not in KINDS:
-            raise DataError(f"no column can be '{kind}'; known: {', '.join(KINDS)}")
+            raise DataError(f"unknown kind of column '{kind}'; known: {', '.join(KINDS)}")
     _check_once(layout.columns, "layout")
     return layout
 
@@ -56,7 +56,7 @@ def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file:
     kinds = dict(zip(names, guesses, strict=True))
     said: dict[str, tuple[str, int]] = {}
     if not layout.label and "label" not in kinds:
-        raise DataError(f"{file}: say which column is the label (--label COL); there are: {_listed(names)}")
+        raise DataError(f"{file}: name the label column (--label COL); the columns are: {_listed(names)}")
     for kind, wanted in (
         (LABEL, _labels_said(layout, names)),
         (WEIGHT, [layout.weight] if layout.weight else []),
@@ -69,13 +69,13 @@ def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file:
         for pattern in wanted:
             found = matching(pattern, names)
             if not found and not (kind == IGNORE and _WILD.search(pattern)):
-                raise DataError(f"{file}: no column is called '{pattern}'; there are: {_listed(names)}")
+                raise DataError(f"{file}: no column is called '{pattern}'; the columns are: {_listed(names)}")
             _say(said, kind, found, _precision(pattern, found), file)
     kinds |= {name: kind for name, (kind, _) in said.items()}
     if TEXT not in kinds.values() and layout.ngrams != Layout.ngrams:
-        raise DataError(f"{file}: n-grams are of columns of text: say which (--text COL)")
+        raise DataError(f"{file}: n-grams need a text column (--text COL)")
     if sum(kind == WEIGHT for kind in kinds.values()) > 1:
-        raise DataError(f"{file}: one column is the weight, not several")
+        raise DataError(f"{file}: only one column can be the weight")
     labels = [name for pattern in _labels_said(layout, names) for name in matching(pattern, names)]
     _check_once(labels, f"{file}: --label")
     return SettledLayout(
@@ -167,13 +167,11 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
     for name, kind in known.items():
         if name not in there and kind not in (IGNORE, ABSENT):
             raise DataError(
-                f"{file}: no column '{name}', {kind} in the data before; there are: {_listed(names)}"
+                f"{file}: no column '{name}' ({kind} in earlier data); the columns are: {_listed(names)}"
             )
     for name in names:
         if name not in known and not any(fnmatchcase(name, pattern) for pattern in layout.ignore):
-            raise DataError(
-                f"{file}: column '{name}' was not in the data before (pass it over with --ignore)"
-            )
+            raise DataError(f"{file}: column '{name}' was not in earlier data (skip it with --ignore)")
     return [known.get(name, IGNORE) for name in names]
 
 

@@ -31,13 +31,13 @@ def terms_of(interact: Sequence[str]) -> Terms:
     for spec in interact:
         pieces = spec.split(",")
         if len(pieces) not in (2, 3):
-            raise DataError(f"interactions are of two or three: A,B or A,B,C, not '{spec}'")
+            raise DataError(f"an interaction has two or three factors, A,B or A,B,C, not '{spec}'")
         for piece in pieces:
             if piece not in factors:
                 factors.append(piece)
         terms.append(tuple(factors.index(piece) for piece in pieces))
     if len(factors) > _MOST:
         raise DataError(
-            f"interactions of {len(factors)} different names; at most {_MOST} (patterns count once)"
+            f"interactions with {len(factors)} different factors; at most {_MOST} (a pattern counts once)"
         )
     return Terms(factors, terms)

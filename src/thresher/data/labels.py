@@ -81,7 +81,7 @@ class Domain:
     def check_words(self, words: Sequence[str]) -> None:
         """Raise `DataError` unless there is a class for each word."""
         if not self.has_classes:
-            raise DataError(f"labels are words ({listed_words(words)}), which are for one of several classes")
+            raise DataError(f"labels are words ({listed_words(words)}), but only classes can be words")
         count = 2 if self.name == "binary" else int(self.high - self.low) + 1
         if count != len(words):
             raise DataError(f"there are {count} classes, but {len(words)} words: {listed_words(words)}")
@@ -191,7 +191,7 @@ def values(count: int, each: str) -> Values:
 
 def _span(kind: str, low: int, high: int) -> tuple[float, float, bool, str]:
     if not 1 <= high - low < MOST_CLASSES or max(abs(low), abs(high)) > 1 << 24:
-        raise DataError(f"{kind} {low}-{high}: give at least 2 and at most {MOST_CLASSES}, from low to high")
+        raise DataError(f"{kind} {low}-{high}: give 2 to {MOST_CLASSES} classes, from low to high")
     return float(low), float(high), True, f"a class from {low} to {high} as label"
 
 
@@ -205,7 +205,7 @@ def hint_of_words(found: bytes, domain: Domain) -> str:
     """A hint to add to the message about a label that is a word, or an empty string."""
     if not domain.has_classes or domain.words or is_number(found) or not _WORD.match(found):
         return ""
-    return "; labels that are words have to be named: --classes WORD,WORD,..."
+    return "; to use words as labels, name them: --classes WORD,WORD,..."
 
 
 def is_number(label: bytes) -> bool:
@@ -224,7 +224,7 @@ def domain_of(name: str | Domain) -> Domain:
     if name not in DOMAINS:
         known = ", ".join(DOMAINS)
         raise DataError(
-            f"no label domain '{name}': choose among {known}, classes:LO-HI, labels:LO-HI and values:K,NAME"
+            f"no label domain '{name}': choose from {known}, classes:LO-HI, labels:LO-HI and values:K,NAME"
         )
     return DOMAINS[name]
 

@@ -60,19 +60,19 @@ class AnyLayout:
     def __post_init__(self) -> None:
         """Raise `DataError` for an option that is out of range."""
         if not 0 <= self.seed < 1 << 64:
-            raise DataError(f"the seed of hashes must lie in 0..2^64 - 1, not {self.seed}")
+            raise DataError(f"the hash seed must be from 0 to 2^64 - 1, not {self.seed}")
         if self.hash not in HASHES:
             raise DataError(f"no hash is called '{self.hash}'; known: {', '.join(HASHES)}")
         if not 0 <= self.bits <= MOST_BITS:
-            raise DataError(f"keys have 1 to {MOST_BITS} bits, or 0 for all 64, not {self.bits}")
+            raise DataError(f"bits must be from 1 to {MOST_BITS}, or 0 for all 64, not {self.bits}")
         if self.hash == "vw" and not self.bits:
             raise DataError("the hash vw needs a number of bits (18 is Vowpal Wabbit's own default)")
         byte = self.delimiter.encode()
         if len(byte) > 1 or byte in _NO_DELIMITERS:
-            raise DataError(f"a delimiter is one byte, no quote and no line end, not {self.delimiter!r}")
+            raise DataError(f"a delimiter must be one byte, no quote or line break: {self.delimiter!r}")
         for one in self.missing:
             if not 0 < len(one.encode()) <= _LONGEST_TOKEN:
-                raise DataError(f"a cell that means a missing value has 1 to {_LONGEST_TOKEN} bytes: {one!r}")
+                raise DataError(f"a missing-value cell must have 1 to {_LONGEST_TOKEN} bytes, not {one!r}")
         if self.classes:
             check_words(self.classes)
         grams_of(self.ngrams)
@@ -179,7 +179,7 @@ def settled_without_columns(layout: AnyLayout) -> SettledLayout:
         default = getattr(Layout, name)
         if getattr(layout, name, default) != default:
             raise DataError(
-                f"{layout.format} has no columns: --{name} is for csv, tsv, jsonl, parquet and arrow"
+                f"{layout.format} has no columns: --{name} is only for csv, tsv, jsonl, parquet and arrow"
             )
     return layout if isinstance(layout, SettledLayout) else SettledLayout(**layout.shared())
 

@@ -77,10 +77,10 @@ def grams_of(spec: str) -> Grams:
         else:
             raise DataError(
                 f"text options are words=LO-HI, chars=LO-HI, case, tokens=words|letters|blanks, shortest=N,"
-                f" scale=count|binary|log and norm, with commas between; not '{piece}'"
+                f" scale=count|binary|log and norm, separated by commas; not '{piece}'"
             )
     if made.words == made.chars == (0, 0):
-        raise DataError("text with neither words nor chars has no features")
+        raise DataError("text has no features without words or chars")
     return made
 
 

@@ -87,7 +87,7 @@ def open_source(
     said = check_layout(said if said.format else replace(said, format=format_of(names)))
     chosen = {"where": where} if where else {}
     if where and not is_in_batches(said.format):
-        raise DataError(f"{said.format}: rows are chosen (--where) of parquet and arrow")
+        raise DataError(f"{said.format}: --where is only for parquet and arrow")
     if said.format in TABLES:
         with _hinting(names[0], said):
             settled, form = opener_of(said.format)(names, said, passing, unlabelled, **chosen)

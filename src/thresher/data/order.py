@@ -47,7 +47,7 @@ def make_order(spec: str, seed: int = 0) -> Order:
     if spec in ("once", "every"):
         return Permuted(spec, seed)
     if spec != "as-is":
-        raise DataError(f"order is as-is, once, every or buffer:N with N rows at least 1, not '{spec}'")
+        raise DataError(f"order must be as-is, once, every or buffer:N with N rows at least 1, not '{spec}'")
     return AsIs()
 
 

@@ -24,7 +24,7 @@ MOST_SPANS = 1 << 12
 """Maximum number of namespaces of a row that are crossed."""
 MOST_FEATURES = 1 << 24
 """Maximum number of features of a row, including products."""
-EXPECTED = "interactions, at most 2^24 features in all, of values with products finite in float32"
+EXPECTED = "at most 2^24 features including interactions, and products finite in float32"
 """What is expected, in the message about a row that exceeds these limits."""
 DONE, NO_ROOM, TOO_MUCH = 0, 1, 2
 """Results of `cross`: finished, the arrays are too small, or the row exceeds a limit."""

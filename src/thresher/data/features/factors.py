@@ -29,7 +29,7 @@ def of_columns(
     for place, factor in enumerate(terms.factors):
         found = [name for name in matching(factor, layout.columns) if name in known]
         if not found:
-            raise DataError(f"{file}: --interact: no column of features is called '{factor}'")
+            raise DataError(f"{file}: --interact: no feature column is called '{factor}'")
         for name in found:
             bits[name] |= 1 << place
     apart = [kind in (BINS, CATEGORICAL, LIST) for kind in kinds]

@@ -94,7 +94,7 @@ def check_is_text(head: bytes, name: str) -> None:
         return
     controls = len(head[:_START].translate(None, _NO_CONTROLS))
     if head[0] not in _BEGINS_TEXT or controls >= _CONTROLS:
-        kind = binary_kind(head) or "compression by gzip, bz2, xz and zstd is known"
+        kind = binary_kind(head) or "supported compression: gzip, bz2, xz, zstd"
         raise DataError(f"{called(name)}: a binary file, not text ({kind})")
 
 
@@ -163,7 +163,7 @@ class BlockReader:
         # read up to the start in the same blocks as before, so that the blocks after it are the same too
         while self._offset < start:
             if self._fill(buffer) is None:
-                raise EOFError("it is shorter than it was")
+                raise EOFError("the file is shorter than before")
         if self._offset > start:
             raise DataError(f"{name}: changed since it was first read (no line begins at byte {start:,})")
 

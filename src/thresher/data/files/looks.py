@@ -10,9 +10,9 @@ _LIBFFM = re.compile(rb"[^\s|]+(?: +\d+:\d+:" + _NUMBER + rb")+ *")
 _VW = re.compile(rb"[^|{}<]*\|[^|\s]*[ ].*")
 _NUMERIC = re.compile(_NUMBER)
 _BLANKS = re.compile(rb"\s*" + _NUMBER + rb"(?:[ \t]+" + _NUMBER + rb")+\s*")
-_ARFF = "ARFF: take the header away (sed '1,/^@data/Id') and read on with --format csv --no-header --label N"
-_HTML = "XML or HTML, which cannot be read: a page with an error, perhaps, in place of the data"
-_ARRAY = "a JSON array: write one object a line (jq -c '.[]'), and read it with --format jsonl --label COL"
+_ARFF = "ARFF: remove the header (sed '1,/^@data/Id') and use --format csv --no-header --label N"
+_HTML = "XML or HTML, which is not supported; perhaps an error page in place of the data"
+_ARRAY = "a JSON array: write one object per line (jq -c '.[]') and use --format jsonl --label COL"
 _LINES = (
     ("arff", re.compile(rb"(?:%|@(?i:relation|attribute|data)).*"), _ARFF),
     ("html", re.compile(rb"<[!?a-zA-Z].*"), _HTML),
@@ -29,10 +29,10 @@ _MAGIC = (
     (b"ARROW1", "Arrow: try --format arrow"),
     (b"PK\x03\x04", "zip, npz or Excel: unpack it, or save the sheet as CSV"),
     (b"\xd0\xcf\x11\xe0", "an old Excel file: save the sheet as CSV"),
-    (b"\x93NUMPY", "an array of NumPy: numpy.load it, and give it to thresher.train from Python"),
-    (b"\x80", "a pickle, perhaps: load it in Python, and give what is in it to thresher.train"),
-    (b"\x89HDF", "HDF5: read it in Python, and give the arrays to thresher.train"),
-    (b"SQLite format 3", "a database of SQLite: see docs/formats/databases.md"),
+    (b"\x93NUMPY", "a NumPy array: load it with numpy.load and pass it to thresher.train in Python"),
+    (b"\x80", "perhaps a pickle: load it in Python and pass the data to thresher.train"),
+    (b"\x89HDF", "HDF5: read it in Python and pass the arrays to thresher.train"),
+    (b"SQLite format 3", "a SQLite database: see docs/formats/databases.md"),
     (b"\x7fELF", "a program"),
     (b"%PDF", "a PDF"),
 )  # fmt: skip
@@ -57,7 +57,7 @@ def looks_like(line: bytes, form: str) -> str:
             return "" if name == form else f"this looks like {remedy}"
     found = _as_cells(line, form)
     if not found and _BLANKS.fullmatch(line) and form not in ("csv", "tsv"):
-        found = "numbers with blanks between them: put commas there (tr -s ' ' ',') and " + _no_header(
+        found = "numbers separated by blanks: replace them with commas (tr -s ' ' ',') and " + _no_header(
             "csv", "", len(line.split())
         )
     return f"this looks like {found}" if found else ""
@@ -70,9 +70,9 @@ def _as_cells(line: bytes, form: str) -> str:
             continue
         numbers = [bool(_NUMERIC.fullmatch(cell.strip(b' "'))) for cell in cells]
         if name == form and not more:
-            row = "a row, not the names of columns"
+            row = "a row, not column names"
             return f"{row}: {_no_header(name, '', len(cells))}" if any(numbers) else ""
-        title = f"{name.upper()}{' with ; between cells' if more else ''}: "
+        title = f"{name.upper()}{' with the delimiter ;' if more else ''}: "
         if any(numbers):
             return title + _no_header(name, more, len(cells))
         return f"{title}try --format {name}{more} --label COL"
@@ -80,5 +80,5 @@ def _as_cells(line: bytes, form: str) -> str:
 
 
 def _no_header(name: str, more: str, columns: int) -> str:
-    where = f"the number of the column with the label, 1 to {columns}"
+    where = f"the number of the label column, 1 to {columns}"
     return f"try --format {name}{more} --no-header --label N, {where}"

@@ -80,7 +80,7 @@ def _check_file(name: str) -> None:
     try:
         status = os.stat(name)
         if stat.S_ISDIR(status.st_mode):
-            raise DataError(f"{name}: a directory; name its files, for example {os.path.join(name, '*')}")
+            raise DataError(f"{name}: a directory; give its files, for example {os.path.join(name, '*')}")
         if not stat.S_ISREG(status.st_mode):
             return  # a pipe: opening and closing it would end it for its writer
         with open(name, "rb") as file:

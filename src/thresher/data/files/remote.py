@@ -99,7 +99,7 @@ def patiently(action: Callable[[], T], again: Callable[[], None] = lambda: None)
         if k < TRIES - 1:
             time.sleep(DELAY * 2**k)
             again()
-    raise OSError(f"{TRIES} tries failed, the last: {last}")
+    raise OSError(f"failed {TRIES} times, last with: {last}")
 
 
 def look_at(url: str) -> Found:
@@ -114,7 +114,7 @@ def look_at(url: str) -> Found:
     if info.type is FileType.NotFound:
         raise DataError(f"{url}: no such file{', or no answer' if _UNLISTED.match(url) else ''}")
     if info.type is FileType.Directory:
-        raise DataError(f"{url}: a directory; name its files, for example {url.rstrip('/')}/*")
+        raise DataError(f"{url}: a directory; give its files, for example {url.rstrip('/')}/*")
     modified = info.mtime_ns
     return Found(info.size, None if modified is None or modified <= 0 else modified)
 
@@ -131,7 +131,7 @@ def matching(url: str) -> list[str]:
     first = next(k for k, part in enumerate(parts) if _WILD.search(part))
     base, wanted = "/".join(parts[:first]), parts[first:]
     if first <= 2:
-        raise DataError(f"{url}: the first name behind :// cannot be a pattern")
+        raise DataError(f"{url}: the first name after :// cannot be a pattern")
     system, folder, names = _files_below(base + mark + options, deep=len(wanted) > 1)
     found = {f"{base}/{n}{mark}{options}": (system, folder + n) for n in names if _fits(n.split("/"), wanted)}
     _LISTED.update(found)
@@ -187,7 +187,7 @@ class RemoteFile(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Continue at another byte."""
         if whence == io.SEEK_END and self._found.size is None:
-            raise OSError("its size is not known")
+            raise OSError("the size is unknown")
         self._at = offset + (0, self._at, self._found.size or 0)[whence]
         return self._at
 

@@ -150,7 +150,7 @@ class _Inflated:
                 buffer[: len(output)] = output
                 return len(output)
             if ended and not self._decoder.eof:
-                raise EOFError("it ends too early")
+                raise EOFError("unexpected end of the file")
 
     def _next_member(self) -> bool:
         """Begin the next member; False if only zero padding follows. Raises ValueError for anything else."""
@@ -163,7 +163,7 @@ class _Inflated:
         if not rest:
             return False
         if compression_of(rest) != self._kind:
-            raise ValueError("other bytes follow the compressed ones")
+            raise ValueError("unexpected bytes after the compressed data")
         self._decoder, self._input = _decoder(self._kind), rest
         return True
 

@@ -21,7 +21,7 @@ def format_of(names: Sequence[str]) -> str:
     kinds = sorted(set(found.values()))
     if len(kinds) > 1:
         both = ", ".join(f"{next(n for n in names if found[n] == kind)} ({kind})" for kind in kinds)
-        raise DataError(f"files of several formats: {both}; read them one after the other, or say the format")
+        raise DataError(f"files of several formats: {both}; read them separately, or give the format")
     return kinds[0]
 
 
@@ -77,8 +77,8 @@ def check_same_features(trained: SettledLayout, small: bool, layout: SettledLayo
     if before != now and not ids and (before, now) != ("ids", "names"):
         forms = [FORMATS[one.format].title if one.format else "a table" for one in (trained, layout)]
         raise DataError(
-            f"the weights to begin with were learned from {forms[0]}, whose features are {before};"
-            f" those of {forms[1]} are {now}"
+            f"the initial weights were learned from {forms[0]}, whose features are {before};"
+            f" the features of {forms[1]} are {now}"
         )
 
 
@@ -96,18 +96,18 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
     form = FORMATS[name]
     if isinstance(form, Lines) and not form.named and (layout.bits or layout.hash != AnyLayout.hash):
         raise DataError(
-            f"{name}: ids stay as they are, bits and hash are for names; the store hashed:BITS has fixed size"
+            f"{name}: bits and hash apply to names, not ids; for a fixed size, use the store hashed:BITS"
         )
     given = [f"--{option.replace('_', '-')}" for option in OF_CELLS if getattr(layout, option)]
     if given and not (isinstance(form, Table) and form.cells):
-        raise DataError(f"{name}: {', '.join(given)} is for cells between delimiters (--format csv or tsv)")
+        raise DataError(f"{name}: {', '.join(given)} is only for csv and tsv")
     if layout.label_weights and not (isinstance(form, Lines) and form.label_weights):
         there = " and ".join(other for other, one in LINES.items() if one.label_weights)
-        raise DataError(f"{name}: --label-weights is for label:weight in {there}")
+        raise DataError(f"{name}: --label-weights is only for {there}")
     if name == "tsv" and layout.quoted_newlines:
         raise DataError(
-            "tsv: quotes mean nothing, so no line break is quoted (--format csv --delimiter '\\t')"
+            "tsv: quotes have no meaning, so none can hold line breaks (--format csv --delimiter '\\t')"
         )
     if isinstance(form, Table) and layout.hash != AnyLayout.hash:
-        raise DataError(f"{name}: the hash vw is for VW text; --bits alone shortens the keys of columns")
+        raise DataError(f"{name}: the hash vw is only for VW text; to shorten keys, use --bits alone")
     return layout

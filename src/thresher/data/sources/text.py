@@ -45,7 +45,7 @@ class OnError:
         self.kind, _, path = spec.partition("=")
         self.path = Path(path) if self.kind == QUARANTINE and path else None
         if spec not in (FAIL, SKIP) and self.path is None:
-            raise DataError(f"on_error is fail, skip or quarantine=FILE, not '{spec}'")
+            raise DataError(f"on_error must be fail, skip or quarantine=FILE, not '{spec}'")
         self.check_spares(names)
 
     def check_spares(self, names: Sequence[str]) -> None:
@@ -242,8 +242,8 @@ class TextSource:
 
     def _nothing(self) -> str:
         where = self.names[0] if len(self.names) == 1 else f"{len(self.names)} files"
-        counts = f"{self.report.blank} lines blank or comment, {self.report.skipped} bad"
-        counts += f", the others left out by --where {self.where}" if self.where else ""
+        counts = f"blank or comment lines: {self.report.blank}, bad lines: {self.report.skipped}"
+        counts += f", the rest excluded by --where {self.where}" if self.where else ""
         first = f"; first: {self._hinted(self.report.first_bad[0])}" if self.report.first_bad else ""
         return f"{where}: no examples ({counts}){first}"
 

@@ -21,7 +21,7 @@ from thresher.data.layout import AnyLayout
 from thresher.data.sources.parsed import Reading
 
 _EXPECTED = OF_IDS | {
-    libffm_rows.FIELD: "a field (a whole number from 0 on, below 2^64)",
+    libffm_rows.FIELD: "a field (a whole number below 2^64)",
     libffm_rows.AFTER_FIELD: "':' after the field",
 }
 
@@ -35,5 +35,5 @@ def _field(name: str) -> int:
     if name == ANY:
         return 0
     if not re.fullmatch("[0-9]{1,20}", name) or int(name) >= 1 << 64:
-        raise DataError(f"libffm: fields are whole numbers, --interact '3,7' or '*,*', not '{name}'")
+        raise DataError(f"libffm: fields are whole numbers (--interact '3,7' or '*,*'), not '{name}'")
     return int(name)

@@ -41,10 +41,10 @@ _EXPECTED = {
 """What most formats expect, for messages."""
 OF_IDS = {
     outcomes.NO_LABEL: "a label",
-    outcomes.KEY: "a feature id (a whole number from 0 on)",
+    outcomes.KEY: "a feature id (a whole number)",
     outcomes.KEY_RANGE: "a feature id below 2^64",
     outcomes.COLON: "':' after the feature id",
-    outcomes.SUM_RANGE: "values of a repeated id with a sum finite in float32",
+    outcomes.SUM_RANGE: "values of a repeated id whose sum is finite in float32",
 }
 """What formats with ids expect in addition."""
 LISTED = "',' or a space after the label"
@@ -137,7 +137,7 @@ class LineParser:
             token = token.partition(b",")[0] or token
         expected = self._expected[outcome]
         if outcome == outcomes.AFTER_LABEL and token.startswith(b","):
-            expected = "one label (lists are for outputs labels:LO-HI and values:K)"
+            expected = "one label (lists need outputs labels:LO-HI or values:K)"
         if token.lstrip(b"+-")[:3].lower().decode("latin-1") in _NOT_FINITE:
             expected = expected.replace("a number", "a finite number")
         found = shown(token) if token else ("a blank" if raw[at - start :].strip() else "the end of the line")

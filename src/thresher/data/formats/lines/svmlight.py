@@ -50,5 +50,5 @@ def _say_weights(outcome: int, line: bytes, place: int) -> str:
 
 def _only_space(name: str) -> int:
     if name not in ("", ANY):
-        raise DataError(f"svmlight has no namespace '{name}': all its features are in one, --interact '*,*'")
+        raise DataError(f"svmlight has no namespaces: use --interact '*,*', not '{name}'")
     return 0

@@ -28,7 +28,7 @@ from thresher.data.sources.parsed import Reading
 
 _EXPECTED = {
     outcomes.NO_LABEL: "a label before '|' (a word that touches '|' is a tag)",
-    vw_head.BASE: "a base of 0: no other is known",
+    vw_head.BASE: "a base of 0 (no other is supported)",
     vw_head.FIELDS: "no more than label, importance, base and tag before '|'",
     vw_head.AFTER_TAG: "'|' after the tag",
     vw_head.BAR: "'|' before the features",
@@ -39,7 +39,7 @@ _EXPECTED = {
     vw_rows.AFTER_NAME: "':', '|' or a space after the name",
     outcomes.VALUE: "a number or text after ':'",
     outcomes.AFTER_VALUE: "'|' or a space after the number",
-    outcomes.SUM_RANGE: "values of a repeated feature with a sum finite in float32",
+    outcomes.SUM_RANGE: "values of a repeated feature whose sum is finite in float32",
 }
 _OF_HEAD = {
     *(outcomes.LABEL_NUMBER, outcomes.LABEL_DOMAIN, outcomes.AFTER_LABEL),
@@ -51,7 +51,7 @@ _OF_HEAD = {
 def _say_kind(outcome: int, line: bytes, place: int) -> str:
     head, bar, _ = line.partition(b"|")
     kind = kind_of_label(head) if bar and place <= len(head) and outcome in _OF_HEAD else ""
-    return f"; this looks like {kind}, which is not read" if kind else ""
+    return f"; this looks like {kind}, which is not supported" if kind else ""
 
 
 def parser(layout: AnyLayout, reading: Reading) -> LineParser:

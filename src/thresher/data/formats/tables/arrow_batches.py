@@ -91,7 +91,7 @@ def check_types(layout: SettledLayout, schema: Any, file: str) -> None:
         is_number |= kind == LABEL and is_of_text(found.type)
         fits = is_number if kind in _NUMBERS else like == LIST if kind == LIST else _is_written(found.type)
         if not fits:
-            raise DataError(f"{file}: column '{name}' is {kind}, but its type here is {found.type}")
+            raise DataError(f"{file}: column '{name}' is {kind}, but has type {found.type} here")
 
 
 def _are_numbers(kind: Any) -> bool:
@@ -267,8 +267,8 @@ class BatchParser:
     def _holds_lists(self, name: str, kind: Any) -> bool:
         """Whether the label column has lists; raises `DataError` unless that agrees with the domain."""
         if (self._domain.kind == LISTED) != _is_list(kind):
-            wanted = "lists" if self._domain.kind == LISTED else "single numbers (lists are for labels:LO-HI)"
-            raise DataError(f"column '{name}' is of {kind}, but these outputs want {wanted} as label")
+            wanted = "lists" if self._domain.kind == LISTED else "single numbers (lists need labels:LO-HI)"
+            raise DataError(f"column '{name}' has type {kind}, but these outputs need {wanted} as labels")
         return _is_list(kind)
 
     def bad_row(self, batch: Any, kinds: Kinds, row: int, code: int, line: int, raw: bytes) -> BadLine:
@@ -276,7 +276,7 @@ class BatchParser:
         column, outcome = divmod(code, OUTCOMES)
         name = kinds.names[column]
         found = (
-            "no such sum" if outcome == SUM_RANGE else _shown(batch.column(name), row, outcome in NOT_FINITE)
+            "a larger sum" if outcome == SUM_RANGE else _shown(batch.column(name), row, outcome in NOT_FINITE)
         )
         expected = expected_of(outcome, name, self._domain, len(kinds.names))
         if outcome == outcomes.LABEL_NUMBER and is_of_text(batch.column(name).type):

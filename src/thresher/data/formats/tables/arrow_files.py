@@ -70,7 +70,7 @@ def _by_schema(layout: AnyLayout, schema: Any, name: str) -> SettledLayout:
     for field, kind in zip(schema, found.kinds, strict=True):
         if not kind:
             raise DataError(
-                f"{name}: column '{field.name}' is of {field.type}: say --categorical or --ignore"
+                f"{name}: column '{field.name}' has type {field.type}: use --categorical or --ignore"
             )
     return found
 
@@ -114,7 +114,7 @@ def read_from(name: str) -> Iterator[None]:
         try:
             yield
         except (pa.ArrowException, MemoryError) as error:
-            raise ValueError(str(error) or "it asks for more memory than there is") from error
+            raise ValueError(str(error) or "it needs more memory than is available") from error
 
 
 def most_rows(needed: list[str]) -> int:
@@ -165,7 +165,7 @@ class _Parquet:
                     at += batch.num_rows
                     yield at, batch, at / max(1, groups.num_rows)
                 if at != first:
-                    raise ValueError(f"row group {g} does not end with row {first}, but {at}")
+                    raise ValueError(f"row group {g} ends with row {at}, not {first}")
 
 
 def _random(name: str) -> Any:
@@ -229,9 +229,9 @@ class _Arrow:
                 for batch in reader:
                     yield batch, raw.position / size if size else None
                 if given.read(1):
-                    raise ValueError("there is more behind the end of the stream")
+                    raise ValueError("unexpected bytes after the end of the stream")
                 if last.bytes != _END:
-                    raise ValueError("the stream ends without the mark that its writer leaves when closed")
+                    raise ValueError("the stream has no end mark, so its writer was not closed")
         finally:
             raw.close()
 

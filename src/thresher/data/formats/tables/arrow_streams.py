@@ -125,5 +125,5 @@ class StreamSource(TextSource):
     def fingerprint(self) -> str:
         """A hash of all features, for which the table is read once more."""
         if not self.rereadable:
-            raise DataError(f"{NAME} can be read once only")
+            raise DataError(f"{NAME} can be read only once")
         return fingerprint_of(self.chunks())

@@ -105,7 +105,7 @@ def opened(
     for name in names:
         lines = lines_of(head_of(name, HEAD, passing), name, dialect if dialect.span else None)
         if layout.header and b"\0" in lines[0]:
-            raise DataError(f"{name}: the line that names the columns, {shown(lines[0])}, holds a NUL")
+            raise DataError(f"{name}: the header line, {shown(lines[0])}, contains a NUL")
         head = [_text(cell) for cell in cells_of(lines[0], dialect)]
         if not layout.header:
             head = [str(k + 1) for k in range(len(head))]
@@ -169,7 +169,7 @@ def _positions(layout: SettledLayout, count: int, name: str) -> list[str]:
     """The columns of a file without a header; absent columns may be missing."""
     wanted = [c for c, kind in zip(layout.columns, layout.kinds, strict=True) if kind != "absent"]
     if count not in (len(layout.columns), len(wanted)):
-        raise DataError(f"{name}: {count} columns, where the data before had {len(layout.columns)}")
+        raise DataError(f"{name}: {count} columns, but earlier data had {len(layout.columns)}")
     return list(layout.columns) if count == len(layout.columns) else wanted
 
 
@@ -217,7 +217,7 @@ class DelimitedParser:
         self._files = [one.with_words() for one in files] if self._domain.words else files
         if self._domain.kind == LISTED and not self._domain.open:
             raise DataError(
-                f"{layout.format}: a list of labels wants a column of lists: jsonl, parquet or arrow"
+                f"{layout.format}: lists of labels need a column of lists (jsonl, parquet or arrow)"
             )
         self._dialect = dialect_of(layout)
         self._on_error, self._arenas = reading.on_error, reading.arenas

@@ -102,7 +102,7 @@ def _schema_of(lines: Sequence[bytes], known: Sequence[str], name: str) -> Any:
             for field, value in read.items():
                 found[field] = _wider(found.get(field, pa.null()), value)
     if not objects:
-        raise DataError(f"{name}: no line at its beginning is a JSON object")
+        raise DataError(f"{name}: none of its first lines is a JSON object")
     return pa.schema([pa.field(field, kind) for field, kind in found.items()])
 
 
@@ -211,7 +211,7 @@ class JsonlParser(BatchParser):
                     "",
                     0,
                     1,
-                    "the columns there were before",
+                    "a column of earlier data",
                     shown(name.encode("utf-8", "backslashreplace")),
                     line,
                 )

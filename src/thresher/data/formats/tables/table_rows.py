@@ -123,10 +123,10 @@ def check_columns_of_labels(domain: Domain, layout: SettledLayout) -> Domain:
     """`domain`; raises `DataError` unless its number of labels equals that of the label columns."""
     count = len(layout.labels) or 1
     if domain.kind == VALUES and domain.width != count and not domain.open:
-        wanted = f"{domain.width} columns as label (--label a,b,...)"
+        wanted = f"{domain.width} label columns (--label a,b,...)"
         raise DataError(f"outputs values:{domain.width} needs {wanted}, not {count}")
     if domain.kind != VALUES and count > 1:
-        raise DataError(f"one column is the label, not {count}; several are for outputs values:{count}")
+        raise DataError(f"expected one label column, found {count}; several need outputs values:{count}")
     return domain
 
 
@@ -145,7 +145,7 @@ def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
         TOO_MANY: f"{columns} columns",
         UNCLOSED: f"a quote that ends column '{name}' on its line (or --quoted-newlines)",
         AFTER_QUOTE: f"a delimiter after the quoted column '{name}'",
-        SUM_RANGE: "values of equal keys with a sum finite in float32",
+        SUM_RANGE: "values of equal keys whose sum is finite in float32",
         PRODUCTS: crossing.EXPECTED,
         NUL: "text without NUL bytes",
     }[outcome]

@@ -75,7 +75,7 @@ class _Tokens:
         rest = self._text[self._at :]
         found = _TOKEN.match(rest)
         if found is None and rest.strip():
-            raise self.error("a closed quote", rest.strip())
+            raise self.error("a closing quote", rest.strip())
         self.kind = str(found.lastgroup) if found else ""
         self.word = found[self.kind] if found else ""
         self._at += found.end() if found else len(rest)
@@ -91,7 +91,7 @@ class _Tokens:
     def error(self, expected: str, found: str = "") -> DataError:
         """The error to raise at the current token."""
         found = found or self.word
-        place = f"found {found}" if found else "found its end"
+        place = f"found {found}" if found else "found the end"
         return DataError(f"--where {self._text}: expected {expected}, {place}")
 
 
@@ -197,10 +197,10 @@ def _scalar(value: Any, kind: Any, column: str, file: str) -> Any:
             return pa.scalar(int(value), kind) if value == int(value) else pa.scalar(float(value))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError) as error:
         raise DataError(
-            f"{file}: column '{column}' is of {kind}, which {_shown(value)} is not (--where)"
+            f"{file}: {_shown(value)} is not a value of column '{column}' with type {kind} (--where)"
         ) from error
-    hint = " (a text has single quotes)" if text else ""
-    raise DataError(f"{file}: column '{column}' is of {kind}, not to be compared with {_shown(value)}{hint}")
+    hint = " (put text in single quotes)" if text else ""
+    raise DataError(f"{file}: column '{column}' of type {kind} cannot be compared with {_shown(value)}{hint}")
 
 
 def _shown(value: Any) -> str:
