@@ -1,8 +1,8 @@
-"""Messages of readers are tested as the command line shows them."""
+"""Messages of readers are tested as shown on the command line."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def shown_by_commands(as_commands_say: None) -> None:
-    """For every test here."""
+    """Applies to every test in this folder."""

@@ -53,7 +53,7 @@ def test_messages_of_the_package_name_keywords() -> None:
 
 def test_errors_and_warnings_speak_as_python_does(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(DataError, match=re.escape('which column is the label (label="COL")')):
+    with pytest.raises(DataError, match=re.escape('name the label column (label="COL")')):
         thresher.train(tmp_path / "a.csv")
 
 

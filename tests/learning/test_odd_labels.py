@@ -24,17 +24,17 @@ NUMBERS = X[["age"]].to_numpy()
 @pytest.mark.parametrize(
     ("y", "error"),
     [
-        (3, "one for each example, not 3$"),
-        (iter(WORDS), "one for each example, not <list_iterator"),
-        (["a", 1, "b", 2], "example 1 is 'a', that of example 2 is 1"),
-        ([1, 1, "a", 2], "example 1 is 1, that of example 3 is 'a'"),
+        (3, "one label per example, not 3$"),
+        (iter(WORDS), "one label per example, not <list_iterator"),
+        (["a", 1, "b", 2], "example 1 has 'a', example 2 has 1"),
+        ([1, 1, "a", 2], "example 1 has 1, example 3 has 'a'"),
         ([1, None, 1, 0], r"example 2 has no label \(None\)"),
         (["a", "b", None, "a"], r"example 3 has no label \(None\)"),
         (pd.Series(["a", "b", pd.NA, "a"], dtype="string"), "example 3 has no label"),
         (pd.Series(["a", np.nan, "b", "a"]), "example 2 has no label"),
         (["a", " ", "b", "a"], "the label of example 2 is empty"),
         (["a", "", "", ""], "the label of example 2 is empty"),
-        ([[1], [2, 3], [4], [5]], "labels y are no array"),
+        ([[1], [2, 3], [4], [5]], "labels y cannot be converted"),
         (["1", "1", "n/a", "-1"], "'n/a'"),
     ],
     ids=str,
@@ -45,7 +45,7 @@ def test_labels_that_are_none(examples: Any, y: Any, error: str) -> None:
 
 
 def test_the_name_of_a_column_is_said_otherwise() -> None:
-    with pytest.raises(DataError, match="if that is a column of the data, say label='city'"):
+    with pytest.raises(DataError, match="if that is a column of the data, use label='city'"):
         thresher.path(X, y="city")
 
 
@@ -107,7 +107,7 @@ def test_columns_with_one_name() -> None:
     for call in (model.predict, lambda data: thresher.train(data, WORDS)):
         with pytest.raises(DataError, match="two columns are called 'age'"):
             call(twice)
-    with pytest.raises(DataError, match=r"a column holds values of several types: .*city"):
+    with pytest.raises(DataError, match=r"a column has values of several types: .*city"):
         thresher.train(X.assign(city=["a", 1, "b", 2]), WORDS)
 
 

@@ -1,7 +1,7 @@
-"""Messages name options as they are written where they are read: ``--scale max-abs``, or ``scale="max-abs"``.
+"""Options in messages, as written on the command line or in Python: ``--scale max-abs``, ``scale="max-abs"``.
 
-Messages are made, and kept in model files, with the options of the command line. They are translated when
-they are shown in Python.
+Messages are created, and stored in model files, with command-line options. They are translated when shown
+in Python.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _here = "python"
 
 @contextmanager
 def on_the_command_line() -> Iterator[None]:
-    """Within this block, messages name options as the command line does."""
+    """Within this block, messages show options as on the command line."""
     global _here
     before, _here = _here, "command"
     try:
@@ -57,12 +57,12 @@ def on_the_command_line() -> Iterator[None]:
 
 
 def as_read(message: str) -> str:
-    """A message as it is shown here: in Python, with keywords for options."""
+    """The message as shown here: in Python, with keywords in place of options."""
     return message if _here == "command" or "--" not in message else in_python(message)
 
 
 def in_python(message: str) -> str:
-    """The same message with keywords for the options that are keywords.
+    """The message with keyword arguments in place of the options that Python has.
 
     >>> in_python("take --rule ft-ftrl or normalized; try --format csv --no-header --label N, or --resume")
     'take rule="ft-ftrl" or normalized; try format="csv", header=False, label="N", or --resume'
@@ -78,13 +78,13 @@ def _keyword(found: re.Match[str]) -> str:
         return found[0]
     if name in _FLAGS:
         return f"{name}={flag == name}" + (f" {value}" if value else "")
-    if value is None or name == "where":  # of which the text may have blanks
+    if value is None or name == "where":  # its text may contain blanks
         return name + (f" {value}" if value else "")
     return f"{name}={value}" if _NUMBER.fullmatch(value) else f'{name}="{value.strip(chr(39))}"'
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn with the place in the caller's own code: the innermost frame outside of this package."""
+    """Warn at the line of the caller's own code: the innermost frame outside this package."""
     level, frame = 1, _getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1

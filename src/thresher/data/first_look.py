@@ -54,7 +54,7 @@ def classes_among(counts: Mapping[bytes, int], name: str) -> tuple[str, ...]:
 
 
 def _minus_first(word: str) -> str:
-    """By code point, but - before +, so that of two signs plus is the positive class."""
+    """Sort key by code point, but with - before +, so that + is the positive class of the two."""
     return word.translate({ord("-"): "+", ord("+"): "-"})
 
 

@@ -13,21 +13,21 @@ from thresher.data.labels import Domain
 
 _LONGEST = 40
 _MISSING = ("NoneType", "NAType", "NaTType")
-"""Types of what stands for a label that is missing, in Python and pandas."""
+"""Names of the types that mean a missing label in Python and pandas."""
 
 
 def array_of(labels: Any) -> NDArray[Any]:
-    """Labels as an array ``(n,)`` or ``(n, outputs)``, which holds text as objects.
+    """Labels as an array ``(n,)`` or ``(n, outputs)``; text is stored as objects.
 
-    `DataError` for what is no sequence of labels, for text among numbers, and for examples without a label.
+    Raises `DataError` if labels are not a sequence, mix text and numbers, or are missing.
     """
     try:
         array = np.asarray(labels)
     except ValueError as error:  # lists of different lengths
-        raise DataError(f"labels y are no array: {error}") from error
+        raise DataError(f"labels y cannot be converted to an array: {error}") from error
     if array.ndim == 0:
-        hint = f"; if that is a column of the data, say label={labels!r}" if isinstance(labels, str) else ""
-        raise DataError(f"labels y must be a sequence, one for each example, not {_told(labels)}{hint}")
+        hint = f"; if that is a column of the data, use label={labels!r}" if isinstance(labels, str) else ""
+        raise DataError(f"labels y must be a sequence with one label per example, not {_told(labels)}{hint}")
     if array.dtype.kind not in "OU":
         return array
     if array.ndim == 2 and array.shape[1] == 1:
@@ -42,11 +42,11 @@ def array_of(labels: Any) -> NDArray[Any]:
 def _check_alike(labels: Sequence[Any]) -> None:
     for k, label in enumerate(labels):
         if type(label).__name__ in _MISSING or (isinstance(label, float) and label != label):
-            raise DataError(f"example {k + 1} has no label ({label}): leave such examples out")
+            raise DataError(f"example {k + 1} has no label ({label}): remove such examples")
         if isinstance(label, str) != isinstance(labels[0], str):
             raise DataError(
-                f"labels must be all text or all numbers: that of example 1 is {_told(labels[0])}, that of"
-                f" example {k + 1} is {_told(label)}"
+                f"labels must be all text or all numbers: example 1 has {_told(labels[0])},"
+                f" example {k + 1} has {_told(label)}"
             )
 
 
@@ -62,7 +62,7 @@ def texts_of(labels: Any) -> list[bytes] | None:
         return None
     texts = [one.strip(" ").encode("utf-8", "surrogatepass") for one in array.tolist()]
     if b"" in texts:
-        raise DataError(f"the label of example {texts.index(b'') + 1} is empty: leave such examples out")
+        raise DataError(f"the label of example {texts.index(b'') + 1} is empty: remove such examples")
     return texts
 
 

@@ -36,7 +36,7 @@ def reader_of(table: Any) -> Any:
         return pa.Table.from_pandas(table, preserve_index=False).to_reader()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         why = "; ".join(map(str, error.args))
-        raise DataError(f"{NAME}: a column holds values of several types: {why}") from error
+        raise DataError(f"{NAME}: a column has values of several types: {why}") from error
 
 
 class _Stream:
