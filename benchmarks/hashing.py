@@ -13,7 +13,7 @@ from benchmarks import limits, measure, report
 from benchmarks.measure import Sample, timed
 from benchmarks.report import Reach
 from benchmarks.setting import Setting
-from thresher.data.features.murmur import ROOMY, WIDE, hash_each
+from thresher.data.features.murmur import PADDED, WIDE, hash_each
 
 LENGTHS = {"of 4 to 8 bytes": (4, 8), "of 1 to 24 bytes": (1, 24)}
 NAMES, SEED = 1_000_000, 7
@@ -38,7 +38,7 @@ def _hashed(setting: Setting, title: str, shortest: int, longest: int) -> list[R
         text[: ends[-1]].tofile(path)
         if setting.compiler:
             contenders[C_LOOP] = lambda: measure.reference("hash", path, 5)
-        for name, kind in ((ANYWHERE, WIDE), (IN_TEXT, ROOMY)):
+        for name, kind in ((ANYWHERE, WIDE), (IN_TEXT, PADDED)):
             contenders[name] = partial(
                 timed, partial(hash_each, text, starts, sizes, np.uint64(SEED), kind, out)
             )

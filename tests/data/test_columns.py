@@ -9,15 +9,15 @@ from thresher.data.layout import Layout
 NAMES = ("label", "id", "i1", "i2", "city", "n")
 
 
-def kinds(**said: object) -> str:
+def kinds(**options: object) -> str:
     """The first letter of the kind of each column except the label; numeric by default."""
-    found = settle(Layout("csv", **said), NAMES, ["label", *["numeric"] * 5], "t.csv").kinds  # type: ignore[arg-type]
+    found = settle(Layout("csv", **options), NAMES, ["label", *["numeric"] * 5], "t.csv").kinds  # type: ignore[arg-type]
     assert found[0] == "label"
     return "".join(kind[0] for kind in found[1:])
 
 
 @pytest.mark.parametrize(
-    ("said", "found"),
+    ("options", "found"),
     [
         ({"categorical": ("*",)}, "ccccc"),
         ({"categorical": ("*",), "ignore": ("id",)}, "icccc"),
@@ -32,12 +32,12 @@ def kinds(**said: object) -> str:
         ({"categorical": ("*",), "weight": "n"}, "ccccw"),
     ],
 )
-def test_the_more_precise_holds(said: dict[str, object], found: str) -> None:
-    assert kinds(**said) == found
+def test_the_more_precise_holds(options: dict[str, object], found: str) -> None:
+    assert kinds(**options) == found
 
 
 @pytest.mark.parametrize(
-    ("said", "column", "both"),
+    ("options", "column", "both"),
     [
         ({"categorical": ("id",), "ignore": ("id",)}, "id", "--categorical and --ignore"),
         ({"categorical": ("*",), "numeric": ("*",)}, "id", "--numeric and --categorical"),
@@ -46,6 +46,6 @@ def test_the_more_precise_holds(said: dict[str, object], found: str) -> None:
         ({"ignore": ("label",)}, "label", "--label and --ignore"),
     ],
 )
-def test_what_contradicts_itself_is_refused(said: dict[str, object], column: str, both: str) -> None:
+def test_what_contradicts_itself_is_refused(options: dict[str, object], column: str, both: str) -> None:
     with pytest.raises(DataError, match=f"^t.csv: '{column}' is listed in both {both}$"):
-        kinds(**said)
+        kinds(**options)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thresher.data.features.murmur import ROOMY, SHORT, VW, WIDE, hash_bytes, hash_each, seed_of
+from thresher.data.features.murmur import PADDED, SHORT, VW, WIDE, hash_bytes, hash_each, seed_of
 
 
 @given(st.binary(max_size=80), st.integers(0, 2**32 - 1))
@@ -20,7 +20,7 @@ def test_what_stands_around_a_name_is_not_read(size: int) -> None:
     name = np.random.default_rng(size).bytes(size)
     for around in (b"\x00", b"7", b"\xff"):
         text = np.frombuffer(around * 16 + name + around * 16, np.uint8)
-        for kind, same in ((WIDE, WIDE), (ROOMY, WIDE), (SHORT, SHORT), (VW, VW)):
+        for kind, same in ((WIDE, WIDE), (PADDED, WIDE), (SHORT, SHORT), (VW, VW)):
             out = np.zeros(1, np.uint64)
             hash_each(text, np.full(1, 16), np.full(1, size), np.uint64(5), kind, out)
             assert out[0] == hash_bytes(name, 5, same)

@@ -112,20 +112,20 @@ def boost(
     from thresher.data.sources.reader import default_threads
 
     check_names(boost, options, LayoutOptions)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     part = loss_of(loss)
     plan = Plan(l1, l2, order, tolerance, rounds, seed, threads or default_threads())
     data = with_labels(data, y, sample_weight)
     read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, options), "where": where}
     _, _, read = classes_in(data, loss, "one", on_error, read)
     source = opened(data, part.DOMAIN, on_error=on_error, **read)
-    found = solved(columns_of(source, intercept), part, plan, begun, tell)
+    found = solved(columns_of(source, intercept), part, plan, started, tell)
     found.layout = source.layout
     return found
 
 
-def solved(columns: Columns, loss: Any, plan: Plan, begun: float, tell: Callable[[Round], None]) -> Boosted:
-    """Fit a model to these columns; `begun` is the start of the work, by `time.perf_counter`."""
+def solved(columns: Columns, loss: Any, plan: Plan, started: float, tell: Callable[[Round], None]) -> Boosted:
+    """Fit a model to these columns; `started` is the start of the work, by `time.perf_counter`."""
     solver = Solver(columns, loss, plan)
     last = solver.run(tell)
     solution = Solution(
@@ -137,6 +137,6 @@ def solved(columns: Columns, loss: Any, plan: Plan, begun: float, tell: Callable
         last.objective,
         last.certificate,
         solver.endless(),
-        time.perf_counter() - begun,
+        time.perf_counter() - started,
     )
     return Boosted(columns, loss, solver.w, solution)

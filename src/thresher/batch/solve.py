@@ -109,7 +109,7 @@ class Solver:
             return self._rounds(tell)
 
     def _rounds(self, tell: Callable[[Round], None]) -> Round:
-        begun, sweeps = time.perf_counter(), 0
+        started, sweeps = time.perf_counter(), 0
         self._start()
         for number in range(self.plan.rounds + 1):
             self.look(self.all)
@@ -119,7 +119,7 @@ class Solver:
                 self.objective(),
                 self.certificate,
                 int(np.count_nonzero(self.w[: self.columns.features])),
-                time.perf_counter() - begun,
+                time.perf_counter() - started,
             )
             tell(row)
             if row.certificate <= self.plan.tolerance:

@@ -276,7 +276,7 @@ class Table(Writing):
 
     def layout(self, before: SettledLayout | None = None) -> AnyLayout:
         """How to read DATA: as the options say, which must agree with the layout `before`, if any."""
-        from thresher.data.columns import says_the_same
+        from thresher.data.columns import same_columns
         from thresher.data.layout import COLUMN_OPTIONS, Layout, as_option
 
         said = self.said()
@@ -288,17 +288,17 @@ class Table(Writing):
             if said.get(name, have) != have:
                 flag = name.replace("_", "-")
                 raise UsageError(f"the model was trained {as_option(name, have)}; leave --{flag} out")
-        if not says_the_same(Layout(before.format, **columns), before, "the checkpoint"):
+        if not same_columns(Layout(before.format, **columns), before, "the checkpoint"):
             raise UsageError(f"the checkpoint was made with other columns; leave --{' --'.join(columns)} out")
         return before if self.form is None else before.in_format(self.form)
 
     def begun(self, trained: SettledLayout | None) -> AnyLayout:
         """How to read DATA for a model that starts from the weights of one `trained` on other data."""
-        from thresher.data.columns import further
+        from thresher.data.columns import for_new_data
 
         if trained is None:
             return self.layout()
-        return _checked(lambda: further(trained, {**self.said(), "format": self.form}))
+        return _checked(lambda: for_new_data(trained, {**self.said(), "format": self.form}))
 
 
 NO_TABLE = Table()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.errors import DataError, unfit
+from thresher.data.errors import DataError, nonfinite
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.ngrams import rows_of_texts
 from thresher.data.given_labels import numbers_of
@@ -150,7 +150,7 @@ class RowReader:
                     raise DataError(f"row {number}, feature {name!r}: {error}") from error
                 if not abs(amount) < OVERFLOW:
                     raise DataError(
-                        f"row {number}, feature {name!r}: expected a finite number, found {unfit(amount)}"
+                        f"row {number}, feature {name!r}: expected a finite number, found {nonfinite(amount)}"
                     )
                 if amount != 0.0:
                     keys.append(key)
@@ -223,7 +223,7 @@ class PairSource:
         while taken := list(islice(pairs, _ROWS)):
             chunk = self._chunk(reader, taken, place.line)
             if self.namer is not None:
-                self.namer.tell(reader.names())
+                self.namer.add(reader.names())
                 reader = RowReader(self._seed)
             after = Place(0, place.offset + 1, place.line + len(taken))
             self.report.add(len(taken), len(taken), 0, 0, 0, [])

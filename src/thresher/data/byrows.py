@@ -17,7 +17,7 @@ _U1 = np.uint64(0x9E3779B97F4A7C15)
 _MASK = (1 << 64) - 1
 
 
-def known(source: Any) -> Any:
+def identified(source: Any) -> Any:
     """`source` if it can identify its content, as file sources can; otherwise `source` in a `ByRows`."""
     return source if hasattr(source, "identity") or isinstance(source, ByRows) else ByRows(source)
 

@@ -207,7 +207,7 @@ class BatchReader:
             raise DamagedCacheError(f"chunk {k} has changed")
         self._checked[k] = True
         indptr, keys, values, labels, weights, *targets = arrays
-        self._drop_behind(labels.__array_interface__["data"][0] - self._base)
+        self._unmap_before(labels.__array_interface__["data"][0] - self._base)
         if keys.dtype != np.uint64:
             wide = arenas.columns(0, len(keys)).keys
             wide[:] = keys
@@ -215,7 +215,7 @@ class BatchReader:
         place, after = (Place(*note[name]) if note[name] else None for name in ("place", "after"))
         return Chunk(indptr, keys, values, labels, weights, None, place, after, *targets), note
 
-    def _drop_behind(self, offset: int) -> None:
+    def _unmap_before(self, offset: int) -> None:
         """Unmap pages well before `offset`, so that they do not count as memory of this process.
 
         They stay in the system's page cache; a view still in use maps them again.

@@ -12,8 +12,8 @@ from typing import Any
 from thresher.data.errors import DataError
 from thresher.data.layout import (
     COLUMN_OPTIONS,
-    OF_FEATURES,
-    WRITTEN,
+    FEATURE_FIELDS,
+    SYNTAX_FIELDS,
     AnyLayout,
     Layout,
     SettledLayout,
@@ -51,14 +51,14 @@ def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file:
     Raises `DataError` if a name occurs twice, an option names no column, two options disagree about a
     column, or no column is the label.
     """
-    layout = given.as_said()
+    layout = given.unsettled()
     _check_once(names, file)
     kinds = dict(zip(names, guesses, strict=True))
-    said: dict[str, tuple[str, int]] = {}
+    chosen: dict[str, tuple[str, int]] = {}
     if not layout.label and "label" not in kinds:
         raise DataError(f"{file}: name the label column (--label COL); the columns are: {_listed(names)}")
     for kind, wanted in (
-        (LABEL, _labels_said(layout, names)),
+        (LABEL, _label_patterns(layout, names)),
         (WEIGHT, [layout.weight] if layout.weight else []),
         (NUMERIC, layout.numeric),
         (BINS, layout.bins),
@@ -70,13 +70,13 @@ def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file:
             found = matching(pattern, names)
             if not found and not (kind == IGNORE and _WILD.search(pattern)):
                 raise DataError(f"{file}: no column is called '{pattern}'; the columns are: {_listed(names)}")
-            _say(said, kind, found, _precision(pattern, found), file)
-    kinds |= {name: kind for name, (kind, _) in said.items()}
+            _assign(chosen, kind, found, _precision(pattern, found), file)
+    kinds |= {name: kind for name, (kind, _) in chosen.items()}
     if TEXT not in kinds.values() and layout.ngrams != Layout.ngrams:
         raise DataError(f"{file}: n-grams need a text column (--text COL)")
     if sum(kind == WEIGHT for kind in kinds.values()) > 1:
         raise DataError(f"{file}: only one column can be the weight")
-    labels = [name for pattern in _labels_said(layout, names) for name in matching(pattern, names)]
+    labels = [name for pattern in _label_patterns(layout, names) for name in matching(pattern, names)]
     _check_once(labels, f"{file}: --label")
     return SettledLayout(
         **layout.shared(),
@@ -86,24 +86,24 @@ def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file:
     )
 
 
-def further(trained: SettledLayout, said: Mapping[str, Any]) -> AnyLayout:
-    """How to read new data for a model `trained` on other data; `said` are the fields of `Layout` you give.
+def for_new_data(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout:
+    """How to read new data for a model `trained` on other data; `chosen` are the fields of `Layout` you give.
 
     The new data may have another format. Raises `DataError` if the options would change the features.
     """
-    for name in (*OF_FEATURES, "classes"):
+    for name in (*FEATURE_FIELDS, "classes"):
         have = getattr(trained, name)
-        if said.get(name, have) != have:
+        if chosen.get(name, have) != have:
             raise DataError(f"the model was trained {as_option(name, have)}; leave --{name} out")
-    columns = {name: said[name] for name in COLUMN_OPTIONS if said.get(name)}
-    if columns and not (trained.columns and says_the_same(Layout(**columns), trained, "the model")):
+    columns = {name: chosen[name] for name in COLUMN_OPTIONS if chosen.get(name)}
+    if columns and not (trained.columns and same_columns(Layout(**columns), trained, "the model")):
         which = "other columns" if trained.columns else "no columns"
         raise DataError(f"the model was trained with {which}; leave --{' --'.join(columns)} out")
-    written = {name: said[name] for name in ("header", *WRITTEN) if name in said}
-    return replace(trained.in_format(said.get("format") or trained.format), **written)
+    written = {name: chosen[name] for name in ("header", *SYNTAX_FIELDS) if name in chosen}
+    return replace(trained.in_format(chosen.get("format") or trained.format), **written)
 
 
-def says_the_same(given: Layout, settled: SettledLayout, whose: str) -> bool:
+def same_columns(given: Layout, settled: SettledLayout, whose: str) -> bool:
     """Whether the column options `given` agree with the layout `settled` for the data `whose`.
 
     Raises `DataError` as `settle` does.
@@ -116,10 +116,10 @@ def says_the_same(given: Layout, settled: SettledLayout, whose: str) -> bool:
     return (again.kinds, again.labels) == (settled.kinds, settled.labels)
 
 
-def _labels_said(layout: Layout, names: Sequence[str]) -> list[str]:
+def _label_patterns(layout: Layout, names: Sequence[str]) -> list[str]:
     """The names, positions and patterns of the label columns."""
-    said = layout.label or "label"
-    return [said] if said in names else [part for part in said.split(",") if part]
+    chosen = layout.label or "label"
+    return [chosen] if chosen in names else [part for part in chosen.split(",") if part]
 
 
 def _check_once(names: Sequence[str], file: str) -> None:
@@ -135,19 +135,19 @@ def _precision(pattern: str, found: Sequence[str]) -> int:
     return _BY_STAR if pattern == "*" else _BY_PATTERN
 
 
-def _say(
-    said: dict[str, tuple[str, int]], kind: str, names: Iterable[str], precision: int, file: str
+def _assign(
+    chosen: dict[str, tuple[str, int]], kind: str, names: Iterable[str], precision: int, file: str
 ) -> None:
     """Set the kind of columns: the more precise option wins, and among patterns ``--ignore``."""
     for name in names:
-        before, was = said.get(name, (kind, 0))
-        if before in (LABEL, WEIGHT) and name in said:
+        before, was = chosen.get(name, (kind, 0))
+        if before in (LABEL, WEIGHT) and name in chosen:
             was = _BY_NAME
         ignored = kind == IGNORE and precision == was == _BY_PATTERN
         if before != kind and precision == was and not ignored:
             raise DataError(f"{file}: '{name}' is listed in both --{before} and --{kind}")
         if precision > was or ignored:
-            said[name] = kind, precision
+            chosen[name] = kind, precision
 
 
 def matching(pattern: str, names: Sequence[str]) -> list[str]:

@@ -34,7 +34,7 @@ def shown(raw: bytes) -> str:
     return f"'{text}...'" if len(raw) > _SHOWN else f"'{text}'"
 
 
-def unfit(value: float) -> str:
+def nonfinite(value: float) -> str:
     """A number that is not finite in float32, formatted for messages."""
     if math.isnan(value):
         return "NaN"

@@ -30,9 +30,9 @@ def with_words(opened: Opener, layout: Any) -> Any:
     `classes_among` does.
     """
     source = opened(layout, any_words())
-    if not (source.worded or _begins_with_words(source)):
+    if not (source.may_be_words or _begins_with_words(source)):
         return layout
-    classes = classes_among(_labels(opened, _narrow(source.layout)), source.names[0])
+    classes = classes_among(_labels(opened, _labels_only(source.layout)), source.names[0])
     return replace(source.layout, classes=classes) if classes else layout
 
 
@@ -77,7 +77,7 @@ def _begins_with_words(source: Any) -> bool:
     return any(is_word(line.partition(b"|")[0]) for line in lines if b"|" in line)
 
 
-def _narrow(layout: SettledLayout) -> SettledLayout:
+def _labels_only(layout: SettledLayout) -> SettledLayout:
     """The layout without features that cannot make a row invalid: only the labels are needed."""
     kinds = tuple(IGNORE if kind in (CATEGORICAL, LIST, TEXT) else kind for kind in layout.kinds)
     return replace(layout, kinds=kinds, interact=(), ngrams=Layout.ngrams)

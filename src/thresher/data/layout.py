@@ -14,11 +14,11 @@ from thresher.data.ngram_spec import grams_of
 HASHES = ("64", "vw")
 MOST_BITS = 61
 """Also Vowpal Wabbit's limit"""
-OF_CELLS = ("delimiter", "missing", "quoted_newlines")
+CELL_FIELDS = ("delimiter", "missing", "quoted_newlines")
 """Fields about the syntax of delimited files, which do not change the features"""
-WRITTEN = (*OF_CELLS, "label_weights")
+SYNTAX_FIELDS = (*CELL_FIELDS, "label_weights")
 """Fields about syntax, of all formats"""
-OF_FEATURES = ("seed", "hash", "bits", "ngrams", "interact")
+FEATURE_FIELDS = ("seed", "hash", "bits", "ngrams", "interact")
 """Fields that change the features of the same data"""
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _NO_DELIMITERS = (b'"', b"\n", b"\r", b"\0")
@@ -92,13 +92,13 @@ class AnyLayout:
         """This layout for another format, with that format's default syntax and the same features."""
         if form == self.format:
             return self
-        return replace(self, format=form, **{name: getattr(AnyLayout, name) for name in WRITTEN})
+        return replace(self, format=form, **{name: getattr(AnyLayout, name) for name in SYNTAX_FIELDS})
 
     def shared(self) -> dict[str, Any]:
         """The fields that every layout has."""
         return {field.name: getattr(self, field.name) for field in fields(AnyLayout)}
 
-    def as_said(self) -> Layout:
+    def unsettled(self) -> Layout:
         """This layout before its columns are settled."""
         return self if isinstance(self, Layout) else Layout(**self.shared())
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, Place, read_only
-from thresher.data.errors import DataError, unfit
+from thresher.data.errors import DataError, nonfinite
 from thresher.data.report import Report
 from thresher.engine.jit import kernel, scalar
 from thresher.engine.lookup import fetch
@@ -158,7 +158,7 @@ class Matrix(NamedTuple):
         with np.errstate(over="ignore"):
             bad = np.flatnonzero(~np.isfinite(numbers.astype(np.float32)))
         if len(bad):
-            value = unfit(float(numbers[bad[0]]))
+            value = nonfinite(float(numbers[bad[0]]))
             return f"X[{row}, {columns[bad[0]]}] is {value}: every value must be finite in float32"
         beyond = columns[(columns < 0) | (columns.astype(np.uint64) > self.last)]
         return f"X[{row}, {beyond[0]}] is beyond the last column, {self.last}"
@@ -246,8 +246,8 @@ def as_copies(weights: NDArray[Any]) -> Draw:
     each = np.where(weights > MOST_COPIES, weights / MOST_COPIES, 1.0)[rows]
     last = np.cumsum(whole)[whole > 0] - 1
     fraction = weights - np.floor(weights)
-    parted = (fraction > 0) & (weights < MOST_COPIES)
-    each[last[parted[whole > 0]]] = fraction[parted]
+    fractional = (fraction > 0) & (weights < MOST_COPIES)
+    each[last[fractional[whole > 0]]] = fraction[fractional]
     return Draw(rows, each.astype(np.float32))
 
 

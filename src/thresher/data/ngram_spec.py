@@ -35,14 +35,14 @@ class Grams(NamedTuple):
     @property
     def spec(self) -> str:
         """The inverse of `grams_of`: ``words=1-2,scale=log,norm``."""
-        said = [f"words={self.words[0]}-{self.words[1]}"]
+        parts = [f"words={self.words[0]}-{self.words[1]}"]
         if self.chars != (0, 0):
-            said.append(f"chars={self.chars[0]}-{self.chars[1]}")
-        said += [] if self.lowercase else ["case"]
-        said += [f"tokens={self.tokens}"] if self.tokens != WORDS else []
-        said += [f"shortest={self.shortest}"] if self.shortest != 2 else []
-        said += [f"scale={self.scale}"] if self.scale != "count" else []
-        return ",".join([*said, *(["norm"] if self.norm else [])])
+            parts.append(f"chars={self.chars[0]}-{self.chars[1]}")
+        parts += [] if self.lowercase else ["case"]
+        parts += [f"tokens={self.tokens}"] if self.tokens != WORDS else []
+        parts += [f"shortest={self.shortest}"] if self.shortest != 2 else []
+        parts += [f"scale={self.scale}"] if self.scale != "count" else []
+        return ",".join([*parts, *(["norm"] if self.norm else [])])
 
     def code(self) -> tuple[Any, ...]:
         """These settings as a tuple of numbers for compiled code."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.data.errors import DataError
 from thresher.data.files.looks import looks_like
-from thresher.data.files.paths import expand, passes_by
+from thresher.data.files.paths import expand, is_stream
 from thresher.data.files.streams import head_of
 from thresher.data.formats.choosing import (
     check_layout,
@@ -38,14 +38,14 @@ def table_source(table: Any, **options: Any) -> TextSource:
 
 
 @contextmanager
-def _hinting(name: str, said: AnyLayout) -> Iterator[None]:
+def _hinting(name: str, given: AnyLayout) -> Iterator[None]:
     """Add a hint to an error about the columns of a file, if its first line looks like another format."""
     try:
         yield
     except DataError as error:
-        if is_in_batches(said.format) or said.delimiter or not said.header or passes_by(name):
+        if is_in_batches(given.format) or given.delimiter or not given.header or is_stream(name):
             raise
-        hint = looks_like(head_of(name, _FIRST, {}).partition(b"\n")[0], said.format)
+        hint = looks_like(head_of(name, _FIRST, {}).partition(b"\n")[0], given.format)
         if not hint:
             raise
         raise DataError(f"{error}; {hint}") from error
@@ -83,18 +83,18 @@ def open_source(
     from thresher.data.files.blocks import BLOCK_BYTES, CROSSED_BYTES
 
     names = expand(data)
-    said, passing = layout or AnyLayout(), dict[str, Any]()
-    said = check_layout(said if said.format else replace(said, format=format_of(names)))
+    given, streams = layout or AnyLayout(), dict[str, Any]()
+    given = check_layout(given if given.format else replace(given, format=format_of(names)))
     chosen = {"where": where} if where else {}
-    if where and not is_in_batches(said.format):
-        raise DataError(f"{said.format}: --where is only for parquet and arrow")
-    if said.format in TABLES:
-        with _hinting(names[0], said):
-            settled, form = opener_of(said.format)(names, said, passing, unlabelled, **chosen)
-        worded = bool(form.worded)
+    if where and not is_in_batches(given.format):
+        raise DataError(f"{given.format}: --where is only for parquet and arrow")
+    if given.format in TABLES:
+        with _hinting(names[0], given):
+            settled, form = opener_of(given.format)(names, given, streams, unlabelled, **chosen)
+        may_be_words = bool(form.may_be_words)
     else:
-        settled, form = settled_without_columns(said), parser_of(said.format)
-        worded = False
+        settled, form = settled_without_columns(given), parser_of(given.format)
+        may_be_words = False
     source: TextSource = source_of(settled)(
         names,
         settled,
@@ -103,8 +103,8 @@ def open_source(
         on_error=on_error,
         threads=threads,
         block_bytes=block_bytes or (CROSSED_BYTES if settled.interact else BLOCK_BYTES),
-        passing=passing,
+        streams=streams,
         where=where,
     )
-    source.worded = worded
+    source.may_be_words = may_be_words
     return source

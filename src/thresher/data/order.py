@@ -145,7 +145,7 @@ class _Held(Through):
             self._rows, self._whole = rows, self._source.report
         return self._rows
 
-    def tell(self) -> None:
+    def restore_report(self) -> None:
         """Restore the report of the one time the source was read: it holds for every pass."""
         self._source.report = self._whole
 
@@ -160,7 +160,7 @@ class _PermutedSource(_Ordered):
 
     def _shuffled(self) -> Iterator[Chunk]:
         rows = self._source.rows()
-        self._source.tell()
+        self._source.restore_report()
         order = self._chance.permutation(len(rows))
         for first in range(0, len(order), CHUNK_ROWS):
             piece = order[first : first + CHUNK_ROWS]
@@ -179,12 +179,12 @@ class _BufferedSource(_Ordered):
         rows, slots = Rows(), np.empty(0, np.int64)
         with closing(self._source.chunks()) as chunks:
             for chunk in chunks:
-                come = np.arange(len(rows), len(rows) + len(chunk))
+                incoming = np.arange(len(rows), len(rows) + len(chunk))
                 rows.add(chunk)
-                filling = come[: self._size - len(slots)]
-                slots, come = np.concatenate([slots, filling]), come[len(filling) :]
-                if len(come):
-                    yield rows.take(self._exchanged(slots, come))
+                filling = incoming[: self._size - len(slots)]
+                slots, incoming = np.concatenate([slots, filling]), incoming[len(filling) :]
+                if len(incoming):
+                    yield rows.take(self._exchanged(slots, incoming))
                 if len(rows) > 2 * self._size:
                     rows.keep(slots)
                     slots = np.arange(len(slots))
@@ -192,17 +192,17 @@ class _BufferedSource(_Ordered):
         for first in range(0, len(slots), CHUNK_ROWS):
             yield rows.take(slots[first : first + CHUNK_ROWS])
 
-    def _exchanged(self, slots: NDArray[np.int64], come: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Put each row of `come` into a random slot; returns the rows that were there, in order."""
+    def _exchanged(self, slots: NDArray[np.int64], incoming: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Put each row of `incoming` into a random slot; returns the rows that were there, in order."""
         # draw one double per row: whole numbers might depend on how many are drawn at a time
-        drawn = (self._chance.random(len(come)) * len(slots)).astype(np.int64)
-        gone = np.empty_like(come)
-        _exchange(slots, drawn, come, gone)
-        return gone
+        drawn = (self._chance.random(len(incoming)) * len(slots)).astype(np.int64)
+        outgoing = np.empty_like(incoming)
+        _exchange(slots, drawn, incoming, outgoing)
+        return outgoing
 
 
 @kernel
-def _exchange(slots, drawn, come, gone):  # type: ignore[no-untyped-def]
-    for i in range(len(come)):
-        gone[i] = slots[drawn[i]]
-        slots[drawn[i]] = come[i]
+def _exchange(slots, drawn, incoming, outgoing):  # type: ignore[no-untyped-def]
+    for i in range(len(incoming)):
+        outgoing[i] = slots[drawn[i]]
+        slots[drawn[i]] = incoming[i]

@@ -263,7 +263,7 @@ def _joined(table: Any, y: Any, weights: Any, layout: AnyLayout | None) -> tuple
         whole = whole.append_column(weight, pa.array(np.asarray(weights, np.float64)))
     if has_columns(base):
         return whole, _without_weights(base, whole.column_names)
-    return whole, replace(base.as_said(), label=",".join(labels), weight=weight)
+    return whole, replace(base.unsettled(), label=",".join(labels), weight=weight)
 
 
 def _label_names(layout: AnyLayout, taken: Sequence[str], count: int, given: Any) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.byrows import known
+from thresher.data.byrows import identified
 from thresher.data.chunk import Chunk, Place
 from thresher.data.source import MemorySource, Through
 from thresher.learning.metrics import score
@@ -31,7 +31,7 @@ class Holdout:
     """The hold-out, evaluated after each pass, and the best pass so far."""
 
     def __init__(self, every: Every = 0, given: Any = None) -> None:
-        self.every, self._given = every, None if given is None else known(given)
+        self.every, self._given = every, None if given is None else identified(given)
         self._kept: list[Chunk] = []
         self.incomplete = bool(every)
         """whether held-out examples of the stream are still to be collected"""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from thresher.data.columns import further
+from thresher.data.columns import for_new_data
 from thresher.data.formats.choosing import check_format
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.learning.checks import check_flag
@@ -129,7 +129,7 @@ def layout_like(
         return found or trained
     said = _fields_said(options)
     more = tuple(name for name in said.pop("ignore", ()) if name not in trained.columns)
-    like = further(trained, {"format": None, **said})
+    like = for_new_data(trained, {"format": None, **said})
     return replace(like, ignore=like.ignore + more)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from thresher.data.byrows import known
+from thresher.data.byrows import identified
 from thresher.data.cache import CacheWriter, open_cache
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
@@ -24,7 +24,7 @@ class Passes:
 
     def __init__(self, source: Any, passes: int, *, cached: bool) -> None:
         lasting = isinstance(source, MemorySource)
-        source = known(source)
+        source = identified(source)
         if passes > 1 and not lasting:
             source.keep_hash = True
         cached = cached and not (source.layout and source.layout.interact)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from thresher.data.byrows import known
+from thresher.data.byrows import identified
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.formats.tables.heads import ColumnSeen
@@ -136,7 +136,7 @@ class Trainer(Generic[M]):
         heir: Callable[[M, bool], M] = lambda model, over: model,
         columns: Sequence[ColumnSeen] = (),
     ) -> None:
-        self.model, self.source, self.plan = model, known(source), plan
+        self.model, self.source, self.plan = model, identified(source), plan
         self.reread = reread or (lambda: self.source)
         self.order: Order = order or AsIs()
         self.holdout = judging(plan.holdout_every, holdout)

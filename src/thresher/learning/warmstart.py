@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import parts
-from thresher.data.columns import further
+from thresher.data.columns import for_new_data
 from thresher.data.errors import DataError
 from thresher.data.formats.choosing import check_same_features
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
@@ -71,7 +71,7 @@ def layout_from(weights: Readout, given: AnyLayout | None) -> AnyLayout | None:
             raise DataError("the model was trained with other columns")
     plain = Layout()
     said = {one.name: getattr(given, one.name, None) for one in fields(Layout)}
-    return further(
+    return for_new_data(
         trained, {name: one for name, one in said.items() if one not in (None, getattr(plain, name))}
     )
 

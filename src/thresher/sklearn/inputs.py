@@ -152,7 +152,7 @@ def _settled(layout: Any, table: Any) -> Any:
     from thresher.data.formats.tables.arrow_streams import reader_of
     from thresher.data.layout import Layout
 
-    layout = (layout or Layout()).as_said()
+    layout = (layout or Layout()).unsettled()
     if layout.label or layout.weight:
         raise DataError("labels and weights are given as y and sample_weight: the layout cannot name them")
     schema = reader_of(table).schema

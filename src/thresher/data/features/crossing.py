@@ -18,7 +18,7 @@ from thresher.data.features.murmur import finish
 from thresher.data.features.wanted import offer_product
 from thresher.engine.jit import scalar
 
-BITS, START, STOP, APART = 0, 1, 2, 3
+BITS, START, STOP, NO_SQUARES = 0, 1, 2, 3
 """Columns of a span, a row of int64: bits of its factors; first and end entry; 1 if no feature is squared."""
 MOST_SPANS = 1 << 12
 """Maximum number of namespaces of a row that are crossed."""
@@ -41,7 +41,7 @@ class Crosses(NamedTuple):
     """(terms, 3) the factors of each term, as bit positions; -1 for no third factor"""
     bits: NDArray[np.int64]
     """(columns,) bits of the factors that each column matches, in file order; empty for namespaces"""
-    apart: NDArray[np.int64]
+    no_squares: NDArray[np.int64]
     """(columns,) 1 if every value is 1, so that the square of a feature is the feature itself"""
     seeds: NDArray[np.uint64]
     """(factors,) hash seeds of the namespaces that factors name"""
@@ -63,14 +63,14 @@ def clear_spans(crosses):
 
 
 @scalar
-def note_span(crosses, bits, apart, start, stop):
+def note_span(crosses, bits, no_squares, start, stop):
     """Add the features [start, stop) as a span."""
     if crosses is not None:
         spans = crosses.spans
         if bits != 0 and stop > start:
             spans[0, 0] += 1
             place = min(spans[0, 0], MOST_SPANS)
-            spans[place, BITS], spans[place, APART] = bits, apart
+            spans[place, BITS], spans[place, NO_SQUARES] = bits, no_squares
             spans[place, START], spans[place, STOP] = start, stop
 
 
@@ -78,7 +78,7 @@ def note_span(crosses, bits, apart, start, stop):
 def note_column(crosses, column, start, stop):
     """Add the features [start, stop) of a column as a span."""
     if crosses is not None:
-        note_span(crosses, crosses.bits[column], crosses.apart[column], start, stop)
+        note_span(crosses, crosses.bits[column], crosses.no_squares[column], start, stop)
 
 
 @scalar
@@ -108,14 +108,14 @@ def _triple_key(crosses, a, b, c):
 
 
 @scalar
-def _may(spans, span, place):
+def _matches(spans, span, place):
     """Whether a span matches the factor `place`."""
     return (spans[span, BITS] >> place) & 1 == 1
 
 
 @scalar
 def _fits(spans, term, s, t, u):
-    return _may(spans, s, term[0]) and _may(spans, t, term[1]) and _may(spans, u, term[2])
+    return _matches(spans, s, term[0]) and _matches(spans, t, term[1]) and _matches(spans, u, term[2])
 
 
 @scalar
@@ -147,7 +147,7 @@ def _pairs(crosses, keys, values, s, t, stop, naming):
     """Append the products of the spans `s` and `t` at `stop`; returns the new `stop`."""
     spans = crosses.spans
     for i in range(spans[s, START], spans[s, STOP]):
-        first = i + spans[s, APART] if s == t else spans[t, START]
+        first = i + spans[s, NO_SQUARES] if s == t else spans[t, START]
         for j in range(first, spans[t, STOP]):
             key = _product_key(crosses, keys[i], keys[j])
             keys[stop], values[stop] = key, values[i] * values[j]
@@ -161,13 +161,13 @@ def _triples(crosses, keys, values, s, t, u, stop, naming):
     """Append the products of three spans at `stop`; returns the new `stop`."""
     spans = crosses.spans
     for i in range(spans[s, START], spans[s, STOP]):
-        first = i + spans[s, APART] if s == t else spans[t, START]
+        first = i + spans[s, NO_SQUARES] if s == t else spans[t, START]
         for j in range(first, spans[t, STOP]):
             last = spans[u, START]
             if u == t:
-                last = j + spans[t, APART]
+                last = j + spans[t, NO_SQUARES]
             elif u == s:
-                last = i + spans[s, APART]
+                last = i + spans[s, NO_SQUARES]
             value = values[i] * values[j]
             for k in range(last, spans[u, STOP]):
                 key = _triple_key(crosses, keys[i], keys[j], keys[k])
@@ -182,11 +182,11 @@ def _cross_pair(crosses, term, keys, values, start, stop, naming):
     """Append the products of a term of two factors: ``(new stop, DONE | NO_ROOM | TOO_MUCH)``."""
     spans, count = crosses.spans, crosses.spans[0, 0]
     for s in range(1, count + 1):
-        if not _may(spans, s, term[0]):
+        if not _matches(spans, s, term[0]):
             continue
         for t in range(1, count + 1):
-            doubled = t < s and _may(spans, t, term[0]) and _may(spans, s, term[1])
-            if doubled or not _may(spans, t, term[1]):
+            doubled = t < s and _matches(spans, t, term[0]) and _matches(spans, s, term[1])
+            if doubled or not _matches(spans, t, term[1]):
                 continue
             room = _has_room(keys, start, stop, _size(spans, s) * _size(spans, t))
             if room != DONE:
@@ -201,10 +201,10 @@ def _cross_triple(crosses, term, keys, values, start, stop, naming):
     spans, count = crosses.spans, crosses.spans[0, 0]
     for s in range(1, count + 1):
         for t in range(1, count + 1):
-            if not (_may(spans, s, term[0]) and _may(spans, t, term[1])):
+            if not (_matches(spans, s, term[0]) and _matches(spans, t, term[1])):
                 continue
             for u in range(1, count + 1):
-                if not (_may(spans, u, term[2]) and _is_first(spans, term, s, t, u)):
+                if not (_matches(spans, u, term[2]) and _is_first(spans, term, s, t, u)):
                     continue
                 room = _has_room(keys, start, stop, _size(spans, s) * _size(spans, t) * _size(spans, u))
                 if room != DONE:

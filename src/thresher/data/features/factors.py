@@ -32,12 +32,12 @@ def of_columns(
             raise DataError(f"{file}: --interact: no feature column is called '{factor}'")
         for name in found:
             bits[name] |= 1 << place
-    apart = [kind in (BINS, CATEGORICAL, LIST) for kind in kinds]
+    no_squares = [kind in (BINS, CATEGORICAL, LIST) for kind in kinds]
     return _crosses(
         terms,
         layout,
         bits=np.array([bits[name] for name in names], np.int64),
-        apart=np.array(apart, np.int64),
+        no_squares=np.array(no_squares, np.int64),
     )
 
 
@@ -60,7 +60,7 @@ def _crosses(
     terms: Terms,
     layout: AnyLayout,
     bits: NDArray[np.int64] | None = None,
-    apart: NDArray[np.int64] | None = None,
+    no_squares: NDArray[np.int64] | None = None,
     seeds: Sequence[int] = (),
     wild: int = 0,
 ) -> Crosses:
@@ -68,7 +68,7 @@ def _crosses(
     return Crosses(
         np.array([(*term, -1)[:3] for term in terms.terms], np.int64).reshape(-1, 3),
         none if bits is None else bits,
-        none if apart is None else apart,
+        none if no_squares is None else no_squares,
         np.array(seeds, np.uint64),
         np.int64(wild),
         np.uint64(layout.mask),

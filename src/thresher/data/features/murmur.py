@@ -26,7 +26,7 @@ _ADD1, _ADD2, _ADD3 = np.uint64(0x52DCE729), np.uint64(0x38495AB5), np.uint64(0x
 _FIVE, _LOW, _ALL = np.uint64(5), np.uint64(0xFFFFFFFF), np.uint64(2**64 - 1)
 _TEN, _MINUS = np.uint64(10), np.uint64(ord("-"))
 
-WIDE, ROOMY, SHORT, VW = None, 1, 2, 3
+WIDE, PADDED, SHORT, VW = None, 1, 2, 3
 """Kinds of hash for `hash_each` and `hash_bytes`. None is a separate type for Numba, so that the usual kind
 is compiled without the others."""
 
@@ -128,7 +128,7 @@ def first_bytes(word, count):
 
 
 @scalar
-def roomy_murmur3_64(text, at, size, seed):
+def padded_murmur3_64(text, at, size, seed):
     """`murmur3_64` of a name that has 16 spare bytes after it, which are read but do not count."""
     if size <= 8:
         return word_murmur3_64(first_bytes(load_word(text, at), size), size, seed)
@@ -181,8 +181,8 @@ def hash_each(text, starts, sizes, seed, kind, out):
     for i in range(out.size):
         if kind is None:
             out[i] = murmur3_64(start, starts[i], sizes[i], seed)
-        elif kind == ROOMY:
-            out[i] = roomy_murmur3_64(start, starts[i], sizes[i], seed)
+        elif kind == PADDED:
+            out[i] = padded_murmur3_64(start, starts[i], sizes[i], seed)
         elif kind == SHORT:
             out[i] = murmur3_32(start, starts[i], sizes[i], seed)
         else:

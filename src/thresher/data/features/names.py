@@ -122,7 +122,7 @@ class Namer:
             self._names[key] = b"=".join(filter(None, (space, name)))
         state[[rows.ENTRIES, rows.LETTERS]] = 0
 
-    def tell(self, names: Mapping[int, bytes]) -> None:
+    def add(self, names: Mapping[int, bytes]) -> None:
         """Add the names of those keys that are wanted."""
         for key in np.intersect1d(self._wanted, np.array(list(names), np.uint64)).tolist():
             self._names.setdefault(key, names[key])

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.errors import DataError
-from thresher.data.features.murmur import roomy_murmur3_64
+from thresher.data.features.murmur import padded_murmur3_64
 from thresher.data.features.wanted import offer
 from thresher.data.ngram_spec import BINARY, BLANKS, LETTERS, LOG, WORDS, Grams
 from thresher.data.text.sorting import merge_row
@@ -148,7 +148,7 @@ def _hash_runs(scratch, begins, count, low, high, gap, seed, keys, values, nnz, 
         for length in range(low, min(high, count - first) + 1):
             begin = begins[first]
             size = begins[first + length] - gap - begin
-            keys[nnz], values[nnz] = roomy_murmur3_64(text, begin, size, seed), np.float32(1)
+            keys[nnz], values[nnz] = padded_murmur3_64(text, begin, size, seed), np.float32(1)
             offer(naming, keys[nnz], text, begin, size, space)
             nnz += 1
     return nnz

@@ -12,7 +12,7 @@ from thresher.data.chunk import Place
 from thresher.data.errors import DataError
 from thresher.data.files.looks import binary_kind
 from thresher.data.files.paths import called, named
-from thresher.data.files.streams import Passing, RawFile, Stream, open_stream
+from thresher.data.files.streams import OpenStreams, RawFile, Stream, open_stream
 
 if TYPE_CHECKING:
     from thresher.data.files.content import ReadSoFar
@@ -113,7 +113,7 @@ class BlockReader:
         block_bytes: int = BLOCK_BYTES,
         start: Place | None = None,
         watches: Watches | None = None,
-        passing: Passing | None = None,
+        streams: OpenStreams | None = None,
         whole: Callable[[NDArray[np.uint8], int, bool], int] | None = None,
         longest: int = LONGEST_LINE,
     ) -> None:
@@ -121,7 +121,7 @@ class BlockReader:
         self._names = names
         self._block_bytes = block_bytes
         self._watches = watches
-        self._passing = passing or {}
+        self._streams = streams or {}
         self._longest = max(longest, block_bytes)
         self._whole = whole
         self._file = start.file if start else 0
@@ -154,7 +154,7 @@ class BlockReader:
     def _open(self, buffer: TextBuffer) -> None:
         name = self._names[self._file]
         watch = self._watches.open(self._file) if self._watches else None
-        self._raw = RawFile(name, watch, self._passing.get(name))
+        self._raw = RawFile(name, watch, self._streams.get(name))
         self._stream = open_stream(self._raw)
         self._offset, start, self._start = 0, self._start, 0
         if self._stream is self._raw and watch is None and self._raw.can_jump:

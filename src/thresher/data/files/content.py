@@ -104,7 +104,7 @@ def stamp(name: str) -> list[int] | None:
 def content_of(name: str) -> Content:
     """The content of a whole file, hashed unless remembered; a remote file by URL, size and time."""
     if remote.is_remote(name):
-        return _said_of(name, *remote.look_at(name))
+        return _identified(name, *remote.file_info(name))
     return ContentTable().look_up(name) or hash_file(name)
 
 
@@ -113,13 +113,13 @@ def remote_content(name: str) -> Content | None:
     if not remote.is_remote(name):
         return None
     with named(name):
-        size, modified = remote.look_at(name)
+        size, modified = remote.file_info(name)
     if size is None or modified is None or time.time_ns() - modified < _SETTLED:
         return None
-    return _said_of(name, size, modified)
+    return _identified(name, size, modified)
 
 
-def _said_of(name: str, size: int | None, modified: int | None) -> Content:
+def _identified(name: str, size: int | None, modified: int | None) -> Content:
     from thresher.data.files.xxh64 import Hash64
 
     total = Hash64()

@@ -54,22 +54,22 @@ def _matching(name: str) -> list[str]:
     return sorted(glob.glob(name, recursive=True))
 
 
-def passes_by(name: str) -> bool:
+def is_stream(name: str) -> bool:
     """Whether a file can be read only once: standard input or a pipe."""
     return name == STDIN or not (remote.is_remote(name) or stat.S_ISREG(os.stat(name).st_mode))
 
 
 def reads_once(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> bool:
     """Whether any of the files that `data` names can be read only once. Errors as in `expand`."""
-    return any(passes_by(name) for name in expand(data))
+    return any(is_stream(name) for name in expand(data))
 
 
 def size_of(name: str) -> int | None:
     """Size in bytes of a file as stored; None if unknown, as for a pipe."""
     if remote.is_remote(name):
         with named(name):
-            return remote.look_at(name).size
-    return None if passes_by(name) else os.path.getsize(name)
+            return remote.file_info(name).size
+    return None if is_stream(name) else os.path.getsize(name)
 
 
 def _check_file(name: str) -> None:

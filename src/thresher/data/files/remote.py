@@ -40,7 +40,7 @@ def local_path(name: str) -> str:
     return unquote(name[len("file://") :]) if name.startswith("file:///") else name
 
 
-class Found(NamedTuple):
+class FileInfo(NamedTuple):
     """Size and time of a file; None if its file system does not tell."""
 
     size: int | None
@@ -84,7 +84,7 @@ def _by_fsspec(url: str, reason: str) -> tuple[Any, str]:
     return PyFileSystem(FSSpecHandler(system)), path
 
 
-def patiently(action: Callable[[], T], again: Callable[[], None] = lambda: None) -> T:
+def with_retries(action: Callable[[], T], again: Callable[[], None] = lambda: None) -> T:
     """Return `action()`, trying up to `TRIES` times; `again` is called before each retry.
 
     Raises OSError after the last try. Files that are missing, not readable or have changed raise at once.
@@ -102,7 +102,7 @@ def patiently(action: Callable[[], T], again: Callable[[], None] = lambda: None)
     raise OSError(f"failed {TRIES} times, last with: {last}")
 
 
-def look_at(url: str) -> Found:
+def file_info(url: str) -> FileInfo:
     """Size and time of a file; raises `DataError` if it is missing or a directory."""
     from pyarrow.fs import FileType
 
@@ -110,13 +110,13 @@ def look_at(url: str) -> Found:
         system, path = system_of(url)
         return system.get_file_info(path)
 
-    info = patiently(asked)
+    info = with_retries(asked)
     if info.type is FileType.NotFound:
         raise DataError(f"{url}: no such file{', or no answer' if _UNLISTED.match(url) else ''}")
     if info.type is FileType.Directory:
         raise DataError(f"{url}: a directory; give its files, for example {url.rstrip('/')}/*")
     modified = info.mtime_ns
-    return Found(info.size, None if modified is None or modified <= 0 else modified)
+    return FileInfo(info.size, None if modified is None or modified <= 0 else modified)
 
 
 def matching(url: str) -> list[str]:
@@ -146,7 +146,7 @@ def _files_below(url: str, deep: bool) -> tuple[Any, str, list[str]]:
         system, path = system_of(url)
         return system, path, system.get_file_info(FileSelector(path, allow_not_found=True, recursive=deep))
 
-    system, path, infos = patiently(listed)
+    system, path, infos = with_retries(listed)
     folder = path.rstrip("/") + "/" if path else ""
     names = [info.path[len(folder) :] for info in infos if info.type is FileType.File]
     return system, folder, names
@@ -167,7 +167,7 @@ class RemoteFile(io.RawIOBase):
 
     def __init__(self, url: str) -> None:
         super().__init__()
-        self._url, self._found = url, look_at(url)
+        self._url, self._found = url, file_info(url)
         self._at = 0
         self._file: Any = None
         self._failed = False
@@ -195,13 +195,13 @@ class RemoteFile(io.RawIOBase):
         """Read into the beginning of `buffer`; returns 0 at the end."""
         view, size = memoryview(buffer).cast("B"), self._found.size
         view = view if size is None else view[: max(0, size - self._at)]
-        count = patiently(lambda: self._read(view), self._drop) if len(view) else 0
+        count = with_retries(lambda: self._read(view), self._drop) if len(view) else 0
         self._at += count
         return count
 
     def _read(self, view: memoryview) -> int:
         if self._file is None:
-            if self._failed and look_at(self._url) != self._found:
+            if self._failed and file_info(self._url) != self._found:
                 raise DataError(f"{self._url}: changed while it was read")
             system, path = system_of(self._url)
             self._file = system.open_input_file(path)

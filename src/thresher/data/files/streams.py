@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, Protocol
 
-from thresher.data.files.paths import STDIN, named, opened, passes_by
+from thresher.data.files.paths import STDIN, is_stream, named, opened
 
 _PIECE = 1 << 18
 _HEAD = 16
@@ -44,14 +44,14 @@ class RawFile(io.RawIOBase):
         self,
         name: str,
         watch: Callable[[memoryview], None] | None = None,
-        begun: tuple[Any, bytes] | None = None,
+        started: tuple[Any, bytes] | None = None,
     ) -> None:
-        """`begun`: for a file that can be read only once, the open file and the bytes already read."""
+        """`started`: for a file that can be read only once, the open file and the bytes already read."""
         super().__init__()
         self.position = 0
         self._watch = watch
         self._file: Any
-        self._file, self._kept = begun or (opened(name), b"")
+        self._file, self._kept = started or (opened(name), b"")
         self._owned = name != STDIN
         self._size = self._stored()
         self.head = self._kept = self._start(self._kept)
@@ -202,17 +202,17 @@ def open_stream(raw: RawFile) -> Stream:
     return _Arrow(raw) if kind == "zstd" else _Inflated(raw, kind)
 
 
-Passing = dict[str, tuple[Any, bytes]]
+OpenStreams = dict[str, tuple[Any, bytes]]
 """Files that can be read only once and have been opened: the open file and the bytes already read."""
 
 
-def head_of(name: str, size: int, passing: Passing) -> bytes:
+def head_of(name: str, size: int, streams: OpenStreams) -> bytes:
     """At least `size` bytes from the start of the uncompressed file, and a newline within `_LONGEST_HEAD`.
 
-    A file that can be read only once is stored in `passing`, to be read on. Raises `DataError` if the file
+    A file that can be read only once is stored in `streams`, to be read on. Raises `DataError` if the file
     cannot be read.
     """
-    once, seen = passes_by(name), list[bytes]()
+    once, seen = is_stream(name), list[bytes]()
     with named(name):
         raw = RawFile(name, (lambda view: seen.append(bytes(view))) if once else None)
         with closing(open_stream(raw)) as stream:
@@ -224,5 +224,5 @@ def head_of(name: str, size: int, passing: Passing) -> bytes:
                     break
                 head += piece[:got]
             if once:
-                passing[name] = (raw.release(), b"".join(seen))
+                streams[name] = (raw.release(), b"".join(seen))
     return bytes(head)

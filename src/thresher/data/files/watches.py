@@ -16,7 +16,7 @@ from thresher.data.files.content import (
     remote_content,
     stamp,
 )
-from thresher.data.files.paths import passes_by
+from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
 from thresher.data.files.xxh64 import Hash64
 
@@ -50,9 +50,9 @@ class Watches:
             self._known(len(self._done))
         name = self._names[file]
         remote = is_remote(name)
-        if self._in_order or passes_by(name):
+        if self._in_order or is_stream(name):
             if not remote:
-                self._stamps.append(None if passes_by(name) else stamp(name))
+                self._stamps.append(None if is_stream(name) else stamp(name))
                 self._running = Hash64()
                 return self._see
             if remote_content(name) is None:
@@ -114,7 +114,7 @@ class Watches:
         for file, expected in enumerate(self._expected):
             name = self._names[file]
             if file not in self._confirmed:
-                if passes_by(name):
+                if is_stream(name):
                     raise changed(name, expected.size, expected.size)
                 check_beginning(name, expected)
                 self._confirmed.add(file)
@@ -137,7 +137,7 @@ class Watches:
                 raise DataError(f"{name}: changed while it was read")
             return
         before = self._stamps[file]
-        if passes_by(name) or (before is not None and before == stamp(name)):
+        if is_stream(name) or (before is not None and before == stamp(name)):
             return
         # a file may have grown since it was read: compare only the part that was read
         in_order = self._in_order

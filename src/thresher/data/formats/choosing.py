@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from thresher.data.errors import DataError
 from thresher.data.formats.listing import DEFAULT, ENDINGS, FORMATS, KNOWN_AS, LINES, TABLES, Lines, Table
-from thresher.data.layout import OF_CELLS, AnyLayout, SettledLayout
+from thresher.data.layout import CELL_FIELDS, AnyLayout, SettledLayout
 
 SomeLayout = TypeVar("SomeLayout", bound=AnyLayout)
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
@@ -17,7 +17,7 @@ _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 
 def format_of(names: Sequence[str]) -> str:
     """The format that the file names imply; raises `DataError` if they disagree."""
-    found = {name: _told_by(name) for name in names}
+    found = {name: _implied_by(name) for name in names}
     kinds = sorted(set(found.values()))
     if len(kinds) > 1:
         both = ", ".join(f"{next(n for n in names if found[n] == kind)} ({kind})" for kind in kinds)
@@ -25,7 +25,7 @@ def format_of(names: Sequence[str]) -> str:
     return kinds[0]
 
 
-def _told_by(name: str) -> str:
+def _implied_by(name: str) -> str:
     path = PurePath(name)
     if path.suffix.lower() in _COMPRESSED:
         path = path.with_suffix("")
@@ -98,7 +98,7 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
         raise DataError(
             f"{name}: bits and hash apply to names, not ids; for a fixed size, use the store hashed:BITS"
         )
-    given = [f"--{option.replace('_', '-')}" for option in OF_CELLS if getattr(layout, option)]
+    given = [f"--{option.replace('_', '-')}" for option in CELL_FIELDS if getattr(layout, option)]
     if given and not (isinstance(form, Table) and form.cells):
         raise DataError(f"{name}: {', '.join(given)} is only for csv and tsv")
     if layout.label_weights and not (isinstance(form, Lines) and form.label_weights):

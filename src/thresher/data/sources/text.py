@@ -22,9 +22,9 @@ from thresher.data.files.content import (
     stamp,
 )
 from thresher.data.files.looks import looks_like
-from thresher.data.files.paths import passes_by, size_of
+from thresher.data.files.paths import is_stream, size_of
 from thresher.data.files.remote import is_remote
-from thresher.data.files.streams import Passing
+from thresher.data.files.streams import OpenStreams
 from thresher.data.labels import Domain, domain_of
 from thresher.data.layout import SettledLayout
 from thresher.data.report import Report
@@ -85,7 +85,7 @@ class _Quarantine:
 class TextSource:
     """Text files as a `Source`; made by `open_source`."""
 
-    worded = False
+    may_be_words = False
     """whether the first labels look like words; set by `open_source`"""
     keep_hash = False
     """whether to hash the files while they are read, so that `fingerprint` need not read them again"""
@@ -105,7 +105,7 @@ class TextSource:
         on_error: str,
         threads: int | None,
         block_bytes: int = BLOCK_BYTES,
-        passing: Passing | None = None,
+        streams: OpenStreams | None = None,
         where: str = "",
     ) -> None:
         if block_bytes < 1 or (threads is not None and threads < 1):
@@ -129,10 +129,10 @@ class TextSource:
         self.layout = layout
         """how the bytes become features"""
         self._format: Any = form
-        self._passing = passing
+        self._streams = streams
         self._threads, self._block_bytes = threads or default_threads(), block_bytes
         self._arenas = Arenas(self._threads + 4)
-        self._begun = self.finished = False
+        self._started = self.finished = False
         """whether a whole pass has been made"""
         self._contents: dict[int, Content] = {}
 
@@ -153,7 +153,7 @@ class TextSource:
         """
         self.keep_hash, self._read, self._read_all = True, ReadSoFar.of(content), whole
         for name, expected in zip(self.names, content, strict=False):
-            if now and not passes_by(name):
+            if now and not is_stream(name):
                 check_beginning(name, expected)
 
     def confirm(self) -> None:
@@ -168,9 +168,9 @@ class TextSource:
         read, and at the end if there was no example; with `keep_hash`, also if a file changes while it is
         read or since an earlier pass.
         """
-        if self._begun and not self.rereadable:
+        if self._started and not self.rereadable:
             raise DataError("standard input or a pipe can be read only once")
-        self._begun = True
+        self._started = True
         if start is None:
             self.report = Report()
         quarantine = None
@@ -196,7 +196,7 @@ class TextSource:
             raise DataError(self._nothing())
 
     def _can_be_reread(self) -> bool:
-        return not any(passes_by(name) for name in self.names)
+        return not any(is_stream(name) for name in self.names)
 
     def _watches(self) -> Watches | None:
         """The object that hashes and checks the files of a pass."""
@@ -214,7 +214,7 @@ class TextSource:
 
     def _blocks(self, start: Place | None, watches: Watches | None) -> Any:
         """The reader that yields the blocks of a pass."""
-        return BlockReader(self.names, self._block_bytes, start, watches, passing=self._passing)
+        return BlockReader(self.names, self._block_bytes, start, watches, streams=self._streams)
 
     def _placed(self, pipeline: Pipeline, start: Place, quarantine: _Quarantine | None) -> Iterator[Chunk]:
         file, line = start.file, start.line
@@ -233,8 +233,8 @@ class TextSource:
         name = self.names[block.file]
         bad = [one._replace(file=name, line=one.line + line) for one in parsed.bad]
         if bad and self.on_error.kind == FAIL:
-            begun = self.report.examples + parsed.tally.examples
-            raise DataError(str(bad[0]) if begun else self._hinted(bad[0]))
+            started = self.report.examples + parsed.tally.examples
+            raise DataError(str(bad[0]) if started else self._hinted(bad[0]))
         self.report.add(*parsed.tally, bad)
         self.position_bytes = block.raw_position
         if block.so_far is not None and block.so_far.size > self._read.size:
@@ -264,7 +264,7 @@ class TextSource:
         contents, fresh = [], {}
         for k, name in enumerate(self.names):
             found = self._contents.get(k)
-            if found is None and passes_by(name):
+            if found is None and is_stream(name):
                 raise DataError("standard input or a pipe has no fingerprint before it has been read")
             found = found or table.look_up(name)
             if found is None:

@@ -73,7 +73,7 @@ class LineParser:
 
     def __init__(self, grammar: Any, wording: Wording, reading: Reading, crosses: Any) -> None:
         self._grammar, self._usual = grammar, wording.usual
-        self._reading, self._aside = reading, (crosses or (reading.naming and no_crosses()), reading.naming)
+        self._reading, self._extra = reading, (crosses or (reading.naming and no_crosses()), reading.naming)
         self._domain = reading.domain
         self._advice = wording.advice
         self._expected = {**_EXPECTED, **wording.expected, outcomes.LABEL_DOMAIN: self._domain.meaning}
@@ -101,7 +101,7 @@ class LineParser:
         state[outcomes.AT] = block.begin
 
         def parse(columns: Columns, exact: Numbers) -> int:
-            given = (text, size, columns, domain, state, self._bad, exact, self._aside)
+            given = (text, size, columns, domain, state, self._bad, exact, self._extra)
             while True:
                 result: int = rows.parse_lines(self._grammar, *given, self._counts)
                 if result == outcomes.NEEDS_SORTING:

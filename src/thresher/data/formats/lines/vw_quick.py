@@ -13,7 +13,7 @@ import re
 
 import numpy as np
 
-from thresher.data.features.murmur import first_bytes, roomy_murmur3_64, vw_hash, word_murmur3_64
+from thresher.data.features.murmur import first_bytes, padded_murmur3_64, vw_hash, word_murmur3_64
 from thresher.data.formats.label_rows import check_label
 from thresher.data.formats.lines.line_rows import ends_line, skip_blanks
 from thresher.data.formats.outcomes import BLANK, EXAMPLE, UNUSUAL
@@ -38,7 +38,7 @@ USUAL = re.compile(rf" *(?:{_NUMBER} +)?(?:{_NAMELESS}|{_NAMED})+".encode())
 def hash_name(vw, text, at, size, seed):
     """The hash of a name, of the kind that the layout selects: see `Vw.vw`."""
     if vw is None:
-        return roomy_murmur3_64(text, at, size, seed)
+        return padded_murmur3_64(text, at, size, seed)
     return vw_hash(text, at, size, seed)
 
 

@@ -49,7 +49,7 @@ _ONE, _TWO, _THREE, _NONE = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(
 _LARGEST_ID = np.uint64(2**64 - 1)
 _SMALL = np.uint64(0x2020202020202020)
 _NAN, _INF, _INFINITY = (np.uint64(int.from_bytes(word, "little")) for word in (b"nan", b"inf", b"infinity"))
-_GENTLE = np.float32(1e20)  # the product with a value of the usual shape is finite
+_SAFE_SCALE = np.float32(1e20)  # the product with a value of the usual shape is finite
 
 
 @scalar
@@ -200,13 +200,13 @@ def _features(grammar, text, at, keys, values, nnz, exact, space, start, sorted_
     `keys` and `values` are addresses. The row began at entry `start`, and the name of the namespace at
     `before`. Returns ``(position of the bar, line end or error, nnz, whether keys ascend, outcome)``.
     """
-    ascend, numbered, gentle = sorted_so_far, np.int64(0), abs(space[3]) < _GENTLE and naming is None
+    ascend, numbered, safe = sorted_so_far, np.int64(0), abs(space[3]) < _SAFE_SCALE and naming is None
     floor = load_word(keys, 8 * (nnz - 1)) + _ONE if nnz > start else _NONE
     while True:
         at = skip_blanks(text, at)
         ends, unlike = stops(text, at)
         here, begin = text + at, np.int64(0)
-        while gentle:
+        while safe:
             end, ends, key, value, quick = quick_feature(grammar, here, begin, ends, unlike, space)
             after = byte(here, end)
             if not quick or (after != _SPACE and after != _NEWLINE and after != _BAR):

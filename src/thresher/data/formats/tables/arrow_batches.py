@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.columns import BINS, CATEGORICAL, LABEL, LIST, NUMERIC, TEXT, WEIGHT
-from thresher.data.errors import BadLine, DataError, shown, unfit
+from thresher.data.errors import BadLine, DataError, nonfinite, shown
 from thresher.data.features.factors import room_for_spans
 from thresher.data.features.ngrams import rows_of_bytes
 from thresher.data.formats import outcomes
@@ -356,7 +356,7 @@ def _shown(column: Any, row: int, not_finite: bool) -> str:
     """A cell in a message; if a number may be `not_finite` in float32, the message says so."""
     cell: Any = column.view(_without_text(column.type))[row].as_py()
     if not_finite and isinstance(cell, int | float | Decimal) and not abs(float(cell)) < OVERFLOW:
-        return unfit(float(cell))
+        return nonfinite(float(cell))
     return "null" if cell is None else shown(_readable(cell).encode())
 
 

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from thresher.data.chunk import Place
 from thresher.data.columns import ABSENT, IGNORE, LABEL, settle
 from thresher.data.errors import DataError
-from thresher.data.files.paths import named, passes_by, size_of
+from thresher.data.files.paths import is_stream, named, size_of
 from thresher.data.files.paths import opened as opened_file
 from thresher.data.files.remote import is_remote
-from thresher.data.files.streams import Passing, RawFile
+from thresher.data.files.streams import OpenStreams, RawFile
 from thresher.data.formats.tables.arrow_batches import (
     BatchParser,
     TableBlock,
@@ -83,7 +83,7 @@ class TableFormat:
     """how the columns of each file are read"""
     filters: list[Filter] = dataclasses.field(default_factory=list)
     """which rows of each file are read; empty: all"""
-    worded: bool = False
+    may_be_words: bool = False
     """whether labels may be words"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> BatchParser:
@@ -92,19 +92,19 @@ class TableFormat:
 
 
 def opened(
-    names: list[str], layout: AnyLayout, passing: Passing, unlabelled: bool, where: str = ""
+    names: list[str], layout: AnyLayout, streams: OpenStreams, unlabelled: bool, where: str = ""
 ) -> tuple[SettledLayout, TableFormat]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
-    files, filters, found, worded = list[Kinds](), list[Filter](), layout, False
+    files, filters, found, may_be_words = list[Kinds](), list[Filter](), layout, False
     for name in names:
         with read_from(name):
-            schema = _KINDS[layout.format].schema(name, passing)
+            schema = _KINDS[layout.format].schema(name, streams)
             found, kinds = settled(found, schema, name, unlabelled)
         files.append(kinds)
-        worded = worded or has_words(kinds, schema)
+        may_be_words = may_be_words or has_words(kinds, schema)
         filters += [Filter(where, schema, name)] if where else []
     assert has_columns(found)
-    return found, TableFormat(files, filters, worded)
+    return found, TableFormat(files, filters, may_be_words)
 
 
 @contextmanager
@@ -141,8 +141,8 @@ class _Parquet:
     size = staticmethod(size_of)
 
     @staticmethod
-    def schema(name: str, _: Passing) -> Any:
-        if passes_by(name):
+    def schema(name: str, _: OpenStreams) -> Any:
+        if is_stream(name):
             raise DataError(
                 "a Parquet file cannot be read from standard input or a pipe: it is read from its end"
             )
@@ -156,10 +156,10 @@ class _Parquet:
             counts = [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
             if sum(counts) != groups.num_rows:
                 raise ValueError(f"its row groups have {sum(counts)} rows, not {groups.num_rows}")
-            hopeful = _hopeful(bytes_of, chosen) if chosen else range(len(counts))
+            candidates = _candidate_groups(bytes_of, chosen) if chosen else range(len(counts))
             for g, count in enumerate(counts):
                 at, first = first, first + count
-                if first <= start or g not in hopeful:
+                if first <= start or g not in candidates:
                     continue
                 for batch in file.iter_batches(most_rows(needed), [g], needed):
                     at += batch.num_rows
@@ -175,7 +175,7 @@ def _random(name: str) -> Any:
     return pa.OSFile(name)
 
 
-def _hopeful(file: Any, chosen: Filter) -> set[int]:
+def _candidate_groups(file: Any, chosen: Filter) -> set[int]:
     """The row groups of a Parquet file whose statistics allow rows that pass a filter."""
     import pyarrow.dataset as ds
 
@@ -189,27 +189,27 @@ class _Arrow:
     size = staticmethod(size_of)
 
     @staticmethod
-    def schema(name: str, passing: Passing) -> Any:
+    def schema(name: str, streams: OpenStreams) -> Any:
         if _is_file(name):
             with _random(name) as file:
                 return pa.ipc.open_file(file).schema
-        once, seen = passes_by(name), list[bytes]()
+        once, seen = is_stream(name), list[bytes]()
         with RawFile(name, (lambda view: seen.append(bytes(view))) if once else None) as raw:
             schema = pa.ipc.open_stream(io.BufferedReader(raw)).schema
             if once:
-                passing[name] = (raw.release(), b"".join(seen))
+                streams[name] = (raw.release(), b"".join(seen))
         return schema
 
     @staticmethod
     def rows(
-        name: str, needed: list[str], start: int, _: Filter | None, passing: Passing, watch: Any
+        name: str, needed: list[str], start: int, _: Filter | None, streams: OpenStreams, watch: Any
     ) -> Rows:
-        whole = _Arrow._batches(name, needed, passing, watch)
+        whole = _Arrow._batches(name, needed, streams, watch)
         return cut(((sound(batch, needed), part) for batch, part in whole), needed, start)
 
     @staticmethod
     def _batches(
-        name: str, needed: list[str], passing: Passing, watch: Any
+        name: str, needed: list[str], streams: OpenStreams, watch: Any
     ) -> Iterator[tuple[Any, float | None]]:
         if _is_file(name):
             with _random(name) as file:
@@ -221,7 +221,7 @@ class _Arrow:
                     yield reader.get_batch(k), (k + 1) / reader.num_record_batches
             return
         last = _Last(watch)
-        raw = RawFile(name, last.see, passing.get(name))
+        raw = RawFile(name, last.see, streams.get(name))
         try:
             given = io.BufferedReader(raw)
             with pa.ipc.open_stream(given) as reader:
@@ -250,7 +250,7 @@ class _Last:
 
 
 def _is_file(name: str) -> bool:
-    if passes_by(name):
+    if is_stream(name):
         return False
     with opened_file(name) as file:
         return bool(file.read(len(_MAGIC)) == _MAGIC)
@@ -268,12 +268,12 @@ class BatchReader:
         kind: Any,
         form: TableFormat,
         start: Place | None,
-        passing: Passing,
+        streams: OpenStreams,
         watches: Watches | None,
     ) -> None:
-        """`kind` has ``size(name)`` and ``rows(name, columns, first row, filter, passing, watch)``."""
+        """`kind` has ``size(name)`` and ``rows(name, columns, first row, filter, streams, watch)``."""
         self._names, self._kind, self._form = names, kind, form
-        self._start, self._passing, self._watches = start or Place(0, 0, 0), passing, watches
+        self._start, self._streams, self._watches = start or Place(0, 0, 0), streams, watches
         self._blocks = self._all()
 
     def fill(self, _: Any) -> TableBlock | None:
@@ -295,7 +295,7 @@ class BatchReader:
                 watch = self._watches.open(k) if self._watches else None
                 with read_from(name):
                     for end, batch, part in self._kind.rows(
-                        name, needed, start, chosen, self._passing, watch
+                        name, needed, start, chosen, self._streams, watch
                     ):
                         position = position if part is None else done + round(size * part)
                         most = CROSSED_ROWS if self._form.files[k].crosses else max(batch.num_rows, 1)
@@ -325,7 +325,7 @@ class TableSource(TextSource):
 
     def _blocks(self, start: Place | None, watches: Watches | None) -> BatchReader:
         kind = _KINDS[self.layout.format]
-        return BatchReader(self.names, kind, self._format, start, self._passing or {}, watches)
+        return BatchReader(self.names, kind, self._format, start, self._streams or {}, watches)
 
 
 def _needed(kinds: Kinds, chosen: Filter | None) -> list[str]:

@@ -48,25 +48,25 @@ class _Stream:
         reader = reader_of(given)
         self.schema = reader.schema
         self._first: Any = reader
-        self._begun: list[Any] = []
+        self._started: list[Any] = []
         """batches already read from the first stream"""
 
     def size(self, name: str) -> None:
         """None: the size is unknown."""
 
     def head(self) -> Any:
-        """The first batch, which `rows` will yield again; None if there is none or reading has begun."""
+        """The first batch, which `rows` will yield again; None if there is none or reading has started."""
         if self._first is None:
             return None
-        if not self._begun:
-            self._begun = list(islice(self._first, 1))
-        return self._begun[0] if self._begun else None
+        if not self._started:
+            self._started = list(islice(self._first, 1))
+        return self._started[0] if self._started else None
 
     def rows(self, name: str, needed: list[str], start: int, *_: Any) -> Rows:
         """The batches, split into pieces."""
         reader = self._first or reader_of(self._given)
-        begun, self._first, self._begun = self._begun, None, []
-        return cut(self._batches(chain(begun, reader)), needed, start)
+        started, self._first, self._started = self._started, None, []
+        return cut(self._batches(chain(started, reader)), needed, start)
 
     def _batches(self, reader: Iterator[Any]) -> Iterator[tuple[Any, float | None]]:
         for batch in reader:
@@ -100,11 +100,11 @@ class StreamSource(TextSource):
         super().__init__(
             [NAME], settled_by, form, domain=domain, on_error=on_error, threads=threads, where=where
         )
-        self.worded = form.worded
+        self.may_be_words = form.may_be_words
         del self.identity  # only caches need it
 
     def head(self) -> Any:
-        """The first rows as a record batch; None if there are none or reading has begun."""
+        """The first rows as a record batch; None if there are none or reading has started."""
         return self._stream.head()
 
     def _can_be_reread(self) -> bool:

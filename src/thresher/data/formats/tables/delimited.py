@@ -22,7 +22,7 @@ from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.features.factors import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
-from thresher.data.files.streams import Passing, head_of
+from thresher.data.files.streams import OpenStreams, head_of
 from thresher.data.formats.lines.gathering import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
 from thresher.data.formats.outcomes import AT, BLANKS, LABEL_NUMBER, OUTCOMES, TOO_FEW, TOO_MANY, UNCLOSED
 from thresher.data.formats.outcomes import LINES as LINES_READ
@@ -84,7 +84,7 @@ class DelimitedFormat:
     """Makes the parsers of delimited files."""
 
     files: list[Kinds]
-    worded: bool = False
+    may_be_words: bool = False
     """whether labels look like words"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> DelimitedParser:
@@ -93,17 +93,17 @@ class DelimitedFormat:
 
 
 def opened(
-    names: list[str], layout: AnyLayout, passing: Passing, unlabelled: bool
+    names: list[str], layout: AnyLayout, streams: OpenStreams, unlabelled: bool
 ) -> tuple[SettledLayout, DelimitedFormat]:
     """The settled layout of files, and the maker of their parsers.
 
     The beginning of the first file settles the kinds of columns; all other files must have the same columns.
     Raises `DataError`.
     """
-    files, dialect, worded = list[Kinds](), dialect_of(layout), False
+    files, dialect, may_be_words = list[Kinds](), dialect_of(layout), False
     found = layout if has_columns(layout) else None
     for name in names:
-        lines = lines_of(head_of(name, HEAD, passing), name, dialect if dialect.span else None)
+        lines = lines_of(head_of(name, HEAD, streams), name, dialect if dialect.span else None)
         if layout.header and b"\0" in lines[0]:
             raise DataError(f"{name}: the header line, {shown(lines[0])}, contains a NUL")
         head = [_text(cell) for cell in cells_of(lines[0], dialect)]
@@ -113,13 +113,13 @@ def opened(
             _check_delimiter(lines[0], len(head), name)
             guesses = _guesses(lines[layout.header :], len(head), dialect)
             found = settle(layout, head, guesses, name)
-            worded = (LABEL, CATEGORICAL) in zip(found.kinds, guesses, strict=True)
+            may_be_words = (LABEL, CATEGORICAL) in zip(found.kinds, guesses, strict=True)
         used = found.unlabelled() if unlabelled else found
         if not layout.header:
             head = _positions(used, len(head), name)
         files.append(kinds_of(used, head, name))
     assert found is not None
-    return found, DelimitedFormat(files, worded)
+    return found, DelimitedFormat(files, may_be_words)
 
 
 def _check_delimiter(line: bytes, columns: int, name: str) -> None:
@@ -332,7 +332,7 @@ class SpanningSource(TextSource):
     """Files whose quoted cells may contain line breaks, so that blocks end where rows end."""
 
     def _blocks(self, start: Place | None, watches: Watches | None) -> BlockReader:
-        return BlockReader(self.names, self._block_bytes, start, watches, self._passing, whole=self._whole)
+        return BlockReader(self.names, self._block_bytes, start, watches, self._streams, whole=self._whole)
 
     def _whole(self, text: NDArray[np.uint8], size: int, first: bool) -> int:
         """Length of the whole rows in ``text[:size]``, which is the `first` text of a file or a later one."""

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from thresher.data.columns import CATEGORICAL, NUMERIC
-from thresher.data.files.paths import passes_by
+from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import head_of
 from thresher.data.formats.listing import TABLES
@@ -53,7 +53,7 @@ def _cells_of(source: Any) -> Mapping[str, Sequence[str]]:
     if hasattr(source, "head"):  # a table in memory
         return _of_batch(source.head())
     name = source.names[0]
-    if source.layout.format not in TABLES or passes_by(name) or is_remote(name):
+    if source.layout.format not in TABLES or is_stream(name) or is_remote(name):
         return {}
     if TABLES[source.layout.format].batches:
         with closing(source.batches()) as batches:

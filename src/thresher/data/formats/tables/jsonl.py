@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from thresher.data.columns import ABSENT, BINS, IGNORE, LABEL, LIST, NUMERIC, WEIGHT
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.files.blocks import LINES, Block
-from thresher.data.files.streams import Passing, head_of
+from thresher.data.files.streams import OpenStreams, head_of
 from thresher.data.formats.lines.gathering import too_long
 from thresher.data.formats.tables.arrow_batches import BatchParser
 from thresher.data.formats.tables.arrow_files import has_words, settled
@@ -45,7 +45,7 @@ class JsonlFormat:
     files: list[Kinds]
     schemas: list[Any]
     """the fields to read from each file"""
-    worded: bool = False
+    may_be_words: bool = False
     """whether labels look like words"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> JsonlParser:
@@ -54,20 +54,20 @@ class JsonlFormat:
 
 
 def opened(
-    names: list[str], layout: AnyLayout, passing: Passing, unlabelled: bool
+    names: list[str], layout: AnyLayout, streams: OpenStreams, unlabelled: bool
 ) -> tuple[SettledLayout, JsonlFormat]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
-    files, schemas, found, worded = list[Kinds](), list[Any](), layout, False
+    files, schemas, found, may_be_words = list[Kinds](), list[Any](), layout, False
     for name in names:
         known = found.columns if has_columns(found) else ()
-        schema = _schema_of(lines_of(head_of(name, HEAD, passing), name), known, name)
+        schema = _schema_of(lines_of(head_of(name, HEAD, streams), name), known, name)
         found, kinds = settled(found, schema, name, unlabelled)
         files.append(kinds)
-        worded = worded or has_words(kinds, schema)
+        may_be_words = may_be_words or has_words(kinds, schema)
         read = [_field(kinds, field, layout) for field in schema if _is_read(kinds, field.name)]
         schemas.append(pa.schema(read))
     assert has_columns(found)
-    return found, JsonlFormat(files, schemas, worded)
+    return found, JsonlFormat(files, schemas, may_be_words)
 
 
 def _is_read(kinds: Kinds, name: str) -> bool:

@@ -67,9 +67,9 @@ class _Tokens:
     def __init__(self, text: str) -> None:
         self._text, self._at = text, 0
         self.kind, self.word = "", ""
-        self.step()
+        self.advance()
 
-    def step(self) -> str:
+    def advance(self) -> str:
         """Advance to the next token; returns the one before."""
         passed = self.word
         rest = self._text[self._at :]
@@ -81,11 +81,11 @@ class _Tokens:
         self._at += found.end() if found else len(rest)
         return passed
 
-    def says(self, word: str) -> bool:
+    def accept(self, word: str) -> bool:
         """Whether the current token is `word`; if so, advances."""
         found = self.kind in ("word", "sign") and self.word.lower() == word
         if found:
-            self.step()
+            self.advance()
         return found
 
     def error(self, expected: str, found: str = "") -> DataError:
@@ -98,7 +98,7 @@ class _Tokens:
 def conditions_in(text: str) -> list[Condition]:
     """Parse the conditions of a filter; raises `DataError` for a syntax error."""
     tokens, found = _Tokens(text), list[Condition]()
-    while not found or tokens.says("and"):
+    while not found or tokens.accept("and"):
         found.append(_condition(tokens))
     if tokens.word:
         raise tokens.error("'and' or the end")
@@ -109,32 +109,32 @@ def _condition(tokens: _Tokens) -> Condition:
     if tokens.kind not in ("word", "name"):
         raise tokens.error("a column")
     quoted = tokens.kind == "name"
-    column = tokens.step()
+    column = tokens.advance()
     column = column[1:-1].replace('""', '"') if quoted else column
-    if tokens.says("is"):
-        operator = _NOT_NULL if tokens.says("not") else _NULL
-        if not tokens.says("null"):
+    if tokens.accept("is"):
+        operator = _NOT_NULL if tokens.accept("not") else _NULL
+        if not tokens.accept("null"):
             raise tokens.error("'null'")
         return Condition(column, operator, ())
     operator = tokens.word.lower()
     if operator in _COMPARED:
-        tokens.step()
+        tokens.advance()
         return Condition(column, operator, (_value(tokens),))
-    if not tokens.says(_IN):
+    if not tokens.accept(_IN):
         raise tokens.error(_KNOWN)
     values = list[Any]()
-    if not tokens.says("("):
+    if not tokens.accept("("):
         raise tokens.error("'('")
-    while not values or tokens.says(","):
+    while not values or tokens.accept(","):
         values.append(_value(tokens))
-    if not tokens.says(")"):
+    if not tokens.accept(")"):
         raise tokens.error("',' or ')'")
     return Condition(column, _IN, tuple(values))
 
 
 def _value(tokens: _Tokens) -> str | bool | Decimal:
     if tokens.kind == "text":
-        return tokens.step()[1:-1].replace("''", "'")
+        return tokens.advance()[1:-1].replace("''", "'")
     word = tokens.word.lower()
     try:
         value = word == "true" if word in ("true", "false") else Decimal(tokens.word)
@@ -142,7 +142,7 @@ def _value(tokens: _Tokens) -> str | bool | Decimal:
         value = Decimal("nan")
     if isinstance(value, Decimal) and not value.is_finite():
         raise tokens.error("a number, true, false, or a text in single quotes")
-    tokens.step()
+    tokens.advance()
     return value
 
 
