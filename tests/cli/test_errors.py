@@ -106,7 +106,7 @@ FAILURES = {
     "train empty -m m": "empty: an empty file",
     "train blank -m m": "no examples",
     "train binary -m m": "binary: a binary file",
-    "train cut.gz -m m": "cut.gz: cannot be read, damaged or cut off",
+    "train cut.gz -m m": "cut.gz: cannot be read (damaged or cut off)",
     "train damaged.gz -m m": "damaged.gz",
     "train bad.svm -m m": "bad.svm:2:5: expected a finite number",
     "train label.svm -m m": "label.svm:1:1: expected a label -1, 0 or 1",

@@ -103,7 +103,7 @@ def test_files_without_rows_or_of_other_bytes(tmp_path: Path, name: str) -> None
         WRITERS[name](some_rows(50), tmp_path / name)
         whole = (tmp_path / name).read_bytes()
         (tmp_path / name).write_bytes(whole[: len(whole) // 2])
-        with pytest.raises(DataError, match=f"{name}: cannot be read, damaged or cut off"):
+        with pytest.raises(DataError, match=rf"{name}: cannot be read \(damaged or cut off\)"):
             list(open_source(tmp_path / name, layout=LAYOUT).chunks())
     (tmp_path / name).write_bytes(b"\n\n")
     with pytest.raises(DataError, match=name):
@@ -114,7 +114,7 @@ def test_a_stream_that_is_cut_off(tmp_path: Path) -> None:
     WRITERS["data.arrows"](some_rows(50), tmp_path / "data.arrows")
     whole = (tmp_path / "data.arrows").read_bytes()
     (tmp_path / "data.arrows").write_bytes(whole[: len(whole) * 2 // 3])
-    with pytest.raises(DataError, match=r"data.arrows: cannot be read, damaged or cut off"):
+    with pytest.raises(DataError, match=r"data.arrows: cannot be read \(damaged or cut off\)"):
         list(open_source(tmp_path / "data.arrows", layout=LAYOUT).chunks())
 
 

@@ -45,14 +45,14 @@ def spare(folder: Path, what: str) -> None:
     """It must fail with a one-line error, and leave the existing file and no other."""
     name, command = WRITES[what]
     place = folder / "disk"
-    taken = what != "checkpoint"  # what is none stops a training before it begins
+    taken = what != "checkpoint"  # a file that is not a checkpoint stops training before it begins
     if taken:
         (place / name).write_bytes(b"before")
     limit = None if os.path.ismount(place) else file_size(32 << 10)
     reason = "No space left on device" if what == "quarantine" else "the disk is full"
     failed(thresher(*command, folder=folder, limit=limit), name, "File too large" if limit else reason)
     assert names_in(place) == [name] * taken
-    if taken and what != "quarantine":  # it is begun anew at once
+    if taken and what != "quarantine":  # the quarantine file is overwritten at once
         assert (place / name).read_bytes() == b"before"
 
 

@@ -63,7 +63,7 @@ OTHERS = ["d.vw", "d.jsonl", "d.csv", "d.tsv", "d.arrow", "d.arrows"]
 
 
 def _write(name: str, many: int) -> Layout:
-    """Write one row of so many features; returns the options to read it."""
+    """Write one row of `many` features; returns the layout to read it."""
     if name.endswith((".parquet", ".arrow", ".arrows")):
         table = pa.table({"label": [1], "tags": [[f"t{k}" for k in range(many)]]})
         if name.endswith(".parquet"):

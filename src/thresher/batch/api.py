@@ -92,7 +92,7 @@ def boost(
     threads: int | None = None,
     layout: AnyLayout | None = None,
     where: str = "",
-    tell: Callable[[Round], None] = lambda _: None,
+    callback: Callable[[Round], None] = lambda _: None,
     **options: Unpack[LayoutOptions],
 ) -> Boosted:
     """Minimise ``sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2`` by coordinate descent.
@@ -102,7 +102,7 @@ def boost(
     order drawn with `seed`), ``cyclic`` or ``parallel`` (all at once). Solving stops when the largest
     violation of the optimality conditions is at most `tolerance` times the smallest l1 that leaves no
     feature, or after `rounds` rounds. The result does not depend on `threads`. `data`, `layout`, `where` and
-    `on_error` are as in `train`. `tell` is called with every `Round`. Raises ValueError, `SpecError` and
+    `on_error` are as in `train`. `callback` is called with every `Round`. Raises ValueError, `SpecError` and
     `DataError`.
 
     >>> model = boost("examples/data/rcv1_train2000.dat.gz", l1=10.0)
@@ -119,15 +119,17 @@ def boost(
     read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, options), "where": where}
     _, _, read = classes_in(data, loss, "one", on_error, read)
     source = opened(data, part.DOMAIN, on_error=on_error, **read)
-    found = solved(columns_of(source, intercept), part, plan, started, tell)
+    found = solved(columns_of(source, intercept), part, plan, started, callback)
     found.layout = source.layout
     return found
 
 
-def solved(columns: Columns, loss: Any, plan: Plan, started: float, tell: Callable[[Round], None]) -> Boosted:
+def solved(
+    columns: Columns, loss: Any, plan: Plan, started: float, callback: Callable[[Round], None]
+) -> Boosted:
     """Fit a model to these columns; `started` is the start of the work, by `time.perf_counter`."""
     solver = Solver(columns, loss, plan)
-    last = solver.run(tell)
+    last = solver.run(callback)
     solution = Solution(
         plan,
         len(columns.labels),

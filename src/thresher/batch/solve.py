@@ -102,13 +102,13 @@ class Solver:
         self._pool: ThreadPoolExecutor | None = None
         self._order = ORDERS[plan.order](self)
 
-    def run(self, tell: Callable[[Round], None] = lambda _: None) -> Round:
-        """Solve, calling `tell` with every round. Returns the last round, which describes the final `w`."""
+    def run(self, callback: Callable[[Round], None] = lambda _: None) -> Round:
+        """Solve, calling `callback` with every round; returns the last round, that of the final `w`."""
         with ThreadPoolExecutor(self.plan.threads) as pool:
             self._pool = pool if self.plan.threads > 1 else None
-            return self._rounds(tell)
+            return self._rounds(callback)
 
-    def _rounds(self, tell: Callable[[Round], None]) -> Round:
+    def _rounds(self, callback: Callable[[Round], None]) -> Round:
         started, sweeps = time.perf_counter(), 0
         self._start()
         for number in range(self.plan.rounds + 1):
@@ -121,7 +121,7 @@ class Solver:
                 int(np.count_nonzero(self.w[: self.columns.features])),
                 time.perf_counter() - started,
             )
-            tell(row)
+            callback(row)
             if row.certificate <= self.plan.tolerance:
                 break
             if number < self.plan.rounds:

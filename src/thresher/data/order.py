@@ -146,7 +146,7 @@ class _Held(Through):
         return self._rows
 
     def restore_report(self) -> None:
-        """Restore the report of the one time the source was read: it holds for every pass."""
+        """Restore the report from reading the source, which is valid for every pass."""
         self._source.report = self._whole
 
 

@@ -113,4 +113,4 @@ def named(name: str) -> Iterator[None]:
             raise
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         reason = " ".join(reason.split())
-        raise DataError(f"{called(name)}: cannot be read, damaged or cut off: {reason}") from error
+        raise DataError(f"{called(name)}: cannot be read (damaged or cut off): {reason}") from error
