@@ -28,7 +28,7 @@ ARROWS = {
     "parts": ("engine.jit", "engine.protocol", "engine.verbs", "parts.*"),
     "data": ("engine.jit", "engine.folders", "engine.lookup", "data.*"),
     # of parts only the registry, never one of them
-    "learning": ("engine.*", "data.*", "learning.*", "parts", "_version"),
+    "learning": ("engine.*", "data.*", "drawing.*", "learning.*", "parts", "_version"),
     # solvers know neither the online loop nor its rules; what they find is read out as any model is
     "batch": (
         *("engine.jit", "engine.verbs", "data.*", "parts", "batch.*", "_version"),

@@ -14,7 +14,7 @@ from thresher.lanes import checkpoint, folder, judging
 from thresher.lanes.frontier import Point, choose, points_of
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import Range, penalty_in, penalty_name
-from thresher.lanes.picture import round_between, unbeaten
+from thresher.lanes.picture import unbeaten
 from thresher.learning import modelfile
 from thresher.learning.model import Model
 
@@ -241,7 +241,7 @@ def test_a_folder_is_asked_for_nothing_but_a_choice(thresher: Thresher) -> None:
     assert thresher(FRONTIER).status == 0
     for more in ("--passes 5", "--rule sgd", "--l1 1:2:2", "--holdout test.svm", "--resume", "--format csv"):
         ran = thresher(f"path f -m m {more}")
-        assert (ran.status, "only --choose goes with it" in ran.err) == (2, True), more
+        assert (ran.status, "only --choose and --plot go with it" in ran.err) == (2, True), more
     assert not Path("m").exists()
 
 
@@ -347,15 +347,6 @@ def test_points_as_json_and_back() -> None:
 def test_what_is_not_beaten() -> None:
     places = [(5.0, 0.2), (1.0, 0.9), (3.0, 0.4), (4.0, 0.5), (5.0, 0.3), (9.0, 0.2)]
     assert unbeaten(places) == [(1.0, 0.9), (3.0, 0.4), (5.0, 0.2)]
-
-
-def test_round_numbers_of_an_axis() -> None:
-    for low, high in ((0.0739, 0.3891), (0.0, 1.0), (123.4, 987.6), (0.1053, 0.10531)):
-        found = round_between(low, high)
-        assert 4 <= len(found) <= 10
-        assert low <= found[0] < found[-1] <= high
-        assert len({f"{value:.4g}" for value in found}) == len(found) or high - low < 1e-4
-    assert round_between(0.2, 0.2) == [0.2]
 
 
 def test_ranges() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.plain import not_compiled
 from thresher import Chunk
 from thresher.learning.assessment import assess
-from thresher.learning.calibration import Calibration
+from thresher.learning.calibration import Binned, Calibration, wilson
 from thresher.learning.head import Head, Output
 
 metrics = pytest.importorskip("sklearn.metrics")
@@ -221,3 +221,40 @@ def test_equal_predictions_share_a_bin_and_extremes_count() -> None:
     assert [one["predicted"] for one in held.bins()] == pytest.approx([0, 1e-12, 0.3, 1])
     assert held.error() == pytest.approx(0.6 * 0.3)
     assert Calibration().figures() == {"brier": None, "calibration_error": None, "calibration": []}
+
+
+def test_intervals_are_those_of_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    for hits, count in ((0, 3), (3, 3), (17, 40), (1, 10_000)):
+        found = stats.binomtest(hits, count).proportion_ci(method="wilson")
+        assert wilson(hits / count, count) == pytest.approx((found.low, found.high), abs=1e-9)
+    assert wilson(0.0, 0.0) == (0.0, 1.0)
+
+
+def test_importances_that_differ_tell_less() -> None:
+    held = Calibration()
+    held.add(np.full(4, 0.5), np.ones(4, bool), np.array([1.0, 1.0, 1.0, 5.0]))
+    assert held.effective(8.0) == pytest.approx(64 / 28)
+    assert Calibration().effective(0.0) == 0.0
+
+
+def test_numbers_are_binned_by_prediction() -> None:
+    guess, truth = RNG.normal(0, 1e3, 500), RNG.normal(0, 1, 500)
+    held = Binned()
+    for part in np.array_split(np.arange(500), 7):
+        held.add(guess[part], truth[part], np.ones(len(part)))
+    order = np.argsort(guess).reshape(10, 50)
+    assert [one["predicted"] for one in held.bins()] == pytest.approx(guess[order].mean(axis=1))
+    assert [one["observed"] for one in held.bins()] == pytest.approx(truth[order].mean(axis=1))
+    density = held.density()
+    assert sum(one.weight for one in density) == 500
+    assert (density[0].low, density[-1].high) == pytest.approx((guess.min(), guess.max()))
+    assert [one.low for one in density[1:]] == [one.high for one in density[:-1]]
+    assert Binned().density() == []
+
+
+def test_several_numbers_have_an_error_each() -> None:
+    guess, truth = RNG.normal(size=(2, ROWS, 3))
+    figures = assess(Guesser("squared", "values:3"), Cut(rows(guess, truth), 50))
+    each = np.sqrt(np.average((guess - truth) ** 2, axis=0, weights=W))
+    assert figures["rmse_by_output"] == pytest.approx(each, rel=1e-5)

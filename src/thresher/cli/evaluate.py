@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from thresher.cli import options
 from thresher.cli.errors import UsageError
+from thresher.cli.plotting import plot as drawing
 
 NAME = "evaluate"
 SHORT = "Measure a model on labelled data."
@@ -25,6 +27,10 @@ _Threshold = Annotated[
 _Detail = Annotated[
     bool, typer.Option("--detail", help="Also print the confusion matrix, each class and the calibration.")
 ]
+_Plot = Annotated[
+    Path | None,
+    drawing("the calibration; or, if there are no probabilities, the error by class or by output"),
+]
 
 
 @options.takes(table=options.Writing)
@@ -33,6 +39,7 @@ def command(
     data: options.Data,
     threshold: _Threshold = None,
     detail: _Detail = False,
+    plot: _Plot = None,
     table: options.Writing = options.NO_WRITING,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
@@ -42,7 +49,7 @@ def command(
     from thresher.cli.output import show_figures, tell_skipped
     from thresher.data import open_source
     from thresher.learning import modelfile
-    from thresher.learning.assessment import assess, check_threshold
+    from thresher.learning.assessment import assessed, check_threshold
 
     readout, header = modelfile.load_readout(model)
     try:
@@ -53,8 +60,13 @@ def command(
     source = open_source(
         data, layout=layout, domain=readout.head.domain, on_error=on_error, threads=threads, where=table.where
     )
-    options.check_outputs([options.quarantine_of(on_error)], [model, *source.names])
-    figures = {**assess(readout, source, threshold), "nonzero": header["nonzero"]}
+    options.check_outputs([plot, options.quarantine_of(on_error)], [model, *source.names])
+    found = assessed(readout, source, threshold)
+    figures = {**found.figures(), "nonzero": header["nonzero"]}
+    if plot is not None:
+        from thresher.learning import pictures
+
+        pictures.write(plot, pictures.agreement(readout.head, found.binned, figures))
     tell_skipped(source.report)
     if as_json:
         show_figures(figures, True)

@@ -25,6 +25,7 @@ from thresher.cli.lanes_options import (
     compile_penalties_ahead,
     recipes_of,
 )
+from thresher.cli.plotting import plot as drawing
 from thresher.cli.reading import Reading, agreed, look_at, planned, run, sources_of, with_classes
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ Holdout = Annotated[
         " from; or none: by the progressive loss.  [default: every-10th]",
     ),
 ]
+Plot = Annotated[Path | None, drawing("loss over the number of weights")]
 
 
 @options.takes(asked=Asked, table=options.Table)
@@ -75,6 +77,7 @@ def command(
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
     cache: t.Cache = True,
+    plot: Plot = None,
     quiet: t.Quiet = False,
     strict: t.Strict = False,
     as_json: options.Json = False,
@@ -85,29 +88,33 @@ def command(
     """
     of_training = (asked != Asked(), l1, passes, order, holdout, early_stop, checkpoint_every, resume)
     if len(data) == 1 and _is_frontier(Path(data[0]), any(of_training) or table != options.NO_TABLE):
-        _take(Path(data[0]), choose, model, as_json)
+        _take(Path(data[0]), choose, model, plot, as_json)
         return
-    model, spare = _outputs(model, options.quarantine_of(on_error))
-    judged = None if holdout == "none" else holdout or "every-10th"
-    plan, held = planned(passes, None, judged, early_stop, spare, checkpoint_every)
+    model, spare = _outputs(model, [options.quarantine_of(on_error), plot])
+    plan, held = planned(passes, None, _judged(holdout), early_stop, spare, checkpoint_every)
     reading = Reading(data, held, table, on_error, threads, cache, order, False, None)
-    trainer, judging = _trainer(plan, passes, asked, reading, l1, resume, quiet)
+    trainer, judging = _trainer(plan, passes, asked, reading, l1, resume, quiet, plot)
     lenient = None if on_error == "fail" else on_error
     trains = partial(_command, trainer, judging, data, asked, table, lenient)
-    _learn(trainer, judging, model, choose or BEST, trains, as_json, quiet, strict)
+    _learn(trainer, judging, model, choose or BEST, trains, plot, as_json, quiet, strict)
 
 
-def _outputs(model: Path | None, bad: Path | None) -> tuple[Path, Path]:
-    """The folder and the checkpoint, checked to be writable and apart from bad lines; OSError, UsageError."""
+def _judged(holdout: str | None) -> str | None:
+    return None if holdout == "none" else holdout or "every-10th"
+
+
+def _outputs(model: Path | None, others: list[Path | None]) -> tuple[Path, Path]:
+    """The folder and the checkpoint, checked to be writable and apart from `others`; OSError, UsageError."""
     from thresher.lanes import folder
 
     if model is None:
         raise UsageError("name the folder to write: --model DIR, -m DIR")
     folder.check_folder(model)
     spare = Path(f"{model}.checkpoint")
-    options.check_outputs([spare, bad], [])
-    if bad is not None and bad.resolve().parent == model.resolve():
-        raise UsageError(f"{bad}: the whole folder {model} is replaced: name a file outside")
+    options.check_outputs([spare, *others], [])
+    for one in others:
+        if one is not None and one.resolve().parent == model.resolve():
+            raise UsageError(f"{one}: the whole folder {model} is replaced: name a file outside")
     return model, spare
 
 
@@ -137,6 +144,7 @@ def _learn(
     path: Path,
     which: str,
     trains: Callable[[Table], str],
+    plot: Path | None,
     as_json: bool,
     quiet: bool,
     strict: bool,
@@ -147,6 +155,7 @@ def _learn(
         outcome = run(trainer)
         with saving.signals_wait(path, trainer.stopper):
             found = _save(trainer, judging, path, which)
+            _draw(found, plot)
             _tell(outcome, found, trains(found), path, as_json, quiet)
         check_strictly(outcome.warnings, strict, path)
     finally:
@@ -161,24 +170,35 @@ def _is_frontier(source: Path, more: bool) -> bool:
     if begun and not folder.is_frontier(source):
         raise UsageError(f"{source} is not finished: go on with its own options and --resume")
     if folder.is_frontier(source) and more:
-        raise UsageError(f"{source} is a folder of models that have learned: only --choose goes with it")
+        raise UsageError(f"{source} is a folder of learned models: only --choose and --plot go with it")
     return folder.is_frontier(source)
 
 
-def _take(source: Path, choose: str | None, target: Path | None, as_json: bool) -> None:
+def _draw(found: Table, plot: Path | None) -> None:
+    """Write the picture, where it is wanted."""
+    if plot is not None:
+        from thresher.lanes.picture import picture
+        from thresher.learning.pictures import write
+
+        write(plot, picture(found.points, found.chosen))
+
+
+def _take(source: Path, choose: str | None, target: Path | None, plot: Path | None, as_json: bool) -> None:
     """Copy a model out of a folder, by default the one chosen when it was written; or show the table."""
     from thresher.cli.output import show_figures, show_result
     from thresher.lanes import folder, table
     from thresher.lanes.frontier import choose as chosen
 
     found = folder.load(source)
-    options.check_outputs([target], [*source.iterdir()])
+    options.check_outputs([target, plot], [*source.iterdir()])
     try:
         number = found.chosen if choose is None else chosen(found.points, choose)
     except ValueError as error:
         raise UsageError(str(error)) from error
+    found = replace(found, chosen=number, choice=choose or found.choice)
+    _draw(found, plot)
     if target is None and as_json:
-        show_figures(replace(found, chosen=number, choice=choose or found.choice).as_dict(), True)
+        show_figures(found.as_dict(), True)
         return
     if target is None:
         typer.echo("\n".join(table.of_points(found.points, found.penalty, number)))
@@ -191,7 +211,14 @@ def _take(source: Path, choose: str | None, target: Path | None, as_json: bool) 
 
 
 def _trainer(
-    plan: Plan, passes: int | None, asked: Asked, reading: Reading, l1: str | None, resume: bool, quiet: bool
+    plan: Plan,
+    passes: int | None,
+    asked: Asked,
+    reading: Reading,
+    l1: str | None,
+    resume: bool,
+    quiet: bool,
+    plot: Path | None,
 ) -> tuple[Trainer[Lanes], LanesHoldout]:
     from thresher.cli.watching import say_unless, watcher
     from thresher.engine import notices
@@ -213,7 +240,7 @@ def _trainer(
         look_at(spare, watching)
     ahead = compile_penalties_ahead(base, plan.judges(reading.holdout))
     layout = reading.table.layout(loaded[0].layout) if loaded else layout
-    source, held = sources_of(reading, layout, base.head().domain, [spare], plan.passes)
+    source, held = sources_of(reading, layout, base.head().domain, [spare, plot], plan.passes)
     order = reading.order_of(loaded[1] if loaded else None, base.seed)
     if loaded:
         lanes = loaded[0]

@@ -47,6 +47,7 @@ def command(
     threads: options.Threads = None,
     cache: t.Cache = True,
     curve: t.Curve = None,
+    plot: t.Plot = None,
     names: t.Names = False,
     weights_only: t.WeightsOnly = False,
     quiet: t.Quiet = False,
@@ -55,16 +56,16 @@ def command(
 ) -> None:
     """Learn a sparse linear model from a stream, and report how well it predicted each example beforehand."""
     spare = Path(f"{model}.checkpoint")
-    check_files(model, [curve, spare, options.quarantine_of(on_error)], init, resume)
+    check_files(model, [curve, plot, spare, options.quarantine_of(on_error)], init, resume)
     plan, held = planned(passes, report_every or 0, holdout, early_stop, spare, checkpoint_every)
     reading = Reading(data, held, table, on_error, threads, cache, order, names, init)
-    trainer = _trainer(plan, passes, asked, reading, resume, quiet, model, curve, spare)
+    trainer = _trainer(plan, passes, asked, reading, resume, quiet, model, curve, plot, spare)
     trainer.stopper.listen()
     try:
         outcome = run(trainer)
         with saving.signals_wait(model, trainer.stopper):
             complete = _save(trainer, reading, model, weights_only, quiet)
-            _tell(trainer, outcome, asked, model, curve, as_json)
+            _tell(trainer, outcome, asked, (model, curve, plot), as_json)
             if not complete:
                 raise StoppedAfterSaving(f"interrupted; {saving.without_names(model)}")
         check_strictly(outcome.warnings, strict, model)
@@ -137,20 +138,30 @@ def _save(trainer: Trainer[Model], reading: Reading, path: Path, weights_only: b
     return True
 
 
-def _tell(
-    trainer: Trainer[Model],
-    outcome: Outcome,
-    asked: Asked,
-    path: Path,
-    curve: Path | None,
-    as_json: bool,
-) -> None:
-    from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings
-
+def _write(trainer: Trainer[Model], outcome: Outcome, curve: Path | None, plot: Path | None) -> None:
+    """Write the table and the picture, where they are wanted."""
     if curve is not None:
         from thresher.cli.watching import write_curve
 
         write_curve(curve, outcome.table)
+    if plot is not None:
+        from thresher.learning import pictures
+
+        stages, loss = pictures.stages_of_table(outcome.table), trainer.model.recipe.loss
+        pictures.write(plot, pictures.learning(stages, str(loss), outcome.holdout))
+
+
+def _tell(
+    trainer: Trainer[Model],
+    outcome: Outcome,
+    asked: Asked,
+    files: tuple[Path, Path | None, Path | None],
+    as_json: bool,
+) -> None:
+    from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings
+
+    path, curve, plot = files
+    _write(trainer, outcome, curve, plot)
     for report in outcome.reports:
         tell_skipped(report)
     tell_warnings(outcome.warnings)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from thresher.cli import options
+from thresher.cli.plotting import plot
 
 MOST_PASSES = 10**9
 ModelFile = Annotated[
@@ -83,6 +84,7 @@ Cache = Annotated[bool, typer.Option(help="Let later passes read a binary cache 
 Curve = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also write the table to a file, tab-separated.")
 ]
+Plot = Annotated[Path | None, plot("progressive loss and sparsity over the examples")]
 Names = Annotated[
     bool,
     typer.Option(

@@ -25,6 +25,7 @@ def bars(
     rows: Sequence[Bar],
     *,
     axis: str = "",
+    percent: bool = False,
     width: float = 640,
     style: bool = True,
     headed: bool = True,
@@ -36,6 +37,7 @@ def bars(
         title, description, style, headed, name: as for `chart`.
         rows: from the top; names that are too long are cut. A value that is NaN or infinite has no bar.
         axis: what the values are.
+        percent: write values as percentages.
         width: of the picture in pixels.
     """
     top = (_LINE + _EDGE if headed else 0.0) + (_LINE if axis else 6.0)
@@ -43,15 +45,15 @@ def bars(
     if axis:
         body.append(label(axis, _EDGE, top - 6, "tick", room=width - 2 * _EDGE))
     names = max((width_of(fitted(row.name, 0.36 * width)) for row in rows), default=0.0)
-    body += _rows(rows, _EDGE + names + 10, width - _EDGE, top)
+    body += _rows(rows, _EDGE + names + 10, width - _EDGE, top, percent)
     if not rows:
         body.append(label("no data", width / 2, top + 14, "tick", "middle"))
     height = top + max(len(rows), 1) * _ROW + 8
     return document(title, description, body, width=width, height=height, style=style, name=name)
 
 
-def _rows(rows: Sequence[Bar], left: float, right: float, top: float) -> list[str]:
-    texts = [value_of(row.value) for row in rows]
+def _rows(rows: Sequence[Bar], left: float, right: float, top: float, percent: bool) -> list[str]:
+    texts = [value_of(row.value, percent) for row in rows]
     values = [row.value for row in rows if drawable(row.value)]
     below, above = _room(rows, texts, False), _room(rows, texts, True)
     axis = Axis(low=min(values, default=0.0), high=max(values, default=0.0))

@@ -89,7 +89,7 @@ def panels(
 
 def _laid(panel: Panel, top: float, end: float, width: float) -> _Laid:
     plot = top + (_LINE if panel.title else 0) + legend_height(panel, width - 2 * _EDGE)
-    plot += _LINE if panel.y.title else 6
+    plot += _LINE + 4 if panel.y.title else 8
     below = _LINE + (_LINE if panel.x.title else 4) + (_STRIP if panel.strip else 0)
     bottom = max(end - below - 6, plot + 20)
     values = [value for series in panel.series for value in heights(series)]
@@ -104,11 +104,11 @@ def _panel(laid: _Laid, left: float, width: float) -> list[str]:
     x = scale_of(panel.x, values, left, right)
     body, line = [], laid.top
     if panel.title:
-        body.append(label(panel.title, _EDGE, line + 14, "head", room=width - 2 * _EDGE))
+        body.append(label(panel.title, _EDGE, line + 14, "sub", room=width - 2 * _EDGE))
         line += _LINE
     body += legend(panel, _EDGE, line, width - 2 * _EDGE)
     if panel.y.title:
-        body.append(label(panel.y.title, _EDGE, laid.plot - 7, "tick", room=width - 2 * _EDGE))
+        body.append(label(panel.y.title, _EDGE, laid.plot - 12, "tick", room=width - 2 * _EDGE))
     body += _frame(laid, x, width)
     if panel.diagonal:
         body += _diagonal(x, laid.y)

@@ -25,9 +25,10 @@ def look_of(panel: Panel, number: int) -> Look:
     series = panel.series[number]
     if series.quiet:
         return Look("c0", 0, "circle")
-    before = sum(not one.quiet and one.colour is None for one in panel.series[:number])
-    k = (before if series.colour is None else series.colour - 1) % len(SERIES)
-    return Look(SERIES[k], k % len(DASHES), _SHAPES[k])
+    loud = [one for one in panel.series[:number] if not one.quiet]
+    k = sum(one.colour is None for one in loud) if series.colour is None else series.colour - 1
+    k, dash = k % len(SERIES), sum(one.kind != "dots" for one in loud) % len(DASHES)
+    return Look(SERIES[k], dash, _SHAPES[k])
 
 
 def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:

@@ -182,8 +182,10 @@ def written(values: Sequence[float], percent: bool = False) -> list[str]:
     return [_signed(text) for text in found]
 
 
-def value_of(value: float) -> str:
+def value_of(value: float, percent: bool = False) -> str:
     """A single value as it is written in a picture, to four digits."""
+    if percent and drawable(value):
+        return f"{value_of(100 * value)}%"
     if not drawable(value):
         return "not a number" if math.isnan(value) else _signed(f"{value:g}").replace("inf", "∞")
     return _signed(_alone(float(f"{value:.4g}")))

@@ -34,7 +34,7 @@ def _stylesheet() -> str:
         _paint(".paper", "fill", PAPER),
         _paint("text", "fill", INK),
         _paint("text.tick", "fill", FAINT, ";font-size:12px;font-variant-numeric:tabular-nums"),
-        ".thresher-chart text.head{font-size:15px;font-weight:600}",
+        ".thresher-chart text.head{font-size:15px;font-weight:600}.thresher-chart text.sub{font-weight:600}",
         _paint(".grid", "stroke", GRID),
         _paint(".axis", "stroke", FAINT),
         _paint(".reference", "stroke", FAINT, ";stroke-width:1.2;stroke-dasharray:5 4"),

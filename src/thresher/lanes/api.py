@@ -19,6 +19,7 @@ from thresher.lanes.frontier import Point, choose, points_of
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import Range, penalty_name, with_penalty
+from thresher.lanes.picture import picture
 from thresher.learning.api import held_of, planned, readout_of
 from thresher.learning.beginning import classes_in, labels_or_rule, opened, prepared
 from thresher.learning.checks import check_flag
@@ -27,6 +28,7 @@ from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import ModelOptions, TrainOptions, check_names, layout_said, parted
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
+from thresher.learning.pictures import checked, learning, stages_of_curve, write
 from thresher.learning.predicting import ModelOrFile
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
@@ -70,6 +72,10 @@ class Frontier:
         """The model of the selected point, independent of the other lanes."""
         return self.lanes.alone(self.choose(which))
 
+    def plot(self, path: str | PathLike[str], which: str = "best") -> None:
+        """Draw loss over the number of weights to an SVG file. Raises OSError, ValueError."""
+        write(checked(path), picture(self.points, self.choose(which)))
+
     def save(self, path: str | PathLike[str], which: str = "best") -> None:
         """Write the same folder as ``thresher path``, replacing an older one. Raises OSError."""
         folder.check_folder(Path(path))
@@ -98,6 +104,7 @@ def train(
     where: str = "",
     init: ModelOrFile | None = None,
     names: bool = False,
+    plot: str | PathLike[str] | None = None,
     **options: Unpack[TrainOptions],
 ) -> Model:
     """Train a model on `data` in one or more passes.
@@ -136,6 +143,7 @@ def train(
             `start_from`. Files and tables are then read as its training data were, except for the options
             given here.
         names: keep the names of the features with nonzero weights; the data are read once more for this.
+        plot: an SVG file to draw progressive loss and sparsity over the examples to.
         options: options of the model, which are fields of a `Recipe` (``rate``, ``batch``, ``average``,
             ``scale``, ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``) and ``alpha``, ``l1``, ``l2``
             and ``eta0`` of its rule; options of how files and tables become features, which are fields of a
@@ -152,6 +160,7 @@ def train(
     4
     """
     check_names(train, options, TrainOptions)
+    target = None if plot is None else checked(plot)
     labels, rule = labels_or_rule(y, rule)
     patience = patience if early_stop is None else early_stop
     plan, holdout = planned(passes, patience, holdout, holdout_every)
@@ -164,11 +173,18 @@ def train(
     domain = recipe.head().domain
     held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), recipe.seed)
     raced = of_model if _is_auto(rule) else None
-    return _trained(recipe, raced, begun, source, names, plan, shuffling, held, cache)
+    return _trained(recipe, raced, begun, source, names, target, plan, shuffling, held, cache)
 
 
 def _trained(
-    recipe: Recipe, raced: Any, begun: Readout | None, source: Any, names: bool, plan: Plan, *beside: Any
+    recipe: Recipe,
+    raced: Any,
+    begun: Readout | None,
+    source: Any,
+    names: bool,
+    plot: Path | None,
+    plan: Plan,
+    *beside: Any,
 ) -> Model:
     """Train the model of a recipe on the source; with `raced` options, return the winner of a race."""
     check_flag("names", names)
@@ -179,10 +195,13 @@ def _trained(
     model.layout = source.layout
     trainer = _trainer(model, source, plan, *beside, heir=auto.heir)
     del model  # frees racing lanes as soon as one of them is left
-    trainer.model.warnings = warn(trainer.run().warnings)  # run first: it may replace trainer.model
+    outcome = trainer.run()
+    trainer.model.warnings = warn(outcome.warnings)  # of the model that is left
     trained: Model = trainer.model
     if names:
         keep_names(trained, source)
+    if plot is not None:
+        write(plot, learning(stages_of_curve(trained.curve), str(trained.recipe.loss), outcome.holdout))
     return trained
 
 

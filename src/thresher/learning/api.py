@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.labels import Domain
 from thresher.data.layout import SettledLayout
-from thresher.learning import modelfile
-from thresher.learning.assessment import assess
+from thresher.learning import modelfile, pictures
+from thresher.learning.assessment import assessed
 from thresher.learning.given import Data, as_source, with_labels
 from thresher.learning.head import Output
 from thresher.learning.keywords import SourceOptions, check_names
@@ -110,6 +110,7 @@ def evaluate(
     *,
     sample_weight: ArrayLike | None = None,
     threshold: float | None = None,
+    plot: str | os.PathLike[str] | None = None,
     **reading: Unpack[SourceOptions],
 ) -> dict[str, Any]:
     """Evaluate a model on data. Returns the figures of ``thresher evaluate --json``, see docs/evaluate.md.
@@ -122,6 +123,7 @@ def evaluate(
         sample_weight: importances ``(n,)``, together with `y`.
         threshold: predict the positive class above this probability (default 0.5), or above this margin
             (default 0) if the loss has no probabilities.
+        plot: an SVG file to draw, as ``thresher evaluate --plot`` does.
         reading: how to read `data`, where that differs from the training data: the options of
             `thresher.open_source` and the fields of a `Layout`.
 
@@ -129,5 +131,10 @@ def evaluate(
     """
     ready = _ready(model)
     check_names(evaluate, reading, SourceOptions)
+    target = None if plot is None else pictures.checked(plot)
     source = source_for(ready, with_labels(data, y, sample_weight), ready.head.domain, **reading)
-    return assess(ready, source, threshold)
+    found = assessed(ready, source, threshold)
+    figures = found.figures()
+    if target is not None:
+        pictures.write(target, pictures.agreement(ready.head, found.binned, figures))
+    return figures

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.learning.calibration import Calibration
+from thresher.learning.calibration import Binned, Calibration
 from thresher.learning.classwise import Classwise
 from thresher.learning.head import F64, Head
 from thresher.learning.metrics import Evaluation
@@ -60,6 +60,10 @@ class _Classes:
         self._log, self._calibration, self._squares = LogLoss(), Calibration(), 0.0
         self._head, self._likely = head, bool(head.joint.PROBABILITY)
 
+    @property
+    def binned(self) -> Binned | None:
+        return self._calibration if self._likely else None
+
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         truth = chunk.labels.astype(np.int64) - self._low
         predicted = np.argmax(margins, axis=1)
@@ -89,6 +93,10 @@ class _Two:
         self._counts = Classwise(list(words) or [f"{lowest:g}", "1"])
         self._log, self._calibration = LogLoss(), Calibration()
         self._head, self._likely, self._threshold = head, bool(head.joint.PROBABILITY), threshold
+
+    @property
+    def binned(self) -> Binned | None:
+        return self._calibration if self._likely else None
 
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         truth = chunk.labels > 0
@@ -121,6 +129,10 @@ class _Lists:
         self._log, self._calibration, self._weight = LogLoss(), Calibration(), 0.0
         self._head, self._likely, self._threshold = head, bool(head.joint.PROBABILITY), threshold
 
+    @property
+    def binned(self) -> Binned | None:
+        return self._calibration if self._likely else None
+
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         truth = self._head.targets(chunk) > 0
         given = self._head.respond(margins, "probability", 0.0) if self._likely else margins
@@ -151,6 +163,7 @@ class _Numbers:
         self._head, self._lowest = head, lowest
         self._weight, self._absolute = 0.0, 0.0
         self._means, self._squares, self._errors = np.zeros((3, head.count))
+        self.binned = Binned() if head.count == 1 else None
 
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         truth = self._head.targets(chunk).astype(np.float64)
@@ -160,11 +173,18 @@ class _Numbers:
             return
         self._absolute += float(weights @ np.abs(guess - truth).mean(axis=1))
         self._errors += weights @ (guess - truth) ** 2
+        if self.binned is not None:
+            self.binned.add(guess[:, 0], truth[:, 0], weights)
         means, total = weights @ truth / added, self._weight + added
         apart = means - self._means
         self._squares += weights @ (truth - means) ** 2 + apart**2 * (self._weight * added / total)
         self._means += apart * (added / total)
         self._weight = total
+
+    def _parts(self) -> Figures:
+        if self.binned is not None:
+            return {"calibration": self.binned.bins()}
+        return {"rmse_by_output": np.sqrt(self._errors / self._weight).tolist()}
 
     def figures(self) -> Figures:
         if not self._weight:
@@ -174,6 +194,7 @@ class _Numbers:
             "base_rmse": math.sqrt(float(self._squares.mean()) / self._weight),
             "mae": self._absolute / self._weight,
             "r2": float((1.0 - self._errors / self._squares).mean()) if known else None,
+            **self._parts(),
         }
 
 
@@ -206,7 +227,28 @@ def check_threshold(head: Head, threshold: float | None) -> None:
         raise ValueError(f"the threshold must be a finite number, not {threshold:g}")
 
 
+class Assessment:
+    """What a Model or a Readout is worth on data that have streamed by."""
+
+    def __init__(self, plain: Evaluation, more: Any) -> None:
+        self._plain, self._more = plain, more
+
+    @property
+    def binned(self) -> Binned | None:
+        """Predictions beside what was observed; None where there are neither probabilities nor one number."""
+        return self._more.binned  # type: ignore[no-any-return]
+
+    def figures(self) -> Figures:
+        """Everything that ``thresher evaluate --json`` tells, except for the weights."""
+        return {**self._plain.figures(), **self._more.figures()}
+
+
 def assess(model: Any, source: Any, threshold: float | None = None) -> Figures:
+    """The figures that `assessed` finds."""
+    return assessed(model, source, threshold).figures()
+
+
+def assessed(model: Any, source: Any, threshold: float | None = None) -> Assessment:
     """Evaluate a Model or a Readout on `source`, which is read once.
 
     The figures of `Evaluation` come first, then those of the kind of model: see docs/evaluate.md. A
@@ -220,4 +262,4 @@ def assess(model: Any, source: Any, threshold: float | None = None) -> Figures:
         margins = model.predict(chunk, "margin")
         plain.add(chunk, margins, head.respond(margins, "label", model.lowest_label))
         more.add(chunk, margins, chunk.weights.astype(np.float64))
-    return {**plain.figures(), **more.figures()}
+    return Assessment(plain, more)

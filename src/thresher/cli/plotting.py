@@ -1,0 +1,24 @@
+"""The option ``--plot FILE.svg`` of commands that draw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+
+def _checked(path: Path | None) -> Path | None:
+    from thresher.learning.pictures import check_ending
+
+    if path is not None:
+        try:
+            check_ending(str(path))
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+    return path
+
+
+def plot(what: str) -> Any:
+    """The option of a command that draws `what`."""
+    return typer.Option(metavar="FILE.svg", callback=_checked, help=f"An SVG file to draw: {what}.")

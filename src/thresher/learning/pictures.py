@@ -1,0 +1,190 @@
+"""Pictures of one model: how it learned, and how well its predictions agree with data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from thresher.drawing import Axis, Bar, Panel, Series, Strip, bars, chart, panels
+from thresher.learning.calibration import Binned, wilson
+from thresher.learning.curve import Curve
+from thresher.learning.head import Head
+from thresher.learning.progress import Row
+from thresher.learning.trained import Tally
+from thresher.learning.wholefile import check_writable, whole_file
+
+ENDING = ".svg"
+_BARS = 30
+
+
+class Stage(NamedTuple):
+    """Where training stood, as far as it is drawn."""
+
+    examples: int
+    since: float
+    """average loss since the stage before"""
+    average: float
+    nonzero: int
+    features_seen: int
+
+
+def checked(path: str | os.PathLike[str]) -> Path:
+    """The path of a picture that can be written: ValueError for another ending than .svg, OSError."""
+    check_ending(os.fspath(path))
+    check_writable(Path(path))
+    return Path(path)
+
+
+def check_ending(name: str) -> None:
+    """ValueError for a name that is not that of a picture."""
+    if not name.lower().endswith(ENDING):
+        raise ValueError(f"a picture is written as SVG: name a file that ends in {ENDING}, not {name!r}")
+
+
+def write(path: Path, picture: str) -> None:
+    """Write a picture whole, or leave what was there. Raises OSError."""
+    with whole_file(path) as file:
+        file.write(picture)
+
+
+def stages_of_table(table: Sequence[Row]) -> list[Stage]:
+    """The lines of the progressive table."""
+    return [Stage(row.examples, row.loss_since, row.average, row.nonzero, row.features_seen) for row in table]
+
+
+def stages_of_curve(curve: Curve) -> list[Stage]:
+    """The points that a model keeps."""
+    found, before = [], Tally(0.0, 0.0)
+    for point in curve:
+        since = Tally(point.loss - before.loss, point.weight - before.weight).average
+        found.append(Stage(point.examples, since, point.average, point.nonzero, point.features_seen))
+        before = Tally(point.loss, point.weight)
+    return found
+
+
+def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None = None) -> str:
+    """Progressive loss, and non-zero weights beside features seen, over the examples.
+
+    Args:
+        stages: where training stood.
+        loss: SPEC of the loss.
+        holdout: figures of the model on what was held out.
+    """
+    examples, loss = [stage.examples for stage in stages], loss.partition(":")[0]
+    # the default table has lines at 1, 2, 4, 8 ... examples, that of --report-every evenly spaced ones
+    early = bool(examples) and 5 * examples[len(examples) // 2] < examples[-1]
+    axis = Axis("examples", log=early, whole=True, low=None if early else 0)
+    average, since = [stage.average for stage in stages], [stage.since for stage in stages]
+    shown = [
+        Series("since the line before", examples, since, quiet=True),
+        Series("average so far", examples, average),
+    ]
+    if holdout is not None and holdout["loss"] is not None and examples:
+        shown.append(Series("held-out rows", examples[-1:], [holdout["loss"]], "dots", emphasis=True))
+    steep = bool(average) and max([*average, *since]) > 50 * average[-1] > 0
+    losses = Axis(f"{loss} loss", log=steep, low=None if steep else 0)
+    nonzero, seen = ([one[k] for one in stages] for k in (3, 4))
+    apart = bool(seen) and seen[-1] > 20 * nonzero[-1]
+    features = Axis("features", log=apart, whole=True, low=None if apart else 0)
+    sparsity = [
+        Series("features seen", examples, seen, quiet=True),
+        Series("non-zero weights", examples, nonzero, emphasis=True, colour=2),
+    ]
+    return panels(
+        "Progressive loss and sparsity",
+        _told(stages, loss),
+        [
+            Panel(axis, losses, shown, title="Loss of each example before it is learned"),
+            Panel(axis, features, sparsity, title="Sparsity"),
+        ],
+    )
+
+
+def _told(stages: Sequence[Stage], loss: str) -> str:
+    if not stages:
+        return "Nothing was learned."
+    end = stages[-1]
+    return (
+        f"After {end.examples:,} examples the average progressive {loss} loss is {end.average:.4g}, and "
+        f"{end.nonzero:,} of {end.features_seen:,} features seen have a weight."
+    )
+
+
+def agreement(head: Head, found: Binned | None, figures: dict[str, Any]) -> str:
+    """How well predictions agree with data.
+
+    A calibration curve, where the model predicts probabilities; what was observed where so much was
+    predicted, where it predicts one number; the error of each class, or of each output, for other models.
+    `found` and `figures` are those of an `Assessment`.
+    """
+    if found is None:
+        return _by_class(figures) if head.classifies else _by_output(figures)
+    if not head.classifies:
+        return _numbers(found, figures)
+    return _probabilities(found, figures, head)
+
+
+def _probabilities(binned: Binned, figures: dict[str, Any], head: Head) -> str:
+    bins = binned.bins()
+    ends = [wilson(one["observed"], binned.effective(one["weight"])) for one in bins]
+    several = head.outputs.kind == "classes"
+    what = f"predicted probability{' of the predicted class' if several else ''}; grey: how many predictions"
+    x = Axis(what, low=0, high=1, percent=True)
+    y = Axis("share that came true", low=0, high=1, percent=True)
+    error = figures["calibration_error"]
+    told = f"{len(bins)} bins of equal weight with 95 % intervals"
+    return chart(
+        "Calibration: predicted probability and observed share",
+        told + ("." if error is None else f"; the mean distance from the diagonal is {error:.3g}."),
+        x,
+        y,
+        [_observed(bins, low=[low for low, _ in ends], high=[high for _, high in ends])],
+        diagonal="perfect calibration",
+        strip=[Strip(*one) for one in binned.density(0.0, 1.0)],
+        height=480,
+    )
+
+
+def _numbers(binned: Binned, figures: dict[str, Any]) -> str:
+    bins, rmse = binned.bins(), figures["rmse"]
+    return chart(
+        "Predicted and observed",
+        f"The mean of what was observed in {len(bins)} bins of predictions, of equal weight"
+        + ("." if rmse is None else f"; the root mean squared error is {rmse:.4g}."),
+        Axis("mean prediction; grey: how many predictions"),
+        Axis("mean observation"),
+        [_observed(bins)],
+        diagonal="observed as predicted",
+        strip=[Strip(*one) for one in binned.density()],
+        height=480,
+    )
+
+
+def _observed(bins: list[dict[str, float]], **ends: Any) -> Series:
+    x, y = ([one[name] for one in bins] for name in ("predicted", "observed"))
+    titles = [f"predicted {a:.4g}, observed {b:.4g}" for a, b in zip(x, y, strict=True)]
+    name = "bins of equal weight" + (", 95 % intervals" if ends else "")
+    return Series(name, x, y, "both", titles=titles, **ends)
+
+
+def _by_class(figures: dict[str, Any]) -> str:
+    """The share of each class that is missed, most frequent classes first."""
+    met = [one for one in figures["by_class"] if one["recall"] is not None]
+    met.sort(key=lambda one: -one["weight"])
+    rows = [
+        Bar(one["class"], 1.0 - one["recall"], f"{one['class']}: weight {one['weight']:,.6g}")
+        for one in met[:_BARS]
+    ]
+    left = f"; the {_BARS} most frequent of {len(met):,} classes" if len(met) > _BARS else ""
+    title = "Error by class"
+    told = f"The share of the examples of each class that is predicted otherwise{left}."
+    return bars(title, told, rows, axis=f"share predicted otherwise{left}", percent=True)
+
+
+def _by_output(figures: dict[str, Any]) -> str:
+    rows = [Bar(f"output {k}", value) for k, value in enumerate(figures["rmse_by_output"], 1)]
+    left = f", the first {_BARS} of {len(rows):,}" if len(rows) > _BARS else ""
+    told = f"The root mean squared error of each output{left}."
+    return bars("Error by output", told, rows[:_BARS], axis=f"root mean squared error{left}")
