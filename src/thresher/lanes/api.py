@@ -201,7 +201,8 @@ def _trained(
     if names:
         keep_names(trained, source)
     if plot is not None:
-        write(plot, learning(stages_of_curve(trained.curve), str(trained.recipe.loss), outcome.holdout))
+        stages = stages_of_curve(trained.curve, trained.nonzero)
+        write(plot, learning(stages, str(trained.recipe.loss), outcome.holdout))
     return trained
 
 

@@ -26,7 +26,8 @@ class Stage(NamedTuple):
     since: float
     """average loss since the stage before"""
     average: float
-    nonzero: int
+    nonzero: int | None
+    """None where they were not counted"""
     features_seen: int
 
 
@@ -54,14 +55,14 @@ def stages_of_table(table: Sequence[Row]) -> list[Stage]:
     return [Stage(row.examples, row.loss_since, row.average, row.nonzero, row.features_seen) for row in table]
 
 
-def stages_of_curve(curve: Curve) -> list[Stage]:
-    """The points that a model keeps."""
+def stages_of_curve(curve: Curve, nonzero: int) -> list[Stage]:
+    """The points that a model keeps, which has so many non-zero weights in the end."""
     found, before = [], Tally(0.0, 0.0)
     for point in curve:
         since = Tally(point.loss - before.loss, point.weight - before.weight).average
         found.append(Stage(point.examples, since, point.average, point.nonzero, point.features_seen))
         before = Tally(point.loss, point.weight)
-    return found
+    return [*found[:-1], *(stage._replace(nonzero=nonzero) for stage in found[-1:])]
 
 
 def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None = None) -> str:
@@ -85,12 +86,13 @@ def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None 
         shown.append(Series("held-out rows", examples[-1:], [holdout["loss"]], "dots", emphasis=True))
     steep = bool(average) and max([*average, *since]) > 50 * average[-1] > 0
     losses = Axis(f"{loss} loss", log=steep, low=None if steep else 0)
-    nonzero, seen = ([one[k] for one in stages] for k in (3, 4))
-    apart = bool(seen) and seen[-1] > 20 * nonzero[-1]
+    counted = [stage for stage in stages if stage.nonzero is not None]
+    nonzero, seen = [stage.nonzero or 0 for stage in counted], [stage.features_seen for stage in stages]
+    apart = bool(nonzero) and seen[-1] > 20 * nonzero[-1]
     features = Axis("features", log=apart, whole=True, low=None if apart else 0)
     sparsity = [
         Series("features seen", examples, seen, quiet=True),
-        Series("non-zero weights", examples, nonzero, emphasis=True, colour=2),
+        Series("non-zero weights", [stage.examples for stage in counted], nonzero, emphasis=True, colour=2),
     ]
     return panels(
         "Progressive loss and sparsity",
@@ -108,7 +110,7 @@ def _told(stages: Sequence[Stage], loss: str) -> str:
     end = stages[-1]
     return (
         f"After {end.examples:,} examples the average progressive {loss} loss is {end.average:.4g}, and "
-        f"{end.nonzero:,} of {end.features_seen:,} features seen have a weight."
+        f"{end.nonzero or 0:,} of {end.features_seen:,} features seen have a weight."
     )
 
 
