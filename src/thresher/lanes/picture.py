@@ -1,4 +1,4 @@
-"""The frontier as a picture: loss over the number of weights, as SVG."""
+"""The frontier as a picture: loss against number of weights, as SVG."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Place = tuple[float, float]
 
 
 def measure_of(points: Sequence[Point]) -> str:
-    """What is drawn and judged by: a figure of what was held out, or the progressive loss."""
+    """The name of the loss that is drawn and used for choosing."""
     return "held-out loss" if any(point.holdout for point in points) else "progressive loss"
 
 
@@ -52,7 +52,7 @@ def _told(chosen: Sequence[Point], known: Sequence[Point], measure: str) -> str:
 
 
 def unbeaten(places: Sequence[Place]) -> list[Place]:
-    """Those that no other is below in both, by the first."""
+    """The Pareto front, in order of the first coordinate: no other point is lower in both."""
     found: list[Place] = []
     for place in sorted(places):
         if not found or place[1] < found[-1][1]:
