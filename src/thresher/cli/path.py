@@ -93,7 +93,7 @@ def command(
     model, spare = _outputs(model, [options.quarantine_of(on_error), plot])
     plan, held = planned(passes, None, _judged(holdout), early_stop, spare, checkpoint_every)
     reading = Reading(data, held, table, on_error, threads, cache, order, False, None)
-    trainer, judging = _trainer(plan, passes, asked, reading, l1, resume, quiet, plot)
+    trainer, judging = _trainer(plan, passes, asked, reading, l1, resume, quiet)
     lenient = None if on_error == "fail" else on_error
     trains = partial(_command, trainer, judging, data, asked, table, lenient)
     _learn(trainer, judging, model, choose or BEST, trains, plot, as_json, quiet, strict)
@@ -150,6 +150,8 @@ def _learn(
     strict: bool,
 ) -> None:
     """Train, save and report."""
+    held = trainer.holdout.given
+    options.check_outputs([plot], [*trainer.source.names, *(held.names if held else [])])
     trainer.stopper.listen()
     try:
         outcome = run(trainer)
@@ -211,14 +213,7 @@ def _take(source: Path, choose: str | None, target: Path | None, plot: Path | No
 
 
 def _trainer(
-    plan: Plan,
-    passes: int | None,
-    asked: Asked,
-    reading: Reading,
-    l1: str | None,
-    resume: bool,
-    quiet: bool,
-    plot: Path | None,
+    plan: Plan, passes: int | None, asked: Asked, reading: Reading, l1: str | None, resume: bool, quiet: bool
 ) -> tuple[Trainer[Lanes], LanesHoldout]:
     from thresher.cli.watching import say_unless, watcher
     from thresher.engine import notices
@@ -240,7 +235,7 @@ def _trainer(
         look_at(spare, watching)
     ahead = compile_penalties_ahead(base, plan.judges(reading.holdout))
     layout = reading.table.layout(loaded[0].layout) if loaded else layout
-    source, held = sources_of(reading, layout, base.head().domain, [spare, plot], plan.passes)
+    source, held = sources_of(reading, layout, base.head().domain, [spare], plan.passes)
     order = reading.order_of(loaded[1] if loaded else None, base.seed)
     if loaded:
         lanes = loaded[0]
