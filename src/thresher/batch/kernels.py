@@ -131,7 +131,7 @@ def shift(loss, begin, end, d, rows, values, labels, importance, z, q, value):
 
 
 @kernel
-def look(chosen, lo, hi, starts, rows, values, penalties, penalised, w, q, up, down, gap):
+def measure(chosen, lo, hi, starts, rows, values, penalties, penalised, w, q, up, down, gap):
     """Set `up`, `down` and violation `gap` of columns chosen[lo:hi]; only j < `penalised` are penalised."""
     l1, l2 = penalties
     for k in range(lo, hi):

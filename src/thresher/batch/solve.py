@@ -112,7 +112,7 @@ class Solver:
         started, sweeps = time.perf_counter(), 0
         self._start()
         for number in range(self.plan.rounds + 1):
-            self.look(self.all)
+            self.measure(self.all)
             row = Round(
                 number,
                 sweeps,
@@ -131,14 +131,14 @@ class Solver:
     def _start(self) -> None:
         """Fit the intercept alone, and compute the unit of the certificate there."""
         self.weigh()
-        self.look(self.all)
+        self.measure(self.all)
         sided = (self.up > 0) != (self.down > 0)
         self.one_sided = int(np.count_nonzero(sided[: self.columns.features]))
         if self.columns.intercept and not sided[-1]:
             for _ in range(SWEEPS):
                 if self.sweep(self.all[-1:]) <= _NOISE * self.q.sum():
                     break
-            self.look(self.all)
+            self.measure(self.all)
         pulls, sums = np.abs(self.up - self.down), self.up + self.down
         pulls = pulls[: self.columns.features]
         self.unit = float(max(pulls.max(initial=0.0), _NOISE * sums.max(initial=0.0))) or 1.0
@@ -181,13 +181,13 @@ class Solver:
             return f"{self.one_sided:,} features support one class only and nothing is penalised"
         return None
 
-    def look(self, chosen: I64) -> None:
+    def measure(self, chosen: I64) -> None:
         """Compute the masses and violations of the chosen columns."""
         c, w = self.columns, self.w
 
         def work(block: int, lo: int, hi: int) -> None:
             masses = self.up, self.down, self.gap
-            kernels.look(
+            kernels.measure(
                 chosen, lo, hi, c.starts, c.rows, c.values, self.penalties, c.features, w, self.q, *masses
             )
 
@@ -298,7 +298,7 @@ class Parallel:
         """Move all chosen columns by one step; returns the largest violation before it."""
         s = self.solver
         loss = s.weigh()
-        s.look(self._chosen)
+        s.measure(self._chosen)
         for kept, array in zip(self._before, (s.w, s.z), strict=True):
             kept[:] = array
         while not self._step(loss):

@@ -106,7 +106,7 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
         raise DataError(f"{name}: --label-weights is only for {there}")
     if name == "tsv" and layout.quoted_newlines:
         raise DataError(
-            "tsv: quotes have no meaning, so none can hold line breaks (--format csv --delimiter '\\t')"
+            "tsv: quotes have no meaning, so line breaks cannot be quoted (--format csv --delimiter '\\t')"
         )
     if isinstance(form, Table) and layout.hash != AnyLayout.hash:
         raise DataError(f"{name}: the hash vw is only for VW text; to shorten keys, use --bits alone")
