@@ -1,4 +1,4 @@
-"""The frontier of RCV1-CCAT: `thresher path` beside sixteen runs of SGD and of LIBLINEAR. Wants data."""
+"""The frontier of RCV1-CCAT: `thresher path` beside sixteen runs of each peer, drawn. Wants data."""
 
 from __future__ import annotations
 
@@ -16,14 +16,22 @@ from benchmarks.measure import Sample, python, timed
 from benchmarks.report import Reach
 from benchmarks.setting import Setting
 from thresher.data import Chunk
+from thresher.drawing import Axis, Series, chart
 from thresher.lanes import folder
+from thresher.lanes.picture import unbeaten
 
 TRAIN, TEST = "rcv1/rcv1_ccat_train.svm.gz", "rcv1/rcv1_ccat_test.svm.gz"
 BUDGETS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
 COUNT = 16
+VW = {"Vowpal Wabbit, one pass": 1, "Vowpal Wabbit, three passes": 3}
 OURS: dict[str, tuple[str, ...]] = {"thresher path": (), "thresher path, three passes": ("--passes", "3")}
 SGD = [float(alpha) for alpha in np.geomspace(1e-7, 3e-3, COUNT)]
 INVERSE = [float(c) for c in np.geomspace(0.02, 50, COUNT)]
+VW_L1 = [float(l1) for l1 in np.geomspace(1e-7, 3e-3, COUNT)]
+PICTURE = Path(__file__).parent.parent / "build" / "rcv1.svg"
+LEFT_OUT = ("SGDClassifier, one epoch",)
+SHOWN = 0.25
+"""error up to which models are in the picture"""
 Frontier = list["Found"]
 
 
@@ -43,6 +51,9 @@ def run(setting: Setting) -> list[Reach]:
     if peers.installed("sklearn"):
         train, test = (read(setting.data / name, "binary") for name in (TRAIN, TEST))
         contenders |= _linear(train, test, found)
+        if peers.installed("vowpalwabbit"):
+            texts = peers.vw_text(train), peers.vw_text(test)
+            contenders |= {name: _vw(name, passes, texts, found) for name, passes in VW.items()}
     times = setting.in_turn(contenders, warm=tuple(OURS))
     report.times("RCV1-CCAT, 17,189 rows: sixteen penalties", times, next(iter(OURS)), {})
     report.table(
@@ -50,6 +61,9 @@ def run(setting: Setting) -> list[Reach]:
         ("", *(f"{budget:,}" for budget in BUDGETS)),
         [(name, *(_shown(within(one, budget)) for budget in BUDGETS)) for name, one in found.items()],
     )
+    PICTURE.parent.mkdir(exist_ok=True)
+    PICTURE.write_text(picture(found), encoding="utf-8")
+    print(f"drawn: {PICTURE}")
     return [*(_quick(name, times[name].wall) for name in OURS), *_good(found)]
 
 
@@ -71,6 +85,27 @@ def _ours(name: str, data: Path, found: dict[str, Frontier]) -> Callable[[], Sam
             points = folder.load(target).points
             found[name] = [Found(p.nonzero, p.holdout["error"]) for p in points if p.holdout]
             return taken
+
+    return sample
+
+
+def _vw(
+    name: str, passes: int, texts: tuple[bytes, bytes], found: dict[str, Frontier]
+) -> Callable[[], Sample]:
+    """Vowpal Wabbit from text, a process for each penalty; a later pass reads its cache."""
+
+    def sample() -> Sample:
+        with tempfile.TemporaryDirectory() as where:
+            folder = Path(where)
+            train, test = folder / "train.vw", folder / "test.vw"
+            train.write_bytes(texts[0])
+            test.write_bytes(texts[1])
+            again = (
+                f"--passes {passes} --holdout_off --cache_file {folder / 'cache'} -k" if passes > 1 else ""
+            )
+            scored = [peers.vw_scored(train, test, f"--l1 {l1:g} {again}", folder) for l1 in VW_L1]
+        found[name] = [Found(one.nonzero, one.error) for one in scored]
+        return Sample(sum(one.sample.wall for one in scored), sum(one.sample.cpu for one in scored))
 
     return sample
 
@@ -107,6 +142,25 @@ def _linear(train: Chunk, test: Chunk, found: dict[str, Frontier]) -> dict[str, 
         "SGDClassifier, five epochs": fitted("SGDClassifier, five epochs", lambda: sgd(5)),
         "LIBLINEAR, L1": fitted("LIBLINEAR, L1", liblinear),
     }
+
+
+def picture(found: dict[str, Frontier]) -> str:
+    """Test error against weights: for each learner the models that no other of its own beats in both."""
+    series = []
+    for name, frontier in found.items():
+        if name in LEFT_OUT:
+            continue
+        places = [place for place in unbeaten(frontier) if place[1] <= SHOWN]
+        x, y = [x for x, _ in places], [y for _, y in places]
+        series.append(Series(name, x, y, "both" if name in OURS else "dots"))
+    return chart(
+        "Error against number of features: RCV1, is a story of topic CCAT?",
+        f"Test error of {', '.join(one.name for one in series)}; sixteen penalties each.",
+        Axis("features with a weight", log=True, whole=True),
+        Axis("error on 5,301 test rows", percent=True),
+        series,
+        height=460,
+    )
 
 
 def _quick(name: str, wall: float) -> Reach:
