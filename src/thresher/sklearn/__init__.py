@@ -1,6 +1,6 @@
-"""Estimators for scikit-learn: the rules of thresher behind `fit`, `partial_fit` and `predict`.
+"""scikit-learn estimators: thresher's rules with `fit`, `partial_fit` and `predict`.
 
-``pip install thresher[sklearn]`` brings scikit-learn along. Compiled code is loaded by the first fit.
+``pip install thresher[sklearn]`` installs scikit-learn too. Compiled code is loaded by the first fit.
 """
 
 from __future__ import annotations

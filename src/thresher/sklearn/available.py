@@ -1,4 +1,4 @@
-"""That scikit-learn is there, and new enough: imported before anything that needs it."""
+"""Check that scikit-learn is installed and new enough; imported before anything that needs it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ except ImportError as error:
     raise ImportError("thresher.sklearn needs scikit-learn: pip install thresher[sklearn]") from error
 
 OLDEST = (1, 6)
-"""Oldest version of scikit-learn that is tested"""
+"""Oldest tested version of scikit-learn"""
 
 
 def check(version: str) -> None:
-    """ImportError for a version that is too old."""
+    """ImportError if the version is too old."""
     if tuple(int(number) for number in version.split(".")[:2]) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise ImportError(f"thresher.sklearn needs scikit-learn {oldest} or newer, not {version}")

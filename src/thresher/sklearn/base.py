@@ -1,4 +1,4 @@
-"""Estimators of one model that goes on learning: `fit` and `partial_fit`."""
+"""Estimators of a single model: `fit` and `partial_fit`."""
 
 from __future__ import annotations
 
@@ -16,26 +16,29 @@ _LASTING = (
     *("rule", "loss", "rate", "l1", "l2", "eta0", "batch", "average", "fit_intercept"),
     *("scale", "admit", "store", "dtype", "layout"),
 )
-"""Parameters that a model has for life: it cannot go on learning with others"""
+"""Parameters that cannot change while a model goes on learning"""
 _TOLD = ("scales",)
-"""Warnings that `fit` gives too: a search over penalties, say, meets models without weights on purpose"""
+"""Warnings that `fit` gives; others do not fit here: a search over penalties tries models without weights"""
 _lasting_of = attrgetter(*_LASTING)
 
 
 class SparseOnlineEstimator(SparseEstimator):
-    """One model, which goes on learning."""
+    """A single model, which can go on learning."""
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, coef_init: Any = None, intercept_init: Any = None
     ) -> Self:
-        """Learn from `passes` passes over the examples (fewer with `early_stopping`); forget what was before.
+        """Learn the examples in `passes` passes (fewer with `early_stopping`), forgetting any earlier fit.
 
-        X is ``(n, d)``: a sparse matrix or array, anything dense, a table, or n dictionaries or texts;
-        y is ``(n,)``, or ``(n, outputs)``; `sample_weight` ``(n,)`` is not negative. Where X is a matrix and
-        the rule can place weights, a new model begins with `coef_init` ``(outputs, d)`` and `intercept_init`
-        ``(outputs,)`` if they are given, as those of linear models. Features of very different scale are a
-        `TroubleWarning` where the loss shows that it matters. Raises ValueError, `DataError`, and
-        `DivergedError` (a ValueError) when a loss or a weight is no longer finite.
+        Args:
+            X: ``(n, d)``: a sparse or dense matrix, a table, or a list of n dictionaries or texts.
+            y: ``(n,)``, or ``(n, outputs)``.
+            sample_weight: ``(n,)``, not negative.
+            coef_init, intercept_init: initial weights ``(outputs, d)`` and intercepts ``(outputs,)``, as in
+                linear models; for a matrix X and a rule that supports warm starts.
+
+        Warns with `TroubleWarning` if features differ greatly in scale and the loss shows that it matters.
+        Raises ValueError, `DataError`, and `DivergedError` (a ValueError) if a loss or weight is not finite.
         """
         from thresher.learning.trouble import warn
 
@@ -141,7 +144,7 @@ class SparseOnlineEstimator(SparseEstimator):
         )
 
     def _one_row(self, X: Any, y: Any) -> Any:
-        """A Chunk of the only example, where it can be had quickly."""
+        """A Chunk of a single example, if that is quick to get; else None."""
         raise NotImplementedError
 
     def _check_options(self) -> None:
@@ -167,6 +170,6 @@ class SparseOnlineEstimator(SparseEstimator):
 
     @property
     def t_(self) -> int:
-        """1 and the number of examples learned from, each as often as it was."""
+        """One more than the number of examples learned so far, counting repetitions."""
         check_is_fitted(self)
         return 1 + int(getattr(self._model, "examples", 0))

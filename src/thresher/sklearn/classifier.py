@@ -15,49 +15,50 @@ from thresher.sklearn.onerow import chunk_of_row
 class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
     """A sparse linear classifier that learns online: two classes, several, or several labels at once.
 
-    Several classes have a weight vector each: one against the rest for a loss of two classes
-    (``logistic``, ``hinge``, ``squared-hinge`` ...), or jointly by ``softmax`` and ``crammer-singer``.
-    y ``(n, labels)`` of zeros and ones makes a model of each label.
+    Several classes have a weight vector each: one against the rest for a binary loss (``logistic``,
+    ``hinge``, ``squared-hinge`` ...), or jointly with ``softmax`` and ``crammer-singer``.
+    If y is ``(n, labels)`` of zeros and ones, each label has a model.
 
     Args:
-        rule: SPEC such as ``"ftrl:alpha=0.1"``, or a part (`thresher rules` lists them). Its own parameters
-            can be set as ``rule__alpha``; likewise ``loss__`` and ``rate__``.
+        rule: SPEC such as ``"ftrl:alpha=0.1"``, or a part (`thresher rules` lists them). You can set its
+            parameters as ``rule__alpha``; likewise ``loss__`` and ``rate__``.
         loss: SPEC or part.
-        rate: SPEC or part, for rules that have a rate; the rule's own default if None.
-        l1, l2: penalties, for rules that have them: instead of those in `rule`.
-        eta0: first step size, for rules with a rate: instead of the one in `rate`.
+        rate: SPEC or part, for rules with a rate; None: the rule's default.
+        l1, l2: penalties, for rules that have them; they override those in `rule`.
+        eta0: first step size, for rules with a rate; overrides the one in `rate`.
         passes: over the examples in `fit`.
-        shuffle: `fit` learns in a random order, a new one in each pass, which `random_state` and the
-            examples decide, not how these lie; a `sample_weight` of 2.5 then stands for two examples and
-            half a one (one over 16 for 16 heavier ones). Without, rows are learned as they come, and a
-            weight is an importance, as it always is in `partial_fit`.
-        batch: examples a step. What is left over of the last waits for the next `partial_fit`; `fit` ends it.
-        average: predict with the mean of the weights that each step began with. SGDClassifier averages those
-            that each step ended with, so its mean is one step ahead.
-        fit_intercept: whether to learn one, which is never penalised.
+        shuffle: learn in random order, a new one in each pass. The order depends on `random_state` and the
+            examples, but not on their storage. A `sample_weight` of 2.5 then means two examples and half a
+            one (one over 16 means 16 heavier ones). If False, rows are learned in order, and a weight is an
+            importance, as it always is in `partial_fit`.
+        batch: examples per step. `fit` also uses an incomplete last batch; after `partial_fit` it waits for
+            the next call.
+        average: predict with the mean of the weights before each step. SGDClassifier averages the weights
+            after each step, so its mean is one step ahead.
+        fit_intercept: whether to learn an intercept, which is never penalised.
         class_weight: ``{class: factor}`` or ``"balanced"``; multiplies importances.
-        warm_start: `fit` goes on from where the model is.
-        early_stopping: hold out `validation_fraction` of the examples, of each class its share; stop after
-            `patience` passes without a better loss on them, and keep the model of the best.
-        scale: ``max-abs`` or ``standard``: divide the columns of a matrix, or the numeric ones of a table, by
-            their largest magnitude or their standard deviation so far. `coef_` is of X as it is.
-        admit: learn from a feature from its N-th sighting on.
-        store: ``growing``, ``direct``, ``hashed:BITS``; if None, whichever is fast for so many columns.
+        warm_start: `fit` continues with the current model.
+        early_stopping: hold out `validation_fraction` of the examples, stratified by class; stop after
+            `patience` passes without a lower hold-out loss, and keep the model of the best pass.
+        scale: ``max-abs`` or ``standard``: divide the columns of a matrix, or the numeric columns of a table,
+            by the largest magnitude or the standard deviation so far. `coef_` refers to the unscaled X.
+        admit: learn a feature from its N-th occurrence on.
+        store: ``growing``, ``direct``, ``hashed:BITS``; None: the fastest for the number of columns.
         dtype: of the state, ``float32`` or ``float64``. Data are float32.
         layout: `thresher.data.layout.Layout`, how tables and texts become features.
-        names: keep those of the features with a weight, for which X is read once more: of categories, words,
-            dictionaries. See `get_feature_names_out`.
+        names: keep the names of features with a weight (categories, words, dictionary keys); X is read once
+            more to find them. See `get_feature_names_out`.
         n_jobs: threads that read tables.
         verbose: 1 prints a line after each pass.
-        random_state: seed of the order and of what is held out.
+        random_state: seed of the order and of the hold-out.
 
     Attributes:
         classes_: ``(classes,)``.
         coef_, intercept_: weights ``(classes, d)`` and ``(classes,)``; for two classes ``(1, d)``, ``(1,)``.
         feature_keys_: keys of the features that have a weight.
         n_iter_: passes made by the last `fit`.
-        t_: examples learned from, and 1.
-        n_features_in_, feature_names_in_: as everywhere in scikit-learn, where X has columns.
+        t_: one more than the number of examples learned.
+        n_features_in_, feature_names_in_: as in scikit-learn, if X has columns.
 
     >>> import numpy as np
     >>> model = SparseOnlineClassifier(l1=0.1, random_state=0).fit(np.eye(4), ["a", "a", "b", "b"])
@@ -104,10 +105,10 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from the examples once, in their order, and go on from what was learned before.
+        """Learn the examples once, in order, continuing with the current model.
 
-        However the examples are cut into calls the model is the same, bit for bit. `classes` names all
-        classes, in the first call; later ones may leave it out. Arguments and errors as for `fit`.
+        The model does not depend on how the examples are split into calls, bit for bit. The first call needs
+        all `classes`; later ones may omit them. Arguments and errors as for `fit`.
         """
         if classes is not None:
             named = unique_labels(classes)

@@ -1,4 +1,4 @@
-"""What classifiers share: classes and what they are to a model, decisions, probabilities."""
+"""The common part of classifiers: encoding classes, decisions, probabilities."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def _tells_labels(loss: Any) -> bool:
     try:
         return not leaves_classes_open(loss, None)
     except parts.SpecError:
-        return False  # which fit tells of
+        return False  # fit raises the error
 
 
 def _check_labels(y: NDArray[Any]) -> None:
-    """ValueError for what are no classes."""
+    """ValueError for values that cannot be classes."""
     try:
         check_classification_targets(y)
     except TypeError as error:
@@ -46,10 +46,10 @@ def _check_labels(y: NDArray[Any]) -> None:
 
 
 class SparseClassifying(ClassifierMixin, SparseEstimator):
-    """A model that tells classes apart, or several labels at once."""
+    """A model that predicts one of several classes, or several labels at once."""
 
     def __sklearn_tags__(self) -> Any:
-        """Sparse X; several labels unless the loss tells classes apart."""
+        """Sparse X; multi-label unless the loss is for exclusive classes."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = _tells_labels(self.loss)
@@ -104,7 +104,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         return EncodedLabels(labels.astype(np.float32), None, factors)
 
     def _class_factors(self, codes: NDArray[Any], weights: F64, whole: bool) -> F64:
-        """By what each class is multiplied ``(classes,)``."""
+        """The factor of each class ``(classes,)``."""
         if isinstance(self.class_weight, str):
             if self.class_weight != "balanced":
                 raise ValueError(
@@ -142,7 +142,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         return weights[1:] - weights[:1], unmet[1:] - unmet[:1], bias[1:] - bias[:1]
 
     def decision_function(self, X: Any) -> F64:
-        """Margins ``(n,)`` of the second of two classes, or ``(n, classes)``."""
+        """Margins ``(n,)`` for the second of two classes, or ``(n, classes)``."""
         return self._decisions(self._margins(X))
 
     def _decisions(self, margins: F64) -> F64:
@@ -151,12 +151,12 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         return margins[:, 1] - margins[:, 0]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Classes ``(n,)``, or ``(n, labels)`` zeros and ones."""
+        """Classes ``(n,)``, or zeros and ones ``(n, labels)``."""
         codes = self._codes(self._margins(X))
         return codes if self._multilabel else np.asarray(self.classes_[codes])
 
     def _codes(self, margins: F64) -> NDArray[np.int64]:
-        """Numbers of the classes that margins mean, or zeros and ones ``(n, labels)``."""
+        """Indices of the predicted classes, or zeros and ones ``(n, labels)``."""
         margins = self._decisions(margins)
         if margins.ndim > 1 and not self._multilabel:
             return np.asarray(margins.argmax(axis=1), np.int64)
@@ -177,7 +177,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
     def predict_proba(self, X: Any) -> F64:
         """Probabilities ``(n, classes)``, for losses that have them.
 
-        Those of one class against the rest are divided by their sum. ``(n, labels)`` are of each label alone.
+        One-against-rest probabilities are divided by their sum. ``(n, labels)`` are for each label by itself.
         """
         check_is_fitted(self)
         found: F64 = self._model.head.probabilities(self._margins(X))

@@ -1,7 +1,6 @@
-"""Weights and classes to and from scikit-learn's linear models.
+"""Convert linear models from and to scikit-learn.
 
-What is converted is compared on a few examples with what it was made of: nothing that predicts otherwise is
-handed out.
+Every conversion is verified on a few examples: a model that would predict differently is an error.
 """
 
 from __future__ import annotations
@@ -23,24 +22,26 @@ from thresher.sklearn.inputs import MATRIX
 from thresher.sklearn.regressor import SparseOnlineRegressor
 
 _PROBED = 8
-"""Features of which examples are made to compare by"""
+"""Number of features in the examples that verify a conversion"""
 _METHODS = ("decision_function", "predict_proba", "predict")
 
 
 def from_sklearn(estimator: Any, loss: Any = None) -> SparseOnlineClassifier | SparseOnlineRegressor:
-    """A model with the weights of a fitted one: SGDClassifier, LogisticRegression, SGDRegressor, Ridge ...
+    """Convert a fitted linear model: SGDClassifier, LogisticRegression, SGDRegressor, Ridge ...
 
-    `loss` says what a margin means; if None it is found: ``logistic``, ``softmax`` or ``modified-huber``,
-    whichever gives the same probabilities, ``hinge`` where there are none, ``squared`` or ``poisson`` for
-    numbers. The model
-    predicts and is saved; it has no state to go on learning from. ValueError where no loss predicts the same.
+    The result can predict and be saved, but has no state to continue learning from.
+
+    Args:
+        estimator: the fitted scikit-learn model.
+        loss: determines the link. None: whichever of ``logistic``, ``softmax`` and ``modified-huber`` gives
+            the same probabilities, ``hinge`` without probabilities, ``squared`` or ``poisson`` for numbers.
+
+    Raises ValueError if no loss gives the same predictions.
     """
     check_is_fitted(estimator)
     if not hasattr(estimator, "coef_"):
         raise ValueError(f"{type(estimator).__name__} has no coef_: it is not a linear model")
-    if (
-        issparse(estimator.coef_) and estimator.coef_.ndim == 1
-    ):  # scikit-learn cannot predict sparse X with it
+    if issparse(estimator.coef_) and estimator.coef_.ndim == 1:  # its predict does not accept sparse X
         estimator = copy(estimator).densify()
     losses = [loss] if loss is not None else ["squared", "poisson"]
     if loss is None and is_classifier(estimator):
@@ -62,8 +63,8 @@ def from_sklearn(estimator: Any, loss: Any = None) -> SparseOnlineClassifier | S
 def to_sklearn(model: Any, target: Any) -> Any:
     """A fitted copy of `target` (SGDClassifier, LogisticRegression, Ridge ...) with these weights.
 
-    ValueError where it would predict otherwise, probabilities included: LogisticRegression is for two classes
-    or ``softmax``, ``SGDClassifier(loss="log_loss")`` for two classes or one against the rest.
+    Raises ValueError if it would predict differently, probabilities included. LogisticRegression is for two
+    classes or ``softmax``, ``SGDClassifier(loss="log_loss")`` for two classes or one against the rest.
     """
     check_is_fitted(model)
     if not model._weighs_columns():
@@ -71,7 +72,7 @@ def to_sklearn(model: Any, target: Any) -> Any:
     fitted = clone(target)
     names = {"n_features_in_", "feature_names_in_", "n_iter_", "classes_", "t_"}
     coef = model.coef_
-    if issparse(coef) and not hasattr(fitted, "sparsify"):  # a target that predicts with dense weights only
+    if issparse(coef) and not hasattr(fitted, "sparsify"):  # the target needs dense weights
         one = not is_classifier(model) and not model._targets
         coef = coef.toarray()[0] if one else coef.toarray()
     fitted.coef_, fitted.intercept_ = coef, model.intercept_
@@ -109,7 +110,7 @@ def _take_weights(model: SparseEstimator, coef: Any, bias: F64) -> None:
 
 
 def _check_same(one: Any, other: Any) -> None:
-    """ValueError where two models predict differently from their heaviest features."""
+    """ValueError if two models predict differently from their heaviest features."""
     coef = csr_matrix(one.coef_)
     heavy = np.unique(coef.indices[np.argsort(-np.abs(coef.data))[:_PROBED]])
     rows = np.arange(len(heavy))
@@ -132,7 +133,7 @@ def _equal(ours: NDArray[Any], theirs: NDArray[Any]) -> bool:
 
 
 def _as_fitted(model: Any, X: Any) -> Any:
-    """X, with the names of columns where the model knows any."""
+    """X, with the model's column names if it has any."""
     if not hasattr(model, "feature_names_in_"):
         return X
     import pandas as pd

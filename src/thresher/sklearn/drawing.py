@@ -14,11 +14,11 @@ from thresher.sklearn.estimator import F32, F64, EncodedLabels
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 Apart = Callable[[F32, Rows], list[tuple[Flags, Flags]]]
-"""From labels and row numbers of examples to which of them to learn and which to hold out, each time anew"""
+"""Maps labels and row numbers of examples to one or more splits: masks of rows to learn and to hold out"""
 
 
 class Split(NamedTuple):
-    """Draws of one matrix: what is learned, in the order of the first pass, and what is held out."""
+    """Draws from one matrix: rows to learn, in the order of the first pass, and rows to hold out."""
 
     learned: Any
     held: Any
@@ -31,11 +31,11 @@ class Drawn(NamedTuple):
     """a draw of all examples"""
     splits: list[Split]
     seed: int
-    """of the orders of all passes"""
+    """seed of the orders of all passes"""
 
 
 def drawn(estimator: Any, matrix: Any, weights: F64, apart: Apart | None) -> Drawn:
-    """What an estimator's `shuffle` and `random_state` make of these examples; None holds none `apart`."""
+    """Draw examples by an estimator's `shuffle` and `random_state`; `apart` None: hold nothing out."""
     from thresher.data.matrices import as_copies, by_content, in_order
 
     shuffle = bool(estimator.shuffle)
@@ -53,14 +53,14 @@ def drawn(estimator: Any, matrix: Any, weights: F64, apart: Apart | None) -> Dra
 
 
 def weighted(draw: Any, encoded: EncodedLabels) -> Any:
-    """The draw, its weights multiplied by what the labels say."""
+    """The draw, with weights multiplied by the importances of the labels."""
     if encoded.factors is None:
         return draw
     return draw._replace(weights=(draw.weights * encoded.factors[draw.rows]).astype(np.float32))
 
 
 def held_out(labels: F32, rows: Rows, fraction: float) -> list[tuple[Flags, Flags]]:
-    """A share is held out once: at even distances when sorted by label, so of each label its share."""
+    """One split that holds out a share: evenly spaced when sorted by label, so stratified."""
     count = len(labels)
     wanted = max(1, round(count * fraction))
     if wanted == count:
@@ -72,7 +72,7 @@ def held_out(labels: F32, rows: Rows, fraction: float) -> list[tuple[Flags, Flag
 
 
 def folds(labels: F32, rows: Rows, count: int) -> list[tuple[Flags, Flags]]:
-    """Each of so many folds is held out once, and has of each label its share."""
+    """Stratified folds, each held out once."""
     if count > len(labels):
         raise ValueError(f"cv={count} folds of n_samples={len(labels)}: give fewer")
     fold = np.empty(len(labels), np.int64)
@@ -83,7 +83,7 @@ def folds(labels: F32, rows: Rows, count: int) -> list[tuple[Flags, Flags]]:
 def given_splits(
     labels: F32, rows: Rows, splits: Iterable[tuple[Any, Any]], size: int
 ) -> list[tuple[Flags, Flags]]:
-    """Numbers of rows to learn and to hold out, of so many in all, as scikit-learn's splitters give them."""
+    """Splits given as pairs of row numbers, as by scikit-learn's splitters; `size` rows in total."""
     found = []
     try:
         for given in splits:

@@ -1,4 +1,4 @@
-"""What all estimators share: what y and X say, the weights of a fitted model, parameters, pickles."""
+"""The common part of all estimators: reading X and y, weights, parameters, pickling."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from thresher.sklearn.parameters import NESTED, nested_of
 F64 = NDArray[np.float64]
 F32 = NDArray[np.float32]
 DENSE = 1 << 20
-"""`coef_` of more entries is sparse unless asked otherwise"""
+"""`coef_` with more entries is sparse by default"""
 
 
 class EncodedLabels(NamedTuple):
-    """What y says: labels as the model wants them, and by what the importance of each is multiplied."""
+    """Labels as the model needs them, and the factor of each importance."""
 
     labels: F32
     targets: F32 | None = None
@@ -31,7 +31,7 @@ class EncodedLabels(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """Keys ``(stored,)``; for each output the weights of these, of all other features, of the intercept."""
+    """Keys ``(stored,)``; for each output, weights of these, of all other features, and the intercept."""
 
     keys: NDArray[np.uint64]
     values: F64
@@ -39,7 +39,7 @@ class Weights(NamedTuple):
     bias: F64
 
     def spread(self, places: NDArray[Any], width: int, sparse: bool) -> Any:
-        """As a table ``(outputs, width)`` with a column for each feature, those stored at `places`."""
+        """A table ``(outputs, width)`` with a column per feature, those stored at `places`."""
         if sparse and not self.unmet.any():
             rows, columns = np.nonzero(self.values)
             numbers = self.values[rows, columns], (rows, places[columns])
@@ -53,15 +53,15 @@ class SparseEstimator(BaseEstimator):
     """A thresher model as an estimator."""
 
     _direct: ClassVar[int] = 1 << 20
-    """Columns up to which a weight lies where its column is; beyond, memory follows the weights there are"""
+    """Largest number of columns for the direct store; beyond it, memory follows the number of weights"""
     _model: Any
     _kind: str
     _sparse: bool | None
 
     def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
-        """What y says; with `reset` its classes, or number of outputs, are those of the model.
+        """Encode y; with `reset`, set the classes or number of outputs of the model.
 
-        It is `whole` in `fit`. `named` are the classes given to `partial_fit`.
+        `whole` is True in `fit`. `named` are the classes passed to `partial_fit`.
         """
         raise NotImplementedError
 
@@ -70,16 +70,16 @@ class SparseEstimator(BaseEstimator):
         raise NotImplementedError
 
     def _faults(self, head: Any, margins: F64, labels: F32, targets: F32 | None) -> F64:
-        """What `score` counts against predictions ``(n,)``, or ``(n, outputs)``."""
+        """The loss that `score` counts for each prediction: ``(n,)``, or ``(n, outputs)``."""
         raise NotImplementedError
 
     def _score_of(self, faults: F64, truths: F64, weights: F64) -> float:
-        """What `score` gives for mean faults ``(outputs,)`` on examples of labels ``(n, outputs)``."""
+        """The `score` for mean faults ``(outputs,)`` on examples with labels ``(n, outputs)``."""
         raise NotImplementedError
 
     @contextmanager
     def _unchanged_by_errors(self) -> Iterator[None]:
-        """Undo what a call that fails has noted about X and y: a fitted model stays as it was."""
+        """Restore the attributes if a call fails, so that a fitted model does not change."""
         before = self.__dict__.copy()
         try:
             yield
@@ -103,11 +103,11 @@ class SparseEstimator(BaseEstimator):
         raise NotImplementedError
 
     def _rule(self) -> Any:
-        """The rule that the parameters say."""
+        """The rule given by the parameters."""
         raise NotImplementedError
 
     def _recipe(self) -> Any:
-        """What the parameters say of the model."""
+        """The recipe given by the parameters."""
         from thresher.learning.recipe import Recipe
 
         return Recipe(
@@ -129,7 +129,7 @@ class SparseEstimator(BaseEstimator):
         return "direct" if self._kind == MATRIX and self.n_features_in_ <= self._direct else "growing"
 
     def _check_names(self) -> None:
-        """`DataError` where names are wanted and cannot be had."""
+        """`DataError` if names are wanted and impossible."""
         from thresher.learning.feature_names import check_nameable
 
         if self.names:
@@ -161,9 +161,9 @@ class SparseEstimator(BaseEstimator):
 
     @property
     def model_(self) -> Any:
-        """The `Model` that predicts, or a `Readout` where there are weights alone: not a copy.
+        """The `Model` that predicts (a `Readout` if there are only weights); not a copy.
 
-        `thresher.save`, `thresher.evaluate` and ``init`` of `thresher.train` take the estimator in its place.
+        `thresher.save`, `thresher.evaluate` and ``init`` of `thresher.train` accept the estimator instead.
         """
         check_is_fitted(self)
         return self._model
@@ -177,7 +177,7 @@ class SparseEstimator(BaseEstimator):
         return self._weights_of(self._model)
 
     def _weights_of(self, model: Any) -> Weights:
-        """Weights of a model, as this estimator shows them."""
+        """Weights of a model, in this estimator's form."""
         from thresher.engine.index import HashedIndex
         from thresher.learning.readout import Readout
 
@@ -194,11 +194,11 @@ class SparseEstimator(BaseEstimator):
 
     @property
     def coef_(self) -> Any:
-        """Weights ``(outputs, d)``, ``(1, d)`` for one output, float64, of X unscaled; a copy.
+        """Weights ``(outputs, d)``, ``(1, d)`` for one output, float64, for the unscaled X; a copy.
 
-        Sparse after `sparsify`, dense after `densify`, else sparse where it has more than a million entries.
-        For tables with columns that are no numbers, dictionaries, texts, and in a hashed store the columns
-        are those of `feature_keys_`.
+        Sparse after `sparsify`, dense after `densify`, otherwise sparse above a million entries.
+        For tables with non-numeric columns, dictionaries, texts, and with a hashed store, columns correspond
+        to `feature_keys_`.
         """
         found = self._read_weights()
         of_columns = self._weighs_columns()
@@ -207,11 +207,11 @@ class SparseEstimator(BaseEstimator):
         return found.spread(found.keys.astype(np.int64) if of_columns else np.arange(width), width, sparse)
 
     def _unnamed_columns(self) -> bool:
-        """Whether X was a matrix whose columns had no names."""
+        """Whether X was a matrix without column names."""
         return self._kind == MATRIX and "feature_names_in_" not in vars(self)
 
     def _weighs_columns(self, model: Any = None) -> bool:
-        """Whether the key of a feature is a column of X, to a model that is not yet this estimator's too."""
+        """Whether feature keys are columns of X, for `model` or the estimator's own model."""
         from thresher.engine.index import HashedIndex
 
         return self._kind == MATRIX and not (model or self._model).store.startswith(HashedIndex.NAME)
@@ -225,27 +225,27 @@ class SparseEstimator(BaseEstimator):
     def feature_keys_(self) -> NDArray[np.uint64]:
         """Keys, ascending, of the features with a weight: columns of a matrix, else hashes of names.
 
-        In a hashed store the numbers of its rows.
+        With a hashed store, numbers of rows.
         """
         return self._read_weights().keys
 
     def sparsify(self) -> Self:
-        """Let `coef_` be sparse."""
+        """Make `coef_` sparse."""
         check_is_fitted(self)
         self._sparse = True
         return self
 
     def densify(self) -> Self:
-        """Let `coef_` be dense."""
+        """Make `coef_` dense."""
         check_is_fitted(self)
         self._sparse = False
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the features that have a weight for some output: what `SelectFromModel` would keep.
+        """Names of the features with a weight for some output: those `SelectFromModel` would keep.
 
-        Those of categories, words and dictionaries are there if they were kept (`names`), or found by
-        `thresher.name_features`; ValueError otherwise, and in a hashed store: see `feature_keys_`.
+        For categories, words and dictionaries, set `names=True` or call `thresher.name_features` first;
+        otherwise, and with a hashed store, it raises ValueError: see `feature_keys_`.
         """
         check_is_fitted(self)
         if not self._weighs_columns():
@@ -257,7 +257,7 @@ class SparseEstimator(BaseEstimator):
         return np.asarray(_check_feature_names_in(self, input_features)[weighs])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters; with `deep` those of rule, loss and rate too, as ``rule__alpha``."""
+        """Parameters; with `deep` also those of rule, loss and rate, as ``rule__alpha``."""
         params: dict[str, Any] = super().get_params(deep=False)
         if deep:
             for name in NESTED:
@@ -266,7 +266,7 @@ class SparseEstimator(BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of rule, loss and rate as ``rule__alpha=0.1``. ValueError for others."""
+        """Set parameters; those of rule, loss and rate as ``rule__alpha=0.1``. ValueError if unknown."""
         from thresher import parts
 
         own = {name: value for name, value in params.items() if name.partition("__")[0] == name}
@@ -284,7 +284,7 @@ class SparseEstimator(BaseEstimator):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """The model as the bytes of a model file, all else as it is."""
+        """The model as the bytes of a model file, everything else unchanged."""
         from thresher.learning.modelbytes import as_bytes
 
         state = dict(super().__getstate__())
@@ -293,7 +293,7 @@ class SparseEstimator(BaseEstimator):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """`ModelFileError` for damaged bytes."""
+        """Restore; `ModelFileError` for damaged bytes."""
         from thresher.learning.modelbytes import from_bytes
 
         if "_model" in state:
@@ -302,7 +302,7 @@ class SparseEstimator(BaseEstimator):
 
 
 def checked(y: Any, numbers: Numbers) -> Any:
-    """y, or ValueError where there is none for each example."""
+    """Return y after checking that it has a label for each example; ValueError."""
     if y is None:
         raise ValueError("learning requires y to be passed, but the target y is None")
     check_consistent_length(np.empty(numbers.size), y)

@@ -1,4 +1,4 @@
-"""What estimators of a frontier share: a model for each penalty from one `fit`, one of which is chosen."""
+"""The common part of frontier estimators: one `fit` learns a model for each penalty and chooses one."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from thresher.sklearn.drawing import Apart, drawn, folds, given_splits, held_out
 from thresher.sklearn.estimator import F64, SparseEstimator, checked
 
 FALLBACK = "0.01:10"
-"""Range of the penalties where none leaves a weight after the first rows"""
+"""Range of penalties if none leaves a weight after the first rows"""
 
 
 class SparseFrontierEstimator(SparseEstimator):
-    """Models of one rule that differ in its penalty, of which one is chosen."""
+    """Models of one rule with different penalties, one of which is chosen."""
 
     _direct = 1 << 17  # each model has a table of its own
     _path: list[Any]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn a model for each penalty side by side, and choose one by rows that it has not learned.
+        """Learn a model for each penalty side by side, and choose one by its loss on held-out rows.
 
-        Arguments and errors as for `SparseOnlineClassifier.fit`; also ValueError where no model is of the
-        choice. A penalty under which a loss or a weight is no longer finite is left out, with a
+        Arguments and errors as for `SparseOnlineClassifier.fit`; also ValueError if no model satisfies
+        `choose`. A penalty whose loss or weights become infinite or NaN is left out with a
         ConvergenceWarning; `DivergedError` if none is left.
         """
         self._check_options()
@@ -70,7 +70,7 @@ class SparseFrontierEstimator(SparseEstimator):
         return partial(given_splits, splits=splitter.split(np.empty((size, 1)), y), size=size)
 
     def _penalties(self, recipe: Any, source: Any, rows: int) -> list[float]:
-        """Those given, or as many as are wanted, found by the first rows."""
+        """The penalties given, or as many as wanted, in a range found from the first rows."""
         from thresher.lanes.penalties import NoWeightError, Range, penalty_name
 
         penalty_name(recipe.rule)
@@ -82,7 +82,7 @@ class SparseFrontierEstimator(SparseEstimator):
             return Range(f"{FALLBACK}:{self.l1s}").values
 
     def _take(self, school: Any, penalties: list[float]) -> None:
-        """Keep what predicts, and what a choice is made by."""
+        """Keep the models, and the figures a choice is based on."""
         kept, held = school.kept, school.judged
         self._path, self._sparse = [school.models[k].readout() for k in kept], None
         self.l1s_, self.score_path_ = np.array(penalties)[kept], held.scores()[kept]
@@ -96,9 +96,9 @@ class SparseFrontierEstimator(SparseEstimator):
         self.choose_again(self.choose)
 
     def choose_again(self, which: str | int) -> Self:
-        """Be the model that `which` means, as for `choose`, or that of this number; nothing is learned.
+        """Choose another of the models by index or by a criterion, as for `choose`, without learning.
 
-        It stays until the next `fit`. ValueError where there is none; the model then stays what it was.
+        The choice stays until the next `fit`. ValueError if there is no such model; nothing then changes.
         """
         from thresher.lanes.frontier import Point, choose
 
@@ -155,7 +155,7 @@ class SparseFrontierEstimator(SparseEstimator):
     def coef_path_(self) -> Any:
         """Weights of all models, CSR: ``(n_l1s, d)`` for one output, else a list of n_l1s ``(outputs, d)``.
 
-        Where `coef_` has the columns of `feature_keys_`, these have those of `feature_keys_path_`.
+        If the columns of `coef_` correspond to `feature_keys_`, these correspond to `feature_keys_path_`.
         """
         check_is_fitted(self)
         of_columns, keys = self._weighs_columns(), self.feature_keys_path_
@@ -174,7 +174,7 @@ class SparseFrontierEstimator(SparseEstimator):
         return np.array([self._weights_of(model).bias for model in self._path])
 
     def __getstate__(self) -> dict[str, Any]:
-        """The models as the bytes of model files, all else as it is."""
+        """The models as the bytes of model files, everything else unchanged."""
         from thresher.learning.modelbytes import as_bytes
 
         state = dict(super().__getstate__())
@@ -184,7 +184,7 @@ class SparseFrontierEstimator(SparseEstimator):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """`ModelFileError` for damaged bytes."""
+        """Restore; `ModelFileError` for damaged bytes."""
         from thresher.learning.modelbytes import from_bytes
 
         if "_path" in state:

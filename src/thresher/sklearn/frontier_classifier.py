@@ -9,45 +9,44 @@ from thresher.sklearn.frontier import SparseFrontierEstimator
 
 
 class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
-    """A sparse linear classifier that finds its penalty: a model for each of many from one `fit`.
+    """A sparse linear classifier that finds its penalty: one `fit` learns a model for each of many.
 
-    The models learn side by side and are judged by examples that they have not learned; one is chosen. It is
-    the `SparseOnlineClassifier` of its penalty, bit for bit, on all examples, or with `refit=False` on those
-    that were not held out. There is no `partial_fit`.
+    The models learn side by side and are evaluated on held-out examples; one is chosen. It is identical, bit
+    for bit, to the `SparseOnlineClassifier` with its penalty on all examples, or with `refit=False` on those
+    not held out. There is no `partial_fit`.
 
     Args:
-        l1s: how many penalties, in a range found by the first examples (0.01 to 10 where no penalty leaves a
-            weight after these); or an array of them. What `rule` says of its penalty is ignored. Of a rule
-            without an l1 they are its own (`gravity` of ``truncated-gradient``).
-        choose: ``best``, the least held-out loss; ``1se``, the sparsest whose loss is above that by no more
-            than one standard error of the (paired) difference; ``within:P%``, the sparsest that loses no more
-            than P % of it; ``nnz:N``, the least loss with at most N weights.
-        cv: how many folds, each of which is held out once from models of its own and has of each class its
-            share; or a splitter, or pairs of numbers of rows to learn and to hold out, as scikit-learn takes
-            them. None: `validation_fraction` of the examples is held out, once.
-        refit: learn models of all examples too, which are those of all attributes but `loss_path_` and
-            `score_path_`.
-        early_stopping: stop each model after `patience` passes without a better loss on what it is judged by,
-            and keep its best pass; `refit` makes as many, in the mean over folds.
-        rule, loss, rate, l2, eta0, passes, shuffle, batch, average, fit_intercept, class_weight: as of
-            `SparseOnlineClassifier`, as are the others that are not named here. With `shuffle` a
-            `sample_weight` of 2 is the example twice, one of which may be held out while the other is
-            learned.
+        l1s: number of penalties, in a range found from the first examples (0.01 to 10 if no penalty leaves a
+            weight after these); or an array of penalties. A penalty in `rule` is ignored. If the rule has no
+            l1, its own penalty is varied (`gravity` of ``truncated-gradient``).
+        choose: ``best``, the lowest held-out loss; ``1se``, the sparsest with a loss at most one standard
+            error of the (paired) difference above it; ``within:P%``, the sparsest with a loss at most P %
+            above it; ``nnz:N``, the lowest loss with at most N weights.
+        cv: number of stratified folds, each held out once from models of its own; or a splitter or pairs of
+            row numbers to learn and to hold out, as in scikit-learn. None: hold out `validation_fraction`
+            of the examples once.
+        refit: also learn models on all examples; all attributes except `loss_path_` and `score_path_` refer
+            to these.
+        early_stopping: stop each model after `patience` passes without a lower held-out loss, and keep its
+            best pass; `refit` makes the mean of these numbers of passes over the folds.
+        rule, loss, rate, l2, eta0, passes, shuffle, batch, average, fit_intercept, class_weight: as in
+            `SparseOnlineClassifier`, like all others not listed here. With `shuffle`, a `sample_weight` of 2
+            is two examples; one may be held out while the other is learned.
 
     Attributes:
         l1s_: penalties, ascending ``(n_l1s,)``.
         coef_path_: weights of all models, CSR ``(n_l1s, d)``; for more than two classes, and several labels,
             a list of n_l1s CSR ``(classes, d)``.
         intercept_path_: ``(n_l1s, classes)``, for two classes ``(n_l1s, 1)``.
-        nnz_path_: weights that are not zero ``(n_l1s,)``.
-        loss_path_: mean loss over all examples held out, weighted ``(n_l1s,)``.
-        se_path_: standard error of the difference between this and the least of them, on the same examples
+        nnz_path_: number of nonzero weights ``(n_l1s,)``.
+        loss_path_: weighted mean loss over all held-out examples ``(n_l1s,)``.
+        se_path_: standard error of the difference between this and the lowest loss, on the same examples
             ``(n_l1s,)``.
-        score_path_: accuracy over all examples held out, each predicted by a model that has not learned it
-            ``(n_l1s,)``; what `score` would give for them.
-        chosen_, l1_: number and penalty of the model chosen, whose are all attributes and methods that
-            `SparseOnlineClassifier` has too: `coef_`, `intercept_`, `classes_`, `predict` ...
-        n_iter_: passes that it has made.
+        score_path_: accuracy over all held-out examples, each predicted by a model that has not learned it
+            ``(n_l1s,)``; as `score` computes it.
+        chosen_, l1_: index and penalty of the chosen model. All attributes and methods shared with
+            `SparseOnlineClassifier` (`coef_`, `intercept_`, `classes_`, `predict` ...) refer to it.
+        n_iter_: passes of the chosen model.
 
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 20))

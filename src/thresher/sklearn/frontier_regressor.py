@@ -9,11 +9,11 @@ from thresher.sklearn.regressing import SparseRegressing
 
 
 class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
-    """A sparse linear model of numbers that finds its penalty: a model for each of many from one `fit`.
+    """A sparse linear regressor that finds its penalty: one `fit` learns a model for each of many.
 
-    Parameters and attributes are those of `SparseFrontierClassifier`, but for the shapes of weights, which
-    are those of `SparseOnlineRegressor`; `score_path_` is R² over all examples held out, NaN for less than
-    two. `coef_path_` is CSR ``(n_l1s, d)`` for one number, a list of n_l1s CSR ``(outputs, d)`` for several.
+    Parameters and attributes are those of `SparseFrontierClassifier`, except for the shapes of weights, which
+    are those of `SparseOnlineRegressor`. `score_path_` is R² over all held-out examples, NaN for fewer than
+    two. `coef_path_` is CSR ``(n_l1s, d)`` for one output, else a list of n_l1s CSR ``(outputs, d)``.
 
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(200, 20))

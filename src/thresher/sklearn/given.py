@@ -1,4 +1,4 @@
-"""Weights that are given as scikit-learn's linear models have them."""
+"""Weights in the form of scikit-learn's linear models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ F64 = NDArray[np.float64]
 def as_readout(head: Head, store: str, coef: Any, bias: F64) -> Readout:
     """A readout of `coef` ``(outputs, d)``, CSR, and `bias` ``(outputs,)``; keys are columns.
 
-    A loss with a margin for either of two classes takes those of one margin too.
+    A loss with a margin for each of two classes also accepts a single margin.
     """
     if head.count == 2 * coef.shape[0]:
         coef, bias = vstack([csr_matrix(coef.shape), coef]), np.r_[0.0, bias]
@@ -31,7 +31,7 @@ def as_readout(head: Head, store: str, coef: Any, bias: F64) -> Readout:
 
 
 def begin_with(model: Any, width: int, coef: ArrayLike | None, intercept: ArrayLike | None) -> None:
-    """Give a new model of `width` columns these weights and intercepts, zeros for None. ValueError."""
+    """Set weights and intercepts of a new model with `width` columns; None means zeros. ValueError."""
     outputs = model.head.count
     shapes = {
         (outputs, width),

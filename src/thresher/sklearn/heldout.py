@@ -1,4 +1,4 @@
-"""How good the models of a path are on rows that they have not learned."""
+"""Losses and scores of the models of a path on held-out rows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from thresher.sklearn.estimator import F64, EncodedLabels
 
 
 class HeldOutRows:
-    """Losses and scores of so many models, over all rows that were held out from them.
+    """Losses and scores of `count` models, over all rows that were held out from them.
 
-    Losses are weighted by importance and class weight, scores by importance alone, as `score` does.
+    Losses are weighted by importance and class weight, scores only by importance, like `score`.
     """
 
     def __init__(self, estimator: Any, matrix: Any, encoded: EncodedLabels, count: int) -> None:
@@ -44,7 +44,7 @@ class HeldOutRows:
             self._weights.append(chunk.weights)
 
     def scores(self) -> F64:
-        """What `score` gives for each model ``(models,)``: accuracy, or R²; NaN where that is not defined."""
+        """The `score` of each model ``(models,)``: accuracy, or R²; NaN if undefined."""
         truths, weights = (np.concatenate(one).astype(np.float64) for one in (self._truths, self._weights))
         means = (np.atleast_1d(faults) / weights.sum() for faults in self._faults)
         return np.array([self._estimator._score_of(mean, truths, weights) for mean in means])

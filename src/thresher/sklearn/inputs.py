@@ -1,4 +1,4 @@
-"""What estimators are given as X: matrices, tables of any kind of columns, dictionaries, texts."""
+"""Read X: matrices, tables with any kinds of columns, dictionaries, texts."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Numbers(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many examples."""
+        """Number of examples."""
         return len(self.indptr) - 1
 
 
 def read(estimator: Any, X: Any, *, reset: bool) -> Numbers:
-    """The features of X; with `reset` the estimator notes what X is, else X must be of that kind.
+    """The features of X; with `reset` the estimator records the kind of X, else X must be of that kind.
 
-    ValueError (TypeError for what is no number) as scikit-learn's own estimators raise them; `DataError`.
+    Raises ValueError (TypeError for non-numbers), like scikit-learn's own estimators; `DataError`.
     """
     X = held(X)
     kind = _kind_of(X) if reset else estimator._kind
@@ -63,7 +63,7 @@ def _name(estimator: Any) -> str:
 
 
 def held(X: Any) -> Any:
-    """X; as a list or a table if it can be read only once."""
+    """X; a list or a table if X can be read only once."""
     if hasattr(X, "__arrow_c_stream__"):
         import pyarrow as pa
 
@@ -89,10 +89,10 @@ def _kind_of(X: Any) -> str:
 
 
 def _all_numbers(table: Any) -> bool:
-    """Whether each column holds numbers or bools, so that the table is a matrix."""
+    """Whether every column holds numbers or bools, so that the table can be read as a matrix."""
     import pyarrow as pa
 
-    if hasattr(table, "iloc"):  # pandas, some of whose columns of numbers Arrow does not take
+    if hasattr(table, "iloc"):  # pandas: Arrow rejects some of its numeric columns
         return all(kind.kind in "fiub" for kind in table.dtypes)
     few = table.head(0) if hasattr(table, "head") else table.slice(0, 0) if hasattr(table, "slice") else table
     types = pa.RecordBatchReader.from_stream(few).schema.types
@@ -105,7 +105,7 @@ def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
     from thresher.data.chunk import check_starts
 
     said: dict[str, Any] = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": _FLOATS}
-    # numbers are checked once, when they are copied, which names the entry
+    # finiteness is checked once, when numbers are copied, with an error that names the entry
     given, X = X, validate_data(estimator, X, ensure_all_finite=False, reset=reset, **said)
     if issparse(X):
         check_starts(X.indptr, min(len(X.indices), len(X.data)))
@@ -138,14 +138,14 @@ def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
 
 
 def _threads(n_jobs: int | None) -> int:
-    """As scikit-learn counts: None is 1, -1 all processors, -2 all but one."""
+    """Number of threads as in scikit-learn: None is 1, -1 all processors, -2 all but one."""
     if n_jobs is None:
         return 1
     return max(1, (os.cpu_count() or 1) + 1 + n_jobs) if n_jobs < 0 else max(1, n_jobs)
 
 
 def _settled(layout: Any, table: Any) -> Any:
-    """The layout with the kind of each column of `table`, none of which is a label."""
+    """The layout with the kind of each column of `table`, which has no label column."""
     from thresher.data.columns import LABEL, settle
     from thresher.data.errors import DataError
     from thresher.data.formats.tables.arrow_batches import guess
@@ -170,7 +170,7 @@ def _numbers(chunk: Any) -> Numbers:
 
 
 def importances(given: Any, count: int) -> NDArray[np.float64]:
-    """What `sample_weight` says: ``(n,)`` float64, some of them above zero. ValueError."""
+    """`sample_weight` as ``(n,)`` float64, not all zero. ValueError."""
     if given is None:
         return np.ones(count)
     numbers = np.asarray(given)

@@ -1,4 +1,4 @@
-"""Names of the features of estimators: the columns of X, or found by reading X once more."""
+"""Names of features: the columns of X, or found by reading X again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thresher.sklearn.inputs import MATRIX, ROWS, TEXTS
 
 
 def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
-    """Have `models`, which learned X, keep the names of their features. `DataError` for a hashed store."""
+    """Find and keep the feature names of `models`, which learned X. `DataError` for a hashed store."""
     from thresher.data.features.names import Names, find_names
 
     keys = [(model.readout() if hasattr(model, "readout") else model).keys for model in models]
@@ -30,7 +30,7 @@ def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
 
 
 def _source(estimator: Any, X: Any) -> Any:
-    """X as a source that has names."""
+    """X as a source with names."""
     from thresher.data import table_source
     from thresher.data.arrays import PairSource
     from thresher.data.layout import SettledLayout
@@ -42,13 +42,13 @@ def _source(estimator: Any, X: Any) -> Any:
         import pyarrow as pa
 
         shared = said.shared() if said else {}
-        texts = SettledLayout(**shared, columns=("",), kinds=("text",))  # words of a column without a name
+        texts = SettledLayout(**shared, columns=("",), kinds=("text",))  # words of an unnamed column
         return table_source(pa.table({"": list(X)}), layout=texts, domain="open", unlabelled=True)
     return table_source(X, layout=estimator._layout, domain="open", unlabelled=True)
 
 
 def names_of(model: Any) -> NDArray[Any]:
-    """The names of the features with a weight, by key; ValueError unless they are kept."""
+    """The names of the features with a weight, by key; ValueError if they were not kept."""
     from thresher.learning.feature_names import check_nameable, known_names
     from thresher.learning.readout import Readout
 

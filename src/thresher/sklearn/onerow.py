@@ -1,4 +1,4 @@
-"""The short way to learn one example: validation takes many times as long as learning it."""
+"""A shortcut for learning a single example, for which validation takes much longer than learning."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _CSR = (csr_matrix, csr_array)
 
 
 def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) -> Any:
-    """The one example of a CSR or dense X ``(1, width)`` and y ``(1,)``; None for anything else.
+    """A Chunk of the only example of a CSR or dense X ``(1, width)`` and y ``(1,)``; None for anything else.
 
-    `labels` are those of the classes; None where y is the label itself. What it does not accept at a glance
-    goes the long way, where what is wrong with it is said.
+    `labels` maps classes to labels; None if y is the label itself. Inputs that are not obviously valid take
+    the normal route, which reports what is wrong.
     """
     from thresher.data.matrices import one_row
     from thresher.learning.finite import EXTREME

@@ -12,18 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 
 _OPSET, _ML_OPSET, _IR = 17, 3, 8
 COLUMNS = "thresher.feature_keys"
-"""Metadata of a file: which features the columns of its input are, if not those of X"""
+"""Metadata key: the feature keys of the input columns, if they are not those of X"""
 
 
 def to_onnx(model: Any, path: Any = None, *, columns: str = "all") -> Any:
-    """An ``onnx.ModelProto`` of a fitted estimator, also written to `path` if given.
+    """Convert a fitted estimator to an ``onnx.ModelProto``, also written to `path` if given.
 
-    Its input ``X`` is float32 ``(n, d)``, or with `columns` ``used`` the columns of ``feature_keys_``,
-    in that order, which its metadata list: the only way for tables, dictionaries and texts, whose keys are
-    hashes of names (how to make them: docs/sklearn.md). Outputs: ``label`` and ``probabilities`` (``scores``
-    where the loss has none) of a classifier, ``variable`` of a regressor. ValueError for several labels at
-    once, for a link that is none of ONNX's, for classes that are neither whole numbers nor text, and where no
-    column is ``used``.
+    Its input ``X`` is float32 ``(n, d)``. With `columns` ``used`` it has only the columns of
+    ``feature_keys_``, in that order, and its metadata list them; this is required for tables, dictionaries
+    and texts, whose keys are hashes of names (docs/sklearn.md shows how to compute them). Outputs: ``label``
+    and ``probabilities`` (``scores`` if the loss has none) for a classifier, ``variable`` for a regressor.
+
+    Raises ValueError for several labels at once, for a link ONNX does not have, for classes that are neither
+    whole numbers nor text, and if no column is ``used``.
     """
     import onnx
 
@@ -79,7 +80,7 @@ def _classifier(model: Any, table: NDArray[Any], bias: NDArray[Any]) -> tuple[li
 
 
 def _names(classes: NDArray[Any]) -> tuple[dict[str, Any], int]:
-    """Attributes that name the classes, and of which type labels are."""
+    """Attributes that name the classes, and the type of the labels."""
     import onnx
 
     listed = classes.tolist()
@@ -91,7 +92,7 @@ def _names(classes: NDArray[Any]) -> tuple[dict[str, Any], int]:
 
 
 def _transform(model: Any) -> str:
-    """What makes probabilities of margins, as ONNX calls it, found by what the model makes of some."""
+    """ONNX's name for the link from margins to probabilities, found by comparing values."""
     if not hasattr(model, "predict_proba"):
         return "NONE"
     head = model._model.head
@@ -100,7 +101,7 @@ def _transform(model: Any) -> str:
     forms = {"LOGISTIC": 1 / (1 + np.exp(-margins)), "SOFTMAX": np.exp(margins) / np.exp(margins).sum()}
     for name, expected in forms.items():
         if np.allclose(found.ravel(), expected.ravel()):
-            return name if head.count != 2 else "LOGISTIC"  # of two classes there is one margin left
+            return name if head.count != 2 else "LOGISTIC"  # with two classes there is one margin
     raise ValueError(f"ONNX has no link of the loss {model.loss!r}")
 
 

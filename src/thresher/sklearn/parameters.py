@@ -1,15 +1,15 @@
-"""Parameters of an estimator that are parts, and the nested names of what these have."""
+"""Nested parameters of an estimator: those of its rule, loss and rate."""
 
 from __future__ import annotations
 
 from typing import Any
 
 NESTED = ("rule", "loss", "rate")
-"""Parameters that are parts, whose own parameters can be named behind two underscores: ``rule__alpha``"""
+"""Parameters that are parts; their own parameters are set with two underscores: ``rule__alpha``"""
 
 
 def nested_of(kind: str, value: Any) -> dict[str, Any]:
-    """What `changed` can change of a part, without the parts in it; nothing where `value` is no part."""
+    """Parameters of a part that `changed` accepts, without nested parts; empty if `value` is not a part."""
     from thresher import parts
 
     try:

@@ -1,4 +1,4 @@
-"""What regressors share: numbers and what they are to a model."""
+"""The common part of regressors: encoding targets, predictions, score."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
 
 
 class SparseRegressing(RegressorMixin, SparseEstimator):
-    """A model of one number, or of several at once."""
+    """A model that predicts one number, or several at once."""
 
     def __sklearn_tags__(self) -> Any:
-        """Sparse X; several outputs."""
+        """Sparse X; multi-output."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
@@ -24,10 +24,10 @@ class SparseRegressing(RegressorMixin, SparseEstimator):
 
     @property
     def coef_(self) -> Any:
-        """Weights ``(d,)``, or ``(outputs, d)`` for a y of two axes, float64; a copy.
+        """Weights ``(d,)``, or ``(outputs, d)`` for a 2-d y, float64; a copy.
 
-        A sparse `coef_` has two axes, ``(1, d)`` for a y of one. For when it is sparse, and which columns
-        it has, see `SparseOnlineClassifier.coef_`.
+        A sparse `coef_` is always 2-d, ``(1, d)`` for a 1-d y. See `SparseOnlineClassifier.coef_` for when it
+        is sparse and for its columns.
         """
         coef = super().coef_
         return coef if self._targets or issparse(coef) else coef[0]
@@ -52,7 +52,7 @@ class SparseRegressing(RegressorMixin, SparseEstimator):
         return "one" if width == 1 else f"values:{width}"
 
     def predict(self, X: Any) -> F64:
-        """Expected numbers, ``(n,)`` or ``(n, outputs)`` as y was."""
+        """Predictions, ``(n,)`` or ``(n, outputs)`` like y."""
         check_is_fitted(self)
         margins = self._margins(X)
         found: F64 = self._model.head.respond(margins, "label", 0.0)

@@ -10,12 +10,12 @@ from thresher.sklearn.regressing import SparseRegressing
 
 
 class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
-    """A sparse linear model of one number, or of several at once, that learns online.
+    """A sparse linear regressor that learns online: one number, or several at once.
 
     `loss` is ``squared``, ``absolute``, ``quantile:tau``, ``huber:delta`` or ``poisson`` (which predicts a
     count, the exponential of the margin). All other parameters and attributes are those of
-    `SparseOnlineClassifier`, but for these shapes: `coef_` is ``(d,)`` for a y of one axis and
-    ``(outputs, d)`` for a y of two; `intercept_` is ``(1,)`` or ``(outputs,)``, as SGDRegressor's is.
+    `SparseOnlineClassifier`, with other shapes: `coef_` is ``(d,)`` for a 1-d y and ``(outputs, d)`` for a
+    2-d y; `intercept_` is ``(1,)`` or ``(outputs,)``, like SGDRegressor's.
 
     >>> import numpy as np
     >>> model = SparseOnlineRegressor("normalized", passes=50, random_state=0).fit(np.eye(3), [1.0, 2.0, 3.0])
@@ -61,10 +61,10 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from the examples once, in their order, and go on from what was learned before.
+        """Learn the examples once, in order, continuing with the current model.
 
-        However the examples are cut into calls the model is the same, bit for bit. Arguments and errors as
-        for `fit`.
+        The model does not depend on how the examples are split into calls, bit for bit. Arguments and errors
+        as for `fit`.
         """
         return self._partial_fit(X, y, sample_weight)
 

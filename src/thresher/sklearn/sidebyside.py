@@ -1,4 +1,4 @@
-"""How the models of a path learn: side by side, from the rows of one matrix."""
+"""Learn the models of a path side by side, from the rows of one matrix."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from thresher.sklearn.verbose import PassPrinter
 
 
 class SideBySide:
-    """Teaches a model for each penalty what an estimator is given, and judges it.
+    """Learns a model for each penalty from an estimator's data, and evaluates it.
 
-    `begin`, then `learn_split` for what is held out, each time anew, then perhaps `learn_all`.
+    Call `begin`, then `learn_split` for each split, then optionally `learn_all`.
     """
 
     models: dict[int, Model]
-    """The last that have learned, by number of the penalty."""
+    """The models of the last run, by index of the penalty."""
     judged: HeldOutRows
     kept: list[int]
-    """The penalties under which all have learned to the end."""
+    """Indices of the penalties with which every run finished."""
 
     def __init__(self, estimator: Any, matrix: Matrix, encoded: EncodedLabels, seed: int) -> None:
         self._estimator, self._matrix, self._encoded = estimator, matrix, encoded
@@ -47,18 +47,18 @@ class SideBySide:
         return MatrixSource(self._matrix, draw, self._seed, self._estimator.passes)
 
     def begin(self, recipe: Recipe, penalties: Sequence[float]) -> None:
-        """Have these penalties."""
+        """Set the penalties."""
         self._recipes = [with_penalty(recipe, value) for value in penalties]
         self.kept = list(range(len(penalties)))
         self.judged = HeldOutRows(self._estimator, self._matrix, self._encoded, len(penalties))
 
     @property
     def passes(self) -> Any:
-        """Passes of the best model of each penalty ``(penalties,)``, in the mean over splits."""
+        """Number of passes of the best model of each penalty ``(penalties,)``, averaged over splits."""
         return np.rint(np.mean(self._passes, axis=0)).astype(np.int64)
 
     def learn_split(self, learned: Draw, held: Draw) -> None:
-        """Learn some rows, and judge by others; stop by these too where the estimator says so."""
+        """Learn some rows, and evaluate on others, which also decide when to stop early, if enabled."""
         patience = self._estimator.patience if self._estimator.early_stopping else 0
         given = self.source(held) if patience else None
         judging = LanesHoldout(0, given)
@@ -72,7 +72,7 @@ class SideBySide:
         self.judged.add([stand_in if k in lanes.dropped else one for k, one in self.models.items()], held)
 
     def learn_all(self, draw: Draw) -> None:
-        """Learn all rows anew, each model as many passes as were best."""
+        """Learn all rows anew, each model for its best number of passes."""
         ends = self.passes[self.kept].tolist()
         lanes = self._run([self._recipes[k] for k in self.kept], draw, _Ending(ends), max(ends), 0)
         self.models = dict(zip(self.kept, lanes.models, strict=True))
@@ -86,7 +86,7 @@ class SideBySide:
     def _run(
         self, recipes: Sequence[Recipe], draw: Draw, judging: Holdout, passes: int, patience: int
     ) -> Lanes:
-        self.models = {}  # those before go, or memory would hold both
+        self.models = {}  # free the old models first, to save memory
         lanes, source = Lanes(recipes, _warn), self.source(draw)
         Trainer(
             lanes,
@@ -100,16 +100,16 @@ class SideBySide:
 
 
 class _Ending(Holdout):
-    """Holds nothing out, and has each lane rest after a pass of its own."""
+    """Holds nothing out; stops each lane after its own number of passes."""
 
     def __init__(self, ends: Sequence[int]) -> None:
         super().__init__()
         self._ends = ends
 
     def settle(self, model: Lanes, number: int, figures: Figures | None, patience: int) -> bool:
-        """Let lanes rest; True after the last of all passes."""
+        """Stop lanes that are done; True after the last pass of all."""
         over = number >= max(self._ends)
-        for k in () if over else model.alive:  # what ends with training learns the rest of its batch too
+        for k in () if over else model.alive:  # lanes that end with training learn their last batch too
             if self._ends[k] <= number:
                 model.rest(k)
         return over

@@ -1,4 +1,4 @@
-"""What fitting prints with `verbose`."""
+"""Progress lines printed with `verbose`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from thresher.learning.progress import PassEnd, Silent
 
 
 class PassPrinter(Silent):
-    """A line after each pass."""
+    """Prints a line after each pass."""
 
     def __init__(self, model: Any, verbose: int) -> None:
         self._model, self._verbose = model, verbose
 
     def passed(self, end: PassEnd) -> None:
-        """Examples so far, progressive loss, weights that are not zero, loss on what was held out."""
+        """Print examples so far, progressive loss, number of nonzero weights and hold-out loss."""
         if not self._verbose:
             return
         held = "" if end.holdout is None else f", held-out loss {end.holdout['loss']:.6g}"
@@ -24,6 +24,6 @@ class PassPrinter(Silent):
         )
 
     def say(self, message: str) -> None:
-        """A line."""
+        """Print a line."""
         if self._verbose:
             print(message)
