@@ -47,6 +47,11 @@ ARROWS = {
         *("engine.protocol", "engine.index", "data.*", "learning.*", "lanes.*"),
         *("parts", "sklearn.*", "_version"),
     ),
+    # one page about a model, from outside
+    "reporting": (
+        *("data.*", "drawing.*", "engine.lookup", "lanes.*", "learning.*", "parts", "reporting.*"),
+        "_version",
+    ),
     "cli": (
         "engine.folders",
         "engine.notices",
@@ -55,6 +60,7 @@ ARROWS = {
         "lanes.*",
         "data.*",
         "drawing.*",
+        "reporting.*",
         "parts",
         "cli.*",
         "_version",

@@ -28,6 +28,7 @@ if _TYPE_CHECKING:
     from thresher.learning.modelfile import save
     from thresher.learning.trouble import TroubleWarning
     from thresher.parts.registry import part
+    from thresher.reporting.api import report
 
 _HOMES = {
     "Chunk": "thresher.data",
@@ -43,6 +44,7 @@ _HOMES = {
     "part": "thresher.parts.registry",
     "path": "thresher.lanes.api",
     "predict": "thresher.learning.api",
+    "report": "thresher.reporting.api",
     "save": "thresher.learning.modelfile",
     "train": "thresher.lanes.api",
     "tune": "thresher.lanes.search",
@@ -62,6 +64,7 @@ __all__ = [
     "part",
     "path",
     "predict",
+    "report",
     "save",
     "train",
     "tune",

@@ -21,6 +21,7 @@ from thresher.cli import (
     name,
     path,
     predict,
+    report,
     train,
     tune,
     warm,
@@ -55,7 +56,22 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return guarded
 
 
-for _module in (train, path, cv, tune, boost, predict, evaluate, weights, info, diff, name, warm, cache):
+for _module in (
+    train,
+    path,
+    cv,
+    tune,
+    boost,
+    predict,
+    evaluate,
+    report,
+    weights,
+    info,
+    diff,
+    name,
+    warm,
+    cache,
+):
     _shown: Any = {"short_help": _module.SHORT, "epilog": epilog(_module.NAME), "cls": Command}
     app.command(_module.NAME, **_shown)(_guarded(_module.command))
 for _kind, _plural in catalogue.PLURALS.items():

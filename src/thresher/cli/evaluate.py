@@ -16,7 +16,7 @@ SHORT = "Measure a model on labelled data."
 _SHOWN = 20
 """maximum number of classes in a printed confusion matrix"""
 
-_Threshold = Annotated[
+Threshold = Annotated[
     float | None,
     typer.Option(
         metavar="T",
@@ -37,7 +37,7 @@ _Plot = Annotated[
 def command(
     model: options.Model,
     data: options.Data,
-    threshold: _Threshold = None,
+    threshold: Threshold = None,
     detail: _Detail = False,
     plot: _Plot = None,
     table: options.Writing = options.NO_WRITING,

@@ -38,6 +38,11 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
         "thresher evaluate my.model test.svm --json",
         "thresher evaluate clicks.model clicks.csv --on-error skip",
     ),
+    "report": (
+        "thresher report my.model",
+        "thresher report my.model --data test.svm -o report.html",
+        "thresher report clicks.model --data clicks.csv --slice hour",
+    ),
     "weights": (
         "thresher weights my.model",
         "thresher weights my.model --top 20",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from thresher.drawing import Axis, Series, chart
 from thresher.lanes.frontier import Point
@@ -16,7 +17,7 @@ def measure_of(points: Sequence[Point]) -> str:
     return "held-out loss" if any(point.holdout for point in points) else "progressive loss"
 
 
-def picture(points: Sequence[Point], chosen: int) -> str:
+def picture(points: Sequence[Point], chosen: int, **shape: Any) -> str:
     """The SVG: a dot for each penalty, a line through those that no other beats, the chosen one large."""
     measure = measure_of(points)
     known = [point for point in points if point.loss < _INFINITE]
@@ -32,6 +33,7 @@ def picture(points: Sequence[Point], chosen: int) -> str:
             _dots("one penalty each", known, colour=1),
             _dots("chosen", large, colour=2, emphasis=True),
         ],
+        **shape,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -238,6 +238,11 @@ class Assessment:
         """Predictions beside what was observed; None where there are neither probabilities nor one number."""
         return self._more.binned  # type: ignore[no-any-return]
 
+    @property
+    def examples(self) -> int:
+        """How many there were."""
+        return self._plain.examples
+
     def figures(self) -> Figures:
         """Everything that ``thresher evaluate --json`` tells, except for the weights."""
         return {**self._plain.figures(), **self._more.figures()}
@@ -248,8 +253,15 @@ def assess(model: Any, source: Any, threshold: float | None = None) -> Figures:
     return assessed(model, source, threshold).figures()
 
 
-def assessed(model: Any, source: Any, threshold: float | None = None) -> Assessment:
-    """Evaluate a Model or a Readout on `source`, which is read once.
+class Listener(Protocol):
+    """Something else that looks at the predictions."""
+
+    def add(self, chunk: Chunk, margins: F64) -> None:
+        """Take the next examples and their margins."""
+
+
+def assessed(model: Any, source: Any, threshold: float | None = None, *also: Listener) -> Assessment:
+    """Evaluate a Model or a Readout on `source`, which is read once; `also` get every chunk as well.
 
     The figures of `Evaluation` come first, then those of the kind of model: see docs/evaluate.md. A
     prediction is positive above `threshold`, which is a probability, or a margin if the loss has no
@@ -262,4 +274,6 @@ def assessed(model: Any, source: Any, threshold: float | None = None) -> Assessm
         margins = model.predict(chunk, "margin")
         plain.add(chunk, margins, head.respond(margins, "label", model.lowest_label))
         more.add(chunk, margins, chunk.weights.astype(np.float64))
+        for one in also:
+            one.add(chunk, margins)
     return Assessment(plain, more)

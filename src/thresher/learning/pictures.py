@@ -65,13 +65,14 @@ def stages_of_curve(curve: Curve, nonzero: int) -> list[Stage]:
     return [*found[:-1], *(stage._replace(nonzero=nonzero) for stage in found[-1:])]
 
 
-def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None = None) -> str:
+def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None = None, **shape: Any) -> str:
     """Progressive loss, and non-zero weights beside features seen, over the examples.
 
     Args:
         stages: where training stood.
         loss: SPEC of the loss.
         holdout: figures of the model on what was held out.
+        shape: width and height, style and heading, as for `panels`.
     """
     examples, loss = [stage.examples for stage in stages], loss.partition(":")[0]
     # the default table has lines at 1, 2, 4, 8 ... examples, that of --report-every evenly spaced ones
@@ -101,6 +102,7 @@ def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None 
             Panel(axis, losses, shown, title="Loss of each example before it is learned"),
             Panel(axis, features, sparsity, title="Sparsity"),
         ],
+        **shape,
     )
 
 
@@ -114,7 +116,7 @@ def _told(stages: Sequence[Stage], loss: str) -> str:
     )
 
 
-def agreement(head: Head, found: Binned | None, figures: dict[str, Any]) -> str:
+def agreement(head: Head, found: Binned | None, figures: dict[str, Any], **shape: Any) -> str:
     """How well predictions agree with data.
 
     A calibration curve, where the model predicts probabilities; what was observed where so much was
@@ -122,13 +124,13 @@ def agreement(head: Head, found: Binned | None, figures: dict[str, Any]) -> str:
     `found` and `figures` are those of an `Assessment`.
     """
     if found is None:
-        return _by_class(figures) if head.classifies else _by_output(figures)
+        return _by_class(figures, shape) if head.classifies else _by_output(figures, shape)
     if not head.classifies:
-        return _numbers(found, figures)
-    return _probabilities(found, figures, head)
+        return _numbers(found, figures, shape)
+    return _probabilities(found, figures, head, shape)
 
 
-def _probabilities(binned: Binned, figures: dict[str, Any], head: Head) -> str:
+def _probabilities(binned: Binned, figures: dict[str, Any], head: Head, shape: dict[str, Any]) -> str:
     bins = binned.bins()
     ends = [wilson(one["observed"], binned.effective(one["weight"])) for one in bins]
     several = head.outputs.kind == "classes"
@@ -145,11 +147,11 @@ def _probabilities(binned: Binned, figures: dict[str, Any], head: Head) -> str:
         [_observed(bins, low=[low for low, _ in ends], high=[high for _, high in ends])],
         diagonal="perfect calibration",
         strip=[Strip(*one) for one in binned.density(0.0, 1.0)],
-        height=480,
+        **{"height": 480, **shape},
     )
 
 
-def _numbers(binned: Binned, figures: dict[str, Any]) -> str:
+def _numbers(binned: Binned, figures: dict[str, Any], shape: dict[str, Any]) -> str:
     bins, rmse = binned.bins(), figures["rmse"]
     return chart(
         "Predicted and observed",
@@ -160,7 +162,7 @@ def _numbers(binned: Binned, figures: dict[str, Any]) -> str:
         [_observed(bins)],
         diagonal="observed as predicted",
         strip=[Strip(*one) for one in binned.density()],
-        height=480,
+        **{"height": 480, **shape},
     )
 
 
@@ -171,7 +173,7 @@ def _observed(bins: list[dict[str, float]], **ends: Any) -> Series:
     return Series(name, x, y, "both", titles=titles, **ends)
 
 
-def _by_class(figures: dict[str, Any]) -> str:
+def _by_class(figures: dict[str, Any], shape: dict[str, Any]) -> str:
     """The share of each class that is missed, most frequent classes first."""
     met = [one for one in figures["by_class"] if one["recall"] is not None]
     met.sort(key=lambda one: -one["weight"])
@@ -182,11 +184,11 @@ def _by_class(figures: dict[str, Any]) -> str:
     left = f"; the {_BARS} most frequent of {len(met):,} classes" if len(met) > _BARS else ""
     title = "Error by class"
     told = f"The share of the examples of each class that is predicted otherwise{left}."
-    return bars(title, told, rows, axis=f"share predicted otherwise{left}", percent=True)
+    return bars(title, told, rows, axis=f"share predicted otherwise{left}", percent=True, **shape)
 
 
-def _by_output(figures: dict[str, Any]) -> str:
+def _by_output(figures: dict[str, Any], shape: dict[str, Any]) -> str:
     rows = [Bar(f"output {k}", value) for k, value in enumerate(figures["rmse_by_output"], 1)]
     left = f", the first {_BARS} of {len(rows):,}" if len(rows) > _BARS else ""
     told = f"The root mean squared error of each output{left}."
-    return bars("Error by output", told, rows[:_BARS], axis=f"root mean squared error{left}")
+    return bars("Error by output", told, rows[:_BARS], axis=f"root mean squared error{left}", **shape)

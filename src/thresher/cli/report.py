@@ -1,0 +1,146 @@
+"""``thresher report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thresher.cli import options
+from thresher.cli.errors import UsageError
+from thresher.cli.evaluate import Threshold
+
+if TYPE_CHECKING:
+    from thresher.reporting.facts import Facts
+
+NAME = "report"
+SHORT = "Write a page about a model: how it learned, what it is worth, its weights."
+_ENDINGS = (".html", ".htm")
+_Model = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL|DIR",
+        show_default=False,
+        help="A model, or the folder that thresher path has written.",
+    ),
+]
+_Data = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data",
+        metavar="TEST",
+        show_default=False,
+        help="Labelled data to measure the model on, that it has not seen; give it again for more files.",
+    ),
+]
+_Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output-file",
+        "-o",
+        metavar="FILE.html",
+        help="The page to write; only an older report is overwritten.  [default: MODEL.html]",
+    ),
+]
+_Slices = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--slice",
+        metavar="COL",
+        help="Also show figures for each value of a column of a table; give it again for more."
+        "  [default: none]",
+    ),
+]
+
+
+@options.takes(table=options.Writing)
+def command(
+    model: _Model,
+    data: _Data = None,
+    output: _Output = None,
+    slices: _Slices = None,
+    threshold: Threshold = None,
+    table: options.Writing = options.NO_WRITING,
+    on_error: options.OnError = "fail",
+    threads: options.Threads = None,
+    as_json: options.Json = False,
+) -> None:
+    """Write one HTML page about a model, for anyone to read: it needs no network and no script.
+
+    It shows how training went, the heaviest weights, the settings and warnings; with --data also what the
+    model is worth on these, and how well its probabilities agree with them.
+    """
+    from thresher.cli.output import show_result, tell_skipped
+    from thresher.learning import modelfile
+    from thresher.reporting import api, facts
+
+    if not data and (slices or threshold is not None or table != options.NO_WRITING):
+        raise UsageError("--slice, --threshold and how data are read need data: give --data TEST")
+    target = _target(model, output)
+    found = facts.facts_of(model)
+    if data:
+        _measure(found, model, data, target, threshold, slices or [], table, on_error, threads)
+    if found.model is not None:
+        from thresher.cli.remaking import remaking
+
+        with modelfile.naming_file(model):
+            found.command = remaking(Path(found.name), found.model.header, found.model.told)
+    size = api.write(target, found)
+    if found.test is not None:
+        tell_skipped(found.test.lines)
+    show_result(_figures(found, target, size, as_json), as_json, target)
+
+
+def _target(model: Path, output: Path | None) -> Path:
+    """Where the page goes. UsageError, OSError."""
+    from thresher.reporting import api
+
+    target = output or Path(f"{model}.html")
+    if target.suffix.lower() not in _ENDINGS:
+        raise UsageError(f"{target}: a report is a page: name a file that ends in .html")
+    return api.check_target(target)
+
+
+def _measure(
+    found: Facts,
+    model: Path,
+    data: list[str],
+    target: Path,
+    threshold: float | None,
+    slices: list[str],
+    table: options.Writing,
+    on_error: str,
+    threads: int | None,
+) -> None:
+    """Measure the model on test data. UsageError, and as reading does."""
+    from thresher.data.files.paths import expand
+    from thresher.reporting.facts import measure
+
+    options.check_outputs([target, options.quarantine_of(on_error)], [model, *expand(data)])
+    trained = None if found.model is None else found.model.readout.layout
+    reading: dict[str, Any] = {"on_error": on_error, "threads": threads, "where": table.where}
+    if layout := table.like(trained):
+        reading["layout"] = layout
+    try:
+        measure(found, data, threshold, slices, **reading)
+    except ValueError as error:
+        if type(error) is ValueError:  # of options
+            raise UsageError(str(error)) from error
+        raise
+
+
+def _figures(found: Facts, target: Path, size: int, everything: bool) -> dict[str, Any]:
+    """What is printed: of JSON all figures of the page."""
+    test = {} if found.test is None else found.test.figures
+    shown: dict[str, Any] = {"report": str(target), "bytes": size}
+    if not everything:
+        return shown | {name: value for name, value in test.items() if not isinstance(value, list)}
+    shown["model"] = None if found.model is None else found.model.told
+    shown["frontier"] = None if found.frontier is None else found.frontier.as_dict()
+    if found.test is not None:
+        shown["test"] = test
+        shown["slices"] = found.test.slices
+        shown["roc"] = {name: one.roc() for name, one in found.test.rankings}
+        shown["precision_recall"] = {name: one.precision_recall() for name, one in found.test.rankings}
+    return shown | {"command": found.command}

@@ -1,0 +1,207 @@
+"""Figures by the values of a column of a table, such as the error by country.
+
+The values of a column cannot be told from the keys of a row. So the data are read a second time beside the
+first, by a source in which that column alone is a feature and all else is read as before: its rows are then
+keys of values, in the same order. Columns of numbers are put in bins as ``--bins`` does.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk, concat
+from thresher.data.columns import ABSENT, BINS, CATEGORICAL, IGNORE, LABEL, LIST, NUMERIC, WEIGHT
+from thresher.data.errors import DataError
+from thresher.data.features.names import find_names
+from thresher.data.layout import AnyLayout, SettledLayout, has_columns
+from thresher.learning.head import F64, Head
+
+SHOWN = 20
+"""values of a column with figures of their own"""
+MOST = 10
+"""columns at most"""
+_DISTINCT = 1 << 16
+"""values counted apart; those that come first when there are more"""
+_MISSING = -1
+_OTHERS, _NONE = "all others", "no value"
+Figures = dict[str, Any]
+
+
+def sliced(layout: AnyLayout | None, column: str) -> SettledLayout:
+    """The layout in which `column` is the only feature. DataError where there is no such column."""
+    if layout is None or not has_columns(layout):
+        raise DataError(f"slices are of the columns of tables; these data have none, so no '{column}'")
+    if column not in layout.columns:
+        raise DataError(f"no column is called '{column}'; there are: {', '.join(layout.columns[:12])}")
+    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+    if kinds[column] in (LABEL, WEIGHT):
+        raise DataError(f"'{column}' is the {kinds[column]}: take another column for a slice")
+    if kinds[column] == LIST:
+        raise DataError(f"'{column}' holds lists: slices are of columns with one value in a row")
+    own = BINS if kinds[column] in (NUMERIC, BINS) else CATEGORICAL
+    kept = {name: kind if kind in (LABEL, WEIGHT, ABSENT) else IGNORE for name, kind in kinds.items()}
+    plain = {name: getattr(AnyLayout, name) for name in ("hash", "bits", "ngrams", "interact")}
+    return replace(layout, kinds=tuple({**kept, column: own}.values()), **plain)
+
+
+class Slices:
+    """Figures of a model for each value of a column, counted while the data stream by.
+
+    `beside` is a source of the same rows, with a layout of `sliced`. What it says of a row that another
+    reading skips would be said of another row: `check` finds out.
+    """
+
+    def __init__(self, column: str, head: Head, lowest: float, beside: Any) -> None:
+        self.column = column
+        self._head, self._lowest, self._beside = head, lowest, beside
+        self._chunks: Iterator[Chunk] = beside.chunks()
+        self._waiting = concat([])
+        self._places: dict[int, int] = {_MISSING: 0}
+        self._sums = np.zeros((_DISTINCT + 2, 6))
+        """for each value: examples, importance, and sums of loss, error, outcome and prediction"""
+
+    def add(self, chunk: Chunk, margins: F64) -> None:
+        """Count examples, which come next."""
+        keys = self._keys(len(chunk))
+        values, inverse = np.unique(keys, return_inverse=True)
+        places = np.array([self._place(value) for value in values.tolist()], np.int64)[inverse]
+        weights = chunk.weights.astype(np.float64)
+        told = self._told(chunk, margins)
+        for k, one in enumerate((np.ones(len(chunk)), weights, *told)):
+            np.add.at(self._sums[:, k], places, one if k < 3 else one * weights)
+
+    def _told(self, chunk: Chunk, margins: F64) -> tuple[F64, F64, F64, F64]:
+        """Of each row: loss times importance, error, outcome and prediction."""
+        head, loss = self._head, self._head.losses(margins, chunk)
+        guess = head.respond(margins, "label", self._lowest)
+        several = head.outputs.kind in ("labels", "values")
+        truth = np.asarray(head.targets(chunk) if several else chunk.labels, np.float64)
+        if not head.classifies:
+            wrong = _row_means((guess - truth.reshape(guess.shape)) ** 2)
+            return loss, wrong, _row_means(truth), _row_means(guess)
+        if head.outputs.kind == "classes":
+            return loss, (guess != truth).astype(float), np.zeros(len(chunk)), np.zeros(len(chunk))
+        held = margins > 0
+        likely = head.respond(margins, "probability", 0.0) if head.joint.PROBABILITY else held
+        return loss, _row_means(held != (truth > 0)), _row_means(truth > 0), _row_means(likely)
+
+    def _place(self, value: int) -> int:
+        """Where a value is counted; the last place is that of all that come too late."""
+        place = self._places.get(value)
+        if place is None:
+            if len(self._places) > _DISTINCT:
+                return _DISTINCT + 1
+            place = self._places[value] = len(self._places)
+        return place
+
+    def _keys(self, rows: int) -> NDArray[np.int64]:
+        """The value of each of the next rows, as a key; `_MISSING` for none."""
+        while len(self._waiting) < rows and (chunk := next(self._chunks, None)) is not None:
+            self._waiting = concat([self._waiting, chunk]) if len(self._waiting) else chunk
+        if len(self._waiting) < rows:
+            raise self._apart()
+        taken, self._waiting = self._waiting.rows(0, rows), self._waiting.rows(rows, len(self._waiting))
+        keys = np.full(rows, _MISSING, np.int64)
+        there = np.diff(taken.indptr) > 0
+        keys[there] = taken.keys[taken.indptr[:-1][there]].view(np.int64)
+        return keys
+
+    def _apart(self) -> DataError:
+        return DataError(
+            f"--slice {self.column}: bad lines hide which row is which: mend them, or leave --slice out"
+        )
+
+    def check(self, examples: int) -> None:
+        """DataError unless both sources have had the same rows."""
+        with closing(self._chunks):  # type: ignore[type-var]
+            rest = len(self._waiting) + sum(map(len, self._chunks))
+        if rest or int(self._sums[:, 0].sum()) != examples:
+            raise self._apart()
+
+    def figures(self) -> list[Figures]:
+        """For the most frequent values: see `_row`; then for all others, and for none.
+
+        Values come by falling count, bins by what is in them.
+        """
+        counts = self._sums[:, 0]
+        keys = np.array(list(self._places), np.int64)
+        order = np.argsort(-counts[1 : len(keys)], kind="stable") + 1
+        top = order[:SHOWN]
+        named = self._names(keys[top])
+        shown = [(named[k], self._sums[place]) for k, place in enumerate(top.tolist())]
+        if self._binned:
+            shown = [(_interval(name), sums) for name, sums in sorted(shown, key=lambda one: _order(one[0]))]
+        found = [_row(name, sums, self._head) for name, sums in shown]
+        rest = self._sums[order[SHOWN:]].sum(axis=0) + self._sums[-1]
+        found += [_row(_OTHERS, rest, self._head)] if rest[0] else []
+        return found + ([_row(_NONE, self._sums[0], self._head)] if counts[0] else [])
+
+    def _names(self, keys: NDArray[np.int64]) -> list[str]:
+        """What the values are called."""
+        names = find_names(self._beside, np.sort(keys.view(np.uint64)))
+        called = [names.get(key, str(key)) for key in keys.view(np.uint64).tolist()]
+        return [name.removeprefix(f"{self.column}=") for name in called]
+
+    @property
+    def _binned(self) -> bool:
+        """Whether values are numbers of bins."""
+        layout = self._beside.layout
+        return bool(dict(zip(layout.columns, layout.kinds, strict=True))[self.column] == BINS)
+
+
+def _row_means(values: Any) -> F64:
+    means: F64 = np.asarray(values, np.float64).reshape(len(values), -1).mean(axis=1)
+    return means
+
+
+def _row(name: str, sums: NDArray[np.float64], head: Head) -> Figures:
+    """What is told of a value: ``value examples weight loss`` and ``error`` or ``rmse``.
+
+    With two classes or numbers also ``observed`` and ``predicted``: shares or means of both.
+    """
+    examples, weight, loss, wrong, outcome, predicted = sums.tolist()
+    share = (lambda total: total / weight) if weight else (lambda total: None)
+    told: Figures = {"value": name, "examples": int(examples), "weight": weight, "loss": share(loss)}
+    if head.classifies:
+        told["error"] = share(wrong)
+    else:
+        told["rmse"] = math.sqrt(wrong / weight) if weight else None
+    if head.outputs.kind != "classes":
+        told |= {"observed": share(outcome), "predicted": share(predicted)}
+    return told
+
+
+def _order(name: str) -> tuple[int, str]:
+    return (int(name), "") if re.fullmatch(r"-?\d{1,5}", name) else (0, name)
+
+
+def _interval(name: str) -> str:
+    """The numbers that are in a bin, which is called by its number.
+
+    >>> _interval("0"), _interval("1"), _interval("5"), _interval("-3")
+    ('under 1', '1 to 2', '5.65 to 7.39', '-4.11 to -2.72')
+    """
+    if not re.fullmatch(r"-?\d{1,5}", name):
+        return name
+    size = abs(int(name))
+    if size == 0:
+        return "under 1"
+    low, high = (math.exp(math.sqrt(k - 2)) if k > 2 else float(k) for k in (size, size + 1))
+    ends = f"{low:.3g}", f"{high:.3g}"
+    return f"-{ends[1]} to -{ends[0]}" if name.startswith("-") else " to ".join(ends)
+
+
+def check_columns(columns: Sequence[str]) -> None:
+    """ValueError for more columns than a report holds, and for one twice."""
+    if len(columns) > MOST:
+        raise ValueError(f"slices of {len(columns)} columns: {MOST} at most")
+    if len(set(columns)) < len(columns):
+        raise ValueError("slices: name each column once")

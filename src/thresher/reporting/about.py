@@ -1,0 +1,89 @@
+"""Settings, what became of the data, and the command that trains the model again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thresher.learning.shares import as_said, of_plain
+from thresher.reporting.facts import Facts, Model
+from thresher.reporting.html import Markup, el, joined, section, table, text
+
+_RECIPE = (
+    "rule",
+    "rate",
+    "loss",
+    "outputs",
+    "batch",
+    "average",
+    "scale",
+    "admit",
+    "store",
+    "intercept",
+    "dtype",
+    "seed",
+)
+_PLAIN = {"rate": None, "batch": 1, "average": False, "scale": None, "admit": None}
+_LINES = {
+    "lines": "Lines",
+    "examples": "Examples",
+    "blank": "Blank lines and headers",
+    "skipped": "Bad lines, skipped",
+    "merged": "Examples with repeated or unsorted ids",
+}
+_COLUMNS = 30
+
+
+def part(facts: Facts) -> Markup:
+    """The section."""
+    if facts.model is None:
+        return Markup()
+    inside = [_settings(facts.model), _lines(facts), _command(facts)]
+    return section("about", "Settings and data", *inside)
+
+
+def _settings(model: Model) -> Markup:
+    told, record = model.told, model.told["record"] or {}
+    rows: list[list[Any]] = [
+        [name, told[name]] for name in _RECIPE if name in told and told[name] != _PLAIN.get(name, "")
+    ]
+    rows += [[f"solver {name}", value] for name, value in told.get("solver", {}).items()]
+    rows += [[name, record[name]] for name in ("passes", "order", "where") if record.get(name)]
+    if record.get("holdout_every"):
+        rows.append(["holdout", as_said(of_plain(record["holdout_every"]))])
+    rows += [["warm start", True]] if told["warm"] else []
+    rows += [["format", told["layout"]["format"]]] if told["layout"].get("format") else []
+    rows.append(["trained by", f"thresher {told['version']}"])
+    return table(
+        "How the model was trained", ["Setting", "Value"], [[name, _plainly(value)] for name, value in rows]
+    )
+
+
+def _plainly(value: Any) -> str:
+    """Texts to the left, like all settings."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _lines(facts: Facts) -> Markup:
+    assert facts.model is not None
+    trained, test = facts.model.told["lines"], facts.test
+    if not trained and test is None:
+        return Markup()
+    heads, rows = (
+        ["Lines and rows", *(["Training data"] if trained else []), *(["Test data"] if test else [])],
+        [],
+    )
+    for name, called in _LINES.items():
+        row: list[Any] = [called, *([trained[name]] if trained else [])]
+        rows.append([*row, getattr(test.lines, name)] if test else row)
+    return table("What became of the lines of the data", heads, rows)
+
+
+def _command(facts: Facts) -> Markup:
+    if facts.command is None:
+        return Markup()
+    told = "This command trains the model again; put your files in the place of words in capitals."
+    return joined([el("h3", "Command"), el("p", told), el("pre", el("code", text(facts.command, 4000)))])

@@ -1,0 +1,174 @@
+"""What a report tells: read from a model file or the folder of a path, and measured on test data."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thresher.data.chunk import Chunk
+from thresher.data.errors import DataError
+from thresher.data.report import Report
+from thresher.lanes import folder
+from thresher.learning import modelfile
+from thresher.learning.anatomy import anatomy
+from thresher.learning.assessment import Assessment, assessed
+from thresher.learning.curve import Curve
+from thresher.learning.head import F64, Head
+from thresher.learning.predicting import source_for
+from thresher.learning.ranking import Ranking
+from thresher.learning.readout import Readout
+from thresher.learning.slices import Slices, check_columns, sliced
+
+_MEMORY = "memory"
+CLASSES = 10
+"""with ROC curves, at most"""
+_COARSE = 16
+"""bits of the cells of each of several classes"""
+
+
+@dataclass
+class Test:
+    """What a model is worth on test data."""
+
+    figures: dict[str, Any]
+    """those of ``thresher evaluate --json``"""
+    assessment: Assessment
+    rankings: list[tuple[str, Ranking]]
+    """of each class that is told from the rest"""
+    slices: dict[str, list[dict[str, Any]]]
+    lines: Report
+    names: list[str]
+
+
+@dataclass
+class Model:
+    """What the file of a model tells."""
+
+    header: dict[str, Any]
+    readout: Readout
+    told: dict[str, Any]
+    """as ``thresher info --json``"""
+
+    @property
+    def curve(self) -> Curve:
+        """How it was trained."""
+        return modelfile.curve_in(self.header)
+
+
+@dataclass
+class Facts:
+    """What a report tells."""
+
+    name: str
+    """of the model or folder"""
+    model: Model | None
+    """None where the model that was chosen is not in the folder"""
+    frontier: folder.Table | None = None
+    test: Test | None = None
+    command: str | None = None
+    """which trains the model again"""
+    missing: str = ""
+    """the file of the chosen model, where it is missing"""
+    warnings: list[str] = field(default_factory=list)
+
+
+def facts_of(given: Any) -> Facts:
+    """The facts of a model, of the file of one, or of a folder or `Frontier` of many.
+
+    Raises `ModelFileError`; TypeError for anything else.
+    """
+    with ExitStack() as held:
+        path = given
+        if not isinstance(given, str | Path):
+            path = Path(held.enter_context(tempfile.TemporaryDirectory())) / "model"
+            given.save(path) if hasattr(given, "lanes") else modelfile.save(given, path)
+        return _read(Path(path))
+
+
+def _read(path: Path) -> Facts:
+    if not folder.is_frontier(path):
+        return Facts(path.name, _model(path))
+    table = folder.load(path)
+    chosen = path / folder.model_file(table.chosen)
+    if not chosen.is_file():
+        return Facts(path.name, None, table, missing=chosen.name)
+    return Facts(path.name, _model(chosen), table)
+
+
+def _model(path: Path) -> Model:
+    header, tensors = modelfile.read(path)
+    return Model(header, modelfile.readout_of(path, header, tensors), anatomy(path, header, tensors))
+
+
+def measure(facts: Facts, data: Any, threshold: float | None, columns: Sequence[str], **reading: Any) -> None:
+    """Add what the model is worth on test data, which are read once, and once more for each slice.
+
+    Raises what reading data does; DataError without a model, and for slices of what can be read only once;
+    ValueError for other options.
+    """
+    if facts.model is None:
+        raise DataError(f"{facts.name}: {facts.missing} is missing: there is no model to measure")
+    check_columns(columns)
+    readout = facts.model.readout
+    source = source_for(readout, data, readout.head.domain, **reading)
+    slices = [_slices(readout, source, data, column, reading) for column in columns]
+    ranks = _Ranks(readout.head, readout.classes)
+    found = assessed(readout, source, threshold, *ranks.listeners, *slices)
+    for one in slices:
+        one.check(found.examples)
+    facts.test = Test(
+        found.figures(),
+        found,
+        ranks.found,
+        {one.column: one.figures() for one in slices},
+        source.report,
+        [Path(name).name for name in source.names if name != _MEMORY],
+    )
+
+
+def _slices(readout: Readout, source: Any, data: Any, column: str, reading: dict[str, Any]) -> Slices:
+    layout = sliced(source.layout, column)
+    if not source.rereadable:
+        raise DataError(f"--slice {column}: the data are read twice, and these can be read only once")
+    errors = "fail" if reading.get("on_error", "fail") == "fail" else "skip"
+    kept = {name: reading[name] for name in ("threads", "where") if name in reading}
+    beside = source_for(readout, data, readout.head.domain, layout=layout, on_error=errors, **kept)
+    return Slices(column, readout.head, readout.lowest_label, beside)
+
+
+class _Ranks:
+    """ROC curves: of two classes, or of each of a few against the rest."""
+
+    def __init__(self, head: Head, words: Sequence[str]) -> None:
+        self._head, kind = head, head.outputs.kind
+        self.found: list[tuple[str, Ranking]] = []
+        if head.classifies and kind == "one":
+            self.found = [("", Ranking())]
+        elif head.classifies and head.count <= CLASSES:
+            self.found = [(name, Ranking(_COARSE)) for name in head.names(words)]
+
+    @property
+    def listeners(self) -> list[Any]:
+        """Itself, where there are any."""
+        return [self] if self.found else []
+
+    def add(self, chunk: Chunk, margins: F64) -> None:
+        """Count examples."""
+        weights, head = chunk.weights.astype(np.float64), self._head
+        if head.outputs.kind == "one":
+            self.found[0][1].add(margins, chunk.labels > 0, weights)
+            return
+        scores = margins
+        if head.outputs.kind == "classes":
+            truth = chunk.labels[:, np.newaxis] == np.arange(head.count) + head.outputs.low
+            scores = head.probabilities(margins) if head.joint.PROBABILITY else margins
+        else:
+            truth = head.targets(chunk) > 0
+        for k, (_, ranking) in enumerate(self.found):
+            ranking.add(scores[:, k], truth[:, k], weights)

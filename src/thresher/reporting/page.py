@@ -1,0 +1,54 @@
+"""The page: head, landmarks and parts in order."""
+
+from __future__ import annotations
+
+from thresher._version import __version__
+from thresher.drawing.svg import clean
+from thresher.reporting import about, chosen, quality, summary, training, weighing
+from thresher.reporting.facts import Facts
+from thresher.reporting.html import Markup, el, joined
+from thresher.reporting.style import STYLE
+
+BEGINNING = (
+    '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="generator" content="thresher '
+)
+"""Of every report, and of no other file."""
+_LINE = Markup("\n")
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def page(facts: Facts) -> str:
+    """The whole page. The same facts give the same bytes."""
+    parts = {
+        "warnings": ("Warnings", summary.warnings(facts)),
+        "test": ("Test data", quality.part(facts)),
+        "training": ("Training", training.part(facts)),
+        "frontier": ("Frontier", chosen.part(facts)),
+        "weights": ("Weights", weighing.part(facts)),
+        "about": ("Settings and data", about.part(facts)),
+    }
+    shown = {name: part for name, part in parts.items() if part[1]}
+    links = [el("li", el("a", title, href=f"#{name}")) for name, (title, _) in shown.items()]
+    title = f"thresher report: {clean(facts.name, 80)}"
+    body = el(
+        "body",
+        el("a", "Skip to the report", href="#report", class_="skip"),
+        _LINE,
+        el("header", el("h1", title), el("nav", el("ul", *links), aria_label="Parts of the report")),
+        _LINE,
+        el("main", summary.top(facts), *(joined([_LINE, part]) for _, part in shown.values()), id="report"),
+        _LINE,
+        el("footer", el("p", f"Written by thresher {__version__}. This page loads nothing from elsewhere.")),
+    )
+    return f'{BEGINNING}{__version__}">{_head(title)}\n{body}</html>\n'
+
+
+def _head(title: str) -> Markup:
+    return joined(
+        [
+            Markup(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'),
+            el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            el("title", title),
+            Markup(f"<style>{STYLE}</style></head>"),
+        ]
+    )

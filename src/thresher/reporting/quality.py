@@ -1,0 +1,220 @@
+"""What the model is worth on test data: figures, calibration, ROC and precision-recall, classes, slices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thresher.drawing import Axis, Series, chart
+from thresher.learning import pictures
+from thresher.learning.calibration import Binned, wilson
+from thresher.learning.figures import shown
+from thresher.learning.ranking import Ranking
+from thresher.reporting.facts import Facts, Model, Test
+from thresher.reporting.html import Markup, details, el, figure, joined, section, table
+from thresher.reporting.training import WIDTH
+
+_CLASSES, _CONFUSED = 20, 10
+_CURVES = 6
+"""of classes in one picture: there are so many colours"""
+_TABLE = 20
+"""points of a curve in its table"""
+_SHARE: dict[str, Any] = {"low": 0, "high": 1, "percent": True}
+_SHAPE: dict[str, Any] = {"style": False, "headed": False, "width": WIDTH, "height": 360}
+Able = list[tuple[str, Ranking]]
+_NAMES = {
+    "examples": "Examples",
+    "loss": "Loss",
+    "error": "Error: share of wrong predictions",
+    "auc": "AUC: chance that a positive example scores higher than a negative one",
+    "base_rate": "Base rate: share of positive examples",
+    "base_error": "Error of always predicting the most frequent class",
+    "precision": "Precision: share of predicted positives that are positive",
+    "recall": "Recall: share of positives that are predicted",
+    "f1": "F1: harmonic mean of precision and recall",
+    "threshold": "Threshold above which the positive class is predicted",
+    "log_loss": "Log loss",
+    "base_log_loss": "Log loss of always predicting the base rate",
+    "normalised_entropy": "Normalised entropy: log loss over that of the base rate",
+    "brier": "Brier score: mean squared error of probabilities",
+    "calibration_error": "Calibration error: mean distance of prediction and outcome",
+    "rmse": "RMSE: root of the mean squared error",
+    "base_rmse": "RMSE of always predicting the mean",
+    "mae": "Mean absolute error",
+    "r2": "R²: share of the variance explained",
+}
+_CALIBRATION = (
+    "Predictions are sorted into bins of equal weight. A dot above the diagonal: it happened more often than"
+    " predicted; below it: less often. The band is a 95% interval (Wilson); one that holds the diagonal may"
+    " be chance. The strip shows where predictions lie."
+)
+_OBSERVED = (
+    "Predictions are sorted into bins of equal weight. A dot off the diagonal: where so much is predicted,"
+    " more or less is observed on average. The strip shows where predictions lie."
+)
+_ROC = (
+    "As the threshold falls, more positives are found (up) and more negatives are taken for positives"
+    " (right). The further the curve is above the diagonal, the better the ranking."
+)
+_PR = "Recall: share of the positives found. Precision: share of what is found that is positive."
+_BASE = " The grey line is the precision of chance."
+_BY_OUTPUT = "The root mean squared error of each output: the shorter a bar, the better."
+_BY_CLASS = "The share of the examples of each class that the model takes for another class."
+
+
+def part(facts: Facts) -> Markup:
+    """The section; a hint where there are no test data."""
+    if facts.model is None:
+        return Markup()
+    if facts.test is None:
+        hint = f"thresher report {facts.name} --data TEST"
+        told = f"There are none. To measure the model on data that it has not seen: {hint}."
+        return section("test", "On test data", el("p", told))
+    test = facts.test
+    if not test.figures["examples"]:
+        return section("test", "On test data", el("p", "The test data hold no examples."))
+    pictures_ = [_calibration(facts.model, test), *_curves(facts.model, test)]
+    return section(
+        "test",
+        "On test data",
+        _figures(test),
+        el("div", *pictures_, class_="pair"),
+        _classes(test),
+        *_slices(facts.model, test),
+    )
+
+
+def _figures(test: Test) -> Markup:
+    told = {name: value for name, value in test.figures.items() if not isinstance(value, list)}
+    rows = [
+        [_NAMES.get(name, name.replace("_", " ").capitalize()), Markup(shown(value))]
+        for name, value in told.items()
+    ]
+    return table("Figures, weighted by importance", ["Figure", "Value"], rows)
+
+
+def _calibration(model: Model, test: Test) -> Markup:
+    head, binned = model.readout.head, test.assessment.binned
+    if binned is None:
+        shape = {name: value for name, value in _SHAPE.items() if name != "height"}
+        picture = pictures.agreement(head, binned, test.figures, name="agreement", **shape)
+        title = "Error by class" if head.classifies else "Error by output"
+        return _titled(title, picture, _BY_CLASS if head.classifies else _BY_OUTPUT)
+    picture = pictures.agreement(head, binned, test.figures, name="agreement", **_SHAPE)
+    rows = [
+        [f"{b['predicted']:.4g}", b["observed"], *_ends(b, binned, head.classifies), b["weight"]]
+        for b in binned.bins()
+    ]
+    heads = ["Predicted", "Observed", *(["95% from", "to"] if head.classifies else []), "Weight"]
+    numbers = details("The numbers", table("Predicted and observed, by bins of equal weight", heads, rows))
+    if head.classifies:
+        return _titled("Calibration", picture, _CALIBRATION, numbers)
+    return _titled("Predicted and observed", picture, _OBSERVED, numbers)
+
+
+def _ends(one: dict[str, float], binned: Binned, classifies: bool) -> list[float]:
+    """The interval of a share."""
+    return [*wilson(one["observed"], binned.effective(one["weight"]))] if classifies else []
+
+
+def _curves(model: Model, test: Test) -> list[Markup]:
+    """ROC and precision-recall, of the positive class or of each class."""
+    able = [(name, one) for name, one in test.rankings if one.auc is not None]
+    if not able:
+        return []
+    left = ""
+    if len(able) > _CURVES:
+        able = sorted(able, key=lambda one: (one[1].auc or 0.0, one[0]))[:_CURVES]
+        left = f" Of {len(test.rankings)} classes, the {_CURVES} with the lowest AUC are shown."
+    return [_roc(able, left), _precision(able, test.figures.get("base_rate"), left)]
+
+
+def _roc(able: Able, left: str) -> Markup:
+    heads = ["False positive rate", "True positive rate"]
+    picture = chart(
+        "ROC curve",
+        "; ".join(f"{name or 'positive class'}: area {one.auc:.4g}" for name, one in able),
+        Axis("false positive rate", **_SHARE),
+        Axis("true positive rate", **_SHARE),
+        [Series(_called(name, one.auc, "AUC"), *_xy(one.roc())) for name, one in able],
+        diagonal="chance",
+        name="roc",
+        **_SHAPE,
+    )
+    return _titled("ROC curve", picture, _ROC + left, _points("ROC curve", heads, able, Ranking.roc))
+
+
+def _precision(able: Able, rate: float | None, left: str) -> Markup:
+    title, heads = "Precision and recall", ["Recall", "Precision"]
+    series = [
+        Series(_called(name, one.average_precision, "average"), *_xy(one.precision_recall()))
+        for name, one in able
+    ]
+    if rate is not None:
+        series.append(Series("base rate", [0.0, 1.0], [rate, rate], quiet=True))
+    means = (f"{name or 'positive class'}: average {one.average_precision:.4g}" for name, one in able)
+    picture = chart(
+        title,
+        "; ".join(means),
+        Axis("recall", **_SHARE),
+        Axis("precision", **_SHARE),
+        series,
+        name="precision",
+        **_SHAPE,
+    )
+    reading = _PR + (_BASE if rate is not None else "") + left
+    return _titled(title, picture, reading, _points(title, heads, able, Ranking.precision_recall))
+
+
+def _titled(title: str, picture: str, reading: str, *more: Markup) -> Markup:
+    return el("div", el("h3", title), figure(picture, reading, *more))
+
+
+def _called(name: str, value: float | None, what: str) -> str:
+    return f"{name or 'model'} ({what} {value:.3f})"
+
+
+def _xy(points: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]
+
+
+def _points(caption: str, heads: list[str], able: list[tuple[str, Ranking]], curve: Any) -> Markup:
+    """Some points of the first curve as a table."""
+    name, one = able[0]
+    points = curve(one)
+    step = max(1, -(-len(points) // _TABLE))
+    rows = [[f"{x:.4g}", y] for x, y in [*points[:-1:step], points[-1]]]
+    return details(
+        "The numbers", table(f"{caption}{' of ' + name if name else ''}: some points", heads, rows)
+    )
+
+
+def _classes(test: Test) -> Markup:
+    """Each class, and which are taken for which."""
+    classes, counted = test.figures.get("by_class"), test.figures.get("confusion")
+    if not classes:
+        return Markup()
+    found: list[str] = []
+    if counted and len(classes) <= _CONFUSED:
+        names = [one["class"] for one in classes]
+        rows = [[str(name), *row] for name, row in zip(names, counted, strict=True)]
+        caption = "Confusion: a row for each true class, a column for each predicted one"
+        found = [el("h3", "Which classes are taken for which"), table(caption, ["", *map(str, names)], rows)]
+    most = sorted(classes, key=lambda one: -one["weight"])[:_CLASSES]
+    rows = [[str(one["class"]), one["precision"], one["recall"], one["f1"], one["weight"]] for one in most]
+    note = f"The {_CLASSES} most frequent of {len(classes):,}." if len(classes) > _CLASSES else ""
+    heads = ["Class", "Precision", "Recall", "F1", "Weight"]
+    return joined([*found, el("h3", "Class by class"), table("Figures of each class", heads, rows, note)])
+
+
+def _slices(model: Model, test: Test) -> list[Markup]:
+    found = []
+    for column, rows in test.slices.items():
+        heads = [name for name in rows[0] if name != "weight"] if rows else ["value"]
+        shown = [[str(row[name]) if name == "value" else row[name] for name in heads] for row in rows]
+        titles = [name.upper() if name == "rmse" else name.capitalize() for name in heads]
+        note = "Observed and predicted: mean outcome and mean prediction." if "observed" in heads else ""
+        found += [
+            el("h3", f"By {column}"),
+            table(f"Figures by the value of {column}, the most frequent first", titles, shown, note),
+        ]
+    return found

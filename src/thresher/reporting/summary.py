@@ -1,0 +1,226 @@
+"""The top of the page: one sentence, four key numbers, warnings with what helps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from thresher.drawing.svg import clean
+from thresher.learning.head import Head
+from thresher.reporting.facts import Facts, Model
+from thresher.reporting.html import Markup, el, joined, section
+
+Key = tuple[str, str, str]
+"""A number: what it is, the number, and what to compare it with"""
+
+
+def lead(facts: Facts) -> Markup:
+    """What the model does, in one sentence."""
+    model = facts.model
+    if model is None:
+        told = "The models of one rule, from the weakest to the strongest penalty."
+        return el("p", told, class_="lead")
+    test, (number, beside) = facts.test, _learned(model.told)
+    trained = f"It was trained on {_count(number, 'example')}{', ' + beside if beside else ''}."
+    if test is not None:
+        measured = f"{_count(test.figures['examples'], 'example')}{_files(test.names)}"
+        trained += f" It was measured on {measured}."
+    return el("p", f"This model predicts {_purpose(model)}. {trained}", class_="lead")
+
+
+def _learned(told: dict[str, Any]) -> tuple[int, str]:
+    """How many examples the model was trained on, and in how many passes if there were several."""
+    record = told["record"] or {}
+    passes = record.get("passes", 1)
+    number = told["examples"] or record.get("examples", 0)
+    if passes > 1 and number % passes == 0:
+        return number // passes, f"in {passes:,} passes"
+    return number, f"in {passes:,} passes" if passes > 1 else ""
+
+
+def _purpose(model: Model) -> str:
+    head, words = model.readout.head, model.readout.classes
+    layout = model.readout.layout
+    kinds = dict(zip(layout.columns, layout.kinds, strict=True)) if layout else {}
+    label = next((f" {_quoted(name)}" for name, kind in kinds.items() if kind == "label"), "")
+    kind = head.outputs.kind
+    if not head.classifies:
+        return f"the number{label}" if kind == "one" else f"{head.count:,} numbers"
+    if kind == "classes":
+        return f"which of {head.count:,} classes{' of' + label if label else ''} an example has"
+    if kind == "labels":
+        return f"which of {head.count:,} labels hold"
+    likely = "how likely it is that" if head.joint.PROBABILITY else "whether"
+    return (
+        f"{likely}{label or ' the label'} is {_quoted(words[1])} rather than {_quoted(words[0])}"
+        if words
+        else f"{likely}{label or ' the label'} is positive"
+    )
+
+
+def _quoted(name: str) -> str:
+    return f"“{clean(name, 60)}”"
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _files(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more files" if len(names) > 3 else ""
+    return f" of {', '.join(names[:3])}{more}" if names else ""
+
+
+def keys(facts: Facts) -> Markup:
+    """The four key numbers."""
+    if facts.model is None:
+        return Markup()
+    told = facts.model.told
+    seen = told["features_seen"]
+    live = f"of {_count(seen or 0, 'feature')} seen"
+    share = f"{live}: {percent(told['features_live'] / seen)} have a weight" if seen else ""
+    found = [
+        *(_of_training(facts) if facts.test is None else _of_test(facts)),
+        ("Non-zero weights", f"{told['nonzero']:,}", share),
+        _examples(told),
+    ]
+    return el("dl", *(_key(*one) for one in found), class_="keys")
+
+
+def _key(name: str, value: str, beside: str) -> Markup:
+    more = [el("dd", beside, class_="note")] if beside else []
+    return el("div", el("dt", name), el("dd", value, class_="big"), *more)
+
+
+def _examples(told: dict[str, Any]) -> Key:
+    number, beside = _learned(told)
+    return "Training examples", f"{number:,}" if number else "unknown", beside or "in one pass"
+
+
+def _of_training(facts: Facts) -> list[Key]:
+    assert facts.model is not None
+    told = facts.model.told
+    loss = told["progressive_loss"]
+    found = "unknown" if loss is None else f"{loss:.4g}"
+    size = told["bytes"]["to_predict"]
+    return [
+        ("Progressive loss", found, "each example is predicted before it is learned from"),
+        ("Memory to predict", _bytes(size), f"the file has {_bytes(told['bytes']['file'])}"),
+    ]
+
+
+def _of_test(facts: Facts) -> list[Key]:
+    assert facts.test is not None
+    assert facts.model is not None
+    figures, head = facts.test.figures, facts.model.readout.head
+    if not head.classifies:
+        rmse, base = figures["rmse"], figures.get("base_rmse")
+        return [
+            ("Error on test data (RMSE)", _figure(rmse), f"{_figure(base)} by always predicting the mean"),
+            (
+                "Variance explained (R²)",
+                _figure(figures.get("r2")),
+                "1 is perfect, 0 no better than the mean",
+            ),
+        ]
+    base = figures.get("base_error")
+    told = f"{percent(base)} by always predicting the most frequent class" if base is not None else ""
+    return [("Error on test data", percent(figures["error"]), told), _second(figures, head)]
+
+
+def _second(figures: dict[str, Any], head: Head) -> Key:
+    if "normalised_entropy" in figures:
+        found = _figure(figures["normalised_entropy"])
+        return "Normalised entropy", found, "0 is perfect, 1 no better than the base rate"
+    if "auc" in figures:
+        return "AUC", _figure(figures["auc"]), "1 is perfect, 0.5 is chance"
+    name = "micro_f1" if head.outputs.kind == "labels" else "macro_f1"
+    return name.replace("_", " ").replace("f1", "F1"), _figure(figures.get(name)), "1 is perfect"
+
+
+def _figure(value: float | None) -> str:
+    return "unknown" if value is None or math.isnan(value) else f"{value:.4g}"
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage of three digits.
+
+    >>> percent(0.0731), percent(None)
+    ('7.31%', 'unknown')
+    """
+    return "unknown" if share is None or math.isnan(share) else f"{100 * share:.3g}%"
+
+
+def _bytes(size: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:,.3g} GB"
+
+
+def warnings(facts: Facts) -> Markup:
+    """What is wrong, or should be known, and what helps."""
+    found = [*_of_model(facts), *_of_data(facts)]
+    if not found:
+        return section("warnings", "Warnings", el("p", "There are none."))
+    return section(
+        "warnings", "Warnings", el("ul", *(el("li", one) for one in found[:20]), class_="warnings")
+    )
+
+
+def _of_model(facts: Facts) -> list[str]:
+    if facts.model is None:
+        return [f"The chosen model, {facts.missing}, is not in the folder: only the frontier is shown."]
+    told = facts.model.told
+    found = [str(one)[:1].upper() + str(one)[1:] for one in told["warnings"]]
+    if told.get("stopped"):
+        found.append("This is a checkpoint: training has not finished. Go on with --resume.")
+    if not told["nonzero"]:
+        found.append(
+            "All weights are zero, so every prediction is the same. Train with a smaller penalty (--l1),"
+            " or on more data."
+        )
+    skipped = told["lines"].get("skipped") if told["lines"] else 0
+    if skipped:
+        found.append(
+            f"{skipped:,} of {told['lines']['lines']:,} lines of the training data were bad and skipped."
+            " --on-error quarantine=FILE keeps them."
+        )
+    if told["nonzero"] and told["nameable"] and told["weights"]["named"] is None:
+        found.append("The weights have no names. thresher name MODEL DATA adds them.")
+    return found
+
+
+def _of_data(facts: Facts) -> list[str]:
+    test = facts.test
+    if test is None:
+        return []
+    figures, lines, found = test.figures, test.lines, list[str]()
+    if not figures["examples"]:
+        return ["The test data hold no examples, so nothing could be measured."]
+    if lines.skipped:
+        found.append(f"{lines.skipped:,} of {lines.lines:,} lines of the test data were bad and skipped.")
+    if figures["examples"] < 100:
+        found.append(f"The test data hold {_count(figures['examples'], 'example')}: too few to rely on.")
+    if (figures.get("normalised_entropy") or 0.0) >= 1.0:
+        found.append(
+            "On these data the probabilities are no better than always predicting the base rate. Check that"
+            " they come from the same source as the training data; train on more examples, or with a smaller"
+            " penalty."
+        )
+    elif (figures.get("calibration_error") or 0.0) > 0.1:
+        found.append(
+            f"Predicted probabilities are off by {percent(figures['calibration_error'])} on average. Use them"
+            " to rank examples, not as probabilities, or train on more data."
+        )
+    if "auc" in figures and figures["auc"] is None:
+        found.append("The test data hold one class only, so there is no ROC curve.")
+    if (figures.get("r2") or 0.0) < 0.0:
+        found.append("On these data the model is worse than always predicting their mean.")
+    return found
+
+
+def top(facts: Facts) -> Markup:
+    """Sentence and key numbers."""
+    return joined([lead(facts), keys(facts)])

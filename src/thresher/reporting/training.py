@@ -1,0 +1,56 @@
+"""How training went: progressive loss and sparsity over the stream."""
+
+from __future__ import annotations
+
+import math
+
+from thresher.learning import pictures
+from thresher.learning.pictures import Stage
+from thresher.reporting.facts import Facts, Model
+from thresher.reporting.html import Markup, details, el, figure, section, table
+
+WIDTH = 400
+"""of all pictures: two fit beside each other on a desk, one on a phone"""
+_READING = (
+    "Above: the average loss, measured on each example before the model learns from it. A line that still"
+    " falls at the right end says that more data, or another pass, would help; one that rises says that the"
+    " data have changed, or that the step size is too large. Below: the features that have occurred, and"
+    " those to which the model gives a weight. The gap between them is what sparsity saves."
+)
+
+
+def part(facts: Facts) -> Markup:
+    """The section; empty where nothing is known."""
+    model = facts.model
+    if model is None or model.told["progressive_loss"] is None:
+        return Markup()
+    stages = _stages(model)
+    if len(stages) < 2:
+        told = (
+            f"The progressive loss is {model.told['progressive_loss']:.6g}. This file keeps no curve of it."
+        )
+        return section("training", "How training went", el("p", told))
+    loss = model.header["recipe"]["loss"].partition(":")[0]
+    picture = pictures.learning(
+        stages, loss, style=False, headed=False, name="learning", width=WIDTH, height=260
+    )
+    heads = ["Examples", "Progressive loss", "Loss since", "Non-zero weights", "Features seen"]
+    rows = [
+        [one.examples, one.average, _known(one.since), one.nonzero, one.features_seen] for one in stages[-40:]
+    ]
+    numbers = details("The numbers", table("Progressive loss and sparsity by examples learned", heads, rows))
+    return section("training", "How training went", figure(picture, _READING, numbers, beside=True))
+
+
+def _stages(model: Model) -> list[Stage]:
+    """The points of the curve, the last as the model was left."""
+    told = model.told
+    found = pictures.stages_of_curve(model.curve, told["nonzero"])
+    end = Stage(told["examples"], math.nan, told["progressive_loss"], told["nonzero"], told["features_seen"])
+    if found and found[-1].examples >= end.examples:
+        return [*found[:-1], end._replace(since=found[-1].since)]
+    return [*found, end]
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value

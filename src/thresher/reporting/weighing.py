@@ -1,0 +1,107 @@
+"""The heaviest weights, by name and sign, for each class; and which columns they belong to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thresher.drawing import Bar, bars
+from thresher.drawing.svg import clean
+from thresher.learning.feature_names import known_names
+from thresher.learning.readout import Readout
+from thresher.reporting.facts import Facts
+from thresher.reporting.html import Markup, details, el, figure, joined, section, table
+from thresher.reporting.training import WIDTH
+
+_OF_ONE, _OF_EACH, _OUTPUTS, _GROUPS = 30, 10, 10, 30
+_NAME = 60
+"""characters of the name of a feature"""
+_READING = (
+    "A bar to the right raises the prediction when the feature is present, one to the left lowers it. For"
+    " columns of numbers the weight is that of one unit, so weights of columns on different scales cannot be"
+    " compared."
+)
+_READING_OF_CLASSES = "A bar to the right speaks for the class, one to the left against it."
+
+
+def part(facts: Facts) -> Markup:
+    """The section; empty without a model."""
+    if facts.model is None:
+        return Markup()
+    readout, told = facts.model.readout, facts.model.told
+    if not told["nonzero"]:
+        return section("weights", "The heaviest weights", el("p", "All weights are zero."))
+    alone = readout.head.count == 1
+    inside = [_figure(readout, 0, _OF_ONE, "", _READING)] if alone else _by_output(readout, told)
+    return section("weights", "The heaviest weights", _norms(told), *inside, _groups(told))
+
+
+def _norms(told: dict[str, Any]) -> Markup:
+    weights = told["weights"]
+    return el(
+        "p",
+        f"{told['nonzero']:,} weights are not zero: {weights['positive']:,} positive and"
+        f" {weights['negative']:,} negative. The heaviest are shown.",
+    )
+
+
+def _by_output(readout: Readout, told: dict[str, Any]) -> list[Markup]:
+    rows = sorted(enumerate(told["by_output"]), key=lambda one: (-one[1]["l1_norm"], one[0]))
+    shown = sorted(rows[:_OUTPUTS])
+    what = "Class" if readout.head.classifies else "Output"
+    figures = [_figure(readout, k, _OF_EACH, f"{what} {one['output']}", "") for k, one in shown]
+    left = []
+    if len(rows) > _OUTPUTS:
+        left = [el("p", f"Of {len(rows):,} outputs, the {_OUTPUTS} with the largest weights are shown.")]
+    reading = _READING_OF_CLASSES if readout.head.classifies else _READING
+    return [*left, el("p", reading, class_="note"), el("div", *figures, class_="pair")]
+
+
+def _figure(readout: Readout, output: int, most: int, title: str, reading: str) -> Markup:
+    found = _heaviest(readout, output, most)
+    names = known_names(readout)
+    called = [clean(names.get(key, f"feature {key}"), _NAME) for key, _ in found]
+    rows = [Bar(name, weight) for name, (_, weight) in zip(called, found, strict=True)]
+    what = f"Heaviest weights{' of ' + clean(title, _NAME) if title else ''}"
+    picture = bars(
+        what, f"The {len(rows)} weights of the largest magnitude.", rows, axis="weight",
+        style=False, headed=False, name=f"weights-{output}", width=WIDTH,
+    )  # fmt: skip
+    pairs = [[name, weight] for name, (_, weight) in zip(called, found, strict=True)]
+    numbers = details("The numbers", table(what, ["Feature", "Weight"], pairs))
+    head = [el("h3", clean(title, _NAME))] if title else []
+    return joined([el("div", *head, figure(picture, reading, numbers, beside=not title))])
+
+
+def _heaviest(readout: Readout, output: int, most: int) -> list[tuple[int, float]]:
+    """Keys and weights of an output, the largest first."""
+    column = readout.weights.reshape(len(readout.keys), -1)[:, output]
+    (live,) = np.nonzero(column)
+    order = live[np.lexsort((readout.keys[live], -np.abs(column[live])))][:most]
+    return [(int(readout.keys[k]), float(column[k])) for k in order.tolist()]
+
+
+def _groups(told: dict[str, Any]) -> Markup:
+    """Weights by column or namespace."""
+    columns = [{"group": one["column"], **one} for one in told["columns"] if "l1_norm" in one]
+    found = sorted([*columns, *told["groups"]], key=lambda one: -one["l1_norm"])
+    if len(found) < 2:
+        return Markup()
+    rows = [
+        [
+            "(without a name)" if one["group"] is None else one["group"] or "(no namespace)",
+            one["features"],
+            one["l1_norm"],
+            one["largest"],
+        ]
+        for one in found[:_GROUPS]
+    ]
+    heads = ["Column", "Features with a weight", "Sum of magnitudes", "Largest"]
+    note = f"The {_GROUPS} heaviest of {len(found):,}." if len(found) > _GROUPS else ""
+    return joined(
+        [
+            el("h3", "Weights by column"),
+            table("Columns and namespaces, the heaviest first", heads, rows, note),
+        ]
+    )

@@ -1,0 +1,88 @@
+"""`thresher report`: what it writes, what it prints, slices."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import Thresher
+from tests.test_report import Checked
+
+TABLE = ["yes", "no"]
+
+
+@pytest.fixture
+def visits() -> Path:
+    rng = np.random.default_rng(4)
+    rows = ["click,site,count,price"]
+    for k in range(600):
+        site = ["a", "b", '"c, <i>"', ""][k % 4] if k % 10 else f"rare{k}"
+        count = "" if k % 7 == 0 else str(k % 5)
+        rows.append(f"{TABLE[int(rng.random() < 0.3 + 0.1 * (k % 4))]},{site},{count},{rng.random():.3f}")
+    Path("visits.csv").write_text("\n".join(rows) + "\n")
+    return Path("visits.csv")
+
+
+def test_slices_are_the_figures_of_their_rows(thresher: Thresher, visits: Path) -> None:
+    assert thresher("train visits.csv -m v --label click -q --json").status == 0
+    told = thresher("report v --data visits.csv --slice site --slice count -o r.html --json").json
+    whole = thresher("evaluate v visits.csv --json").json
+    assert told["test"] == {name: value for name, value in whole.items() if name != "nonzero"}
+    head, *rows = visits.read_text().splitlines()
+    site = {one["value"]: one for one in told["slices"]["site"]}
+    assert [*site][:3] == ["b", "c, <i>", "a"] or {"a", "b", "c, <i>"} <= {*site}
+    for value, start in (("a", ",a,"), ("c, <i>", ',"c, <i>",'), ("no value", ",,")):
+        chosen = [row for row in rows if re.match(f"(yes|no){re.escape(start)}", row)]
+        Path("some.csv").write_text("\n".join([head, *chosen]) + "\n")
+        alone = thresher("evaluate v some.csv --json").json
+        assert site[value]["examples"] == alone["examples"] == len(chosen)
+        assert site[value]["error"] == pytest.approx(alone["error"])
+        assert site[value]["loss"] == pytest.approx(alone["loss"])
+        assert site[value]["observed"] == pytest.approx(alone["base_rate"])
+    for rows_of in told["slices"].values():
+        assert sum(one["examples"] for one in rows_of) == 600
+    counts = {one["value"]: one["examples"] for one in told["slices"]["count"]}
+    assert [*counts][:2] == ["under 1", "1 to 2"]
+    assert counts["no value"] == 86
+    Checked(Path("r.html").read_text())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--data visits.csv --slice city", "no column is called 'city'"),
+        ("--data visits.csv --slice click", "'click' is the label"),
+        ("--data visits.csv --slice site --slice site", "name each column once"),
+        ("--slice site", "need data: give --data"),
+        ("--data visits.csv -o r.txt", "ends in .html"),
+        ("--data visits.csv --threshold 2", "must lie in 0..1"),
+        ("--data none.csv", "none.csv"),
+    ],
+)
+def test_what_cannot_be(options: str, said: str, thresher: Thresher, visits: Path) -> None:
+    thresher("train visits.csv -m v --label click -q")
+    ran = thresher(f"report v {options}")
+    assert ran.status in (1, 2)
+    assert said in ran.err
+    assert not Path("v.html").exists()
+
+
+def test_bad_lines_do_not_shift_slices(thresher: Thresher, visits: Path) -> None:
+    thresher("train visits.csv -m v --label click -q")
+    Path("bad.csv").write_text(visits.read_text() + "maybe,a,1,0.5\nyes,a,1\n")
+    told = thresher("report v --data bad.csv --slice site --on-error skip --json -o r.html").json
+    assert sum(one["examples"] for one in told["slices"]["site"]) == 600
+    assert "2 of 603 lines of the test data were bad" in Path("r.html").read_text()
+    Path("bad.csv").write_text(visits.read_text() + "yes,a,1,cheap\n")
+    ran = thresher("report v --data bad.csv --slice site --on-error skip -o r.html")
+    assert "bad lines hide which row is which" in ran.err
+
+
+def test_the_command_says_what_it_wrote(thresher: Thresher, model: Path) -> None:
+    told = thresher(f"report {model} --data test.svm --json").json
+    page = Path(f"{model}.html")
+    assert told["bytes"] == page.stat().st_size
+    assert told["command"] in page.read_text()
+    assert json.dumps(told["model"]["curve"]) == json.dumps(thresher(f"info {model} --json").json["curve"])

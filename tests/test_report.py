@@ -1,0 +1,222 @@
+"""The report: one page about a model, whole, small, harmless, and true."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
+
+import thresher
+from thresher.data.errors import DataError
+from thresher.data.features.names import Names
+from thresher.drawing.theme import DARK, LIGHT
+from thresher.learning.model import Model
+from thresher.learning.ranking import MOST, Ranking
+from thresher.reporting import style
+from thresher.reporting.html import Markup, el
+
+pytestmark = [
+    pytest.mark.usefixtures("plainly"),
+    pytest.mark.filterwarnings("ignore::thresher.TroubleWarning"),
+]
+SIZE = 300_000
+VOID = {"meta", "br", "hr"}
+X = sparse.random(120, 60, 0.1, "csr", rng=np.random.default_rng(5))
+SCORES = X @ np.random.default_rng(6).normal(size=60)
+Y = np.where(SCORES > 0, 1, -1)
+HOSTILE = [
+    *("<script>alert(1)</script>", "</svg></style><img src=x>", "a\0b", "\u202egnp", "\"'&", "é" * 9),
+    *("x" * 1_000_000, "&" * 5000, "http://evil.example/", "\ud7ff\ufffe", "-->", "]]>"),
+]
+
+
+class Checked(HTMLParser):
+    """Collects elements; fails where they are not balanced, or load or run something."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = dict(attrs)
+        assert tag not in {"script", "img", "link", "iframe", "object", "base", "form"}
+        assert not [name for name in told if name.startswith("on") or name in {"src", "style", "srcset"}]
+        assert str(told.get("href", "#")).startswith("#")
+        assert len(told) == len(attrs)
+        self.tags.append((tag, told))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [told for name, told in self.tags if name == tag]
+
+
+def page_of(model: Any, folder: Path, data: Any = None, **options: Any) -> str:
+    """The page, which is as every page must be."""
+    thresher.report(model, data, folder / "report.html", **options)
+    raw = (folder / "report.html").read_bytes()
+    assert len(raw) <= SIZE
+    page = raw.decode()
+    found = Checked(page)
+    ids = [told["id"] for _, told in found.tags if "id" in told]
+    assert len(ids) == len(set(ids))
+    assert {str(one["href"])[1:] for one in found.named("a")} <= set(ids)
+    levels = [int(tag[1]) for tag, _ in found.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in zip([0, *levels], levels, strict=False))
+    assert all(one["role"] == "img" and one["aria-labelledby"] for one in found.named("svg"))
+    assert all(one.get("scope") in ("col", "row") for one in found.named("th"))
+    assert len(found.named("caption")) == len(found.named("table"))
+    assert "default-src 'none'" in str([one.get("content") for one in found.named("meta")])
+    assert [one["lang"] for one in found.named("html")] == ["en"]
+    assert not re.search(r"url\(|@import|javascript:", page)
+    assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "").replace(
+        "http://evil", ""
+    )
+    assert all(c.isprintable() or c == "\n" for c in page)
+    return page
+
+
+def test_a_model_alone_and_on_test_data(tmp_path: Path) -> None:
+    model = thresher.train((X[:80], Y[:80]))
+    alone = page_of(model, tmp_path)
+    assert "To measure the model on data that it has not seen" in alone
+    page = page_of(model, tmp_path, (X[80:], Y[80:]))
+    assert page == page_of(model, tmp_path, X[80:], y=Y[80:])
+    for figure in ("error", "auc", "normalised_entropy", "log_loss"):
+        value = thresher.evaluate(model, (X[80:], Y[80:]))[figure]
+        assert f">{value:.6g}</td>" in page
+    for title in (
+        "Calibration",
+        "ROC curve",
+        "Precision and recall",
+        "How training went",
+        "Settings and data",
+    ):
+        assert f">{title}</h" in page
+
+
+KINDS: dict[str, tuple[dict[str, Any], Any]] = {
+    "classes": ({"loss": "softmax"}, np.digitize(SCORES, [-1, 0, 1])),
+    "many classes": ({"loss": "softmax", "outputs": "classes:0-39", "l1": 0.0}, np.arange(120) % 40),
+    "numbers": ({"loss": "squared"}, SCORES),
+    "outputs": ({"loss": "squared", "outputs": "values:3"}, np.column_stack([SCORES] * 3)),
+    "no probabilities": ({"loss": "hinge", "rule": "pa-i"}, Y),
+    "weights that are all zero": ({"l1": 1e6}, Y),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_model(kind: str, tmp_path: Path) -> None:
+    options, labels = KINDS[kind]
+    model = thresher.train((X[:80], labels[:80]), **options)
+    page = page_of(model, tmp_path, (X[80:], labels[80:]))
+    assert ("All weights are zero" in page) == (kind == "weights that are all zero")
+    assert ("ROC curve" in page) == (np.ndim(labels) == 1 and "numbers" != kind != "many classes")
+    assert ("Of 40 outputs, the 10" in page) == (kind == "many classes")
+
+
+def test_hostile_names_and_words(tmp_path: Path) -> None:
+    model = thresher.train([({name: 1.0, "f": k / 9}, k % 2) for k in range(9) for name in HOSTILE], l1=0.0)
+    keys = model.weights()[0].tolist()
+    names = [name.encode("utf-8", "surrogatepass") for name in HOSTILE] + [b"\xff\xfe not UTF-8"]
+    model.names = Names.of({key: names[k % len(names)] for k, key in enumerate(keys)})
+    page = page_of(model, tmp_path)
+    assert "&lt;script&gt;" in page
+    assert "<script" not in page
+
+
+def test_a_folder_with_and_without_its_chosen_model(tmp_path: Path) -> None:
+    frontier = thresher.path((X, Y), "ftrl", l1="0.1:4:4")
+    page = page_of(frontier, tmp_path)
+    assert "Loss against size" in page
+    frontier.save(tmp_path / "f")
+    chosen = tmp_path / "f" / f"lane-{frontier.choose():03d}.model"
+    assert "The heaviest weights" in page_of(tmp_path / "f", tmp_path)
+    chosen.unlink()
+    page = page_of(tmp_path / "f", tmp_path)
+    assert f"The chosen model, {chosen.name}, is not in the folder" in page
+    with pytest.raises(DataError, match="there is no model to measure"):
+        thresher.report(tmp_path / "f", (X, Y), tmp_path / "report.html")
+
+
+def test_only_reports_are_overwritten(tmp_path: Path) -> None:
+    model = Model("ftrl")
+    (tmp_path / "notes.html").write_text("<!doctype html>mine")
+    with pytest.raises(FileExistsError, match="is no report"):
+        thresher.report(model, None, tmp_path / "notes.html")
+    assert (tmp_path / "notes.html").read_text() == "<!doctype html>mine"
+    thresher.report(model, None, tmp_path / "new.html")
+    thresher.report(model, None, tmp_path / "new.html")
+
+
+@pytest.mark.parametrize("rows", [5, 200, 3000])
+def test_curves_are_those_of_scikit_learn(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    truth = rng.random(rows) < 0.3
+    truth[:2] = [True, False]
+    scores, weights = np.round(rng.normal(size=rows) + truth, 1), rng.integers(1, 4, rows).astype(float)
+    found = Ranking()
+    for part in np.array_split(np.arange(rows), 3):
+        found.add(scores[part], truth[part], weights[part])
+    assert found.auc == pytest.approx(roc_auc_score(truth, scores, sample_weight=weights))
+    mean = average_precision_score(truth, scores, sample_weight=weights)
+    assert found.average_precision == pytest.approx(mean)
+    x, y, _ = roc_curve(truth, scores, sample_weight=weights, drop_intermediate=False)
+    assert np.array(found.roc()) == pytest.approx(np.column_stack([x, y]))
+    precision, recall, _ = precision_recall_curve(truth, scores, sample_weight=weights)
+    theirs = np.column_stack([recall, precision])[:-1][::-1]
+    assert np.array(found.precision_recall()) == pytest.approx(theirs[theirs[:, 0] > 0])
+
+
+def test_curves_are_short_and_reach_both_ends() -> None:
+    rng = np.random.default_rng(2)
+    found = Ranking(16)
+    found.add(rng.normal(size=20_000), rng.random(20_000) < 0.5, np.ones(20_000))
+    for points in (found.roc(), found.precision_recall()):
+        assert 150 < len(points) <= MOST
+        assert points[-1][0] == 1.0
+    assert found.roc()[0] == (0.0, 0.0)
+    assert Ranking().roc() == Ranking().precision_recall() == []
+    assert Ranking().auc is None
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+@pytest.mark.parametrize("scheme", [style._LIGHT, style._DARK], ids=["light", "dark"])
+def test_text_can_be_read(scheme: str) -> None:
+    """WCAG AA: 4.5 to 1, on every ground that text stands on."""
+    colours = dict(one.split(":") for one in scheme.replace("--", "").split(";"))
+    assert {colours["paper"], colours["ink"]} <= {*LIGHT.values(), *DARK.values()}
+    for text in ("ink", "faint", "link"):
+        for ground in ("paper", "soft", *(["warn"] if text == "ink" else [])):
+            a, b = sorted((luminance(colours[text]), luminance(colours[ground])))
+            assert (b + 0.05) / (a + 0.05) >= 4.5, (text, ground)
+
+
+def test_elements_escape_whatever_is_no_markup() -> None:
+    assert el("p", "<&>", Markup("<br>"), title='"', class_="a") == (
+        '<p title="&quot;" class="a">&lt;&amp;&gt;<br></p>'
+    )
