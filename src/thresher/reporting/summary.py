@@ -45,7 +45,8 @@ def _purpose(model: Model) -> str:
     label = next((f" {_quoted(name)}" for name, kind in kinds.items() if kind == "label"), "")
     kind = head.outputs.kind
     if not head.classifies:
-        return f"the number{label}" if kind == "one" else f"{head.count:,} numbers"
+        one = f"the number{label}" if label else "a number"
+        return one if kind == "one" else f"{head.count:,} numbers"
     if kind == "classes":
         return f"which of {head.count:,} classes{' of' + label if label else ''} an example has"
     if kind == "labels":
