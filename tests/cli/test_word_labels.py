@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import sys
 from pathlib import Path
 
@@ -229,3 +230,26 @@ def test_words_leave_a_terminal_as_it_is(thresher: Thresher, folder: Path) -> No
     lines = thresher("weights m").out.splitlines()
     assert all(line.isprintable() for line in "".join(lines).split("\t"))
     assert {line.split("\t")[2] for line in lines} == {r"\x1b[31mred", r"a\tb", "plain"}
+
+
+def test_the_progress_table_shows_words_cut_to_its_columns(thresher: Thresher, folder: Path) -> None:
+    text = "".join(f"{k},{'spam' if k % 2 else 'a very long name'}\n" for k in range(8))
+    (folder / "long.csv").write_text(f"n,kind\n{text}")
+    assert re.search(
+        r"^ +2 .* spam +0\.\d{4} ", thresher("train long.csv --label kind -m m").err, re.MULTILINE
+    )
+    rows = thresher(f"train 3.csv --label kind -m m {SOFTMAX}").err
+    assert re.search(r"^ +1 .* fly +bird ", rows, re.MULTILINE)
+    assert " a very .. " in thresher("train long.csv --label kind -m m").err
+
+
+@pytest.mark.parametrize(("terminal", "written"), [(False, "a\x1b[31m\tb"), (True, r"a\x1b[31m\tb")])
+def test_only_a_terminal_is_shown_escapes(
+    thresher: Thresher, folder: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool, written: str
+) -> None:
+    (folder / "odd.csv").write_text("n,kind\n" + '1,spam\n2,"a\x1b[31m\tb"\n' * 4)
+    assert thresher("train odd.csv --label kind -m m -q").status == 0
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+    assert set(thresher("predict m odd.csv --output label").out.splitlines()) <= {written, "spam"}
+    assert thresher("predict m odd.csv --output label -o p").status == 0
+    assert "\\" not in Path("p").read_text()

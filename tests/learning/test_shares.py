@@ -54,7 +54,7 @@ def test_which_rows_are_held_out(share: Any, cut: int) -> None:
 
 
 def test_a_fifth_is_every_fifth() -> None:
-    assert every_of(0.2) == every_of("every-5th") == 5
+    assert every_of(0.2) == every_of("20%") == every_of("every-5th") == 5
     data = (CHUNK, "ftrl")
     assert model_bytes(thresher.train(*data, holdout=0.2)) == model_bytes(
         thresher.train(*data, holdout_every=5)

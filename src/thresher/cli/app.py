@@ -30,6 +30,7 @@ from thresher.cli import (
 from thresher.cli.errors import Cancelled, OutputClosedError
 from thresher.cli.examples import epilog
 from thresher.cli.plain_values import Command, Commands
+from thresher.cli.usage import unknown_command
 
 app = typer.Typer(
     name="thresher",
@@ -99,5 +100,7 @@ def run(arguments: list[str]) -> Any:
     """Run one command with its arguments; without arguments, print the help."""
     chosen = copy.copy(app)
     named = [one for one in app.registered_commands if arguments and one.name == arguments[0]]
+    if arguments and not named and not arguments[0].startswith("-"):
+        raise unknown_command(arguments[0], [str(one.name) for one in app.registered_commands])
     chosen.registered_commands = named or app.registered_commands  # typer builds all of those: 20 ms
     return chosen(arguments or ["--help"], prog_name="thresher", standalone_mode=False)

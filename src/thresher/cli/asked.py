@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from thresher.cli.errors import UsageError
+from thresher.cli.plain_values import Bounds
 
 if TYPE_CHECKING:
     from thresher.learning.model import Model
@@ -57,7 +58,7 @@ class Asked:
         ),
     ] = None
     batch: Annotated[
-        int | None, _option("S", "Examples whose summed gradient is one step.  [default: 1]", min=1)
+        int | None, _option("S", "Examples whose summed gradient is one step.  [default: 1]"), Bounds(1)
     ] = None
     average: Annotated[
         bool | None,

@@ -13,6 +13,7 @@ from thresher.cli import options
 from thresher.cli import train_options as t
 from thresher.cli.asked import Asked
 from thresher.cli.errors import UsageError
+from thresher.cli.overwriting import check_model
 from thresher.cli.reading import Reading, sources_of, with_classes
 from thresher.cli.saving import unbroken
 
@@ -53,7 +54,7 @@ def command(
         plan = Plan(l1, l2, order, tolerance, rounds, seed, threads or default_threads())
     except ValueError as error:
         raise UsageError(str(error)) from error
-    options.check_outputs([model, options.quarantine_of(on_error)], [])
+    check_model(model, [options.quarantine_of(on_error)], data)
     reading = Reading(data, None, table, on_error, threads, False, None, False, None)
     found, report = _solved(reading, loss, plan, intercept, model, begun, quiet)
     with unbroken(model):

@@ -6,6 +6,9 @@ from typing import Annotated
 
 import typer
 
+from thresher.cli.options import MOST_THREADS
+from thresher.cli.plain_values import Bounds
+
 L1 = Annotated[float, typer.Option("--l1", metavar="L", help="Penalty on |w|_1.")]
 L2 = Annotated[float, typer.Option("--l2", metavar="L", help="Penalty on |w|^2 / 2.")]
 Loss = Annotated[str, typer.Option(metavar="SPEC", help="exponential (AdaBoost's) or logistic.")]
@@ -25,14 +28,15 @@ Tolerance = Annotated[
         " that would leave no feature.",
     ),
 ]
-Rounds = Annotated[int, typer.Option(metavar="N", min=1, help="Stop after so many looks at all features.")]
+Rounds = Annotated[
+    int, typer.Option(metavar="N", help="Stop after so many looks at all features."), Bounds(1)
+]
 Intercept = Annotated[
     bool, typer.Option("--intercept/--no-intercept", help="Learn an intercept, never penalised.")
 ]
-Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the random order.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random order."), Bounds(0)]
 Threads = Annotated[
     int | None,
-    typer.Option(
-        metavar="N", min=1, help="Threads; they change no result.  [default: one a processor, at most 4]"
-    ),
+    typer.Option(metavar="N", help="Threads; they change no result.  [default: one a processor, at most 4]"),
+    Bounds(1, MOST_THREADS),
 ]

@@ -24,6 +24,8 @@ from thresher.cli.lanes_options import (
     compile_penalties_ahead,
     recipes_of,
 )
+from thresher.cli.overwriting import check_model
+from thresher.cli.plain_values import Bounds
 from thresher.cli.reading import Reading, run, sources_of, with_classes
 
 if TYPE_CHECKING:
@@ -37,9 +39,8 @@ SHORT = "Cross-validate many penalties from one reading, and choose."
 
 Count = Annotated[
     int,
-    typer.Option(
-        "--folds", metavar="K", min=2, max=1000, help="Row r is in fold r mod K, and is judged without it."
-    ),
+    typer.Option("--folds", metavar="K", help="Row r is in fold r mod K, and is judged without it."),
+    Bounds(2, 1000),
 ]
 ModelFile = Annotated[
     Path | None,
@@ -57,10 +58,9 @@ PassesOfFolds = Annotated[
     typer.Option(
         "--passes",
         metavar="N",
-        min=1,
-        callback=options.at_most(t.MOST_PASSES),
         help="Passes over the data.  [default: 1]",
     ),
+    Bounds(1, t.MOST_PASSES),
 ]
 
 
@@ -90,7 +90,7 @@ def command(
     from thresher.learning import modelfile
 
     begun = time.perf_counter()
-    options.check_outputs([model, options.quarantine_of(on_error)], [])
+    check_model(model, [options.quarantine_of(on_error)], data)
     reading = Reading(data, None, table, on_error, threads, cache, order, False, None)
     trainer, penalty = _trainer(reading, passes or 1, asked, l1, folds, model, quiet)
     outcome = run(trainer)

@@ -9,6 +9,7 @@ import typer
 
 from thresher.cli import options
 from thresher.cli.errors import UsageError
+from thresher.cli.plain_values import Bounds
 
 if TYPE_CHECKING:
     from thresher.learning.readout import Readout
@@ -26,7 +27,9 @@ def _model(metavar: str) -> Any:
 def command(
     first: Annotated[Path, _model("A")],
     second: Annotated[Path, _model("B")],
-    top: Annotated[int, typer.Option(metavar="N", min=0, help="Show the N weights that moved most.")] = 20,
+    top: Annotated[
+        int, typer.Option(metavar="N", help="Show the N weights that moved most."), Bounds(0)
+    ] = 20,
     as_json: options.Json = False,
 ) -> None:
     """Show what changed from model A to model B: weights added, removed or moved, and options that differ.

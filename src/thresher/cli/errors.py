@@ -65,11 +65,9 @@ def _status_and_text(error: Exception) -> tuple[int, str]:
     from thresher.parts import SpecError
 
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # typer's own
-        context = getattr(error, "ctx", None)
-        hint = f" (see {context.command_path} --help)" if context else ""
-        message = _unknown_option(error) or error.format_message()
-        message = " ".join(message.replace("Value error, ", "").split()).rstrip(".")
-        return int(error.exit_code), f"thresher: {message}{hint}"
+        from thresher.cli.usage import line_of
+
+        return int(error.exit_code), f"thresher: {line_of(error)}"
     if isinstance(error, UsageError | SpecError):
         return MISUSED, f"thresher: {error}"
     if isinstance(error, Interrupted):
@@ -82,24 +80,6 @@ def _status_and_text(error: Exception) -> tuple[int, str]:
         place = f"{error.filename}: " if error.filename else ""
         return FAILED, f"thresher: {place}{reason_of(error)}"
     raise error
-
-
-def _unknown_option(error: Any) -> str:
-    """The message for an unknown option; empty for any other typer error."""
-    if not hasattr(error, "option_name") or not hasattr(error, "possibilities") or error.ctx is None:
-        return ""
-    from thresher.learning.words import meant
-
-    said = str(error.option_name)
-    shown = [one for one in error.ctx.command.params if not getattr(one, "hidden", False)]
-    flags = {
-        flag.lstrip("-"): flag
-        for one in shown
-        for flag in (*one.opts, *one.secondary_opts)
-        if flag[:2] == "--"
-    }
-    near = [flags[name] for name in meant(said.lstrip("-"), flags)]
-    return f"no such option: {said}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
 def reason_of(error: OSError) -> str:

@@ -51,6 +51,7 @@ def command(
     from thresher.learning import modelfile
     from thresher.learning.assessment import assessed, check_threshold
 
+    options.check_model_first(model, data, NAME)
     readout, header = modelfile.load_readout(model)
     try:
         check_threshold(readout.head, threshold)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from thresher.cli import options
+from thresher.cli.overwriting import check_model
 from thresher.cli.saving import unbroken
 
 NAME = "name"
@@ -37,12 +38,13 @@ def command(
     from thresher.learning import modelfile
     from thresher.learning.feature_names import name_features
 
+    options.check_model_first(model, data, NAME)
     before = _stamp(model)
     header, tensors = modelfile.read(model)
     readout = modelfile.readout_of(model, header, tensors)
     target = output or model
     inputs = [*expand(data), *([str(model)] if output else [])]
-    options.check_outputs([target, options.quarantine_of(on_error)], inputs)
+    check_model(target, [options.quarantine_of(on_error)], inputs)
     layout = table.like(readout.layout)
     names = name_features(readout, data, on_error=on_error, where=table.where, layout=layout)
     tensors = {name: array for name, array in tensors.items() if not name.startswith(modelfile.NAMES)}

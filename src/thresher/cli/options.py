@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from thresher.cli.errors import UsageError
+from thresher.cli.plain_values import Bounds
 from thresher.data.formats.listing import DEFAULT, EXAMPLES, FORMATS, listed
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ _QUARANTINE = "quarantine="
 
 def _check_on_error(text: str) -> str:
     if text not in ("fail", "skip") and (not text.startswith(_QUARANTINE) or text == _QUARANTINE):
-        raise typer.BadParameter(f"fail, skip or quarantine=FILE, not '{text}'")
+        from thresher.data.hints import did_you_mean
+
+        near = did_you_mean("on-error", text, ("fail", "skip", "quarantine=FILE"))
+        raise typer.BadParameter(f"expected fail, skip or quarantine=FILE, not '{text}'{near}")
     return text
 
 
@@ -52,25 +56,11 @@ OnError = Annotated[
 ]
 
 
-def at_most(most: int) -> Callable[[int | None], int | None]:
-    """A check for an upper bound: typer's own `max` would put a formula into the help."""
-
-    def check(value: int | None) -> int | None:
-        if value is not None and value > most:
-            raise typer.BadParameter(f"at most {most:,}, not {value}")
-        return value
-
-    return check
-
-
+MOST_THREADS = 1024
 Threads = Annotated[
     int | None,
-    typer.Option(
-        metavar="N",
-        min=1,
-        callback=at_most(1024),
-        help="Threads that read and parse.  [default: one a processor, at most 4]",
-    ),
+    typer.Option(metavar="N", help="Threads that read and parse.  [default: one a processor, at most 4]"),
+    Bounds(1, MOST_THREADS),
 ]
 
 
@@ -253,9 +243,8 @@ class Table(Writing):
     ignore: Annotated[str | None, typer.Option(metavar=_COLUMNS, help="Columns to leave out.")] = None
     bits: Annotated[
         int | None,
-        typer.Option(
-            metavar="B", min=1, help="Bits of the keys that names are hashed to.  [default: all 64]"
-        ),
+        typer.Option(metavar="B", help="Bits of the keys that names are hashed to.  [default: all 64]"),
+        Bounds(1),
     ] = None
     hash: Annotated[
         str | None,
@@ -355,6 +344,16 @@ def _hiding(hint: Any) -> Any:
     kind, option = hint.__origin__, copy.copy(hint.__metadata__[0])
     option.hidden = True
     return Annotated[kind, option]
+
+
+def check_model_first(model: Path, data: Sequence[str], command: str) -> None:
+    """UsageError if the model and the data are swapped."""
+    from thresher.learning.modelfile import looks_like_ours
+
+    found = [one for one in data if one != "-" and looks_like_ours(Path(one))]
+    if found and model.is_file() and not looks_like_ours(model):
+        first = f"thresher {command} {found[0]} {model}"
+        raise UsageError(f"{model} is not a model, {found[0]} is one: the model comes first ({first})")
 
 
 def quarantine_of(on_error: str) -> Path | None:

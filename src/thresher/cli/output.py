@@ -45,7 +45,7 @@ def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
     """The lines of a table: text aligned left, numbers right."""
     from thresher.learning.figures import shown
 
-    cells = [[*map(str, heads)], *([shown(value) for value in row] for row in rows)]
+    cells = [[shown(head) for head in heads], *([shown(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     texts = [all(isinstance(row[k], str) for row in rows) for k in range(len(heads))]
     return [

@@ -25,6 +25,7 @@ from thresher.cli.lanes_options import (
     compile_penalties_ahead,
     recipes_of,
 )
+from thresher.cli.overwriting import check_model
 from thresher.cli.plotting import plot as drawing
 from thresher.cli.reading import Reading, agreed, look_at, planned, run, sources_of, with_classes
 
@@ -192,7 +193,7 @@ def _take(source: Path, choose: str | None, target: Path | None, plot: Path | No
     from thresher.lanes.frontier import choose as chosen
 
     found = folder.load(source)
-    options.check_outputs([target, plot], [*source.iterdir()])
+    check_model(target, [plot], [*source.iterdir()])
     try:
         number = found.chosen if choose is None else chosen(found.points, choose)
     except ValueError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +12,7 @@ import typer
 
 from thresher.cli import options
 from thresher.cli.errors import UsageError
+from thresher.cli.overwriting import check_predictions
 
 NAME = "predict"
 SHORT = "Print one prediction a row."
@@ -49,13 +52,15 @@ def command(
 ) -> None:
     """Print one prediction per row that is read (see --where); many outputs are tab-separated.
 
-    Labels are ignored and may be missing.
+    Labels are ignored and may be missing. Names of classes are written as they are, and with escapes to a
+    terminal.
     """
     from thresher.cli.output import output_file as opened
     from thresher.cli.output import tell_skipped
     from thresher.data import open_source
     from thresher.learning import modelfile
 
+    options.check_model_first(model, data, NAME)
     readout, _ = modelfile.load_readout(model)
     if output is Output.probability and not readout.head.joint.PROBABILITY:
         raise UsageError("this model's loss gives no probabilities; use --output margin or label")
@@ -70,12 +75,17 @@ def command(
         where=table.where,
     )
     options.check_outputs([output_file, options.quarantine_of(on_error)], [model, *source.names])
+    check_predictions(output_file, readout.classes or ())
+    words = _words_for(readout.classes or (), output_file)
     with opened(output_file) as file:
         for chunk in source.chunks():
             predicted = readout.respond(readout.margins(chunk), output.value)
-            file.write(
-                "".join(
-                    line + "\n" for line in readout.head.written(predicted, output.value, readout.classes)
-                )
-            )
+            file.write("".join(line + "\n" for line in readout.head.written(predicted, output.value, words)))
     tell_skipped(source.report)
+
+
+def _words_for(words: Sequence[str], output_file: Path | None) -> Sequence[str]:
+    """Names of classes for the output: escaped for a terminal, which would obey control characters."""
+    from thresher.data.errors import printable
+
+    return [*map(printable, words)] if output_file is None and sys.stdout.isatty() else words

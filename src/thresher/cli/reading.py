@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from thresher.cli import options
 from thresher.cli.asked import Asked, said
 from thresher.cli.errors import UsageError
+from thresher.cli.overwriting import check_curve, check_model
 
 if TYPE_CHECKING:
     from thresher.cli.watching import Quiet
@@ -101,6 +102,7 @@ class Reading:
 
         reads = Passes(source, order.reads(plan.passes + more), cached=self.cache)
         beside["columns"] = columns_seen(source)
+        beside["watcher"].show_classes(model.head, source.layout.classes)
         beside |= {"reread": reads.later, "order": order, "holdout": held, "stopper": make_stopper()}
         return Trainer(model, reads.first, plan, **beside)
 
@@ -111,9 +113,16 @@ class Reading:
         name_features(model, self.data, on_error=self.lenient)
 
 
-def check_files(model: Path, beside: list[Path | None], init: Path | None, resume: bool) -> None:
-    """Check that outputs are writable, and that only the model may overwrite `init`; UsageError, OSError."""
-    options.check_outputs([model, *beside], [])
+def check_files(
+    model: Path, beside: list[Path | None], on_error: str, inputs: list[str], init: Path | None, resume: bool
+) -> None:
+    """Check that outputs are writable, and that only the model may overwrite `init`; UsageError, OSError.
+
+    The first output beside the model is the curve.
+    """
+    beside = [*beside, options.quarantine_of(on_error)]
+    check_model(model, beside, inputs)
+    check_curve(beside[0])
     if init is None:
         return
     if resume:

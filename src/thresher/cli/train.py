@@ -56,7 +56,7 @@ def command(
 ) -> None:
     """Learn a sparse linear model from a stream, and report how well it predicted each example beforehand."""
     spare = Path(f"{model}.checkpoint")
-    check_files(model, [curve, plot, spare, options.quarantine_of(on_error)], init, resume)
+    check_files(model, [curve, plot, spare], on_error, [*data, holdout or "-"], init, resume)
     plan, held = planned(passes, report_every or 0, holdout, early_stop, spare, checkpoint_every)
     reading = Reading(data, held, table, on_error, threads, cache, order, names, init)
     trainer = _trainer(plan, passes, asked, reading, resume, quiet, model, curve, plot, spare)

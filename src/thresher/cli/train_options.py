@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from thresher.cli import options
+from thresher.cli.plain_values import Bounds
 from thresher.cli.plotting import plot
 
 MOST_PASSES = 10**9
@@ -16,12 +16,8 @@ ModelFile = Annotated[
 ]
 Passes = Annotated[
     int | None,
-    typer.Option(
-        metavar="N",
-        min=1,
-        callback=options.at_most(MOST_PASSES),
-        help="Passes over the data.  [default: 1; with --resume, as many as before]",
-    ),
+    typer.Option(metavar="N", help="Passes over the data.  [default: 1; with --resume, as many as before]"),
+    Bounds(1, MOST_PASSES),
 ]
 
 
@@ -56,22 +52,22 @@ Holdout = Annotated[
 EarlyStop = Annotated[
     int | None,
     typer.Option(
-        metavar="N", min=1, help="Stop after N passes without a better hold-out loss, and keep the best pass."
+        metavar="N", help="Stop after N passes without a better hold-out loss, and keep the best pass."
     ),
+    Bounds(1),
 ]
 ReportEvery = Annotated[
     int | None,
-    typer.Option(
-        metavar="N", min=1, help="Examples between lines of the table.  [default: 1, 2, 4, 8 and so on]"
-    ),
+    typer.Option(metavar="N", help="Examples between lines of the table.  [default: 1, 2, 4, 8 and so on]"),
+    Bounds(1),
 ]
 CheckpointEvery = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        min=1,
         help="Examples between checkpoints, written to MODEL.checkpoint.  [default: only when stopped]",
     ),
+    Bounds(1),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from MODEL.checkpoint, with the same data.")]
 Init = Annotated[

@@ -13,6 +13,8 @@ from thresher.cli import options, saving
 from thresher.cli import train_options as t
 from thresher.cli.asked import Asked, new_recipe
 from thresher.cli.errors import UsageError, check_strictly
+from thresher.cli.overwriting import check_model
+from thresher.cli.plain_values import Bounds
 from thresher.cli.reading import Reading, held_out, sources_of, with_classes
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ Rules = Annotated[
         metavar="NAME,...", help="Rules to try: see thresher rules.  [default: ft-ftrl,adagrad-fobos]"
     ),
 ]
-Budget = Annotated[int, typer.Option(metavar="N", min=1, max=4096, help="How many settings to try in all.")]
+Budget = Annotated[int, typer.Option(metavar="N", help="How many settings to try in all."), Bounds(1, 4096)]
 Holdout = Annotated[
     str | None,
     typer.Option(
@@ -72,7 +74,7 @@ def command(
 
     _check_open(asked)
     every, held = held_out(holdout)
-    options.check_outputs([model, options.quarantine_of(on_error)], [])
+    check_model(model, [options.quarantine_of(on_error)], data)
     reading = Reading(data, held, table, on_error, threads, cache, order, False, None)
     watching = watcher(quiet)
     search = _search(reading, asked, every, rules, budget, model, watching, quiet)

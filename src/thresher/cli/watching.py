@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from thresher.learning.head import Head
     from thresher.learning.progress import PassEnd, Row
 
 _HEAD = (
@@ -17,16 +18,27 @@ _HEAD = (
 )
 
 
-def _line(row: Row) -> str:
-    label = "" if math.isnan(row.label) else f"{row.label:.6g}"
-    return (
-        f"{row.examples:>12,} {row.loss_since:>10.6f} {row.average:>10.6f} {label:>9} {row.prediction:>10.4f}"
-        f" {row.nonzero:>10,} {row.rate:>11,.0f}"
-    )
+_WIDTHS = 9, 10
+"""Columns of the label and the prediction."""
+
+
+def _cut(text: str, width: int) -> str:
+    from thresher.data.errors import printable
+
+    shown = printable(text)
+    return shown if len(shown) <= width else f"{shown[: width - 2]}.."
 
 
 class Quiet:
     """Prints only important messages."""
+
+    head: Head | None = None
+    words: Sequence[str] = ()
+    """names of the classes"""
+
+    def show_classes(self, head: Head, words: Sequence[str]) -> None:
+        """Show classes by name from here on."""
+        self.head, self.words = head, words
 
     def row(self, row: Row) -> None:
         """Do nothing."""
@@ -58,7 +70,29 @@ class Plain(Quiet):
         if not self._begun:
             self._begun = True
             self.say(_HEAD)
-        self.say(_line(row))
+        self.say(self._line(row))
+
+    def _line(self, row: Row) -> str:
+        label, prediction = self._named(row.label), f"{row.prediction:.4f}"
+        if self.head is not None and self.head.outputs.kind == "classes":
+            prediction = self._named(row.prediction)
+        label, prediction = (
+            _cut(text, width) for text, width in zip((label, prediction), _WIDTHS, strict=True)
+        )
+        return (
+            f"{row.examples:>12,} {row.loss_since:>10.6f} {row.average:>10.6f} {label:>9} {prediction:>10}"
+            f" {row.nonzero:>10,} {row.rate:>11,.0f}"
+        )
+
+    def _named(self, number: float) -> str:
+        """A label, by name if classes have names; empty if there is none."""
+        if math.isnan(number):
+            return ""
+        if self.head is None or not self.words:
+            return f"{number:.6g}"
+        return self.words[
+            int(number - self.head.outputs.low if self.head.outputs.kind == "classes" else number > 0)
+        ]
 
     def passed(self, end: PassEnd) -> None:
         """Print the metrics on the hold-out."""

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from thresher.cli import options
+from thresher.cli.plain_values import Bounds
 
 NAME = "weights"
 SHORT = "Print the weights, largest first."
@@ -15,7 +16,7 @@ SHORT = "Print the weights, largest first."
 def command(
     model: options.Model,
     top: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Only the N heaviest.  [default: all]")
+        int | None, typer.Option(metavar="N", help="Only the N heaviest.  [default: all]"), Bounds(1)
     ] = None,
 ) -> None:
     """Print feature, name if known, and weight, tab-separated, largest first; the intercept last.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
+from thresher.data.hints import did_you_mean
 from thresher.data.rows import Rows
 from thresher.data.source import Through
 from thresher.engine.jit import kernel
@@ -47,7 +48,10 @@ def make_order(spec: str, seed: int = 0) -> Order:
     if spec in ("once", "every"):
         return Permuted(spec, seed)
     if spec != "as-is":
-        raise DataError(f"order must be as-is, once, every or buffer:N with N rows at least 1, not '{spec}'")
+        near = did_you_mean("order", spec, ("once", "every", "as-is", "buffer:N"))
+        raise DataError(
+            f"order must be as-is, once, every or buffer:N with N rows at least 1, not '{spec}'{near}"
+        )
     return AsIs()
 
 

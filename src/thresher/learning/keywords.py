@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from thresher.data.columns import for_new_data
 from thresher.data.formats.choosing import check_format
+from thresher.data.hints import meant
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.learning.checks import check_flag
 from thresher.learning.given import check_layout
-from thresher.learning.words import meant
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -98,8 +98,17 @@ def check_names(function: Callable[..., Any], names: Iterable[str], known: type)
     for name in names:
         if name not in known_names:
             near = meant(name, known_names)
-            hint = f"; did you mean {' or '.join(near)}?" if near else f"; it has {', '.join(known_names)}"
+            hint = f"; did you mean {' or '.join(map(_typed, near))}?" if near else ""
+            hint = hint or f"; it has {', '.join(known_names)}"
             raise TypeError(f"{function.__name__} has no option {name}{hint}")
+
+
+def _typed(target: str) -> str:
+    """A suggestion as the user would type it."""
+    name, equals, value = target.partition("=")
+    if name.startswith("thresher "):
+        return ".".join(name.split()[:2])
+    return f'{name}="{value}"' if equals else name
 
 
 def parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -22,6 +22,7 @@ from thresher import parts
 from thresher._version import __version__
 from thresher.data.errors import OneLineError
 from thresher.data.features.names import Names
+from thresher.data.files.looks import begins_a_model
 from thresher.learning import header as headers
 from thresher.learning.curve import Curve, curve_of
 from thresher.learning.head import Head
@@ -33,12 +34,13 @@ from thresher.learning.record import Record
 from thresher.learning.wholefile import whole_file
 
 FORMAT = 2
+_HEAD = 64
+"""Bytes needed to recognise a model"""
 _NO_TENSORS = (SafetensorError, ValueError, TypeError, AttributeError, OverflowError)
 """What reading raises for bytes that are not tensors of a type that NumPy has."""
 Tensors = dict[str, NDArray[Any]]
 _LONGEST = 1000
 """Maximum length of a message: a file may contain text of any length in place of a name."""
-_BEGINNING = b'{"__metadata__":{"thresher":'
 LANES = "lanes"
 """Name of the header field in a checkpoint of many models."""
 FRONTIER = "frontier.json"
@@ -210,7 +212,7 @@ def looks_like_ours(path: Path) -> bool:
     """Whether a file starts like the models and checkpoints written by thresher."""
     try:
         with open(path, "rb") as file:
-            return file.read(8 + len(_BEGINNING))[8:] == _BEGINNING
+            return begins_a_model(file.read(_HEAD))
     except OSError:
         return False
 
@@ -235,7 +237,9 @@ def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
         reason = _of_directory(name) if Path(path).is_dir() else error.strerror or str(error)
         raise ModelFileError(f"{name}: {reason}") from error
     except _NO_TENSORS as error:
-        raise ModelFileError(f"{name}: damaged, cut short, or not a model ({error})") from error
+        if not looks_like_ours(Path(path)):
+            raise ModelFileError(f"{name}: not a model of thresher") from error
+        raise ModelFileError(f"{name}: a damaged model, or cut short ({error})") from error
     header = _checked(name, metadata, tensors)
     with naming_file(name):
         headers.check(header, headers.SHOWN)
@@ -263,7 +267,7 @@ def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, Tensors]:
         (length,) = struct.unpack_from("<Q", data)
         metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
     except _NO_TENSORS as error:
-        raise ModelFileError(f"{name}: damaged, cut short, or not a model ({error})") from error
+        raise ModelFileError(f"{name}: a damaged model, or cut short ({error})") from error
     return _checked(name, metadata, tensors), tensors
 
 

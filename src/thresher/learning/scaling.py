@@ -15,6 +15,7 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.data.columns import NUMERIC, matching
 from thresher.data.errors import DataError
 from thresher.data.features.murmur import hash_bytes
+from thresher.data.hints import did_you_mean
 from thresher.data.interactions import terms_of
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine import preparing
@@ -298,5 +299,6 @@ SCALES: dict[str, type[Scaling]] = {scale.NAME: scale for scale in (MaxAbs, Stan
 def make_scaling(name: str) -> Scaling:
     """The scale called `name`; ValueError if there is none."""
     if name not in SCALES:
-        raise ValueError(f"no scale is called {name!r}; known: {', '.join(SCALES)}")
+        near = did_you_mean("scale", str(name), SCALES)
+        raise ValueError(f"no scale is called {name!r}; known: {', '.join(SCALES)}{near}")
     return SCALES[name]()

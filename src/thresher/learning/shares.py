@@ -11,17 +11,17 @@ Every = int | Fraction
 """N, to hold out every N-th example; 5/2 holds out two out of five. 0: none."""
 MOST_EVERY = 10**9
 _EVERY = re.compile(r"every-(\d+)(?:st|nd|rd|th)?")
-_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)%?", re.IGNORECASE)
 _FINEST = 10**6
 """Maximum denominator of a share."""
 
 
 def every_of(said: Any) -> Every | None:
-    """Parse a share such as 0.2 or ``every-5th``; None for anything else, which is a separate hold-out.
+    """Parse a share such as 0.2, ``20%`` or ``every-5th``; None for anything else: a separate hold-out.
 
     ValueError for a share that is not between 0 and 1.
 
-    >>> every_of(0.2), every_of("0.4"), every_of("every-5th"), every_of("test.svm")
+    >>> every_of(0.2), every_of("40%"), every_of("every-5th"), every_of("test.svm")
     (5, Fraction(5, 2), 5, None)
     """
     if getattr(said, "ndim", None) == 0:  # a number of numpy's
@@ -34,7 +34,9 @@ def every_of(said: Any) -> Every | None:
     is_number = isinstance(said, Real) and not isinstance(said, bool)
     if not is_number and not (isinstance(said, str) and _NUMBER.fullmatch(said)):
         return None
-    share = Fraction(str(said)).limit_denominator(_FINEST) if 0 < float(said) < 1 else Fraction(0)
+    number, whole = (said[:-1], 100) if str(said).endswith("%") else (said, 1)
+    share = Fraction(str(number)) / whole if 0 < float(number) < whole else Fraction(0)
+    share = share.limit_denominator(_FINEST)
     if not 0 < share < 1:
         raise ValueError(
             f"holdout {said}: a share of the rows lies between 0 and 1, such as 0.2; a file of that name is"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError
-from thresher.data.files.looks import binary_kind
+from thresher.data.files.looks import begins_a_model, binary_kind
 from thresher.data.files.paths import called, named
 from thresher.data.files.streams import OpenStreams, RawFile, Stream, open_stream
 
@@ -83,13 +83,15 @@ class Block(NamedTuple):
 
 
 def check_is_text(head: bytes, name: str) -> None:
-    """Raise `DataError` if a file that begins with `head` is binary.
+    """Raise `DataError` if a file that begins with `head` is a model or another binary file.
 
     A file is binary if its first 64 KB contain a NUL, and either its first byte cannot begin text (a control
     character, or not the first byte of a UTF-8 character) or its first 512 bytes contain eight control
     characters other than tabs and line ends. Other files with a NUL are text with bad lines.
     """
     head = head[:_PROBE]
+    if begins_a_model(head):
+        raise DataError(f"{called(name)}: a model of thresher, not data")
     if b"\0" not in head:
         return
     controls = len(head[:_START].translate(None, _NO_CONTROLS))

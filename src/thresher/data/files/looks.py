@@ -24,6 +24,8 @@ _LINES = (
 )
 """Formats by the shape of a line, most specific first."""
 _CELLS = ((b"\t", "tsv", ""), (b",", "csv", ""), (b";", "csv", " --delimiter ';'"))
+_MODEL = b'{"__metadata__":{"thresher":'
+"""What follows the length of the header in a model file"""
 _MAGIC = (
     (b"PAR1", "Parquet: try --format parquet"),
     (b"ARROW1", "Arrow: try --format arrow"),
@@ -36,6 +38,11 @@ _MAGIC = (
     (b"\x7fELF", "a program"),
     (b"%PDF", "a PDF"),
 )  # fmt: skip
+
+
+def begins_a_model(head: bytes) -> bool:
+    """Whether a file with this beginning is a model or checkpoint of thresher."""
+    return head[8:].startswith(_MODEL)
 
 
 def binary_kind(head: bytes) -> str:

@@ -1,0 +1,52 @@
+"""Refuse to overwrite a file of another kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+
+from thresher.cli.errors import UsageError
+from thresher.cli.options import check_outputs
+
+_HEAD = 1 << 12
+_CURVE = b"examples\t"
+_NUMBERS = re.compile(
+    rb"[-+]?(?:nan|inf|[\d.]+(?:e[-+]?\d+)?)(?:[\t,][-+]?(?:nan|inf|[\d.]+(?:e[-+]?\d+)?))*"
+)
+
+
+def check_model(path: Path | None, beside: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
+    """Check that a model can be written to `path`, and other outputs `beside` it; OSError, UsageError.
+
+    An existing file must be empty, a model or a checkpoint.
+    """
+    from thresher.data.files.looks import begins_a_model
+
+    check_outputs([path, *beside], inputs)
+    _check(path, "a model", begins_a_model)
+
+
+def check_curve(path: Path | None) -> None:
+    """UsageError if `path` exists, is not empty, and is not a table written by --curve."""
+    _check(path, "a curve", lambda head: head.startswith(_CURVE))
+
+
+def check_predictions(path: Path | None, words: Collection[str]) -> None:
+    """UsageError if the first line of `path` is not a prediction: numbers, or one of the class `words`."""
+    known = {word.encode() for word in words}
+
+    def predicts(head: bytes) -> bool:
+        line = head.partition(b"\n")[0]
+        return not line or line in known or _NUMBERS.fullmatch(line) is not None
+
+    _check(path, "a file of predictions", predicts)
+
+
+def _check(path: Path | None, kind: str, is_ours: Callable[[bytes], bool]) -> None:
+    if path is None or not path.is_file():
+        return
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if head and not is_ours(head):
+        raise UsageError(f"{path} exists and is not {kind}: name another file, or remove it")
