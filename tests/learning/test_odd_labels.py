@@ -107,7 +107,7 @@ def test_columns_with_one_name() -> None:
     for call in (model.predict, lambda data: thresher.train(data, WORDS)):
         with pytest.raises(DataError, match="two columns are called 'age'"):
             call(twice)
-    with pytest.raises(DataError, match=r"a column has values of several types: .*city"):
+    with pytest.raises(DataError, match=r"a column is not all text or all numbers: .*city"):
         thresher.train(X.assign(city=["a", 1, "b", 2]), WORDS)
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +61,10 @@ class Plan:
     threads: int = 1
 
     def __post_init__(self) -> None:
+        for name in ("l1", "l2", "tolerance", "rounds", "threads", "seed"):
+            value, real = getattr(self, name), name in ("l1", "l2", "tolerance")
+            if not isinstance(value, Real if real else Integral) or isinstance(value, bool):
+                raise ValueError(f"{name} must be a {'' if real else 'whole '}number, not {value!r}")
         for name in ("l1", "l2", "tolerance"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"{name} must be >= 0, not {getattr(self, name):g}")

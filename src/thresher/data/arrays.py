@@ -64,7 +64,26 @@ def chunk_of(
     else:
         indptr, keys, values = _of_dense(X)
     labels = np.zeros(len(indptr) - 1, np.float32) if y is None else y
-    return Chunk.from_csr(np.asarray(indptr, np.int64), keys, values, labels, weights)
+    starts = np.asarray(indptr, np.int64)
+    try:
+        return Chunk.from_csr(starts, keys, values, labels, weights)
+    except DataError as error:
+        raise _located(starts, keys, values) or error from error
+
+
+def _located(starts: NDArray[np.int64], columns: Any, values: Any) -> DataError | None:
+    """What to say of the first value of a matrix that is not finite in float32; None where all are."""
+    given = np.asarray(values)
+    if given.dtype.kind not in "fiu":
+        return None
+    wrong = np.flatnonzero(~(np.abs(given) < OVERFLOW))
+    if not len(wrong):
+        return None
+    row, found = int(np.searchsorted(starts, wrong[0], "right")), float(given[wrong[0]])
+    hint = ": fill in what is missing" if found != found else ""
+    return DataError(
+        f"row {row}, column {int(columns[wrong[0]])}: {nonfinite(found)}: it must be finite{hint}"
+    )
 
 
 def _holds(X: Any, kind: type) -> bool:
@@ -141,12 +160,14 @@ class RowReader:
         """
         starts, keys, values = [0], list[int](), list[float]()
         for number, row in enumerate(rows, before + 1):
+            if type(row) is not dict and not isinstance(row, Mapping):
+                raise DataError(f"row {number}: expected a mapping of names to values, found {row!r:.40}")
             for name, value in row.items():
                 if value is None:
                     continue
                 try:
                     key, amount = self._feature(name, value)
-                except (TypeError, ValueError) as error:
+                except (TypeError, ValueError, OverflowError) as error:
                     raise DataError(f"row {number}, feature {name!r}: {error}") from error
                 if not abs(amount) < OVERFLOW:
                     raise DataError(

@@ -234,6 +234,8 @@ def _keys(indices: ArrayLike) -> NDArray[np.uint64]:
 def _floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
     try:
         given = np.asarray(numbers)
+        if given.dtype.kind == "c":
+            raise TypeError("it is complex")
         with np.errstate(over="ignore"):
             singles = np.ascontiguousarray(given, np.float32)
     except (TypeError, ValueError) as error:
@@ -248,7 +250,8 @@ def _floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
 
 def _no_number(numbers: Any, what: str) -> str:
     """Describe the first of `numbers` that is not a number; empty if none is found."""
-    for k, one in enumerate(numbers if isinstance(numbers, list | tuple | np.ndarray) else ()):
+    several = isinstance(numbers, list | tuple | np.ndarray) and not np.iscomplexobj(numbers)
+    for k, one in enumerate(numbers if several else ()):
         try:
             float(one)
         except (TypeError, ValueError):

@@ -114,9 +114,10 @@ class Tuner:
     """
 
     def __init__(
-        self, base: Recipe, rules: Sequence[str] = RULES, budget: int = 64, until: int | None = None
+        self, base: Recipe, rules: str | Sequence[str] = RULES, budget: int = 64, until: int | None = None
     ) -> None:
         check_whole("budget", budget, 1, MOST)
+        rules = rules.split(",") if isinstance(rules, str) else rules
         if not rules or len(set(rules)) < len(rules):
             raise ValueError("rules: name one or more, each once")
         if said := [name for name in rules if ":" in name]:

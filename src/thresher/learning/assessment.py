@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -219,6 +220,8 @@ def check_threshold(head: Head, threshold: float | None) -> None:
     """Raise ValueError for a threshold that this model cannot use."""
     if threshold is None:
         return
+    if not isinstance(threshold, Real):
+        raise ValueError(f"the threshold must be a number, not {threshold!r}")
     if not head.classifies or head.outputs.kind == "classes":
         raise ValueError("a threshold is for two classes or lists of them; this model predicts neither")
     if head.joint.PROBABILITY and not 0.0 <= threshold <= 1.0:

@@ -42,7 +42,10 @@ Data = str | os.PathLike[str] | Chunk | Source | Table | Matrix | Iterable[Any]
 _NOTHING = object()
 _STREAM = "__arrow_c_stream__"
 """The method that marks a table."""
-_KINDS = "a path, paths, a table, a Chunk, Chunks, (X, y) or pairs of a mapping and a label"
+_KINDS = (
+    "a path, paths, a table, a matrix, a list of dictionaries, a Chunk, Chunks, (X, y) or pairs of a mapping"
+    " and a label"
+)
 _BESIDE = "X and y, or (X, y)"
 
 
@@ -136,7 +139,9 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
     if (table := _as_table(data, options.get("layout"))) is not None:
         return table_source(table, domain=domain, **options)
     if isinstance(data, bytes | Mapping) or hasattr(data, "read") or not hasattr(data, "__iter__"):
-        raise DataError(f"data must be {_KINDS}, not {type(data).__name__}")
+        hint = ": put one row into a list" if isinstance(data, Mapping) else ""
+        hint = ": collect() it" if hasattr(data, "collect") else hint
+        raise DataError(f"data must be {_KINDS}, not {type(data).__name__}{hint}")
     rest = iter(data)
     first = next(rest, _NOTHING)
     again = chain([first], rest) if rest is data else data
@@ -189,7 +194,8 @@ def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
     `DataError` for a matrix if the layout knows columns by name.
     """
     table = hasattr(data, _STREAM)
-    if not (table or hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or _holds_mappings(data)):
+    matrix = hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or _holds(data, list | np.ndarray)
+    if not (table or matrix or _holds_mappings(data)):
         return False
     if layout is None or not has_columns(layout):
         return True
@@ -199,7 +205,12 @@ def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
 
 
 def _holds_mappings(data: Any) -> bool:
-    return isinstance(data, Sequence) and len(data) > 0 and isinstance(data[0], Mapping)
+    return _holds(data, Mapping)
+
+
+def _holds(data: Any, kind: Any) -> bool:
+    """Whether it is a list of such things, as the first shows."""
+    return isinstance(data, Sequence) and len(data) > 0 and isinstance(data[0], kind)
 
 
 def _as_table(data: Any, layout: AnyLayout | None) -> Any:
@@ -210,8 +221,13 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
         return None
     import pyarrow as pa
 
-    names = dict.fromkeys(name for row in data for name in row)
-    return pa.table({name: [row.get(name) for row in data] for name in names})
+    columns = {}
+    for name in dict.fromkeys(name for row in data for name in row):
+        try:
+            columns[str(name)] = pa.array([row.get(name) for row in data])
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            raise DataError(f"column '{name}' of the rows is not all text or all numbers: {error}") from error
+    return pa.table(columns)
 
 
 def _is_texts(data: Any) -> bool:
@@ -236,11 +252,11 @@ def _is_sparse_frame(table: Any) -> bool:
 
 def _joined(table: Any, y: Any, weights: Any, layout: AnyLayout | None) -> tuple[Any, AnyLayout]:
     """The table with labels and weights added as columns, and a layout that names them."""
-    import pyarrow as pa
-
     from thresher.data.formats.tables.arrow_streams import reader_of
 
     whole = reader_of(table).read_all()
+    if not whole.num_columns:
+        raise DataError("the table has no columns")
     numbers = array_of(y)
     if len(numbers) != whole.num_rows or numbers.ndim > 2:
         raise DataError(
@@ -254,16 +270,27 @@ def _joined(table: Any, y: Any, weights: Any, layout: AnyLayout | None) -> tuple
     if twice := [name for name in labels if name in whole.column_names]:
         raise DataError(f"the table has a column '{twice[0]}', but y is that label too: leave it out of one")
     for name, column in zip(labels, columns, strict=True):
-        whole = whole.append_column(
-            name, pa.array(column.astype(np.int8) if column.dtype == bool else column)
-        )
+        whole = whole.append_column(name, _column_of("labels y", column, None))
     weight = ""
     if weights is not None:
         weight = _weight_name(base, whole.column_names)
-        whole = whole.append_column(weight, pa.array(np.asarray(weights, np.float64)))
+        if np.shape(weights) != (whole.num_rows,):
+            raise DataError(f"{whole.num_rows} examples have sample_weight of shape {np.shape(weights)}")
+        whole = whole.append_column(weight, _column_of("sample_weight", weights, np.float64))
     if has_columns(base):
         return whole, _without_weights(base, whole.column_names)
     return whole, replace(base.unsettled(), label=",".join(labels), weight=weight)
+
+
+def _column_of(what: str, values: Any, dtype: Any) -> Any:
+    """Values beside a table as a column of it. `DataError`."""
+    import pyarrow as pa
+
+    try:
+        array = np.asarray(values, dtype)
+        return pa.array(array.astype(np.int8) if array.dtype == bool else array)
+    except (ValueError, TypeError, pa.ArrowNotImplementedError, OverflowError) as error:  # Arrow's too
+        raise DataError(f"{what}: {error}") from error
 
 
 def _label_names(layout: AnyLayout, taken: Sequence[str], count: int, given: Any) -> list[str]:

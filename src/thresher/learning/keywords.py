@@ -6,7 +6,7 @@ class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -172,8 +172,8 @@ def _value(name: str, value: Any) -> Any:
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
     """Convert names and positions to strings."""
-    several = value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else (value,)
+    several = [*value] if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
     for one in several:
-        if not isinstance(one, str | int) or isinstance(one, bool):
+        if not (isinstance(one, str) or hasattr(one, "__index__")) or isinstance(one, bool):
             raise ValueError(f"{name} must be names or positions of columns, not {one!r}")
-    return tuple(str(one) for one in several)
+    return tuple(str(one) for one in (sorted(several) if isinstance(value, Set) else several))

@@ -109,6 +109,8 @@ class Predictor:
             data.check_arrays()
             return respond(self.margins(data))
         check_names(method, reading, SourceOptions)
+        if hasattr(data, "shape") and data.shape[:1] == (0,):  # no rows, which no source can be of
+            return respond(self.margins(concat([])))
         source = source_for(self, data, self.head.open_domain, unlabelled=True, **reading)
         found = [respond(self.margins(chunk)) for chunk in source.chunks()]
         return np.concatenate(found) if found else respond(self.margins(concat([])))

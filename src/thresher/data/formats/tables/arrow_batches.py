@@ -86,10 +86,10 @@ def check_types(layout: SettledLayout, schema: Any, file: str) -> None:
             continue
         found = schema.field(name)
         like = guess(found)
-        lists = kind == LABEL and _is_list(found.type)
-        is_number = _are_numbers(found.type.value_type if lists else found.type)
+        inner = kind == LABEL and (_is_list(found.type) or pa.types.is_dictionary(found.type))
+        is_number = _are_numbers(found.type.value_type if inner else found.type)
         is_number |= kind == LABEL and is_of_text(found.type)
-        fits = is_number if kind in _NUMBERS else like == LIST if kind == LIST else _is_written(found.type)
+        fits = is_number if kind in _NUMBERS else like == LIST if kind == LIST else is_written(found.type)
         if not fits:
             raise DataError(f"{file}: column '{name}' is {kind}, but has type {found.type} here")
 
@@ -99,13 +99,13 @@ def _are_numbers(kind: Any) -> bool:
     return guess(pa.field("", kind)) == NUMERIC or bool(types.is_boolean(kind) or types.is_null(kind))
 
 
-def _is_written(kind: Any) -> bool:
+def is_written(kind: Any) -> bool:
     """Whether values of a type can be converted to text."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     try:
-        _cast(pa.array([], kind), pa.large_string())
+        return bool(_cast(pa.array([], kind), pa.large_string()).type) and not hasattr(kind, "storage_type")
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         return False
-    return True
 
 
 def sound(batch: Any, needed: list[str]) -> Any:
@@ -379,6 +379,8 @@ def _cast(array: Any, kind: Any) -> Any:
         pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)
     ):
         kind = pa.large_binary()
+    if pa.types.is_dictionary(array.type) and pa.types.is_string_view(array.type.value_type):
+        array = pa.DictionaryArray.from_arrays(array.indices, pc.cast(array.dictionary, pa.large_string()))
     return array if array.type == kind else pc.cast(array, kind, safe=False)
 
 

@@ -29,6 +29,7 @@ from thresher.data.formats.tables.arrow_batches import (
     check_types,
     guess,
     is_of_text,
+    is_written,
     sound,
 )
 from thresher.data.formats.tables.table_rows import Kinds, kinds_of
@@ -69,8 +70,10 @@ def _by_schema(layout: AnyLayout, schema: Any, name: str) -> SettledLayout:
     found = settle(layout, schema.names, [guess(field) for field in schema], name)
     for field, kind in zip(schema, found.kinds, strict=True):
         if not kind:
+            called = field.name if field.name.isidentifier() else f"'{field.name}'"
+            wanted = f"--categorical {called} or --ignore {called}" if is_written(field.type) else ""
             raise DataError(
-                f"{name}: column '{field.name}' has type {field.type}: use --categorical or --ignore"
+                f"{name}: column '{field.name}' has type {field.type}: use {wanted or f'--ignore {called}'}"
             )
     return found
 

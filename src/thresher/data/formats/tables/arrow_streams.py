@@ -34,9 +34,9 @@ def reader_of(table: Any) -> Any:
         raise DataError(f"{NAME}: two columns are called '{twice[0]}': rename one")
     try:
         return pa.Table.from_pandas(table, preserve_index=False).to_reader()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
         why = "; ".join(map(str, error.args))
-        raise DataError(f"{NAME}: a column has values of several types: {why}") from error
+        raise DataError(f"{NAME}: a column is not all text or all numbers: {why}") from error
 
 
 class _Stream:
