@@ -16,7 +16,7 @@ CLASSIFIERS = [
     SparseOnlineClassifier(),
     SparseOnlineClassifier("adagrad-fobos", "softmax"),
     SparseOnlineClassifier("arow", "squared-hinge"),
-    SparseFrontierClassifier(),
+    SparseFrontierClassifier(l1s=4, cv=2),
 ]
 REGRESSORS = [
     SparseOnlineRegressor(),
