@@ -288,7 +288,7 @@ def test_what_is_not_said_of_a_hashed_store_is_the_default() -> None:
 
 
 def test_a_rule_whose_weights_begin_elsewhere_cannot_be_turned() -> None:
-    with pytest.raises(ValueError, match=r"simplex: its weights begin elsewhere than at zero.* signed"):
+    with pytest.raises(ValueError, match=r"simplex: its weights do not start at zero.* signed"):
         model_of("simplex:features=9", store="hashed:9,signed")
 
 

@@ -253,7 +253,7 @@ def test_a_lane_that_diverges_is_dropped_and_the_others_go_on() -> None:
     with pytest.raises(DivergedError) as caught:
         alone(recipes[1], DENSE)
     assert lanes.dropped == {1: str(caught.value)}
-    assert said == [f"{recipes[1].rule}: {caught.value}; the other models go on"]
+    assert said == [f"{recipes[1].rule}: {caught.value}; the other models continue"]
     for k in lanes.alive:
         assert bits(lanes.models[k]) == bits(alone(recipes[k], DENSE))
     lanes.check_finite()

@@ -204,7 +204,7 @@ def test_a_penalty_that_diverges_in_any_fold_is_not_chosen(thresher: Thresher) -
     dropped = [one["dropped"] is not None for one in ran.json["lanes"]]
     assert sum(dropped) in (1, 2)
     assert not dropped[ran.json["chosen"]]
-    assert ran.err.count("the other models go on") == sum(dropped)
+    assert ran.err.count("the other models continue") == sum(dropped)
     assert all(
         one["dropped"] is None or "without fold 1, the " in one["dropped"] for one in ran.json["lanes"]
     )

@@ -30,7 +30,7 @@ def test_training_begins_with_the_weights_of_a_model(thresher: Thresher) -> None
     [
         ("--init before --resume", "--init begins a training, --resume goes on with one"),
         ("--init before --rule rda", "rda cannot start from given weights"),
-        ("--init before --no-intercept", "come with an intercept"),
+        ("--init before --no-intercept", "include an intercept"),
         ("--init before --outputs values:2 --loss squared", "weights of outputs one, not values:2"),
         ("--init before --curve before", "before: named twice; it would be overwritten"),
         ("--init before --on-error quarantine=before", "before: named twice; it would be overwritten"),

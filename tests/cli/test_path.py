@@ -170,7 +170,7 @@ def test_a_penalty_under_which_learning_blows_up_is_left_out(thresher: Thresher)
     assert ran.status == 0, ran.err
     dropped = [one for one in ran.json["lanes"] if one["dropped"]]
     assert 0 < len(dropped) < 3
-    assert "the other models go on" in ran.err
+    assert "the other models continue" in ran.err
     assert ran.json["lanes"][ran.json["chosen"]]["dropped"] is None
     left = [name for name, one in zip(LANES, ran.json["lanes"], strict=False) if not one["dropped"]]
     assert sorted(contents("f")) == [folder.TABLE, folder.PICTURE, *left]
@@ -184,9 +184,9 @@ WRONG: dict[str, tuple[str, int, str]] = {
     "choice": ("path train.svm -m f --choose most", 2, "a choice is best, 1se, within:P% or nnz:N"),
     "no penalty": ("path train.svm -m f --rule sgd", 2, "sgd has no penalty"),
     "stream": ("path - -m f", 2, "read once only: say the range of penalties"),
-    "file": ("path train.svm -m test.svm", 1, "a file stands there: name a folder"),
-    "folder": ("path train.svm -m .", 1, "a folder with other things in it"),
-    "no checkpoint": ("path train.svm -m f --resume", 1, "no training to go on with"),
+    "file": ("path train.svm -m test.svm", 1, "is a file; give a folder"),
+    "folder": ("path train.svm -m .", 1, "a folder with other files in it"),
+    "no checkpoint": ("path train.svm -m f --resume", 1, "no training to resume"),
     "penalty said": ("path train.svm -m f --rule ftrl:alpha=1,l1=3", 2, "l1 is what the models differ in"),
     "no data": ("path missing.svm -m f", 1, "missing.svm"),
 }

@@ -101,7 +101,7 @@ def test_a_folder_with_other_things_is_refused_before_anything_is_learned(
     with monkeypatch.context() as patch:
         patch.setattr(Model, "learn", lambda *given: exit(3))
         ran = thresher(OTHER)
-    assert ran == (1, "", "thresher: f: a folder with other things in it (notes.txt): name a new one\n")
+    assert ran == (1, "", "thresher: f: a folder with other files in it (notes.txt): name a new one\n")
     assert contents("f") == before
 
 
@@ -117,7 +117,7 @@ def test_other_things_that_come_while_it_learns_stay(
 
     monkeypatch.setattr("thresher.lanes.folder.picture", meanwhile)
     ran = thresher(f"{COMMAND} --checkpoint-every 100")
-    assert (ran.status, "other things in it (notes.txt)" in ran.err) == (1, True)
+    assert (ran.status, "other files in it (notes.txt)" in ran.err) == (1, True)
     assert contents("f") == {**before, "notes.txt": b"mine"}
     assert names() == sorted([*NAMES, "f.checkpoint"])
 
@@ -154,7 +154,7 @@ def test_a_signal_while_the_folder_is_written_waits(
     ran = thresher(f"{COMMAND} --json")
     assert ran.status == 130
     assert ran.err.splitlines()[-2:] == [
-        "thresher: stopping as soon as what is under way is done",
+        "thresher: stopping after the current step",
         "thresher: interrupted; the model is saved in f",
     ]
     assert ran.json["model"] == "f"
@@ -193,7 +193,7 @@ def test_a_frontier_in_python_is_saved_in_the_same_way(folder: Path, monkeypatch
     found.save("f")
     assert frontiers.load(Path("f")).choice == "best"
     Path("f/notes.txt").write_text("mine")
-    with pytest.raises(FileExistsError, match="other things in it"):
+    with pytest.raises(FileExistsError, match="other files in it"):
         found.save("f")
     assert Path("f/notes.txt").read_text() == "mine"
 

@@ -63,7 +63,7 @@ def test_a_signal_while_input_is_waited_for(how: signal.Signals, folder: Path) -
         assert process.wait(20) == 130
         *_, last = rest(process).splitlines()
     assert last.startswith("thresher: stopped after ")
-    assert last.endswith(" examples; checkpoint in m.checkpoint, go on with --resume")
+    assert last.endswith(" examples; checkpoint in m.checkpoint, continue with --resume")
     assert sorted(p.name for p in folder.iterdir()) == ["cache", "m.checkpoint", "test.svm", "train.svm"]
 
 

@@ -19,7 +19,7 @@ from thresher.learning.stopping import Stopper
 from thresher.learning.training import Trainer
 
 TABLE = "label,a,b\n1,2.5,x\n0,3,y\n1,4,x\n0,1,y\n"
-STOPPING = "thresher: stopping as soon as what is under way is done\n"
+STOPPING = "thresher: stopping after the current step\n"
 
 
 @pytest.fixture

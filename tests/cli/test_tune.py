@@ -191,7 +191,7 @@ def test_bad_lines(thresher: Thresher) -> None:
         ("--rate constant", "--rate is what tune varies"),
         ("--rules no-such", "no rule is called 'no-such'"),
         ("--rules ftrl,ftrl", "each once"),
-        ("--rules ftrl:l1=3", "leave them out of ftrl:l1=3"),
+        ("--rules ftrl:l1=3", "remove them from ftrl:l1=3"),
         ("--rules ,", "each once"),
         ("--budget 0", "--budget"),
         ("--holdout every-1th", "N must be from 2"),
@@ -215,7 +215,7 @@ def test_in_python(thresher: Thresher) -> None:
     assert (tuned.chosen, tuned.trials[tuned.chosen].rule) == (found["chosen"], found["rule"])
     told = {name.removeprefix("report_"): found[name] for name in found if "report_" in name}
     assert {**tuned.report, "on": "test.svm"} == told
-    with pytest.raises(ValueError, match="l1 is what is varied"):
+    with pytest.raises(ValueError, match="l1 is varied by tune"):
         package.tune("train.svm", l1=1.0)
     with pytest.raises(TypeError, match="tune has no option rule; did you mean rules"):
         package.tune("train.svm", rule="ftrl")  # type: ignore[call-arg]

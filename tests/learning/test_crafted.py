@@ -171,7 +171,7 @@ STATES: list[tuple[str, dict[str, Any], Callable[[Tensors], None], str]] = [
         made("state.admit.counters", lambda a: a[:64]),
         "counters has the shape",
     ),
-    ("ftrl", {"admit": "2,bits=10"}, put("intake.rows", 0, -1), "intake.rows: no such number"),
+    ("ftrl", {"admit": "2,bits=10"}, put("intake.rows", 0, -1), "intake.rows: the number of examples"),
     ("ftrl", {"scale": "standard"}, made("state.scale.kept", lambda a: a[:2]), "scale.kept has the shape"),
     ("ftrl", {"scale": "max-abs"}, put("scale.keys", 0, 2**64 - 1), "scale.keys: keys ascend"),
 ]

@@ -23,7 +23,7 @@ SAID = {
     "none left out by --where day < 3 or n > 2": "none left out by where day < 3 or n > 2",
     "a lower --admit (now 3)": "a lower admit (now 3)",
     "--interact: no column": "interact: no column",
-    "go on with --resume": "go on with --resume",
+    "continue with --resume": "continue with --resume",
     "a--label, ---label": "a--label, ---label",
 }
 

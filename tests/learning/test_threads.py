@@ -53,7 +53,7 @@ def test_another_thread_neither_learns_nor_saves_meanwhile(
         lambda: copy.copy(model),
     ):
         (error,) = meanwhile(model, monkeypatch, what)
-        assert str(error).startswith("another thread learns with this model")
+        assert str(error).startswith("another thread is learning with this model")
         alone.learn(ROWS)
         assert model.state()["S"].tobytes() == alone.state()["S"].tobytes()
     assert not path.exists()
@@ -65,7 +65,7 @@ def test_nothing_is_learned_while_a_model_is_saved(tmp_path: Path, monkeypatch: 
     model.learn(ROWS)
 
     def sums(*args: Any) -> Any:
-        with pytest.raises(RuntimeError, match="another thread learns with this model, or saves it"):
+        with pytest.raises(RuntimeError, match="another thread is learning with this model or saving it"):
             model.learn(ROWS)
         return pieces(*args)
 

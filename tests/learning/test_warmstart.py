@@ -164,7 +164,7 @@ def test_a_rule_that_has_no_state_for_a_weight_says_which_have(name: str) -> Non
         ({"store": "hashed:6"}, {}, "weights of the store growing, not hashed:6"),
         ({}, {"store": "hashed:6"}, "weights of the store hashed:6,0, not growing"),
         ({"admit": "2"}, {}, "with scale or admit"),
-        ({"intercept": False}, {}, "come with an intercept"),
+        ({"intercept": False}, {}, "include an intercept"),
         ({"rule": "ft-ftrl:group=l2"}, {}, "group"),
     ],
 )

@@ -247,7 +247,7 @@ def test_other_things_are_never_removed(tmp_path: Path, swap: str) -> None:
             (aside / "a").write_text("new")
             (path / "notes").write_text("mine")
 
-    with pytest.raises(FileExistsError, match=r"other things in it \(notes\)") as caught:
+    with pytest.raises(FileExistsError, match=r"other files in it \(notes\)") as caught:
         meanwhile()
     assert caught.value.filename == str(path)
     assert found(path) == {**OLD, "notes": "mine"}
@@ -268,7 +268,7 @@ def test_a_name_of_ours_does_not_make_it_our_file(kind: str, tmp_path: Path) -> 
 
 def test_what_cannot_be_replaced_is_told_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(FileExistsError, match="a file stands there"):
+    with pytest.raises(FileExistsError, match="is a file; give a folder"):
         check_replaceable(tmp_path / "file", ours)
     with pytest.raises(FileNotFoundError, match="no such directory"):
         check_replaceable(tmp_path / "none" / "f", ours)

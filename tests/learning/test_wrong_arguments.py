@@ -175,7 +175,7 @@ def test_a_recipe_trains_as_the_model_that_has_it_did() -> None:
 
 
 def test_classes_must_be_said_where_there_are_no_data() -> None:
-    with pytest.raises(ValueError, match=r"say which classes there are .*: classes:LO-HI"):
+    with pytest.raises(ValueError, match=r"the classes must be given here.*: classes:LO-HI"):
         thresher.Model(outputs="classes")
     with pytest.raises(ValueError, match="layout must be that of data"):
         thresher.Model(layout=5)

@@ -320,5 +320,5 @@ def penalties_of(wanted: Range, order: Order, source: Any, base: Recipe) -> list
     if wanted.values:
         return wanted.values
     if not source.rereadable:
-        raise DataError("data that can be read only once: say the range of penalties, l1='LO:HI:N'")
+        raise DataError("the data can be read only once: give the range of penalties, l1='LO:HI:N'")
     return wanted.found_in(make_order(order.spec, base.seed).over(source, 1), base)

@@ -48,7 +48,7 @@ def load(path: Path, race: Callable[[int], Race] | None = None) -> tuple[Lanes, 
     `race` makes a race for a number of lanes, if the lanes were racing.
     """
     if not path.exists():
-        raise ModelFileError(f"{path}: no such file, so there is no training to go on with")
+        raise ModelFileError(f"{path}: no such file, so there is no training to resume")
     header, tensors = modelfile.read(path, lanes=True)
     if modelfile.LANES not in header or "training" not in header:
         raise ModelFileError(f"{path}: no checkpoint of a frontier")

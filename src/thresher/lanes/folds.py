@@ -123,7 +123,7 @@ class Folds:
         for number, reason in self.dropped.items():
             if number not in self._told:
                 self._told.add(number)
-                self._say(f"{self.recipes[number].rule}: {reason}; the other models go on")
+                self._say(f"{self.recipes[number].rule}: {reason}; the other models continue")
         if len(self._told) == len(self.recipes):
             raise DivergedError("learning diverged in one fold or another, whatever the model")
 

@@ -82,9 +82,7 @@ class Lanes:
 
     def __reduce__(self) -> Any:
         """Raise TypeError for copies and pickles: lanes share state."""
-        raise TypeError(
-            "Lanes cannot be copied or pickled; each of their models can, to one that learns alone"
-        )
+        raise TypeError("Lanes cannot be copied or pickled; copy one of their models instead")
 
     @property
     def parts(self) -> list[Any]:
@@ -101,7 +99,7 @@ class Lanes:
         stopped = [lane for lane in self._learners if lane.error]
         for lane in stopped:
             self.drop(lane.number, str(lane.error))
-            self._say(f"{lane.model.recipe.rule}: {lane.error}; the other models go on")
+            self._say(f"{lane.model.recipe.rule}: {lane.error}; the other models continue")
         if stopped and stopped[-1].error and not self._learners:
             raise stopped[-1].error
         if self._first in [lane.number for lane in stopped]:

@@ -148,10 +148,10 @@ class _Pilot:
     def why_no_weight(self) -> NoWeightError:
         """The error that explains why no penalty leaves a weight."""
         if self._importance:
-            return NoWeightError("no penalty leaves a weight after the first rows: say the range, LO:HI:N")
+            return NoWeightError("no penalty leaves a weight after the first rows: give the range, LO:HI:N")
         if self._read < _PILOT_ROWS:
             return WeighNothingError("all rows weigh nothing: their importance weights are 0")
-        return NoWeightError("the first rows weigh nothing, their importance is 0: say the range, LO:HI:N")
+        return NoWeightError("the first rows have importance 0: give the range, LO:HI:N")
 
     def rows_in(self, source: Any) -> float:
         """Estimated number of rows; the number read so far if the size of the data is unknown."""

@@ -168,7 +168,7 @@ def tune(
     check_names(tune, options, TrainOptions)
     of_layout, of_model = parted(options)
     if varied := [name for name in ("rate", "eta0", "alpha", "l1", "l2") if of_model.get(name) is not None]:
-        raise ValueError(f"{varied[0]} is what is varied: leave it out")
+        raise ValueError(f"{varied[0]} is varied by tune: leave it out")
     read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
     data = with_labels(data, y, sample_weight)
     base, source = prepared(data, Recipe.rule, loss, outputs, of_model, on_error, read)

@@ -121,7 +121,7 @@ class Tuner:
         if not rules or len(set(rules)) < len(rules):
             raise ValueError("rules: name one or more, each once")
         if said := [name for name in rules if ":" in name]:
-            raise ValueError(f"rules: parameters are what is tuned, so leave them out of {said[0]}")
+            raise ValueError(f"rules: parameters are what is tuned, so remove them from {said[0]}")
         self._base, self._rules = base, [parts.make("rule", name) for name in rules]
         for rule in self._rules:
             Model(replace(base, rule=rule, rate=None, layout=None))

@@ -24,7 +24,7 @@ def save(path: Path, model: Model, standing: Standing) -> None:
 def load(path: Path) -> tuple[Model, Standing]:
     """The model in a checkpoint and the state of its training; `ModelFileError` if there is no checkpoint."""
     if not path.exists():
-        raise modelfile.ModelFileError(f"{path}: no such file, so there is no training to go on with")
+        raise modelfile.ModelFileError(f"{path}: no such file, so there is no training to resume")
     header, tensors = modelfile.read(path)
     if "training" not in header:
         raise modelfile.ModelFileError(f"{path}: a finished model, not a checkpoint")

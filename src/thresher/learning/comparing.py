@@ -86,7 +86,7 @@ def check_comparable(a: Readout, b: Readout) -> None:
             f"their classes differ, or their order: {listed_words(a.classes)} and {listed_words(b.classes)}"
         )
     if a.store != b.store and any(one.store.startswith(HashedIndex.NAME) for one in (a, b)):
-        raise DataError(f"their weights lie in other rows: the stores are {a.store} and {b.store}")
+        raise DataError(f"their stores differ: {a.store} and {b.store}")
     if a.layout is None or b.layout is None:
         return  # the caller knows what keys from memory mean
     kinds = [features_of(one) for one in (a.layout, b.layout)]
@@ -99,7 +99,7 @@ def check_comparable(a: Readout, b: Readout) -> None:
     for name in _HASHING:
         mine, theirs = getattr(a.layout, name), getattr(b.layout, name)
         if mine != theirs and kinds[0] == kinds[1]:
-            raise DataError(f"names are hashed otherwise: {name} {mine} and {theirs}")
+            raise DataError(f"their names are hashed differently: {name} {mine} and {theirs}")
 
 
 def _ids_in_both(a: Readout, b: Readout, kinds: list[str]) -> bool:

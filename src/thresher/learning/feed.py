@@ -114,7 +114,9 @@ class Feed:
 
     def _take_turn(self) -> None:
         if not self._turn.acquire(blocking=False):
-            raise RuntimeError("another thread learns with this model, or saves it: one at a time can")
+            raise RuntimeError(
+                "another thread is learning with this model or saving it; use one thread at a time"
+            )
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:

@@ -34,7 +34,7 @@ class Outputs(NamedTuple):
         if spec == "one":
             return cls()
         if spec == "classes":
-            raise ValueError("say which classes there are where no data are looked at: classes:LO-HI")
+            raise ValueError("the classes must be given here, because no data are read: classes:LO-HI")
         found = re.fullmatch(r"(classes|labels|values):(?:(-?[0-9]{1,18})-)?(-?[0-9]{1,18})", str(spec))
         if not found or (found[1] == "values" and found[2]):
             raise ValueError(
@@ -140,7 +140,7 @@ class Head:
         if self.outputs.kind == "classes":
             wanted = chunk.labels - np.float32(self.outputs.low)
             if len(wanted) and not (wanted.min() >= 0 and wanted.max() < self.count):
-                raise ValueError(f"a label is no class of {self.outputs.spec}")
+                raise ValueError(f"a label is not one of {self.outputs.spec}")
             return wanted[:, np.newaxis]
         if self.outputs.kind == "one":
             return chunk.labels[:, np.newaxis]

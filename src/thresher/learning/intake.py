@@ -65,7 +65,7 @@ class Intake:
         """StateError if counting examples cannot lead to `state`."""
         if self._parts:
             (rows,) = given(state, "intake.rows", (1,), np.int64)
-            require(0 <= rows <= MOST_STEPS, "intake.rows", "no such number of examples can be counted")
+            require(0 <= rows <= MOST_STEPS, "intake.rows", "the number of examples is out of range")
         for part in self._parts:
             part.check(state)
 

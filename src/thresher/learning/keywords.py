@@ -125,7 +125,7 @@ def layout_said(layout: AnyLayout | None, options: Mapping[str, Any]) -> AnyLayo
     check_layout(layout)
     said = _fields_said(options)
     if said and layout is not None:
-        raise ValueError(f"{next(iter(said))} is a field of the layout: say it there, or leave layout out")
+        raise ValueError(f"{next(iter(said))} is a field of the layout: set it there, or leave out layout")
     return Layout(**said) if said else layout
 
 

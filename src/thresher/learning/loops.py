@@ -381,4 +381,4 @@ def check_born_at_zero(loop: Loop, admitting: bool) -> None:
         what = "a signed store turns half of them"
     if what and loop.unmet().any():
         name = parts.part_name(type(loop.rule))
-        raise ValueError(f"{name}: its weights begin elsewhere than at zero, which cannot be where {what}")
+        raise ValueError(f"{name}: its weights do not start at zero, which is not possible if {what}")

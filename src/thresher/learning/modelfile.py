@@ -245,7 +245,7 @@ def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
         headers.check(header, headers.SHOWN)
     if LANES in header and not lanes:
         raise ModelFileError(
-            f"{name}: a checkpoint of many models: the command that made it goes on with it, by --resume"
+            f"{name}: a checkpoint of many models: resume it with --resume of the command that wrote it"
         )
     return header, tensors
 
@@ -333,10 +333,12 @@ def load(path: str | Path) -> tuple[Model, Header]:
 def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
     """The model described by header and tensors."""
     if header["recipe"]["rule"] is None:
-        raise ModelFileError(f"{path}: made by a batch solver: weights only, nothing to go on learning from")
+        raise ModelFileError(
+            f"{path}: made by a batch solver: it holds weights only and cannot keep learning"
+        )
     state = {name.removeprefix("state."): a for name, a in tensors.items() if name.startswith("state.")}
     if not state:
-        raise ModelFileError(f"{path}: holds weights only, nothing to go on learning from")
+        raise ModelFileError(f"{path}: holds weights only and cannot keep learning")
     with naming_file(path), _knowing_parts(path):
         model = Model(Recipe.from_dict(header["recipe"]))
         model.restore(state)

@@ -15,7 +15,7 @@ class Interrupted(Exception):  # noqa: N818  (not an error: the user requested i
     """Training was stopped; the model is saved in `checkpoint` (None: not saved)."""
 
     def __init__(self, checkpoint: Path | None, examples: int) -> None:
-        where = f"; checkpoint in {checkpoint}, go on with --resume" if checkpoint else ""
+        where = f"; checkpoint in {checkpoint}, continue with --resume" if checkpoint else ""
         super().__init__(f"stopped after {examples:,} examples{where}")
         self.checkpoint = checkpoint
         self.examples = examples
@@ -78,7 +78,7 @@ class Stopper:
             self._waiting = False  # another signal may arrive before the error is caught
             raise _WaitingError
         elif not before:
-            self._tell("thresher: stopping as soon as what is under way is done")
+            self._tell("thresher: stopping after the current step")
 
     def wait(self, items: Iterator[T], stop: Callable[[], None]) -> T | None:
         """The next item, None at the end; call `stop()`, which raises, if a stop is requested before."""

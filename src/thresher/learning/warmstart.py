@@ -32,17 +32,21 @@ def start_from(model: Model, weights: Readout) -> None:
     """
     _check_rule(model)
     if model.examples:
-        raise ValueError(f"weights can be given before the first example; {model.examples} were learned from")
+        raise ValueError(
+            f"initial weights must be given before the first example; {model.examples} were learned from"
+        )
     if model.recipe.scale or model.recipe.admit or weights.divisors is not None:
-        raise ValueError("with scale or admit, weights would count other things; leave them out")
+        raise ValueError(
+            "with scale or admit, the initial weights would apply to other values; leave scale and admit out"
+        )
     if (have := weights.head.outputs) != model.head.outputs:
         raise ValueError(f"these are weights of outputs {have.spec}, not {model.head.outputs.spec}")
     if "hashed" in weights.store + model.store and weights.store != model.store:
         raise ValueError(f"these are weights of the store {weights.store}, not {model.store}")
     if weights.unmet.any():
-        raise ValueError("features that these weights leave out do not weigh zero")
+        raise ValueError("features not in these weights have a nonzero weight")
     if weights.bias.any() and not model.recipe.intercept:
-        raise ValueError("these weights come with an intercept, and the model has none")
+        raise ValueError("these weights include an intercept, but the model has none")
     if (row := _first_beyond(weights.weights, model.dtype)) >= 0:
         raise ValueError(f"{weights.weight_of(row)} is not finite in {model.dtype}")
     if _first_beyond(weights.bias, model.dtype) >= 0:

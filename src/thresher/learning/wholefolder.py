@@ -193,10 +193,10 @@ def check_replaceable(path: Path, ours: Ours) -> None:
         check_writable(path)
         return
     if not target.is_dir():
-        raise FileExistsError(17, "a file stands there: name a folder", str(path))
+        raise FileExistsError(17, "is a file; give a folder", str(path))
     for entry in sorted(target.iterdir()):
         if not _is_one_of(entry, ours):
-            reason = f"a folder with other things in it ({entry.name}): name a new one"
+            reason = f"a folder with other files in it ({entry.name}): name a new one"
             raise FileExistsError(17, reason, str(path))
     if target.is_mount() or target.samefile(os.curdir):
         raise OSError(errno.EBUSY, "it is mounted, or worked in: name a folder inside it", str(path))
