@@ -47,7 +47,7 @@ def timeless(text: str) -> list[str]:
         columns = line.split()
         if line.startswith(" ") and columns[-1] in ("rows/s", "seconds"):
             timed = True
-        elif timed and re.fullmatch(r" +[\d,. e+-]*\d", line):
+        elif timed and re.fullmatch(r" +\d.*\d", line):
             line = line[: -len(columns[-1])].rstrip()
         if not SPEED.fullmatch(line):
             lines.append(line)
