@@ -12,6 +12,8 @@ from thresher.engine.notices import COMPILING
 
 _AGAIN = "counts examples that were seen before"
 HERE = Path(thresher.__file__).parent.parent
+OLDER_MODEL = bytes(8) + b'{"__metadata__":{"thresher":'
+"""What a file begins with that a model may replace."""
 SAMPLE = Path(__file__).parent.parent / "examples" / "data" / "rcv1_train2000.dat.gz"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Thresher
-from tests.commands import start
+from tests.commands import OLDER_MODEL, start
 from thresher import boost, load
 from thresher.batch.solve import ORDERS
 from thresher.learning import modelfile
@@ -134,14 +134,14 @@ def test_interrupted_while_solving(how: signal.Signals, order: str, folder: Path
 
 
 def test_interrupted_while_reading(folder: Path) -> None:
-    (folder / "m").write_bytes(b"an older model")
+    (folder / "m").write_bytes(OLDER_MODEL)
     with start("boost", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         process.stdin.write(b"1 1:1\n" * 1_000_000)
         process.stdin.flush()
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
-    assert (folder / "m").read_bytes() == b"an older model"
+    assert (folder / "m").read_bytes() == OLDER_MODEL
 
 
 def check_interrupted(folder: Path, how: signal.Signals, *command: Any) -> None:

@@ -46,10 +46,10 @@ def test_probabilities_only_where_there_are_any(thresher: Thresher) -> None:
 
 def test_a_bad_line_leaves_no_predictions_behind(thresher: Thresher, model: Path) -> None:
     Path("bad.svm").write_text("1 1:1\n1 oops\n")
-    Path("file").write_text("before")
+    Path("file").write_text("0.5\n")
     names = sorted(p.name for p in Path().iterdir())
     assert thresher("predict", model, "bad.svm", "-o", "file").status == 1
-    assert Path("file").read_text() == "before"
+    assert Path("file").read_text() == "0.5\n"
     assert sorted(p.name for p in Path().iterdir()) == names
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import own_cache
+from tests.commands import OLDER_MODEL, own_cache
 from tests.hostile.conftest import SmallDisk, Tried
 from tests.hostile.trials import failed, file_size, names_in, svmlight, thresher
 
@@ -44,16 +44,16 @@ def data(folder: Path, model: bytes) -> Path:
 def spare(folder: Path, what: str) -> None:
     """It must fail with a one-line error, and leave the existing file and no other."""
     name, command = WRITES[what]
-    place = folder / "disk"
+    place, before = folder / "disk", b"0.5\n" if what == "predictions" else OLDER_MODEL
     taken = what != "checkpoint"  # a file that is not a checkpoint stops training before it begins
     if taken:
-        (place / name).write_bytes(b"before")
+        (place / name).write_bytes(before)
     limit = None if os.path.ismount(place) else file_size(32 << 10)
     reason = "No space left on device" if what == "quarantine" else "the disk is full"
     failed(thresher(*command, folder=folder, limit=limit), name, "File too large" if limit else reason)
     assert names_in(place) == [name] * taken
     if taken and what != "quarantine":  # the quarantine file is overwritten at once
-        assert (place / name).read_bytes() == b"before"
+        assert (place / name).read_bytes() == before
 
 
 @pytest.mark.parametrize("what", ["model", "checkpoint", "quarantine", "predictions"])

@@ -122,9 +122,12 @@ def check_files(
     """
     beside = [*beside, options.quarantine_of(on_error)]
     check_model(model, beside, inputs)
+    if init is not None:
+        _check_init(beside, init, resume)
     check_curve(beside[0])
-    if init is None:
-        return
+
+
+def _check_init(beside: list[Path | None], init: Path, resume: bool) -> None:
     if resume:
         raise UsageError("--init begins a training, --resume goes on with one: give one of them")
     if init == Path():
