@@ -137,7 +137,7 @@ def test_the_same_in_python(shop: Path) -> None:
     twice = train("shop.csv", "sgd", init=model)
     assert isinstance(twice, Model)
     assert twice.layout == model.layout
-    with pytest.raises(DataError, match="trained without --bits; leave --bits out"):
+    with pytest.raises(DataError, match="trained without bits; leave bits out"):
         train("shop.csv", init=before, layout=Layout(bits=9))
     with pytest.raises(DataError, match="trained with other columns"):
         train("shop.csv", init=before, layout=Layout(label="n"))
