@@ -85,7 +85,16 @@ def test_lists_of_numbers(thresher: Thresher) -> None:
     assert ran.status == 0
     assert re.fullmatch("warning: the progressive loss, .* seen before; .*\n", ran.err)
     figures = thresher("evaluate m values.svm --json").json
-    assert list(figures) == ["examples", "loss", "rmse", "base_rmse", "mae", "r2", "nonzero"]
+    assert list(figures) == [
+        "examples",
+        "loss",
+        "rmse",
+        "base_rmse",
+        "mae",
+        "r2",
+        "rmse_by_output",
+        "nonzero",
+    ]
     assert thresher("evaluate m values.svm --detail").out == thresher("evaluate m values.svm").out
     assert figures["rmse"] < 0.2
     rows = [[float(m) for m in row.split("\t")] for row in thresher("predict m values.svm").out.splitlines()]

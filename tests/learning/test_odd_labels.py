@@ -37,7 +37,19 @@ NUMBERS = X[["age"]].to_numpy()
         ([[1], [2, 3], [4], [5]], "labels y cannot be converted"),
         (["1", "1", "n/a", "-1"], "'n/a'"),
     ],
-    ids=str,
+    ids=[
+        *(
+            "number",
+            "iterator",
+            "number and word",
+            "late word",
+            "None",
+            "None of words",
+            "NA",
+            "NaN of words",
+        ),
+        *("blank", "empty", "lists", "n/a"),
+    ],
 )
 def test_labels_that_are_none(examples: Any, y: Any, error: str) -> None:
     with pytest.raises(DataError, match=error):
