@@ -16,7 +16,7 @@ def row(name: str, declared: Verb) -> str:
     first = (declared.default.__doc__ or "").splitlines()[0]
     text, _, default = first.partition(" Default: ")
     says = text.replace("``", "`") + ("" if declared.compiled else " Never compiled.")
-    otherwise = "**to be written**" if declared.required else default.removesuffix(".")
+    otherwise = "**required**" if declared.required else default.removesuffix(".")
     return f"| `{name}({', '.join(declared.parameters[1:])})` | {says} | {otherwise} |\n"
 
 

@@ -151,8 +151,8 @@ def test_stopping_changes_nothing(
         ("--rule auto", "", "a checkpoint of many models"),
         ("--rule auto", "--rule auto --l1 2", "leave --l1 out"),
         ("--rule auto", "--rule auto --loss hinge", "leave --loss out"),
-        ("--rule ftrl", "--rule auto", "give the same options as then"),
-        ("--rule ft-ftrl:l1=7", "--rule auto", "give the same options as then"),
+        ("--rule ftrl", "--rule auto", "give the same options"),
+        ("--rule ft-ftrl:l1=7", "--rule auto", "give the same options"),
     ],
 )
 def test_resuming_otherwise(
@@ -171,7 +171,7 @@ def test_resuming_otherwise(
     ("options", "words"),
     [
         ("--rule auto --rate constant", "ft-ftrl has no parameter rate"),
-        ("--rule auto --init m", "name a --rule other than auto"),
+        ("--rule auto --init m", "give a --rule other than auto"),
         (
             "--rule auto:l1=3",
             "rule 'auto' is for thresher train and thresher.train only, and takes no parameters",
@@ -199,7 +199,7 @@ def test_in_python(thresher: Thresher) -> None:
     assert model.recipe.rule == rule
     package.save(model, "b")
     assert Path("a").read_bytes() == Path("b").read_bytes()
-    with pytest.raises(ValueError, match="name a rule other than auto"):
+    with pytest.raises(ValueError, match="give a rule other than auto"):
         package.train("train.svm", "auto", init="a")
     assert json.loads(json.dumps(model.recipe.as_dict()))["rule"] == rule
 
@@ -208,7 +208,7 @@ def test_in_python(thresher: Thresher) -> None:
 def test_what_is_given_stays_and_what_goes_on_is_told(thresher: Thresher) -> None:
     ran = thresher("train train.svm -m a --rule auto --l1 8 --json")
     assert ",l1=8.0," in ran.json["rule"]
-    assert re.search(rf"after \d+ examples {ran.json['rule']} goes on", ran.err)
+    assert re.search(rf"after \d+ examples: continuing with {ran.json['rule']}", ran.err)
     assert ran.json["rule"] != str(DEFAULT).replace("l1=1.0", "l1=8.0")
     both = thresher("train train.svm -m b --rule auto --l1 8 --alpha 2 --json -q")
     assert both.json["rule"].startswith("ft-ftrl:alpha=2.0,l1=8.0,")

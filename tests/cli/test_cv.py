@@ -111,7 +111,7 @@ def test_a_rule_without_a_penalty_to_vary(thresher: Thresher) -> None:
     assert [one["l1"] for one in found["lanes"]] == pytest.approx([1, 2])
     ran = thresher("cv train.svm --rule pa-i --folds 4")
     assert ran.out.split()[:2] == ["non-zero", "loss"]
-    assert "of all is chosen" not in ran.err
+    assert "of the range was chosen" not in ran.err
 
 
 def test_a_stream_is_read_once_and_then_from_the_cache(
@@ -172,7 +172,7 @@ WRONG: dict[str, tuple[str, int, str]] = {
     "rule without a penalty": ("cv train.svm --rule sgd --l1 1:2:2", 2, "sgd has no penalty"),
     "single penalty": ("cv train.svm --l1 3", 2, "a range of penalties is LO:HI:N or auto:N"),
     "order": ("cv train.svm --passes 2 --order every", 2, "in another fold in each pass"),
-    "stream": ("cv -", 2, "read once only: say the range of penalties"),
+    "stream": ("cv -", 2, "read only once: give the range of penalties"),
     "stream without cache": ("cv - --l1 1:2:2 --no-cache", 1, "later passes need the cache"),
     "choice": ("cv train.svm --choose most", 2, "a choice is best, 1se, within:P% or nnz:N"),
     "overwrites": ("cv train.svm -m train.svm", 2, "it would be overwritten"),

@@ -28,7 +28,7 @@ def test_training_begins_with_the_weights_of_a_model(thresher: Thresher) -> None
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--init before --resume", "--init begins a training, --resume goes on with one"),
+        ("--init before --resume", "--init starts a new training, --resume continues one"),
         ("--init before --rule rda", "rda cannot start from given weights"),
         ("--init before --no-intercept", "include an intercept"),
         ("--init before --outputs values:2 --loss squared", "weights of outputs one, not values:2"),

@@ -183,7 +183,7 @@ def test_wrong_pairs_say_so_in_a_line(
 def test_classes_are_not_found_in_standard_input(thresher: Thresher) -> None:
     ran = thresher("train - -m m -q --loss softmax")
     assert ran.status == 2
-    assert "say the classes, --outputs classes:LO-HI" in ran.err
+    assert "give the classes, --outputs classes:LO-HI" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_what_was_half_written_in_place_is_replaced(
     Path("f").mkdir()
     Path("f/lane-000.model").write_bytes(b"of another run")
     Path("f/.lane-001.model.0123abcd.4567cdef.partial").touch()
-    assert "f is not finished: go on" in thresher("path f -m m").err
+    assert "f is not finished: run it again" in thresher("path f -m m").err
     assert thresher(f"{COMMAND} {more}").status == 0
     assert contents("f") == whole
 
@@ -203,5 +203,5 @@ def test_bad_lines_cannot_be_kept_in_the_folder(thresher: Thresher) -> None:
     before = contents("f")
     ran = thresher(f"{COMMAND} --on-error quarantine=f/bad")
     assert (ran.status, ran.err.count("\n")) == (2, 1)
-    assert "f/bad: the whole folder f is replaced: name a file outside" in ran.err
+    assert "f/bad: the whole folder f is replaced: name a file outside it" in ran.err
     assert contents("f") == before

@@ -322,7 +322,7 @@ def test_what_is_no_checkpoint_is_not_written_over_or_removed(folder: Path, thre
     assert thresher("train train.svm -m n -q --on-error quarantine=n.checkpoint").status == 2
     taken.unlink()
     taken.symlink_to(folder / "test.svm")
-    assert "is no checkpoint" in thresher("train train.svm -m m -q").err
+    assert "is not a checkpoint" in thresher("train train.svm -m m -q").err
     taken.unlink()
     taken.mkdir()
     assert thresher("train train.svm -m m -q").status == 1

@@ -186,9 +186,9 @@ def test_bad_lines(thresher: Thresher) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--rule ftrl", "--rule is what tune varies: leave it out; --rules names the rules to try"),
-        ("--l1 2", "--l1 is what tune varies"),
-        ("--rate constant", "--rate is what tune varies"),
+        ("--rule ftrl", "--rule is varied by tune: leave it out; --rules names the rules to try"),
+        ("--l1 2", "--l1 is varied by tune"),
+        ("--rate constant", "--rate is varied by tune"),
         ("--rules no-such", "no rule is called 'no-such'"),
         ("--rules ftrl,ftrl", "each once"),
         ("--rules ftrl:l1=3", "remove them from ftrl:l1=3"),

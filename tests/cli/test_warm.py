@@ -77,7 +77,7 @@ def test_it_says_what_it_compiles(thresher: Thresher) -> None:
         ("--rules sgdd", "no rule is called 'sgdd'; known: all, "),
         ("--formats svmlite", "no format is called 'svmlite'; known: all, svmlight, "),
         ("--losses softmax", "it needs outputs classes:LO-HI"),
-        ("--losses all --outputs some", "no loss goes with the outputs some"),
+        ("--losses all --outputs some", "no loss supports the outputs some"),
     ],
 )
 def test_wrong_names_are_said_before_anything_is_done(thresher: Thresher, arguments: str, hint: str) -> None:

@@ -67,7 +67,7 @@ def test_from_a_classifier(estimator: Any, y: Any, loss: str) -> None:
     assert_same(model, theirs)
     np.testing.assert_allclose(model.coef_, theirs.coef_)
     assert_same(pickle.loads(pickle.dumps(model)), theirs)
-    with pytest.raises(ValueError, match="no state to go on"):
+    with pytest.raises(ValueError, match="no state to continue"):
         model.partial_fit(X[:1], y[:1])
 
 

@@ -29,7 +29,7 @@ class Asked:
 
     rule: Annotated[
         str | None,
-        _option(_SPEC, "Algorithm: see thresher rules; train has auto, too.  [default: ft-ftrl]"),
+        _option(_SPEC, "Algorithm: see thresher rules; train also has auto.  [default: ft-ftrl]"),
     ] = None
     loss: Annotated[str | None, _option(_SPEC, "See thresher losses.  [default: logistic]")] = None
     rate: Annotated[
@@ -39,8 +39,8 @@ class Asked:
         float | None,
         _option(
             "L",
-            "How sparse, in units of the rule (ft-ftrl: standard deviations of noise); higher leaves fewer"
-            " weights.  [default of ft-ftrl: 1]",
+            "Sparsity, in units of the rule (ft-ftrl: standard deviations of noise); higher keeps fewer "
+            "weights.  [default of ft-ftrl: 1]",
             "--l1",
         ),
     ] = None
@@ -51,20 +51,22 @@ class Asked:
         str | None,
         _option(
             "OUTPUTS",
-            "What is predicted: one number; classes:LO-HI, one of several, or classes, found by reading the"
-            " labels first, which may be words; labels:LO-HI, which of several hold (lists: 3,17); values:K,"
-            " a number for each of K (lists: 0.5,-2).  [default: one; classes for a loss of them, or for"
-            " three words or more]",
+            "What to predict: one number; classes:LO-HI, one of several classes, or classes, to find them "
+            "by reading the labels first (numbers or words); labels:LO-HI, any of several labels (lists: "
+            "3,17); values:K, K numbers (lists: 0.5,-2).  [default: one; classes for a multiclass loss, or "
+            "if the labels are three or more words]",
         ),
     ] = None
     batch: Annotated[
-        int | None, _option("S", "Examples whose summed gradient is one step.  [default: 1]"), Bounds(1)
+        int | None,
+        _option("S", "Mini-batch size: examples whose gradients are summed for one step.  [default: 1]"),
+        Bounds(1),
     ] = None
     average: Annotated[
         bool | None,
         _option(
             None,
-            "Predict, count and save with the mean of the weights of all steps; learn with the last."
+            "Predict, count and save with the average of the weights of all steps; learn with the last."
             "  [default: no-average]",
             "--average/--no-average",
         ),
@@ -73,31 +75,32 @@ class Asked:
         str | None,
         _option(
             "max-abs|standard",
-            "Divide the numeric columns of a table, or each feature of other data, by the largest magnitude"
-            " or by the standard deviation so far in the first pass; zeros stay zeros.  [default: none]",
+            "Divide the numeric columns of a table, or each feature of other data, by its largest "
+            "magnitude or its standard deviation so far, measured in the first pass; zeros stay zero.  "
+            "[default: none]",
         ),
     ] = None
     admit: Annotated[
         str | None,
         _option(
             "N|poisson:P",
-            "Learn a feature from the N-th example on that has it; or let each of its examples in the first"
-            " pass admit it with probability P. They are counted in a filter of 2^B bytes: N,bits=B."
-            "  [default: learn it from the first, without a filter; bits=24]",
+            "Learn a feature only from its N-th example on; or admit it with probability P at each of its "
+            "examples in the first pass. A filter of 2^B bytes counts them: N,bits=B."
+            "  [default: learn from the first, without a filter; bits=24]",
         ),
     ] = None
     store: Annotated[
         str | None,
         _option(
             "STORE",
-            "Where weights lie: growing; direct, the id is the row; hashed:BITS, a fixed 2^BITS rows; or"
-            " hashed:BITS,signed, where features that meet in a row do not add up in the mean."
+            "How weights are stored: growing; direct, the id is the row; hashed:BITS, a fixed 2^BITS rows; "
+            "or hashed:BITS,signed, where features that share a row cancel on average."
             "  [default: growing]",
         ),
     ] = None
-    dtype: Annotated[str | None, _option("float32|float64", "Numbers of the state.  [default: float32]")] = (
-        None
-    )
+    dtype: Annotated[
+        str | None, _option("float32|float64", "Number type of the model's state.  [default: float32]")
+    ] = None
     intercept: Annotated[
         bool | None, _option(None, "Learn an intercept.  [default: intercept]", "--intercept/--no-intercept")
     ] = None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from thresher.batch.solve import Plan, Round
 
 NAME = "boost"
-SHORT = "Solve for the best sparse model of data in memory."
+SHORT = "Find the optimal sparse model for data in memory."
 
 _HEAD = f"{'round':>6} {'sweeps':>7} {'objective':>16} {'certificate':>12} {'non-zero':>10} {'seconds':>8}"
 

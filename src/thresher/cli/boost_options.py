@@ -16,27 +16,27 @@ Order = Annotated[
     str,
     typer.Option(
         metavar="random|cyclic|parallel",
-        help="One feature after the other, in a new order each time or as they come, or all at once by"
-        " smaller steps.",
+        help="Update one feature at a time, in a new order each round or as they come, or all at once with "
+        "smaller steps.",
     ),
 ]
 Tolerance = Annotated[
     float,
     typer.Option(
         metavar="T",
-        help="Stop when the largest violation of the conditions of optimality is this share of the l1"
-        " that would leave no feature.",
+        help="Stop when the largest violation of the optimality conditions is this share of the l1 that "
+        "would leave no feature.",
     ),
 ]
-Rounds = Annotated[
-    int, typer.Option(metavar="N", help="Stop after so many looks at all features."), Bounds(1)
-]
+Rounds = Annotated[int, typer.Option(metavar="N", help="Stop after N rounds over all features."), Bounds(1)]
 Intercept = Annotated[
-    bool, typer.Option("--intercept/--no-intercept", help="Learn an intercept, never penalised.")
+    bool, typer.Option("--intercept/--no-intercept", help="Learn an intercept; it is not penalised.")
 ]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random order."), Bounds(0)]
 Threads = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Threads; they change no result.  [default: one a processor, at most 4]"),
+    typer.Option(
+        metavar="N", help="Threads; they change no result.  [default: one per processor, at most 4]"
+    ),
     Bounds(1, MOST_THREADS),
 ]

@@ -15,7 +15,7 @@ PLURALS = {"rule": "rules", "loss": "losses", "rate": "rates"}
 _WIDTH = 100
 _Name = Annotated[
     str | None,
-    typer.Argument(metavar="NAME", show_default=False, help="Tell everything about this one."),
+    typer.Argument(metavar="NAME", show_default=False, help="Show everything about this one."),
 ]
 
 

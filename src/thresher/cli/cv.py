@@ -35,11 +35,15 @@ if TYPE_CHECKING:
     from thresher.learning.training import Outcome, Trainer
 
 NAME = "cv"
-SHORT = "Cross-validate many penalties from one reading, and choose."
+SHORT = "Cross-validate many penalties in one reading, and choose one."
 
 Count = Annotated[
     int,
-    typer.Option("--folds", metavar="K", help="Row r is in fold r mod K, and is judged without it."),
+    typer.Option(
+        "--folds",
+        metavar="K",
+        help="Row r is in fold r mod K, and is evaluated by a model that did not learn it.",
+    ),
     Bounds(2, 1000),
 ]
 ModelFile = Annotated[
@@ -48,7 +52,7 @@ ModelFile = Annotated[
         "--model",
         "-m",
         metavar="MODEL",
-        help="Where to write the model of all rows with the penalty that is chosen.  [default: nowhere; the"
+        help="Where to write the model of all rows with the chosen penalty.  [default: nowhere; the"
         " command that trains it is printed]",
     ),
 ]

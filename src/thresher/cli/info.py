@@ -132,7 +132,7 @@ def _tables(told: dict[str, Any]) -> list[str]:
     if told["nameable"] and told["weights"]["named"] is None:
         lines += [
             "",
-            "the weights have no names: thresher name MODEL DATA finds them, and tells their columns",
+            "the weights have no names: thresher name MODEL DATA finds them and their columns",
         ]
     return [*lines, ""]
 

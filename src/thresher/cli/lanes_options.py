@@ -37,8 +37,9 @@ def choice(default: str) -> Any:
         metavar="WHICH",
         callback=check_choice,
         show_default=False,
-        help="best, the least loss; 1se, the sparsest within a standard error of it; within:P%, the sparsest"
-        f" that loses at most so much of it; nnz:N, the best with at most N weights.  [default: {default}]",
+        help="best, the lowest loss; 1se, the sparsest within one standard error of it; within:P%, the "
+        "sparsest whose loss is at most P % higher; nnz:N, the best with at most N weights.  [default: "
+        f"{default}]",
     )
 
 
@@ -58,8 +59,8 @@ Penalties = Annotated[
         "--l1",
         metavar="LO:HI:N|auto:N",
         callback=_check_range,
-        help="Penalties: N at even ratios, between two or in a range found by the first 4,096 rows. Of a rule"
-        " without an l1 they are its own.  [default: auto:16]",
+        help="Penalties: N at even ratios from LO to HI, or in a range found in the first 4,096 rows. A rule "
+        "without l1 uses its own penalty.  [default: auto:16]",
     ),
 ]
 
@@ -95,7 +96,7 @@ def recipes_of(
         if wanted.values:
             return [with_penalty(base, value) for value in wanted.values]
         if not source.rereadable:
-            raise UsageError("a stream is read once only: say the range of penalties, --l1 LO:HI:N")
+            raise UsageError("a stream can be read only once: give the range of penalties, --l1 LO:HI:N")
         again = make_order(order.spec, base.seed).over(reading.again(source.layout, base.head().domain), 1)
         values = wanted.found_in(again, replace(base, layout=source.layout), ready=ready)
     except DataError:
@@ -115,7 +116,7 @@ def check_varied(rule: str, l1: str | None, base: Recipe) -> None:
         raise UsageError(str(error)) from error
     if rule and l1 is None and not leaves_penalty_open(rule):
         raise UsageError(
-            f"{name} is what the models differ in: leave it out of --rule, or give its range, --l1 LO:HI:N"
+            f"{name} differs between the models: leave it out of --rule, or give its range, --l1 LO:HI:N"
         )
 
 
@@ -132,9 +133,9 @@ def chosen_of(points: Sequence[Judged], which: str, say: Callable[[str], None]) 
     except ValueError as error:
         if which == BEST:
             raise DataError(str(error)) from error
-        say(f"{error}: the best is chosen")
+        say(f"{error}; choosing the best instead")
         return chosen_of(points, BEST, say)
     if len(points) > 1 and number in (0, len(points) - 1):
         end = "strongest" if number else "weakest"
-        say(f"the {end} penalty of all is chosen: a range that goes further may hold a better one")
+        say(f"the {end} penalty of the range was chosen: a wider range may hold a better one")
     return number, which

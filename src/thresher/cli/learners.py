@@ -107,7 +107,7 @@ class Auto(Learner):
         known = new_recipe({"loss": learner.recipe.loss, "outputs": learner.recipe.outputs, **options})
         if learner.recipe.rule not in [one.rule for one in auto.field(known, self._given)]:
             made = f"the checkpoint was made with --rule {learner.recipe.rule}"
-            raise UsageError(f"{made}: give the same options as then")
+            raise UsageError(f"{made}: give the same options")
         return learner, standing
 
     def new(self, options: dict[str, Any], begun: Readout | None, say: Say) -> Lanes:
@@ -115,7 +115,7 @@ class Auto(Learner):
         from thresher.lanes import auto
 
         if begun is not None:
-            raise UsageError("--init gives weights to one model: name a --rule other than auto")
+            raise UsageError("--init works with one model only: give a --rule other than auto")
         try:
             return auto.start(new_recipe(options), say, self._given)
         except ValueError as error:
@@ -141,7 +141,7 @@ class Auto(Learner):
         def heir(model: Any, over: bool) -> Any:
             found = auto.heir(model, over)
             if say and isinstance(found, Model) and found is not model:
-                say(f"after {found.examples:,} examples {found.recipe.rule} goes on")
+                say(f"after {found.examples:,} examples: continuing with {found.recipe.rule}")
             return found
 
         return {"heir": heir, "save": auto.save}

@@ -50,7 +50,7 @@ def command(
     tensors = {name: array for name, array in tensors.items() if not name.startswith(modelfile.NAMES)}
     figures: dict[str, Any] = {"nonzero": header["nonzero"], "named": len(names), "model": str(target)}
     if target == model and _stamp(model) != before:
-        raise DataError(f"{model}: another process has written it meanwhile; name its features again")
+        raise DataError(f"{model}: another process has changed it meanwhile: run thresher name again")
     with unbroken(target):
         modelfile.write(target, header, tensors | modelfile.tensors_of_names(names))
         show_result(figures, as_json, target)

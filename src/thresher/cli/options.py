@@ -59,7 +59,7 @@ OnError = Annotated[
 MOST_THREADS = 1024
 Threads = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Threads that read and parse.  [default: one a processor, at most 4]"),
+    typer.Option(metavar="N", help="Threads that read and parse.  [default: one per processor, at most 4]"),
     Bounds(1, MOST_THREADS),
 ]
 
@@ -80,8 +80,8 @@ Format = Annotated[
         "--format",
         metavar="FORMAT",
         callback=_check_format,
-        help=f"{listed([*FORMATS], 'or')}.  [default: the model's; for a new one, told by"
-        f" the names: {_ENDINGS}; any other, such as .txt, .data or .dat, is {DEFAULT}]",
+        help=f"{listed([*FORMATS], 'or')}.  [default: the model's; for a new one, by file name: "
+        f"{_ENDINGS}; any other, such as .txt, .data or .dat, is {DEFAULT}]",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
@@ -104,28 +104,29 @@ class Writing:
     delimiter: Annotated[
         str | None,
         typer.Option(
-            metavar="BYTE", help="Between the cells of CSV and TSV; \\t is a tab.  [default: comma, tab]"
+            metavar="BYTE", help="Byte between the cells of CSV and TSV; \\t is a tab.  [default: comma, tab]"
         ),
     ] = None
     missing: Annotated[
         str | None,
         typer.Option(
-            metavar="CELL,...", help="Cells of CSV and TSV that mean a missing value, beside the empty one."
+            metavar="CELL,...",
+            help="Cells of CSV and TSV that mean a missing value, in addition to empty ones.",
         ),
     ] = None
     quoted_newlines: Annotated[
         bool | None,
         typer.Option(
             "--quoted-newlines/--no-quoted-newlines",
-            help="Whether quoted cells of CSV may have line breaks.  [default: no-quoted-newlines]",
+            help="Whether quoted cells of CSV may contain line breaks.  [default: no-quoted-newlines]",
         ),
     ] = None
     label_weights: Annotated[
         bool | None,
         typer.Option(
             "--label-weights/--no-label-weights",
-            help="Whether svmlight lines may begin with label:weight. If not, a colon in the first field is"
-            " that of a feature: the row has no label.  [default: no-label-weights]",
+            help="Whether svmlight lines may begin with label:weight. If not, a first field with a colon "
+            "is a feature, and the row has no label.  [default: no-label-weights]",
         ),
     ] = None
     where: Annotated[
@@ -133,9 +134,9 @@ class Writing:
         typer.Option(
             metavar="FILTER",
             show_default=False,
-            help="Which rows of DATA are read, of Parquet and Arrow: COL = VALUE or another comparison, COL"
-            " in (VALUE, ...), COL is null, COL is not null; several with and; texts and dates in single"
-            " quotes.",
+            help="Which rows of Parquet or Arrow DATA to read: COL = VALUE or another comparison, COL"
+            " in (VALUE, ...), COL is null, COL is not null; join several with and; put strings and dates "
+            "in single quotes.",
         ),
     ] = ""
 
@@ -186,16 +187,16 @@ class Table(Writing):
         str | None,
         typer.Option(
             metavar="COL",
-            help="Column of the label, of a table: its name, or its number from 1 on; K of them, with commas,"
-            " for --outputs values:K.  [default: label]",
+            help="Label column of a table: its name, or its number, counted from 1; K columns, separated "
+            "by commas, for --outputs values:K.  [default: label]",
         ),
     ] = None
     classes: Annotated[
         str | None,
         typer.Option(
             metavar="WORD,...",
-            help="The words that labels are, in the order of their classes; of two the second is the positive"
-            " one.  [default: found by reading the labels first, and sorted]",
+            help="Labels that are words, in the order of their classes; of two, the second is the positive "
+            "class.  [default: found by reading the labels first, and sorted]",
         ),
     ] = None
     weight: Annotated[str | None, typer.Option(metavar="COL", help="Column of the importance weight.")] = None
@@ -203,7 +204,7 @@ class Table(Writing):
         str | None,
         typer.Option(
             metavar=_COLUMNS,
-            help="Columns that are numbers; names, numbers, ranges (2-14) or patterns (I*), with commas."
+            help="Numeric columns: names, numbers, ranges (2-14) or patterns (I*), separated by commas."
             "  [default: those that hold only numbers]",
         ),
     ] = None
@@ -217,27 +218,28 @@ class Table(Writing):
     categorical: Annotated[
         str | None,
         typer.Option(
-            metavar=_COLUMNS, help="Columns whose every value is a feature.  [default: all other columns]"
+            metavar=_COLUMNS,
+            help="Categorical columns: each value is a feature.  [default: all other columns]",
         ),
     ] = None
     text: Annotated[
         str | None,
-        typer.Option(metavar=_COLUMNS, help="Columns of text, whose words or other n-grams are features."),
+        typer.Option(metavar=_COLUMNS, help="Text columns: their words or other n-grams are features."),
     ] = None
     ngrams: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
             help="Which n-grams: words=LO-HI, chars=LO-HI, case (keep capitals), tokens=words|letters|blanks,"
-            " shortest=N, scale=count|binary|log, norm; with commas.  [default: words=1]",
+            " shortest=N, scale=count|binary|log, norm; separated by commas.  [default: words=1]",
         ),
     ] = None
     interact: Annotated[
         list[str] | None,
         typer.Option(
             metavar="A,B[,C]",
-            help="Products of features as features: of two or three columns (or patterns of them) or"
-            " namespaces (* for any); give it again for more.  [default: none]",
+            help="Add products of features of two or three columns (or patterns) or namespaces (* for "
+            "any); repeat for more.  [default: none]",
         ),
     ] = None
     ignore: Annotated[str | None, typer.Option(metavar=_COLUMNS, help="Columns to leave out.")] = None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from thresher.learning.training import Outcome, Plan, Trainer
 
 NAME = "path"
-SHORT = "Learn a model for each of many penalties in one reading, and choose."
+SHORT = "Learn a model for each of many penalties in one reading, and choose one."
 Folder = Annotated[
     Path | None,
     typer.Option(
@@ -45,17 +45,17 @@ Folder = Annotated[
         "-m",
         metavar="DIR|MODEL",
         show_default=False,
-        help="The folder to write: a table, a picture, a model for each penalty. Or, where DATA is such a"
-        " folder, where to write the model that is chosen; without it the table is shown.",
+        help="The folder to write: a table, a picture, a model for each penalty. If DATA is such a folder: "
+        "where to write the chosen model; without it, the table is shown.",
     ),
 ]
-Choice = Annotated[str | None, choice("best; out of a folder, what was chosen when it was written")]
+Choice = Annotated[str | None, choice("best; for a folder, the choice made when it was written")]
 Holdout = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|SHARE|every-Nth|none",
-        help="What to choose by: a file, or a share of the rows (0.1: every 10th), which are then not learned"
-        " from; or none: by the progressive loss.  [default: every-10th]",
+        help="Data to choose by: a file, or a share of the rows (0.1: every 10th), which are then not "
+        "learned; or none, to choose by the progressive loss.  [default: every-10th]",
     ),
 ]
 Plot = Annotated[Path | None, drawing("loss over the number of weights")]
@@ -115,7 +115,7 @@ def _outputs(model: Path | None, others: list[Path | None]) -> tuple[Path, Path]
     options.check_outputs([spare, *others], [])
     for one in others:
         if one is not None and one.resolve().parent == model.resolve():
-            raise UsageError(f"{one}: the whole folder {model} is replaced: name a file outside")
+            raise UsageError(f"{one}: the whole folder {model} is replaced: name a file outside it")
     return model, spare
 
 
@@ -171,9 +171,9 @@ def _is_frontier(source: Path, more: bool) -> bool:
 
     begun = not source.is_file() and Path(f"{source}.checkpoint").exists()
     if begun and not folder.is_frontier(source):
-        raise UsageError(f"{source} is not finished: go on with its own options and --resume")
+        raise UsageError(f"{source} is not finished: run it again with the same options and --resume")
     if folder.is_frontier(source) and more:
-        raise UsageError(f"{source} is a folder of learned models: only --choose and --plot go with it")
+        raise UsageError(f"{source} is a folder of learned models: only --choose and --plot apply to it")
     return folder.is_frontier(source)
 
 

@@ -15,7 +15,7 @@ from thresher.cli.errors import UsageError
 from thresher.cli.overwriting import check_predictions
 
 NAME = "predict"
-SHORT = "Print one prediction a row."
+SHORT = "Print one prediction per row."
 
 
 class Output(StrEnum):
@@ -34,8 +34,8 @@ _Wanted = Annotated[
     Output,
     typer.Option(
         metavar="margin|probability|label",
-        help="The weighted sum, the probability of the positive class, or the class (or mean; for labels,"
-        " those that hold, with commas between).",
+        help="The weighted sum, the probability of the positive class, or the class (or mean; for labels, "
+        "those predicted, separated by commas).",
     ),
 ]
 

@@ -88,7 +88,8 @@ class Reading:
             check_nameable(store)
             if not source.rereadable:
                 raise UsageError(
-                    "--names reads the data once more, which a stream cannot be: use thresher name afterwards"
+                    "--names reads the data again, but a stream can be read only once: use thresher "
+                    "name afterwards"
                 )
 
     def trainer(
@@ -129,7 +130,7 @@ def check_files(
 
 def _check_init(beside: list[Path | None], init: Path, resume: bool) -> None:
     if resume:
-        raise UsageError("--init begins a training, --resume goes on with one: give one of them")
+        raise UsageError("--init starts a new training, --resume continues one: give only one of them")
     if init == Path():
         raise UsageError("--init: name the file of a model")
     options.check_outputs(beside, [init])
@@ -192,7 +193,8 @@ def with_classes(
     loss, outputs = wanted.get("loss"), wanted.get("outputs")
     if streams and not layout.classes and leaves_classes_open(loss or "logistic", outputs):
         raise UsageError(
-            "standard input is read once only: say the classes, --outputs classes:LO-HI or --classes A,B,..."
+            "standard input can be read only once: give the classes, --outputs classes:LO-HI or "
+            "--classes A,B,..."
         )
     try:
         found = look(None if streams else reading.again, layout, loss, outputs)
@@ -254,9 +256,11 @@ def look_at(spare: Path, watching: Quiet) -> None:
     from thresher.learning.modelfile import looks_like_ours
 
     if spare.is_symlink() or (spare.exists() and not looks_like_ours(spare)):
-        raise UsageError(f"{spare} is no checkpoint, but checkpoints would be written there: move it away")
+        raise UsageError(
+            f"{spare} is not a checkpoint, but checkpoints would be written there: move or rename it"
+        )
     if spare.exists():
-        watching.say(f"{spare} is left from an earlier run and not used; --resume goes on from it")
+        watching.say(f"{spare} is left from an earlier run and not used; --resume continues from it")
 
 
 def run(trainer: Trainer[M]) -> Outcome:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from thresher.reporting.facts import Facts
 
 NAME = "report"
-SHORT = "Write a page about a model: how it learned, what it is worth, its weights."
+SHORT = "Write an HTML page about a model: its training, quality and weights."
 _ENDINGS = (".html", ".htm")
 _Model = Annotated[
     Path,
@@ -31,7 +31,7 @@ _Data = Annotated[
         "--data",
         metavar="TEST",
         show_default=False,
-        help="Labelled data to measure the model on, that it has not seen; give it again for more files.",
+        help="Labelled data that the model has not seen, to measure it on; repeat for more files.",
     ),
 ]
 _Output = Annotated[
@@ -48,8 +48,7 @@ _Slices = Annotated[
     typer.Option(
         "--slice",
         metavar="COL",
-        help="Also show figures for each value of a column of a table; give it again for more."
-        "  [default: none]",
+        help="Also show figures for each value of a column of a table; repeat for more.  [default: none]",
     ),
 ]
 
@@ -76,7 +75,7 @@ def command(
     from thresher.reporting import api, facts
 
     if not data and (slices or threshold is not None or table != options.NO_WRITING):
-        raise UsageError("--slice, --threshold and how data are read need data: give --data TEST")
+        raise UsageError("--slice, --threshold and the options for reading need data: give --data TEST")
     target = _target(model, output)
     found = facts.facts_of(model)
     if data:
@@ -98,7 +97,7 @@ def _target(model: Path, output: Path | None) -> Path:
 
     target = output or Path(f"{model}.html")
     if target.suffix.lower() not in _ENDINGS:
-        raise UsageError(f"{target}: a report is a page: name a file that ends in .html")
+        raise UsageError(f"{target}: a report is an HTML page: name a file that ends in .html")
     return api.check_target(target)
 
 

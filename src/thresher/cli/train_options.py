@@ -37,7 +37,8 @@ Order = Annotated[
         metavar="ORDER",
         callback=_check_order,
         help="Order of the rows: as-is; once, one random permutation for all passes; every, a new one each"
-        " pass (both hold all rows in memory: 12 bytes a non-zero, 24 a row); or buffer:N, a shuffling buffer"
+        " pass (both hold all rows in memory: 12 bytes per non-zero, 24 per row); or buffer:N, a "
+        "shuffling buffer"
         " of N rows for streams of any length.  [default: as-is]",
     ),
 ]
@@ -45,8 +46,8 @@ Holdout = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|SHARE|every-Nth",
-        help="Evaluate after each pass on a file, or on a share of the rows (0.2: every 5th), which are then"
-        " not learned from: the same rows in any order and every pass.",
+        help="Evaluate after each pass on a file, or on a share of the rows (0.2: every 5th), which are "
+        "then not learned: the same rows in every order and every pass.",
     ),
 ]
 EarlyStop = Annotated[
@@ -69,14 +70,14 @@ CheckpointEvery = Annotated[
     ),
     Bounds(1),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on from MODEL.checkpoint, with the same data.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue from MODEL.checkpoint, with the same data.")]
 Init = Annotated[
     Path | None,
     typer.Option(
-        "--init", metavar="MODEL", help="Begin with the weights of this model, learned by whatever rule."
+        "--init", metavar="MODEL", help="Start from the weights of this model; its rule may differ."
     ),
 ]
-Cache = Annotated[bool, typer.Option(help="Let later passes read a binary cache made in the first.")]
+Cache = Annotated[bool, typer.Option(help="Write a binary cache in the first pass, which later passes read.")]
 Curve = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also write the table to a file, tab-separated.")
 ]
@@ -85,14 +86,20 @@ Names = Annotated[
     bool,
     typer.Option(
         "--names",
-        help="Keep the names of the features that weigh something, for which the data are read once more.",
+        help="Keep the names of features with non-zero weights; this reads the data once more.",
     ),
 ]
 WeightsOnly = Annotated[
-    bool, typer.Option("--weights-only", help="Leave out of the model what learning could go on from.")
+    bool,
+    typer.Option(
+        "--weights-only", help="Save only the weights, without the state that training would continue from."
+    ),
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No table, no bar; warnings and errors are still printed.")
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="No table and no progress bar; warnings and errors are still printed."
+    ),
 ]
 Strict = Annotated[
     bool,

@@ -40,8 +40,8 @@ Holdout = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|SHARE|every-Nth",
-        help="What to report on: a file, or a share of the rows (0.2: every 5th), which are then not learned"
-        " from.  [default: the last tenth of the rows, each predicted before it is learned]",
+        help="Data to report on: a file, or a share of the rows (0.2: every 5th), which are then not "
+        "learned.  [default: the last tenth of the rows, each predicted before it is learned]",
     ),
 ]
 
@@ -108,7 +108,7 @@ def _check_open(asked: Asked) -> None:
     """UsageError for an option that fixes what tune searches for."""
     for name in _VARIED:
         if getattr(asked, name) is not None:
-            raise UsageError(f"--{name} is what tune varies: leave it out; --rules names the rules to try")
+            raise UsageError(f"--{name} is varied by tune: leave it out; --rules names the rules to try")
 
 
 def _search(
@@ -173,7 +173,7 @@ def _tell(search: Search, found: dict[str, Any], path: Path, as_json: bool, quie
         return
     if not quiet:
         keys = ["round", "rows", "progressive_loss", "late_loss", "setting"]
-        typer.echo("late loss: over the last half of the rows that choose; the least is chosen")
+        typer.echo("late loss: over the last half of the rows used for choosing; the lowest is chosen")
         typer.echo("\n".join(lines_of(told, keys, chosen)))
     show_result({name: value for name, value in figures.items() if value is not None}, False, path)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from thresher.learning.model import Model
 
 NAME = "warm"
-SHORT = "Compile ahead of time, for container images and the like."
+SHORT = "Compile ahead of time, for example in a container image."
 
 
 def _several(words: str) -> Any:
@@ -26,12 +26,12 @@ def _several(words: str) -> Any:
 
 
 def command(
-    rules: Annotated[str, _several("Rules, with commas between their names; 'all' for all.")] = "ft-ftrl",
+    rules: Annotated[str, _several("Rules, separated by commas, or 'all'.")] = "ft-ftrl",
     losses: Annotated[
-        str, _several("Losses, each with each rule; 'all' for all that go with the outputs.")
+        str, _several("Losses, each combined with each rule; 'all' for all that support the outputs.")
     ] = "logistic",
     formats: Annotated[str, _several("Formats of data, or 'all'.")] = "svmlight",
-    outputs: Annotated[str, typer.Option(help="What is predicted, as for train.")] = "one",
+    outputs: Annotated[str, typer.Option(help="What to predict, as for train.")] = "one",
 ) -> None:
     """Compile ahead of time what training and predicting need, so that your later runs need not wait.
 
@@ -48,7 +48,7 @@ def command(
         for loss in _named(losses, parts.names("loss"), "loss")
     }
     if not any(models.values()):
-        raise UsageError(f"no loss goes with the outputs {outputs}")
+        raise UsageError(f"no loss supports the outputs {outputs}")
     for one in chosen:
         _timed(f"reading {one}", _read, one)
     for words, model in models.items():

@@ -221,7 +221,7 @@ def _begin(model: Model | Lanes, begun: Readout | None, layout: Any) -> None:
     if begun is None:
         return
     if not isinstance(model, Model):
-        raise ValueError("init gives weights to one model: name a rule other than auto")
+        raise ValueError("init works with one model only: give a rule other than auto")
     start_from(model, begun)
     check_data(begun, layout)
 

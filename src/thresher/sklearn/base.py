@@ -132,7 +132,9 @@ class SparseOnlineEstimator(SparseEstimator):
 
     def _check_goes_on(self) -> None:
         if not hasattr(self._model, "learn"):
-            raise ValueError("the model was made of weights alone: it has no state to go on learning from")
+            raise ValueError(
+                "the model was made from weights alone: it has no state to continue learning from"
+            )
         if self._learned_by == (now := _lasting_of(self)):
             return
         name, old, new = next(
