@@ -115,7 +115,7 @@ def test_what_is_held_out_chooses_nothing(thresher: Thresher) -> None:
 def test_the_table(thresher: Thresher) -> None:
     ran = thresher(f"{TUNE.removesuffix(' -q')} --budget 24")
     lines = ran.out.splitlines()
-    assert lines.pop(0).startswith("late loss: over the last half of the rows that choose")
+    assert lines.pop(0).startswith("late loss: over the last half of the rows used for choosing")
     assert lines[0].split() == ["round", "rows", "progressive", "loss", "late", "loss", "setting"]
     trials = lines[1:25]
     assert [line.lstrip("* ").split()[0] for line in trials] == ["1"] * 12 + ["2"] * 6 + ["3"] * 6
