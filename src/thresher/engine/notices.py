@@ -19,7 +19,7 @@ class Work(NamedTuple):
     what: str
     """what is compiled; ``{}`` stands for the format"""
     seconds: int
-    """compile time with an empty cache, on one core of a 2023 server"""
+    """compile time with an empty cache, roughly: it depends on the machine"""
 
 
 LEARNING = Work("learning loop", 3)
