@@ -44,8 +44,8 @@ _NAMES = {
 }
 _CALIBRATION = (
     "Predictions are sorted into bins of equal weight. A dot above the diagonal: it happened more often than"
-    " predicted; below it: less often. The band is a 95% interval (Wilson); one that holds the diagonal may"
-    " be chance. The strip shows where predictions lie."
+    " predicted; below it: less often. The band is a 95% interval (Wilson); if it includes the"
+    " diagonal, the difference may be chance. The strip shows where predictions lie."
 )
 _OBSERVED = (
     "Predictions are sorted into bins of equal weight. A dot off the diagonal: where so much is predicted,"
@@ -89,7 +89,7 @@ def _figures(test: Test) -> Markup:
         [_NAMES.get(name, name.replace("_", " ").capitalize()), Markup(shown(value))]
         for name, value in told.items()
     ]
-    return table("Figures, weighted by importance", ["Figure", "Value"], rows)
+    return table("Figures, each example counted by its importance", ["Figure", "Value"], rows)
 
 
 def _calibration(model: Model, test: Test) -> Markup:
@@ -198,7 +198,7 @@ def _classes(test: Test) -> Markup:
         names = [one["class"] for one in classes]
         rows = [[str(name), *row] for name, row in zip(names, counted, strict=True)]
         caption = "Confusion: a row for each true class, a column for each predicted one"
-        found = [el("h3", "Which classes are taken for which"), table(caption, ["", *map(str, names)], rows)]
+        found = [el("h3", "Confusion matrix"), table(caption, ["", *map(str, names)], rows)]
     most = sorted(classes, key=lambda one: -one["weight"])[:_CLASSES]
     rows = [[str(one["class"]), one["precision"], one["recall"], one["f1"], one["weight"]] for one in most]
     note = f"The {_CLASSES} most frequent of {len(classes):,}." if len(classes) > _CLASSES else ""
