@@ -19,6 +19,7 @@ if _TYPE_CHECKING:
     from thresher.batch.api import boost
     from thresher.data import Chunk, open_source
     from thresher.lanes.api import path, train
+    from thresher.lanes.inspecting import diff, info
     from thresher.lanes.search import tune
     from thresher.lanes.validation import cv
     from thresher.learning.api import evaluate, load, predict
@@ -37,7 +38,9 @@ _HOMES = {
     "TroubleWarning": "thresher.learning.trouble",
     "boost": "thresher.batch.api",
     "cv": "thresher.lanes.validation",
+    "diff": "thresher.lanes.inspecting",
     "evaluate": "thresher.learning.api",
+    "info": "thresher.lanes.inspecting",
     "load": "thresher.learning.api",
     "name_features": "thresher.learning.feature_names",
     "open_source": "thresher.data",
@@ -57,7 +60,9 @@ __all__ = [
     "__version__",
     "boost",
     "cv",
+    "diff",
     "evaluate",
+    "info",
     "load",
     "name_features",
     "open_source",

@@ -1,5 +1,6 @@
 """``diff`` against a comparison weight by weight."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import thresher
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
@@ -123,3 +125,33 @@ def test_ids_in_vw_text_are_those_of_svmlight() -> None:
     assert compared(model({1: 1.0}, layout=IDS), model({1: 1.0}, layout=VW))["equal"]
     with pytest.raises(DataError, match="hashes of names in the other"):
         compared(model({1: 1.0}, layout=IDS), model({2**60: 1.0}, layout=VW))
+
+
+@pytest.mark.usefixtures("plainly")
+def test_info_and_diff_take_models_and_files(tmp_path: Path) -> None:
+    rows, labels = [{"size": 3.0}, {"size": -2.0}] * 20, [1, -1] * 20
+    one, other = (thresher.train(rows, labels, rule="ftrl", l1=l1) for l1 in (0.5, 1.0))
+    one.save(tmp_path / "m")
+    told, of_file = thresher.info(one), thresher.info(tmp_path / "m")
+    assert of_file["model"] == str(tmp_path / "m")
+    assert told == {**of_file, "model": None}
+    assert told["examples"] == 40
+    assert "examples               40\n" in repr(told)
+    assert thresher.diff(tmp_path / "m", one) == {**thresher.diff(one, one), "equal": True}
+    moved = thresher.diff(one, other)
+    assert not moved["equal"]
+    assert list(moved["options"]) == ["rule"]
+    assert thresher.diff(one, other, top=0)["moved"] == []
+    assert "moved                  1 rows" in repr(moved)
+
+
+def test_info_and_diff_refuse_what_is_no_model(tmp_path: Path) -> None:
+    plain = model({1: 0.5})
+    with pytest.raises(TypeError, match="expected a model, not int"):
+        thresher.info(7)  # type: ignore[arg-type]
+    with pytest.raises(modelfile.ModelFileError, match="nowhere"):
+        thresher.diff(plain, tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="top must be a whole number, 0 or more"):
+        thresher.diff(plain, plain, top=-1)
+    with pytest.raises(DataError, match="stores differ"):
+        thresher.diff(plain, model({1: 0.5}, store="hashed:4"))

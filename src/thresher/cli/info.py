@@ -57,13 +57,12 @@ def _tell_frontier(path: Path, as_json: bool) -> None:
     """The table of a folder of models."""
     from thresher.cli.output import show_figures
     from thresher.lanes import folder, table
+    from thresher.lanes.inspecting import told_of_folder
 
-    found = folder.load(path)
-    sizes = [(path / folder.model_file(k)) for k in range(len(found.points))]
     if as_json:
-        files = [str(file) if file.is_file() else None for file in sizes]
-        show_figures({"model": str(path), "kind": "frontier", **found.as_dict(), "files": files}, True)
+        show_figures(told_of_folder(path), True)
         return
+    found = folder.load(path)
     typer.echo("\n".join(table.of_points(found.points, found.penalty, found.chosen)))
     chosen = path / folder.model_file(found.chosen)
     show_figures(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.report import Report
 from thresher.lanes import folder
+from thresher.lanes.inspecting import file_of
 from thresher.learning import modelfile
 from thresher.learning.anatomy import anatomy
 from thresher.learning.assessment import Assessment, assessed
@@ -83,12 +82,12 @@ def facts_of(given: Any) -> Facts:
 
     Raises `ModelFileError`; TypeError for anything else.
     """
-    with ExitStack() as held:
-        path = given
-        if not isinstance(given, str | Path):
-            path = Path(held.enter_context(tempfile.TemporaryDirectory())) / "model"
-            given.save(path) if hasattr(given, "lanes") else modelfile.save(given, path)
-        return _read(Path(path))
+    with file_of(given, _save) as path:
+        return _read(path)
+
+
+def _save(given: Any, path: Path) -> None:
+    given.save(path) if hasattr(given, "lanes") else modelfile.save(given, path)
 
 
 def _read(path: Path) -> Facts:
