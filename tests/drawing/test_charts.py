@@ -6,7 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from thresher.drawing import STYLESHEET, Axis, Bar, Panel, Series, Strip, bars, chart, panels
@@ -49,6 +49,8 @@ def series(draw: Any) -> Series:
 
 
 @settings(max_examples=50)
+@example([], "", False, [Strip(0.0, 1.0, 5e-324)])
+@example([], "", False, [Strip(0.0, 1.0, math.inf), Strip(1.0, 2.0, 1.0)])
 @given(
     shown=st.lists(series(), max_size=4),
     title=HOSTILE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -156,12 +157,14 @@ def _strip(strip: Sequence[Strip], x: Scale, floor: float) -> list[str]:
     cells = []
     for one in strip:
         low, high = x.place(one.low), x.place(one.high)
-        if low is not None and high is not None and one.weight > 0:
-            wide = max(high - low, 1.0)
+        if low is None or high is None:
+            continue
+        wide = max(high - low, 1.0)
+        if 0 < one.weight / wide < math.inf:
             cells.append((low, wide, one.weight / wide))
     most = max((density for _, _, density in cells), default=1.0)
     return [
         tag("rect", class_="strip", x=low, y=floor - tall, width=wide, height=tall)
         for low, wide, density in cells
-        for tall in [max((_STRIP - 4) * density / most, 0.6)]
+        for tall in [max((_STRIP - 4) * (density / most), 0.6)]
     ]
