@@ -299,6 +299,8 @@ def damaged(change: Callable[[dict[str, Any]], object]) -> None:
         lambda t: t.update(format=2),
         lambda t: t.pop("penalty"),
         lambda t: t["lanes"][0].pop("nonzero"),
+        lambda t: t["lanes"][0].update(nonzero=None),
+        lambda t: t["lanes"][1].update(holdout_loss="x"),
         lambda t: t["lanes"].append(3),
         lambda t: t.update(lanes=None),
     ],

@@ -100,7 +100,8 @@ def test_path_draws_the_frontier(thresher: Thresher) -> None:
         ("train train.svm -m new.svg --plot new.svg", "named twice"),
         ("evaluate m test.svm --plot test", "ends in .svg"),
         ("path train.svm -m f --plot f/frontier.svg", "no such directory"),
-        ("path link.svg -m f --rule ftrl --l1 0.1:1:3 --plot link.svg", "named twice"),
+        ("path link.svg -m f --rule ftrl --l1 0.1:1:3 --plot link.svg", "exists and is not an SVG picture"),
+        ("evaluate m test.svm --plot link.svg", "exists and is not an SVG picture"),
     ],
 )
 def test_what_cannot_be_drawn_is_said_before_anything_is_learned(

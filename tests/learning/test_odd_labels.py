@@ -36,6 +36,7 @@ NUMBERS = X[["age"]].to_numpy()
         (["a", "", "", ""], "the label of example 2 is empty"),
         ([[1], [2, 3], [4], [5]], "labels y cannot be converted"),
         (["1", "1", "n/a", "-1"], "'n/a'"),
+        ([[0, 1], [1, 0], [0, 1], [1, 0]], "expected one label( column| for each example), found 2"),
     ],
     ids=[
         *(
@@ -48,7 +49,7 @@ NUMBERS = X[["age"]].to_numpy()
             "NA",
             "NaN of words",
         ),
-        *("blank", "empty", "lists", "n/a"),
+        *("blank", "empty", "lists", "n/a", "two columns"),
     ],
 )
 def test_labels_that_are_none(examples: Any, y: Any, error: str) -> None:

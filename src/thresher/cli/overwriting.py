@@ -32,6 +32,11 @@ def check_curve(path: Path | None) -> None:
     _check(path, "a curve", lambda head: head.startswith(_CURVE))
 
 
+def check_picture(path: Path) -> None:
+    """UsageError if `path` exists, is not empty, and is not an SVG picture."""
+    _check(path, "an SVG picture", lambda head: b"<svg" in head)
+
+
 def check_predictions(path: Path | None, words: Collection[str]) -> None:
     """UsageError if the first line of `path` is not a prediction: numbers, or one of the class `words`."""
     known = {word.encode() for word in words}

@@ -9,6 +9,7 @@ import typer
 
 
 def _checked(path: Path | None) -> Path | None:
+    from thresher.cli.overwriting import check_picture
     from thresher.learning.pictures import check_ending
 
     if path is not None:
@@ -16,6 +17,7 @@ def _checked(path: Path | None) -> Path | None:
             check_ending(str(path))
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error
+        check_picture(path)
     return path
 
 

@@ -68,7 +68,15 @@ class Point:
         """The inverse. KeyError, TypeError for invalid content."""
         held = {k.removeprefix("holdout_"): v for k, v in given.items() if k.startswith("holdout_")}
         own = {k: v for k, v in given.items() if not k.startswith("holdout_") and k != name}
-        return cls(penalty=float(given[name]), holdout=held or None, **own)
+        found = cls(penalty=float(given[name]), holdout=held or None, **own)
+        figures = [found.progressive_loss, found.paired_error, *held.values()]
+        if not _is_number(found.nonzero) or not all(one is None or _is_number(one) for one in figures):
+            raise TypeError(f"lane of {name} {found.penalty:g}: a figure is not a number")
+        return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def points_of(lanes: Lanes, holdout: LanesHoldout) -> list[Point]:

@@ -15,7 +15,7 @@ from thresher.data import Chunk, DataError, MemorySource, Source, open_source, t
 from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.columns import ABSENT, LABEL, WEIGHT
 from thresher.data.given_labels import array_of, numbers_of
-from thresher.data.labels import Domain, domain_of
+from thresher.data.labels import ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.learning.checks import check_whole
 
@@ -182,7 +182,11 @@ def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[st
 
 def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, words: tuple[str, ...]) -> MemorySource:
     """Examples in memory; `words` are the classes if labels are words."""
-    source = MemorySource(chunk_of(X, numbers_of(y, domain_of(domain).of_words(words)), weights), domain)
+    wanted = domain_of(domain)
+    chunk = chunk_of(X, numbers_of(y, wanted.of_words(words)), weights)
+    if wanted.kind == ONE and not wanted.open and chunk.targets is not None:
+        raise DataError(f"expected one label for each example, found {chunk.targets.shape[1]}")
+    source = MemorySource(chunk, domain)
     if words:
         source.layout = SettledLayout(classes=words)
     return source
