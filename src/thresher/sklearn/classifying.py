@@ -122,7 +122,8 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         given = dict(self.class_weight)
         unknown = given.keys() - set(self.classes_.tolist())
         if unknown:
-            raise ValueError(f"class_weight names {sorted(map(repr, unknown))}, which are not classes")
+            named = ", ".join(sorted(map(repr, unknown)))
+            raise ValueError(f"class_weight has keys that are not classes: {named}")
         numbers = np.array([given.get(name, 1.0) for name in self.classes_.tolist()])
         if numbers.dtype.kind not in "biuf" or not np.isfinite(numbers).all() or (numbers < 0).any():
             raise ValueError(f"class_weight must hold finite numbers that are not negative, not {given}")
