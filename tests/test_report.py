@@ -161,7 +161,7 @@ def test_a_folder_with_and_without_its_chosen_model(tmp_path: Path) -> None:
 def test_only_reports_are_overwritten(tmp_path: Path) -> None:
     model = Model("ftrl")
     (tmp_path / "notes.html").write_text("<!doctype html>mine")
-    with pytest.raises(FileExistsError, match="is no report"):
+    with pytest.raises(FileExistsError, match="is not a thresher report"):
         thresher.report(model, None, tmp_path / "notes.html")
     assert (tmp_path / "notes.html").read_text() == "<!doctype html>mine"
     thresher.report(model, None, tmp_path / "new.html")

@@ -67,8 +67,8 @@ def command(
 ) -> None:
     """Write one HTML page about a model, for anyone to read: it needs no network and no script.
 
-    It shows how training went, the heaviest weights, the settings and warnings; with --data also what the
-    model is worth on these, and how well its probabilities agree with them.
+    It shows how training went, the heaviest weights, the settings and warnings. With --data it also shows
+    how well the model predicts the test data, and how well its probabilities are calibrated.
     """
     from thresher.cli.output import show_result, tell_skipped
     from thresher.learning import modelfile

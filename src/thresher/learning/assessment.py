@@ -60,10 +60,7 @@ class _Classes:
         self._counts = Classwise(head.names(words))
         self._log, self._calibration, self._squares = LogLoss(), Calibration(), 0.0
         self._head, self._likely = head, bool(head.joint.PROBABILITY)
-
-    @property
-    def binned(self) -> Binned | None:
-        return self._calibration if self._likely else None
+        self.binned: Binned | None = self._calibration if self._likely else None
 
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         truth = chunk.labels.astype(np.int64) - self._low
@@ -94,10 +91,7 @@ class _Two:
         self._counts = Classwise(list(words) or [f"{lowest:g}", "1"])
         self._log, self._calibration = LogLoss(), Calibration()
         self._head, self._likely, self._threshold = head, bool(head.joint.PROBABILITY), threshold
-
-    @property
-    def binned(self) -> Binned | None:
-        return self._calibration if self._likely else None
+        self.binned: Binned | None = self._calibration if self._likely else None
 
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         truth = chunk.labels > 0
@@ -129,10 +123,7 @@ class _Lists:
         self._counts = Classwise([str(low + k) for k in range(head.count)], confusing=False)
         self._log, self._calibration, self._weight = LogLoss(), Calibration(), 0.0
         self._head, self._likely, self._threshold = head, bool(head.joint.PROBABILITY), threshold
-
-    @property
-    def binned(self) -> Binned | None:
-        return self._calibration if self._likely else None
+        self.binned: Binned | None = self._calibration if self._likely else None
 
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         truth = self._head.targets(chunk) > 0

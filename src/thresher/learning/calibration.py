@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from thresher.learning.head import F64
 
-_BITS = 20
+BITS = 20
 """bits of a cell's number: sign, exponent and eleven digits, so cells are 0.05 % wide"""
 _SUMS = 3
 _NORMAL = 1.959963984540054
@@ -38,7 +38,7 @@ class Binned:
 
     def __init__(self, cells: Callable[[F64], NDArray[np.int64]] | None = None) -> None:
         self._cells = cells or cells_of_numbers
-        self._sums = np.zeros((_SUMS, 1 << _BITS))
+        self._sums = np.zeros((_SUMS, 1 << BITS))
         """sums of importance, of importance times prediction, and of importance times outcome"""
         self._weight = self._weights_squared = 0.0
 
@@ -135,5 +135,5 @@ def cells_of_numbers(predicted: F64) -> NDArray[np.int64]:
     with np.errstate(over="ignore"):
         bits = (predicted.astype(np.float32) + np.float32(0)).view(np.uint32)
     ascending = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
-    cells: NDArray[np.int64] = (ascending >> np.uint32(32 - _BITS)).astype(np.int64)
+    cells: NDArray[np.int64] = (ascending >> np.uint32(32 - BITS)).astype(np.int64)
     return cells

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.learning.calibration import cells_of_numbers
+from thresher.learning.calibration import BITS, cells_of_numbers
 from thresher.learning.head import F64
 
-_BITS = 20
-"""bits of a cell's number, as of a calibration: cells are 0.05 % wide"""
 MOST = 200
 """points of a curve"""
 
@@ -21,8 +19,8 @@ class Ranking:
     17 MB with the default `bits`.
     """
 
-    def __init__(self, bits: int = _BITS) -> None:
-        self._shift = _BITS - bits
+    def __init__(self, bits: int = BITS) -> None:
+        self._shift = BITS - bits
         self._sums = np.zeros((2, 1 << bits))
         """of negatives and of positives"""
 

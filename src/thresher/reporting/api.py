@@ -61,7 +61,7 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     if target.is_file() and target.stat().st_size:
         with open(target, "rb") as file:
             if file.read(len(BEGINNING)) != BEGINNING.encode():
-                raise FileExistsError(17, "is no report of thresher, so it is not overwritten", str(target))
+                raise FileExistsError(17, "is not a thresher report, so it is not overwritten", str(target))
     return target
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from thresher.lanes.picture import measure_of, picture
 from thresher.reporting.facts import Facts
 from thresher.reporting.html import Markup, details, el, figure, section, table
-from thresher.reporting.training import WIDTH
+from thresher.reporting.training import SHAPE
 
 _ROWS = 64
 _READING = (
@@ -28,9 +28,7 @@ def part(facts: Facts) -> Markup:
     why = _CHOICES.get(found.choice, f"as --choose {found.choice} says")
     which = f"{found.penalty} {point.penalty:g}, {point.nonzero:,} non-zero weights"
     told = f"Of {len(found.points)} models, {why} was chosen: {which}."
-    shown = picture(
-        found.points, found.chosen, style=False, headed=False, name="penalties", width=WIDTH, height=320
-    )
+    shown = picture(found.points, found.chosen, name="penalties", height=320, **SHAPE)
     heads = [
         found.penalty,
         "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,6 @@ class Facts:
     """which trains the model again"""
     missing: str = ""
     """the file of the chosen model, where it is missing"""
-    warnings: list[str] = field(default_factory=list)
 
 
 def facts_of(given: Any) -> Facts:

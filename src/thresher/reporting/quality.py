@@ -11,7 +11,7 @@ from thresher.learning.figures import shown
 from thresher.learning.ranking import Ranking
 from thresher.reporting.facts import Facts, Model, Test
 from thresher.reporting.html import Markup, details, el, figure, joined, section, table
-from thresher.reporting.training import WIDTH
+from thresher.reporting.training import SHAPE
 
 _CLASSES, _CONFUSED = 20, 10
 _CURVES = 6
@@ -19,7 +19,7 @@ _CURVES = 6
 _TABLE = 20
 """points of a curve in its table"""
 _SHARE: dict[str, Any] = {"low": 0, "high": 1, "percent": True}
-_SHAPE: dict[str, Any] = {"style": False, "headed": False, "width": WIDTH, "height": 360}
+_TALL: dict[str, Any] = {**SHAPE, "height": 360}
 Able = list[tuple[str, Ranking]]
 _NAMES = {
     "examples": "Examples",
@@ -71,7 +71,7 @@ def part(facts: Facts) -> Markup:
         return section("test", "On test data", el("p", told))
     test = facts.test
     if not test.figures["examples"]:
-        return section("test", "On test data", el("p", "The test data hold no examples."))
+        return section("test", "On test data", el("p", "The test data contain no examples."))
     pictures_ = [_calibration(facts.model, test), *_curves(facts.model, test)]
     return section(
         "test",
@@ -95,11 +95,10 @@ def _figures(test: Test) -> Markup:
 def _calibration(model: Model, test: Test) -> Markup:
     head, binned = model.readout.head, test.assessment.binned
     if binned is None:
-        shape = {name: value for name, value in _SHAPE.items() if name != "height"}
-        picture = pictures.agreement(head, binned, test.figures, name="agreement", **shape)
+        picture = pictures.agreement(head, binned, test.figures, name="agreement", **SHAPE)
         title = "Error by class" if head.classifies else "Error by output"
         return _titled(title, picture, _BY_CLASS if head.classifies else _BY_OUTPUT)
-    picture = pictures.agreement(head, binned, test.figures, name="agreement", **_SHAPE)
+    picture = pictures.agreement(head, binned, test.figures, name="agreement", **_TALL)
     rows = [
         [f"{b['predicted']:.4g}", b["observed"], *_ends(b, binned, head.classifies), b["weight"]]
         for b in binned.bins()
@@ -138,7 +137,7 @@ def _roc(able: Able, left: str) -> Markup:
         [Series(_called(name, one.auc, "AUC"), *_xy(one.roc())) for name, one in able],
         diagonal="chance",
         name="roc",
-        **_SHAPE,
+        **_TALL,
     )
     return _titled("ROC curve", picture, _ROC + left, _points("ROC curve", heads, able, Ranking.roc))
 
@@ -159,7 +158,7 @@ def _precision(able: Able, rate: float | None, left: str) -> Markup:
         Axis("precision", **_SHARE),
         series,
         name="precision",
-        **_SHAPE,
+        **_TALL,
     )
     reading = _PR + (_BASE if rate is not None else "") + left
     return _titled(title, picture, reading, _points(title, heads, able, Ranking.precision_recall))

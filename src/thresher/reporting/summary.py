@@ -176,7 +176,7 @@ def _of_model(facts: Facts) -> list[str]:
     told = facts.model.told
     found = [str(one)[:1].upper() + str(one)[1:] for one in told["warnings"]]
     if told.get("stopped"):
-        found.append("This is a checkpoint: training has not finished. Go on with --resume.")
+        found.append("This is a checkpoint: training has not finished. Continue with --resume.")
     if not told["nonzero"]:
         found.append(
             "All weights are zero, so every prediction is the same. Train with a smaller penalty (--l1),"
@@ -199,11 +199,13 @@ def _of_data(facts: Facts) -> list[str]:
         return []
     figures, lines, found = test.figures, test.lines, list[str]()
     if not figures["examples"]:
-        return ["The test data hold no examples, so nothing could be measured."]
+        return ["The test data contain no examples, so nothing could be measured."]
     if lines.skipped:
         found.append(f"{lines.skipped:,} of {lines.lines:,} lines of the test data were bad and skipped.")
     if figures["examples"] < 100:
-        found.append(f"The test data hold {_count(figures['examples'], 'example')}: too few to rely on.")
+        found.append(
+            f"The test data contain only {_count(figures['examples'], 'example')}: too few to rely on."
+        )
     if (figures.get("normalised_entropy") or 0.0) >= 1.0:
         found.append(
             "On these data the probabilities are no better than always predicting the base rate. Check that"
@@ -216,7 +218,7 @@ def _of_data(facts: Facts) -> list[str]:
             " to rank examples, not as probabilities, or train on more data."
         )
     if "auc" in figures and figures["auc"] is None:
-        found.append("The test data hold one class only, so there is no ROC curve.")
+        found.append("The test data contain only one class, so there is no ROC curve.")
     if (figures.get("r2") or 0.0) < 0.0:
         found.append("On these data the model is worse than always predicting their mean.")
     return found

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from thresher.learning import pictures
 from thresher.learning.pictures import Stage
 from thresher.reporting.facts import Facts, Model
 from thresher.reporting.html import Markup, details, el, figure, section, table
 
-WIDTH = 400
-"""of all pictures: two fit beside each other on a desk, one on a phone"""
+SHAPE: dict[str, Any] = {"style": False, "headed": False, "width": 400}
+"""Shape of every picture: two fit next to each other on a desk, one on a phone; the page has the styles."""
 _READING = (
     "Above: the average loss, measured on each example before the model learns from it. A line that still"
     " falls at the right end says that more data, or another pass, would help; one that rises says that the"
@@ -31,9 +32,7 @@ def part(facts: Facts) -> Markup:
         )
         return section("training", "How training went", el("p", told))
     loss = model.header["recipe"]["loss"].partition(":")[0]
-    picture = pictures.learning(
-        stages, loss, style=False, headed=False, name="learning", width=WIDTH, height=260
-    )
+    picture = pictures.learning(stages, loss, name="learning", height=260, **SHAPE)
     heads = ["Examples", "Progressive loss", "Loss since", "Non-zero weights", "Features seen"]
     rows = [
         [one.examples, one.average, _known(one.since), one.nonzero, one.features_seen] for one in stages[-40:]

@@ -12,7 +12,7 @@ from thresher.learning.feature_names import known_names
 from thresher.learning.readout import Readout
 from thresher.reporting.facts import Facts
 from thresher.reporting.html import Markup, details, el, figure, joined, section, table
-from thresher.reporting.training import WIDTH
+from thresher.reporting.training import SHAPE
 
 _OF_ONE, _OF_EACH, _OUTPUTS, _GROUPS = 30, 10, 10, 30
 _NAME = 60
@@ -66,7 +66,7 @@ def _figure(readout: Readout, output: int, most: int, title: str, reading: str) 
     what = f"Heaviest weights{' of ' + clean(title, _NAME) if title else ''}"
     picture = bars(
         what, f"The {len(rows)} weights of the largest magnitude.", rows, axis="weight",
-        style=False, headed=False, name=f"weights-{output}", width=WIDTH,
+        name=f"weights-{output}", **SHAPE,
     )  # fmt: skip
     pairs = [[name, weight] for name, (_, weight) in zip(called, found, strict=True)]
     numbers = details("The numbers", table(what, ["Feature", "Weight"], pairs))
