@@ -22,7 +22,7 @@ RULES = ("fobos", "ftrl")
 
 
 @pytest.fixture(autouse=True)
-def _plain(plainly: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def _early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is compiled, and lanes are dropped within a few hundred rows."""
     monkeypatch.setattr(tuning, "FIRST", 128)
 

@@ -175,7 +175,7 @@ FAILURES = {
 @pytest.fixture
 def bad_files(folder: Path, model: Path) -> None:
     text = (folder / "train.svm").read_bytes()
-    packed = gzip.compress(text)
+    packed = gzip.compress(text, compresslevel=1)
     damaged = bytearray(packed)
     damaged[len(packed) // 2] ^= 0xFF
     contents = {
