@@ -301,12 +301,14 @@ def test_the_value_that_is_wrong_is_told(tmp_path: Path, name: str) -> None:
     said = {"nan": "NaN", "inf": "inf", "-inf": "-inf", "1e+39": r"1e\+39, too large for float32"}
     for column in ("label", "w", "x"):
         for value, found in said.items():
+            missing = name in ("data.csv", "data.tsv") and (column, value) == ("x", "nan")
+            hint = "; to read it as a missing value: --missing 'nan'" if missing else ""
             if name in ("data.csv", "data.tsv"):
                 found = f"'{value}'".replace("+", r"\+") + (
                     ", too large for float32" if value == "1e+39" else ""
                 )
             WRITERS[name]([good, {**good, column: float(value)}], tmp_path / name)
-            with pytest.raises(DataError, match=f"column '{column}', found {found}$"):
+            with pytest.raises(DataError, match=f"column '{column}', found {found}{hint}$"):
                 read_all(tmp_path / name, layout=layout, domain="real")
         if column != "x":
             WRITERS[name]([good, {**good, column: None}], tmp_path / name)

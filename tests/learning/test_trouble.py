@@ -4,7 +4,6 @@ import json
 import math
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,8 @@ from thresher import Chunk, DivergedError, Model, TroubleWarning, cv, path, trai
 from thresher.data.layout import SettledLayout
 from thresher.learning.baserate import base_rate_loss
 from thresher.learning.head import Head
+from thresher.learning.recipe import Recipe
+from thresher.learning.remedies import scale_remedy
 from thresher.learning.seen import Seen
 
 SGD = {"rule": "sgd", "rate": "constant:0.5"}
@@ -88,7 +89,22 @@ def test_features_without_columns_are_numbered() -> None:
 
 def test_a_held_out_loss_decides() -> None:
     rows = clicks(600, 1e6)
-    assert "the held-out loss" in warned(chunk(rows), rule="ftrl", holdout_every=10)["scales"]
+    assert "the held-out loss" in warned(chunk(rows), rule="ftrl", holdout_every=5)["scales"]
+
+
+def test_a_small_hold_out_decides_nothing() -> None:
+    """Of 19 held-out examples most may be wrong by chance."""
+    rows = clicks(400)
+    held = [(1.0 - label, features) for label, features in clicks(119)]
+    assert "the held-out loss" in warned(chunk(rows), holdout=chunk(held))["worse-than-constant"]
+    assert warned(chunk(rows), holdout=chunk(held[:19])) == {}
+
+
+def test_the_remedy_for_scales_names_no_rule_like_the_one_in_use() -> None:
+    remedies = {name: scale_remedy(Recipe(name, "logistic")) for name in ("ft-ftrl", "normalized", "ftrl")}
+    assert "--rule" not in remedies["ft-ftrl"] + remedies["normalized"]
+    assert "--scale max-abs" in remedies["ft-ftrl"]
+    assert "--rule ft-ftrl" in remedies["ftrl"]
 
 
 # --- loss
@@ -194,71 +210,6 @@ def test_sorted_classes() -> None:
     rows = [(float(1 + k % 4), {1 + k % 4: 1.0, 5: 1.0}) for k in range(400)]
     assert "sorted-labels" in warned(in_order(rows), loss="softmax", outputs="classes:4")
     assert warned(chunk(rows), loss="softmax", outputs="classes:4") == {}
-
-
-# --- columns
-
-
-def as_csv(data: pa.Table, folder: Path) -> str:
-    pyarrow.csv.write_csv(data, folder / "t.csv")
-    return str(folder / "t.csv")
-
-
-def as_jsonl(data: pa.Table, folder: Path) -> str:
-    (folder / "t.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in data.to_pylist()))
-    return str(folder / "t.jsonl")
-
-
-def as_parquet(data: pa.Table, folder: Path) -> str:
-    pyarrow.parquet.write_table(data, folder / "t.parquet")
-    return str(folder / "t.parquet")
-
-
-WRITERS: list[Callable[[pa.Table, Path], Any]] = [as_csv, as_jsonl, as_parquet, lambda data, _: data]
-
-
-@pytest.mark.parametrize("write", WRITERS)
-def test_columns_that_differ_in_every_row(write: Callable[[pa.Table, Path], Any], tmp_path: Path) -> None:
-    chance = np.random.default_rng(1)
-    traps: dict[str, Any] = {"row": list(range(1, 401)), "user": [f"u{k * 7919 % 401}" for k in range(400)]}
-    sane: dict[str, Any] = {
-        "price": chance.random(400),
-        "town": [f"t{k % 50}" for k in range(400)],
-        "year": [2020] * 400,
-    }
-    found = warned(write(table(**traps, **sane), tmp_path), rule="normalized")
-    assert list(found) == ["id-columns"]
-    assert "columns row, user differ in every one of the first 400 rows" in found["id-columns"]
-    assert "--ignore row,user" in found["id-columns"]
-    assert warned(write(table(**sane), tmp_path), rule="normalized") == {}
-
-
-def test_numbers_that_happen_to_differ_are_no_ids() -> None:
-    scattered = np.random.default_rng(2).permutation(10**6)[:400]
-    assert warned(table(metres=scattered), rule="normalized") == {}
-    assert list(warned(table(user_id=scattered), rule="normalized")) == ["id-columns"]
-
-
-@pytest.mark.parametrize("write", WRITERS)
-def test_texts_read_as_categories(write: Callable[[pa.Table, Path], Any], tmp_path: Path) -> None:
-    words = ["a", "thin", "plot", "but", "its", "actors", "are", "all", "good", "to", "watch"]
-    texts = [" ".join([*words[k % 7 :][:4], str(k % 300)]) for k in range(400)]
-    found = warned(write(table(review=texts), tmp_path))
-    assert list(found) == ["text-columns"]
-    assert "column review is read as one category" in found["text-columns"]
-    assert "--text review" in found["text-columns"]
-    assert warned(write(table(title=[" ".join(words[k % 7 :][:4]) for k in range(400)]), tmp_path)) == {}
-
-
-def test_a_row_read_as_the_names_of_columns(tmp_path: Path) -> None:
-    rows = "".join(f"{k % 2},{k * 7 % 11}.25,0.{k * 3 % 7}\n" for k in range(400))
-    (tmp_path / "rows.csv").write_text(rows)
-    found = warned(str(tmp_path / "rows.csv"), label="1", rule="normalized")
-    assert list(found) == ["numbers-as-names"]
-    assert "names of columns (0.25, 0.0)" in found["numbers-as-names"]
-    assert warned(str(tmp_path / "rows.csv"), label="1", rule="normalized", header=False) == {}
-    (tmp_path / "rows.csv").write_text(f"y,0.25,price\n{rows}")
-    assert warned(str(tmp_path / "rows.csv"), label="y", rule="normalized") == {}
 
 
 # --- what is left

@@ -107,4 +107,5 @@ def open_source(
         where=where,
     )
     source.may_be_words = may_be_words
+    source.categorical = getattr(given, "categorical", ())
     return source

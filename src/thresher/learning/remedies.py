@@ -10,7 +10,9 @@ from thresher.data.chunk import Chunk
 from thresher.data.columns import NUMERIC
 from thresher.data.features.murmur import hash_few
 from thresher.data.features.names import Names
+from thresher.data.formats.tables.heads import ColumnSeen
 from thresher.data.layout import SettledLayout
+from thresher.engine.protocol import writes
 
 _STEP_SIZES = ("alpha", "eta", "rate")
 """Parameters that scale the step size: a smaller value makes smaller steps."""
@@ -53,13 +55,23 @@ def largest_in(chunk: Chunk, layout: SettledLayout | None, names: Names | None =
 
 def scale_remedy(recipe: Any) -> str:
     """What helps if features have very different scales."""
-    rules = "take --rule ft-ftrl or normalized, which need no scaling"
     columns = recipe.layout is not None and recipe.layout.columns
-    if columns and not numeric_columns(recipe.layout):
-        return rules
-    return (
-        f"divide {'columns' if columns else 'features'} by their largest values (--scale max-abs), or {rules}"
-    )
+    which = "columns" if columns else "features"
+    remedies = []
+    if not columns or numeric_columns(recipe.layout):
+        remedies.append(f"divide {which} by their largest values (--scale max-abs)")
+    if not writes(type(recipe.make_rule()), "meet"):  # rules with this verb measure the scale of each feature
+        remedies.append("take --rule ft-ftrl or normalized, which need no scaling")
+    return ", or ".join(remedies or ["leave out the features with such values"])
+
+
+def missing_remedy(column: ColumnSeen, layout: SettledLayout) -> str:
+    """What helps if a column of numbers has a few other cells."""
+    if not column.means_missing:
+        return f"use --numeric {column.name} to reject such rows"
+    if not layout.delimited_by:
+        return "replace them by null, and let the column hold numbers"
+    return f"use --missing '{','.join(column.strays)}' for missing values"
 
 
 def divergence_remedy(recipe: Any, large: str) -> str:

@@ -391,4 +391,5 @@ class Trainer(Generic[M]):
         """Trouble with the data or the run, for the model that is kept."""
         shows = self.plan.report_every is not None
         average = self.model.tally.average
-        return troubles_of(Run(self._seen, self.model, average, self._columns, self.plan.patience, shows))
+        patience, held = self.plan.patience, int((self.holdout.figures or {}).get("examples") or 0)
+        return troubles_of(Run(self._seen, self.model, average, self._columns, patience, held, shows))

@@ -14,7 +14,7 @@ from thresher.data.faces import as_read, warn_user
 from thresher.data.formats.tables.heads import ColumnSeen
 from thresher.learning.baserate import base_rate_loss, worst_constant_loss
 from thresher.learning.figures import shown
-from thresher.learning.remedies import feature_name, magnitude, scale_remedy, step_size
+from thresher.learning.remedies import feature_name, magnitude, missing_remedy, scale_remedy, step_size
 from thresher.learning.seen import Seen
 
 _FEW = 100
@@ -56,6 +56,7 @@ class Run:
     """progressive loss over all passes"""
     columns: Sequence[ColumnSeen] = ()
     patience: int = 0
+    heldout_rows: int = 0
     shows_progress: bool = True
     """whether the user sees a progressive loss"""
 
@@ -76,22 +77,28 @@ class Run:
         return (min(held) if self.patience else held[-1]) if held else None
 
     @property
+    def is_held_out(self) -> bool:
+        """Whether enough examples are held out to judge by; otherwise the progressive loss is used."""
+        return self.heldout is not None and self.heldout_rows > _FEW
+
+    @property
     def fails(self) -> bool:
         """Whether the model does far worse than the best constant prediction."""
         if self.seen.rows <= _FEW or self.base is None:
             return False
-        late = self.loss if self.heldout is not None else min(self.loss, self.seen.late)
+        late = self.loss if self.is_held_out else min(self.loss, self.seen.late)
         return late > self.far
 
     @property
     def loss(self) -> float:
-        """The held-out loss; without a hold-out, the progressive loss of the last pass."""
-        return self.seen.pass_losses[-1] if self.heldout is None else self.heldout
+        """The held-out loss; without a hold-out of some size, the progressive loss of the last pass."""
+        held = self.heldout
+        return held if held is not None and self.is_held_out else self.seen.pass_losses[-1]
 
     @property
     def against_base(self) -> str:
         """The loss next to that of the best constant, as text."""
-        which, constant = "progressive" if self.heldout is None else "held-out", shown(self.base)
+        which, constant = "held-out" if self.is_held_out else "progressive", shown(self.base)
         return f"the {which} loss is {shown(self.loss)}, that of the best constant prediction {constant}"
 
 
@@ -137,14 +144,12 @@ def _scales(run: Run) -> Trouble | None:
 
 
 def _loss(run: Run) -> Trouble | None:
-    """A loss above that of a constant, or a rising one, unless another finder explains it."""
-    if _sorted_labels(run) or _scales(run) or _overfits(run):
-        return None
+    """A loss above that of a constant, or a rising one."""
     smaller, tune = step_size(run.model.recipe), "let thresher tune find a better setting"
     remedy = f"take a smaller step size{smaller}, or {tune}" if smaller else tune
     if run.fails:
         return Trouble("worse-than-constant", f"{run.against_base}: {remedy}")
-    if run.seen.rows < 10 * _FEW or len(run.seen.passes) > 1 or run.heldout is not None or run.base is None:
+    if run.seen.rows < 10 * _FEW or len(run.seen.passes) > 1 or run.is_held_out or run.base is None:
         return None
     best, late = run.seen.best_stretch, run.seen.late
     if late <= max(2 * best, run.far):
@@ -165,7 +170,7 @@ def _ids(run: Run) -> Trouble | None:
 
 
 def _is_id(column: ColumnSeen) -> bool:
-    if column.distinct < column.rows:
+    if column.distinct < column.rows or column.strays:
         return False
     if column.kind == CATEGORICAL:
         return not _is_text(column)
@@ -174,6 +179,21 @@ def _is_id(column: ColumnSeen) -> bool:
 
 def _is_text(column: ColumnSeen) -> bool:
     return column.kind == CATEGORICAL and column.words >= _WORDS and 2 * column.distinct > column.rows
+
+
+def _nearly_numbers(run: Run) -> Trouble | None:
+    """Columns of numbers that a few other cells turn into categories."""
+    found = [column for column in run.columns if column.rows > _FEW and column.strays]
+    if not found:
+        return None
+    names = ", ".join(column.name for column in found)
+    which = f"columns {names} are" if len(found) > 1 else f"column {names} is"
+    first = found[0]
+    cells = ", ".join(f"'{cell}'" for cell in first.strays[:3]) + ("" if len(first.strays) <= 3 else ", ...")
+    also = f" in column {first.name}" if len(found) > 1 else ""
+    its = "their" if len(found) > 1 else "its"
+    told = f"{which} read as categories, though {its} cells are numbers except {cells}{also}"
+    return Trouble("numbers-as-categories", f"{told}: {missing_remedy(first, run.model.recipe.layout)}")
 
 
 def _texts(run: Run) -> Trouble | None:
@@ -250,19 +270,22 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _sorted_labels,
     _scales,
     _ids,
+    _nearly_numbers,
     _texts,
     _names,
-    _loss,
     _nothing_left,
     _overfits,
     _seen_again,
 )
-"""All finders, in the order in which they report."""
+"""All finders but `_loss`, in the order in which they report."""
+_EXPLAINS_LOSS = {"sorted-labels", "scales", "overfitting"}
 
 
 def troubles_of(run: Run) -> list[Trouble]:
     """All trouble with a run, at most one per finder."""
-    return [trouble for find in FINDERS if (trouble := find(run)) is not None]
+    found = [trouble for find in FINDERS if (trouble := find(run)) is not None]
+    loss = None if any(one.name in _EXPLAINS_LOSS for one in found) else _loss(run)
+    return found if loss is None else [*found, loss]
 
 
 def lasting(troubles: list[Trouble]) -> tuple[str, ...]:

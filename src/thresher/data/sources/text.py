@@ -85,6 +85,8 @@ class _Quarantine:
 class TextSource:
     """Text files as a `Source`; made by `open_source`."""
 
+    categorical: tuple[str, ...] = ()
+    """columns that the user wants as categories; set by `open_source`"""
     may_be_words = False
     """whether the first labels look like words; set by `open_source`"""
     keep_hash = False

@@ -171,9 +171,15 @@ def looked_up(at, exact):
 
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """The syntax of a finite number."""
+_MISSING = re.compile(rb"n/?a|#n/a|nan|null|nil|none|missing|unknown|undefined|[?.*-]+", re.IGNORECASE)
 _LARGEST = np.finfo(np.float32).max
 OVERFLOW = 2.0**128 - 2.0**103
 """Midpoint of the largest float32 and 2**128: numbers from here on round to infinity."""
+
+
+def means_missing(cell: bytes) -> bool:
+    """Whether a cell is a word for a missing value, such as ``NA`` or ``?``."""
+    return _MISSING.fullmatch(cell.strip()) is not None
 
 
 def nearest_float32(number: str) -> np.float32:

@@ -14,7 +14,7 @@ from thresher.data.chunk import Place
 from thresher.data.errors import DataError
 from thresher.data.formats.tables.arrow_files import BatchReader, Rows, TableFormat, cut, has_words, settled
 from thresher.data.formats.tables.where import Filter
-from thresher.data.layout import AnyLayout
+from thresher.data.layout import AnyLayout, Layout
 from thresher.data.source import fingerprint_of
 from thresher.data.sources.text import TextSource
 
@@ -92,6 +92,8 @@ class StreamSource(TextSource):
         unlabelled: bool = False,
         where: str = "",
     ) -> None:
+        if isinstance(layout, Layout) and layout.missing:
+            raise DataError(f"{NAME}: --missing is only for csv and tsv; replace these cells by None")
         self._stream = _Stream(given)
         unnamed = replace(layout or AnyLayout(), format="")  # data read later may have any format
         settled_by, kinds = settled(unnamed, self._stream.schema, NAME, unlabelled)
@@ -101,6 +103,7 @@ class StreamSource(TextSource):
             [NAME], settled_by, form, domain=domain, on_error=on_error, threads=threads, where=where
         )
         self.may_be_words = form.may_be_words
+        self.categorical = getattr(layout, "categorical", ())
         del self.identity  # only caches need it
 
     def head(self) -> Any:

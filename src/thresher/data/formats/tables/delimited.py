@@ -26,6 +26,7 @@ from thresher.data.files.streams import OpenStreams, head_of
 from thresher.data.formats.lines.gathering import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
 from thresher.data.formats.outcomes import AT, BLANKS, LABEL_NUMBER, OUTCOMES, TOO_FEW, TOO_MANY, UNCLOSED
 from thresher.data.formats.outcomes import LINES as LINES_READ
+from thresher.data.formats.outcomes import NUMBER as NOT_A_NUMBER
 from thresher.data.formats.tables import delimited_rows as rows
 from thresher.data.formats.tables.table_rows import (
     NOT_FINITE,
@@ -38,7 +39,7 @@ from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.sources.parsed import Columns, Parsed, Reading
 from thresher.data.sources.text import TextSource
-from thresher.data.text.numbers import NUMBER, OVERFLOW, exact_number
+from thresher.data.text.numbers import NUMBER, OVERFLOW, exact_number, means_missing
 from thresher.data.text.sorting import BUCKETS, FEW
 
 if TYPE_CHECKING:
@@ -309,6 +310,8 @@ class DelimitedParser:
             if outcome in NOT_FINITE and NUMBER.fullmatch(cell.strip()) and not abs(float(cell)) < OVERFLOW:
                 found += ", too large for float32"
             found += hint_of_words(cell, self._domain) if outcome == LABEL_NUMBER else ""
+            if outcome == NOT_A_NUMBER and means_missing(cell):
+                found += f"; to read it as a missing value: --missing {shown(cell)}"
         begins = before.rfind(b"\n") + 1
         return BadLine("", line + 1 + before.count(b"\n"), at - start - begins + 1, expected, found, raw)
 

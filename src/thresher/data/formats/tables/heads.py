@@ -9,16 +9,21 @@ from contextlib import closing
 from itertools import islice
 from typing import Any, NamedTuple
 
-from thresher.data.columns import CATEGORICAL, NUMERIC
+from thresher.data.columns import CATEGORICAL, NUMERIC, matching
 from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import head_of
 from thresher.data.formats.listing import TABLES
 from thresher.data.sources.text import TextSource
+from thresher.data.text.numbers import NUMBER, means_missing
 
 ROWS = 1000
 """Number of rows that are examined."""
 _WHOLE = re.compile(r"-?[0-9]{1,18}(\.0*)?")
+_MANY = 10
+"""Minimum number of different numbers in a column of numbers; fewer may be codes of categories"""
+_LONG = 8
+"""Whole numbers with this many digits are ids if all have as many and none occurs twice"""
 _ID = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rownum)([_\W]|$)|[a-z]Id$", re.IGNORECASE)
 
 
@@ -34,7 +39,14 @@ class ColumnSeen(NamedTuple):
     words: float
     """average number of words in a cell"""
     counts_rows: bool
-    """whether its values are whole numbers that seem to number the rows, by their range or the column name"""
+    """whether its values are whole numbers that seem to number or name the rows"""
+    strays: tuple[str, ...] = ()
+    """if nearly all cells of a categorical column are numbers, the others"""
+
+    @property
+    def means_missing(self) -> bool:
+        """Whether all strays are words for a missing value, such as ``NA`` and ``?``."""
+        return all(means_missing(cell.encode()) for cell in self.strays)
 
 
 def columns_seen(source: Any) -> list[ColumnSeen]:
@@ -45,7 +57,8 @@ def columns_seen(source: Any) -> list[ColumnSeen]:
     cells = _cells_of(source)
     kinds = dict(zip(layout.columns, layout.kinds, strict=True))
     wanted = [name for name in cells if kinds.get(name) in (CATEGORICAL, NUMERIC)]
-    return [_seen(name, kinds[name], cells[name]) for name in wanted]
+    chosen = {name for pattern in source.categorical for name in matching(pattern, layout.columns)}
+    return [_seen(name, kinds[name], cells[name], name in chosen) for name in wanted]
 
 
 def _cells_of(source: Any) -> Mapping[str, Sequence[str]]:
@@ -108,15 +121,34 @@ def _of_batch(batch: Any) -> Mapping[str, Sequence[str]]:
     }
 
 
-def _seen(name: str, kind: str, cells: Sequence[str]) -> ColumnSeen:
+def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSeen:
     words = sum(len(cell.split()) for cell in islice(cells, 100)) / max(1, min(len(cells), 100))
-    distinct = len(set(cells))
-    return ColumnSeen(name, kind, len(cells), distinct, words, _counts_rows(name, cells))
+    strays = _strays(cells) if kind == CATEGORICAL and not chosen else ()
+    return ColumnSeen(name, kind, len(cells), len(set(cells)), words, _counts_rows(name, cells), strays)
 
 
 def _counts_rows(name: str, cells: Sequence[str]) -> bool:
-    """Whether all cells are whole numbers, with a range below twice their count or the name of an id."""
+    """Whether all cells are whole numbers that number the rows or name them.
+
+    Their range is below twice their count, the column has the name of an id, or the numbers are long, of one
+    length and in no order.
+    """
     if not cells or not all(_WHOLE.fullmatch(cell) for cell in cells):
         return False
     numbers = [int(cell.partition(".")[0]) for cell in cells]
-    return max(numbers) - min(numbers) < 2 * len(numbers) or _ID.search(name) is not None
+    if max(numbers) - min(numbers) < 2 * len(numbers) or _ID.search(name) is not None:
+        return True
+    lengths = {len(str(number)) for number in numbers}
+    return len(lengths) == 1 and min(lengths) >= _LONG and numbers != sorted(numbers)
+
+
+def _strays(cells: Sequence[str]) -> tuple[str, ...]:
+    """The distinct cells that are not numbers, if at most a twentieth are not and the numbers are many.
+
+    Words for a missing value may be up to half of the cells.
+    """
+    others = [cell for cell in cells if not NUMBER.fullmatch(cell.strip().encode())]
+    numbers = len(set(cells) - set(others))
+    rare = len(others) <= len(cells) / 20
+    missing = len(others) <= len(cells) / 2 and all(means_missing(cell.encode()) for cell in others)
+    return tuple(dict.fromkeys(others)) if numbers >= _MANY and (rare or missing) else ()

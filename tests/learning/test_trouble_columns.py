@@ -1,0 +1,125 @@
+"""Trouble with the columns of tables: ids, texts and numbers read as categories, rows read as names."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from tests.learning.test_trouble import table, warned
+from thresher import train
+from thresher.data.errors import DataError
+
+
+@pytest.fixture(autouse=True)
+def plain(plainly: None, as_commands_say: None) -> None:
+    """Data are small."""
+
+
+def as_csv(data: pa.Table, folder: Path) -> str:
+    pyarrow.csv.write_csv(data, folder / "t.csv")
+    return str(folder / "t.csv")
+
+
+def as_jsonl(data: pa.Table, folder: Path) -> str:
+    (folder / "t.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in data.to_pylist()))
+    return str(folder / "t.jsonl")
+
+
+def as_parquet(data: pa.Table, folder: Path) -> str:
+    pyarrow.parquet.write_table(data, folder / "t.parquet")
+    return str(folder / "t.parquet")
+
+
+WRITERS: list[Callable[[pa.Table, Path], Any]] = [as_csv, as_jsonl, as_parquet, lambda data, _: data]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_columns_that_differ_in_every_row(write: Callable[[pa.Table, Path], Any], tmp_path: Path) -> None:
+    chance = np.random.default_rng(1)
+    traps: dict[str, Any] = {"row": list(range(1, 401)), "user": [f"u{k * 7919 % 401}" for k in range(400)]}
+    sane: dict[str, Any] = {
+        "price": chance.random(400),
+        "town": [f"t{k % 50}" for k in range(400)],
+        "year": [2020] * 400,
+    }
+    found = warned(write(table(**traps, **sane), tmp_path), rule="normalized")
+    assert list(found) == ["id-columns"]
+    assert "columns row, user differ in every one of the first 400 rows" in found["id-columns"]
+    assert "--ignore row,user" in found["id-columns"]
+    assert warned(write(table(**sane), tmp_path), rule="normalized") == {}
+
+
+def test_numbers_that_happen_to_differ_are_no_ids() -> None:
+    scattered = np.random.default_rng(2).permutation(10**6)[:400]
+    assert warned(table(metres=scattered), rule="normalized") == {}
+    assert list(warned(table(user_id=scattered), rule="normalized")) == ["id-columns"]
+
+
+def test_long_numbers_of_one_length_are_ids() -> None:
+    customers = np.random.default_rng(3).permutation(9 * 10**5)[:400] * 1000 + 10**8
+    assert list(warned(table(customer=customers), rule="normalized")) == ["id-columns"]
+    assert warned(table(second=np.sort(customers)), rule="normalized") == {}, "a time, for example"
+    customers[7] = customers[300]
+    assert warned(table(customer=customers), rule="normalized") == {}
+
+
+def numbers_but(*others: str) -> list[str]:
+    cells = [str(18 + k * 7 % 60) for k in range(400)]
+    cells[3 : 3 + 5 * len(others) : 5] = others
+    return cells
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_numbers_read_as_categories(write: Callable[[pa.Table, Path], Any], tmp_path: Path) -> None:
+    found = warned(write(table(age=numbers_but("?", "NA")), tmp_path))
+    assert list(found) == ["numbers-as-categories"]
+    assert "column age is read as categories" in found["numbers-as-categories"]
+    assert "except '?', 'NA'" in found["numbers-as-categories"]
+    assert ("--missing '?,NA'" in found["numbers-as-categories"]) == (write is as_csv)
+    assert warned(write(table(age=numbers_but("?")), tmp_path), categorical="age") == {}
+
+
+def test_what_helps_against_numbers_read_as_categories(tmp_path: Path) -> None:
+    path = as_csv(table(age=numbers_but("?")), tmp_path)
+    assert warned(path, missing="?", scale="max-abs") == {}
+    with pytest.raises(DataError, match=r"in column 'age', found '\?'; .*--missing '\?'"):
+        train(path, numeric="age")
+    typo = as_csv(table(age=numbers_but("4O")), tmp_path)
+    assert "--numeric age" in warned(typo)["numbers-as-categories"]
+    with pytest.raises(DataError, match=r"found '4O'$"):
+        train(typo, numeric="age")
+    with pytest.raises(DataError, match="the table: --missing is only for csv"):
+        train(table(age=numbers_but("?")), missing="?")
+
+
+@pytest.mark.parametrize("cells", [["a", "7"] * 200, ["1", "2", "3", "X"] * 100, numbers_but(*["u"] * 40)])
+def test_codes_are_categories(cells: list[str]) -> None:
+    assert warned(table(code=cells)) == {}
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_texts_read_as_categories(write: Callable[[pa.Table, Path], Any], tmp_path: Path) -> None:
+    words = ["a", "thin", "plot", "but", "its", "actors", "are", "all", "good", "to", "watch"]
+    texts = [" ".join([*words[k % 7 :][:4], str(k % 300)]) for k in range(400)]
+    found = warned(write(table(review=texts), tmp_path))
+    assert list(found) == ["text-columns"]
+    assert "column review is read as one category" in found["text-columns"]
+    assert "--text review" in found["text-columns"]
+    assert warned(write(table(title=[" ".join(words[k % 7 :][:4]) for k in range(400)]), tmp_path)) == {}
+
+
+def test_a_row_read_as_the_names_of_columns(tmp_path: Path) -> None:
+    rows = "".join(f"{k % 2},{k * 7 % 11}.25,0.{k * 3 % 7}\n" for k in range(400))
+    (tmp_path / "rows.csv").write_text(rows)
+    found = warned(str(tmp_path / "rows.csv"), label="1", rule="normalized")
+    assert list(found) == ["numbers-as-names"]
+    assert "names of columns (0.25, 0.0)" in found["numbers-as-names"]
+    assert warned(str(tmp_path / "rows.csv"), label="1", rule="normalized", header=False) == {}
+    (tmp_path / "rows.csv").write_text(f"y,0.25,price\n{rows}")
+    assert warned(str(tmp_path / "rows.csv"), label="y", rule="normalized") == {}
