@@ -15,13 +15,13 @@ from thresher.batch.csc import Columns, columns_of
 from thresher.batch.solve import Plan, Round, Solver, loss_of
 from thresher.data.layout import AnyLayout
 from thresher.learning import modelfile
-from thresher.learning.beginning import classes_in, opened
+from thresher.learning.beginning import classes_in, labels_or_part, opened
 from thresher.learning.given import Data, with_labels
 from thresher.learning.head import Head
 from thresher.learning.keywords import LayoutOptions, check_names, layout_said
 from thresher.learning.readout import Readout
 
-STORE = "growing"
+STORE, LOSS = "growing", "exponential"
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ class Boosted(Readout):
 
 def boost(
     data: Data,
-    loss: Any = "exponential",
+    y: ArrayLike | str | None = None,
     *,
-    y: ArrayLike | None = None,
+    loss: Any = LOSS,
     sample_weight: ArrayLike | None = None,
     l1: float = 1.0,
     l2: float = 0.0,
@@ -97,13 +97,25 @@ def boost(
 ) -> Boosted:
     """Minimise ``sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2`` by coordinate descent.
 
-    The loss is a sum over examples, weighted by importance c_i, not a mean; b is never penalised. `loss` is
-    ``exponential`` (as in AdaBoost) or ``logistic``. `order` is ``random`` (one feature at a time, in an
-    order drawn with `seed`), ``cyclic`` or ``parallel`` (all at once). Solving stops when the largest
-    violation of the optimality conditions is at most `tolerance` times the smallest l1 that leaves no
-    feature, or after `rounds` rounds. The result does not depend on `threads`. `data`, `layout`, `where` and
-    `on_error` are as in `train`. `callback` is called with every `Round`. Raises ValueError, `SpecError` and
-    `DataError`.
+    The loss is a sum over examples, weighted by importance c_i, not a mean; b is never penalised.
+
+    Args:
+        data, sample_weight: as for `train`.
+        y: labels, as for `train`. If `data` contain the labels, the loss may be given here.
+        loss: ``exponential`` (as in AdaBoost) or ``logistic``.
+        l1, l2: strengths of the penalties.
+        order: ``random`` (one feature at a time, in an order drawn with `seed`), ``cyclic`` or ``parallel``
+            (all at once).
+        intercept: whether to learn b.
+        tolerance: stop when the largest violation of the optimality conditions is at most this share of the
+            smallest l1 that leaves no feature.
+        rounds: stop after this many rounds at the latest.
+        seed: of the order ``random``.
+        threads: number of threads; the result does not depend on it.
+        callback: called with every `Round`.
+        on_error, layout, where, options: as for `train`.
+
+    Raises ValueError, `SpecError` and `DataError`; TypeError for unknown options.
 
     >>> model = boost("examples/data/rcv1_train2000.dat.gz", l1=10.0)
     >>> model.solution.converged, len(model.keys) < 50
@@ -113,9 +125,10 @@ def boost(
 
     check_names(boost, options, LayoutOptions)
     started = time.perf_counter()
+    labels, loss = labels_or_part(data, y, "loss", loss, LOSS)
     part = loss_of(loss)
     plan = Plan(l1, l2, order, tolerance, rounds, seed, threads or default_threads())
-    data = with_labels(data, y, sample_weight)
+    data = with_labels(data, labels, sample_weight)
     read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, options), "where": where}
     _, _, read = classes_in(data, loss, "one", on_error, read)
     source = opened(data, part.DOMAIN, on_error=on_error, **read)

@@ -126,7 +126,7 @@ def chosen_of(points: Sequence[Judged], which: str, say: Callable[[str], None]) 
     Calls `say` in that case, and when the choice is at an end of the range. DataError if no model has a loss.
     """
     from thresher.data.errors import DataError
-    from thresher.lanes.frontier import choose
+    from thresher.lanes.frontier import choose, end_of_range
 
     try:
         number = choose(points, which)
@@ -135,7 +135,6 @@ def chosen_of(points: Sequence[Judged], which: str, say: Callable[[str], None]) 
             raise DataError(str(error)) from error
         say(f"{error}; choosing the best instead")
         return chosen_of(points, BEST, say)
-    if len(points) > 1 and number in (0, len(points) - 1):
-        end = "strongest" if number else "weakest"
-        say(f"the {end} penalty of the range was chosen: a wider range may hold a better one")
+    if message := end_of_range(points, number):
+        say(message)
     return number, which

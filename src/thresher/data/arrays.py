@@ -86,6 +86,14 @@ def _located(starts: NDArray[np.int64], columns: Any, values: Any) -> DataError 
     )
 
 
+_NO_NUMBERS = {
+    "c": ": take real and imaginary parts as columns of their own",
+    "M": ": make numbers of the times, such as hours since the first",
+    "m": ": make numbers of the durations, such as hours",
+}
+"""Kinds of dtypes that numpy would convert to numbers which say something else."""
+
+
 def _holds(X: Any, kind: type) -> bool:
     """Whether X is a one-dimensional iterable whose first item is of type `kind`."""
     if not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
@@ -100,8 +108,12 @@ def _as_keys(indices: NDArray[Any]) -> NDArray[Any]:
 
 
 def _of_dense(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    if isinstance(X, np.ma.MaskedArray):
+        raise DataError("masked arrays are not supported: fill in what is masked, for example X.filled(0.0)")
     try:
         table = np.asarray(X)
+        if table.dtype.kind in _NO_NUMBERS:
+            raise TypeError(f"its dtype is {table.dtype}{_NO_NUMBERS[table.dtype.kind]}")
         if table.dtype.kind not in "fiub":
             table = X.to_numpy(np.float64, na_value=np.nan) if _is_pandas(X) else table.astype(np.float64)
         wide = nulls_as_zeros(X, table)

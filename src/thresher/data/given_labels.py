@@ -28,6 +28,10 @@ def array_of(labels: Any) -> NDArray[Any]:
     if array.ndim == 0:
         hint = f"; if that is a column of the data, use label={labels!r}" if isinstance(labels, str) else ""
         raise DataError(f"labels y must be a sequence with one label per example, not {_told(labels)}{hint}")
+    if array.dtype.kind in "Mm":
+        raise DataError(
+            f"labels y are times ({array.dtype}): make numbers of them, such as hours since the first"
+        )
     if array.dtype.kind not in "OU":
         return array
     if array.ndim == 2 and array.shape[1] == 1:

@@ -15,13 +15,13 @@ from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
 from thresher.lanes import auto, folder, table
-from thresher.lanes.frontier import Point, choose, points_of
+from thresher.lanes.frontier import Point, choose, noted, points_of
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import Range, penalty_name, with_penalty
 from thresher.lanes.picture import picture
 from thresher.learning.api import held_of, planned, readout_of
-from thresher.learning.beginning import classes_in, labels_or_rule, opened, prepared
+from thresher.learning.beginning import classes_in, labels_or_part, opened, prepared, prepared_for_lanes
 from thresher.learning.checks import check_flag
 from thresher.learning.feature_names import check_namer_again, keep_names
 from thresher.learning.given import Data, with_labels
@@ -52,7 +52,8 @@ class Frontier:
 
     def __repr__(self) -> str:
         """The table printed by ``thresher path``, with a star at the best model."""
-        return "\n".join(table.of_points(self.points, self.penalty, table.best_of(self.points)))
+        best = table.best_of(self.points)
+        return noted(table.of_points(self.points, self.penalty, best), self.points, best)
 
     @property
     def models(self) -> list[Model]:
@@ -161,7 +162,7 @@ def train(
     """
     check_names(train, options, TrainOptions)
     target = None if plot is None else checked(plot)
-    labels, rule = labels_or_rule(y, rule)
+    labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
     patience = patience if early_stop is None else early_stop
     plan, holdout = planned(passes, patience, holdout, holdout_every)
     of_layout, of_model = parted(options)
@@ -260,11 +261,11 @@ def _begun(
 
 def path(
     data: Data,
-    rule: Spec = "ft-ftrl",
+    y: ArrayLike | Spec | None = None,
     loss: Spec | None = None,
     *,
-    y: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    rule: Spec = "ft-ftrl",
     l1: str = "auto:16",
     outputs: str | None = None,
     passes: int = 1,
@@ -283,7 +284,7 @@ def path(
     """Train models with different penalties side by side, from one reading of `data`.
 
     Args:
-        data, rule, loss, y, sample_weight: as for `train`.
+        data, y, loss, sample_weight, rule: as for `train`.
         l1: ``LO:HI:N``, or ``auto:N`` to choose a range from the first rows; the data must then be readable
             twice.
         holdout, holdout_every: the hold-out to choose by; default every tenth row (0: none).
@@ -299,15 +300,14 @@ def path(
     899
     """
     check_names(path, options, ModelOptions)
+    labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
     patience = patience if early_stop is None else early_stop
     plan, holdout = planned(passes, patience, holdout, holdout_every, 10)
-    of_layout, of_model = parted(options)
-    read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
-    data = with_labels(data, y, sample_weight)
-    base, source = prepared(data, rule, loss, outputs, of_model, on_error, read)
+    read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
+    data = with_labels(data, labels, sample_weight)
+    base, source = prepared_for_lanes(data, rule, loss, outputs, options, **read)
     domain = base.head().domain
     held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), base.seed)
-    base = replace(base, layout=source.layout)
     lanes = Lanes([with_penalty(base, value) for value in penalties_of(Range(l1), shuffling, source, base)])
     judging = LanesHoldout(plan.holdout_every, held)
     outcome = _trainer(lanes, source, plan, shuffling, held, cache, judging=lambda *given: judging).run()

@@ -139,3 +139,17 @@ def choose(points: Sequence[Judged], text: str) -> int:
     else:
         close = [k for k in able if points[k].loss <= least * (1 + float(given[:-1]) / 100)]
     return min(close, key=lambda k: able[k][::-1])
+
+
+def end_of_range(points: Sequence[Judged], number: int) -> str | None:
+    """A message if the chosen penalty is the first or the last of several, else None."""
+    if len(points) < 2 or number not in (0, len(points) - 1):
+        return None
+    end = "strongest" if number else "weakest"
+    return f"the {end} penalty of the range was chosen: a wider range may hold a better one"
+
+
+def noted(lines: Sequence[str], points: Sequence[Judged], best: int | None) -> str:
+    """The lines of a table, and a last one if the best penalty is at an end of the range."""
+    note = None if best is None else end_of_range(points, best)
+    return "\n".join([*lines, *([note] if note else [])])

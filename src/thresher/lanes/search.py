@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
@@ -16,11 +16,11 @@ from thresher.data.report import Report
 from thresher.lanes.tuning import RULES, Trial, Tuner, judged_rows
 from thresher.learning import metrics
 from thresher.learning.api import held_apart, held_of
-from thresher.learning.beginning import prepared
+from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.finite import DivergedError
 from thresher.learning.given import Data, with_labels
 from thresher.learning.holdout import Holdout
-from thresher.learning.keywords import TrainOptions, check_names, layout_said, parted
+from thresher.learning.keywords import TrainOptions, check_names
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.progress import Watcher
@@ -137,9 +137,9 @@ class Search:
 
 def tune(
     data: Data,
-    loss: Spec | None = None,
+    y: ArrayLike | Spec | None = None,
     *,
-    y: ArrayLike | None = None,
+    loss: Spec | None = None,
     sample_weight: ArrayLike | None = None,
     rules: Sequence[str] = RULES,
     budget: int = 64,
@@ -156,25 +156,35 @@ def tune(
     """Race `budget` settings of several rules in three readings of `data`, and keep the best model.
 
     Settings are compared by their progressive loss on all rows but the last tenth; the report is on that
-    tenth. With `holdout` (data, or a share of them), they are compared on all other rows, and the report is
-    on the hold-out. The same `seed` draws the same settings. All other arguments and errors are those of
-    `train`, except for the parameters that are varied (rule, rate, `alpha`, `l1`); `DivergedError` if every
-    setting diverges.
+    tenth.
+
+    Args:
+        data, sample_weight: as for `train`.
+        y: labels, as for `train`. If `data` contain the labels, the loss may be given here.
+        loss: as for `train`.
+        rules: names of the rules to try.
+        budget: number of settings.
+        holdout: data, or a share of them, to report on; settings are then compared on all other rows.
+        outputs, order, on_error, threads, cache, layout, where: as for `train`.
+        options: as for `train`, without the parameters that are varied (``rate``, ``eta0``, ``alpha``,
+            ``l1``, ``l2``). The same ``seed`` draws the same settings.
+
+    Raises the errors of `train`; `DivergedError` if every setting diverges.
 
     >>> found = tune("examples/data/rcv1_train2000.dat.gz", rules=["ft-ftrl"], budget=8)
     >>> len(found.trials), found.report["examples"]
     (8, 200)
     """
     check_names(tune, options, TrainOptions)
-    of_layout, of_model = parted(options)
-    if varied := [name for name in ("rate", "eta0", "alpha", "l1", "l2") if of_model.get(name) is not None]:
+    labels, loss = labels_or_part(data, y, "loss", loss, None)
+    if varied := [name for name in ("rate", "eta0", "alpha", "l1", "l2") if options.get(name) is not None]:
         raise ValueError(f"{varied[0]} is varied by tune: leave it out")
-    read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
-    data = with_labels(data, y, sample_weight)
-    base, source = prepared(data, Recipe.rule, loss, outputs, of_model, on_error, read)
+    read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
+    data = with_labels(data, labels, sample_weight)
+    base, source = prepared_for_lanes(data, Recipe.rule, loss, outputs, options, **read)
     every, holdout = held_apart(holdout, None)
     held = held_of(holdout, base.head().domain, source, threads)
-    tuner = Tuner(replace(base, layout=source.layout), rules, budget)
+    tuner = Tuner(base, rules, budget)
     shuffling = make_order(str(order), base.seed)
     search = Search(tuner, source, shuffling, held, cache and hasattr(source, "identity"), every=every)
     search.run()

@@ -16,17 +16,17 @@ from thresher.lanes import table
 from thresher.lanes.api import penalties_of
 from thresher.lanes.estimates import Estimate, estimates_of
 from thresher.lanes.folds import Folds, check_size
-from thresher.lanes.frontier import choose
+from thresher.lanes.frontier import choose, noted
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import Range, leaves_penalty_open, penalty_name, with_penalty
 from thresher.learning.api import planned
-from thresher.learning.beginning import prepared
+from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.checks import check_flag
 from thresher.learning.given import Data, with_labels
-from thresher.learning.keywords import ModelOptions, check_names, layout_said, parted
+from thresher.learning.keywords import ModelOptions, check_names
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
-from thresher.learning.recipe import Spec
+from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Trainer
 from thresher.learning.trouble import Trouble, warn
 
@@ -46,7 +46,8 @@ class CrossValidation:
 
     def __repr__(self) -> str:
         """The table printed by ``thresher cv``, with a star at the best."""
-        return "\n".join(table.of_estimates(self.points, self.penalty, table.best_of(self.points)))
+        best = table.best_of(self.points)
+        return noted(table.of_estimates(self.points, self.penalty, best), self.points, best)
 
     def choose(self, which: str = "best") -> int:
         """Number of the point selected by ``best``, ``1se``, ``within:P%`` or ``nnz:N``; ValueError."""
@@ -73,11 +74,11 @@ class CrossValidation:
 
 def cv(
     data: Data,
-    rule: Spec = "ft-ftrl",
+    y: ArrayLike | Spec | None = None,
     loss: Spec | None = None,
     *,
-    y: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    rule: Spec = "ft-ftrl",
     folds: int = 10,
     l1: str | None = None,
     refit: bool = False,
@@ -94,10 +95,18 @@ def cv(
     """Evaluate penalties by cross-validation: rows r, r + `folds`, ... by models that have not learned them.
 
     All models learn side by side from one reading of `data`; a second one, of the cache if there is one,
-    evaluates them. `l1` is ``LO:HI:N``, or ``auto:N`` to choose a range from the first rows (default
-    ``auto:16``). A rule given with its penalty, or without any, is evaluated as it is. With `refit`, models
-    of all rows are trained too. All other arguments and errors are those of `train`; `DataError` for fewer
-    rows than folds, ValueError for an order that is drawn anew in each of several passes.
+    evaluates them.
+
+    Args:
+        data, y, loss, sample_weight: as for `train`.
+        rule: as for `train`. A rule given with its penalty, or without any, is evaluated as it is.
+        folds: number of folds, from 2 on.
+        l1: ``LO:HI:N``, or ``auto:N`` to choose a range from the first rows (default ``auto:16``).
+        refit: train models of all rows, too.
+        order: as for `train`, but in several passes not one that is drawn anew in each.
+        outputs, passes, on_error, threads, cache, layout, where, options: as for `train`.
+
+    Raises the errors of `train`; `DataError` for fewer rows than folds.
 
     >>> found = cv("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4", folds=5, refit=True)
     >>> found.choose(), round(found.points[1].figures["error"], 3)
@@ -106,14 +115,13 @@ def cv(
     935
     """
     check_names(cv, options, ModelOptions)
-    of_layout, of_model = parted(options)
+    labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
     check_flag("refit", refit)
     plan, _ = planned(passes, 0)
-    read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
-    data = with_labels(data, y, sample_weight)
-    base, source = prepared(data, rule, loss, outputs, of_model, on_error, read)
+    read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
+    data = with_labels(data, labels, sample_weight)
+    base, source = prepared_for_lanes(data, rule, loss, outputs, options, **read)
     check_order(shuffling := make_order(str(order), base.seed), passes)
-    base = replace(base, layout=source.layout)
     name = None if l1 is None and not leaves_penalty_open(rule) else penalty_name(base.rule)
     wanted = Range(l1 or "auto:16")
     check_size(base, folds, wanted.count if name else 1, refit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from thresher.data.labels import Domain
 from thresher.data.layout import AnyLayout, Layout
 from thresher.learning.classes import look
 from thresher.learning.given import Data, as_source, check_layout, is_bare, is_table, labels_beside
+from thresher.learning.keywords import layout_said, parted
 from thresher.learning.recipe import Recipe, Spec
 
 
@@ -29,12 +30,43 @@ def opened(data: Data, domain: str | Domain, **read: Any) -> Any:
     return source
 
 
-def labels_or_rule(y: Any, rule: Recipe | Spec) -> tuple[Any, Recipe | Spec]:
-    """Split `y` into labels and rule: the rule may be given in place of labels. TypeError for two rules."""
-    ruled = isinstance(y, str | Recipe) or type(y) in parts.REGISTRY["rule"].values()
-    if ruled and rule != Recipe.rule:
-        raise TypeError(f"two rules are given, {y!r} and {rule!r}")
-    return (None, y) if ruled else (y, rule)
+def labels_or_part(data: Any, y: Any, kind: str, given: Any, default: Any) -> tuple[Any, Any]:
+    """Split `y` into labels and a part of this kind, which may be given in place of labels.
+
+    TypeError for two parts, and for the name of a column of a table.
+    """
+    if not isinstance(y, str | Recipe) and type(y) not in parts.REGISTRY[kind].values():
+        return y, given
+    if isinstance(y, str) and y in _column_names(data) and y.partition(":")[0] not in parts.REGISTRY[kind]:
+        raise TypeError(f"{y!r} is a column of the data: did you mean label={y!r}?")
+    if given != default:
+        raise TypeError(f"two {'losses' if kind == 'loss' else 'rules'} are given, {y!r} and {given!r}")
+    return None, y
+
+
+def _column_names(data: Any) -> list[str]:
+    """The names of the columns of a table of pandas, polars or pyarrow."""
+    found = getattr(data, "column_names", getattr(data, "columns", ()))
+    return [name for name in found if isinstance(name, str)] if isinstance(found, Iterable) else []
+
+
+def prepared_for_lanes(
+    data: Data,
+    rule: Spec,
+    loss: Spec | None,
+    outputs: str | None,
+    options: Mapping[str, Any],
+    *,
+    on_error: str,
+    threads: int | None,
+    layout: AnyLayout | None,
+    where: str,
+) -> tuple[Recipe, Any]:
+    """What `prepared` returns, with `options` of layout and model together; the recipe has the layout."""
+    of_layout, of_model = parted(options)
+    read = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
+    base, source = prepared(data, rule, loss, outputs, of_model, on_error, read)
+    return replace(base, layout=source.layout), source
 
 
 def prepared(

@@ -32,30 +32,36 @@ def report(
     Args:
         model: a Model, a Readout, a fitted estimator, a `Frontier`; the path of a saved model, or of the
             folder that ``thresher path`` writes.
-        data: labelled examples to measure the model on, whatever `thresher.train` takes; no rows of them
-            are in the page.
-        path: of the page; an older report there is replaced.
-        y: labels of the rows of `data`, where they stand beside them.
-        sample_weight: importances ``(n,)``, beside `y`.
-        threshold: the positive class is predicted above it: see `evaluate`.
-        slices: columns of a table, for each value of which there are figures; text is one column.
-        reading: how `data` are read, where it is not as the training data were: the options of
+        data: labelled examples to measure the model on, anything that `thresher.train` accepts. The page
+            contains none of their rows.
+        path: the page; an older report there is replaced.
+        y: labels of the rows of `data`, if `data` does not contain them.
+        sample_weight: importances ``(n,)``, together with `y`.
+        threshold: predict the positive class above it: see `evaluate`.
+        slices: columns of a table; the page has figures for each of their values. Text is one column.
+        reading: how to read `data`, where that differs from the training data: the options of
             `thresher.open_source` and the fields of a `Layout`.
 
-    Raises `ModelFileError`, `DataError`, ValueError for wrong options, FileExistsError where `path` is no
-    report, OSError; TypeError for what is no model.
+    Raises `ModelFileError`, `DataError`, ValueError for wrong options, FileExistsError if `path` exists and
+    is not a report, OSError; TypeError if `model` is not a model.
     """
     check_names(report, reading, SourceOptions)
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be the name of a file, not {type(path).__name__}; labels are given as y=")
+    columns = [slices] if isinstance(slices, str) else slices
+    if not hasattr(columns, "__len__") or not all(isinstance(one, str) for one in columns):
+        raise TypeError(f"slices must be names of columns, not {slices!r}")
+    if data is None and not (y is None and sample_weight is None):
+        raise ValueError("labels and weights are given without data")
     target = check_target(path)
     facts = facts_of(os.fspath(model) if isinstance(model, str | os.PathLike) else model)
     if data is not None:
-        columns = [slices] if isinstance(slices, str) else list(slices)
         measure(facts, with_labels(data, y, sample_weight), threshold, columns, **reading)
     write(target, facts)
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
-    """Where a report can be written; FileExistsError for a file that is no report, OSError."""
+    """The path, if a report can be written there. FileExistsError for another kind of file, OSError."""
     target = Path(path)
     check_writable(target)
     if target.is_file() and target.stat().st_size:
@@ -66,7 +72,7 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 
 
 def write(path: Path, facts: Facts) -> int:
-    """Write the page whole, or leave what was there; its size in bytes. Raises OSError."""
+    """Write the whole page, or leave the file unchanged. Returns its size in bytes; raises OSError."""
     whole = page(facts).encode("utf-8", "replace")
     with whole_file(path, "wb") as file:
         file.write(whole)
