@@ -6,8 +6,10 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
+import thresher
 from tests.plain import not_compiled
 from thresher import Chunk
+from thresher.data.errors import DataError
 from thresher.learning.assessment import assess
 from thresher.learning.calibration import Binned, Calibration, wilson
 from thresher.learning.head import Head, Output
@@ -258,3 +260,10 @@ def test_several_numbers_have_an_error_each() -> None:
     figures = assess(Guesser("squared", "values:3"), Cut(rows(guess, truth), 50))
     each = np.sqrt(np.average((guess - truth) ** 2, axis=0, weights=W))
     assert figures["rmse_by_output"] == pytest.approx(each, rel=1e-5)
+
+
+def test_examples_without_weight_cannot_be_evaluated() -> None:
+    with not_compiled():
+        model = thresher.train([({"a": 1.0}, 1), ({"b": 1.0}, 0)] * 10)
+        with pytest.raises(DataError, match="all importance weights are zero"):
+            thresher.evaluate(model, [{"a": 1.0}], [1], sample_weight=[0.0])

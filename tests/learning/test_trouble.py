@@ -222,6 +222,19 @@ def test_no_weight_left() -> None:
     assert warned(chunk(clicks(400)), rule="ftrl", l1=0.1) == {}
 
 
+def test_one_of_several_models_with_weights_is_enough() -> None:
+    """The one with the lowest progressive loss has none: nothing can be learned from these labels."""
+    rows = [(float(k * k % 7 < 3), {1 + k * 31 % 11: 1.0}) for k in range(400)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = path(chunk(rows), rule="ftrl", l1="0.01:1e6:3", holdout_every=0)
+    losses = [point.progressive_loss for point in found.points]
+    assert [point.nonzero > 0 for point in found.points] == [True, False, False]
+    assert min(losses, key=lambda loss: loss or 0.0) != losses[0]
+    with pytest.warns(TroubleWarning, match="no feature has a weight"):
+        path(chunk(rows), rule="ftrl", l1="1e5:1e6:3", holdout_every=0)
+
+
 def test_features_that_were_not_admitted() -> None:
     found = warned(chunk(clicks(200)), admit=255)
     assert "a lower --admit (now 255,bits=24)" in found["no-weights"]

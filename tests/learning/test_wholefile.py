@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import environment
+from thresher.learning import wholefile
 from thresher.learning.wholefile import check_writable, discard, whole_file
 
 fcntl = pytest.importorskip("fcntl", reason="locks of files are those of Unix")
@@ -170,3 +171,19 @@ def test_what_cannot_be_written_is_told_before(tmp_path: Path) -> None:
         check_writable(tmp_path / "none" / "model")
     check_writable(tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+def test_a_file_is_registered_before_it_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal between the two would leave it behind."""
+    registered = list[bool]()
+    opened = open
+
+    def watched(path: Path, *more: str) -> object:
+        registered.append(path in wholefile._unfinished and not path.exists())
+        return opened(path, *more)
+
+    monkeypatch.setattr("builtins.open", watched)
+    with whole_file(tmp_path / "file") as file:
+        file.write("x")
+    assert registered == [True]
+    assert not wholefile._unfinished

@@ -191,9 +191,9 @@ class Chunk:
         each = None if many is None else _floats(many.ravel(), "label").reshape(many.shape)
         importance = np.ones(len(targets), np.float32) if weights is None else _floats(weights, "weight")
         if len(starts) != len(targets) + 1 or len(importance) != len(targets):
-            raise DataError(
-                f"{len(starts) - 1} rows, {len(targets)} labels, {len(importance)} weights: must be equal"
-            )
+            counts = f"{len(starts) - 1} rows, {len(targets)} labels"
+            counts += "" if weights is None else f", {len(importance)} weights"
+            raise DataError(f"{counts}: must be equal")
         if len(keys) != len(values) or starts[-1] != len(keys):
             raise DataError(f"indptr ends at {starts[-1]}, with {len(keys)} keys and {len(values)} values")
         _check_importances(importance)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -69,7 +70,7 @@ def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file:
         for pattern in wanted:
             found = matching(pattern, names)
             if not found and not (kind == IGNORE and _WILD.search(pattern)):
-                raise DataError(f"{file}: no column is called '{pattern}'; the columns are: {_listed(names)}")
+                raise DataError(f"{file}: no column is called '{pattern}'; {column_meant(pattern, names)}")
             _assign(chosen, kind, found, _precision(pattern, found), file)
     kinds |= {name: kind for name, (kind, _) in chosen.items()}
     if TEXT not in kinds.values() and layout.ngrams != Layout.ngrams:
@@ -173,6 +174,13 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
         if name not in known and not any(fnmatchcase(name, pattern) for pattern in layout.ignore):
             raise DataError(f"{file}: column '{name}' was not in earlier data (skip it with --ignore)")
     return [known.get(name, IGNORE) for name in names]
+
+
+def column_meant(said: str, names: Sequence[str]) -> str:
+    """The columns that a wrong name may mean, whatever their case; all columns if there are none."""
+    plain = {name.casefold(): name for name in names}
+    near = get_close_matches(said.casefold(), plain, 1)
+    return f"did you mean '{plain[near[0]]}'?" if near else f"the columns are: {_listed(names)}"
 
 
 def _listed(names: Sequence[str]) -> str:

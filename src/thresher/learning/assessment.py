@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
+from thresher.data.errors import DataError
 from thresher.learning.calibration import Binned, Calibration
 from thresher.learning.classwise import Classwise
 from thresher.learning.head import F64, Head
@@ -259,7 +260,7 @@ def assessed(model: Any, source: Any, threshold: float | None = None, *also: Lis
 
     The figures of `Evaluation` come first, then those of the kind of model: see docs/evaluate.md. A
     prediction is positive above `threshold`, which is a probability, or a margin if the loss has no
-    probabilities. ValueError for a threshold that the model cannot use.
+    probabilities. ValueError for a threshold that the model cannot use; `DataError` if no example has weight.
     """
     head = model.head
     check_threshold(head, threshold)
@@ -270,4 +271,6 @@ def assessed(model: Any, source: Any, threshold: float | None = None, *also: Lis
         more.add(chunk, margins, chunk.weights.astype(np.float64))
         for one in also:
             one.add(chunk, margins)
+    if plain.examples and not plain.weight:
+        raise DataError("all importance weights are zero: there is nothing to evaluate")
     return Assessment(plain, more)

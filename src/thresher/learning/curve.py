@@ -102,8 +102,10 @@ def _is_point(given: Any) -> bool:
         return False
     examples, loss, weight, nonzero, seen = given
     counts = (examples, seen, *([] if nonzero is None else [nonzero]))
-    return all(type(one) is int and 0 <= one < 1 << 63 for one in counts) and all(
-        type(one) is float and math.isfinite(one) for one in (loss, weight)
+    return (
+        all(type(one) is int and 0 <= one < 1 << 63 for one in counts)
+        and all(type(one) is float and math.isfinite(one) for one in (loss, weight))
+        and weight >= 0.0
     )
 
 

@@ -25,7 +25,8 @@ class Evaluation:
     head: Head
     examples: int = 0
     _loss: float = 0.0
-    _weight: float = 0.0
+    weight: float = 0.0
+    """total importance"""
     _wrong: float = 0.0
     _squares: float = 0.0
     _hits: float = 0.0
@@ -40,7 +41,7 @@ class Evaluation:
         labels = np.asarray(truth, np.float64)
         self.examples += len(chunk)
         self._loss += float(self.head.losses(margins, chunk).sum())
-        self._weight += float(weights.sum())
+        self.weight += float(weights.sum())
         if not self.head.classifies:
             self._squares += float(weights @ _mean_of_row((responses - labels) ** 2))
         elif self.head.outputs.kind == "classes":
@@ -79,7 +80,7 @@ class Evaluation:
         return {**shared, "auc": auc(margins, positive, weights.astype(np.float64))}
 
     def _mean(self, total: float) -> float:
-        return total / self._weight if self._weight else float("nan")
+        return total / self.weight if self.weight else float("nan")
 
 
 def _mean_of_row(numbers: Any) -> F64:

@@ -18,7 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, concat
-from thresher.data.columns import ABSENT, BINS, CATEGORICAL, IGNORE, LABEL, LIST, NUMERIC, WEIGHT
+from thresher.data.columns import (
+    ABSENT,
+    BINS,
+    CATEGORICAL,
+    IGNORE,
+    LABEL,
+    LIST,
+    NUMERIC,
+    WEIGHT,
+    column_meant,
+)
 from thresher.data.errors import DataError
 from thresher.data.features.names import find_names
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
@@ -40,7 +50,7 @@ def sliced(layout: AnyLayout | None, column: str) -> SettledLayout:
     if layout is None or not has_columns(layout):
         raise DataError(f"slices are of the columns of tables; these data have none, so no '{column}'")
     if column not in layout.columns:
-        raise DataError(f"no column is called '{column}'; there are: {', '.join(layout.columns[:12])}")
+        raise DataError(f"no column is called '{column}'; {column_meant(column, layout.columns)}")
     kinds = dict(zip(layout.columns, layout.kinds, strict=True))
     if kinds[column] in (LABEL, WEIGHT):
         raise DataError(f"'{column}' is the {kinds[column]}: take another column for a slice")

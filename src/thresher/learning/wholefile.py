@@ -114,11 +114,10 @@ def _created(target: Path, mode: str) -> Iterator[tuple[IO[Any], Path]]:
     """A new temporary file, locked until the block ends, even if it is closed before."""
     for attempts_left in (2, 1, 0):
         aside = name_aside(target)
-        with open(aside, mode.replace("w", "x")) as file, _held(file) as ours:
+        with unfinished(aside), open(aside, mode.replace("w", "x")) as file, _held(file) as ours:
             # otherwise another process took it for abandoned before it was locked
             if (ours and aside.exists()) or not attempts_left:
-                with unfinished(aside):
-                    yield file, aside
+                yield file, aside
                 return
 
 

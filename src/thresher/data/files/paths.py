@@ -17,6 +17,8 @@ from thresher.data.errors import DataError
 from thresher.data.files import remote
 
 STDIN = "-"
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212"
+"""Hyphens and dashes that word processors put in place of the hyphens of an option"""
 
 
 def expand(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
@@ -86,7 +88,9 @@ def _check_file(name: str) -> None:
         with open(name, "rb") as file:
             empty = status.st_size == 0 and not file.read(1)  # files in /proc have size 0, but content
     except OSError as error:
-        raise DataError(f"{name}: {error.strerror or error}") from error
+        option = name.lstrip(_DASHES)
+        hint = "" if option == name else f"; did you mean --{option}, with hyphens?"
+        raise DataError(f"{name}: {error.strerror or error}{hint}") from error
     if empty:
         raise DataError(f"{name}: an empty file, no examples")
 
