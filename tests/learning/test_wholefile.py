@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -176,7 +177,7 @@ def test_what_cannot_be_written_is_told_before(tmp_path: Path) -> None:
 def test_a_file_is_registered_before_it_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A signal between the two would leave it behind."""
     registered = list[bool]()
-    opened = open
+    opened: Any = open
 
     def watched(path: Path, *more: str) -> object:
         registered.append(path in wholefile._unfinished and not path.exists())

@@ -220,11 +220,8 @@ def _names(run: Run) -> Trouble | None:
 
 def _nothing_left(run: Run) -> Trouble | None:
     """All weights except the intercept are zero, in every one of several models."""
-    if (
-        any(model.nonzero for model in getattr(run.model, "models", [run.model]))
-        or not run.seen.sizes
-        or run.seen.rows <= _FEW
-    ):
+    models = getattr(run.model, "models", [run.model])
+    if any(model.nonzero for model in models) or not run.seen.sizes or run.seen.rows <= _FEW:
         return None
     rule = run.model.recipe.make_rule()
     penalties = {name: getattr(rule, name) for name in type(rule).PENALTIES if getattr(rule, name, 0)}
