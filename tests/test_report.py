@@ -103,7 +103,7 @@ def test_a_model_alone_and_on_test_data(tmp_path: Path) -> None:
     assert page == page_of(model, tmp_path, X[80:], y=Y[80:])
     for figure in ("error", "auc", "normalised_entropy", "log_loss"):
         value = thresher.evaluate(model, (X[80:], Y[80:]))[figure]
-        assert f">{value:.6g}</td>" in page
+        assert f">{value:.4g}</td>" in page
     for title in (
         "Calibration",
         "ROC curve",
@@ -220,3 +220,17 @@ def test_elements_escape_whatever_is_no_markup() -> None:
     assert el("p", "<&>", Markup("<br>"), title='"', class_="a") == (
         '<p title="&quot;" class="a">&lt;&amp;&gt;<br></p>'
     )
+
+
+def test_the_figures_name_the_log_loss_once_and_weights_only_where_there_are_any(tmp_path: Path) -> None:
+    model = thresher.train(X, Y)
+    plain = page_of(model, tmp_path, X[80:], y=Y[80:])
+    assert ">Log loss<" in plain
+    assert ">Loss<" not in plain
+    assert "Each example counts once" in plain
+    others = plain.count(">Weight<")  # in the table of weights
+    weighed = page_of(model, tmp_path, X[80:], y=Y[80:], sample_weight=np.arange(1.0, len(X) - 79))
+    assert "Each example counts by its importance" in weighed
+    assert weighed.count(">Weight<") > others
+    hinge = thresher.train(X, Y, loss="hinge")
+    assert ">Loss<" in page_of(hinge, tmp_path, X[80:], y=Y[80:])

@@ -58,8 +58,10 @@ def test_labels_that_are_none(examples: Any, y: Any, error: str) -> None:
 
 
 def test_the_name_of_a_column_is_said_otherwise() -> None:
-    with pytest.raises(DataError, match="if that is a column of the data, use label='city'"):
+    with pytest.raises(TypeError, match=r"'city' is a column of the data: did you mean label='city'\?"):
         thresher.path(X, y="city")
+    with pytest.raises(DataError, match="if that is a column of the data, use label='city'"):
+        thresher.evaluate(thresher.train(NUMBERS, WORDS), NUMBERS, "city")
 
 
 @pytest.mark.parametrize("learned", [[("-", "+")], [("-1st", "+1st")], [("a-", "a+")]], ids=str)

@@ -223,23 +223,28 @@ def check_threshold(head: Head, threshold: float | None) -> None:
 
 
 class Assessment:
-    """What a Model or a Readout is worth on data that have streamed by."""
+    """How good a Model or a Readout is, measured chunk by chunk."""
 
     def __init__(self, plain: Evaluation, more: Any) -> None:
         self._plain, self._more = plain, more
 
     @property
     def binned(self) -> Binned | None:
-        """Predictions beside what was observed; None where there are neither probabilities nor one number."""
+        """Predictions and observations; None if the model predicts neither probabilities nor one number."""
         return self._more.binned  # type: ignore[no-any-return]
 
     @property
     def examples(self) -> int:
-        """How many there were."""
+        """Number of examples."""
         return self._plain.examples
 
+    @property
+    def weight(self) -> float:
+        """Total importance."""
+        return self._plain.weight
+
     def figures(self) -> Figures:
-        """Everything that ``thresher evaluate --json`` tells, except for the weights."""
+        """The figures of ``thresher evaluate --json``, without the number of weights."""
         return {**self._plain.figures(), **self._more.figures()}
 
 

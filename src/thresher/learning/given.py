@@ -55,7 +55,7 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
     `DataError` if `data` already contain labels.
     """
     if data is None:
-        raise DataError(f"data must be {_KINDS}, not None")
+        raise DataError(f"data must be {_KINDS}, not NoneType")
     if y is None:
         if weights is not None:
             raise DataError(f"sample_weight goes with labels y: give {_BESIDE}")

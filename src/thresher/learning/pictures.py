@@ -134,7 +134,8 @@ def _probabilities(binned: Binned, figures: dict[str, Any], head: Head, shape: d
     bins = binned.bins()
     ends = [wilson(one["observed"], binned.effective(one["weight"])) for one in bins]
     several = head.outputs.kind == "classes"
-    what = f"predicted probability{' of the predicted class' if several else ''}; grey: how many predictions"
+    what = "probability of the predicted class" if several else "predicted probability"
+    what += " (grey: how many)"
     x = Axis(what, low=0, high=1, percent=True)
     y = Axis("share that came true", low=0, high=1, percent=True)
     error = figures["calibration_error"]
@@ -157,7 +158,7 @@ def _numbers(binned: Binned, figures: dict[str, Any], shape: dict[str, Any]) -> 
         "Predicted and observed",
         f"The mean of what was observed in {len(bins)} bins of predictions, of equal weight"
         + ("." if rmse is None else f"; the root mean squared error is {rmse:.4g}."),
-        Axis("mean prediction; grey: how many predictions"),
+        Axis("mean prediction (grey: how many)"),
         Axis("mean observation"),
         [_observed(bins)],
         diagonal="observed as predicted",

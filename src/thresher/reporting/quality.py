@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from thresher.drawing import Axis, Series, chart
 from thresher.learning import pictures
 from thresher.learning.calibration import Binned, wilson
-from thresher.learning.figures import shown
 from thresher.learning.ranking import Ranking
 from thresher.reporting.facts import Facts, Model, Test
 from thresher.reporting.html import Markup, details, el, figure, joined, section, table
@@ -76,20 +76,34 @@ def part(facts: Facts) -> Markup:
     return section(
         "test",
         "On test data",
-        _figures(test),
-        el("div", *pictures_, class_="pair"),
+        el("div", _figures(test), *pictures_, class_="pair"),
         _classes(test),
         *_slices(facts.model, test),
     )
 
 
 def _figures(test: Test) -> Markup:
-    told = {name: value for name, value in test.figures.items() if not isinstance(value, list)}
-    rows = [
-        [_NAMES.get(name, name.replace("_", " ").capitalize()), Markup(shown(value))]
-        for name, value in told.items()
-    ]
-    return table("Figures, each example counted by its importance", ["Figure", "Value"], rows)
+    found = {name: value for name, value in test.figures.items() if not isinstance(value, list)}
+    if math.isclose(found.get("log_loss") or -1.0, found["loss"]):
+        del found["loss"]  # the same, under another name
+    counted = "once" if _counts_alike(test) else "by its importance"
+    rows = [[_title(name), value] for name, value in found.items()]
+    numbers = table(f"Each example counts {counted}", ["Figure", "Value"], rows)
+    return el("div", el("h3", "Figures"), numbers)
+
+
+def _title(name: str) -> str:
+    return _NAMES.get(name, name.replace("_", " ").capitalize().replace(" f1", " F1"))
+
+
+def _counts_alike(test: Test) -> bool:
+    """Whether each example has importance 1, so that weights are numbers of examples."""
+    return bool(test.assessment.weight == test.figures["examples"])
+
+
+def _weight(test: Test) -> str:
+    """The heading of a column of weights."""
+    return "Examples" if _counts_alike(test) else "Weight"
 
 
 def _calibration(model: Model, test: Test) -> Markup:
@@ -103,7 +117,7 @@ def _calibration(model: Model, test: Test) -> Markup:
         [f"{b['predicted']:.4g}", b["observed"], *_ends(b, binned, head.classifies), b["weight"]]
         for b in binned.bins()
     ]
-    heads = ["Predicted", "Observed", *(["95% from", "to"] if head.classifies else []), "Weight"]
+    heads = ["Predicted", "Observed", *(["95% from", "to"] if head.classifies else []), _weight(test)]
     numbers = details("The numbers", table("Predicted and observed, by bins of equal weight", heads, rows))
     if head.classifies:
         return _titled("Calibration", picture, _CALIBRATION, numbers)
@@ -201,7 +215,7 @@ def _classes(test: Test) -> Markup:
     most = sorted(classes, key=lambda one: -one["weight"])[:_CLASSES]
     rows = [[str(one["class"]), one["precision"], one["recall"], one["f1"], one["weight"]] for one in most]
     note = f"The {_CLASSES} most frequent of {len(classes):,}." if len(classes) > _CLASSES else ""
-    heads = ["Class", "Precision", "Recall", "F1", "Weight"]
+    heads = ["Class", "Precision", "Recall", "F1", _weight(test)]
     return joined([*found, el("h3", "Class by class"), table("Figures of each class", heads, rows, note)])
 
 
