@@ -229,7 +229,7 @@ def test_the_figures_name_the_log_loss_once_and_weights_only_where_there_are_any
     assert ">Loss<" not in plain
     assert "Each example counts once" in plain
     others = plain.count(">Weight<")  # in the table of weights
-    weighed = page_of(model, tmp_path, X[80:], y=Y[80:], sample_weight=np.arange(1.0, len(X) - 79))
+    weighed = page_of(model, tmp_path, X[80:], y=Y[80:], sample_weight=np.arange(1.0, X.shape[0] - 79))
     assert "Each example counts by its importance" in weighed
     assert weighed.count(">Weight<") > others
     hinge = thresher.train(X, Y, loss="hinge")

@@ -111,5 +111,5 @@ def test_wrong_arguments_of_a_report(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="labels and weights are given without data"):
         thresher.report(model, path=page, y=Y)
     assert not page.exists()
-    with pytest.raises(DataError, match="data must be a path, .* not NoneType"):
+    with pytest.raises(DataError, match=r"data must be a path, .* not NoneType"):
         thresher.evaluate(model, None, Y)  # type: ignore[arg-type]
