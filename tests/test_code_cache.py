@@ -210,7 +210,7 @@ def test_a_command_says_that_others_can_write_to_the_folder(tmp_path: Path) -> N
 
 def test_code_that_cannot_be_kept_is_told_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codecache, "_not_warned", threading.Lock())
-    with pytest.warns(CacheWarning, match="compiled code is not kept, .*a: full"):
+    with pytest.warns(CacheWarning, match="compiled code cannot be kept, .*a: full"):
         codecache._warn(OSError(28, "full", "a"))
     codecache._warn(OSError(28, "full", "b"))  # warnings are errors here
 

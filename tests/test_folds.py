@@ -196,7 +196,7 @@ def test_a_penalty_that_diverges_in_a_fold_is_dropped_and_the_others_go_on() -> 
 def test_more_folds_than_rows() -> None:
     chunk = DENSE.rows(0, 3)
     assert len(folded([recipe_of("fobos:l1=0.05")], chunk, count=3).judge([chunk])[0]) == 3
-    with pytest.raises(DataError, match="4 folds need 4 rows at least; rows read: 3"):
+    with pytest.raises(DataError, match="4 folds need at least 4 rows; rows read: 3"):
         folded([recipe_of("fobos:l1=0.05")], chunk, count=4).judge([chunk])
 
 
@@ -243,7 +243,7 @@ def test_a_call() -> None:
         assert (found.penalty, len(found.points)) == (None, 1)
     with pytest.raises(ValueError, match="sgd has no penalty"):
         cv(path, "sgd", l1="1:2:2")
-    with pytest.raises(ValueError, match="in another fold in each pass"):
+    with pytest.raises(ValueError, match="in a different fold in each pass"):
         cv(path, passes=2, order="every")
     for wrong in ({"folds": 1}, {"folds": 2.5}, {"refit": 2}, {"l1": 5}, {"passes": 0}):
         with pytest.raises(

@@ -348,5 +348,5 @@ def test_a_lane_is_a_model_that_goes_on_alone() -> None:
 def test_what_lanes_share_must_be_the_same(other: dict[str, Any], field: str) -> None:
     with pytest.raises(ValueError, match=f"lanes: {field} must be the same for all"):
         Lanes([Recipe("sgd", "squared"), Recipe("sgd", "squared", **other)])
-    with pytest.raises(ValueError, match="give one recipe at least"):
+    with pytest.raises(ValueError, match="give at least one recipe"):
         Lanes([])

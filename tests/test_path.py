@@ -79,7 +79,7 @@ def test_what_cannot_be() -> None:
         thresher.path(SAMPLE, "perceptron")
     with pytest.raises(ValueError, match="a range of penalties"):
         thresher.path(SAMPLE, l1="7")
-    with pytest.raises(ValueError, match="a range of penalties is text"):
+    with pytest.raises(ValueError, match="a range of penalties must be text"):
         thresher.path(SAMPLE, l1=[1.0, 2.0])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="path has no option pases; did you mean passes"):
         thresher.path(SAMPLE, pases=2)  # type: ignore[call-arg]
@@ -99,7 +99,8 @@ def test_the_range_is_found_without_tables_of_a_whole_store() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "words"), [(40, "all rows weigh"), (5000, "the first rows have importance 0: give")]
+    ("rows", "words"),
+    [(40, "all importance weights are zero"), (5000, "the first rows have importance 0: give")],
 )
 def test_a_range_is_not_found_in_rows_that_weigh_nothing(rows: int, words: str) -> None:
     importance = np.zeros(rows)

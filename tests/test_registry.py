@@ -59,7 +59,7 @@ CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind
         ("rule", "truncated-gradient:theta=theta", ["theta must be a number, not 'theta'"]),
         ("rule", "truncated-gradient:theta=gravity,gravity=theta", ["gravity", "theta"]),
         ("rule", "truncated-gradient:theta=rate", ["theta must be a number, not 'rate'"]),
-        ("rule", "pegasos:project=maybe", ["project is true or false, not 'maybe'"]),
+        ("rule", "pegasos:project=maybe", ["project must be true or false, not 'maybe'"]),
         ("rule", "pegasos:l2=project", ["l2 must be a number, not 'project'"]),
         ("loss", "quantile:tau=1", ["tau must be in (0, 1), not 1"]),
         ("loss", 7, ["expected the name of a loss or a loss, not 7"]),
@@ -223,7 +223,7 @@ def test_a_whole_rule_is_taken_completed_and_checked(monkeypatch: pytest.MonkeyP
 
 
 def test_the_parts_that_come_with_thresher_keep_their_names() -> None:
-    with pytest.raises(TypeError, match="a rule is called sgd already: give Sgd another name"):
+    with pytest.raises(TypeError, match="a rule is already called sgd: give Sgd another name"):
         part("rule")(type("Sgd", (parts.REGISTRY["rule"]["sgd"],), {"SLOTS": ("w",), "CLOCK": ("t",)}))
 
     assert parts.REGISTRY["rule"]["sgd"].__module__ == "thresher.parts.rules.sgd"

@@ -182,7 +182,7 @@ def test_settings_that_diverge() -> None:
     [
         ((), 8, "name one or more"),
         (("ftrl", "ftrl"), 8, "each once"),
-        (("ftrl:l1=2",), 8, "remove them from ftrl:l1=2"),
+        (("ftrl:l1=2",), 8, "which are tuned, from ftrl:l1=2"),
         (("ftrl",), 0, "budget"),
         (("ftrl",), 5000, "budget"),
     ],

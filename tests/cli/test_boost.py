@@ -86,7 +86,7 @@ def test_the_same_command_writes_the_same_bytes(thresher: Thresher, folder: Path
 
 def test_learning_cannot_go_on_from_it(thresher: Thresher) -> None:
     assert thresher("boost train.svm -m m -q --tolerance 0.1").status == 0
-    with pytest.raises(modelfile.ModelFileError, match="made by a batch solver: it holds weights only"):
+    with pytest.raises(modelfile.ModelFileError, match="made by a batch solver: it contains only weights"):
         modelfile.load("m")
     shutil.copy("m", "n.checkpoint")
     ran = thresher("train train.svm -m n --resume")

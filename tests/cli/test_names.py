@@ -68,8 +68,7 @@ def test_what_has_no_names(thresher: Thresher, clicks: Path) -> None:
     ran = thresher("train clicks.vw --store hashed:8 --names -m model")
     assert (ran.status, ran.err) == (
         1,
-        "thresher: in a hashed store a weight stands for several features, so none has a name: use --store"
-        " growing\n",
+        "thresher: weights of a hashed store have no names, as features may share one: use --store growing\n",
     )
     assert not (clicks.parent / "model").exists()
     thresher("train train.svm -m ids -q")
@@ -92,7 +91,7 @@ def test_in_python(clicks: Path) -> None:
     keys, _ = model.weights()
     assert len(names) == len(keys)
     assert names.get(int(keys[0])) is not None
-    with pytest.raises(DataError, match="matrices have no names"):
+    with pytest.raises(DataError, match="a matrix has no feature names"):
         package.name_features(model, Chunk.of_rows([(1.0, {1: 1.0})]))
     assert np.array_equal(model.names.features, keys)
 

@@ -161,9 +161,9 @@ WRONG = [
     ("classes", "--outputs classes:3-5", 1, "expected a class from 3 to 5 as label, found '6'"),
     ("classes", "--outputs labels", 2, "no outputs are called 'labels'; known: one, classes, classes:LO-HI"),
     ("classes", "--outputs labels:6-3", 2, "labels 6-3: give 2 to 65536 classes, from low to high"),
-    ("classes", "--outputs labels:4 --loss squared", 2, "the loss squared cannot say whether a label holds"),
-    ("classes", "--outputs labels:4 --loss softmax", 2, "the loss softmax tells classes apart: it needs"),
-    ("classes", "--outputs values:4 --loss softmax", 2, "the loss softmax tells classes apart: it needs"),
+    ("classes", "--outputs labels:4 --loss squared", 2, "the loss squared does not work with several labels"),
+    ("classes", "--outputs labels:4 --loss softmax", 2, "the loss softmax is for several classes: it needs"),
+    ("classes", "--outputs values:4 --loss softmax", 2, "the loss softmax is for several classes: it needs"),
 ]  # fmt: skip
 
 

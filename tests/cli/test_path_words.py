@@ -60,7 +60,7 @@ def test_the_table_of_a_folder(thresher: Thresher) -> None:
 @pytest.mark.parametrize("command", ["weights f", "evaluate f test.svm", "predict f test.svm"])
 def test_a_folder_is_no_model(command: str, thresher: Thresher) -> None:
     assert thresher(f"{FRONTIER} -q").status == 0
-    hint = "a directory, not a model; thresher path f --choose best -m MODEL takes one out of it"
+    hint = "a directory, not a model; thresher path f --choose best -m MODEL extracts one of its models"
     assert thresher(command).err == f"thresher: f: {hint}\n"
     Path("f/frontier.json").unlink()
     assert thresher(command).err == "thresher: f: a directory, not a model\n"

@@ -191,7 +191,7 @@ def test_bad_lines(thresher: Thresher) -> None:
         ("--rate constant", "--rate is varied by tune"),
         ("--rules no-such", "no rule is called 'no-such'"),
         ("--rules ftrl,ftrl", "each once"),
-        ("--rules ftrl:l1=3", "remove them from ftrl:l1=3"),
+        ("--rules ftrl:l1=3", "which are tuned, from ftrl:l1=3"),
         ("--rules ,", "each once"),
         ("--budget 0", "--budget"),
         ("--holdout every-1th", "N must be from 2"),

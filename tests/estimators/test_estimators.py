@@ -347,7 +347,7 @@ def test_what_is_wrong_is_said() -> None:
     model = SparseOnlineClassifier().partial_fit(X, y, classes=[0, 1])
     with pytest.raises(ValueError, match="class 2"):
         model.partial_fit(X, [0, 1, 2])
-    with pytest.raises(ValueError, match="not those of the first call"):
+    with pytest.raises(ValueError, match="differ from those of the first call"):
         model.partial_fit(X, y, classes=[0, 2])
     with pytest.raises(ValueError, match="passes must be"):
         SparseOnlineClassifier(passes=0).fit(X, y)

@@ -228,7 +228,12 @@ def test_the_range_is_found_and_a_choice_made_again(stories: Any) -> None:
     assert (model.predict(given) != before).any()
     near = model.loss_path_ <= 1.01 * model.loss_path_[best]
     assert model.choose_again("within:1%").nnz_path_[model.chosen_] == model.nnz_path_[near].min()
-    for wrong, why in (("nnz:0", ""), ("least", "a choice is best, 1se"), (16, "0 to 15"), (-1, "0 to 15")):
+    for wrong, why in (
+        ("nnz:0", ""),
+        ("least", "a choice must be best, 1se"),
+        (16, "0 to 15"),
+        (-1, "0 to 15"),
+    ):
         kept = model.choose_again(3).coef_
         if wrong == "nnz:0" and model.nnz_path_[-1] == 0:
             continue
@@ -324,12 +329,12 @@ def test_a_penalty_that_diverges_is_left_out() -> None:
         ({"l1s": True}, "l1s"),
         ({"l1s": "auto:16"}, "l1s"),
         ({"l1s": 257}, "2 to 256 penalties"),
-        ({"l1s": []}, "l1s is a number of penalties"),
-        ({"l1s": [1.0, -1.0]}, "not negative"),
+        ({"l1s": []}, "l1s must be a number of penalties"),
+        ({"l1s": [1.0, -1.0]}, "finite numbers >= 0"),
         ({"l1s": [1.0, np.nan]}, "finite"),
         ({"l1s": ["1"]}, "l1s"),
         ({"l1s": [[1.0]]}, "l1s"),
-        ({"choose": "most"}, "a choice is best"),
+        ({"choose": "most"}, "a choice must be best"),
         ({"choose": "nnz:0", "l1s": [1e-9]}, "no model has at most 0 weights"),
         ({"cv": 1}, "cv"),
         ({"cv": "five"}, "cv"),
@@ -340,8 +345,8 @@ def test_a_penalty_that_diverges_is_left_out() -> None:
             for given in ({1: 2}, [1, 2], [(range(N),)], [(["a"], [1])], [([N], [1])])
         ),
         ({"cv": [(range(N), [])]}, "each split of cv needs"),
-        ({"cv": 81}, "cv=81 folds of n_samples=80"),
-        ({"cv": 2, "refit": False}, "refit=False leaves no final"),
+        ({"cv": 81}, "cv=81 folds are too many for n_samples=80"),
+        ({"cv": 2, "refit": False}, "unless refit=True"),
         ({"refit": "no"}, "refit"),
         ({"validation_fraction": 0.0}, "validation_fraction"),
         ({"rule": "perceptron"}, "perceptron has no penalty"),

@@ -59,7 +59,7 @@ def test_it_begins_as_sgd_classifier_does() -> None:
 @pytest.mark.parametrize(
     ("options", "given", "said"),
     [
-        ({}, {"coef_init": np.ones((1, 4))}, r"coef_init has the shape \(1, 4\), expected \(1, 5\)"),
+        ({}, {"coef_init": np.ones((1, 4))}, r"coef_init has shape \(1, 4\), expected \(1, 5\)"),
         ({}, {"coef_init": np.full((1, 5), np.nan)}, "must be finite"),
         ({}, {"intercept_init": [1.0, 2.0]}, "intercept_init has 2 numbers, expected 1"),
         ({"rule": "rda"}, {"coef_init": np.ones((1, 5))}, "rda cannot start from given weights"),
@@ -77,5 +77,5 @@ def test_what_cannot_be_begun_with_is_refused(
 
 
 def test_texts_have_no_columns_to_begin_with() -> None:
-    with not_compiled(), pytest.raises(ValueError, match="for the columns of a matrix"):
+    with not_compiled(), pytest.raises(ValueError, match="only with columns of a matrix"):
         SparseOnlineClassifier().fit(["a b", "c"], [0, 1], coef_init=np.ones((1, 2)))

@@ -105,5 +105,5 @@ def test_an_iterator_is_named_too() -> None:
 
 
 def test_a_hashed_store_has_no_names() -> None:
-    with pytest.raises(ValueError, match="in a hashed store"):
+    with pytest.raises(ValueError, match="weights of a hashed store have no names"):
         fitted("texts", names=True, store="hashed:8")

@@ -83,13 +83,13 @@ def test_labels_of_any_kind_are_the_classes() -> None:
 @pytest.mark.parametrize(
     ("y", "error"),
     [
-        (np.ones(20), "1 class of a weight above zero"),
+        (np.ones(20), "only 1 class has a weight above zero"),
         (np.where(Y, np.nan, 1.0), "NaN"),
         (X[:, 1], "Unknown label type: continuous"),
-        (np.array([1, "yes"], object)[Y], "y mixes labels that cannot be sorted, of the types int, str"),
+        (np.array([1, "yes"], object)[Y], "y mixes labels of types that cannot be compared: int, str"),
         (
             np.array([None, "yes"], object)[Y],
-            "y mixes labels that cannot be sorted, of the types NoneType, str",
+            "y mixes labels of types that cannot be compared: NoneType, str",
         ),
         (pd.Series([None, *Y[1:]], dtype="Int64"), "NaN"),
         (Y[:9], "inconsistent numbers of samples"),
@@ -106,10 +106,10 @@ def test_labels_that_are_none(y: Any, error: str) -> None:
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"class_weight": {0: -1}}, "class_weight must hold finite numbers that are not negative"),
-        ({"class_weight": {0: float("nan")}}, "class_weight must hold finite numbers that are not negative"),
-        ({"class_weight": {0: "a"}}, "class_weight must hold finite numbers that are not negative"),
-        ({"class_weight": [1, 2]}, "class_weight is a dictionary, 'balanced' or None"),
+        ({"class_weight": {0: -1}}, "class_weight must contain finite numbers >= 0"),
+        ({"class_weight": {0: float("nan")}}, "class_weight must contain finite numbers >= 0"),
+        ({"class_weight": {0: "a"}}, "class_weight must contain finite numbers >= 0"),
+        ({"class_weight": [1, 2]}, "class_weight must be a dictionary, 'balanced' or None"),
         ({"average": 10}, "average must be True or False, not 10"),
         ({"shuffle": "no"}, "shuffle must be True or False, not 'no'"),
         ({"passes": 2.0}, "passes must be a whole number, 1 or more, not 2.0"),
@@ -150,9 +150,9 @@ def test_what_can_be_read_once_is_held() -> None:
 def test_one_text_one_row_and_none_are_no_examples() -> None:
     texts, rows = classifier().fit(["a", "b"] * 10, Y), classifier().fit([{"a": 1.0}, {}] * 10, Y)
     for model, one in ((texts, "a"), (rows, {"a": 1.0})):
-        with pytest.raises(ValueError, match="give a list of them, not one"):
+        with pytest.raises(ValueError, match="give a list of them, not a single one"):
             model.predict(one)
-        with pytest.raises(ValueError, match="X holds no examples"):
+        with pytest.raises(ValueError, match="X contains no examples"):
             model.predict([])
     with pytest.raises(TypeError, match="set"):
         classifier().fit({"a", "b"}, [0, 1])

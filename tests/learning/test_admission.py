@@ -99,5 +99,5 @@ def test_the_spec_of_an_admission_makes_it_again(spec: Any, again: str) -> None:
     "spec", ["", "x", "-1", "2.5", "poisson", "poisson:", "poisson:x", "5,6", "5,bits=", "5,bits=x"]
 )
 def test_what_is_no_admission_is_told(spec: str) -> None:
-    with pytest.raises(ValueError, match="admit is N or poisson:P"):
+    with pytest.raises(ValueError, match="admit must be N or poisson:P"):
         Terms.of(spec)

@@ -35,11 +35,11 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"store": "hashed:32"}, "bits must lie in 1..31"),
     ({"store": "attic\nroof"}, r"no store is called 'attic\\nroof'"),
     ({"store": "direct"}, "feature id 9223372036854775808 is too large for the direct store"),
-    ({"store": "hashed:6"}, "9223372036854775808 is no row of the store hashed:6"),
+    ({"store": "hashed:6"}, "9223372036854775808 is not a row of the store hashed:6"),
     ({"loss": "softmax"}, "needs outputs classes"),
     ({"loss": "logistic:positive=-1"}, "positive must be > 0"),
     ({"lowest_label": float("nan")}, "lowest_label must be a finite number"),
-    ({"nonzero": -1}, "nonzero must be a number from 0 up"),
+    ({"nonzero": -1}, "nonzero must be a number >= 0"),
     ({"intercept": 1}, "intercept must be true or false"),
     ({"layout": []}, "layout must be an object or null"),
     ({"layout": {"format": 3}}, "the layout's format must be text"),
@@ -133,16 +133,16 @@ TRAININGS: list[tuple[str, Any, str]] = [
     ("data", None, "data must be names, size and rows of data"),
     ("holdout", [0], "holdout must be what is held out"),
     ("position", {}, "position: number is missing"),
-    ("position.number", 0, "number must be a number from 1 up"),
-    ("position.place", [0, 1], "a place of three numbers or null"),
+    ("position.number", 0, "number must be a number >= 1"),
+    ("position.place", [0, 1], "three whole numbers or null"),
     ("reported", [10**400, 1], "two numbers"),
-    ("best.number", 10**400, "a number from 1 up"),
-    ("position.place", [0, 2**70, 1], "a place of three numbers or null"),
-    ("position.place", [9, 0, 0], "stopped in file 10, which there is not"),
+    ("best.number", 10**400, "a number >= 1"),
+    ("position.place", [0, 2**70, 1], "three whole numbers or null"),
+    ("position.place", [9, 0, 0], "the position is in file 10, which does not exist"),
     ("position.learned", -1, "learned must be a place"),
     ("position.number", 9, "position: stopped in pass 9 of 3"),
     ("passes", 1, "position: stopped in pass 3 of 1"),
-    ("best.number", 4, "best: pass 4 is not over in pass 3"),
+    ("best.number", 4, "best: pass 4 is not finished in pass 3"),
     ("position.report", {"lines": 1}, "report: examples is missing"),
     ("position.report.first_bad", [{}], "first_bad: file is missing"),
     ("position.more", 1, "position: there is no more"),
@@ -196,7 +196,8 @@ def test_a_training_that_stands_where_the_data_do_not_reach_is_refused(
     modelfile.write(tmp_path / "checkpoint", head, tensors)
     trainer = Case(BALL).trainer(tmp_path / "checkpoint", checkpoint.load(tmp_path / "checkpoint"))
     with pytest.raises(
-        DataError, match=f"not of these data: it stands behind {learned:,} rows of a chunk that has {rows}$"
+        DataError,
+        match=f"not a checkpoint for these data: it is after {learned:,} rows of a chunk of {rows}$",
     ):
         trainer.run()
 
@@ -220,7 +221,7 @@ def test_a_file_cut_at_any_kilobyte_is_refused(
     for length in [*range(1 << 10, len(raw), 1 << 10), len(raw) - 1]:
         path.write_bytes(raw[:length])
         (line,) = lines_of(load, path)
-        assert line.startswith(f"thresher: {path}: a damaged model, or cut short")
+        assert line.startswith(f"thresher: {path}: a damaged or truncated model")
 
 
 def test_a_flipped_bit_is_refused_or_means_the_same(stopped: Path, tmp_path: Path) -> None:

@@ -117,7 +117,9 @@ def test_no_checkpoint_is_written_of_broken_weights(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rule", ["pa", "pa-i", "pa-ii", "arow"])
 @pytest.mark.parametrize("options", [{}, {"store": "hashed:9"}], ids=["growing", "hashed"])
 def test_an_example_that_teaches_nothing_is_told_once(rule: str, options: dict[str, Any]) -> None:
-    with pytest.warns(NothingLearnedWarning, match="example 4 taught nothing.*float32; scale") as told:
+    with pytest.warns(
+        NothingLearnedWarning, match="example 4 and perhaps others changed nothing.*float32; scale"
+    ) as told:
         learned([*CALM, *EXTREME, *EXTREME], rule=rule, rate=None, **options)
     assert len(told) == 1
 

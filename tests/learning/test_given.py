@@ -161,7 +161,7 @@ def test_matrices_are_learned_predicted_and_learned_again(kind: str) -> None:
 
 def test_a_matrix_has_no_names_for_a_model_of_columns(model: thresher.Model) -> None:
     for call in (model.predict, model.predict_proba):
-        with pytest.raises(DataError, match="knows columns by their names: give a table, not ndarray"):
+        with pytest.raises(DataError, match="was trained on named columns: give a table, not ndarray"):
             call(MATRIX)
 
 
@@ -207,9 +207,9 @@ def test_what_labels_are_called() -> None:
         ((FRAME, Y), {"label": "age"}, "leave label and weight out"),
         ((MATRIX,), {}, r"a matrix \(ndarray\) without labels: give X and y"),
         ((FRAME.to_dict("records"),), {}, "rows of features without labels"),
-        (("a.csv", Y), {}, "not with str, which has its own"),
-        ((MATRIX, Y), {"label": "y"}, "its fields are for files and tables"),
-        ((WHOLE,), {"label": "y", "sample_weight": Y}, "sample_weight goes with labels y"),
+        (("a.csv", Y), {}, "not for str, which has its own"),
+        ((MATRIX, Y), {"label": "y"}, "a layout is for files and tables"),
+        ((WHOLE,), {"label": "y", "sample_weight": Y}, "sample_weight needs labels y"),
         ((WHOLE,), {"label": "y", "layout": Layout()}, "label is a field of the layout"),
         ((WHOLE,), {"label": 1.5}, "label must be names or positions"),
         ((WHOLE,), {"label": "y", "bits": "8"}, "bits must be a whole number"),
@@ -244,7 +244,7 @@ def test_other_calls_take_labels_beside_too() -> None:
 def test_a_frame_that_is_sparse_in_part_is_refused() -> None:
     """It would be taken for a matrix, whose columns are known by their places."""
     frame = pd.DataFrame({"a": [1.0, 2.0], "s": pd.arrays.SparseArray([0.0, 3.0])})
-    with pytest.raises(DataError, match="column 's' is sparse and others are not"):
+    with pytest.raises(DataError, match="column 's' is sparse, but others are not"):
         thresher.train(frame, [0, 1])
 
 

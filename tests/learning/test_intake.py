@@ -288,7 +288,7 @@ def test_what_cannot_be_scaled_is_told_before_anything_is_learned(tmp_path: Path
 
 @pytest.mark.parametrize("spec", ["simplex:features=9", "eg:features=9,signed=false"])
 def test_where_every_feature_has_a_weight_none_can_wait(spec: str) -> None:
-    with pytest.raises(ValueError, match=r"its weights do not start at zero.* wait for their admission"):
+    with pytest.raises(ValueError, match=r"its weights do not start at zero.* wait to be admitted"):
         model_of(spec, admit=2)
 
 

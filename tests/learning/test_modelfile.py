@@ -84,7 +84,7 @@ def test_every_truncation_is_found(path: Path) -> None:
     raw = path.read_bytes()
     for length in range(0, len(raw), 7):
         path.write_bytes(raw[:length])
-        with pytest.raises(ModelFileError, match=r"a damaged model, or cut short|not a model of thresher"):
+        with pytest.raises(ModelFileError, match=r"a damaged or truncated model|not a model of thresher"):
             modelfile.read(path)
     path.write_bytes(raw + b"\0")
     with pytest.raises(ModelFileError):
@@ -129,5 +129,5 @@ def test_weights_only_cannot_go_on(tmp_path: Path) -> None:
     keys, weights = model.weights()
     assert readout.keys.tolist() == keys.tolist()
     assert readout.weights.tolist() == weights.tolist()
-    with pytest.raises(ModelFileError, match="weights only"):
+    with pytest.raises(ModelFileError, match="only weights"):
         modelfile.load(tmp_path / "model")

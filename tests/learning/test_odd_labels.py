@@ -90,7 +90,7 @@ def test_pairs_have_words_for_labels() -> None:
 
 def test_a_label_is_not_learned_from() -> None:
     whole = X.assign(bought=[0, 1, 1, 0])
-    with pytest.raises(DataError, match="the table has a column 'bought', but y is that label too"):
+    with pytest.raises(DataError, match="the table has a column 'bought', which y would replace"):
         thresher.train(whole, whole.bought)
     model = thresher.train(X, whole.bought)
     for call in (model.learn, lambda *given: thresher.evaluate(model, *given)):
@@ -106,7 +106,7 @@ def test_a_label_is_not_learned_from() -> None:
 def test_a_column_is_no_table(column: Any) -> None:
     model = thresher.train(X, WORDS)
     for call in (model.predict, lambda data: thresher.train(data, WORDS), lambda data: thresher.train(data)):
-        with pytest.raises(DataError, match="is one column: give a table"):
+        with pytest.raises(DataError, match="is a single column: give a table"):
             call(column)
 
 
@@ -144,7 +144,7 @@ def test_what_is_read_once_is_not_read_where_names_would_need_it_again() -> None
         (pa.RecordBatchReader.from_batches(table.schema, batches()), "y"),
     ]:
         taken.clear()
-        with pytest.raises(DataError, match="names=True reads the data once more"):
+        with pytest.raises(DataError, match="names=True needs to read the data again"):
             thresher.train(given, names=True, layout=Layout(label=label) if label else None)
         assert len(taken) <= 1
 

@@ -124,7 +124,7 @@ def test_a_recipe_does_not_change(recipe: Recipe) -> None:
         ({"batch": 0}, "batch must be a whole number"),
         ({"average": "yes"}, "average must be True or False"),
         ({"scale": "min"}, "no scale is called 'min'"),
-        ({"admit": "often"}, "admit is N or poisson:P"),
+        ({"admit": "often"}, "admit must be N or poisson:P"),
         ({"outputs": "trees"}, "no outputs are called 'trees'"),
     ],
 )
@@ -172,5 +172,5 @@ def test_a_dtype_may_be_that_of_numpy(dtype: Any) -> None:
 
 def test_a_loss_beside_a_recipe_is_refused_whatever_it_is() -> None:
     rows = Chunk.of_rows([(1.0, {1: 1.0})])
-    with pytest.raises(ValueError, match="a recipe says its loss"):
+    with pytest.raises(ValueError, match="a recipe contains its loss"):
         thresher.train(rows, Recipe("ftrl", "hinge"), "logistic")

@@ -75,7 +75,7 @@ def test_a_filter_stays_what_it_was_when_training_goes_on(
 
 
 def test_a_filter_of_what_has_no_columns_is_refused() -> None:
-    with pytest.raises(DataError, match="of files and tables only"):
+    with pytest.raises(DataError, match="where works only with files and tables"):
         thresher.train(([{"a": 1.0}], [1]), where="a = 1")
     table = as_table(some_rows(50))
     model = thresher.train(table, layout=LAYOUT, where="y > 0")

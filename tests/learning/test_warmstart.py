@@ -166,8 +166,8 @@ def test_a_rule_that_has_no_state_for_a_weight_says_which_have(name: str) -> Non
     ("model", "before", "hint"),
     [
         ({}, {"intercept": True, "outputs": "values:2", "loss": "squared"}, "outputs"),
-        ({"store": "hashed:6"}, {}, "weights of the store growing, not hashed:6"),
-        ({}, {"store": "hashed:6"}, "weights of the store hashed:6,0, not growing"),
+        ({"store": "hashed:6"}, {}, "weights are from the store growing, not hashed:6"),
+        ({}, {"store": "hashed:6"}, "weights are from the store hashed:6,0, not growing"),
         ({"admit": "2"}, {}, "with scale or admit"),
         ({"intercept": False}, {}, "include an intercept"),
         ({"rule": "ft-ftrl:group=l2"}, {}, "group"),
@@ -233,7 +233,7 @@ def test_weights_that_the_model_cannot_hold_are_refused(value: float) -> None:
 
 
 def test_outputs_are_told_as_they_are_said() -> None:
-    with pytest.raises(ValueError, match=r"^these are weights of outputs one, not classes:0-2$"):
+    with pytest.raises(ValueError, match=r"^these weights are for outputs one, not classes:0-2$"):
         start_from(Model("sgd", "softmax", outputs="classes:0-2"), trained().readout())
 
 

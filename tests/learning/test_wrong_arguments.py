@@ -165,7 +165,7 @@ def test_a_recipe_trains_as_the_model_that_has_it_did() -> None:
         other = thresher.train(data, first.recipe, batch=1)
         beside: tuple[dict[str, Any], ...] = ({"loss": "hinge"}, {"outputs": "values:2"})
         for said in beside:
-            with pytest.raises(ValueError, match="a recipe says its loss and outputs"):
+            with pytest.raises(ValueError, match="a recipe contains its loss and outputs"):
                 thresher.train(data, first.recipe, **said)
         with pytest.raises(TypeError, match="did you mean batch"):
             thresher.train(data, first.recipe, bach=1)  # type: ignore[call-arg]
@@ -177,7 +177,7 @@ def test_a_recipe_trains_as_the_model_that_has_it_did() -> None:
 def test_classes_must_be_said_where_there_are_no_data() -> None:
     with pytest.raises(ValueError, match=r"the classes must be given here.*: classes:LO-HI"):
         thresher.Model(outputs="classes")
-    with pytest.raises(ValueError, match="layout must be that of data"):
+    with pytest.raises(ValueError, match="layout must be the settled layout"):
         thresher.Model(layout=5)
 
 

@@ -63,7 +63,7 @@ def _warn(error: OSError) -> None:
         return
     where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     warnings.warn(
-        f"compiled code is not kept, so every run compiles anew ({where})", CacheWarning, stacklevel=2
+        f"compiled code cannot be kept, so every run compiles again ({where})", CacheWarning, stacklevel=2
     )
 
 

@@ -227,11 +227,15 @@ class GrowingIndex(_Index):
         require((registers <= MOST_RANK).all(), "registers", f"none is larger than {MOST_RANK}")
         born, freed, size = (int(v) for v in given(tensors, "counts", (3,), np.int64))
         count = len(known)
-        require(0 <= freed == born - count + 1, "counts", "rows born less rows freed are those there are")
+        require(
+            0 <= freed == born - count + 1,
+            "counts",
+            "rows created minus rows freed must equal the rows in use",
+        )
         most = min(max(_FIRST_SIZE, _ALWAYS_KEPT, (1 + batch) * count), _MOST_ROWS)
         require(1 <= count <= size <= most, "counts", f"room for {size} rows is not what {count} rows take")
         distinct = ascending(np.sort(known[1:]))  # np.unique is 100 times slower
-        require(distinct and known[0] == 0, "keys", "every key has one row, and the first row none")
+        require(distinct and known[0] == 0, "keys", "every key needs one row, and row 0 has no key")
         return count
 
     def restore(self, tensors: dict[str, Array]) -> None:
@@ -306,7 +310,7 @@ class DirectIndex(_Index):
     def check(self, tensors: Tensors, batch: int) -> int:
         """The number of rows of a table; StateError for an impossible state."""
         rows = len(given(tensors, "seen", (None,), np.uint8))
-        require(1 <= rows < 2 * self.LARGEST, "seen", "there is a row at least")
+        require(1 <= rows < 2 * self.LARGEST, "seen", "there must be at least one row")
         return rows
 
     def restore(self, tensors: dict[str, Array]) -> None:
@@ -366,7 +370,7 @@ class HashedIndex(_Index):
     def enter(self, keys: U64) -> U64:
         """Check that `keys` are row numbers and return them."""
         if len(keys) and int(keys.max()) >= self.size:
-            raise StateError(f"{keys.max()} is no row of the store {self.NAME}:{self.bits}")
+            raise StateError(f"{keys.max()} is not a row of the store {self.NAME}:{self.bits}")
         return keys
 
     def tensors(self) -> dict[str, Array]:

@@ -114,7 +114,9 @@ def _check_borrows(state: Any) -> None:
     for one in made:
         if state.targetctx.data_model_manager[one].contains_nrt_meminfo():
             name = state.func_id.func_qualname
-            raise TypingError(f"{name} makes or returns {one}, but counts no references: make it a helper")
+            raise TypingError(
+                f"{name} makes or returns {one}, but does not count references: make it a helper"
+            )
 
 
 def _revived(

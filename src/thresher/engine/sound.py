@@ -39,7 +39,7 @@ def given(
         wanted = ", ".join("any" if length is None else str(length) for length in shape)
         raise StateError(f"{name} has the shape {list(array.shape)}, expected [{wanted}]")
     if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise StateError(f"{name} holds a number that is not finite")
+        raise StateError(f"{name} contains a number that is not finite")
     return array
 
 

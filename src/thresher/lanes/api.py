@@ -253,7 +253,7 @@ def _begun(
         spec = Recipe.rule if _is_auto(rule) else rule
         return prepared(data, spec, loss, outputs, of_model, on_error, read)
     if loss is not None or outputs is not None:
-        raise ValueError("a recipe says its loss and outputs: change them in it, by dataclasses.replace")
+        raise ValueError("a recipe contains its loss and outputs: change them with dataclasses.replace")
     _, _, read = classes_in(data, rule.loss, rule.outputs, on_error, read)
     recipe = replace(rule, layout=None, **of_model)
     return recipe, opened(data, recipe.head().domain, on_error=on_error, **read)

@@ -51,7 +51,7 @@ def load(path: Path, race: Callable[[int], Race] | None = None) -> tuple[Lanes, 
         raise ModelFileError(f"{path}: no such file, so there is no training to resume")
     header, tensors = modelfile.read(path, lanes=True)
     if modelfile.LANES not in header or "training" not in header:
-        raise ModelFileError(f"{path}: no checkpoint of a frontier")
+        raise ModelFileError(f"{path}: not a checkpoint of a frontier")
     racing = _under(tensors, _RACE)
     if bool(racing) != (race is not None):
         raise ModelFileError(f"{path}: a checkpoint of another command with many models")

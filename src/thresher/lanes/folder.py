@@ -85,7 +85,7 @@ def load(path: Path) -> Table:
         whole = given["format"] == _FORMAT and 0 <= given["chosen"] < len(points)
         frontier = Table(str(given["penalty"]), points, int(given["chosen"]), str(given["choice"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelFileError(f"{path / TABLE}: damaged, or no table of a frontier ({error})") from error
+        raise ModelFileError(f"{path / TABLE}: damaged, or not the table of a frontier ({error})") from error
     if not whole:
         raise ModelFileError(f"{path / TABLE}: not a table of a frontier that this version reads")
     return frontier

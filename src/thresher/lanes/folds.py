@@ -125,7 +125,7 @@ class Folds:
                 self._told.add(number)
                 self._say(f"{self.recipes[number].rule}: {reason}; the other models continue")
         if len(self._told) == len(self.recipes):
-            raise DivergedError("learning diverged in one fold or another, whatever the model")
+            raise DivergedError("learning diverged in at least one fold for every model")
 
     def judge(self, chunks: Iterable[Chunk]) -> list[list[Figures]]:
         """Figures of each recipe in each fold, on the rows of the fold; none for dropped recipes.
@@ -140,7 +140,7 @@ class Folds:
             for k, judge in enumerate(judges):
                 judge.add(chunk.take(folds == k))
         if self._rows < self.count:
-            raise DataError(f"{self.count} folds need {self.count} rows at least; rows read: {self._rows}")
+            raise DataError(f"{self.count} folds need at least {self.count} rows; rows read: {self._rows}")
         found = [judge.figures() for judge in judges]
         return [[one[k] for one in found if k in one] for k in range(len(self.recipes))]
 

@@ -105,7 +105,7 @@ def points_of(lanes: Lanes, holdout: LanesHoldout) -> list[Point]:
 def check_choice(text: Any) -> str:
     """Validate a choice; ValueError."""
     if not isinstance(text, str) or not re.fullmatch(r"best|1se|within:\d+(\.\d+)?%|nnz:\d+", text):
-        raise ValueError(f"a choice is {CHOICES}, not {text!r}")
+        raise ValueError(f"a choice must be {CHOICES}, not {text!r}")
     return text
 
 
@@ -121,7 +121,7 @@ def choose(points: Sequence[Judged], text: str) -> int:
     check_choice(text)
     able = {k: (one.loss, one.nonzero or 0) for k, one in enumerate(points) if one.loss < float("inf")}
     if not able:
-        raise ValueError("no model has a loss to be chosen by: learning diverged, or the rows weigh nothing")
+        raise ValueError("no model has a finite loss: learning diverged, or all importance weights are zero")
     kind, _, given = text.partition(":")
     if kind == "nnz":
         fewest = min(nonzero for _, nonzero in able.values())

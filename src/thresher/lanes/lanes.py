@@ -64,7 +64,7 @@ class Lanes:
         race: Race | None = None,
     ) -> None:
         if not recipes:
-            raise ValueError("lanes: give one recipe at least")
+            raise ValueError("lanes: give at least one recipe")
         for other in recipes[1:]:
             _check_alike(recipes[0], other)
         self._feed, self._say = Feed(recipes[0]), say

@@ -71,13 +71,15 @@ class Range:
 
     def __init__(self, text: Any) -> None:
         if not isinstance(text, str):
-            raise ValueError(f"a range of penalties is text, LO:HI:N or auto:N, not {text!r}")
+            raise ValueError(f"a range of penalties must be text, LO:HI:N or auto:N, not {text!r}")
         found = re.fullmatch(r"(?:(auto)|([^:]+):([^:]+))(?::(\d+))?", text)
         if not found:
-            raise ValueError(f"a range of penalties is LO:HI:N or auto:N, such as 0.1:10:16, not {text!r}")
+            raise ValueError(
+                f"a range of penalties must be LO:HI:N or auto:N, such as 0.1:10:16, not {text!r}"
+            )
         self.count = int(found[4] or 16)
         if not 2 <= self.count <= _MOST:
-            raise ValueError(f"a range has 2 to {_MOST} penalties, not {self.count}")
+            raise ValueError(f"a range must have 2 to {_MOST} penalties, not {self.count}")
         self.values: list[float] = []
         """empty if the range is to be found in the data"""
         if not found[1]:
@@ -85,7 +87,7 @@ class Range:
 
     def _between(self, low: float, high: float) -> list[float]:
         if not low < high:
-            raise ValueError(f"a range of penalties goes up: {low:g} is not below {high:g}")
+            raise ValueError(f"a range of penalties must ascend: {low:g} is not below {high:g}")
         return [float(value) for value in np.geomspace(low, high, self.count)]
 
     def found_in(
@@ -150,7 +152,7 @@ class _Pilot:
         if self._importance:
             return NoWeightError("no penalty leaves a weight after the first rows: give the range, LO:HI:N")
         if self._read < _PILOT_ROWS:
-            return WeighNothingError("all rows weigh nothing: their importance weights are 0")
+            return WeighNothingError("all importance weights are zero")
         return NoWeightError("the first rows have importance 0: give the range, LO:HI:N")
 
     def rows_in(self, source: Any) -> float:
@@ -177,5 +179,5 @@ def _positive(text: str, whole: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 < value < float("inf"):
-        raise ValueError(f"a range of penalties is LO:HI:N with numbers above 0, not {whole!r}")
+        raise ValueError(f"a range of penalties must be LO:HI:N with numbers above 0, not {whole!r}")
     return value

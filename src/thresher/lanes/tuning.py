@@ -121,7 +121,7 @@ class Tuner:
         if not rules or len(set(rules)) < len(rules):
             raise ValueError("rules: name one or more, each once")
         if said := [name for name in rules if ":" in name]:
-            raise ValueError(f"rules: parameters are what is tuned, so remove them from {said[0]}")
+            raise ValueError(f"rules: remove the parameters, which are tuned, from {said[0]}")
         self._base, self._rules = base, [parts.make("rule", name) for name in rules]
         for rule in self._rules:
             Model(replace(base, rule=rule, rate=None, layout=None))
@@ -203,9 +203,9 @@ class Tuner:
             self.late = now[0] - then[0], now[1] - then[1]
 
     def winner(self) -> tuple[Trial, Model]:
-        """The best trial and model. Raises `DivergedError` if no setting has learned to the end."""
+        """The best trial and model. Raises `DivergedError` if no setting finished training."""
         if self.model is None or self.chosen is None:
-            raise self._error or DivergedError("no setting has learned to the end")
+            raise self._error or DivergedError("no setting finished training")
         return self.trials[self.chosen], self.model
 
 

@@ -68,7 +68,7 @@ class CrossValidation:
     @property
     def _whole(self) -> Lanes:
         if self.folds.whole is None:
-            raise ValueError("only the models of the folds have learned: cross-validate with refit=True")
+            raise ValueError("only the models of the folds were trained: cross-validate with refit=True")
         return self.folds.whole
 
 
@@ -138,7 +138,7 @@ def check_order(order: Order, passes: int) -> None:
     """ValueError if a row would be in different folds in different passes."""
     if passes > 1 and not order.steady:
         raise ValueError(
-            f"with the order {order.spec} a row would be in another fold in each pass: take once, or as-is"
+            f"with the order {order.spec}, a row would be in a different fold in each pass: use once or as-is"
         )
 
 

@@ -34,7 +34,7 @@ class Terms(NamedTuple):
         except ValueError:
             found = None
         if found is None:
-            raise ValueError(f"admit is N or poisson:P, optionally followed by ,bits=B, not {spec!r}")
+            raise ValueError(f"admit must be N or poisson:P, optionally followed by ,bits=B, not {spec!r}")
         terms = cls(int(found[1] or 1), chance, int(found[3] or BITS))
         terms._check()
         return terms

@@ -26,7 +26,7 @@ def opened(data: Data, domain: str | Domain, **read: Any) -> Any:
     source = as_source(data, domain, **read)
     layout: AnyLayout | None = read.get("layout")
     if not is_bare(layout) and is_bare(source.layout):
-        raise DataError("matrices, Chunks and pairs have no layout: its fields are for files and tables")
+        raise DataError("a layout is for files and tables, not for matrices, Chunks and pairs")
     return source
 
 

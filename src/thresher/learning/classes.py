@@ -40,7 +40,7 @@ def look(opened: Opener | None, layout: Any, loss: Any, outputs: str | None, wor
     if not leaves_classes_open(loss, outputs):
         return Found(layout, loss, outputs or "one")
     if opened is None:
-        raise DataError("data that can be read only once: name their classes, outputs='classes:LO-HI'")
+        raise DataError("the data can be read only once: name their classes, outputs='classes:LO-HI'")
     return Found(layout, loss, classes_of(opened(layout, DOMAINS["whole"])))
 
 

@@ -83,7 +83,7 @@ def check_comparable(a: Readout, b: Readout) -> None:
         raise DataError(f"their outputs differ: {a.head.outputs.spec} and {b.head.outputs.spec}")
     if a.classes != b.classes:
         raise DataError(
-            f"their classes differ, or their order: {listed_words(a.classes)} and {listed_words(b.classes)}"
+            f"the classes or their order differ: {listed_words(a.classes)} and {listed_words(b.classes)}"
         )
     if a.store != b.store and any(one.store.startswith(HashedIndex.NAME) for one in (a, b)):
         raise DataError(f"their stores differ: {a.store} and {b.store}")

@@ -70,19 +70,19 @@ def check_namer_again(source: Any, store: str) -> None:
     """The same, and `DataError` for data that end before names are looked for in them."""
     check_namer(source, store)
     if not source.rereadable:
-        raise DataError("names=True reads the data once more, and these can be read only once: leave it out")
+        raise DataError("names=True needs to read the data again, but these can be read only once")
 
 
 def check_namer(source: Any, store: str) -> None:
     """`DataError` if features have no names, or the source cannot be read again to find them."""
     check_nameable(store)
     if not hasattr(source, "namer"):
-        raise DataError("matrices have no names beside keys: give files, a table, or rows as dictionaries")
+        raise DataError("a matrix has no feature names: give files, a table, or rows as dictionaries")
 
 
 def check_nameable(store: str) -> None:
     """`DataError` if a weight can stand for several features."""
     if store.startswith(HashedIndex.NAME):
         raise DataError(
-            "in a hashed store a weight stands for several features, so none has a name: use --store growing"
+            "weights of a hashed store have no names, as features may share one: use --store growing"
         )

@@ -238,7 +238,7 @@ class Feed:
         require(
             counted and lowest <= 0,
             "counters",
-            "examples are counted from 0 up, the least label is 0 or less",
+            "numbers of examples must not be negative, and the lowest label must not be above 0",
         )
         rows = self.index.check(state, self.batch)
         self.intake.check(state)

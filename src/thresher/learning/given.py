@@ -58,11 +58,11 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
         raise DataError(f"data must be {_KINDS}, not NoneType")
     if y is None:
         if weights is not None:
-            raise DataError(f"sample_weight goes with labels y: give {_BESIDE}")
+            raise DataError(f"sample_weight needs labels y: give {_BESIDE}")
         return data
     if isinstance(data, str | os.PathLike | Chunk) or _is_source(data):
         raise DataError(
-            f"labels y go with examples in memory, not with {type(data).__name__}, which has its own"
+            f"labels y are for examples in memory, not for {type(data).__name__}, which has its own"
         )
     X: Any = data
     if isinstance(data, tuple | Iterator):  # can be read only once, or would be mistaken for (X, y)
@@ -87,7 +87,7 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
         check_whole("threads", threads, 1, 1024)
     found = _as_source(data, domain, options)
     if options.get("where") and found.where != options["where"]:
-        raise DataError("rows are chosen (where) of files and tables only")
+        raise DataError("where works only with files and tables")
     return found
 
 
@@ -152,7 +152,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
         return PairSource(again, domain, words=layout.classes if layout else ())
     if hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or isinstance(first, Mapping):
         what = "rows of features" if isinstance(first, Mapping) else f"a matrix ({type(data).__name__})"
-        raise DataError(f"{what} without labels: give {_BESIDE}, or say which name is the label=")
+        raise DataError(f"{what} without labels: give {_BESIDE}, or name the label column, label=")
     items = [] if first is _NOTHING else _all_alike(first, again)
     if isinstance(first, Chunk):
         return MemorySource(items, domain)
@@ -206,7 +206,7 @@ def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
     if layout is None or not has_columns(layout):
         return True
     if not table and not _holds_mappings(data):
-        raise DataError(f"the model knows columns by their names: give a table, not {type(data).__name__}")
+        raise DataError(f"the model was trained on named columns: give a table, not {type(data).__name__}")
     return False
 
 
@@ -242,7 +242,9 @@ def _is_texts(data: Any) -> bool:
         return False
     if isinstance(next(iter(data), None), str):
         return True
-    raise DataError(f"{type(data).__name__} is one column: give a table or a matrix, with a row an example")
+    raise DataError(
+        f"{type(data).__name__} is a single column: give a table or a matrix with one row per example"
+    )
 
 
 def _is_sparse_frame(table: Any) -> bool:
@@ -252,7 +254,7 @@ def _is_sparse_frame(table: Any) -> bool:
     kinds = [str(kind).startswith("Sparse") for kind in table.dtypes]
     if any(kinds) and not all(kinds):
         name = table.columns[kinds.index(True)]
-        raise DataError(f"column {name!r} is sparse and others are not: make it dense (.sparse.to_dense())")
+        raise DataError(f"column {name!r} is sparse, but others are not: make it dense (.sparse.to_dense())")
     return any(kinds)
 
 
@@ -274,7 +276,7 @@ def _joined(table: Any, y: Any, weights: Any, layout: AnyLayout | None) -> tuple
         raise DataError("labels and weights are given as y and sample_weight: leave label and weight out")
     labels = _label_names(base, whole.column_names, len(columns), getattr(y, "name", None))
     if twice := [name for name in labels if name in whole.column_names]:
-        raise DataError(f"the table has a column '{twice[0]}', but y is that label too: leave it out of one")
+        raise DataError(f"the table has a column '{twice[0]}', which y would replace: rename one of them")
     for name, column in zip(labels, columns, strict=True):
         whole = whole.append_column(name, _column_of("labels y", column, None))
     weight = ""

@@ -79,16 +79,16 @@ class Head:
         name, kind = parts.part_name(type(self.loss)), self.outputs.kind
         if hasattr(self.loss, "values_slopes"):
             if kind != self.loss.DOMAIN:
-                raise ValueError(f"the loss {name} tells classes apart: it needs outputs classes:LO-HI")
+                raise ValueError(f"the loss {name} is for several classes: it needs outputs classes:LO-HI")
             return self.loss
         if kind == "classes":
             if self.loss.DOMAIN != "binary":
                 raise ValueError(
-                    f"the loss {name} cannot tell classes apart; softmax, crammer-singer or logistic can"
+                    f"the loss {name} is not for several classes; softmax, crammer-singer and logistic are"
                 )
             return parts.make("loss", "one-vs-rest", loss=self.loss)
         if kind == "labels" and self.loss.DOMAIN != "binary":
-            raise ValueError(f"the loss {name} cannot say whether a label holds; logistic or hinge can")
+            raise ValueError(f"the loss {name} does not work with several labels; logistic or hinge can")
         return parts.make("loss", "each", loss=self.loss)
 
     @property
@@ -140,7 +140,7 @@ class Head:
         if self.outputs.kind == "classes":
             wanted = chunk.labels - np.float32(self.outputs.low)
             if len(wanted) and not (wanted.min() >= 0 and wanted.max() < self.count):
-                raise ValueError(f"a label is not one of {self.outputs.spec}")
+                raise ValueError(f"a label is outside {self.outputs.spec}")
             return wanted[:, np.newaxis]
         if self.outputs.kind == "one":
             return chunk.labels[:, np.newaxis]
@@ -236,5 +236,5 @@ def classes_of(source: Any) -> str:
         if len(chunk):
             low, high = min(low, float(chunk.labels.min())), max(high, float(chunk.labels.max()))
     if not low < high:
-        raise ValueError("the labels name fewer than two classes")
+        raise ValueError("the labels have fewer than two classes")
     return f"classes:{int(low)}-{int(high)}"

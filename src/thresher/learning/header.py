@@ -39,10 +39,10 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "text or null": lambda v: v is None or isinstance(v, str),
     "true or false": lambda v: isinstance(v, bool),
     "a whole number": _is_whole,
-    "a number from 0 up": _is_count,
-    "a number from 1 up": lambda v: _is_count(v) and v >= 1,
+    "a number >= 0": _is_count,
+    "a number >= 1": lambda v: _is_count(v) and v >= 1,
     "a place": _is_place,
-    "a place of three numbers or null": lambda v: v is None or (_is_list(v, 3, 3) and all(map(_is_place, v))),
+    "three whole numbers or null": lambda v: v is None or (_is_list(v, 3, 3) and all(map(_is_place, v))),
     "a finite number": lambda v: _is_finite(v),
     "a number": _is_number,
     "a number or null": lambda v: v is None or _is_number(v),
@@ -105,7 +105,7 @@ MODEL: Fields = {"recipe": "an object", "lowest_label": "a finite number"}
 """Fields of every model."""
 CURVE: Fields = {"curve": "points of a curve"}
 """Fields of a model with a progress curve."""
-SHOWN: Fields = {"nonzero": "a number from 0 up"}
+SHOWN: Fields = {"nonzero": "a number >= 0"}
 """Fields of every model that has a file to itself, for the commands that show it."""
 _OF_TYPES = {
     "Spec": "text",
@@ -128,27 +128,27 @@ TRAINING: Fields = {
     "holdout": "what is held out",
     "evaluated": "hashes and sizes",
     "order": "text",
-    "passes": "a number from 1 up",
-    "patience": "a number from 0 up",
+    "passes": "a number >= 1",
+    "patience": "a number >= 0",
     "position": "an object",
     "label": "a number",
     "table": "rows of numbers",
     "reported": "two numbers",
     "best": "an object or null",
-    "passes_since": "a number from 0 up",
+    "passes_since": "a number >= 0",
     "seen": "an object",
 }
 """Fields of ``training`` in a checkpoint."""
 POSITION: Fields = {
-    "number": "a number from 1 up",
-    "place": "a place of three numbers or null",
+    "number": "a number >= 1",
+    "place": "three whole numbers or null",
     "learned": "a place",
     "report": "an object",
 }
 SEEN: Fields = {
     **dict.fromkeys(("rows", "changes", "rises", "falls", "numbers"), "a place"),
     **dict.fromkeys(("positive", "weight", "last", "low", "high"), "a finite number"),
-    "stride": "a number from 1 up",
+    "stride": "a number >= 1",
     **dict.fromkeys(("labels", "weights"), "numbers"),
     "marks": "counts and sums",
     "passes": "losses of passes",
@@ -163,14 +163,14 @@ BAD_LINE: Fields = {
     **dict.fromkeys(("line", "column"), "a place"),
 }
 RECORD: Fields = {
-    "passes": "a number from 1 up",
+    "passes": "a number >= 1",
     **dict.fromkeys(("order", "where"), "text"),
     "holdout_every": "every N-th",
     **dict.fromkeys(("lines", "examples", "blank", "skipped", "merged"), "a place"),
     "warnings": "lines of text",
 }
 """Fields of ``record``, which says how the model was trained."""
-BEST: Fields = {"number": "a number from 1 up", "figures": "an object"}
+BEST: Fields = {"number": "a number >= 1", "figures": "an object"}
 
 
 def check(given: Any, fields: Fields, where: str = "header") -> None:
@@ -220,7 +220,7 @@ def check_training(given: Any) -> None:
     if given["best"] is not None:
         _check_all_of(given["best"], BEST, "best")
         if given["best"]["number"] > number:
-            raise StateError(f"best: pass {given['best']['number']} is not over in pass {number}")
+            raise StateError(f"best: pass {given['best']['number']} is not finished in pass {number}")
         figures = given["best"]["figures"]
         check(figures, {**dict.fromkeys(figures, "a number or null"), "loss": "a number"}, "figures")
 

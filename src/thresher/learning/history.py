@@ -47,10 +47,10 @@ class History:
         place = given(state, "place", self.place.shape, np.int64)
         base, seen = place[..., averaging.BASE], place[..., averaging.SEEN]
         sound = (base >= 0).all() and (base <= seen).all() and (seen <= steps).all()
-        require(sound, "place", f"0 <= steps before the ring <= steps in all <= {steps}")
+        require(sound, "place", f"expected 0 <= steps before the ring <= all steps <= {steps}")
         *clocks, room, pair, drifts = self.ring.shape
         used = int((seen - base).max()) if drifts else 0
-        require(used < room - 1 or not drifts, "place", f"{used} steps are too many for the ring")
+        require(used < room - 1 or not drifts, "place", f"{used} steps do not fit in the ring")
         given(state, "ring", (*clocks, used + 1, pair, drifts), np.float64)
 
     def restore(self, state: dict[str, Array]) -> None:

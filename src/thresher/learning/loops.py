@@ -269,7 +269,9 @@ class Averaged(Loop):
         super().check(state, rows, steps)
         self._history.check(state, steps)
         since = state["S"][:, -1]
-        require((since >= 0).all() and (since <= steps).all(), "S", f"rows were visited in 0..{steps}")
+        require(
+            (since >= 0).all() and (since <= steps).all(), "S", f"rows must have been visited in 0..{steps}"
+        )
 
     def restore(self, state: dict[str, Array]) -> None:
         """Continue from `state`."""
@@ -369,16 +371,16 @@ def _check_average(rule: Any) -> None:
             n for n, cls in parts.REGISTRY["rule"].items() if getattr(cls, "DRIFTS", None) is not None
         )
         raise ValueError(
-            f"{parts.part_name(type(rule))} cannot be averaged: no formula adds up its weights between two"
-            f" visits; these rules can: {', '.join(able)}"
+            f"{parts.part_name(type(rule))} cannot be averaged: there is no formula for the sum of its"
+            f" weights between two visits; these rules can: {', '.join(able)}"
         )
 
 
 def check_born_at_zero(loop: Loop, admitting: bool) -> None:
     """ValueError if weights that do not start at zero are combined with a signed store or admission."""
-    what = "features wait for their admission" if admitting else ""
+    what = "features wait to be admitted" if admitting else ""
     if isinstance(loop.index, HashedIndex) and loop.index.signed:
-        what = "a signed store turns half of them"
+        what = "a signed store flips half of the signs"
     if what and loop.unmet().any():
         name = parts.part_name(type(loop.rule))
-        raise ValueError(f"{name}: its weights do not start at zero, which is not possible if {what}")
+        raise ValueError(f"{name}: its weights do not start at zero, which does not work if {what}")

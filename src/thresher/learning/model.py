@@ -196,7 +196,7 @@ class Model(Predictor):
 
     def _check_alone(self) -> None:
         if not self._alone:
-            raise RuntimeError("this model is a lane: Lanes.learn teaches all of them")
+            raise RuntimeError("this model is a lane: call Lanes.learn, which trains all of them")
 
     def stop(self, error: DivergedError) -> None:
         """Raise `error`."""
@@ -208,8 +208,8 @@ class Model(Predictor):
         if not self._warned and before.taught_nothing():
             self._warned = True
             warn_user(
-                f"example {self._feed.learned} taught nothing, as others may: its squared values overflow"
-                f" {self.dtype}; scale the features, or use the dtype float64",
+                f"example {self._feed.learned} and perhaps others changed nothing: its squared values"
+                f" overflow {self.dtype}; scale the features, or use the dtype float64",
                 NothingLearnedWarning,
             )
 

@@ -64,7 +64,7 @@ def naming_file(name: str | Path) -> Iterator[None]:
     except ModelFileError:
         raise
     except MemoryError as error:
-        raise ModelFileError(f"{name}: needs more memory than there is: {error}") from error
+        raise ModelFileError(f"{name}: not enough memory: {error}") from error
     except ValueError as error:  # StateError, SpecError, DataError, and what Model and Head refuse
         raise ModelFileError(f"{name}: {error}") from error
 
@@ -230,7 +230,7 @@ def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
 
     name = str(path)
     if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
-        raise ModelFileError(f"{name}: a pipe or device, not the file of a model")
+        raise ModelFileError(f"{name}: a pipe or device, not a model file")
     try:
         with open(path, "rb"):  # gives a clearer error than safetensors if it cannot be read
             pass
@@ -243,7 +243,7 @@ def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
     except _NO_TENSORS as error:
         if not looks_like_ours(Path(path)):
             raise ModelFileError(f"{name}: not a model of thresher") from error
-        raise ModelFileError(f"{name}: a damaged model, or cut short ({error})") from error
+        raise ModelFileError(f"{name}: a damaged or truncated model ({error})") from error
     header = _checked(name, metadata, tensors)
     with naming_file(name):
         headers.check(header, headers.SHOWN)
@@ -259,7 +259,7 @@ def _of_directory(name: str) -> str:
     reason = "a directory, not a model"
     if not (Path(name) / FRONTIER).is_file():
         return reason
-    return f"{reason}; thresher path {name} --choose best -m MODEL takes one out of it"
+    return f"{reason}; thresher path {name} --choose best -m MODEL extracts one of its models"
 
 
 def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, Tensors]:
@@ -271,7 +271,7 @@ def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, Tensors]:
         (length,) = struct.unpack_from("<Q", data)
         metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
     except _NO_TENSORS as error:
-        raise ModelFileError(f"{name}: a damaged model, or cut short ({error})") from error
+        raise ModelFileError(f"{name}: a damaged or truncated model ({error})") from error
     return _checked(name, metadata, tensors), tensors
 
 
@@ -338,11 +338,11 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
     """The model described by header and tensors."""
     if header["recipe"]["rule"] is None:
         raise ModelFileError(
-            f"{path}: made by a batch solver: it holds weights only and cannot keep learning"
+            f"{path}: made by a batch solver: it contains only weights and cannot keep learning"
         )
     state = {name.removeprefix("state."): a for name, a in tensors.items() if name.startswith("state.")}
     if not state:
-        raise ModelFileError(f"{path}: holds weights only and cannot keep learning")
+        raise ModelFileError(f"{path}: contains only weights and cannot keep learning")
     with naming_file(path), _knowing_parts(path):
         model = Model(Recipe.from_dict(header["recipe"]))
         model.restore(state)

@@ -32,7 +32,7 @@ class Passes:
         self.first = found or (Recorded(source) if cached and passes > 1 else source)
         if passes > 1 and not cached and not source.rereadable:
             once = "standard input" if STDIN in source.names else ", ".join(source.names)
-            raise DataError(f"{once} can be read once only: later passes need the cache")
+            raise DataError(f"{once} can be read only once: later passes need the cache")
 
     def later(self) -> Any:
         """The source of each pass after the first."""

@@ -35,15 +35,15 @@ def check(state: Tensors, batch: int, head: Head) -> None:
     rows = len(given(state, _PREFIX + "labels", (None,), np.float32))
     keys = given(state, _PREFIX + "keys", (None,), np.uint64)
     ends = given(state, _PREFIX + "indptr", (rows + 1,), np.int64)
-    require(ends[0] == 0 and offsets(ends, len(keys)), _PREFIX + "indptr", "rows follow one another")
+    require(ends[0] == 0 and offsets(ends, len(keys)), _PREFIX + "indptr", "rows must be consecutive")
     rising = np.ones(len(keys) + 1, bool)
     rising[1:-1] = keys[1:] > keys[:-1]
     rising[ends] = True
-    require(rising.all(), _PREFIX + "keys", "the keys of a row ascend")
+    require(rising.all(), _PREFIX + "keys", "the keys of a row must ascend")
     given(state, _PREFIX + "values", (len(keys),), np.float32)
     weights = given(state, _PREFIX + "weights", (rows,), np.float32)
-    require((weights >= 0).all(), _PREFIX + "weights", "importances are not negative")
-    require(rows < batch, _PREFIX + "labels", f"fewer than {batch} examples wait")
+    require((weights >= 0).all(), _PREFIX + "weights", "importances must not be negative")
+    require(rows < batch, _PREFIX + "labels", f"fewer than {batch} examples must be waiting")
     listed = head.outputs.kind in ("labels", "values") and rows > 0
     shape = (rows, head.count) if listed else (0, None)
     targets = given(state, _PREFIX + "targets", shape, np.float32)

@@ -41,7 +41,7 @@ def checked(path: str | os.PathLike[str]) -> Path:
 def check_ending(name: str) -> None:
     """ValueError for a name that is not that of a picture."""
     if not name.lower().endswith(ENDING):
-        raise ValueError(f"a picture is written as SVG: name a file that ends in {ENDING}, not {name!r}")
+        raise ValueError(f"pictures are written as SVG: name a file that ends in {ENDING}, not {name!r}")
 
 
 def write(path: Path, picture: str) -> None:
@@ -184,8 +184,8 @@ def _by_class(figures: dict[str, Any], shape: dict[str, Any]) -> str:
     ]
     left = f"; the {_BARS} most frequent of {len(met):,} classes" if len(met) > _BARS else ""
     title = "Error by class"
-    told = f"The share of the examples of each class that is predicted otherwise{left}."
-    return bars(title, told, rows, axis=f"share predicted otherwise{left}", percent=True, **shape)
+    told = f"The share of the examples of each class that is predicted as another class{left}."
+    return bars(title, told, rows, axis=f"share predicted as another class{left}", percent=True, **shape)
 
 
 def _by_output(figures: dict[str, Any], shape: dict[str, Any]) -> str:

@@ -149,5 +149,5 @@ def names_of(tensors: Tensors, prefix: str) -> Names | None:
     ends = given(tensors, prefix + "ends", (len(keys),), np.int64)
     letters = given(tensors, prefix + "letters", (None,), np.uint8)
     require(ascending(keys), prefix + "keys", "keys ascend")
-    require(offsets(ends, len(letters)), prefix + "ends", "names follow one another, to the last letter")
+    require(offsets(ends, len(letters)), prefix + "ends", "names must be consecutive and cover all bytes")
     return Names(keys, ends, letters)

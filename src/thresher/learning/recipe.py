@@ -88,7 +88,7 @@ class Recipe:
         if self.scale is not None:
             make_scaling(self.scale)
         if not isinstance(self.layout, SettledLayout | None):
-            raise ValueError(f"layout must be that of data, as a source has it, not {self.layout!r}")
+            raise ValueError(f"layout must be the settled layout of a source, not {self.layout!r}")
         if self.layout is not None and self.layout.classes:
             self.head().domain.check_words(self.layout.classes)
         head, rule = self.head(), parts.rule_of(self.rule, self.rate, eta0, alpha=alpha, l1=l1, l2=l2)

@@ -117,8 +117,8 @@ def _check_no_products(layout: SettledLayout, numeric: list[str], wanted: str) -
         for name in matching(factor, layout.columns):
             if name in numeric:
                 raise DataError(
-                    f"column '{name}' is scaled by {wanted}, but its products are made before: leave the"
-                    f" numeric columns out of --interact (it says '{factor}'), or make '{name}' categorical"
+                    f"column '{name}' is scaled by {wanted}, but interactions are computed before that: leave"
+                    f" numeric columns out of --interact ('{factor}'), or make '{name}' categorical"
                 )
 
 
@@ -156,7 +156,7 @@ def divisors_of(tensors: Tensors) -> Divisors | None:
         return None
     keys = _checked_keys(tensors)
     by = given(tensors, "scale.by", (len(keys),), np.float64)
-    require((by > 0).all(), "scale.by", "columns are divided by positive numbers")
+    require((by > 0).all(), "scale.by", "columns must be divided by positive numbers")
     return Divisors(keys, by)
 
 

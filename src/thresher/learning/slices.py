@@ -48,14 +48,14 @@ Figures = dict[str, Any]
 def sliced(layout: AnyLayout | None, column: str) -> SettledLayout:
     """The layout in which `column` is the only feature. DataError where there is no such column."""
     if layout is None or not has_columns(layout):
-        raise DataError(f"slices are of the columns of tables; these data have none, so no '{column}'")
+        raise DataError(f"slices need a table with columns; these data have none, so there is no '{column}'")
     if column not in layout.columns:
         raise DataError(f"no column is called '{column}'; {column_meant(column, layout.columns)}")
     kinds = dict(zip(layout.columns, layout.kinds, strict=True))
     if kinds[column] in (LABEL, WEIGHT):
-        raise DataError(f"'{column}' is the {kinds[column]}: take another column for a slice")
+        raise DataError(f"'{column}' is the {kinds[column]}: choose another column to slice by")
     if kinds[column] == LIST:
-        raise DataError(f"'{column}' holds lists: slices are of columns with one value in a row")
+        raise DataError(f"'{column}' contains lists: slice by a column with one value per row")
     own = BINS if kinds[column] in (NUMERIC, BINS) else CATEGORICAL
     kept = {name: kind if kind in (LABEL, WEIGHT, ABSENT) else IGNORE for name, kind in kinds.items()}
     plain = {name: getattr(AnyLayout, name) for name in ("hash", "bits", "ngrams", "interact")}
@@ -125,9 +125,7 @@ class Slices:
         return keys
 
     def _apart(self) -> DataError:
-        return DataError(
-            f"--slice {self.column}: bad lines hide which row is which: mend them, or leave --slice out"
-        )
+        return DataError(f"--slice {self.column}: rows cannot be matched because of bad lines: correct them")
 
     def check(self, examples: int) -> None:
         """DataError unless both sources have had the same rows."""
@@ -212,6 +210,6 @@ def _interval(name: str) -> str:
 def check_columns(columns: Sequence[str]) -> None:
     """ValueError for more columns than a report holds, and for one twice."""
     if len(columns) > MOST:
-        raise ValueError(f"slices of {len(columns)} columns: {MOST} at most")
+        raise ValueError(f"{len(columns)} columns to slice by: at most {MOST} are allowed")
     if len(set(columns)) < len(columns):
         raise ValueError("slices: name each column once")

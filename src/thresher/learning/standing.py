@@ -103,10 +103,10 @@ class Standing:
         """
         then, now = before.data, self.data
         if then.names != now.names:
-            raise ValueError(f"made while training on other data ({then.names})")
+            raise ValueError(f"written while training on other data ({then.names})")
         if then.size != now.size:
             both = then.size and now.size
-            sizes = f"of {then.size:,} bytes, which now have {now.size:,}" if both else "of another size"
+            sizes = f"of {then.size:,} bytes, which now have {now.size:,}" if both else "of a different size"
             raise ValueError(f"made while training on {then.names} {sizes}: train anew")
         if then.where != now.where:
             raise ValueError(f"made with {f'--where {then.where}' if then.where else 'no --where'}")

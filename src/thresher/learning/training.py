@@ -192,7 +192,7 @@ class Trainer(Generic[M]):
         self.standing().check_same(before)
         place = before.position.place
         if place is not None and place[0] >= len(self.source.names):
-            raise ValueError(f"stopped in file {place[0] + 1}, which there is not")
+            raise ValueError(f"the position is in file {place[0] + 1}, which does not exist")
         self.position, self.label, self.table = before.position, before.label, list(before.table)
         self.reported, self._seen = before.reported, before.seen
         self.holdout.best, self.holdout.passes_since = before.best, before.passes_since
@@ -248,8 +248,8 @@ class Trainer(Generic[M]):
     def _check_stood_in(self, rows: int) -> None:
         """`DataError` if an earlier run cannot have learned `position.learned` of a chunk of `rows` rows."""
         if self.position.learned > rows:
-            learned = f"{self.position.learned:,} rows of a chunk that has {rows:,}"
-            raise DataError(f"{self.plan.checkpoint}: not of these data: it stands behind {learned}")
+            learned = f"{self.position.learned:,} rows of a chunk of {rows:,}"
+            raise DataError(f"{self.plan.checkpoint}: not a checkpoint for these data: it is after {learned}")
 
     def _heeding(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         """Yield the chunks until a stop is requested."""

@@ -40,9 +40,9 @@ def start_from(model: Model, weights: Readout) -> None:
             "with scale or admit, the initial weights would apply to other values; leave scale and admit out"
         )
     if (have := weights.head.outputs) != model.head.outputs:
-        raise ValueError(f"these are weights of outputs {have.spec}, not {model.head.outputs.spec}")
+        raise ValueError(f"these weights are for outputs {have.spec}, not {model.head.outputs.spec}")
     if "hashed" in weights.store + model.store and weights.store != model.store:
-        raise ValueError(f"these are weights of the store {weights.store}, not {model.store}")
+        raise ValueError(f"these weights are from the store {weights.store}, not {model.store}")
     if weights.unmet.any():
         raise ValueError("features not in these weights have a nonzero weight")
     if weights.bias.any() and not model.recipe.intercept:
@@ -96,6 +96,4 @@ def _check_rule(model: Model) -> None:
     if not all(writes(type(rule), "place") for rule in (model.rule, model.rule.intercept())):
         able = sorted(name for name, cls in parts.REGISTRY["rule"].items() if writes(cls, "place"))
         name = parts.part_name(type(model.rule))
-        raise parts.SpecError(
-            f"{name} cannot start from given weights: no state has them; these rules can: {', '.join(able)}"
-        )
+        raise parts.SpecError(f"{name} cannot start from given weights; these rules can: {', '.join(able)}")

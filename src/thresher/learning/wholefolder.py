@@ -118,7 +118,7 @@ def _swap_in(aside: Path, target: Path, ours: Ours) -> None:
             _settle(away, target, ours)  # another process has replaced the folder meanwhile
             with contextlib.suppress(FileNotFoundError):
                 os.rename(target, away)
-        raise OSError(errno.EBUSY, "other processes keep writing it", str(target))
+        raise OSError(errno.EBUSY, "other processes keep writing to it", str(target))
     finally:
         _settle(away, target, ours)
 
@@ -199,7 +199,7 @@ def check_replaceable(path: Path, ours: Ours) -> None:
             reason = f"a folder with other files in it ({entry.name}): name a new one"
             raise FileExistsError(17, reason, str(path))
     if target.is_mount() or target.samefile(os.curdir):
-        raise OSError(errno.EBUSY, "it is mounted, or worked in: name a folder inside it", str(path))
+        raise OSError(errno.EBUSY, "it is a mount point or in use: name a folder inside it", str(path))
     for folder in (target, target.parent):
         if not os.access(folder, os.W_OK):
             raise PermissionError(13, "not writable", str(folder))

@@ -113,13 +113,13 @@ def without_empty(S, caps):
 def inconsistent(S, below, capped, caps):
     """What is wrong with heap and stack, in words; "" if nothing. Plain Python, for `sound`."""
     if not (caps == np.floor(caps) and 0 <= caps <= len(S)):
-        return f"a stack of {caps:g} caps does not fit into {len(S)} rows"
+        return f"a stack of {caps:g} caps does not fit in {len(S)} rows"
     times, held = S[: int(caps), TIME], S[: int(caps), MEMBERS]
     if (times[1:] < times[:-1]).any():
-        return "the caps on the stack are not in the order of their times"
+        return "the caps on the stack are not in order of time"
     under = np.searchsorted(times, S[S[:, PLACE] == _AT_A_CAP, SEEN])
     if capped != under.size:
         return f"{capped:g} rows should lie at a cap, but {under.size} do"
     if not np.array_equal(np.bincount(under, minlength=held.size), held):
-        return "the caps on the stack have other members than they count"
+        return "the caps on the stack have more or fewer members than their counts say"
     return ordered.misplaced(S, below, (0.0, _AT_A_CAP))

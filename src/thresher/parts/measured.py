@@ -64,7 +64,7 @@ def adapt_steps(adapt, moved, clock):
 def place(self, S, rows, w, now):
     """Features not measured yet: v = -w, at a scale of -1. Not supported with a group."""
     if grouped(self.group):
-        raise SpecError("ft-ftrl: weights cannot be placed where there is a group")
+        raise SpecError("ft-ftrl: initial weights do not work with a group")
     S[rows, 0], S[rows, 4] = 0.0 - w, 0.0 - (w != 0.0)
 
 
@@ -114,10 +114,10 @@ def sound(self, S, clock, steps):
     """What is wrong with the statistics of `steps` examples, in words; "" if nothing. Plain Python."""
     measured = np.delete(clock[: len(PLACES)], (DRIFT, GROWTH))
     if not (measured >= 0.0).all():
-        return "what is measured is not negative"
+        return "measured sizes must not be negative"
     if not (clock[PASS] >= 1.0 and clock[COUNT] <= steps and 1.0 <= clock[TIME] <= steps + 1):
-        return f"passes count from 1, examples up to {steps}"
-    return "" if (S[:, 2:4] >= 0.0).all() else "sums of squares are not negative"
+        return f"passes are counted from 1, and examples up to {steps}"
+    return "" if (S[:, 2:4] >= 0.0).all() else "sums of squares must not be negative"
 
 
 @scalar

@@ -117,5 +117,5 @@ def inconsistent(S, clock):
     """What is wrong with heap and counts, in words; "" if nothing. Plain Python, for `sound`."""
     met = np.count_nonzero(S[:, MET])
     if clock[COUNT] != met:
-        return f"{clock[COUNT]:g} coordinates should have been met, but {met} rows were"
+        return f"{clock[COUNT]:g} coordinates should have been seen, but {met} rows were"
     return ordered.misplaced(S, clock[LIVE])

@@ -182,9 +182,9 @@ def misplaced(S, count, elsewhere=(0.0,)):
     if count != rows.size:
         return f"the heap should hold {count:g} rows, but {rows.size} have a place in it"
     if not np.isin(S[~inside, PLACE], elsewhere).all():
-        return "a row has a place that there is not"
+        return "a row has a position that does not exist"
     if not np.array_equal(np.sort(places), np.arange(1, rows.size + 1)):
-        return f"the places of rows in the heap are not 1 to {rows.size}"
+        return f"the positions of rows in the heap are not 1 to {rows.size}"
     if not np.array_equal(S[places.astype(np.int64) - 1, HEAP], rows):
-        return "the heap holds another row at a place than the row says"
+        return "the heap and a row disagree about the position of the row"
     return ""

@@ -71,7 +71,7 @@ def _check_name_is_free(kind: str, cls: type) -> None:
     before = REGISTRY[kind].get(part_name(cls))
     own = __name__.partition(".")[0] + "."
     if before is not None and before.__module__.startswith(own) and cls.__module__ != before.__module__:
-        raise TypeError(f"a {kind} is called {part_name(cls)} already: give {cls.__name__} another name")
+        raise TypeError(f"a {kind} is already called {part_name(cls)}: give {cls.__name__} another name")
 
 
 def _tell_from_before(kind: str, cls: type) -> None:
@@ -302,7 +302,7 @@ def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
     if isinstance(default, bool):
         flags = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
         if text.lower() not in flags:
-            raise SpecError(f"{part_name(cls)}: {field} is true or false, not {text!r}")
+            raise SpecError(f"{part_name(cls)}: {field} must be true or false, not {text!r}")
         return flags[text.lower()]
     try:
         return float(text)

@@ -85,5 +85,5 @@ def _lines(facts: Facts) -> Markup:
 def _command(facts: Facts) -> Markup:
     if facts.command is None:
         return Markup()
-    told = "This command trains the model again; put your files in the place of words in capitals."
+    told = "This command trains the model again; replace the words in capitals by your files."
     return joined([el("h3", "Command"), el("p", told), el("pre", el("code", text(facts.command, 4000)))])

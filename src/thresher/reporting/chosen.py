@@ -25,7 +25,7 @@ def part(facts: Facts) -> Markup:
     if found is None:
         return Markup()
     point = found.points[found.chosen]
-    why = _CHOICES.get(found.choice, f"as --choose {found.choice} says")
+    why = _CHOICES.get(found.choice, f"chosen by --choose {found.choice}")
     which = f"{found.penalty} {point.penalty:g}, {point.nonzero:,} non-zero weights"
     told = f"Of {len(found.points)} models, {why} was chosen: {which}."
     shown = picture(found.points, found.chosen, name="penalties", height=320, **SHAPE)

@@ -133,7 +133,7 @@ def measure(facts: Facts, data: Any, threshold: float | None, columns: Sequence[
 def _slices(readout: Readout, source: Any, data: Any, column: str, reading: dict[str, Any]) -> Slices:
     layout = sliced(source.layout, column)
     if not source.rereadable:
-        raise DataError(f"--slice {column}: the data are read twice, and these can be read only once")
+        raise DataError(f"--slice {column}: the data must be read twice, but these can be read only once")
     errors = "fail" if reading.get("on_error", "fail") == "fail" else "skip"
     kept = {name: reading[name] for name in ("threads", "where") if name in reading}
     beside = source_for(readout, data, readout.head.domain, layout=layout, on_error=errors, **kept)

@@ -48,8 +48,8 @@ _CALIBRATION = (
     " diagonal, the difference may be chance. The strip shows where predictions lie."
 )
 _OBSERVED = (
-    "Predictions are sorted into bins of equal weight. A dot off the diagonal: where so much is predicted,"
-    " more or less is observed on average. The strip shows where predictions lie."
+    "Predictions are sorted into bins of equal weight. Off the diagonal, the mean outcome differs from the"
+    " prediction. The strip shows where predictions lie."
 )
 _ROC = (
     "As the threshold falls, more positives are found (up) and more negatives are taken for positives"

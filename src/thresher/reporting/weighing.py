@@ -22,7 +22,7 @@ _READING = (
     " columns of numbers the weight is that of one unit, so weights of columns on different scales cannot be"
     " compared."
 )
-_READING_OF_CLASSES = "A bar to the right speaks for the class, one to the left against it."
+_READING_OF_CLASSES = "A bar to the right makes the class more likely, one to the left less likely."
 
 
 def part(facts: Facts) -> Markup:

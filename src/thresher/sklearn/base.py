@@ -89,7 +89,7 @@ class SparseOnlineEstimator(SparseEstimator):
         from thresher.sklearn.given import begin_with
 
         if not self._weighs_columns(model):
-            raise ValueError("coef_init is for the columns of a matrix, and a store that is not hashed")
+            raise ValueError("coef_init works only with columns of a matrix and a store that is not hashed")
         begin_with(model, self.n_features_in_, coef, intercept)
 
     def _take(self, model: Any) -> None:
@@ -97,7 +97,7 @@ class SparseOnlineEstimator(SparseEstimator):
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, named: Any = None) -> Self:
         if self.early_stopping:
-            raise ValueError("early_stopping should be False with partial_fit, which holds nothing out")
+            raise ValueError("early_stopping should be False with partial_fit, which has no hold-out")
         first = not self.__sklearn_is_fitted__()
         self._check_options() if first else self._check_goes_on()
         if not first and sample_weight is None and (chunk := self._one_row(X, y)) is not None:
@@ -132,16 +132,14 @@ class SparseOnlineEstimator(SparseEstimator):
 
     def _check_goes_on(self) -> None:
         if not hasattr(self._model, "learn"):
-            raise ValueError(
-                "the model was made from weights alone: it has no state to continue learning from"
-            )
+            raise ValueError("the model was made from weights alone, so it cannot continue learning")
         if self._learned_by == (now := _lasting_of(self)):
             return
         name, old, new = next(
             found for found in zip(_LASTING, self._learned_by, now, strict=True) if found[1] != found[2]
         )
         raise ValueError(
-            f"{name} is {new!r} now, but it was {old!r} when the model was learned: set it back, or fit a new"
+            f"{name} is {new!r}, but was {old!r} when the model was trained: set it back, or fit a new"
             " model (warm_start=False)"
         )
 

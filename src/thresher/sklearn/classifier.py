@@ -113,7 +113,9 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         if classes is not None:
             named = unique_labels(classes)
             if self.__sklearn_is_fitted__() and not np.array_equal(self.classes_, named):
-                raise ValueError(f"classes={classes!r} are not those of the first call: {self.classes_!r}")
+                raise ValueError(
+                    f"classes={classes!r} differ from those of the first call: {self.classes_!r}"
+                )
             classes = named
         return self._partial_fit(X, y, sample_weight, classes)
 

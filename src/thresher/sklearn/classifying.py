@@ -42,7 +42,7 @@ def _check_labels(y: NDArray[Any]) -> None:
         check_classification_targets(y)
     except TypeError as error:
         kinds = ", ".join(sorted({type(label).__name__ for label in y}))
-        raise ValueError(f"y mixes labels that cannot be sorted, of the types {kinds}") from error
+        raise ValueError(f"y mixes labels of types that cannot be compared: {kinds}") from error
 
 
 class SparseClassifying(ClassifierMixin, SparseEstimator):
@@ -66,16 +66,16 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
             return self._encoded_classes(y, weights, whole)
         if type_of_target(y, input_name="y") != "multilabel-indicator":
             raise ValueError(
-                "y of several columns must hold zeros and ones: several labels, not several classes"
+                "y with several columns must contain only zeros and ones (several labels per example)"
             )
         if self.class_weight is not None:
-            raise ValueError("class_weight is for classes, not for several labels at once")
+            raise ValueError("class_weight does not work with several labels per example")
         targets = np.ascontiguousarray(y.toarray() if issparse(y) else y, np.float32)
         if reset:
             self.classes_, self._multilabel = np.arange(targets.shape[1]), True
         if not self._multilabel or targets.shape[1] != len(self.classes_):
             raise ValueError(
-                f"y has {targets.shape[1]} columns: the model tells {len(self.classes_)} classes"
+                f"y has {targets.shape[1]} columns, but the model has {len(self.classes_)} classes"
             )
         return EncodedLabels(targets[:, 0].copy(), targets)
 
@@ -86,7 +86,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
             raise ValueError("classes must be passed on the first call to partial_fit.")
         classes = np.unique(y) if named is None else named
         if len(classes) < 2:
-            raise ValueError(f"1 class of a weight above zero, {classes[0]}: at least 2 are needed")
+            raise ValueError(f"only 1 class has a weight above zero, {classes[0]}: at least 2 are needed")
         self.classes_, self._multilabel = classes, False
         last = len(classes) - 1
         labels = (-1.0, 1.0) if self._outputs() == "one" else range(last + 1)
@@ -94,11 +94,11 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
 
     def _encoded_classes(self, y: NDArray[Any], weights: F64, whole: bool) -> EncodedLabels:
         if self._multilabel:
-            raise ValueError(f"y has one column: the model tells {len(self.classes_)} labels")
+            raise ValueError(f"y has one column, but the model has {len(self.classes_)} labels")
         codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
         strange = (self.classes_[codes] != y) & (weights > 0)
         if strange.any():
-            raise ValueError(f"y holds the class {y[strange][0]}, not one of {self.classes_.tolist()}")
+            raise ValueError(f"y contains the class {y[strange][0]}, not one of {self.classes_.tolist()}")
         factors = None if self.class_weight is None else self._class_factors(codes, weights, whole)[codes]
         labels = 2 * codes - 1 if self._outputs() == "one" else codes
         return EncodedLabels(labels.astype(np.float32), None, factors)
@@ -108,17 +108,19 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         if isinstance(self.class_weight, str):
             if self.class_weight != "balanced":
                 raise ValueError(
-                    f"class_weight is a dictionary, 'balanced' or None, not {self.class_weight!r}"
+                    f"class_weight must be a dictionary, 'balanced' or None, not {self.class_weight!r}"
                 )
             if not whole:
                 raise ValueError(
-                    "class_weight 'balanced' cannot be told from a part of the data: give numbers"
+                    "class_weight='balanced' needs all the data at once: give a dictionary of weights"
                 )
             totals = np.bincount(codes, weights, len(self.classes_))
             factors: F64 = weights.sum() / (len(totals) * np.maximum(totals, np.finfo(float).tiny))
             return factors
         if not isinstance(self.class_weight, Mapping):
-            raise ValueError(f"class_weight is a dictionary, 'balanced' or None, not {self.class_weight!r}")
+            raise ValueError(
+                f"class_weight must be a dictionary, 'balanced' or None, not {self.class_weight!r}"
+            )
         given = dict(self.class_weight)
         unknown = given.keys() - set(self.classes_.tolist())
         if unknown:
@@ -126,7 +128,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
             raise ValueError(f"class_weight has keys that are not classes: {named}")
         numbers = np.array([given.get(name, 1.0) for name in self.classes_.tolist()])
         if numbers.dtype.kind not in "biuf" or not np.isfinite(numbers).all() or (numbers < 0).any():
-            raise ValueError(f"class_weight must hold finite numbers that are not negative, not {given}")
+            raise ValueError(f"class_weight must contain finite numbers >= 0, not {given}")
         return numbers.astype(np.float64)
 
     def _outputs(self) -> str:

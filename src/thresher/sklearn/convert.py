@@ -57,7 +57,7 @@ def from_sklearn(estimator: Any, loss: Any = None) -> SparseOnlineClassifier | S
             found = error
         else:
             return model
-    raise ValueError(f"no loss of {', '.join(map(str, losses))} predicts as {estimator!r} does: {found}")
+    raise ValueError(f"no loss of {', '.join(map(str, losses))} predicts like {estimator!r}: {found}")
 
 
 def to_sklearn(model: Any, target: Any) -> Any:
@@ -68,7 +68,7 @@ def to_sklearn(model: Any, target: Any) -> Any:
     """
     check_is_fitted(model)
     if not model._weighs_columns():
-        raise ValueError("scikit-learn has weights for the columns of a matrix only: see feature_keys_")
+        raise ValueError("in scikit-learn only columns of a matrix can have weights: see feature_keys_")
     fitted = clone(target)
     names = {"n_features_in_", "feature_names_in_", "n_iter_", "classes_", "t_"}
     coef = model.coef_
@@ -90,7 +90,7 @@ def _with_weights(estimator: Any, loss: Any) -> SparseOnlineClassifier | SparseO
         none = csr_matrix((1, np.shape(estimator.coef_)[-1]))
         model._targets = estimator.predict(_as_fitted(estimator, none)).shape[1:]
     elif isinstance(estimator.classes_, list) or np.ndim(estimator.classes_) != 1:
-        raise ValueError("a model of one class or several is wanted, not of several outputs")
+        raise ValueError("expected a model for classes, not for several outputs")
     else:
         model._note_classes(np.asarray(estimator.classes_), None, True)
     coef = csr_matrix(
@@ -118,7 +118,9 @@ def _check_same(one: Any, other: Any) -> None:
     for method in _METHODS:
         if hasattr(one, method) != hasattr(other, method):
             missing = one if hasattr(other, method) else other
-            raise ValueError(f"{type(missing).__name__} with this loss has no {method}, the other model has")
+            raise ValueError(
+                f"{type(missing).__name__} with this loss has no {method}, but the other model has one"
+            )
         if not hasattr(one, method):
             continue
         ours, theirs = (getattr(model, method)(_as_fitted(model, X)) for model in (one, other))

@@ -64,7 +64,7 @@ def held_out(labels: F32, rows: Rows, fraction: float) -> list[tuple[Flags, Flag
     count = len(labels)
     wanted = max(1, round(count * fraction))
     if wanted == count:
-        raise ValueError(f"validation_fraction leaves none of n_samples={count} to learn from")
+        raise ValueError(f"validation_fraction leaves none of n_samples={count} for training")
     places = ((np.arange(wanted) + 0.5) * count / wanted).astype(np.int64)
     apart = np.zeros(count, bool)
     apart[np.argsort(labels, kind="stable")[places]] = True
@@ -74,7 +74,7 @@ def held_out(labels: F32, rows: Rows, fraction: float) -> list[tuple[Flags, Flag
 def folds(labels: F32, rows: Rows, count: int) -> list[tuple[Flags, Flags]]:
     """Stratified folds, each held out once."""
     if count > len(labels):
-        raise ValueError(f"cv={count} folds of n_samples={len(labels)}: give fewer")
+        raise ValueError(f"cv={count} folds are too many for n_samples={len(labels)}")
     fold = np.empty(len(labels), np.int64)
     fold[np.argsort(labels, kind="stable")] = np.arange(len(labels)) % count
     return [(fold != k, fold == k) for k in range(count)]
@@ -92,8 +92,8 @@ def given_splits(
                 flag[numbers] = True
             found.append((flags[0][rows], flags[1][rows]))
     except (IndexError, TypeError, ValueError) as error:
-        wanted = "a number of folds, a splitter, or pairs of row numbers, to learn and to hold out"
+        wanted = "a number of folds, a splitter, or pairs of row numbers to train and to test on"
         raise ValueError(f"cv must be {wanted}: {error}") from error
     if not found or not all(learned.any() and held.any() for learned, held in found):
-        raise ValueError("each split of cv needs examples to learn and examples to hold out")
+        raise ValueError("each split of cv needs examples to train and to test on")
     return found

@@ -304,6 +304,6 @@ class SparseEstimator(BaseEstimator):
 def checked(y: Any, numbers: Numbers) -> Any:
     """Return y after checking that it has a label for each example; ValueError."""
     if y is None:
-        raise ValueError("learning requires y to be passed, but the target y is None")
+        raise ValueError("training requires y to be passed, but the target y is None")
     check_consistent_length(np.empty(numbers.size), y)
     return y

@@ -89,7 +89,9 @@ class SparseFrontierEstimator(SparseEstimator):
         self.loss_path_ = np.array([held.losses.mean(k) for k in kept])
         self.nnz_path_ = np.array([np.count_nonzero(self._weights_of(one).values) for one in self._path])
         if not np.isfinite(self.loss_path_).any():
-            raise ValueError("no penalty has a finite loss on the examples held out, or they weigh nothing")
+            raise ValueError(
+                "no penalty has a finite loss on the held-out examples, or their weights are all zero"
+            )
         best = kept[int(np.nanargmin(self.loss_path_))]
         self.se_path_ = np.array([held.losses.error_of_difference(k, best) for k in kept])
         self._passes = school.passes[kept]
@@ -128,9 +130,7 @@ class SparseFrontierEstimator(SparseEstimator):
             if isinstance(self.cv, int | float | str | bytes | np.number):
                 check_whole("cv", self.cv, 2)
             if not self.refit:
-                raise ValueError(
-                    "with cv every model has left some examples out: refit=False leaves no final one"
-                )
+                raise ValueError("with cv, no model is trained on all examples unless refit=True")
         if np.ndim(self.l1s):
             _check_penalties(np.asarray(self.l1s))
         else:
@@ -199,5 +199,5 @@ def _check_penalties(given: NDArray[Any]) -> None:
     fit = given.ndim == 1 and given.size > 0 and given.dtype.kind in "iuf"
     if not (fit and np.isfinite(given).all() and (given >= 0).all()):
         raise ValueError(
-            f"l1s is a number of penalties, or an array of them, finite and not negative, not {given}"
+            f"l1s must be a number of penalties, or an array of finite numbers >= 0, not {given}"
         )

@@ -40,7 +40,7 @@ def begin_with(model: Any, width: int, coef: ArrayLike | None, intercept: ArrayL
     }
     given: Any = csr_matrix((outputs, width)) if coef is None else coef
     if np.shape(given) not in shapes:
-        raise ValueError(f"coef_init has the shape {np.shape(given)}, expected {(outputs, width)}")
+        raise ValueError(f"coef_init has shape {np.shape(given)}, expected {(outputs, width)}")
     table = csr_matrix(given if issparse(given) else np.atleast_2d(np.asarray(given)), dtype=np.float64)
     bias = np.zeros(table.shape[0]) if intercept is None else np.asarray(intercept, np.float64).reshape(-1)
     if bias.size != table.shape[0]:

@@ -43,16 +43,18 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Numbers:
     if kind in (ROWS, TEXTS) or not (reset or kind == TABLE):
         given = _kind_of(X)
         if kind in (ROWS, TEXTS) and isinstance(X, str | Mapping):
-            raise ValueError(f"{_name(estimator)} was fitted on {kind}: give a list of them, not one")
+            raise ValueError(
+                f"{_name(estimator)} was fitted on {kind}: give a list of them, not a single one"
+            )
         if kind in (ROWS, TEXTS) and isinstance(X, list | tuple) and not X:
-            raise ValueError("X holds no examples")
+            raise ValueError("X contains no examples")
         if {kind, given} & {ROWS, TEXTS} and given != kind:
             raise ValueError(f"{_name(estimator)} was fitted on {kind}, not on {given}")
     readers = {MATRIX: _matrix, TABLE: _table, ROWS: _named, TEXTS: _named}
     if reset:
         _forget(estimator)
         if kind == MATRIX and estimator.layout is not None:
-            raise ValueError("layout says how columns and texts are read: a matrix of numbers has none")
+            raise ValueError("layout is for columns and texts, but X is a matrix of numbers")
     found = readers[kind](estimator, X, reset)
     estimator._kind = kind
     return found
@@ -154,14 +156,16 @@ def _settled(layout: Any, table: Any) -> Any:
 
     layout = (layout or Layout()).unsettled()
     if layout.label or layout.weight:
-        raise DataError("labels and weights are given as y and sample_weight: the layout cannot name them")
+        raise DataError(
+            "labels and weights are given as y and sample_weight, so the layout must not name them"
+        )
     schema = reader_of(table).schema
     guesses = chain((guess(field) for field in schema), [LABEL])
     settled = settle(replace(layout, label=_NO_LABEL), [*schema.names, _NO_LABEL], [*guesses], "X")
     kinds = settled.kinds[:-1]
     for field, kind in zip(schema, kinds, strict=True):
         if not kind:
-            raise DataError(f"X: column '{field.name}' is of {field.type}: say in the layout what it is")
+            raise DataError(f"X: column '{field.name}' is of {field.type}: give its kind in the layout")
     return replace(settled, columns=tuple(schema.names), kinds=kinds)
 
 
@@ -175,7 +179,7 @@ def importances(given: Any, count: int) -> NDArray[np.float64]:
         return np.ones(count)
     numbers = np.asarray(given)
     if numbers.dtype.kind == "c":
-        raise ValueError("sample_weight must hold real numbers, not complex ones")
+        raise ValueError("sample_weight must contain real numbers, not complex ones")
     weights = numbers.astype(np.float64)
     if weights.ndim == 0:
         weights = np.full(count, float(weights))
@@ -184,7 +188,7 @@ def importances(given: Any, count: int) -> NDArray[np.float64]:
     if weights.shape != (count,):
         raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(count,)}!")
     if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("sample_weight must hold finite numbers that are not negative")
+        raise ValueError("sample_weight must contain finite numbers >= 0")
     if not weights.any():
         raise ValueError("all weights in sample_weight are zero: there is nothing to learn from")
     return weights

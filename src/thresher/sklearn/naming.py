@@ -58,7 +58,7 @@ def names_of(model: Any) -> NDArray[Any]:
     keys = readout.keys[weights.any(axis=1)].tolist()
     if readout.names is None and not all(key in known for key in keys):
         raise ValueError(
-            "the names of features that are no columns of a matrix were not kept (feature_keys_ has their"
-            " keys): fit with names=True, or find them by thresher.name_features(model, X)"
+            "the names of these features were not kept (feature_keys_ has their keys): fit with names=True,"
+            " or find them with thresher.name_features(model, X)"
         )
     return np.array([known.get(key, str(key)) for key in keys], object)

@@ -30,9 +30,11 @@ def to_onnx(model: Any, path: Any = None, *, columns: str = "all") -> Any:
 
     check_is_fitted(model)
     if columns not in ("all", "used"):
-        raise ValueError(f"columns is all or used, not {columns!r}")
+        raise ValueError(f"columns must be 'all' or 'used', not {columns!r}")
     if columns == "all" and not model._weighs_columns():
-        raise ValueError("features that are no columns of a matrix have keys: give columns='used'")
+        raise ValueError(
+            "features that are not columns of a matrix have keys instead of positions: use columns='used'"
+        )
     keys = model.feature_keys_
     coef = csr_matrix(model.coef_)
     if columns == "used" and model._weighs_columns():
@@ -63,7 +65,7 @@ def _classifier(model: Any, table: NDArray[Any], bias: NDArray[Any]) -> tuple[li
     import onnx
 
     if model._multilabel:
-        raise ValueError("ONNX's LinearClassifier has one class an example, not several labels")
+        raise ValueError("ONNX's LinearClassifier predicts one class per example, not several labels")
     if len(bias) == 1:
         table, bias = np.concatenate([-table, table]), np.concatenate([-bias, bias])
     names, kind = _names(model.classes_)
@@ -88,7 +90,7 @@ def _names(classes: NDArray[Any]) -> tuple[dict[str, Any], int]:
         return {"classlabels_strings": listed}, onnx.TensorProto.STRING
     if all(isinstance(name, bool | int | float) and int(name) == name for name in listed):
         return {"classlabels_ints": [int(name) for name in listed]}, onnx.TensorProto.INT64
-    raise ValueError(f"classes of ONNX are whole numbers or text, not {listed}")
+    raise ValueError(f"ONNX needs whole numbers or text as classes, not {listed}")
 
 
 def _transform(model: Any) -> str:
@@ -102,7 +104,7 @@ def _transform(model: Any) -> str:
     for name, expected in forms.items():
         if np.allclose(found.ravel(), expected.ravel()):
             return name if head.count != 2 else "LOGISTIC"  # with two classes there is one margin
-    raise ValueError(f"ONNX has no link of the loss {model.loss!r}")
+    raise ValueError(f"ONNX has no link function for the loss {model.loss!r}")
 
 
 def _regressor(model: Any, table: NDArray[Any], bias: NDArray[Any]) -> tuple[list[Any], list[Any]]:
@@ -114,7 +116,7 @@ def _regressor(model: Any, table: NDArray[Any], bias: NDArray[Any]) -> tuple[lis
     exponential = not np.allclose(means, np.arange(3.0))
     if exponential:
         if not np.allclose(means[1:] / means[:-1], np.e):
-            raise ValueError(f"ONNX has no link of the loss {model.loss!r}")
+            raise ValueError(f"ONNX has no link function for the loss {model.loss!r}")
         bias = bias + np.log(means[0])
     numbers = {"coefficients": table.ravel().tolist(), "intercepts": bias.tolist(), "targets": len(bias)}
     nodes = [_ml_node("LinearRegressor", ["margin" if exponential else "variable"], **numbers)]

@@ -35,16 +35,18 @@ class SparseRegressing(RegressorMixin, SparseEstimator):
     def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
         y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y", ensure_min_samples=0)
         if y.ndim > 2:
-            raise ValueError(f"y has one axis or two, not {y.ndim}")
+            raise ValueError(f"y must have one or two dimensions, not {y.ndim}")
         shape = y.shape[1:]
         if reset:
             self._targets = shape
         if shape != self._targets:
-            raise ValueError(f"y has the shape {y.shape}, where the model has targets of {self._targets}")
+            raise ValueError(
+                f"y has shape {y.shape}, but the model was trained on targets of shape {self._targets}"
+            )
         with np.errstate(over="ignore"):
             numbers = np.ascontiguousarray(y.reshape(len(y), -1), np.float32)
         if not np.isfinite(numbers).all():
-            raise ValueError("y holds a number that is not finite in float32")
+            raise ValueError("y contains a number that is not finite in float32")
         return EncodedLabels(numbers[:, 0].copy(), numbers if numbers.shape[1] > 1 else None)
 
     def _outputs(self) -> str:

@@ -81,7 +81,7 @@ class SideBySide:
     def _drop(self, lost: Any) -> None:
         self.kept = [k for k in self.kept if k not in lost]
         if not self.kept:
-            raise DivergedError("under every penalty a loss or a weight is no longer finite in some fold")
+            raise DivergedError("learning diverged in some fold under every penalty")
 
     def _run(
         self, recipes: Sequence[Recipe], draw: Draw, judging: Holdout, passes: int, patience: int

@@ -75,7 +75,7 @@ class Subgradient(NamedTuple):
         """Check that the steps to replay were taken, and are few enough."""
         t, v, seen = clock[0], S[:, 0], S[:, 1]
         if not 1 <= t <= steps + 1 or (seen < 0).any() or (seen > t).any():
-            return f"steps are counted that are not among the {steps} taken"
+            return f"more steps are counted than the {steps} taken"
         crossed = (v != 0) & (np.abs(v) <= self.l1 * (clock[2] - S[:, 2]))
         owed = 0.0 if steady(self.rate) else float(np.sum((t - seen)[crossed]))
         return f"{owed:g} steps would have to be replayed" if owed > _MOST_REPLAYED else ""
