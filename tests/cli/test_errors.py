@@ -148,7 +148,7 @@ FAILURES = {
     "train train.svm -m m --curve none/c": "no such directory",
     "train train.svm -m m --holdout none.svm": "none.svm: No such file",
     "train train.svm -m m --on-error quarantine=none/q": "no such directory",
-    "train ab.csv -m m --scale max-abs --interact a,b": "column 'a' is scaled by max-abs, but its",
+    "train ab.csv -m m --scale max-abs --interact a,b": "column 'a' is scaled by max-abs, but interactions",
     "train ab.csv -m m --scale max-abs --interact b,*": "columns out of --interact ('*')",
     "train train.svm -m m --resume": "m.checkpoint: no such file, so there is no training to resume",
     "train train.svm -m m --rule sgd --loss squared --rate constant:1e30": "not finite after example 2: try",
