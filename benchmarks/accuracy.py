@@ -28,9 +28,9 @@ def run(setting: Setting) -> list[Reach]:
     files = setting.rcv1like
     rows, found = [], dict[str, tuple[float, int]]()
     for rule, rate in COMMANDS:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         model = train(files.train, rule, rate=rate)
-        wall = time.perf_counter() - begun
+        wall = time.perf_counter() - started
         error, nonzero = api.evaluate(model, files.test)["error"], model.nonzero
         found[rule] = error, nonzero
         command = f"thresher train --rule {rule}" + (f" --rate {rate}" if rate else "")

@@ -121,13 +121,13 @@ def in_turn(
     for _ in range(repeat):
         for name, run in contenders.items():
             while True:
-                begun, clock = time.perf_counter(), Clock()
+                started, clock = time.perf_counter(), Clock()
                 sample = run()
                 others = clock.others()
                 if others <= BUSY or patience <= 0:
                     break
                 time.sleep(PAUSE)
-                patience -= time.perf_counter() - begun
+                patience -= time.perf_counter() - started
             samples[name].append(sample._replace(others=others))
     return {name: summary(taken) for name, taken in samples.items()}
 

@@ -33,9 +33,9 @@ def parser_alone(path: Path, layout: Layout) -> Sample:
     blocks = BlockReader([str(path)])
     buffer, wall, cpu = TextBuffer(BLOCK_BYTES), 0.0, 0.0
     while (block := blocks.fill(buffer)) is not None:
-        begun = time.perf_counter(), time.process_time()
+        started = time.perf_counter(), time.process_time()
         parser.parse(block)
-        wall, cpu = wall + time.perf_counter() - begun[0], cpu + time.process_time() - begun[1]
+        wall, cpu = wall + time.perf_counter() - started[0], cpu + time.process_time() - started[1]
     blocks.close()
     return Sample(wall, cpu)
 

@@ -18,7 +18,7 @@ from benchmarks.setting import Setting
 from thresher.data import Chunk
 from thresher.drawing import Axis, Series, chart
 from thresher.lanes import folder
-from thresher.lanes.picture import unbeaten
+from thresher.lanes.picture import pareto_front
 
 TRAIN, TEST = "rcv1/rcv1_ccat_train.svm.gz", "rcv1/rcv1_ccat_test.svm.gz"
 BUDGETS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
@@ -150,7 +150,7 @@ def picture(found: dict[str, Frontier]) -> str:
     for name, frontier in found.items():
         if name in LEFT_OUT:
             continue
-        places = [place for place in unbeaten(frontier) if place[1] <= SHOWN]
+        places = [place for place in pareto_front(frontier) if place[1] <= SHOWN]
         x, y = [x for x, _ in places], [y for _, y in places]
         series.append(Series(name, x, y, "both" if name in OURS else "dots"))
     return chart(

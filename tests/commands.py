@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import thresher
-from tests.forks import begun, forked
+from tests.forks import forked, started
 from thresher.engine.folders import cache_folder
 from thresher.engine.notices import COMPILING
 
@@ -44,7 +44,7 @@ def start(
     **variables: str,
 ) -> subprocess.Popen[bytes]:
     """``thresher ARGUMENTS`` begun in `folder`: by Python, where there are variables that it may read."""
-    begin = forked if variables.keys() <= {"THRESHER_CACHE_DIR"} else begun
+    begin = forked if variables.keys() <= {"THRESHER_CACHE_DIR"} else started
     streams: Any = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
     return begin([*map(str, arguments)], cwd=folder, env=environment(folder, **variables), **streams)
 

@@ -40,11 +40,11 @@ class Forked(subprocess.Popen[Any]):
 
 def forked(words: list[str], code: str = "", **options: Any) -> subprocess.Popen[Any]:
     """``thresher WORDS``, or ``python -c CODE WORDS``, as soon as this system allows."""
-    begin = Forked if sys.platform == "linux" else begun
+    begin = Forked if sys.platform == "linux" else started
     return begin(words, code, **options)
 
 
-def begun(words: list[str], code: str = "", **options: Any) -> subprocess.Popen[Any]:
+def started(words: list[str], code: str = "", **options: Any) -> subprocess.Popen[Any]:
     """The same by Python, which begins anew."""
     return subprocess.Popen(
         [sys.executable, *(("-c", code) if code else ("-m", "thresher")), *words], **options

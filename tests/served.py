@@ -90,7 +90,7 @@ def run_here(streams: list[int], arguments: list[str], folder: str, variables: d
             return main.status_of(arguments)
         finally:
             for file in (sys.stdout, sys.stderr):
-                streams_of_commands.let_go(file)
+                streams_of_commands.discard_unwritten(file)
             for number, old in enumerate(kept):
                 os.dup2(old, number)
                 os.close(old)

@@ -134,7 +134,7 @@ def test_blocks_grow_with_the_rows() -> None:
     assert set(np.diff(ends[:65])) == {8}
 
 
-class Told:
+class InfoDict:
     """Lanes whose losses are given."""
 
     def __init__(self, each: Sequence[Sequence[float]]) -> None:
@@ -174,15 +174,15 @@ CHANCE: list[float] = np.random.default_rng(2).choice([0.0, 5.0], 512, p=[0.82, 
 def test_who_is_left(losses: list[list[float]], rows: int, last: bool, left: list[int]) -> None:
     each = np.resize(losses, (rows, len(losses[0])))
     jitter = 1.0 + 1e-2 * np.random.default_rng(1).standard_normal(each.shape)
-    told = Told((each * jitter).tolist())
-    auto.Favourite().judge(told.record, told, last)
+    told = InfoDict((each * jitter).tolist())
+    auto.Leader().judge(told.record, told, last)
     assert told.alive == left
 
 
 def test_a_favourite_that_diverged_leaves_its_place() -> None:
-    told = Told([[1.0, 0.999, 0.99]] * 512)
+    told = InfoDict([[1.0, 0.999, 0.99]] * 512)
     told.drop(0, "diverged")
-    auto.Favourite().judge(told.record, told, True)
+    auto.Leader().judge(told.record, told, True)
     assert told.alive == [1]
 
 

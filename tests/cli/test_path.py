@@ -14,7 +14,7 @@ from thresher.lanes import checkpoint, folder, judging
 from thresher.lanes.frontier import Point, choose, points_of
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import Range, penalty_in, penalty_name
-from thresher.lanes.picture import unbeaten
+from thresher.lanes.picture import pareto_front
 from thresher.learning import modelfile
 from thresher.learning.model import Model
 
@@ -350,7 +350,7 @@ def test_points_as_json_and_back() -> None:
 
 def test_what_is_not_beaten() -> None:
     places = [(5.0, 0.2), (1.0, 0.9), (3.0, 0.4), (4.0, 0.5), (5.0, 0.3), (9.0, 0.2)]
-    assert unbeaten(places) == [(1.0, 0.9), (3.0, 0.4), (5.0, 0.2)]
+    assert pareto_front(places) == [(1.0, 0.9), (3.0, 0.4), (5.0, 0.2)]
 
 
 def test_ranges() -> None:

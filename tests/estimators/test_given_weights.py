@@ -46,12 +46,12 @@ def test_beginning_with_the_weights_of_a_model_is_going_on_with_it(name: str, sp
 
 
 def test_it_begins_as_sgd_classifier_does() -> None:
-    y, begun = TARGETS["two classes"], np.array([[0.5, 0.0, -1.0, 2.0, 0.0]])
+    y, started = TARGETS["two classes"], np.array([[0.5, 0.0, -1.0, 2.0, 0.0]])
     options: dict[str, Any] = {"alpha": 0.0, "learning_rate": "constant", "eta0": 0.1, "shuffle": False}
     theirs = SGDClassifier(loss="log_loss", penalty=None, max_iter=1, tol=None, **options)
-    theirs.fit(X, y, coef_init=begun.copy(), intercept_init=np.array([0.25]))
+    theirs.fit(X, y, coef_init=started.copy(), intercept_init=np.array([0.25]))
     with not_compiled():
-        ours = estimator("two classes", passes=1).fit(X, y, coef_init=begun, intercept_init=[0.25])
+        ours = estimator("two classes", passes=1).fit(X, y, coef_init=started, intercept_init=[0.25])
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-7)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-7)
 

@@ -107,17 +107,17 @@ def test_probabilities_of_modified_huber() -> None:
 
 def averaged(steps: int, eta: float) -> tuple[NDArray[Any], NDArray[Any]]:
     """Means of the weights that the steps on squared error began with, and ended with."""
-    w, begun, ended = np.zeros(8), np.zeros(8), np.zeros(8)
+    w, started, ended = np.zeros(8), np.zeros(8), np.zeros(8)
     for x, z in zip(X[:steps], Z[:steps], strict=True):
-        begun += w / steps
+        started += w / steps
         w = w - eta * (x @ w - z) * x
         ended += w / steps
-    return begun, ended
+    return started, ended
 
 
 @pytest.mark.usefixtures("plainly")
 def test_average_is_one_step_behind() -> None:
-    begun, ended = averaged(20, 0.1)
+    started, ended = averaged(20, 0.1)
     options: dict[str, Any] = {"average": True, "fit_intercept": False}
     with not_compiled():
         model = SparseOnlineRegressor("sgd", "squared:scale=0.5", rate="constant:0.1", **options, **IN_ORDER)
@@ -125,9 +125,9 @@ def test_average_is_one_step_behind() -> None:
     theirs = SGDRegressor(penalty=None, learning_rate="constant", eta0=0.1, **options, **THEIRS).fit(
         X[:20], Z[:20]
     )
-    np.testing.assert_allclose(model.coef_, begun, rtol=1e-6)
+    np.testing.assert_allclose(model.coef_, started, rtol=1e-6)
     np.testing.assert_allclose(theirs.coef_, ended, rtol=1e-6)
-    assert 0.02 < np.linalg.norm(ended - begun) / np.linalg.norm(ended) < 0.2
+    assert 0.02 < np.linalg.norm(ended - started) / np.linalg.norm(ended) < 0.2
 
 
 def test_partial_fit_refuses_early_stopping() -> None:

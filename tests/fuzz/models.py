@@ -96,7 +96,7 @@ class Case:
         made = Trainer(model, MemorySource(self.data(3, 40), model.head.domain), plan)
         if loaded:
             with modelfile.naming_file(path):
-                made.go_on(loaded[1])
+                made.continue_from(loaded[1])
         return made
 
 

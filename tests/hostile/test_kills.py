@@ -104,9 +104,9 @@ def test_what_a_killed_writer_of_a_cache_left_goes_after_a_day(folder: Path) -> 
 def test_a_kill_at_any_time_costs_nothing(folder: Path, tried: Tried) -> None:
     """Later and later, until the training finishes before the kill."""
     svmlight(folder / "d.svm", 100_000, 100_000)
-    begun = time.monotonic()
+    started = time.monotonic()
     assert thresher(*_LONGER, folder=folder)[0] == 0
-    span, model = time.monotonic() - begun, (folder / "m").read_bytes()
+    span, model = time.monotonic() - started, (folder / "m").read_bytes()
     for step in range(20):
         for left in (folder / "m", *(folder / "cache" / "data").iterdir()):
             left.unlink(missing_ok=True)

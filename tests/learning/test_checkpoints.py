@@ -93,7 +93,7 @@ def trainer(case: Case, data: list[str], loaded: Any = None) -> Trainer[Model]:
     made = Trainer(model, passes.first, plan, reread=passes.later, order=order, holdout=held)
     if loaded:
         with modelfile.naming_file("checkpoint"):
-            made.go_on(loaded[1])
+            made.continue_from(loaded[1])
     return made
 
 

@@ -80,7 +80,7 @@ def test_a_stopped_training_goes_on_with_its_curve(tmp_path: Path) -> None:
     model, standing = checkpoint.load(path)
     assert [point.examples for point in model.curve] == [1, 2, 4, 8, 16, 32]
     again = Trainer(model, MemorySource([DATA]), plan)
-    again.go_on(standing)
+    again.continue_from(standing)
     again.run()
     assert again.model.curve == trained(passes=2).curve
 

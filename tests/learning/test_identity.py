@@ -102,14 +102,14 @@ def trainer(
 
 def stopped_after(ready: Trainer[Model], examples: int) -> None:
     """Leave a checkpoint behind so many examples."""
-    tend = ready._tend
+    tend = ready._handle_due
 
     def watch() -> None:
         if ready.model.examples >= examples:
             ready.stopper.ask()
         tend()
 
-    ready._tend = watch  # type: ignore[method-assign]
+    ready._handle_due = watch  # type: ignore[method-assign]
     with pytest.raises(Interrupted):
         ready.run()
 
@@ -118,7 +118,7 @@ def resumed(ready: Trainer[Model]) -> Trainer[Model]:
     loaded = checkpoint.load(CHECKPOINT)
     ready.model = loaded[0]
     with modelfile.naming_file(CHECKPOINT):
-        ready.go_on(loaded[1])
+        ready.continue_from(loaded[1])
     return ready
 
 

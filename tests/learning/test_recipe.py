@@ -12,8 +12,8 @@ import pytest
 import thresher
 from tests.intakes import LAYOUT
 from thresher import parts
-from thresher.cli.asked import Asked, check_same
 from thresher.cli.errors import UsageError
+from thresher.cli.model_flags import ModelFlags, check_same
 from thresher.data.chunk import Chunk
 from thresher.learning import header, modelfile
 from thresher.learning.model import Model
@@ -46,7 +46,7 @@ def recipe() -> Recipe:
 def test_every_field_is_an_option_and_stands_in_a_header() -> None:
     names = [field.name for field in fields(Recipe)]
     assert set(names) == {*OTHERS, "layout"} == set(header.RECIPE)
-    assert {field.name for field in fields(Asked)} == {*OTHERS, "l1", "alpha"}
+    assert {field.name for field in fields(ModelFlags)} == {*OTHERS, "l1", "alpha"}
     assert list(Recipe().as_dict()) == names
 
 
@@ -58,25 +58,25 @@ def test_a_changed_field_makes_another_recipe_and_cannot_be_resumed(name: str, r
     same = {field: value for field, value in recipe.as_dict().items() if field != name}
     assert same.items() <= changed.as_dict().items(), "nothing else changes"
     assert replace(changed, **{name: first}) == recipe
-    check_same(Asked(**{name: first}), recipe)
-    check_same(Asked(**{name: second}), changed)
+    check_same(ModelFlags(**{name: first}), recipe)
+    check_same(ModelFlags(**{name: second}), changed)
     with pytest.raises(UsageError, match=f"the checkpoint was made .*{name}.*; leave --{name} out"):
-        check_same(Asked(**{name: second}), recipe)
+        check_same(ModelFlags(**{name: second}), recipe)
 
 
 def test_what_changes_a_rule_is_compared_as_part_of_it(recipe: Recipe) -> None:
     sparse = replace(recipe, rule="ftrl", rate=None, l1=0.25)
-    check_same(Asked(l1=0.25), sparse)
-    check_same(Asked(rule="ftrl", l1=0.25), sparse)
+    check_same(ModelFlags(l1=0.25), sparse)
+    check_same(ModelFlags(rule="ftrl", l1=0.25), sparse)
     for asked, options in (
-        (Asked(l1=0.5), "--l1"),
-        (Asked(rule="ftrl"), "--rule"),
-        (Asked(alpha=9.0), "--alpha"),
+        (ModelFlags(l1=0.5), "--l1"),
+        (ModelFlags(rule="ftrl"), "--rule"),
+        (ModelFlags(alpha=9.0), "--alpha"),
     ):
         with pytest.raises(UsageError, match=f"leave {options} out"):
             check_same(asked, sparse)
     with pytest.raises(UsageError, match="leave --rule and --l1 out"):
-        check_same(Asked(rule="ftrl", l1=0.5), sparse)
+        check_same(ModelFlags(rule="ftrl", l1=0.5), sparse)
 
 
 @pytest.mark.parametrize("name", RULES)

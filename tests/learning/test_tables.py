@@ -60,7 +60,7 @@ def test_a_filter_stays_what_it_was_when_training_goes_on(
         made = Trainer(model, passes.first, plan, reread=passes.later)
         if loaded:
             with modelfile.naming_file(kept):
-                made.go_on(loaded[1])
+                made.continue_from(loaded[1])
         return made
 
     whole = trainer("y >= 0", 70)

@@ -11,8 +11,8 @@ import typer
 from thresher.cli import boost_options as o
 from thresher.cli import options
 from thresher.cli import train_options as t
-from thresher.cli.asked import Asked
 from thresher.cli.errors import UsageError
+from thresher.cli.model_flags import ModelFlags
 from thresher.cli.overwriting import check_model
 from thresher.cli.reading import Reading, sources_of, with_classes
 from thresher.cli.saving import unbroken
@@ -49,14 +49,14 @@ def command(
     from thresher.batch.solve import Plan
     from thresher.data.sources.reader import default_threads
 
-    begun = time.perf_counter()
+    started = time.perf_counter()
     try:
         plan = Plan(l1, l2, order, tolerance, rounds, seed, threads or default_threads())
     except ValueError as error:
         raise UsageError(str(error)) from error
     check_model(model, [options.quarantine_of(on_error)], data)
     reading = Reading(data, None, table, on_error, threads, False, None, False, None)
-    found, report = _solved(reading, loss, plan, intercept, model, begun, quiet)
+    found, report = _solved(reading, loss, plan, intercept, model, started, quiet)
     with unbroken(model):
         found.save(model)
         _finish(found, report, model, as_json)
@@ -68,7 +68,7 @@ def _solved(
     plan: Plan,
     intercept: bool,
     model: Path,
-    begun: float,
+    started: float,
     quiet: bool,
 ) -> tuple[Boosted, Any]:
     """The model, and the report on what was read."""
@@ -83,8 +83,8 @@ def _solved(
     except ValueError as error:
         raise UsageError(str(error)) from error
     say = Quiet().say
-    asked = Asked(loss=loss, outputs="one")
-    layout, _ = with_classes(asked, reading, reading.table.layout(), say_unless(quiet, Quiet()))
+    flags = ModelFlags(loss=loss, outputs="one")
+    layout, _ = with_classes(flags, reading, reading.table.layout(), say_unless(quiet, Quiet()))
     source, _ = sources_of(reading, layout, part.DOMAIN, [model], 1)
     notices.when_compiling(None if quiet else say)
     columns = columns_of(source, intercept)
@@ -95,7 +95,7 @@ def _solved(
         if not quiet:
             say(_line(row))
 
-    found = solved(columns, part, plan, begun, tell)
+    found = solved(columns, part, plan, started, tell)
     found.layout = source.layout
     return found, source.report
 

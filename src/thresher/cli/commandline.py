@@ -8,15 +8,15 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from thresher.cli.asked import OF_RULES, Asked
+from thresher.cli.model_flags import OF_RULES, ModelFlags
 from thresher.cli.options import Table
 
 
 def train_command(
-    data: Sequence[str], model: Path | None, rule: str, asked: Asked, table: Table, **more: Any
+    data: Sequence[str], model: Path | None, rule: str, flags: ModelFlags, table: Table, **more: Any
 ) -> str:
     """``thresher train`` with this rule and these options; `more` holds further options by name."""
-    words = ["--rule", rule, *_words_of(asked, OF_RULES), *_words_of(table)]
+    words = ["--rule", rule, *_words_of(flags, OF_RULES), *_words_of(table)]
     return _command("train", data, model, words, more)
 
 

@@ -11,7 +11,6 @@ import typer
 
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
-from thresher.cli.asked import Asked, new_recipe
 from thresher.cli.commandline import train_command
 from thresher.cli.errors import UsageError, check_strictly
 from thresher.cli.lanes_options import (
@@ -24,6 +23,7 @@ from thresher.cli.lanes_options import (
     compile_penalties_ahead,
     recipes_of,
 )
+from thresher.cli.model_flags import ModelFlags, new_recipe
 from thresher.cli.overwriting import check_model
 from thresher.cli.plain_values import Bounds
 from thresher.cli.reading import Reading, run, sources_of, with_classes
@@ -68,12 +68,12 @@ PassesOfFolds = Annotated[
 ]
 
 
-@options.takes(asked=Asked, table=options.Table)
+@options.takes(flags=ModelFlags, table=options.Table)
 def command(
     data: options.Data,
     folds: Count = 10,
     model: ModelFile = None,
-    asked: Any = None,
+    flags: Any = None,
     l1: Penalties = None,
     choose: Choice = BEST,
     passes: PassesOfFolds = None,
@@ -93,17 +93,17 @@ def command(
     from thresher.lanes.validation import judged_by
     from thresher.learning import modelfile
 
-    begun = time.perf_counter()
+    started = time.perf_counter()
     check_model(model, [options.quarantine_of(on_error)], data)
     reading = Reading(data, None, table, on_error, threads, cache, order, False, None)
-    trainer, penalty = _trainer(reading, passes or 1, asked, l1, folds, model, quiet)
+    trainer, penalty = _trainer(reading, passes or 1, flags, l1, folds, model, quiet)
     outcome = run(trainer)
     found = judged_by(trainer, penalty)
     number, which = chosen_of(found.points, choose, trainer.watcher.say)
     more = {"passes": passes, "order": order, "on_error": None if on_error == "fail" else on_error}
-    same = train_command(data, model, found.points[number].spec, asked, table, **more)
+    same = train_command(data, model, found.points[number].spec, flags, table, **more)
     told: dict[str, Any] = {"chosen": number, "choice": which, "penalty": penalty, "folds": folds}
-    told |= {"seconds": round(time.perf_counter() - begun, 3), "command": same}
+    told |= {"seconds": round(time.perf_counter() - started, 3), "command": same}
     if model is None:
         _tell(outcome, found, told, None, as_json, quiet, strict)
         return
@@ -116,7 +116,13 @@ def command(
 
 
 def _trainer(
-    reading: Reading, passes: int, asked: Asked, l1: str | None, count: int, model: Path | None, quiet: bool
+    reading: Reading,
+    passes: int,
+    flags: ModelFlags,
+    l1: str | None,
+    count: int,
+    model: Path | None,
+    quiet: bool,
 ) -> tuple[Trainer[Folds], str | None]:
     """The trainer of the folds, and the name of the penalty that is varied."""
     from thresher.cli.watching import say_unless, watcher
@@ -129,9 +135,9 @@ def _trainer(
 
     watching = watcher(quiet)
     notices.when_compiling(None if quiet else watching.say)
-    layout, wanted = with_classes(asked, reading, reading.table.layout(), say_unless(quiet, watching))
+    layout, wanted = with_classes(flags, reading, reading.table.layout(), say_unless(quiet, watching))
     base = new_recipe(wanted)
-    varied = _is_varied(asked.rule, base, l1)
+    varied = _is_varied(flags.rule, base, l1)
     ahead = compile_penalties_ahead(base, True) if varied else Ahead()
     order = reading.order_of(None, base.seed)
     source, _ = sources_of(reading, layout, base.head().domain, [model], passes + 1)

@@ -50,7 +50,7 @@ def status_and_line(error: Exception) -> tuple[int, str]:
     if isinstance(error, WarnedError):
         return FAILED, f"thresher: {error}"
     from thresher.data.errors import printable
-    from thresher.data.faces import on_the_command_line
+    from thresher.data.wording import on_the_command_line
 
     with on_the_command_line():
         status, line = _status_and_text(error)

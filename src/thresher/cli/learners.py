@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thresher.cli.asked import Asked, check_same, new_model, new_recipe
 from thresher.cli.errors import UsageError
-from thresher.cli.reading import started
+from thresher.cli.model_flags import ModelFlags, check_same, new_model, new_recipe
+from thresher.cli.reading import with_initial_weights
 
 if TYPE_CHECKING:
     from thresher.lanes.lanes import Lanes
@@ -24,8 +24,8 @@ Say = Callable[[str], None]
 class Learner(ABC):
     """Creates what is trained, and restores it from a checkpoint."""
 
-    def __init__(self, asked: Asked) -> None:
-        self.asked = asked
+    def __init__(self, flags: ModelFlags) -> None:
+        self.flags = flags
         """without `--rule auto`, which only selects the learner"""
 
     @abstractmethod
@@ -33,7 +33,7 @@ class Learner(ABC):
         """Load a checkpoint. UsageError if the options contradict it; `ModelFileError`."""
 
     @abstractmethod
-    def new(self, options: dict[str, Any], begun: Readout | None, say: Say) -> Any:
+    def new(self, options: dict[str, Any], initial: Readout | None, say: Say) -> Any:
         """A new learner, with the weights to start from, if any. UsageError."""
 
     @abstractmethod
@@ -61,12 +61,12 @@ class One(Learner):
         from thresher.learning import checkpoint
 
         model, standing = checkpoint.load(path)
-        check_same(self.asked, model.recipe)
+        check_same(self.flags, model.recipe)
         return model, standing
 
-    def new(self, options: dict[str, Any], begun: Readout | None, say: Say) -> Model:
+    def new(self, options: dict[str, Any], initial: Readout | None, say: Say) -> Model:
         """The model."""
-        return started(new_model(options), begun)
+        return with_initial_weights(new_model(options), initial)
 
     def example(self, learner: Model) -> Model:
         """The model."""
@@ -88,9 +88,9 @@ class One(Learner):
 class Auto(Learner):
     """Lanes with settings around the default rule, of which one wins."""
 
-    def __init__(self, asked: Asked) -> None:
-        super().__init__(replace(asked, rule=None))
-        self._given = [name for name in ("l1", "alpha") if getattr(asked, name) is not None]
+    def __init__(self, flags: ModelFlags) -> None:
+        super().__init__(replace(flags, rule=None))
+        self._given = [name for name in ("l1", "alpha") if getattr(flags, name) is not None]
 
     def load(self, path: Path) -> tuple[Lanes | Model, Standing]:
         """The lanes, or the winner if it is already chosen."""
@@ -99,22 +99,22 @@ class Auto(Learner):
 
         learner, standing = auto.load(path)
         if not isinstance(learner, Model):
-            check_same(self.asked, learner.models[0].recipe)
+            check_same(self.flags, learner.models[0].recipe)
             return learner, standing
-        asked = self.asked
-        check_same(replace(asked, l1=None, alpha=None), learner.recipe)
-        options = {"l1": asked.l1, "alpha": asked.alpha, "rate": asked.rate}
+        flags = self.flags
+        check_same(replace(flags, l1=None, alpha=None), learner.recipe)
+        options = {"l1": flags.l1, "alpha": flags.alpha, "rate": flags.rate}
         known = new_recipe({"loss": learner.recipe.loss, "outputs": learner.recipe.outputs, **options})
         if learner.recipe.rule not in [one.rule for one in auto.field(known, self._given)]:
             made = f"the checkpoint was made with --rule {learner.recipe.rule}"
             raise UsageError(f"{made}: give the same options")
         return learner, standing
 
-    def new(self, options: dict[str, Any], begun: Readout | None, say: Say) -> Lanes:
+    def new(self, options: dict[str, Any], initial: Readout | None, say: Say) -> Lanes:
         """The lanes."""
         from thresher.lanes import auto
 
-        if begun is not None:
+        if initial is not None:
             raise UsageError("--init works with one model only: give a --rule other than auto")
         try:
             return auto.start(new_recipe(options), say, self._given)
@@ -138,21 +138,21 @@ class Auto(Learner):
         from thresher.lanes import auto
         from thresher.learning.model import Model
 
-        def heir(model: Any, over: bool) -> Any:
-            found = auto.heir(model, over)
+        def successor(model: Any, over: bool) -> Any:
+            found = auto.successor(model, over)
             if say and isinstance(found, Model) and found is not model:
                 say(f"after {found.examples:,} examples: continuing with {found.recipe.rule}")
             return found
 
-        return {"heir": heir, "save": auto.save}
+        return {"successor": successor, "save": auto.save}
 
     def figures(self, model: Model) -> dict[str, Any]:
         """The settings that won."""
         return {"rule": model.recipe.rule}
 
 
-def learner_of(asked: Asked) -> Learner:
+def learner_of(flags: ModelFlags) -> Learner:
     """The learner for these options."""
     from thresher.parts import AUTO
 
-    return Auto(asked) if asked.rule == AUTO else One(asked)
+    return Auto(flags) if flags.rule == AUTO else One(flags)

@@ -25,7 +25,7 @@ def run() -> NoReturn:
         status = INTERRUPTED
     signals.ignore()
     for stream in (sys.stdout, sys.stderr):
-        streams.let_go(stream)
+        streams.discard_unwritten(stream)
     # Python's normal exit frees modules and machine code, which takes 0.2 s, and would wait for a thread
     # that is blocked on input. All files are closed and synced by now.
     os._exit(status)
@@ -51,7 +51,7 @@ def status_of(arguments: list[str]) -> int:
     """Run with these arguments. Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     try:
         from thresher.cli import app
-        from thresher.data.faces import on_the_command_line
+        from thresher.data.wording import on_the_command_line
 
         with on_the_command_line():
             result = app.run(arguments)

@@ -283,7 +283,7 @@ class Table(Writing):
             raise UsageError(f"the checkpoint was made with other columns; leave --{' --'.join(columns)} out")
         return before if self.form is None else before.in_format(self.form)
 
-    def begun(self, trained: SettledLayout | None) -> AnyLayout:
+    def for_warm_start(self, trained: SettledLayout | None) -> AnyLayout:
         """How to read DATA for a model that starts from the weights of one `trained` on other data."""
         from thresher.data.columns import for_new_data
 

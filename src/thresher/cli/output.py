@@ -63,7 +63,7 @@ def show_result(figures: Mapping[str, Any], as_json: bool, written: Path) -> Non
         show_figures(figures, as_json)
         sys.stdout.flush()
     except OSError as error:
-        streams.let_go(sys.stdout)
+        streams.discard_unwritten(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             reason = reason_of(error)
             typer.echo(f"thresher: {written} is saved, but its figures cannot be printed: {reason}", err=True)

@@ -12,7 +12,6 @@ import typer
 
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
-from thresher.cli.asked import Asked, new_recipe
 from thresher.cli.commandline import train_command
 from thresher.cli.errors import UsageError, check_strictly
 from thresher.cli.lanes_options import (
@@ -25,6 +24,7 @@ from thresher.cli.lanes_options import (
     compile_penalties_ahead,
     recipes_of,
 )
+from thresher.cli.model_flags import ModelFlags, new_recipe
 from thresher.cli.overwriting import check_model
 from thresher.cli.plotting import plot as drawing
 from thresher.cli.reading import Reading, agreed, look_at, planned, run, sources_of, with_classes
@@ -61,11 +61,11 @@ Holdout = Annotated[
 Plot = Annotated[Path | None, drawing("loss over the number of weights")]
 
 
-@options.takes(asked=Asked, table=options.Table)
+@options.takes(flags=ModelFlags, table=options.Table)
 def command(
     data: options.Data,
     model: Folder = None,
-    asked: Any = None,
+    flags: Any = None,
     l1: Penalties = None,
     choose: Choice = None,
     passes: t.Passes = None,
@@ -87,16 +87,16 @@ def command(
 
     If DATA is the folder of an earlier run, take another model from it.
     """
-    of_training = (asked != Asked(), l1, passes, order, holdout, early_stop, checkpoint_every, resume)
+    of_training = (flags != ModelFlags(), l1, passes, order, holdout, early_stop, checkpoint_every, resume)
     if len(data) == 1 and _is_frontier(Path(data[0]), any(of_training) or table != options.NO_TABLE):
         _take(Path(data[0]), choose, model, plot, as_json)
         return
     model, spare = _outputs(model, [options.quarantine_of(on_error), plot])
     plan, held = planned(passes, None, _judged(holdout), early_stop, spare, checkpoint_every)
     reading = Reading(data, held, table, on_error, threads, cache, order, False, None)
-    trainer, judging = _trainer(plan, passes, asked, reading, l1, resume, quiet)
+    trainer, judging = _trainer(plan, passes, flags, reading, l1, resume, quiet)
     lenient = None if on_error == "fail" else on_error
-    trains = partial(_command, trainer, judging, data, asked, table, lenient)
+    trains = partial(_command, trainer, judging, data, flags, table, lenient)
     _learn(trainer, judging, model, choose or BEST, trains, plot, as_json, quiet, strict)
 
 
@@ -123,7 +123,7 @@ def _command(
     trainer: Trainer[Lanes],
     judging: LanesHoldout,
     data: list[str],
-    asked: Asked,
+    flags: ModelFlags,
     table: options.Table,
     on_error: str | None,
     found: Table,
@@ -136,7 +136,7 @@ def _command(
         "order": None if order == "as-is" else order,
     }
     more["on_error"] = on_error
-    return train_command(data, None, found.points[found.chosen].spec, asked, table, **more)
+    return train_command(data, None, found.points[found.chosen].spec, flags, table, **more)
 
 
 def _learn(
@@ -169,8 +169,8 @@ def _is_frontier(source: Path, more: bool) -> bool:
     """Whether DATA is a folder of models; UsageError if unfinished, or if other options (`more`) are set."""
     from thresher.lanes import folder
 
-    begun = not source.is_file() and Path(f"{source}.checkpoint").exists()
-    if begun and not folder.is_frontier(source):
+    started = not source.is_file() and Path(f"{source}.checkpoint").exists()
+    if started and not folder.is_frontier(source):
         raise UsageError(f"{source} is not finished: run it again with the same options and --resume")
     if folder.is_frontier(source) and more:
         raise UsageError(f"{source} is a folder of learned models: only --choose and --plot apply to it")
@@ -214,8 +214,9 @@ def _take(source: Path, choose: str | None, target: Path | None, plot: Path | No
 
 
 def _trainer(
-    plan: Plan, passes: int | None, asked: Asked, reading: Reading, l1: str | None, resume: bool, quiet: bool
-) -> tuple[Trainer[Lanes], LanesHoldout]:
+    plan: Plan, passes: int | None, flags: ModelFlags, reading: Reading, l1: str | None, resume: bool,
+    quiet: bool,
+) -> tuple[Trainer[Lanes], LanesHoldout]:  # fmt: skip
     from thresher.cli.watching import say_unless, watcher
     from thresher.engine import notices
     from thresher.lanes import checkpoint
@@ -225,11 +226,10 @@ def _trainer(
 
     watching = watcher(quiet)
     notices.when_compiling(None if quiet else watching.say)
-    spare = plan.checkpoint
-    assert spare is not None
-    layout, wanted = with_classes(asked, reading, reading.table.layout(), say_unless(quiet, watching))
+    spare: Any = plan.checkpoint  # always named here
+    layout, wanted = with_classes(flags, reading, reading.table.layout(), say_unless(quiet, watching))
     base = new_recipe(wanted)
-    check_varied(asked.rule or "", l1, base)
+    check_varied(flags.rule or "", l1, base)
     loaded = checkpoint.load(spare) if resume else None
     plan = agreed(plan, passes, loaded[1] if loaded else None)
     if loaded is None:
@@ -251,7 +251,7 @@ def _trainer(
     trainer = reading.trainer(lanes, source, held, plan, order, save=save, **beside)
     if loaded is not None:
         with modelfile.naming_file(spare):
-            trainer.go_on(loaded[1])
+            trainer.continue_from(loaded[1])
     return trainer, judging
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from thresher.cli import options
-from thresher.cli.asked import Asked, said
 from thresher.cli.errors import UsageError
+from thresher.cli.model_flags import ModelFlags, said
 from thresher.cli.overwriting import check_curve, check_model
 
 if TYPE_CHECKING:
@@ -68,17 +68,17 @@ class Reading:
             raise UsageError(f"the checkpoint was made with --order {before}; leave --order out")
         return make_order(self.order or before or "as-is", seed)
 
-    def begun(self) -> Readout | None:
+    def initial_weights(self) -> Readout | None:
         """The weights to start from (`--init`), or None."""
         from thresher.learning.api import load
 
         return load(self.init) if self.init else None
 
-    def layout(self, before: Model | None, begun: Readout | None) -> AnyLayout:
+    def layout(self, before: Model | None, initial: Readout | None) -> AnyLayout:
         """How to read the data: like the checkpoint, or like the data of the weights to start from."""
         if before is not None:
             return self.table.layout(before.layout)
-        return self.table.begun(begun.layout if begun else None)
+        return self.table.for_warm_start(initial.layout if initial else None)
 
     def check_nameable(self, source: Any, store: str) -> None:
         """UsageError or DataError if `--names` is given and names cannot be found."""
@@ -136,7 +136,7 @@ def _check_init(beside: list[Path | None], init: Path, resume: bool) -> None:
     options.check_outputs(beside, [init])
 
 
-def started(model: Model, weights: Readout | None) -> Model:
+def with_initial_weights(model: Model, weights: Readout | None) -> Model:
     """The model, with the weights to start from."""
     from thresher.learning.warmstart import start_from
 
@@ -177,7 +177,7 @@ def planned(
 
 
 def with_classes(
-    asked: Asked, reading: Reading, layout: AnyLayout, say: Callable[[str], None]
+    flags: ModelFlags, reading: Reading, layout: AnyLayout, say: Callable[[str], None]
 ) -> tuple[AnyLayout, dict[str, Any]]:
     """The layout of the data and the model's options; classes left open are found by reading the data.
 
@@ -188,7 +188,7 @@ def with_classes(
     from thresher.learning.classes import look
     from thresher.learning.head import leaves_classes_open
 
-    wanted = said(asked)
+    wanted = said(flags)
     streams = reads_once(reading.data)
     loss, outputs = wanted.get("loss"), wanted.get("outputs")
     if streams and not layout.classes and leaves_classes_open(loss or "logistic", outputs):

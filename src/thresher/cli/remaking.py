@@ -6,8 +6,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thresher.cli.asked import OF_RULES, Asked
 from thresher.cli.commandline import boost_command, train_command
+from thresher.cli.model_flags import OF_RULES, ModelFlags
 from thresher.cli.options import Table
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def remaking(path: Path, header: dict[str, Any], told: dict[str, Any]) -> str | 
         given = _table(layout, stopped["where"])
         return train_command(
             stopped["data"].split(", "),
-            _begun(path),
+            _started(path),
             str(recipe.rule),
             _asked(recipe),
             given,
@@ -56,7 +56,7 @@ def remaking(path: Path, header: dict[str, Any], told: dict[str, Any]) -> str | 
     )
 
 
-def _begun(path: Path) -> Path:
+def _started(path: Path) -> Path:
     """The model file that the checkpoint belongs to."""
     return path.with_suffix("") if path.suffix == ".checkpoint" else path
 
@@ -86,13 +86,13 @@ def _boosted(header: dict[str, Any], layout: SettledLayout) -> str | None:
     return boost_command(_DATA, None, _table(layout, ""), **more)
 
 
-def _asked(recipe: Any) -> Asked:
+def _asked(recipe: Any) -> ModelFlags:
     """The options that differ from their defaults."""
     plain = type(recipe)()
-    names = [field.name for field in fields(Asked) if field.name not in OF_RULES]
+    names = [field.name for field in fields(ModelFlags) if field.name not in OF_RULES]
     values = {name: getattr(recipe, name) for name in names}
     said = {name: value for name, value in values.items() if value != getattr(plain, name)}
-    return Asked(**said)
+    return ModelFlags(**said)
 
 
 def _table(layout: SettledLayout, where: str) -> Table:

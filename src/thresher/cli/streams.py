@@ -65,7 +65,7 @@ class _Forgiving(io.RawIOBase):
         return len(data) if written is None else int(written)
 
 
-def let_go(stream: Any) -> None:
+def discard_unwritten(stream: Any) -> None:
     """Drop what a closed pipe or full disk did not accept: Python would retry at exit and complain."""
     try:
         stream.flush()

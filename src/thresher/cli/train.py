@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
-from thresher.cli.asked import Asked
 from thresher.cli.errors import StoppedAfterSaving, check_strictly
 from thresher.cli.learners import learner_of
+from thresher.cli.model_flags import ModelFlags
 from thresher.cli.reading import (
     Reading,
     agreed,
@@ -29,11 +29,11 @@ NAME = "train"
 SHORT = "Learn a sparse linear model from a stream."
 
 
-@options.takes(asked=Asked, table=options.Table)
+@options.takes(flags=ModelFlags, table=options.Table)
 def command(
     data: options.Data,
     model: t.ModelFile,
-    asked: Any = None,
+    flags: Any = None,
     passes: t.Passes = None,
     order: t.Order = None,
     holdout: t.Holdout = None,
@@ -59,13 +59,13 @@ def command(
     check_files(model, [curve, plot, spare], on_error, [*data, holdout or "-"], init, resume)
     plan, held = planned(passes, report_every or 0, holdout, early_stop, spare, checkpoint_every)
     reading = Reading(data, held, table, on_error, threads, cache, order, names, init)
-    trainer = _trainer(plan, passes, asked, reading, resume, quiet, model, curve, plot, spare)
+    trainer = _trainer(plan, passes, flags, reading, resume, quiet, model, curve, plot, spare)
     trainer.stopper.listen()
     try:
         outcome = run(trainer)
         with saving.signals_wait(model, trainer.stopper):
             complete = _save(trainer, reading, model, weights_only, quiet)
-            _tell(trainer, outcome, asked, (model, curve, plot), as_json)
+            _tell(trainer, outcome, flags, (model, curve, plot), as_json)
             if not complete:
                 raise StoppedAfterSaving(f"interrupted; {saving.without_names(model)}")
         check_strictly(outcome.warnings, strict, model)
@@ -76,7 +76,7 @@ def command(
 def _trainer(
     plan: Plan,
     passes: int | None,
-    asked: Asked,
+    flags: ModelFlags,
     reading: Reading,
     resume: bool,
     quiet: bool,
@@ -88,30 +88,30 @@ def _trainer(
     from thresher.learning.ahead import compile_ahead
     from thresher.learning.warmstart import check_data
 
-    watching, learner = watcher(quiet), learner_of(asked)
+    watching, learner = watcher(quiet), learner_of(flags)
     notices.when_compiling(None if quiet else watching.say)
     spare: Any = plan.checkpoint
     loaded, before = learner.load(spare) if resume else (None, None)
-    begun = reading.begun()
+    initial = reading.initial_weights()
     plan = agreed(plan, passes, before)
-    layout, model = reading.layout(loaded, begun), loaded
+    layout, model = reading.layout(loaded, initial), loaded
     if model is None:
         look_at(spare, watching)
-        layout, wanted = with_classes(learner.asked, reading, layout, say_unless(quiet, watching))
-        model = learner.new(wanted, begun, watching.say)
+        layout, wanted = with_classes(learner.flags, reading, layout, say_unless(quiet, watching))
+        model = learner.new(wanted, initial, watching.say)
     example = learner.example(model)
     ahead = compile_ahead(example, plan.judges(reading.holdout), *learner.before(model, example))
     order = reading.order_of(before, example.recipe.seed)
     source, held = sources_of(reading, layout, model.head.domain, [*outputs], plan.passes)
     model.layout = source.layout
-    if begun is not None:
-        check_data(begun, source.layout)
+    if initial is not None:
+        check_data(initial, source.layout)
     reading.check_nameable(source, example.store)
     beside = {"watcher": watching, "ready": ahead.wait, **learner.beside(None if quiet else watching.say)}
     trainer = reading.trainer(model, source, held, plan, order, **beside)
     if before is not None:
         with modelfile.naming_file(spare):
-            trainer.go_on(before)
+            trainer.continue_from(before)
     return trainer
 
 
@@ -154,7 +154,7 @@ def _write(trainer: Trainer[Model], outcome: Outcome, curve: Path | None, plot: 
 def _tell(
     trainer: Trainer[Model],
     outcome: Outcome,
-    asked: Asked,
+    flags: ModelFlags,
     files: tuple[Path, Path | None, Path | None],
     as_json: bool,
 ) -> None:
@@ -178,7 +178,7 @@ def _tell(
         **({"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}),
         "examples_per_second": round(outcome.examples_per_second),
         "skipped": outcome.skipped,
-        **learner_of(asked).figures(trainer.model),
+        **learner_of(flags).figures(trainer.model),
         "model": str(path),
     }
     figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}

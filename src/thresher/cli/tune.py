@@ -11,8 +11,8 @@ import typer
 
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
-from thresher.cli.asked import Asked, new_recipe
 from thresher.cli.errors import UsageError, check_strictly
+from thresher.cli.model_flags import ModelFlags, new_recipe
 from thresher.cli.overwriting import check_model
 from thresher.cli.plain_values import Bounds
 from thresher.cli.reading import Reading, held_out, sources_of, with_classes
@@ -46,12 +46,12 @@ Holdout = Annotated[
 ]
 
 
-@options.takes(hidden=_VARIED, asked=Asked, table=options.Table)
+@options.takes(hidden=_VARIED, flags=ModelFlags, table=options.Table)
 def command(
     context: typer.Context,
     data: options.Data,
     model: t.ModelFile,
-    asked: Any = None,
+    flags: Any = None,
     rules: Rules = None,
     budget: Budget = 64,
     order: t.Order = None,
@@ -72,12 +72,12 @@ def command(
     from thresher.learning import modelfile
     from thresher.learning.wholefile import clear_abandoned
 
-    _check_open(asked)
+    _check_open(flags)
     every, held = held_out(holdout)
     check_model(model, [options.quarantine_of(on_error)], data)
     reading = Reading(data, held, table, on_error, threads, cache, order, False, None)
     watching = watcher(quiet)
-    search = _search(reading, asked, every, rules, budget, model, watching, quiet)
+    search = _search(reading, flags, every, rules, budget, model, watching, quiet)
     try:
         search.run()
     finally:
@@ -104,16 +104,16 @@ def _under_report(figures: dict[str, Any]) -> dict[str, Any]:
     return {f"report_{name}": value for name, value in figures.items()}
 
 
-def _check_open(asked: Asked) -> None:
+def _check_open(flags: ModelFlags) -> None:
     """UsageError for an option that fixes what tune searches for."""
     for name in _VARIED:
-        if getattr(asked, name) is not None:
+        if getattr(flags, name) is not None:
             raise UsageError(f"--{name} is varied by tune: leave it out; --rules names the rules to try")
 
 
 def _search(
     reading: Reading,
-    asked: Asked,
+    flags: ModelFlags,
     every: Every,
     rules: str | None,
     budget: int,
@@ -128,7 +128,7 @@ def _search(
     from thresher.lanes.tuning import RULES, Tuner
 
     notices.when_compiling(None if quiet else watching.say)
-    layout, wanted = with_classes(asked, reading, reading.table.layout(), say_unless(quiet, watching))
+    layout, wanted = with_classes(flags, reading, reading.table.layout(), say_unless(quiet, watching))
     base = new_recipe(wanted)
     source, held = sources_of(reading, layout, base.head().domain, [path], 1)
     names = RULES if rules is None else [name.strip() for name in rules.split(",")]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thresher.cli.asked import new_model
 from thresher.cli.errors import UsageError
+from thresher.cli.model_flags import new_model
 from thresher.data.formats.listing import EXAMPLES, FORMATS
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ def _named(text: str, known: list[str], kind: str) -> list[str]:
 
 def _timed(what: str, work: Callable[[Any], None], given: Any) -> None:
     """Run `work(given)` and print what was done and how long it took."""
-    begun = time.perf_counter()
+    started = time.perf_counter()
     work(given)
-    typer.echo(f"{what}: {time.perf_counter() - begun:.1f} s")
+    typer.echo(f"{what}: {time.perf_counter() - started:.1f} s")
 
 
 def _read(name: str) -> None:

@@ -63,12 +63,12 @@ class Plain(Quiet):
     """Prints lines, for logs and pipes."""
 
     def __init__(self) -> None:
-        self._begun = False
+        self._started = False
 
     def row(self, row: Row) -> None:
         """Print the row, after the heading if it is the first."""
-        if not self._begun:
-            self._begun = True
+        if not self._started:
+            self._started = True
             self.say(_HEAD)
         self.say(self._line(row))
 

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
-from thresher.data.faces import warn_user
 from thresher.data.files.content import data_cache_folder, trusted_folder
 from thresher.data.report import Report
+from thresher.data.wording import warn_user
 from thresher.engine.folders import CacheWarning as CacheWarning
 from thresher.engine.folders import private_folder
 
@@ -145,9 +145,9 @@ class CacheWriter:
             return
         place, after = (list(spot) if spot else None for spot in (chunk.place, chunk.after))
         note = {"place": place, "after": after, "position": self._source.position_bytes}
-        self._jobs.put((chunk, {**note, **self._news()}))
+        self._jobs.put((chunk, {**note, **self._new_entries()}))
 
-    def _news(self) -> Note:
+    def _new_entries(self) -> Note:
         """Counts so far, and the bad lines since the last chunk."""
         report = self._source.report.as_dict()
         bad = report.pop("first_bad")
@@ -179,7 +179,7 @@ class CacheWriter:
         if self._error is None and self._writer is not None:
             try:
                 self._shown = 0  # the last note holds all bad lines that are kept
-                self._writer.finish({"end": True, "place": None, "after": None, **self._news()})
+                self._writer.finish({"end": True, "place": None, "after": None, **self._new_entries()})
                 path = self._folder / _file_name(self._source, self._source.fingerprint())
                 os.replace(self._path, path)
                 return CacheSource(path, self._source, trusted=True)

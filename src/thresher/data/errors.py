@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from thresher.data.faces import as_read
+from thresher.data.wording import as_shown
 
 _SHOWN = 40
 
@@ -21,7 +21,7 @@ class OneLineError(ValueError):
     """An error whose message is one printable line, whatever it quotes."""
 
     def __str__(self) -> str:
-        return printable(as_read(super().__str__()))
+        return printable(as_shown(super().__str__()))
 
 
 class DataError(OneLineError):

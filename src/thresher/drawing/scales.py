@@ -80,12 +80,12 @@ def scale_of(axis: Axis, values: Iterable[float], start: float, end: float) -> S
     shown = [value for value in (*known, *ends) if value >= _LEAST or not axis.log]
     low, high = (min(shown), max(shown)) if shown else ((1.0, 10.0) if axis.log else (0.0, 1.0))
     stand_in = low / 2 if zero else None
-    low, high = _apart(stand_in or low, high, axis.log)
+    low, high = _separated(stand_in or low, high, axis.log)
     low, high = _padded(low, high, axis)
     return Scale(axis, low, high, start, end, stand_in)
 
 
-def _apart(low: float, high: float, log: bool) -> tuple[float, float]:
+def _separated(low: float, high: float, log: bool) -> tuple[float, float]:
     """The ends of an axis, widened where they are as good as equal."""
     largest = max(abs(low), abs(high))
     if high - low > 1e-9 * largest and (log or high - low > _LEAST):

@@ -52,15 +52,15 @@ def in_place(typer: Callable[..., Any]) -> Callable[[Callable[..., Any]], InPlac
 
 def load(builder, address, where):
     """Load from an address in one of the three kinds of memory."""
-    return _apart(builder.load(address), where)
+    return _mark_disjoint(builder.load(address), where)
 
 
 def store(builder, item, address, where):
     """Store to an address in one of the three kinds of memory."""
-    _apart(builder.store(item, address), where)
+    _mark_disjoint(builder.store(item, address), where)
 
 
-def _apart(instruction, where):
+def _mark_disjoint(instruction, where):
     module = instruction.module
 
     def note(*values):

@@ -1,4 +1,4 @@
-"""Decorators that compile Python functions: `kernel`, `scalar`, `apart`, `helper`, `inlined`."""
+"""Decorators that compile Python functions: `kernel`, `scalar`, `compiled_apart`, `helper`, `inlined`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numba
 from numba.extending import overload
 
 from thresher.engine.codecache import CodeCache
-from thresher.engine.linking import ApartCompiler, KernelCompiler, LinkedCompiler
+from thresher.engine.linking import KernelCompiler, LinkedCompiler, NoAliasCompiler
 
 _ALL: Any = {"error_model": "numpy", "_nrt": True, "no_cfunc_wrapper": True}
 _KERNEL: Any = {**_ALL, "nogil": True, "pipeline_class": KernelCompiler}
@@ -60,7 +60,7 @@ def _called_with(options: Any) -> Callable[[Callable[..., Any]], Callable[..., A
 scalar = _called_with({**BORROWING, "forceinline": True})
 """Decorator for functions called by parts and kernels that neither create nor return arrays; plain Python
 when called from Python. LLVM inlines them, which makes parsers up to 50 % faster."""
-apart = _called_with({**BORROWING, "forceinline": False, "pipeline_class": ApartCompiler})
+compiled_apart = _called_with({**BORROWING, "forceinline": False, "pipeline_class": NoAliasCompiler})
 """The same for a function that is called rarely, from several places: compiled once, not inlined."""
 helper = _called_with(OPTIONS)
 """The same for a function that does create arrays: with reference counting, slower to compile and to run."""

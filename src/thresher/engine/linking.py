@@ -92,7 +92,7 @@ class _LinkedLowering(_passes.NativeLowering):
 
 
 @_register(mutates_CFG=True, analysis_only=False)
-class _ApartLowering(_LinkedLowering):
+class _NoAliasLowering(_LinkedLowering):
     """The same, for a function that LLVM must not inline."""
 
     _name = "apart_lowering"
@@ -173,10 +173,10 @@ class LinkedCompiler(_compiler.CompilerBase):
         return [passes]
 
 
-class ApartCompiler(LinkedCompiler):
+class NoAliasCompiler(LinkedCompiler):
     """Compiles functions that kernels call rarely, once for all calls."""
 
-    lowering = _ApartLowering
+    lowering = _NoAliasLowering
 
 
 class KernelCompiler(_compiler.Compiler):

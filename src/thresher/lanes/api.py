@@ -166,21 +166,21 @@ def train(
     patience = patience if early_stop is None else early_stop
     plan, holdout = planned(passes, patience, holdout, holdout_every)
     of_layout, of_model = parted(options)
-    begun = None if init is None else readout_of(init)
-    layout = _layout(layout_said(layout, of_layout), rule, begun)
+    started = None if init is None else readout_of(init)
+    layout = _layout(layout_said(layout, of_layout), rule, started)
     read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
-    recipe, source = _begun(data, rule, loss, outputs, of_model, on_error, read)
+    recipe, source = _started(data, rule, loss, outputs, of_model, on_error, read)
     domain = recipe.head().domain
     held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), recipe.seed)
     raced = of_model if _is_auto(rule) else None
-    return _trained(recipe, raced, begun, source, names, target, plan, shuffling, held, cache)
+    return _trained(recipe, raced, started, source, names, target, plan, shuffling, held, cache)
 
 
 def _trained(
     recipe: Recipe,
     raced: Any,
-    begun: Readout | None,
+    started: Readout | None,
     source: Any,
     names: bool,
     plot: Path | None,
@@ -192,9 +192,9 @@ def _trained(
     if names:
         check_namer_again(source, recipe.store)
     model = Model(recipe) if raced is None else auto.start(recipe, given=raced)
-    _begin(model, begun, source.layout)
+    _begin(model, started, source.layout)
     model.layout = source.layout
-    trainer = _trainer(model, source, plan, *beside, heir=auto.heir)
+    trainer = _trainer(model, source, plan, *beside, successor=auto.successor)
     del model  # frees racing lanes as soon as one of them is left
     outcome = trainer.run()
     trainer.model.warnings = warn(outcome.warnings)  # of the model that is left
@@ -207,24 +207,24 @@ def _trained(
     return trained
 
 
-def _layout(given: AnyLayout | None, rule: Recipe | Spec, begun: Readout | None) -> AnyLayout | None:
+def _layout(given: AnyLayout | None, rule: Recipe | Spec, started: Readout | None) -> AnyLayout | None:
     """How to read the data: as given, as in a recipe, or as the data of the initial weights were read."""
     found = given or (rule.layout if isinstance(rule, Recipe) else None)
-    return found if begun is None else layout_from(begun, found)
+    return found if started is None else layout_from(started, found)
 
 
 def _is_auto(rule: Recipe | Spec) -> bool:
     return isinstance(rule, str) and rule == AUTO
 
 
-def _begin(model: Model | Lanes, begun: Readout | None, layout: Any) -> None:
+def _begin(model: Model | Lanes, started: Readout | None, layout: Any) -> None:
     """Give a model its initial weights; `layout` is that of its data. ValueError for lanes."""
-    if begun is None:
+    if started is None:
         return
     if not isinstance(model, Model):
         raise ValueError("init works with one model only: give a rule other than auto")
-    start_from(model, begun)
-    check_data(begun, layout)
+    start_from(model, started)
+    check_data(started, layout)
 
 
 def _trainer(
@@ -236,7 +236,7 @@ def _trainer(
     return Trainer(model, reads.first, plan, **beside, **more)
 
 
-def _begun(
+def _started(
     data: Data,
     rule: Recipe | Spec,
     loss: Spec | None,

@@ -26,7 +26,7 @@ _WEAK = 4.0
 """A lane this many standard errors worse than the best is dropped before the end."""
 
 
-class Favourite:
+class Leader:
     """Lane 0 wins unless another is clearly better."""
 
     def judge(self, record: Record, lanes: Racing, last: bool) -> None:
@@ -67,10 +67,10 @@ def start(
 
 def race_of(lanes: int) -> Race:
     """A race of this many lanes; the first is the default."""
-    return Race(Favourite(), lanes, FIRST, UNTIL)
+    return Race(Leader(), lanes, FIRST, UNTIL)
 
 
-def heir(model: Lanes | Model, over: bool) -> Lanes | Model:
+def successor(model: Lanes | Model, over: bool) -> Lanes | Model:
     """The winner on its own once there is one, or once the first pass is `over`; until then the lanes."""
     if isinstance(model, Model) or model.race is None:
         return model

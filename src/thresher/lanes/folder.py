@@ -67,13 +67,13 @@ def _is_ours(name: str) -> bool:
 
 def save(path: Path, frontier: Table, lanes: Lanes) -> None:
     """Write the whole folder, replacing an older frontier; call `check_folder` first. Raises OSError."""
-    with whole_folder(path, _is_ours) as aside:
+    with whole_folder(path, _is_ours) as temporary:
         for k, model in enumerate(lanes.models):
             if k not in lanes.dropped:
-                modelfile.save(model, aside / model_file(k))
-        with whole_file(aside / PICTURE) as file:
+                modelfile.save(model, temporary / model_file(k))
+        with whole_file(temporary / PICTURE) as file:
             file.write(picture(frontier.points, frontier.chosen))
-        with whole_file(aside / TABLE) as file:
+        with whole_file(temporary / TABLE) as file:
             json.dump({"format": _FORMAT, "version": __version__, **frontier.as_dict()}, file, indent=1)
 
 

@@ -22,7 +22,7 @@ from thresher.learning.recipe import Header
 _WIDTH = 22
 
 
-class Told(dict[str, Any]):
+class InfoDict(dict[str, Any]):
     """A dictionary whose repr has one line per figure; nested figures are indented, rows are counted."""
 
     def __repr__(self) -> str:
@@ -67,10 +67,10 @@ def info(model: ModelOrFile) -> dict[str, Any]:
     in_memory = not isinstance(model, str | PathLike)
     with file_of(model) as path:
         if folder.is_frontier(path):
-            return Told(told_of_folder(path))
+            return InfoDict(told_of_folder(path))
         header, tensors = modelfile.read(path, lanes=True)
         with modelfile.naming_file(path):
-            return Told(anatomy(path, header, tensors) | ({"model": None} if in_memory else {}))
+            return InfoDict(anatomy(path, header, tensors) | ({"model": None} if in_memory else {}))
 
 
 def diff(a: ModelOrFile, b: ModelOrFile, *, top: int = 20) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def diff(a: ModelOrFile, b: ModelOrFile, *, top: int = 20) -> dict[str, Any]:
     """
     check_whole("top", top, 0)
     (one, before), (other, after) = _loaded(a), _loaded(b)
-    return Told(compare(one, other, (before, after), top))
+    return InfoDict(compare(one, other, (before, after), top))
 
 
 def _loaded(model: ModelOrFile) -> tuple[Readout, Header]:

@@ -254,7 +254,7 @@ class Lanes:
             self.models[k].loop.check(_of_lane(state, k), rows, steps)
         self._feed.restore(state)
         for k in self.alive:
-            self.models[k].go_on(_of_lane(state, k))
+            self.models[k].continue_from(_of_lane(state, k))
         for k in self.dropped:
             self.models[k].loop.S = resized(self.models[k].loop.S[:0], self._feed.index.size)  # to be read
         for k in resting:

@@ -58,7 +58,7 @@ class NoWeightError(ValueError):
     """No penalty leaves a weight after the first rows."""
 
 
-class WeighNothingError(NoWeightError, DataError):
+class ZeroWeightError(NoWeightError, DataError):
     """All rows have importance 0."""
 
 
@@ -120,7 +120,7 @@ class Range:
             raise pilot.why_no_weight()
         high = 2.0 * max(value for value, count in late if count)
         low = max(value for value, count in late if count >= 0.9 * full)
-        power = math.log(max(_leaving_ten(late) / _leaving_ten(early), 1.0)) / math.log(8.0)
+        power = math.log(max(_penalty_for_ten(late) / _penalty_for_ten(early), 1.0)) / math.log(8.0)
         high *= max(expected / _PILOT_ROWS, 1.0) ** min(power, 1.0)
         return self._between(max(min(low, high / 100), high / _SPAN), high)
 
@@ -152,7 +152,7 @@ class _Pilot:
         if self._importance:
             return NoWeightError("no penalty leaves a weight after the first rows: give the range, LO:HI:N")
         if self._read < _PILOT_ROWS:
-            return WeighNothingError("all importance weights are zero")
+            return ZeroWeightError("all importance weights are zero")
         return NoWeightError("the first rows have importance 0: give the range, LO:HI:N")
 
     def rows_in(self, source: Any) -> float:
@@ -161,7 +161,7 @@ class _Pilot:
         return self._read / share if share else 0.0
 
 
-def _leaving_ten(found: list[tuple[float, int]]) -> float:
+def _penalty_for_ten(found: list[tuple[float, int]]) -> float:
     """The penalty that leaves ten weights, interpolated between logarithms."""
     kept = [(value, count) for value, count in found if count >= _TEN]
     if not kept:

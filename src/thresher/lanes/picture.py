@@ -21,7 +21,7 @@ def picture(points: Sequence[Point], chosen: int, **shape: Any) -> str:
     """The SVG: a dot for each penalty, a line through those that no other beats, the chosen one large."""
     measure = measure_of(points)
     known = [point for point in points if point.loss < _INFINITE]
-    best = unbeaten([(point.nonzero, point.loss) for point in known])
+    best = pareto_front([(point.nonzero, point.loss) for point in known])
     large = [points[chosen]] if points[chosen].loss < _INFINITE else []
     return chart(
         f"The frontier: {measure} against weights",
@@ -53,7 +53,7 @@ def _told(chosen: Sequence[Point], known: Sequence[Point], measure: str) -> str:
     )
 
 
-def unbeaten(places: Sequence[Place]) -> list[Place]:
+def pareto_front(places: Sequence[Place]) -> list[Place]:
     """The Pareto front, in order of the first coordinate: no other point is lower in both."""
     found: list[Place] = []
     for place in sorted(places):

@@ -99,8 +99,8 @@ class Record:
         late = self._late()
         weights, difference = late[:, 0], late[:, 1 + one] - late[:, 1 + other]
         total, count = float(difference.sum()), len(late)
-        apart = difference - total / (float(weights.sum()) or 1.0) * weights
-        error = math.sqrt(float(apart @ apart) * count / max(count - 1, 1))
+        centred = difference - total / (float(weights.sum()) or 1.0) * weights
+        error = math.sqrt(float(centred @ centred) * count / max(count - 1, 1))
         loss = float(late[:, 1 + one].sum())
         return Excess(total / loss if loss else 0.0, total / error if error else 0.0)
 

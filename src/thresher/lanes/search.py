@@ -51,7 +51,7 @@ class Tuned:
         return self.model
 
 
-class _Unjudged(Holdout):
+class _HeldOut(Holdout):
     """Rows that are held out of all readings and evaluated only at the end."""
 
     def source(self) -> Any:
@@ -82,12 +82,12 @@ class Search:
         every: Every = 0,
     ) -> None:
         self.tuner, self._order, self._held = tuner, order, held
-        self._apart = _Unjudged(every)
+        self._holdout = _HeldOut(every)
         self._counts = held is None and not every
         readings = len(tuner.rounds) + self._counts
         self._reads = Passes(source, order.reads(readings), cached=cached)
         self._watcher, self._tell = watcher, tell
-        self._begun = False
+        self._started = False
         self.lines: Report | None = None
         """line counts of the data"""
         self.warnings: list[Trouble] = []
@@ -107,13 +107,13 @@ class Search:
 
     def _source(self) -> Any:
         """The source of the next reading."""
-        begun, self._begun = self._begun, True
-        return self._reads.later() if begun else self._reads.first
+        started, self._started = self._started, True
+        return self._reads.later() if started else self._reads.first
 
     def _round(self, number: int) -> None:
         lanes, error = self.tuner.draw(number), None
         plan = Plan(1, None)
-        beside: Any = {"watcher": self._watcher, "judging": lambda every, given: self._apart}
+        beside: Any = {"watcher": self._watcher, "judging": lambda every, given: self._holdout}
         trainer = Trainer(lanes, self._source(), plan, order=self._order, columns=self._columns, **beside)
         try:
             outcome = trainer.run()
@@ -126,7 +126,7 @@ class Search:
     def report(self) -> dict[str, Any]:
         """Figures of the winner on rows not used for choosing. `DivergedError` if there is no winner."""
         model = self.tuner.winner()[1]
-        held = self._held or self._apart.kept()
+        held = self._held or self._holdout.kept()
         if held is not None:
             with closing(held.chunks()) as chunks:
                 return {**metrics.score(model, chunks).figures()}

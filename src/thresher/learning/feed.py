@@ -49,7 +49,7 @@ class Learner(Protocol):
 Learners = Sequence[Learner]
 
 
-class _Fed:
+class _Feeding:
     """A learner with its view of the current chunk."""
 
     def __init__(self, learner: Learner, chunk: Chunk, longest: int) -> None:
@@ -176,7 +176,7 @@ class Feed:
         if not len(chunk):
             return
         longest = chunk.nnz if len(chunk) == 1 else int(np.diff(chunk.indptr).max())
-        fed = [_Fed(learner, chunk, longest) for learner in learners if not learner.error]
+        fed = [_Feeding(learner, chunk, longest) for learner in learners if not learner.error]
         begin = 0 if self._extremes else self._learn_up_to_extremes(chunk, fed)
         for lo, hi, extreme in ranges(chunk, self.batch, begin):
             befores = [(one, Before(one.loop, chunk.rows(lo, hi))) for one in fed if extreme]
@@ -187,7 +187,7 @@ class Feed:
                 if not one.learner.error:
                     one.judge(before)
 
-    def _learn_up_to_extremes(self, chunk: Chunk, fed: list[_Fed]) -> int:
+    def _learn_up_to_extremes(self, chunk: Chunk, fed: list[_Feeding]) -> int:
         """Learn all rows, or up to the first extreme example if the loop watches; return the next row."""
         lo = 0
         if self._watched([one.learner for one in fed]):
@@ -197,7 +197,7 @@ class Feed:
             fed[:] = [one for one in fed if not one.learner.error]
         return lo
 
-    def _learn_piece(self, chunk: Chunk, fed: list[_Fed], lo: int, stop: int) -> int:
+    def _learn_piece(self, chunk: Chunk, fed: list[_Feeding], lo: int, stop: int) -> int:
         hi = stop
         indptr, keys, values = read_only(chunk.indptr), read_only(chunk.keys), read_only(chunk.values)
         if len(keys) > _PIECE:

@@ -97,7 +97,7 @@ class Before:
         own = len(self._loop.rule.SLOTS)  # later columns hold an average
         return self._loop.S[_rows_of(self._loop, self.chunk), :own], self._loop.B[:, :own].copy()
 
-    def taught_nothing(self) -> bool:
+    def changed_nothing(self) -> bool:
         """Whether there was a loss whose squares overflow, and no weight has changed."""
         return (
             self._loop.losses > self._losses

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.faces import warn_user
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
+from thresher.data.wording import warn_user
 from thresher.engine import kernels
 from thresher.engine.index import HashedIndex
 from thresher.engine.sound import Tensors
@@ -205,7 +205,7 @@ class Model(Predictor):
     def judge(self, before: Before) -> None:
         """Check whether the examples just learned broke a weight or had no effect."""
         self.check_learned(before.chunk, self._feed.learned - len(before.chunk) + 1)
-        if not self._warned and before.taught_nothing():
+        if not self._warned and before.changed_nothing():
             self._warned = True
             warn_user(
                 f"example {self._feed.learned} and perhaps others changed nothing: its squared values"
@@ -382,10 +382,10 @@ class Model(Predictor):
         self._check_alone()
         self.check(state)
         self._feed.restore(state)
-        self.go_on(state)
+        self.continue_from(state)
         self.curve = up_to(self.curve, self.examples)
 
-    def go_on(self, state: dict[str, NDArray[Any]]) -> None:
+    def continue_from(self, state: dict[str, NDArray[Any]]) -> None:
         """Continue from this model's part of a `state`; the feed has been restored already."""
         self.loop.restore(state)
         self._sound = self._feed.learned

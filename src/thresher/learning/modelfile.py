@@ -311,7 +311,7 @@ def load_readout(path: str | Path) -> tuple[Readout, Header]:
 def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
     """The Readout described by header and tensors."""
     recipe = header["recipe"]
-    with naming_file(path), _knowing_parts(path):
+    with naming_file(path), _naming_unknown_parts(path):
         head = Head(recipe["loss"], recipe["outputs"])
         readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
         readout.layout, readout.names = layout_of(recipe), names_of(tensors, NAMES)
@@ -343,7 +343,7 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
     state = {name.removeprefix("state."): a for name, a in tensors.items() if name.startswith("state.")}
     if not state:
         raise ModelFileError(f"{path}: contains only weights and cannot keep learning")
-    with naming_file(path), _knowing_parts(path):
+    with naming_file(path), _naming_unknown_parts(path):
         model = Model(Recipe.from_dict(header["recipe"]))
         model.restore(state)
         model.names = names_of(tensors, NAMES)
@@ -353,7 +353,7 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
 
 
 @contextmanager
-def _knowing_parts(path: str | Path) -> Iterator[None]:
+def _naming_unknown_parts(path: str | Path) -> Iterator[None]:
     """Add to the error about an unknown part where the part could be defined."""
     try:
         yield

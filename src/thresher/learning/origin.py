@@ -21,7 +21,7 @@ class Origin:
 
     def __init__(self, bias_rule: Any, loss: Any) -> None:
         wanted = loss.SHIFTS and "origin" in bias_rule.CLOCK
-        self._begun, self._place = (bias_rule.CLOCK.index(n) if wanted else -1 for n in ("begun", "origin"))
+        self._started, self._place = (bias_rule.CLOCK.index(n) if wanted else -1 for n in ("begun", "origin"))
 
     def added(self, bias: Array, bclock: Array) -> Array:
         """Intercepts with the origin added."""
@@ -35,14 +35,14 @@ class Origin:
         if self._place < 0:
             return targets
         clocks = bclock.reshape(-1, bclock.shape[-1])
-        if not clocks[0, self._begun]:
+        if not clocks[0, self._started]:
             counting = np.flatnonzero(weights)
             if not len(counting):
                 return targets
-            clocks[:, self._place], clocks[:, self._begun] = targets[counting[0]], 1.0
+            clocks[:, self._place], clocks[:, self._started] = targets[counting[0]], 1.0
         return (targets - clocks[:, self._place]).astype(targets.dtype)
 
     def stay(self, bclock: Array) -> None:
         """Keep the origin at zero."""
         if self._place >= 0:
-            bclock.reshape(-1, bclock.shape[-1])[:, self._begun] = 1.0
+            bclock.reshape(-1, bclock.shape[-1])[:, self._started] = 1.0

@@ -89,8 +89,8 @@ def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None 
     losses = Axis(f"{loss} loss", log=steep, low=None if steep else 0)
     counted = [stage for stage in stages if stage.nonzero is not None]
     nonzero, seen = [stage.nonzero or 0 for stage in counted], [stage.features_seen for stage in stages]
-    apart = bool(nonzero) and seen[-1] > 20 * nonzero[-1]
-    features = Axis("features", log=apart, whole=True, low=None if apart else 0)
+    far_apart = bool(nonzero) and seen[-1] > 20 * nonzero[-1]
+    features = Axis("features", log=far_apart, whole=True, low=None if far_apart else 0)
     sparsity = [
         Series("features seen", examples, seen, quiet=True),
         Series("non-zero weights", [stage.examples for stage in counted], nonzero, emphasis=True, colour=2),

@@ -71,13 +71,13 @@ class Seen:
         self.rows += len(chunk)
 
     def _add_labels(self, labels: NDArray[np.float32], weights: NDArray[np.float32]) -> None:
-        before, begun = labels[:-1], bool(self.rows)
+        before, started = labels[:-1], bool(self.rows)
         first, low, high = float(labels[0]), float(labels.min()), float(labels.max())
-        self.rises += int(np.count_nonzero(labels[1:] > before)) + (begun and first > self.last)
-        self.falls += int(np.count_nonzero(labels[1:] < before)) + (begun and first < self.last)
+        self.rises += int(np.count_nonzero(labels[1:] > before)) + (started and first > self.last)
+        self.falls += int(np.count_nonzero(labels[1:] < before)) + (started and first < self.last)
         self.changes = self.rises + self.falls
         self.last = float(labels[-1])
-        self.low, self.high = (min(self.low, low), max(self.high, high)) if begun else (low, high)
+        self.low, self.high = (min(self.low, low), max(self.high, high)) if started else (low, high)
         positive = labels > 0
         if weights.min() == weights.max():
             each = float(weights[0])

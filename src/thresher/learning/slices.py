@@ -117,14 +117,14 @@ class Slices:
         while len(self._waiting) < rows and (chunk := next(self._chunks, None)) is not None:
             self._waiting = concat([self._waiting, chunk]) if len(self._waiting) else chunk
         if len(self._waiting) < rows:
-            raise self._apart()
+            raise self._mismatch()
         taken, self._waiting = self._waiting.rows(0, rows), self._waiting.rows(rows, len(self._waiting))
         keys = np.full(rows, _MISSING, np.int64)
         there = np.diff(taken.indptr) > 0
         keys[there] = taken.keys[taken.indptr[:-1][there]].view(np.int64)
         return keys
 
-    def _apart(self) -> DataError:
+    def _mismatch(self) -> DataError:
         return DataError(f"--slice {self.column}: rows cannot be matched because of bad lines: correct them")
 
     def check(self, examples: int) -> None:
@@ -132,7 +132,7 @@ class Slices:
         with closing(self._chunks):  # type: ignore[type-var]
             rest = len(self._waiting) + sum(map(len, self._chunks))
         if rest or int(self._sums[:, 0].sum()) != examples:
-            raise self._apart()
+            raise self._mismatch()
 
     def figures(self) -> list[Figures]:
         """For the most frequent values: see `_row`; then for all others, and for none.

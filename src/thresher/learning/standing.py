@@ -62,7 +62,7 @@ class Position:
         """The position after `row` rows of the chunk."""
         return replace(self, learned=row)
 
-    def behind(self, chunk: Chunk, report: Report) -> Position:
+    def moved_past(self, chunk: Chunk, report: Report) -> Position:
         """The position at the end of the chunk."""
         return Position(self.number, chunk.after, 0, report.as_dict())
 

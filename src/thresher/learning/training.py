@@ -27,7 +27,7 @@ from thresher.learning.shares import MOST_EVERY, Every
 from thresher.learning.standing import Held, Origin, Position, Standing
 from thresher.learning.stopping import Interrupted, Stopper
 from thresher.learning.trained import Tally, Trained
-from thresher.learning.trouble import Run, Trouble, lasting, troubles_of
+from thresher.learning.trouble import Run, Trouble, kept_in_model, troubles_of
 
 MOST_PASSES = 10**9
 _LONG = 1 << 30
@@ -133,7 +133,7 @@ class Trainer(Generic[M]):
         ready: Callable[[], None] = lambda: None,
         judging: Callable[[Every, Any], Holdout] = Holdout,
         save: Save | None = None,
-        heir: Callable[[M, bool], M] = lambda model, over: model,
+        successor: Callable[[M, bool], M] = lambda model, over: model,
         columns: Sequence[ColumnSeen] = (),
     ) -> None:
         self.model, self.source, self.plan = model, identified(source), plan
@@ -148,13 +148,13 @@ class Trainer(Generic[M]):
         self.label = float("nan")
         """label of the last example learned"""
         self._report = Report()
-        self._begun = self._compiled = 0.0
+        self._started = self._compiled = 0.0
         self._examples_before = 0
         self.owns_checkpoint = False
         """whether this training wrote the checkpoint or resumed from it"""
         self.resumed = False
         """whether the rows learned by an earlier run are still to be verified"""
-        self._ready, self._heir = ready, heir
+        self._ready, self._successor = ready, successor
         self._seen, self._columns = Seen(), columns
         self._save: Save = save or checkpoint.save
         self._keep_contents()
@@ -187,7 +187,7 @@ class Trainer(Generic[M]):
             seen=self._seen,
         )
 
-    def go_on(self, before: Standing) -> None:
+    def continue_from(self, before: Standing) -> None:
         """Resume from `before`, whose model this trainer has. ValueError if the data or the order differ."""
         self.standing().check_same(before)
         place = before.position.place
@@ -208,7 +208,7 @@ class Trainer(Generic[M]):
 
     def run(self) -> Outcome:
         """Run the remaining passes."""
-        self._begun, self._compiled = time.perf_counter(), seconds_compiling()
+        self._started, self._compiled = time.perf_counter(), seconds_compiling()
         self._examples_before = self.model.examples
         while self.position.number <= self.plan.passes:
             self.model.begin_pass(self.position.number)
@@ -227,17 +227,17 @@ class Trainer(Generic[M]):
         source = self.order.over(self.holdout.rest(read), number)
         source.report = Report.from_dict(self.position.report)
         with closing(source.chunks(self.position.place)) as chunks:
-            for chunk in self._heeding(chunks):
+            for chunk in self._until_stopped(chunks):
                 if self.resumed:
                     self.source.confirm()
-                    self._check_stood_in(len(chunk))
+                    self._check_position(len(chunk))
                     self.resumed = False
                 self._ready()
                 self._learn(chunk)
-                self.position = self.position.behind(chunk, source.report)
+                self.position = self.position.moved_past(chunk, source.report)
                 self.watcher.advance(self.model.examples, self._share(source))
         if self.resumed:
-            self._check_stood_in(0)
+            self._check_position(0)
         self._hand_over(True)
         if curve.keeps_end(number):
             self.model.mark()
@@ -245,13 +245,13 @@ class Trainer(Generic[M]):
         if number == 1:
             self._seen.end(self.model.examples, self.model.tally)
 
-    def _check_stood_in(self, rows: int) -> None:
+    def _check_position(self, rows: int) -> None:
         """`DataError` if an earlier run cannot have learned `position.learned` of a chunk of `rows` rows."""
         if self.position.learned > rows:
             learned = f"{self.position.learned:,} rows of a chunk of {rows:,}"
             raise DataError(f"{self.plan.checkpoint}: not a checkpoint for these data: it is after {learned}")
 
-    def _heeding(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    def _until_stopped(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         """Yield the chunks until a stop is requested."""
         while (chunk := self.stopper.wait(chunks, self.interrupt)) is not None:
             yield chunk
@@ -269,16 +269,16 @@ class Trainer(Generic[M]):
             self.position = self.position.learned_to(hi)
             self.label = self.model.head.shown_label(chunk, hi - 1)
             self._hand_over(False)
-            self._tend()
+            self._handle_due()
             lo = hi
 
     def _hand_over(self, over: bool) -> None:
         """Continue with the heir of the model, keeping the loss since the last row of the table right."""
-        heir = self._heir(self.model, over)
-        if heir is not self.model:
-            then, now, told = self.model.tally, heir.tally, self.reported
+        successor = self._successor(self.model, over)
+        if successor is not self.model:
+            then, now, told = self.model.tally, successor.tally, self.reported
             self.reported = Tally(told.loss + now.loss - then.loss, told.weight + now.weight - then.weight)
-            self.model = heir
+            self.model = successor
             self._seen.forget_losses()
 
     def _until_due(self) -> int:
@@ -291,7 +291,7 @@ class Trainer(Generic[M]):
             due = min(due, self.plan.checkpoint_every - done % self.plan.checkpoint_every)
         return due
 
-    def _tend(self) -> None:
+    def _handle_due(self) -> None:
         done, every = self.model.examples, self.plan.report_every
         if curve.is_due(done):
             self.model.mark()
@@ -333,7 +333,7 @@ class Trainer(Generic[M]):
         figures = None
         if held is not None:
             with closing(held.chunks()) as chunks:
-                figures = self.holdout.score(self.model, self._heeding(chunks))
+                figures = self.holdout.score(self.model, self._until_stopped(chunks))
         number = self.position.number
         self._seen.passed(self.model.tally, None if figures is None else figures["loss"])
         self.watcher.passed(PassEnd(number, self.model.examples, figures))
@@ -359,7 +359,7 @@ class Trainer(Generic[M]):
 
     def _spent(self) -> tuple[float, float]:
         """Seconds of this run, and how many of them were spent compiling."""
-        return time.perf_counter() - self._begun, seconds_compiling() - self._compiled
+        return time.perf_counter() - self._started, seconds_compiling() - self._compiled
 
     def _outcome(self) -> Outcome:
         passes = min(self.position.number, self.plan.passes)
@@ -368,7 +368,7 @@ class Trainer(Generic[M]):
         if best is not None:
             self.watcher.say(f"kept the model of pass {best}, the best of {passes} on the hold-out")
         troubles = self._troubles()
-        told = (self.order.spec, self.holdout.every, self.source.where, lasting(troubles))
+        told = (self.order.spec, self.holdout.every, self.source.where, kept_in_model(troubles))
         self.holdout.keep_record(self.model, Record.of(self._report, best or passes, *told))
         given = self.holdout.given
         seconds, compiling = self._spent()

@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from thresher.data.columns import CATEGORICAL, NUMERIC
-from thresher.data.faces import as_read, warn_user
 from thresher.data.formats.tables.heads import ColumnSeen
+from thresher.data.wording import as_shown, warn_user
 from thresher.learning.baserate import base_rate_loss, worst_constant_loss
 from thresher.learning.figures import shown
 from thresher.learning.remedies import feature_name, magnitude, missing_remedy, scale_remedy, step_size
@@ -289,7 +289,7 @@ def troubles_of(run: Run) -> list[Trouble]:
     return found if loss is None else [*found, loss]
 
 
-def lasting(troubles: list[Trouble]) -> tuple[str, ...]:
+def kept_in_model(troubles: list[Trouble]) -> tuple[str, ...]:
     """The messages kept in the model file: trouble with the data that does not depend on the training."""
     return tuple(one.message for one in troubles if one.name in _OF_DATA)
 
@@ -298,4 +298,4 @@ def warn(troubles: list[Trouble]) -> list[Trouble]:
     """Emit a Python warning for each; return them unchanged."""
     for trouble in troubles:
         warn_user(f"{trouble.message} [{trouble.name}]", TroubleWarning)
-    return [trouble._replace(message=as_read(trouble.message)) for trouble in troubles]
+    return [trouble._replace(message=as_shown(trouble.message)) for trouble in troubles]

@@ -47,7 +47,7 @@ def whole_file(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
             with open(target, mode) as file:
                 yield file
             return
-        with _aside(target, mode) as file:
+        with _temporary_file(target, mode) as file:
             yield file
     except OSError as error:
         if error.filename is None or error.filename.endswith(SUFFIX):
@@ -56,40 +56,40 @@ def whole_file(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 @contextmanager
-def _aside(target: Path, mode: str) -> Iterator[IO[Any]]:
-    with _created(target, mode) as (file, aside):
+def _temporary_file(target: Path, mode: str) -> Iterator[IO[Any]]:
+    with _created(target, mode) as (file, temporary):
         try:
             with file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
             if target.exists():
-                os.chmod(aside, target.stat().st_mode & 0o7777)
-            os.replace(aside, target)
+                os.chmod(temporary, target.stat().st_mode & 0o7777)
+            os.replace(temporary, target)
         except BaseException:
             with contextlib.suppress(OSError):
-                aside.unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
             raise
 
 
 def remove_unfinished() -> None:
     """Remove the files that this process is writing, because it is about to exit."""
-    for aside in tuple(_unfinished):
+    for temporary in tuple(_unfinished):
         with contextlib.suppress(OSError):
-            if aside.is_dir():
-                shutil.rmtree(aside)
+            if temporary.is_dir():
+                shutil.rmtree(temporary)
             else:
-                aside.unlink()
+                temporary.unlink()
 
 
 @contextmanager
-def unfinished(aside: Path) -> Iterator[None]:
+def unfinished(temporary: Path) -> Iterator[None]:
     """Register a file or folder for `remove_unfinished` while the block runs."""
-    _unfinished.add(aside)
+    _unfinished.add(temporary)
     try:
         yield
     finally:
-        _unfinished.discard(aside)
+        _unfinished.discard(temporary)
 
 
 def prefix_of(target: Path) -> str:
@@ -98,7 +98,7 @@ def prefix_of(target: Path) -> str:
     return f".{target.name[:_NAMED]}.{digest}."
 
 
-def name_aside(target: Path) -> Path:
+def temporary_path(target: Path) -> Path:
     """A new temporary name next to `target`."""
     return target.with_name(f"{prefix_of(target)}{secrets.token_hex(4)}{SUFFIX}")
 
@@ -113,11 +113,11 @@ def name_written(name: str) -> str:
 def _created(target: Path, mode: str) -> Iterator[tuple[IO[Any], Path]]:
     """A new temporary file, locked until the block ends, even if it is closed before."""
     for attempts_left in (2, 1, 0):
-        aside = name_aside(target)
-        with unfinished(aside), open(aside, mode.replace("w", "x")) as file, _held(file) as ours:
+        temporary = temporary_path(target)
+        with unfinished(temporary), open(temporary, mode.replace("w", "x")) as file, _held(file) as ours:
             # otherwise another process took it for abandoned before it was locked
-            if (ours and aside.exists()) or not attempts_left:
-                yield file, aside
+            if (ours and temporary.exists()) or not attempts_left:
+                yield file, temporary
                 return
 
 

@@ -22,9 +22,9 @@ from thresher.learning.wholefile import (
     check_writable,
     is_abandoned,
     lock,
-    name_aside,
     name_written,
     prefix_of,
+    temporary_path,
     unfinished,
 )
 
@@ -49,15 +49,15 @@ def whole_folder(path: str | Path, ours: Ours) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     try:
-        with _created(target) as (aside, descriptor):
+        with _created(target) as (temporary, descriptor):
             try:
-                with unfinished(aside):
-                    yield aside
+                with unfinished(temporary):
+                    yield temporary
                     _sync(descriptor)
                 check_replaceable(target, ours)
-                _swap_in(aside, target, ours)
+                _swap_in(temporary, target, ours)
             finally:
-                _remove(aside, ours)
+                _remove(temporary, ours)
     except OSError as error:
         if SUFFIX in str(error.filename or SUFFIX) or error.filename == str(target):
             error.filename = str(path)
@@ -70,19 +70,19 @@ def whole_folder(path: str | Path, ours: Ours) -> Iterator[Path]:
 def _created(target: Path) -> Iterator[tuple[Path, int | None]]:
     """A new temporary folder and a descriptor that keeps it locked, even if renamed, until the block ends."""
     for attempts_left in (2, 1, 0):
-        aside = name_aside(target)
-        aside.mkdir()
+        temporary = temporary_path(target)
+        temporary.mkdir()
         with contextlib.ExitStack() as opened:
             try:
-                descriptor = opened.enter_context(_open(aside))
+                descriptor = opened.enter_context(_open(temporary))
             except FileNotFoundError:
                 if attempts_left:
                     continue
                 raise
             # as for files: another process may have removed it before it was locked
             ours = descriptor is None or lock(descriptor) is not False
-            if (ours and aside.exists()) or not attempts_left:
-                yield aside, descriptor
+            if (ours and temporary.exists()) or not attempts_left:
+                yield temporary, descriptor
                 return
 
 
@@ -106,14 +106,14 @@ def _sync(descriptor: int | None) -> None:
             os.fsync(descriptor)
 
 
-def _swap_in(aside: Path, target: Path, ours: Ours) -> None:
+def _swap_in(temporary: Path, target: Path, ours: Ours) -> None:
     """Rename a complete folder to `target`. The old folder then has the temporary name, or is removed."""
     if target.exists():
-        aside.chmod(target.stat().st_mode & 0o7777)
-    away = aside.with_suffix(_REPLACED)
+        temporary.chmod(target.stat().st_mode & 0o7777)
+    away = temporary.with_suffix(_REPLACED)
     try:
         for _ in range(_ATTEMPTS):
-            if _renamed(aside, target) or _exchanged(aside, target):
+            if _renamed(temporary, target) or _exchanged(temporary, target):
                 return
             _settle(away, target, ours)  # another process has replaced the folder meanwhile
             with contextlib.suppress(FileNotFoundError):
@@ -123,10 +123,10 @@ def _swap_in(aside: Path, target: Path, ours: Ours) -> None:
         _settle(away, target, ours)
 
 
-def _renamed(aside: Path, target: Path) -> bool:
+def _renamed(temporary: Path, target: Path) -> bool:
     """Rename the folder if `target` does not exist or is an empty folder; return whether that worked."""
     try:
-        os.rename(aside, target)
+        os.rename(temporary, target)
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             return False

@@ -59,7 +59,7 @@ def part(kind: str) -> Callable[[T], T]:
         _check_values_at_birth(cls)
         if kind == "rule":
             _check_clock(cls)
-        _give_a_lasting_home(cls)
+        _attach_to_module(cls)
         REGISTRY[kind][part_name(cls)] = cls
         return cls
 
@@ -155,7 +155,7 @@ def limit_of(cls: Any, field: str) -> str:
     return limit
 
 
-def _give_a_lasting_home(cls: type) -> None:
+def _attach_to_module(cls: type) -> None:
     """Move a class of ``__main__`` to a module of its own in `sys.modules`.
 
     Another process has a different ``__main__``, so code cached under that name would be useless.
@@ -206,9 +206,9 @@ def _hint(kind: str, name: str, known: dict[str, type]) -> str:
     if plain in NAMES.get(kind, {}):
         part, more = NAMES[kind][plain]
         return f"the nearest here is {part}{more}"
-    begun = re.match(r"([\w-]+)[\s,;=(]+(.*?)\)?$", plain)
-    if begun and begun[1] in known:
-        return f"write {begun[1]}:{begun[2]}"
+    started = re.match(r"([\w-]+)[\s,;=(]+(.*?)\)?$", plain)
+    if started and started[1] in known:
+        return f"write {started[1]}:{started[2]}"
     near = difflib.get_close_matches(plain, known, n=2, cutoff=0.5)
     return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known))}"
 

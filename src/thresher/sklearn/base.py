@@ -65,9 +65,9 @@ class SparseOnlineEstimator(SparseEstimator):
         if coef is not None or intercept is not None:
             self._begin_with(model, coef, intercept)
         matrix = self._matrix(numbers, encoded, model.head.domain)
-        apart = partial(held_out, fraction=self.validation_fraction) if self.early_stopping else None
-        draws = drawn(self, matrix, weights, apart)
-        learned, held = draws.splits[0] if apart else (draws.whole, None)
+        splitter = partial(held_out, fraction=self.validation_fraction) if self.early_stopping else None
+        draws = drawn(self, matrix, weights, splitter)
+        learned, held = draws.splits[0] if splitter else (draws.whole, None)
         source = MatrixSource(
             matrix, weighted(learned, encoded), draws.seed if self.shuffle else None, self.passes
         )

@@ -13,7 +13,7 @@ from thresher.sklearn.estimator import F32, F64, EncodedLabels
 
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]
-Apart = Callable[[F32, Rows], list[tuple[Flags, Flags]]]
+Splitter = Callable[[F32, Rows], list[tuple[Flags, Flags]]]
 """Maps labels and row numbers of examples to one or more splits: masks of rows to learn and to hold out"""
 
 
@@ -34,19 +34,19 @@ class Drawn(NamedTuple):
     """seed of the orders of all passes"""
 
 
-def drawn(estimator: Any, matrix: Any, weights: F64, apart: Apart | None) -> Drawn:
-    """Draw examples by an estimator's `shuffle` and `random_state`; `apart` None: hold nothing out."""
+def drawn(estimator: Any, matrix: Any, weights: F64, splitter: Splitter | None) -> Drawn:
+    """Draw examples by an estimator's `shuffle` and `random_state`; without `splitter`, none is held out."""
     from thresher.data.matrices import as_copies, by_content, in_order
 
     shuffle = bool(estimator.shuffle)
     draw = as_copies(weights) if shuffle else in_order(weights)
     seed = int(check_random_state(estimator.random_state).randint(1 << 31))
-    if not shuffle and apart is None:
+    if not shuffle and splitter is None:
         return Drawn(draw, [], seed)
     mixed = by_content(matrix, draw, seed)
     splits = []
     rows = draw.rows[mixed]
-    for learned, held in apart(matrix.labels[rows], rows) if apart else ():
+    for learned, held in splitter(matrix.labels[rows], rows) if splitter else ():
         order = mixed[learned] if shuffle else np.sort(mixed[learned])
         splits.append(Split(draw.take(order), draw.take(mixed[held])))
     return Drawn(draw.take(mixed) if shuffle else draw, splits, seed)

@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.sklearn import inputs
-from thresher.sklearn.drawing import Apart, drawn, folds, given_splits, held_out
+from thresher.sklearn.drawing import Splitter, drawn, folds, given_splits, held_out
 from thresher.sklearn.estimator import F64, SparseEstimator, checked
 
 FALLBACK = "0.01:10"
@@ -48,7 +48,7 @@ class SparseFrontierEstimator(SparseEstimator):
         encoded = self._encoded(checked(y, numbers), weights, True, True)
         recipe = replace(self._recipe(), layout=vars(self).get("_layout"))
         matrix = self._matrix(numbers, encoded, recipe.head().domain)
-        draws = drawn(self, matrix, weights, self._apart(y, numbers.size))
+        draws = drawn(self, matrix, weights, self._split_of(y, numbers.size))
         school = SideBySide(self, matrix, encoded, draws.seed)
         penalties = self._penalties(recipe, school.source(draws.whole), draws.whole.size)
         school.begin(recipe, penalties)
@@ -59,7 +59,7 @@ class SparseFrontierEstimator(SparseEstimator):
         self._take(school, penalties)
         self._keep_names(X, self._path)
 
-    def _apart(self, y: Any, size: int) -> Apart:
+    def _split_of(self, y: Any, size: int) -> Splitter:
         from sklearn.model_selection import check_cv  # takes 0.2 s to import
 
         if self.cv is None:

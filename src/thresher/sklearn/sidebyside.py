@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from thresher.data.faces import warn_user
 from thresher.data.matrices import Draw, Matrix, MatrixSource
+from thresher.data.wording import warn_user
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import with_penalty

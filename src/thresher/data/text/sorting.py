@@ -16,7 +16,7 @@ from thresher.data.text.words import (
     store_float,
     store_word,
 )
-from thresher.engine.jit import apart, scalar
+from thresher.engine.jit import compiled_apart, scalar
 
 _RUN = 16
 BUCKETS = 1 << 12
@@ -44,7 +44,7 @@ def _merge_runs(keys, values, a, b, c, room):
         k += 1
 
 
-@apart
+@compiled_apart
 def sort_row(keys, values, start, stop):
     """Sort the row [start, stop) by key, stably. Needs as much scratch space after `stop`."""
     for lo in range(start, stop, _RUN):

@@ -51,7 +51,7 @@ from thresher.data.labels import LISTED, VALUES
 from thresher.data.text.numbers import HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
 from thresher.data.text.sorting import merge_row
 from thresher.data.text.words import address, among, byte, byte_set
-from thresher.engine.jit import BORROWING, apart, kernel, scalar
+from thresher.engine.jit import BORROWING, compiled_apart, kernel, scalar
 
 _NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _COLON, _COMMA = 0, 9, 10, 13, 32, 35, 58, 44
 _WAITING = byte_set(bytes([UNDECIDED, CRAMPED, UNSORTED, UNUSUAL]))
@@ -81,7 +81,7 @@ def exact_number(text, at, exact):
     return end, value, status
 
 
-@apart
+@compiled_apart
 def head_number(text, at, exact):
     """`exact_number`, not inlined, for the few numbers before the features."""
     return exact_number(text, at, exact)
@@ -123,7 +123,7 @@ def line_ends(text, at):
     return code == _NEWLINE or code == _HASH or (code == _RETURN and byte(text, at + 1) == _NEWLINE)
 
 
-@apart
+@compiled_apart
 def _word(text, at, domain):
     """`_label` if labels are words, which end at a blank, a comment or a colon."""
     end = at

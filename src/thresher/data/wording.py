@@ -56,7 +56,7 @@ def on_the_command_line() -> Iterator[None]:
         _here = before
 
 
-def as_read(message: str) -> str:
+def as_shown(message: str) -> str:
     """The message as shown here: in Python, with keywords in place of options."""
     return message if _here == "command" or "--" not in message else in_python(message)
 
@@ -88,4 +88,4 @@ def warn_user(message: str, category: type[Warning]) -> None:
     level, frame = 1, _getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
-    warnings.warn(as_read(message), category, stacklevel=level)
+    warnings.warn(as_shown(message), category, stacklevel=level)

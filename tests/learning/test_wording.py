@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import thresher
-from thresher.data import DataError, faces
+from thresher.data import DataError, wording
 from thresher.learning.keywords import TrainOptions
 
 SAID = {
@@ -30,25 +30,25 @@ SAID = {
 
 @pytest.mark.parametrize("message", SAID)
 def test_options_are_keywords_in_python(message: str) -> None:
-    assert faces.as_read(message) == SAID[message]
-    with faces.on_the_command_line():
-        assert faces.as_read(message) == message
+    assert wording.as_shown(message) == SAID[message]
+    with wording.on_the_command_line():
+        assert wording.as_shown(message) == message
 
 
 def test_what_is_translated_are_keywords() -> None:
     known = {*TrainOptions.__annotations__, *signature(thresher.train).parameters, "folds"}
-    assert known >= faces.OPTIONS
+    assert known >= wording.OPTIONS
 
 
 def test_messages_of_the_package_name_keywords() -> None:
     """No option stays in them that Python writes otherwise."""
     for path in Path(thresher.__file__).parent.rglob("*.py"):
-        if path.parts[-2] == "cli" or path.name == "faces.py":
+        if path.parts[-2] == "cli" or path.name == "wording.py":
             continue
         for line in path.read_text().splitlines():
             for text in re.findall(r'f?"((?:[^"\\]|\\.)*--[a-z](?:[^"\\]|\\.)*)"', line):
-                left = re.findall(r"(?<!`)--([a-z-]+)", faces.in_python(text))
-                assert not {one.replace("-", "_").removeprefix("no_") for one in left} & faces.OPTIONS, text
+                left = re.findall(r"(?<!`)--([a-z-]+)", wording.in_python(text))
+                assert not {one.replace("-", "_").removeprefix("no_") for one in left} & wording.OPTIONS, text
 
 
 def test_errors_and_warnings_speak_as_python_does(tmp_path: Path) -> None:
@@ -60,6 +60,6 @@ def test_errors_and_warnings_speak_as_python_does(tmp_path: Path) -> None:
 def test_a_warning_points_at_the_line_of_the_user() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        faces.warn_user("take --rule sgd", UserWarning)
+        wording.warn_user("take --rule sgd", UserWarning)
     assert str(caught[0].message) == 'take rule="sgd"'
     assert caught[0].filename == __file__

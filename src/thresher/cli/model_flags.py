@@ -24,7 +24,7 @@ def _option(metavar: str | None, words: str, *names: str, **more: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ModelFlags:
     """The fields of a Recipe, and options that change its rule. None means not given."""
 
     rule: Annotated[
@@ -109,9 +109,9 @@ class Asked:
     ] = None
 
 
-def said(asked: Asked) -> dict[str, Any]:
+def said(flags: ModelFlags) -> dict[str, Any]:
     """The options that were given."""
-    return {name: value for name, value in vars(asked).items() if value is not None}
+    return {name: value for name, value in vars(flags).items() if value is not None}
 
 
 def new_recipe(options: dict[str, Any]) -> Recipe:
@@ -135,9 +135,9 @@ def new_model(options: dict[str, Any]) -> Model:
         raise UsageError(str(error)) from error
 
 
-def check_same(asked: Asked, recipe: Recipe) -> None:
+def check_same(flags: ModelFlags, recipe: Recipe) -> None:
     """UsageError if an option contradicts the recipe of a checkpoint."""
-    options = said(asked)
+    options = said(flags)
     of_rule = {name: options.pop(name) for name in OF_RULES if name in options}
     if of_rule and _other(recipe, "rule", {"rate": None, **of_rule}):
         raise _made_otherwise(recipe, "rule", *of_rule)
