@@ -92,7 +92,7 @@ def command(
 
 
 def _target(model: Path, output: Path | None) -> Path:
-    """Where the page goes. UsageError, OSError."""
+    """The path of the page. UsageError, OSError."""
     from thresher.reporting import api
 
     target = output or Path(f"{model}.html")
@@ -112,7 +112,7 @@ def _measure(
     on_error: str,
     threads: int | None,
 ) -> None:
-    """Measure the model on test data. UsageError, and as reading does."""
+    """Measure the model on test data. UsageError, and the errors of reading."""
     from thresher.data.files.paths import expand
     from thresher.reporting.facts import measure
 
@@ -130,7 +130,7 @@ def _measure(
 
 
 def _figures(found: Facts, target: Path, size: int, everything: bool) -> dict[str, Any]:
-    """What is printed: of JSON all figures of the page."""
+    """The figures to print; with --json, all figures of the page."""
     test = {} if found.test is None else found.test.figures
     shown: dict[str, Any] = {"report": str(target), "bytes": size}
     if not everything:

@@ -1,4 +1,4 @@
-"""``thresher.info`` and ``thresher.diff``: what is in a model, and what differs between two."""
+"""``thresher.info`` and ``thresher.diff``: the content of a model, and the differences between two."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class InfoDict(dict[str, Any]):
     """A dictionary whose repr has one line per figure; nested figures are indented, rows are counted."""
 
     def __repr__(self) -> str:
-        """The figures that are known."""
+        """One line per known figure."""
         return "\n".join(_lines(self, ""))
 
 
@@ -107,7 +107,7 @@ def _loaded(model: ModelOrFile) -> tuple[Readout, Header]:
 
 @contextmanager
 def file_of(given: Any, write: Callable[[Any, Path], None] = modelfile.save) -> Iterator[Path]:
-    """The path that is given, or that of a temporary file with what is given; the errors of `write`."""
+    """The given path, or a temporary file with the given model. Raises the errors of `write`."""
     if isinstance(given, str | PathLike):
         yield Path(given)
         return

@@ -20,43 +20,43 @@ _BARS = 30
 
 
 class Stage(NamedTuple):
-    """Where training stood, as far as it is drawn."""
+    """A point of training, as drawn."""
 
     examples: int
     since: float
     """average loss since the stage before"""
     average: float
     nonzero: int | None
-    """None where they were not counted"""
+    """None if not counted"""
     features_seen: int
 
 
 def checked(path: str | os.PathLike[str]) -> Path:
-    """The path of a picture that can be written: ValueError for another ending than .svg, OSError."""
+    """The path of a picture, checked to be writable. ValueError if it does not end in .svg; OSError."""
     check_ending(os.fspath(path))
     check_writable(Path(path))
     return Path(path)
 
 
 def check_ending(name: str) -> None:
-    """ValueError for a name that is not that of a picture."""
+    """ValueError for a name that does not end in .svg."""
     if not name.lower().endswith(ENDING):
         raise ValueError(f"pictures are written as SVG: name a file that ends in {ENDING}, not {name!r}")
 
 
 def write(path: Path, picture: str) -> None:
-    """Write a picture whole, or leave what was there. Raises OSError."""
+    """Write a complete picture, or leave the file unchanged. Raises OSError."""
     with whole_file(path) as file:
         file.write(picture)
 
 
 def stages_of_table(table: Sequence[Row]) -> list[Stage]:
-    """The lines of the progressive table."""
+    """The points of the progressive table."""
     return [Stage(row.examples, row.loss_since, row.average, row.nonzero, row.features_seen) for row in table]
 
 
 def stages_of_curve(curve: Curve, nonzero: int) -> list[Stage]:
-    """The points that a model keeps, which has so many non-zero weights in the end."""
+    """The points of a model's curve; `nonzero` weights are left at the end."""
     found, before = [], Tally(0.0, 0.0)
     for point in curve:
         since = Tally(point.loss - before.loss, point.weight - before.weight).average
@@ -69,9 +69,9 @@ def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None 
     """Progressive loss, and non-zero weights beside features seen, over the examples.
 
     Args:
-        stages: where training stood.
+        stages: the points to draw.
         loss: SPEC of the loss.
-        holdout: figures of the model on what was held out.
+        holdout: figures of the model on the hold-out.
         shape: width and height, style and heading, as for `panels`.
     """
     examples, loss = [stage.examples for stage in stages], loss.partition(":")[0]
@@ -175,7 +175,7 @@ def _observed(bins: list[dict[str, float]], **ends: Any) -> Series:
 
 
 def _by_class(figures: dict[str, Any], shape: dict[str, Any]) -> str:
-    """The share of each class that is missed, most frequent classes first."""
+    """The share of each class that is misclassified, most frequent classes first."""
     met = [one for one in figures["by_class"] if one["recall"] is not None]
     met.sort(key=lambda one: -one["weight"])
     rows = [

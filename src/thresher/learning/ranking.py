@@ -9,7 +9,7 @@ from thresher.learning.calibration import BITS, cells_of_numbers
 from thresher.learning.head import F64
 
 MOST = 200
-"""points of a curve"""
+"""maximum number of points of a curve"""
 
 
 class Ranking:
@@ -25,7 +25,7 @@ class Ranking:
         """of negatives and of positives"""
 
     def add(self, scores: F64, positive: NDArray[np.bool_], weights: F64) -> None:
-        """Add examples: the larger the score, the likelier they are said to be positive; all ``(n,)``."""
+        """Add examples with their scores, larger for more likely positives; all arrays are ``(n,)``."""
         cells = cells_of_numbers(scores) >> self._shift
         for sums, held in zip(self._sums, (~positive, positive), strict=True):
             np.add.at(sums, cells[held], weights[held])
@@ -74,7 +74,7 @@ class Ranking:
 
 
 def _spread(along: F64) -> list[int]:
-    """At most `MOST` places of an ascending array, evenly spread over its values, both ends among them."""
+    """At most `MOST` indices of an ascending array, evenly spread over its values, including both ends."""
     if len(along) <= MOST:
         return list(range(len(along)))
     wanted = np.linspace(along[0], along[-1], MOST)

@@ -1,6 +1,6 @@
 """Figures by the values of a column of a table, such as the error by country.
 
-The values of a column cannot be told from the keys of a row. So the data are read a second time beside the
+The keys of a row do not tell the values of a column. So the data are read a second time beside the
 first, by a source in which that column alone is a feature and all else is read as before: its rows are then
 keys of values, in the same order. Columns of numbers are put in bins as ``--bins`` does.
 """
@@ -35,18 +35,18 @@ from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.learning.head import F64, Head
 
 SHOWN = 20
-"""values of a column with figures of their own"""
+"""maximum number of values with figures of their own"""
 MOST = 10
-"""columns at most"""
+"""maximum number of columns"""
 _DISTINCT = 1 << 16
-"""values counted apart; those that come first when there are more"""
+"""maximum number of values counted separately: the first to occur"""
 _MISSING = -1
 _OTHERS, _NONE = "all others", "no value"
 Figures = dict[str, Any]
 
 
 def sliced(layout: AnyLayout | None, column: str) -> SettledLayout:
-    """The layout in which `column` is the only feature. DataError where there is no such column."""
+    """The layout in which `column` is the only feature. DataError if there is no such column."""
     if layout is None or not has_columns(layout):
         raise DataError(f"slices need a table with columns; these data have none, so there is no '{column}'")
     if column not in layout.columns:
@@ -63,10 +63,10 @@ def sliced(layout: AnyLayout | None, column: str) -> SettledLayout:
 
 
 class Slices:
-    """Figures of a model for each value of a column, counted while the data stream by.
+    """Figures of a model for each value of a column, counted while the data are read.
 
-    `beside` is a source of the same rows, with a layout of `sliced`. What it says of a row that another
-    reading skips would be said of another row: `check` finds out.
+    `beside` is a source of the same rows, with a layout of `sliced`. If the two
+    readings skip different rows, values are attributed to the wrong rows: `check` detects that.
     """
 
     def __init__(self, column: str, head: Head, lowest: float, beside: Any) -> None:
@@ -79,7 +79,7 @@ class Slices:
         """for each value: examples, importance, and sums of loss, error, outcome and prediction"""
 
     def add(self, chunk: Chunk, margins: F64) -> None:
-        """Count examples, which come next."""
+        """Add the next examples."""
         keys = self._keys(len(chunk))
         values, inverse = np.unique(keys, return_inverse=True)
         places = np.array([self._place(value) for value in values.tolist()], np.int64)[inverse]
@@ -89,7 +89,7 @@ class Slices:
             np.add.at(self._sums[:, k], places, one if k < 3 else one * weights)
 
     def _told(self, chunk: Chunk, margins: F64) -> tuple[F64, F64, F64, F64]:
-        """Of each row: loss times importance, error, outcome and prediction."""
+        """For each row: loss times importance, error, outcome and prediction."""
         head, loss = self._head, self._head.losses(margins, chunk)
         guess = head.respond(margins, "label", self._lowest)
         several = head.outputs.kind in ("labels", "values")
@@ -104,7 +104,7 @@ class Slices:
         return loss, _row_means(held != (truth > 0)), _row_means(truth > 0), _row_means(likely)
 
     def _place(self, value: int) -> int:
-        """Where a value is counted; the last place is that of all that come too late."""
+        """The index at which a value is counted; the last index is for all values beyond the maximum."""
         place = self._places.get(value)
         if place is None:
             if len(self._places) > _DISTINCT:
@@ -113,7 +113,7 @@ class Slices:
         return place
 
     def _keys(self, rows: int) -> NDArray[np.int64]:
-        """The value of each of the next rows, as a key; `_MISSING` for none."""
+        """The values of the next rows, as keys; `_MISSING` if there is none."""
         while len(self._waiting) < rows and (chunk := next(self._chunks, None)) is not None:
             self._waiting = concat([self._waiting, chunk]) if len(self._waiting) else chunk
         if len(self._waiting) < rows:
@@ -128,16 +128,16 @@ class Slices:
         return DataError(f"--slice {self.column}: rows cannot be matched because of bad lines: correct them")
 
     def check(self, examples: int) -> None:
-        """DataError unless both sources have had the same rows."""
+        """DataError unless both sources had the same rows."""
         with closing(self._chunks):  # type: ignore[type-var]
             rest = len(self._waiting) + sum(map(len, self._chunks))
         if rest or int(self._sums[:, 0].sum()) != examples:
             raise self._mismatch()
 
     def figures(self) -> list[Figures]:
-        """For the most frequent values: see `_row`; then for all others, and for none.
+        """Figures of the most frequent values (see `_row`), then of all others, then of missing values.
 
-        Values come by falling count, bins by what is in them.
+        Values are ordered by falling count, bins by their range.
         """
         counts = self._sums[:, 0]
         keys = np.array(list(self._places), np.int64)
@@ -153,14 +153,14 @@ class Slices:
         return found + ([_row(_NONE, self._sums[0], self._head)] if counts[0] else [])
 
     def _names(self, keys: NDArray[np.int64]) -> list[str]:
-        """What the values are called."""
+        """The names of the values."""
         names = find_names(self._beside, np.sort(keys.view(np.uint64)))
         called = [names.get(key, str(key)) for key in keys.view(np.uint64).tolist()]
         return [name.removeprefix(f"{self.column}=") for name in called]
 
     @property
     def _binned(self) -> bool:
-        """Whether values are numbers of bins."""
+        """Whether the values are bin numbers."""
         layout = self._beside.layout
         return bool(dict(zip(layout.columns, layout.kinds, strict=True))[self.column] == BINS)
 
@@ -171,7 +171,7 @@ def _row_means(values: Any) -> F64:
 
 
 def _row(name: str, sums: NDArray[np.float64], head: Head) -> Figures:
-    """What is told of a value: ``value examples weight loss`` and ``error`` or ``rmse``.
+    """The figures of a value: ``value examples weight loss`` and ``error`` or ``rmse``.
 
     With two classes or numbers also ``observed`` and ``predicted``: shares or means of both.
     """
@@ -192,7 +192,7 @@ def _order(name: str) -> tuple[int, str]:
 
 
 def _interval(name: str) -> str:
-    """The numbers that are in a bin, which is called by its number.
+    """The range of numbers in the bin with this number.
 
     >>> _interval("0"), _interval("1"), _interval("5"), _interval("-3")
     ('under 1', '1 to 2', '5.65 to 7.39', '-4.11 to -2.72')
@@ -208,7 +208,7 @@ def _interval(name: str) -> str:
 
 
 def check_columns(columns: Sequence[str]) -> None:
-    """ValueError for more columns than a report holds, and for one twice."""
+    """ValueError for too many columns, and for a repeated one."""
     if len(columns) > MOST:
         raise ValueError(f"{len(columns)} columns to slice by: at most {MOST} are allowed")
     if len(set(columns)) < len(columns):

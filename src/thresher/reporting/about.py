@@ -1,4 +1,4 @@
-"""Settings, what became of the data, and the command that trains the model again."""
+"""Settings, line counts of the data, and the command that reproduces the model."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _settings(model: Model) -> Markup:
 
 
 def _plainly(value: Any) -> str:
-    """Texts to the left, like all settings."""
+    """Numbers as text, so that they are left-aligned like the other settings."""
     if value is None:
         return "none"
     if isinstance(value, bool):

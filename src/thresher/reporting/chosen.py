@@ -1,4 +1,4 @@
-"""The frontier: what each penalty costs and saves, and which was chosen."""
+"""The frontier: loss and size for each penalty, and the chosen point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report tells: read from a model file or the folder of a path, and measured on test data."""
+"""The content of a report: read from a model file or folder, and measured on test data."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from thresher.learning.slices import Slices, check_columns, sliced
 
 _MEMORY = "memory"
 CLASSES = 10
-"""with ROC curves, at most"""
+"""maximum number of classes with ROC curves"""
 _COARSE = 16
-"""bits of the cells of each of several classes"""
+"""bits of the score cells of each class, if there are several"""
 
 
 @dataclass
 class Test:
-    """What a model is worth on test data."""
+    """How good a model is on test data."""
 
     figures: dict[str, Any]
-    """those of ``thresher evaluate --json``"""
+    """the figures of ``thresher evaluate --json``"""
     assessment: Assessment
     rankings: list[tuple[str, Ranking]]
-    """of each class that is told from the rest"""
+    """names of classes, and the curves of each against the rest"""
     slices: dict[str, list[dict[str, Any]]]
     lines: Report
     names: list[str]
@@ -47,37 +47,37 @@ class Test:
 
 @dataclass
 class Model:
-    """What the file of a model tells."""
+    """The content of a model file."""
 
     header: dict[str, Any]
     readout: Readout
     told: dict[str, Any]
-    """as ``thresher info --json``"""
+    """the figures of ``thresher info --json``"""
 
     @property
     def curve(self) -> Curve:
-        """How it was trained."""
+        """The progressive curve."""
         return modelfile.curve_in(self.header)
 
 
 @dataclass
 class Facts:
-    """What a report tells."""
+    """The content of a report."""
 
     name: str
-    """of the model or folder"""
+    """name of the model or folder"""
     model: Model | None
-    """None where the model that was chosen is not in the folder"""
+    """None if the chosen model is missing from the folder"""
     frontier: folder.Table | None = None
     test: Test | None = None
     command: str | None = None
-    """which trains the model again"""
+    """the command that reproduces the model"""
     missing: str = ""
-    """the file of the chosen model, where it is missing"""
+    """file name of the chosen model, if it is missing"""
 
 
 def facts_of(given: Any) -> Facts:
-    """The facts of a model, of the file of one, or of a folder or `Frontier` of many.
+    """The facts about a model, a model file, a folder of models or a `Frontier`.
 
     Raises `ModelFileError`; TypeError for anything else.
     """
@@ -105,9 +105,9 @@ def _model(path: Path) -> Model:
 
 
 def measure(facts: Facts, data: Any, threshold: float | None, columns: Sequence[str], **reading: Any) -> None:
-    """Add what the model is worth on test data, which are read once, and once more for each slice.
+    """Measure the model on test data, which are read once, and once more for each slice.
 
-    Raises what reading data does; DataError without a model, and for slices of what can be read only once;
+    Raises the errors of reading; DataError without a model, or for slices of data that can be read only once;
     ValueError for other options.
     """
     if facts.model is None:
@@ -141,7 +141,7 @@ def _slices(readout: Readout, source: Any, data: Any, column: str, reading: dict
 
 
 class _Ranks:
-    """ROC curves: of two classes, or of each of a few against the rest."""
+    """ROC curves: of two classes, or of each of a few classes against the rest."""
 
     def __init__(self, head: Head, words: Sequence[str]) -> None:
         self._head, kind = head, head.outputs.kind
@@ -153,11 +153,11 @@ class _Ranks:
 
     @property
     def listeners(self) -> list[Any]:
-        """Itself, where there are any."""
+        """This object, if it has any curves to collect."""
         return [self] if self.found else []
 
     def add(self, chunk: Chunk, margins: F64) -> None:
-        """Count examples."""
+        """Add examples."""
         weights, head = chunk.weights.astype(np.float64), self._head
         if head.outputs.kind == "one":
             self.found[0][1].add(margins, chunk.labels > 0, weights)

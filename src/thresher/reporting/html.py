@@ -1,4 +1,4 @@
-"""Elements of HTML: all text is escaped here, and nowhere else."""
+"""HTML elements. All text is escaped here and nowhere else."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from thresher.learning.figures import shown
 
 _VOID = frozenset({"meta", "br", "hr"})
 _LONGEST = 120
-"""characters of a cell or name; of other texts `text` shows more"""
+"""maximum number of characters in a cell or name; `text` allows more elsewhere"""
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
 
 def text(given: str, most: int = 600) -> Markup:
-    """Any text as HTML: at most so many characters, the unprintable ones replaced."""
+    """Escape text: at most `most` characters, with unprintable ones replaced."""
     return Markup(escape(clean(given, most)))
 
 
 def el(name: str, /, *children: str, **attributes: str | int | None) -> Markup:
-    """An element. Children that are no `Markup` are text; attributes that are None are left out.
+    """An element. Children that are not `Markup` are escaped; attributes that are None are omitted.
 
-    ``class_`` is written ``class``, ``aria_label`` ``aria-label``.
+    ``class_`` becomes ``class``, ``aria_label`` becomes ``aria-label``.
 
     >>> el("td", "<b>", class_="n")
     '<td class="n">&lt;b&gt;</td>'
@@ -43,14 +43,14 @@ def el(name: str, /, *children: str, **attributes: str | int | None) -> Markup:
 
 
 def joined(children: Sequence[str], between: str = "") -> Markup:
-    """Children beside each other."""
+    """Concatenate children."""
     return Markup(between.join(child if isinstance(child, Markup) else text(child) for child in children))
 
 
 def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "") -> Markup:
-    """A table whose first column names the rows; it scrolls by itself where it is too wide.
+    """A table whose first column names the rows; it scrolls on its own if it is too wide.
 
-    Numbers have four digits, a comma between thousands, and - where they are unknown.
+    Numbers have four digits and commas between thousands; unknown ones are shown as -.
     """
     numbers = [
         all(isinstance(row[k], Markup) or not isinstance(row[k], str) for row in rows)
@@ -83,17 +83,17 @@ def _cell(value: Any) -> str:
 
 
 def details(summary: str, *inside: str) -> Markup:
-    """A part that is closed until it is asked for."""
+    """A part that is closed until the reader opens it."""
     return el("details", el("summary", summary), *inside)
 
 
 def figure(picture: str, reading: str, *more: str, beside: bool = False) -> Markup:
-    """A picture, how to read it below or `beside` it, and its numbers as a table."""
+    """A picture, an explanation below or `beside` it, and its numbers as a table."""
     kind = "beside" if beside else None
     return joined([el("figure", Markup(picture), el("figcaption", reading), class_=kind), *more])
 
 
 def section(name: str, title: str, *inside: str) -> Markup:
-    """A part of the page with a heading; `name` is its id."""
+    """A section with a heading; `name` is its id."""
     heading = el("h2", title, id=f"{name}-title")
     return el("section", heading, *inside, id=name, aria_labelledby=f"{name}-title")

@@ -12,7 +12,7 @@ from thresher.reporting.style import STYLE
 BEGINNING = (
     '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="generator" content="thresher '
 )
-"""Of every report, and of no other file."""
+"""How every report begins, and no other file."""
 _LINE = Markup("\n")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 

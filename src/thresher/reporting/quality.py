@@ -1,4 +1,4 @@
-"""What the model is worth on test data: figures, calibration, ROC and precision-recall, classes, slices."""
+"""Test data: figures, calibration, ROC and precision-recall curves, classes, slices."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from thresher.reporting.training import SHAPE
 
 _CLASSES, _CONFUSED = 20, 10
 _CURVES = 6
-"""of classes in one picture: there are so many colours"""
+"""maximum number of curves in one picture: the number of colours"""
 _TABLE = 20
-"""points of a curve in its table"""
+"""number of points of a curve in its table"""
 _SHARE: dict[str, Any] = {"low": 0, "high": 1, "percent": True}
 _TALL: dict[str, Any] = {**SHAPE, "height": 360}
 Able = list[tuple[str, Ranking]]
@@ -62,7 +62,7 @@ _BY_CLASS = "The share of the examples of each class that the model takes for an
 
 
 def part(facts: Facts) -> Markup:
-    """The section; a hint where there are no test data."""
+    """The section; a hint if there are no test data."""
     if facts.model is None:
         return Markup()
     if facts.test is None:
@@ -130,7 +130,7 @@ def _ends(one: dict[str, float], binned: Binned, classifies: bool) -> list[float
 
 
 def _curves(model: Model, test: Test) -> list[Markup]:
-    """ROC and precision-recall, of the positive class or of each class."""
+    """ROC and precision-recall curves of the positive class, or of each class."""
     able = [(name, one) for name, one in test.rankings if one.auc is not None]
     if not able:
         return []
@@ -202,7 +202,7 @@ def _points(caption: str, heads: list[str], able: list[tuple[str, Ranking]], cur
 
 
 def _classes(test: Test) -> Markup:
-    """Each class, and which are taken for which."""
+    """Figures by class, and the confusion matrix."""
     classes, counted = test.figures.get("by_class"), test.figures.get("confusion")
     if not classes:
         return Markup()

@@ -1,4 +1,4 @@
-"""The top of the page: one sentence, four key numbers, warnings with what helps."""
+"""The top of the page: one sentence, four key numbers, and warnings with remedies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thresher.reporting.facts import Facts, Model
 from thresher.reporting.html import Markup, el, joined, section
 
 Key = tuple[str, str, str]
-"""A number: what it is, the number, and what to compare it with"""
+"""A key number: its name, its value, and what to compare it with"""
 
 
 def lead(facts: Facts) -> Markup:
@@ -144,7 +144,7 @@ def _figure(value: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share as a percentage of three digits.
+    """A share as a percentage with three digits.
 
     >>> percent(0.0731), percent(None)
     ('7.31%', 'unknown')
@@ -161,7 +161,7 @@ def _bytes(size: float) -> str:
 
 
 def warnings(facts: Facts) -> Markup:
-    """What is wrong, or should be known, and what helps."""
+    """Problems, and what helps."""
     found = [*_of_model(facts), *_of_data(facts)]
     if not found:
         return section("warnings", "Warnings", el("p", "There are none."))
@@ -225,5 +225,5 @@ def _of_data(facts: Facts) -> list[str]:
 
 
 def top(facts: Facts) -> Markup:
-    """Sentence and key numbers."""
+    """The sentence and the key numbers."""
     return joined([lead(facts), keys(facts)])

@@ -11,7 +11,7 @@ from thresher.reporting.facts import Facts, Model
 from thresher.reporting.html import Markup, details, el, figure, section, table
 
 SHAPE: dict[str, Any] = {"style": False, "headed": False, "width": 400}
-"""Shape of every picture: two fit next to each other on a desk, one on a phone; the page has the styles."""
+"""Shape of every picture: two fit side by side on a desk, one on a phone. The page contains the styles."""
 _READING = (
     "Above: the average loss, measured on each example before the model learns from it. A line that still"
     " falls at the right end says that more data, or another pass, would help; one that rises says that the"
@@ -21,7 +21,7 @@ _READING = (
 
 
 def part(facts: Facts) -> Markup:
-    """The section; empty where nothing is known."""
+    """The section; empty if nothing is known."""
     model = facts.model
     if model is None or model.told["progressive_loss"] is None:
         return Markup()
@@ -40,7 +40,7 @@ def part(facts: Facts) -> Markup:
 
 
 def _stages(model: Model) -> list[Stage]:
-    """The points of the curve, the last as the model was left."""
+    """The points of the curve; the last is the final model."""
     told = model.told
     found = pictures.stages_of_curve(model.curve, told["nonzero"])
     end = Stage(told["examples"], math.nan, told["progressive_loss"], told["nonzero"], told["features_seen"])

@@ -1,4 +1,4 @@
-"""The heaviest weights, by name and sign, for each class; and which columns they belong to."""
+"""The heaviest weights by name and sign, for each class, and sums by column."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thresher.reporting.training import SHAPE
 
 _OF_ONE, _OF_EACH, _OUTPUTS, _GROUPS = 30, 10, 10, 30
 _NAME = 60
-"""characters of the name of a feature"""
+"""maximum number of characters of a feature name"""
 _READING = (
     "A bar to the right raises the prediction when the feature is present, one to the left lowers it. For"
     " columns of numbers the weight is that of one unit, so weights of columns on different scales cannot be"
@@ -75,7 +75,7 @@ def _figure(readout: Readout, output: int, most: int, title: str, reading: str) 
 
 
 def _heaviest(readout: Readout, output: int, most: int) -> list[tuple[int, float]]:
-    """Keys and weights of an output, the largest first."""
+    """Keys and weights of an output, by falling magnitude."""
     column = readout.weights.reshape(len(readout.keys), -1)[:, output]
     (live,) = np.nonzero(column)
     order = live[np.lexsort((readout.keys[live], -np.abs(column[live])))][:most]
