@@ -33,7 +33,7 @@ ARROWS = {
     "batch": (
         *("engine.jit", "engine.verbs", "data.*", "parts", "batch.*", "_version"),
         *("learning.beginning", "learning.given", "learning.head", "learning.keywords"),
-        *("learning.modelfile", "learning.readout"),
+        *("learning.modelfile", "learning.readout", "learning.trouble"),
     ),
     # pictures: they know nothing of what they show
     "drawing": ("drawing.*",),

@@ -129,6 +129,7 @@ def test_the_certificate_is_honest_at_every_round(loss: str, intercept: bool, sc
 
 @losses
 @intercepts
+@pytest.mark.filterwarnings("ignore:no feature has a weight")
 def test_the_unit_is_the_l1_that_leaves_no_feature(loss: str, intercept: bool) -> None:
     data = data_of(3)
     solver = solver_of(data, loss, intercept)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from tests.commands import OLDER_MODEL, start
-from thresher import boost, load
+from thresher import TroubleWarning, boost, load
 from thresher.batch.solve import ORDERS
 from thresher.learning import modelfile
 
@@ -27,7 +27,7 @@ def test_json_has_these_keys_and_agrees_with_python(thresher: Thresher, order: s
     ran = thresher(f"boost train.svm -m m --json -q {options}")
     assert (ran.status, ran.err) == (0, "")
     figures = ran.json
-    assert list(figures) == KEYS
+    assert list(figures) == [*KEYS, "warnings"]
     model = boost("train.svm", loss, l1=0.5, l2=0.1, order=order, intercept=False, tolerance=1e-3, seed=3)
     found = model.solution
     for name in ("examples", "rounds", "sweeps", "objective", "certificate", "converged", "features_seen"):
@@ -161,3 +161,21 @@ def test_json_is_one_object_on_one_line(thresher: Thresher) -> None:
     out = thresher("boost train.svm -m m --json -q").out
     assert out.count("\n") == 1
     assert json.loads(out)["converged"]
+
+
+def test_warnings(thresher: Thresher, folder: Path) -> None:
+    rows = [f"{k % 2},{k % 7},u{k},{'?' if k == 9 else k * 7 % 60}" for k in range(200)]
+    (folder / "odd.csv").write_text("\n".join(["y,a,user,age", *rows]) + "\n")
+    ran = thresher("boost odd.csv --label y -m odd -q --l1 1e9 --json")
+    assert ran.status == 0
+    names = [one["name"] for one in ran.json["warnings"]]
+    assert names == ["id-columns", "numbers-as-categories", "no-weights"]
+    assert "warning: column user differs in every one of the first 200 rows" in ran.err
+    assert "take a smaller l1 (now 1e+09)" in ran.err
+    strict = thresher("boost odd.csv --label y -m odd -q --strict")
+    assert (strict.status, "--strict was given" in strict.err) == (1, True)
+    assert thresher("boost odd.csv --label y -m odd -q --strict --ignore user --missing ?").status == 0
+    with pytest.warns(TroubleWarning) as caught:
+        model = boost(folder / "odd.csv", label="y")
+    assert [one.name for one in model.warnings] == ["id-columns", "numbers-as-categories"]
+    assert len(caught) == 2

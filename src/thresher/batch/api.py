@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from thresher.batch.csc import Columns, columns_of
 from thresher.batch.solve import Plan, Round, Solver, loss_of
+from thresher.data.formats.tables.heads import ColumnSeen, columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.learning import modelfile
 from thresher.learning.beginning import classes_in, labels_or_part, opened
@@ -20,6 +21,7 @@ from thresher.learning.given import Data, with_labels
 from thresher.learning.head import Head
 from thresher.learning.keywords import LayoutOptions, check_names, layout_said
 from thresher.learning.readout import Readout
+from thresher.learning.trouble import FEW, Trouble, no_weights, troubles_of_columns, warn
 
 STORE, LOSS = "growing", "exponential"
 
@@ -54,6 +56,8 @@ class Boosted(Readout):
         bias = w[columns.features :] if columns.intercept else np.zeros(1)
         super().__init__(Head(loss), STORE, columns.keys[alive], w[alive], bias, columns.lowest_label)
         self.solution = solution
+        self.warnings: list[Trouble] = []
+        """trouble with the data or the model"""
         self.has_intercept = columns.intercept
 
     def save(self, path: str | Path) -> None:
@@ -115,6 +119,7 @@ def boost(
         callback: called with every `Round`.
         on_error, layout, where, options: as for `train`.
 
+    Trouble with the data or the model raises a `TroubleWarning` for each problem, also in ``model.warnings``.
     Raises ValueError, `SpecError` and `DataError`; TypeError for unknown options.
 
     >>> model = boost("examples/data/rcv1_train2000.dat.gz", l1=10.0)
@@ -132,9 +137,19 @@ def boost(
     read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, options), "where": where}
     _, _, read = classes_in(data, loss, "one", on_error, read)
     source = opened(data, part.DOMAIN, on_error=on_error, **read)
+    seen = columns_seen(source)
     found = solved(columns_of(source, intercept), part, plan, started, callback)
     found.layout = source.layout
+    found.warnings = warn(troubles_of(found, seen))
     return found
+
+
+def troubles_of(found: Boosted, columns: Sequence[ColumnSeen]) -> list[Trouble]:
+    """Trouble with the columns of the data, and a model without weights."""
+    plan = found.solution.plan
+    silent = len(found.keys) or found.solution.endless or found.solution.examples <= FEW
+    nothing = [] if silent else [no_weights({"l1": plan.l1})]
+    return [*troubles_of_columns(columns, found.layout), *nothing]
 
 
 def solved(

@@ -11,7 +11,7 @@ import typer
 from thresher.cli import boost_options as o
 from thresher.cli import options
 from thresher.cli import train_options as t
-from thresher.cli.errors import UsageError
+from thresher.cli.errors import UsageError, check_strictly
 from thresher.cli.model_flags import ModelFlags
 from thresher.cli.overwriting import check_model
 from thresher.cli.reading import Reading, sources_of, with_classes
@@ -43,6 +43,7 @@ def command(
     on_error: options.OnError = "fail",
     threads: o.Threads = None,
     quiet: t.Quiet = False,
+    strict: t.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Minimise the sum of losses + L1 |w|_1 + L2 |w|^2 / 2 to a certified optimum, with data in memory."""
@@ -59,7 +60,7 @@ def command(
     found, report = _solved(reading, loss, plan, intercept, model, started, quiet)
     with unbroken(model):
         found.save(model)
-        _finish(found, report, model, as_json)
+        _finish(found, report, model, as_json, strict)
 
 
 def _solved(
@@ -72,10 +73,11 @@ def _solved(
     quiet: bool,
 ) -> tuple[Boosted, Any]:
     """The model, and the report on what was read."""
-    from thresher.batch.api import solved
+    from thresher.batch.api import solved, troubles_of
     from thresher.batch.csc import columns_of
     from thresher.batch.solve import loss_of
     from thresher.cli.watching import Quiet, say_unless
+    from thresher.data.formats.tables.heads import columns_seen
     from thresher.engine import notices
 
     try:
@@ -87,7 +89,7 @@ def _solved(
     layout, _ = with_classes(flags, reading, reading.table.layout(), say_unless(quiet, Quiet()))
     source, _ = sources_of(reading, layout, part.DOMAIN, [model], 1)
     notices.when_compiling(None if quiet else say)
-    columns = columns_of(source, intercept)
+    seen, columns = columns_seen(source), columns_of(source, intercept)
     if not quiet:
         say(_HEAD)
 
@@ -97,6 +99,7 @@ def _solved(
 
     found = solved(columns, part, plan, started, tell)
     found.layout = source.layout
+    found.warnings = troubles_of(found, seen)
     return found, source.report
 
 
@@ -107,10 +110,11 @@ def _line(row: Round) -> str:
     )
 
 
-def _finish(found: Boosted, report: Any, path: Path, as_json: bool) -> None:
-    from thresher.cli.output import show_result, tell_skipped
+def _finish(found: Boosted, report: Any, path: Path, as_json: bool, strict: bool) -> None:
+    from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings
 
     tell_skipped(report)
+    tell_warnings(found.warnings)
     solution = found.solution
     if solution.endless:
         typer.echo(
@@ -135,4 +139,5 @@ def _finish(found: Boosted, report: Any, path: Path, as_json: bool) -> None:
         "skipped": report.skipped,
         "model": str(path),
     }
-    show_result(figures, as_json, path)
+    show_result(figures | ({"warnings": in_json(found.warnings)} if as_json else {}), as_json, path)
+    check_strictly(found.warnings, strict, path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,7 +17,7 @@ from thresher.learning.figures import shown
 from thresher.learning.remedies import feature_name, magnitude, missing_remedy, scale_remedy, step_size
 from thresher.learning.seen import Seen
 
-_FEW = 100
+FEW = 100
 """Minimum number of rows for a warning; with fewer, chance would explain it."""
 _FAR = 1.5
 """A loss this many times that of the best constant is far above it."""
@@ -79,12 +79,12 @@ class Run:
     @property
     def is_held_out(self) -> bool:
         """Whether enough examples are held out to judge by; otherwise the progressive loss is used."""
-        return self.heldout is not None and self.heldout_rows > _FEW
+        return self.heldout is not None and self.heldout_rows > FEW
 
     @property
     def fails(self) -> bool:
         """Whether the model does far worse than the best constant prediction."""
-        if self.seen.rows <= _FEW or self.base is None:
+        if self.seen.rows <= FEW or self.base is None:
             return False
         late = self.loss if self.is_held_out else min(self.loss, self.seen.late)
         return late > self.far
@@ -105,7 +105,7 @@ class Run:
 def _sorted_labels(run: Run) -> Trouble | None:
     """Labels in a few long runs, or that only rise or fall."""
     seen = run.seen
-    if seen.rows <= _FEW:
+    if seen.rows <= FEW:
         return None
     times = "once" if seen.changes == 1 else f"{seen.changes:,} times"
     told = f"the label changes {times} in {seen.rows:,} rows"
@@ -149,7 +149,7 @@ def _loss(run: Run) -> Trouble | None:
     remedy = f"take a smaller step size{smaller}, or {tune}" if smaller else tune
     if run.fails:
         return Trouble("worse-than-constant", f"{run.against_base}: {remedy}")
-    if run.seen.rows < 10 * _FEW or len(run.seen.passes) > 1 or run.is_held_out or run.base is None:
+    if run.seen.rows < 10 * FEW or len(run.seen.passes) > 1 or run.is_held_out or run.base is None:
         return None
     best, late = run.seen.best_stretch, run.seen.late
     if late <= max(2 * best, run.far):
@@ -158,9 +158,16 @@ def _loss(run: Run) -> Trouble | None:
     return Trouble("loss-rises", f"{told}, above that of the best constant, {shown(run.base)}: {remedy}")
 
 
-def _ids(run: Run) -> Trouble | None:
+class Table(NamedTuple):
+    """What the finders of trouble with columns look at."""
+
+    columns: Sequence[ColumnSeen]
+    layout: Any
+
+
+def _ids(run: Table) -> Trouble | None:
     """Columns with a different value in every row, from which nothing can be learned."""
-    names = [column.name for column in run.columns if column.rows > _FEW and _is_id(column)]
+    names = [column.name for column in run.columns if column.rows > FEW and _is_id(column)]
     if not names:
         return None
     which = f"columns {', '.join(names)} differ" if len(names) > 1 else f"column {names[0]} differs"
@@ -181,9 +188,9 @@ def _is_text(column: ColumnSeen) -> bool:
     return column.kind == CATEGORICAL and column.words >= _WORDS and 2 * column.distinct > column.rows
 
 
-def _nearly_numbers(run: Run) -> Trouble | None:
+def _nearly_numbers(run: Table) -> Trouble | None:
     """Columns of numbers that a few other cells turn into categories."""
-    found = [column for column in run.columns if column.rows > _FEW and column.strays]
+    found = [column for column in run.columns if column.rows > FEW and column.strays]
     if not found:
         return None
     names = ", ".join(column.name for column in found)
@@ -193,12 +200,12 @@ def _nearly_numbers(run: Run) -> Trouble | None:
     also = f" in column {first.name}" if len(found) > 1 else ""
     its = "their" if len(found) > 1 else "its"
     told = f"{which} read as categories, though {its} cells are numbers except {cells}{also}"
-    return Trouble("numbers-as-categories", f"{told}: {missing_remedy(first, run.model.recipe.layout)}")
+    return Trouble("numbers-as-categories", f"{told}: {missing_remedy(first, run.layout)}")
 
 
-def _texts(run: Run) -> Trouble | None:
+def _texts(run: Table) -> Trouble | None:
     """Columns of text in which each whole cell becomes one category."""
-    found = [column for column in run.columns if column.rows > _FEW and _is_text(column)]
+    found = [column for column in run.columns if column.rows > FEW and _is_text(column)]
     if not found:
         return None
     names = ",".join(column.name for column in found)
@@ -209,7 +216,7 @@ def _texts(run: Run) -> Trouble | None:
     return Trouble("text-columns", f"each cell of {which} is read as one category ({told}): --text {names}")
 
 
-def _names(run: Run) -> Trouble | None:
+def _names(run: Table) -> Trouble | None:
     """Column names such as 0.25: the header is more likely a row of data."""
     found = [column.name for column in run.columns if _FRACTION.fullmatch(column.name)]
     if 2 * len(found) <= len(run.columns):
@@ -221,17 +228,21 @@ def _names(run: Run) -> Trouble | None:
 def _nothing_left(run: Run) -> Trouble | None:
     """All weights except the intercept are zero, in every one of several models."""
     models = getattr(run.model, "models", [run.model])
-    if any(model.nonzero for model in models) or not run.seen.sizes or run.seen.rows <= _FEW:
+    if any(model.nonzero for model in models) or not run.seen.sizes or run.seen.rows <= FEW:
         return None
     rule = run.model.recipe.make_rule()
     penalties = {name: getattr(rule, name) for name in type(rule).PENALTIES if getattr(rule, name, 0)}
-    said = " ".join(f"{name} (now {value:g})" for name, value in penalties.items())
+    if run.model.recipe.admit is None:
+        return no_weights(penalties)
+    return no_weights(penalties, f", or a lower --admit (now {run.model.recipe.admit})")
+
+
+def no_weights(penalties: Mapping[str, float], more: str = "") -> Trouble:
+    """The trouble with a model whose weights are all zero, under these penalties."""
+    said = " ".join(f"{name} (now {value:g})" for name, value in penalties.items() if value)
     remedy = f"take a smaller {said}" if said else "there may be too few examples, or too small a step size"
-    if run.model.recipe.admit is not None:
-        remedy += f", or a lower --admit (now {run.model.recipe.admit})"
-    return Trouble(
-        "no-weights", f"no feature has a weight; the model predicts the same for every row: {remedy}"
-    )
+    told = "no feature has a weight; the model predicts the same for every row"
+    return Trouble("no-weights", f"{told}: {remedy}{more}")
 
 
 def _overfits(run: Run) -> Trouble | None:
@@ -253,7 +264,7 @@ def _overfits(run: Run) -> Trouble | None:
 
 def _seen_again(run: Run) -> Trouble | None:
     """A progressive loss that later passes make look too good, without a held-out loss to compare."""
-    few = run.seen.rows <= _FEW or len(run.seen.passes) < 2
+    few = run.seen.rows <= FEW or len(run.seen.passes) < 2
     if few or run.heldout is not None or not run.shows_progress:
         return None
     first = run.seen.pass_losses[0]
@@ -270,23 +281,26 @@ _OF_DATA = ("sorted-labels",)
 FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _sorted_labels,
     _scales,
-    _ids,
-    _nearly_numbers,
-    _texts,
-    _names,
     _nothing_left,
     _overfits,
     _seen_again,
 )
-"""All finders but `_loss`, in the order in which they report."""
+"""Finders of trouble with a run, except `_loss`, in the order in which they report."""
+_OF_COLUMNS = (_ids, _nearly_numbers, _texts, _names)
 _EXPLAINS_LOSS = {"sorted-labels", "scales", "overfitting"}
 
 
 def troubles_of(run: Run) -> list[Trouble]:
     """All trouble with a run, at most one per finder."""
-    found = [trouble for find in FINDERS if (trouble := find(run)) is not None]
+    found = troubles_of_columns(run.columns, run.model.recipe.layout)
+    found += [trouble for find in FINDERS if (trouble := find(run)) is not None]
     loss = None if any(one.name in _EXPLAINS_LOSS for one in found) else _loss(run)
     return found if loss is None else [*found, loss]
+
+
+def troubles_of_columns(columns: Sequence[ColumnSeen], layout: Any) -> list[Trouble]:
+    """Trouble with the columns of a table that was read with this layout."""
+    return [trouble for find in _OF_COLUMNS if (trouble := find(Table(columns, layout))) is not None]
 
 
 def kept_in_model(troubles: list[Trouble]) -> tuple[str, ...]:
