@@ -162,7 +162,7 @@ def test_what_means_the_same_may_be_said_again(
 
     (shop / "few.csv").write_text("label,n\n1,2\n0,3\n1,4\n")
     with monkeypatch.context() as stopping:
-        stopping.setattr(Trainer, "_tend", Trainer.interrupt)
+        stopping.setattr(Trainer, "_handle_due", Trainer.interrupt)
         assert thresher("train few.csv -m m -q").status == 130
     ran = thresher(f"train few.csv -m m -q --resume {said}")
     assert ran.status == (2 if words else 0), ran.err

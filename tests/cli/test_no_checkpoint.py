@@ -73,7 +73,7 @@ def test_that_of_a_signal_stays_when_the_run_that_goes_on_fails(
 ) -> None:
     command = "train train.svm bad.svm -m m -q"
     with monkeypatch.context() as context:
-        context.setattr(Trainer, "_tend", lambda self: self.interrupt())
+        context.setattr(Trainer, "_handle_due", lambda self: self.interrupt())
         assert thresher(command).status == 130
     assert left(folder) == {"m.checkpoint"}
     kept = (folder / "m.checkpoint").read_bytes()

@@ -190,9 +190,9 @@ def test_a_model_keeps_the_parameters_it_learned_with() -> None:
             model = classifier(warm_start=True, passes=1, **options).partial_fit(X, Y, classes=[0, 1])
             model = pickle.loads(pickle.dumps(model)).set_params(**changed)
             for learn in (model.fit, model.partial_fit):
-                with pytest.raises(ValueError, match=r"is .* now, but it was .* when the model was learned"):
+                with pytest.raises(ValueError, match=r"is .*, but was .* when the model was trained"):
                     learn(X, Y)
-            with pytest.raises(ValueError, match="when the model was learned"):
+            with pytest.raises(ValueError, match="when the model was trained"):
                 model.partial_fit(X[:1], Y[:1])
             assert model.set_params(warm_start=False).fit(X, Y).t_ == 21
             model.set_params(passes=2, shuffle=False, class_weight={0: 2.0}, verbose=0).partial_fit(X, Y)

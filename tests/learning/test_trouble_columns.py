@@ -123,3 +123,13 @@ def test_a_row_read_as_the_names_of_columns(tmp_path: Path) -> None:
     assert warned(str(tmp_path / "rows.csv"), label="1", rule="normalized", header=False) == {}
     (tmp_path / "rows.csv").write_text(f"y,0.25,price\n{rows}")
     assert warned(str(tmp_path / "rows.csv"), label="y", rule="normalized") == {}
+
+
+def test_odd_cells_are_shown_in_one_short_line(tmp_path: Path) -> None:
+    cells = numbers_but("\ud800", "x" * 5000, "a\nb")
+    lines = [json.dumps({"label": k % 2, "age": cell}) for k, cell in enumerate(cells)]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines))
+    found = warned(str(tmp_path / "t.jsonl"), on_error="skip")
+    assert list(found) == ["numbers-as-categories"]
+    assert len(found["numbers-as-categories"]) < 400
+    assert found["numbers-as-categories"].isascii()

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from thresher.data.columns import CATEGORICAL, NUMERIC
-from thresher.data.formats.tables.heads import ColumnSeen
+from thresher.data.formats.tables.heads import ColumnSeen, shown_cell
 from thresher.data.wording import as_shown, warn_user
 from thresher.learning.baserate import base_rate_loss, worst_constant_loss
 from thresher.learning.figures import shown
@@ -196,7 +196,8 @@ def _nearly_numbers(run: Table) -> Trouble | None:
     names = ", ".join(column.name for column in found)
     which = f"columns {names} are" if len(found) > 1 else f"column {names} is"
     first = found[0]
-    cells = ", ".join(f"'{cell}'" for cell in first.strays[:3]) + ("" if len(first.strays) <= 3 else ", ...")
+    cells = ", ".join(shown_cell(cell) for cell in first.strays[:3])
+    cells += "" if len(first.strays) <= 3 else ", ..."
     also = f" in column {first.name}" if len(found) > 1 else ""
     its = "their" if len(found) > 1 else "its"
     told = f"{which} read as categories, though {its} cells are numbers except {cells}{also}"

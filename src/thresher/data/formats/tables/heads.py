@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from thresher.data.columns import CATEGORICAL, NUMERIC, matching
+from thresher.data.errors import shown
 from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import head_of
@@ -46,7 +47,7 @@ class ColumnSeen(NamedTuple):
     @property
     def means_missing(self) -> bool:
         """Whether all strays are words for a missing value, such as ``NA`` and ``?``."""
-        return all(means_missing(cell.encode()) for cell in self.strays)
+        return all(means_missing(_bytes(cell)) for cell in self.strays)
 
 
 def columns_seen(source: Any) -> list[ColumnSeen]:
@@ -147,8 +148,18 @@ def _strays(cells: Sequence[str]) -> tuple[str, ...]:
 
     Words for a missing value may be up to half of the cells.
     """
-    others = [cell for cell in cells if not NUMBER.fullmatch(cell.strip().encode())]
+    others = [cell for cell in cells if not NUMBER.fullmatch(_bytes(cell))]
     numbers = len(set(cells) - set(others))
     rare = len(others) <= len(cells) / 20
-    missing = len(others) <= len(cells) / 2 and all(means_missing(cell.encode()) for cell in others)
+    missing = len(others) <= len(cells) / 2 and all(means_missing(_bytes(cell)) for cell in others)
     return tuple(dict.fromkeys(others)) if numbers >= _MANY and (rare or missing) else ()
+
+
+def shown_cell(cell: str) -> str:
+    """A cell in quotes, for messages: printable and not too long."""
+    return shown(_bytes(cell))
+
+
+def _bytes(cell: str) -> bytes:
+    """A cell without surrounding blanks; JSON may have halves of surrogate pairs."""
+    return cell.strip().encode("utf-8", "surrogatepass")
