@@ -113,3 +113,9 @@ def test_a_bad_label_in_a_table_in_memory() -> None:
     with pytest.raises(DataError, match="expected a label") as caught:
         list(table_source(pa.table({"label": [7, 1], "x": [1.5, 2.5]})).chunks())
     assert "looks like" not in str(caught.value)
+
+
+def test_arff_is_recognised_without_a_header_too(tmp_path: Path) -> None:
+    (tmp_path / "credit.arff").write_text("% Credit\n@relation credit\n@data\n1,2\n")
+    with pytest.raises(DataError, match="there is 1 column; this looks like ARFF: remove the header"):
+        open_source(tmp_path / "credit.arff", layout=Layout("csv", header=False, label="2"))

@@ -87,10 +87,13 @@ def test_columns_are_guessed_said_and_missed(tmp_path: Path, name: str) -> None:
     said = Layout("", label="2", categorical=("5-6",), ignore=("l*", "?"))
     kinds = open_source(tmp_path / name, layout=said, domain="real").layout.kinds
     assert kinds == ("ignore", "label", "ignore", "ignore", "categorical", "categorical")
-    for wrong in (Layout("", label="z"), Layout("", numeric=("7",)), Layout("", ignore=("z",))):
-        with pytest.raises(
-            DataError, match=r"no column is called '.*'; the columns are: label, w, x, y, city, id"
-        ):
+    for wrong, hint in (
+        (Layout("", label="z"), "the columns are: label, w, x, y, city, id"),
+        (Layout("", ignore=("z",)), "the columns are: label, w, x, y, city, id"),
+        (Layout("", numeric=("7",)), "there are 6 columns"),
+        (Layout("", numeric=("City",)), r"did you mean 'city'\?"),
+    ):
+        with pytest.raises(DataError, match=f"no column is called '.*'; {hint}"):
             open_source(tmp_path / name, layout=wrong)
 
 

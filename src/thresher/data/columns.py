@@ -178,6 +178,8 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
 
 def column_meant(said: str, names: Sequence[str]) -> str:
     """The columns that a wrong name may mean, whatever their case; all columns if there are none."""
+    if re.fullmatch(r"\d+(-\d+)?", said):
+        return f"there {'are' if len(names) != 1 else 'is'} {len(names):,} column{'s' * (len(names) != 1)}"
     plain = {name.casefold(): name for name in names}
     near = get_close_matches(said.casefold(), plain, 1)
     return f"did you mean '{plain[near[0]]}'?" if near else f"the columns are: {_listed(names)}"

@@ -43,10 +43,10 @@ def _hinting(name: str, given: AnyLayout) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        if is_in_batches(given.format) or given.delimiter or not given.header or is_stream(name):
+        if is_in_batches(given.format) or is_stream(name):
             raise
         hint = looks_like(head_of(name, _FIRST, {}).partition(b"\n")[0], given.format)
-        if not hint:
+        if not hint or ((given.delimiter or not given.header) and "ARFF" not in hint):
             raise
         raise DataError(f"{error}; {hint}") from error
 
