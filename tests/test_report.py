@@ -232,5 +232,7 @@ def test_the_figures_name_the_log_loss_once_and_weights_only_where_there_are_any
     weighed = page_of(model, tmp_path, X[80:], y=Y[80:], sample_weight=np.arange(1.0, X.shape[0] - 79))
     assert "Each example counts by its importance" in weighed
     assert weighed.count(">Weight<") > others
+    halves = np.tile([0.5, 1.5], X.shape[0])[: X.shape[0] - 80]
+    assert "by its importance" in page_of(model, tmp_path, X[80:], y=Y[80:], sample_weight=halves), "mean 1"
     hinge = thresher.train(X, Y, loss="hinge")
     assert ">Loss<" in page_of(hinge, tmp_path, X[80:], y=Y[80:])

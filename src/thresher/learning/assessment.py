@@ -239,9 +239,9 @@ class Assessment:
         return self._plain.examples
 
     @property
-    def weight(self) -> float:
-        """Total importance."""
-        return self._plain.weight
+    def alike(self) -> bool:
+        """Whether all importances are 1."""
+        return self._plain.alike
 
     def figures(self) -> Figures:
         """The figures of ``thresher evaluate --json``, without the number of weights."""

@@ -27,6 +27,8 @@ class Evaluation:
     _loss: float = 0.0
     weight: float = 0.0
     """total importance"""
+    alike: bool = True
+    """whether all importances are 1"""
     _wrong: float = 0.0
     _squares: float = 0.0
     _hits: float = 0.0
@@ -42,6 +44,7 @@ class Evaluation:
         self.examples += len(chunk)
         self._loss += float(self.head.losses(margins, chunk).sum())
         self.weight += float(weights.sum())
+        self.alike = self.alike and bool((weights == 1.0).all())
         if not self.head.classifies:
             self._squares += float(weights @ _mean_of_row((responses - labels) ** 2))
         elif self.head.outputs.kind == "classes":

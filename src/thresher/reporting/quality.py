@@ -84,9 +84,9 @@ def part(facts: Facts) -> Markup:
 
 def _figures(test: Test) -> Markup:
     found = {name: value for name, value in test.figures.items() if not isinstance(value, list)}
-    if math.isclose(found.get("log_loss") or -1.0, found["loss"]):
+    if "log_loss" in found and math.isclose(found["log_loss"], found["loss"]):
         del found["loss"]  # the same, under another name
-    counted = "once" if _counts_alike(test) else "by its importance"
+    counted = "once" if test.assessment.alike else "by its importance"
     rows = [[_title(name), value] for name, value in found.items()]
     numbers = table(f"Each example counts {counted}", ["Figure", "Value"], rows)
     return el("div", el("h3", "Figures"), numbers)
@@ -96,14 +96,9 @@ def _title(name: str) -> str:
     return _NAMES.get(name, name.replace("_", " ").capitalize().replace(" f1", " F1"))
 
 
-def _counts_alike(test: Test) -> bool:
-    """Whether each example has importance 1, so that weights are numbers of examples."""
-    return bool(test.assessment.weight == test.figures["examples"])
-
-
 def _weight(test: Test) -> str:
     """The heading of a column of weights."""
-    return "Examples" if _counts_alike(test) else "Weight"
+    return "Examples" if test.assessment.alike else "Weight"
 
 
 def _calibration(model: Model, test: Test) -> Markup:

@@ -27,7 +27,7 @@ def part(facts: Facts) -> Markup:
         return Markup()
     stages = _stages(model)
     if len(stages) < 2:
-        told = f"The progressive loss is {model.told['progressive_loss']:.6g}. This file has no curve of it."
+        told = f"The progressive loss is {model.told['progressive_loss']:.4g}. This file has no curve of it."
         return section("training", "How training went", el("p", told))
     loss = model.header["recipe"]["loss"].partition(":")[0]
     picture = pictures.learning(stages, loss, name="learning", height=260, **SHAPE)
