@@ -165,13 +165,13 @@ class Table(NamedTuple):
     layout: Any
 
 
-def _ids(run: Table) -> Trouble | None:
+def _ids(table: Table) -> Trouble | None:
     """Columns with a different value in every row, from which nothing can be learned."""
-    names = [column.name for column in run.columns if column.rows > FEW and _is_id(column)]
+    names = [column.name for column in table.columns if column.rows > FEW and _is_id(column)]
     if not names:
         return None
     which = f"columns {', '.join(names)} differ" if len(names) > 1 else f"column {names[0]} differs"
-    rows = max(column.rows for column in run.columns)
+    rows = max(column.rows for column in table.columns)
     remedy = f"leave out what only names a row, --ignore {','.join(names)}"
     return Trouble("id-columns", f"{which} in every one of the first {rows:,} rows: {remedy}")
 
@@ -188,9 +188,9 @@ def _is_text(column: ColumnSeen) -> bool:
     return column.kind == CATEGORICAL and column.words >= _WORDS and 2 * column.distinct > column.rows
 
 
-def _nearly_numbers(run: Table) -> Trouble | None:
+def _nearly_numbers(table: Table) -> Trouble | None:
     """Columns of numbers that a few other cells turn into categories."""
-    found = [column for column in run.columns if column.rows > FEW and column.strays]
+    found = [column for column in table.columns if column.rows > FEW and column.strays]
     if not found:
         return None
     names = ", ".join(column.name for column in found)
@@ -201,12 +201,12 @@ def _nearly_numbers(run: Table) -> Trouble | None:
     also = f" in column {first.name}" if len(found) > 1 else ""
     its = "their" if len(found) > 1 else "its"
     told = f"{which} read as categories, though {its} cells are numbers except {cells}{also}"
-    return Trouble("numbers-as-categories", f"{told}: {missing_remedy(first, run.layout)}")
+    return Trouble("numbers-as-categories", f"{told}: {missing_remedy(first, table.layout)}")
 
 
-def _texts(run: Table) -> Trouble | None:
+def _texts(table: Table) -> Trouble | None:
     """Columns of text in which each whole cell becomes one category."""
-    found = [column for column in run.columns if column.rows > FEW and _is_text(column)]
+    found = [column for column in table.columns if column.rows > FEW and _is_text(column)]
     if not found:
         return None
     names = ",".join(column.name for column in found)
@@ -217,10 +217,10 @@ def _texts(run: Table) -> Trouble | None:
     return Trouble("text-columns", f"each cell of {which} is read as one category ({told}): --text {names}")
 
 
-def _names(run: Table) -> Trouble | None:
+def _names(table: Table) -> Trouble | None:
     """Column names such as 0.25: the header is more likely a row of data."""
-    found = [column.name for column in run.columns if _FRACTION.fullmatch(column.name)]
-    if 2 * len(found) <= len(run.columns):
+    found = [column.name for column in table.columns if _FRACTION.fullmatch(column.name)]
+    if 2 * len(found) <= len(table.columns):
         return None
     told = f"the first row is read as the names of columns ({', '.join(found[:3])})"
     return Trouble("numbers-as-names", f"{told}: if it is an example, use --no-header")
