@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.learning.test_trouble import table, warned
-from thresher import train
+from thresher import TroubleWarning, train
 from thresher.data.errors import DataError
 
 
@@ -123,6 +123,13 @@ def test_a_row_read_as_the_names_of_columns(tmp_path: Path) -> None:
     assert warned(str(tmp_path / "rows.csv"), label="1", rule="normalized", header=False) == {}
     (tmp_path / "rows.csv").write_text(f"y,0.25,price\n{rows}")
     assert warned(str(tmp_path / "rows.csv"), label="y", rule="normalized") == {}
+
+
+def test_an_odd_name_of_a_column_is_shown_in_one_line() -> None:
+    with pytest.warns(TroubleWarning) as caught:
+        train(table().append_column("a\nb", [numbers_but("?")]))
+    assert "column a\\nb is read" in str(caught[0].message)
+    assert "\n" not in str(caught[0].message)
 
 
 def test_odd_cells_are_shown_in_one_short_line(tmp_path: Path) -> None:

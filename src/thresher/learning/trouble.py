@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from thresher.data.columns import CATEGORICAL, NUMERIC
+from thresher.data.errors import printable
 from thresher.data.formats.tables.heads import ColumnSeen, shown_cell
 from thresher.data.wording import as_shown, warn_user
 from thresher.learning.baserate import base_rate_loss, worst_constant_loss
@@ -312,5 +313,5 @@ def kept_in_model(troubles: list[Trouble]) -> tuple[str, ...]:
 def warn(troubles: list[Trouble]) -> list[Trouble]:
     """Emit a Python warning for each; return them unchanged."""
     for trouble in troubles:
-        warn_user(f"{trouble.message} [{trouble.name}]", TroubleWarning)
+        warn_user(f"{printable(trouble.message)} [{trouble.name}]", TroubleWarning)
     return [trouble._replace(message=as_shown(trouble.message)) for trouble in troubles]
