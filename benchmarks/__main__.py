@@ -30,6 +30,7 @@ from benchmarks import (
     processes,
     report,
     rules,
+    scaleout,
     softmax,
     startup,
     tables,
@@ -68,6 +69,7 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
     "folds": folds.run,
     "sklearn-frontier": penalties.run,
     "tune": tuning.run,
+    "scale-out": scaleout.run,
 }
 LOADS = Path(__file__).parent.parent / "build" / "loads"
 

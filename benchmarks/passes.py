@@ -22,9 +22,8 @@ WHOLE = "thresher, whole process, from the cache of an earlier one"
 READ, LEARN = "thresher, reading alone", "thresher, reading and truncated gradient"
 
 
-def cached(path: Path, folder: Path, model: Model) -> Any:
+def cached(source: Any, folder: Path, model: Model) -> Any:
     """Learn one pass while the cache is written; the source of the next pass."""
-    source = open_source(path)
     writer = CacheWriter(source, folder)
     for chunk in source.chunks():
         model.learn(chunk)
@@ -47,7 +46,7 @@ def run(setting: Setting) -> list[Reach]:
     models = {LEARN: Model(RULE, rate=RATE), "thresher, reading and ftrl": Model("ftrl")}
     with TemporaryDirectory(dir=setting.loads) as folder:
         for model in models.values():
-            source = cached(setting.rcv1like.train, Path(folder), model)
+            source = cached(open_source(setting.rcv1like.train), Path(folder), model)
         contenders: dict[str, Callable[[], Sample]] = {READ: partial(timed, partial(one_pass, source, None))}
         for name, model in models.items():
             contenders[name] = partial(timed, partial(one_pass, source, model))

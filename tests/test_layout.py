@@ -27,11 +27,22 @@ ARROWS = {
     "engine": ("engine.*",),
     "parts": ("engine.jit", "engine.protocol", "engine.verbs", "parts.*"),
     "data": ("engine.jit", "engine.folders", "engine.lookup", "data.*"),
+    # readers in other processes: they know data, not what is learned from it
+    "cluster": ("engine.jit", "data.*", "cluster.*"),
     # of parts only the registry, never one of them
-    "learning": ("engine.*", "data.*", "drawing.*", "learning.*", "parts", "_version"),
+    "learning": (
+        "engine.*",
+        "cluster.dataset",
+        "cluster.elsewhere",
+        "data.*",
+        "drawing.*",
+        "learning.*",
+        "parts",
+        "_version",
+    ),
     # solvers know neither the online loop nor its rules; what they find is read out as any model is
     "batch": (
-        *("engine.jit", "engine.verbs", "data.*", "parts", "batch.*", "_version"),
+        *("engine.jit", "engine.verbs", "cluster.elsewhere", "data.*", "parts", "batch.*", "_version"),
         *("learning.beginning", "learning.given", "learning.head", "learning.keywords"),
         *("learning.modelfile", "learning.readout", "learning.trouble"),
     ),
@@ -39,7 +50,15 @@ ARROWS = {
     "drawing": ("drawing.*",),
     # many models on one reading, from outside
     "lanes": (
-        *("data.*", "drawing.*", "engine.lookup", "engine.sound", "learning.*", "lanes.*"),
+        *(
+            "cluster.elsewhere",
+            "data.*",
+            "drawing.*",
+            "engine.lookup",
+            "engine.sound",
+            "learning.*",
+            "lanes.*",
+        ),
         *("parts", "_version"),
     ),
     # estimators are a user of the rest, as the command line is
@@ -53,6 +72,7 @@ ARROWS = {
         "_version",
     ),
     "cli": (
+        "cluster.*",
         "engine.folders",
         "engine.notices",
         "learning.*",
@@ -75,13 +95,14 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 OUTSIDE = {
     "engine": {"numba", "numpy", "llvmlite"},
     "parts": {"numba", "numpy"},
+    "cluster": {"numpy", "pyarrow", "ray"},
     "drawing": set[str](),
     "sklearn": {"numpy", "onnx", "pandas", "pyarrow", "scipy", "sklearn"},
     "__init__": set[str](),
     "__main__": set[str](),
 }
 # `thresher --help` and `import thresher` must be quick: what they import is imported on use
-HEAVY = {"llvmlite", "matplotlib", "numba", "numpy", "pyarrow", "safetensors", "scipy", "sklearn"}
+HEAVY = {"llvmlite", "matplotlib", "numba", "numpy", "pyarrow", "ray", "safetensors", "scipy", "sklearn"}
 LAZY = {"cli", "__init__", "__main__"}
 # what help is made of; it imports nothing but the standard library
 LIGHT = "thresher.data.formats.listing"

@@ -57,9 +57,10 @@ def test_the_table_names_every_field() -> None:
     assert LayoutOptions.__annotations__.keys() == of_layout
     of_recipe = {one.name for one in fields(Recipe)} - {"rule", "loss", "outputs", "layout"}
     of_rule = {"alpha", "l2", "eta0"}
-    assert ModelOptions.__annotations__.keys() == of_layout | of_recipe | of_rule
+    elsewhere = {"workers", "ray"}
+    assert ModelOptions.__annotations__.keys() == of_layout | of_recipe | of_rule | elsewhere
     opening = {"layout", "on_error", "threads", "where"}
-    assert SourceOptions.__annotations__.keys() == of_layout | opening
+    assert SourceOptions.__annotations__.keys() == of_layout | opening | elsewhere
     assert opening < signature(thresher.open_source).parameters.keys()
 
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from thresher.batch.csc import Columns, columns_of
 from thresher.batch.solve import Plan, Round, Solver, loss_of
+from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.formats.tables.heads import ColumnSeen, columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.learning import modelfile
@@ -79,6 +80,7 @@ class Boosted(Readout):
         modelfile.write(path, header, modelfile.weights_of(self))
 
 
+@reads_elsewhere
 def boost(
     data: Data,
     y: ArrayLike | str | None = None,

@@ -11,6 +11,7 @@ import typer
 from thresher.cli import boost_options as o
 from thresher.cli import options
 from thresher.cli import train_options as t
+from thresher.cli.decorators import reads_elsewhere, takes
 from thresher.cli.errors import UsageError, check_strictly
 from thresher.cli.model_flags import ModelFlags
 from thresher.cli.overwriting import check_model
@@ -27,7 +28,8 @@ SHORT = "Find the optimal sparse model for data in memory."
 _HEAD = f"{'round':>6} {'sweeps':>7} {'objective':>16} {'certificate':>12} {'non-zero':>10} {'seconds':>8}"
 
 
-@options.takes(table=options.Table)
+@reads_elsewhere
+@takes(table=options.Table)
 def command(
     data: options.Data,
     model: t.ModelFile,

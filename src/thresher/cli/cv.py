@@ -12,6 +12,7 @@ import typer
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
 from thresher.cli.commandline import train_command
+from thresher.cli.decorators import reads_elsewhere, takes
 from thresher.cli.errors import UsageError, check_strictly
 from thresher.cli.lanes_options import (
     AUTO,
@@ -68,7 +69,8 @@ PassesOfFolds = Annotated[
 ]
 
 
-@options.takes(flags=ModelFlags, table=options.Table)
+@reads_elsewhere
+@takes(flags=ModelFlags, table=options.Table)
 def command(
     data: options.Data,
     folds: Count = 10,

@@ -58,6 +58,7 @@ def status_and_line(error: Exception) -> tuple[int, str]:
 
 
 def _status_and_text(error: Exception) -> tuple[int, str]:
+    from thresher.cluster.connection import NoRayError
     from thresher.data.errors import DataError
     from thresher.learning.finite import DivergedError
     from thresher.learning.modelfile import ModelFileError
@@ -72,7 +73,7 @@ def _status_and_text(error: Exception) -> tuple[int, str]:
         return MISUSED, f"thresher: {error}"
     if isinstance(error, Interrupted):
         return INTERRUPTED, f"thresher: {error}"
-    if isinstance(error, DataError | DivergedError | ModelFileError | OverflowError):
+    if isinstance(error, DataError | DivergedError | ModelFileError | NoRayError | OverflowError):
         return FAILED, f"thresher: {error}"
     if isinstance(error, MemoryError):
         return FAILED, f"thresher: out of memory {error}".rstrip()

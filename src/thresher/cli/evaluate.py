@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from thresher.cli import options
+from thresher.cli.decorators import reads_elsewhere, takes
 from thresher.cli.errors import UsageError
 from thresher.cli.plotting import plot as drawing
 
@@ -33,7 +34,8 @@ _Plot = Annotated[
 ]
 
 
-@options.takes(table=options.Writing)
+@reads_elsewhere
+@takes(table=options.Writing)
 def command(
     model: options.Model,
     data: options.Data,

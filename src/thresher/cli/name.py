@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from thresher.cli import options
+from thresher.cli.decorators import takes
 from thresher.cli.overwriting import check_model
 from thresher.cli.saving import unbroken
 
@@ -15,7 +16,7 @@ NAME = "name"
 SHORT = "Add the names of features to a model."
 
 
-@options.takes(table=options.Writing)
+@takes(table=options.Writing)
 def command(
     model: options.Model,
     data: options.Data,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-import functools
-import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -295,57 +292,6 @@ class Table(Writing):
 NO_TABLE = Table()
 NO_WRITING = Writing()
 """No options given."""
-
-
-def takes(hidden: Sequence[str] = (), **groups: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a command: replace its named parameters by the fields of dataclasses, as options.
-
-    A field that is also a parameter of the command keeps its default. Options named in `hidden` are left out
-    of the help; they are accepted only so that the command can explain why it refuses them.
-    """
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(command, include_extras=True)
-        own = inspect.signature(command).parameters
-        listed = {
-            name: [one for one in _parameters(group, hidden) if one.name not in own]
-            for name, group in groups.items()
-        }
-
-        @functools.wraps(command)
-        def taking(*args: Any, **options: Any) -> None:
-            made = {
-                name: group(**{one.name: options.pop(one.name) for one in listed[name]})
-                for name, group in groups.items()
-            }
-            command(*args, **made, **options)
-
-        parameters = list[inspect.Parameter]()
-        for given in own.values():
-            more = [given.replace(annotation=hints[given.name], kind=inspect.Parameter.KEYWORD_ONLY)]
-            parameters += listed.get(given.name, more)
-        taking.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        taking.__annotations__ = {one.name: one.annotation for one in parameters}
-        return taking
-
-    return decorate
-
-
-def _parameters(group: Any, hidden: Sequence[str]) -> list[inspect.Parameter]:
-    """The fields of a dataclass, as parameters of a command."""
-    hints = get_type_hints(group, include_extras=True)
-    hints |= {name: _hiding(hints[name]) for name in hidden if name in hints}
-    return [
-        inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
-        for f in fields(group)
-    ]
-
-
-def _hiding(hint: Any) -> Any:
-    """The type of an option that the help leaves out."""
-    kind, option = hint.__origin__, copy.copy(hint.__metadata__[0])
-    option.hidden = True
-    return Annotated[kind, option]
 
 
 def check_model_first(model: Path, data: Sequence[str], command: str) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from thresher.cli import options
+from thresher.cli.decorators import reads_elsewhere, takes
 from thresher.cli.errors import UsageError
 from thresher.cli.overwriting import check_predictions
 
@@ -40,7 +41,8 @@ _Wanted = Annotated[
 ]
 
 
-@options.takes(table=options.Writing)
+@reads_elsewhere
+@takes(table=options.Writing)
 def command(
     model: options.Model,
     data: options.Data,

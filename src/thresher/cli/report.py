@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from thresher.cli import options
+from thresher.cli.decorators import takes
 from thresher.cli.errors import UsageError
 from thresher.cli.evaluate import Threshold
 
@@ -53,7 +54,7 @@ _Slices = Annotated[
 ]
 
 
-@options.takes(table=options.Writing)
+@takes(table=options.Writing)
 def command(
     model: _Model,
     data: _Data = None,

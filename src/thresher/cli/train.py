@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
+from thresher.cli.decorators import reads_elsewhere, takes
 from thresher.cli.errors import StoppedAfterSaving, check_strictly
 from thresher.cli.learners import learner_of
 from thresher.cli.model_flags import ModelFlags
@@ -29,7 +30,8 @@ NAME = "train"
 SHORT = "Learn a sparse linear model from a stream."
 
 
-@options.takes(flags=ModelFlags, table=options.Table)
+@reads_elsewhere
+@takes(flags=ModelFlags, table=options.Table)
 def command(
     data: options.Data,
     model: t.ModelFile,

@@ -11,6 +11,7 @@ import typer
 
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
+from thresher.cli.decorators import reads_elsewhere, takes
 from thresher.cli.errors import UsageError, check_strictly
 from thresher.cli.model_flags import ModelFlags, new_recipe
 from thresher.cli.overwriting import check_model
@@ -46,7 +47,8 @@ Holdout = Annotated[
 ]
 
 
-@options.takes(hidden=_VARIED, flags=ModelFlags, table=options.Table)
+@reads_elsewhere
+@takes(hidden=_VARIED, flags=ModelFlags, table=options.Table)
 def command(
     context: typer.Context,
     data: options.Data,

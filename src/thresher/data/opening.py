@@ -81,6 +81,7 @@ def open_source(
     Raises `DataError` at once if a file is missing, a directory, unreadable or empty.
     """
     from thresher.data.files.blocks import BLOCK_BYTES, CROSSED_BYTES
+    from thresher.data.sources.pieces import current_readers
 
     names = expand(data)
     given, streams = layout or AnyLayout(), dict[str, Any]()
@@ -91,10 +92,8 @@ def open_source(
     if given.format in TABLES:
         with _hinting(names[0], given):
             settled, form = opener_of(given.format)(names, given, streams, unlabelled, **chosen)
-        may_be_words = bool(form.may_be_words)
     else:
         settled, form = settled_without_columns(given), parser_of(given.format)
-        may_be_words = False
     source: TextSource = source_of(settled)(
         names,
         settled,
@@ -106,6 +105,7 @@ def open_source(
         streams=streams,
         where=where,
     )
-    source.may_be_words = may_be_words
+    source.may_be_words, source.unlabelled = getattr(form, "may_be_words", False), unlabelled
+    source.readers = current_readers()
     source.categorical = getattr(given, "categorical", ())
     return source

@@ -31,7 +31,7 @@ OPTIONS = _FLAGS | frozenset(
             "l2",
         ),
         *("label", "loss", "missing", "ngrams", "numeric", "on_error", "order", "outputs", "passes", "rate"),
-        *("rule", "scale", "seed", "store", "text", "threads", "weight", "where"),
+        *("ray", "rule", "scale", "seed", "store", "text", "threads", "weight", "where", "workers"),
     }
 )
 """Options of the command line that are keywords in Python."""

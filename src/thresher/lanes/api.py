@@ -10,6 +10,7 @@ from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
+from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.errors import DataError
 from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.layout import AnyLayout
@@ -84,6 +85,7 @@ class Frontier:
         folder.save(Path(path), found, self.lanes)
 
 
+@reads_elsewhere
 def train(
     data: Data,
     y: ArrayLike | Recipe | Spec | None = None,
@@ -151,6 +153,8 @@ def train(
             `Layout` (``format``, ``header``, ``delimiter``, ``missing``, ``label``, ``weight``, ``numeric``,
             ``bins``, ``categorical``, ``text``, ``ngrams``, ``interact``, ``ignore``, ``classes``, ``bits``,
             ``hash`` ...). Columns are names, positions from 1, ranges or patterns: ``label=1, bins="2-14"``.
+            ``workers`` and ``ray``: that many processes, of the Ray cluster at that address or of this
+            machine, read and parse the files (docs/scale-out.md).
 
     Trouble with the data or the run raises a `TroubleWarning` for each problem, also in ``model.warnings``.
     Raises `SpecError` and `DataError` (both are ValueErrors), ValueError for other invalid arguments,
@@ -259,6 +263,7 @@ def _started(
     return recipe, opened(data, recipe.head().domain, on_error=on_error, **read)
 
 
+@reads_elsewhere
 def path(
     data: Data,
     y: ArrayLike | Spec | None = None,

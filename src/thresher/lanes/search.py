@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
+from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
@@ -135,6 +136,7 @@ class Search:
         return {"examples": examples, "loss": loss / weight if weight else None}
 
 
+@reads_elsewhere
 def tune(
     data: Data,
     y: ArrayLike | Spec | None = None,

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
+from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
@@ -72,6 +73,7 @@ class CrossValidation:
         return self.folds.whole
 
 
+@reads_elsewhere
 def cv(
     data: Data,
     y: ArrayLike | Spec | None = None,

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 from numpy.typing import ArrayLike, NDArray
 
+from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.labels import Domain
 from thresher.data.layout import SettledLayout
 from thresher.learning import modelfile, pictures
@@ -78,6 +79,7 @@ def readout_of(model: ModelOrFile) -> Readout:
     return ready.readout() if isinstance(ready, Model) else ready
 
 
+@reads_elsewhere
 def predict(
     model: ModelOrFile, data: Data, output: Output = "margin", **reading: Unpack[SourceOptions]
 ) -> NDArray[Any]:
@@ -103,6 +105,7 @@ def predict(
     return _ready(model).predict(data, output, **reading)
 
 
+@reads_elsewhere
 def evaluate(
     model: ModelOrFile,
     data: Data,

@@ -15,6 +15,7 @@ from thresher.data.first_look import classes_among
 from thresher.data.given_labels import texts_of
 from thresher.data.labels import Domain
 from thresher.data.layout import AnyLayout, Layout
+from thresher.data.sources.pieces import current_readers
 from thresher.learning.classes import look
 from thresher.learning.given import Data, as_source, check_layout, is_bare, is_table, labels_beside
 from thresher.learning.keywords import layout_said, parted
@@ -27,6 +28,8 @@ def opened(data: Data, domain: str | Domain, **read: Any) -> Any:
     layout: AnyLayout | None = read.get("layout")
     if not is_bare(layout) and is_bare(source.layout):
         raise DataError("a layout is for files and tables, not for matrices, Chunks and pairs")
+    if current_readers() is not None and getattr(source, "readers", None) is None:
+        raise DataError("--workers and --ray are for files; these data are in memory")
     return source
 
 

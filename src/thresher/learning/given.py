@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from thresher.cluster.dataset import DatasetTable, is_dataset
 from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
 from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.columns import ABSENT, LABEL, WEIGHT
@@ -122,7 +123,7 @@ def labels_beside(data: Any) -> Any:
 
 def is_table(data: Any, layout: AnyLayout | None) -> bool:
     """Whether `data` is read as a table with a label column."""
-    return hasattr(data, _STREAM) or (not is_bare(layout) and _holds_mappings(data))
+    return hasattr(data, _STREAM) or is_dataset(data) or (not is_bare(layout) and _holds_mappings(data))
 
 
 def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
@@ -199,7 +200,7 @@ def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
 
     `DataError` for a matrix if the layout knows columns by name.
     """
-    table = hasattr(data, _STREAM)
+    table = hasattr(data, _STREAM) or is_dataset(data)
     matrix = hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or _holds(data, list | np.ndarray)
     if not (table or matrix or _holds_mappings(data)):
         return False
@@ -221,6 +222,8 @@ def _holds(data: Any, kind: Any) -> bool:
 
 def _as_table(data: Any, layout: AnyLayout | None) -> Any:
     """`data` as a table, rows included if `layout` describes their columns; None for anything else."""
+    if is_dataset(data):
+        return DatasetTable(data)
     if hasattr(data, _STREAM):
         return None if _is_texts(data) or _is_sparse_frame(data) else data
     if not is_table(data, layout):

@@ -50,7 +50,14 @@ class LayoutOptions(TypedDict, total=False):
     hash: Literal["64", "vw"]
 
 
-class SourceOptions(LayoutOptions, total=False):
+class WorkerOptions(TypedDict, total=False):
+    """Which other processes read and parse the files: see `cluster.elsewhere.reads_elsewhere`."""
+
+    workers: int | None
+    ray: str | None
+
+
+class SourceOptions(LayoutOptions, WorkerOptions, total=False):
     """How an existing model reads data; options left out are those of its training data."""
 
     layout: AnyLayout | None
@@ -59,7 +66,7 @@ class SourceOptions(LayoutOptions, total=False):
     where: str
 
 
-class ModelOptions(LayoutOptions, total=False):
+class ModelOptions(LayoutOptions, WorkerOptions, total=False):
     """The above, and fields of a `Recipe` and of its rule and rate."""
 
     rate: Spec | None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,8 +13,9 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError
 from thresher.data.files.looks import begins_a_model, binary_kind
-from thresher.data.files.paths import called, named
-from thresher.data.files.streams import OpenStreams, RawFile, Stream, open_stream
+from thresher.data.files.paths import called, is_stream, named
+from thresher.data.files.remote import is_remote
+from thresher.data.files.streams import OpenStreams, RawFile, Stream, compression_of, open_stream
 
 if TYPE_CHECKING:
     from thresher.data.files.content import ReadSoFar
@@ -258,3 +261,34 @@ class BlockReader:
         position = self._done_bytes + (self._raw.position if self._raw else 0)
         so_far = self._watches.so_far() if self._watches else None
         return Block(buffer.array, size, kind, self._file, offset, self._offset, position, so_far)
+
+
+def block_ends(name: str, block_bytes: int, start: int) -> Iterator[int]:
+    """Where the blocks of a file end, from the block at `start` on, except the last.
+
+    Only the ends of the blocks are read. Yields nothing for a file that can only be read from its beginning
+    (compressed, remote, or a pipe), and stops before a line that is longer than a block.
+    """
+    with named(name):
+        if is_remote(name) or is_stream(name):
+            return
+        with closing(RawFile(name)) as raw:
+            size = 0 if compression_of(raw.head) else os.path.getsize(name)
+            while start + block_bytes <= size:
+                end = _last_line_end(raw, start, start + block_bytes)
+                if not start < end < size:
+                    return
+                yield end
+                start = end
+
+
+def _last_line_end(raw: RawFile, start: int, end: int) -> int:
+    """The end of the last line that ends in bytes `start` to `end`; `start` if none does."""
+    while end > start:
+        begin = max(end - _SEARCH, start)
+        raw.jump(begin)
+        found = raw.read(end - begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end = begin
+    return start

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import BadLine, DataError
-from thresher.data.files.blocks import BLOCK_BYTES, Block, BlockReader
+from thresher.data.files.blocks import BLOCK_BYTES, Block, BlockReader, block_ends
 from thresher.data.files.content import (
     NOTHING_READ,
     Content,
@@ -33,6 +33,7 @@ from thresher.data.sources.reader import Pipeline, default_threads
 
 if TYPE_CHECKING:
     from thresher.data.files.watches import Watches
+    from thresher.data.sources.pieces import Readers, RemoteBlocks, Span
 
 Format = Callable[[SettledLayout, Reading], Any]
 """A function that makes the parser of a format."""
@@ -42,6 +43,7 @@ class OnError:
     """The parsed option ``fail``, ``skip`` or ``quarantine=FILE``; raises `DataError` for anything else."""
 
     def __init__(self, spec: str, names: Sequence[str]) -> None:
+        self.spec = spec
         self.kind, _, path = spec.partition("=")
         self.path = Path(path) if self.kind == QUARANTINE and path else None
         if spec not in (FAIL, SKIP) and self.path is None:
@@ -85,12 +87,26 @@ class _Quarantine:
 class TextSource:
     """Text files as a `Source`; made by `open_source`."""
 
+    layout: SettledLayout
+    """how the bytes become features"""
+    domain: Domain
+    """which labels are allowed"""
+    where: str
+    """which rows of a table are read; empty: all"""
+    block_bytes: int
+    """bytes of text in a block"""
     categorical: tuple[str, ...] = ()
     """columns that the user wants as categories; set by `open_source`"""
     may_be_words = False
     """whether the first labels look like words; set by `open_source`"""
     keep_hash = False
     """whether to hash the files while they are read, so that `fingerprint` need not read them again"""
+    counts_rows = False
+    """whether the offset in a `Place` counts rows; otherwise it counts bytes"""
+    unlabelled = False
+    """whether labels of a table are ignored; set by `open_source`"""
+    readers: Readers | None = None
+    """what reads and parses blocks in other processes; None: threads of this one"""
     _read = NOTHING_READ
     _read_all = False
     """whether `_read` covers all files"""
@@ -112,8 +128,8 @@ class TextSource:
     ) -> None:
         if block_bytes < 1 or (threads is not None and threads < 1):
             raise DataError("threads and block_bytes must be at least 1")
-        self._domain = domain_of(domain).of_words(layout.classes)
-        self.outputs = self._domain.width or 0
+        self.domain = domain_of(domain).of_words(layout.classes)
+        self.outputs = self.domain.width or 0
         """targets per example; 0 if an example has one label"""
         self.names = names
         self.on_error = OnError(on_error, names)
@@ -121,25 +137,25 @@ class TextSource:
         self.total_bytes = self._size() if self.rereadable else None
         self.position_bytes = 0
         self.report = Report()
-        labels = f"domain={str(self._domain)!r}"
+        labels = f"domain={str(self.domain)!r}"
         self.identity = f"{layout.as_dict()} {labels} on_error={self.on_error.kind} {block_bytes=} {where=}"
         """everything that determines the chunks, except the content of the files"""
         self.where = where
-        """which rows of a table are read; empty: all"""
         self.namer: Any = None
         """a `Namer` that receives the names of features; with one, a single thread reads"""
         self.layout = layout
-        """how the bytes become features"""
         self._format: Any = form
         self._streams = streams
-        self._threads, self._block_bytes = threads or default_threads(), block_bytes
+        self.block_bytes = block_bytes
+        self._threads = threads or default_threads()
         self._arenas = Arenas(self._threads + 4)
         self._started = self.finished = False
         """whether a whole pass has been made"""
         self._contents: dict[int, Content] = {}
 
-    def _parser(self) -> Parser:
-        reading = Reading(self._domain, self.on_error.kind, self._arenas, self.namer)
+    def parser(self) -> Parser:
+        """A parser of its blocks, for one thread."""
+        reading = Reading(self.domain, self.on_error.kind, self._arenas, self.namer)
         parser: Parser = self._format(self.layout, reading)
         return parser
 
@@ -180,10 +196,7 @@ class TextSource:
             kept = None if start is None else self.report.quarantined_bytes
             quarantine = _Quarantine(self.on_error.path, kept)
         self._watched = watches = self._watches() if self.keep_hash else None
-        blocks = self._blocks(start, watches)
-        words = self._domain.words
-        alone = self.namer is not None or (words is not None and words.adds)
-        pipeline = Pipeline(blocks, self._parser, 1 if alone else self._threads, self._block_bytes)
+        pipeline = self._pipeline(start, watches)
         try:
             yield from self._placed(pipeline, start or Place(0, 0, 0), quarantine)
             if watches is not None:
@@ -197,6 +210,15 @@ class TextSource:
         if self.report.examples == 0:
             raise DataError(self._nothing())
 
+    def _pipeline(self, start: Place | None, watches: Watches | None) -> Pipeline | RemoteBlocks:
+        """What reads and parses the blocks of a pass."""
+        words = self.domain.words
+        alone = self.namer is not None or (words is not None and words.adds)
+        if self.readers is not None and not alone:
+            return self.readers.read(self, start or Place(0, 0, 0), watches)
+        threads = 1 if alone else self._threads
+        return Pipeline(self.blocks(start, watches), self.parser, threads, self.block_bytes)
+
     def _can_be_reread(self) -> bool:
         return not any(is_stream(name) for name in self.names)
 
@@ -208,17 +230,23 @@ class TextSource:
 
     def _in_order(self) -> bool:
         """Whether files are read from front to back, so that they can be hashed while they are read."""
-        return True
+        return self.readers is None
 
     def _size(self) -> int | None:
         sizes = [size_of(name) for name in self.names]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
-    def _blocks(self, start: Place | None, watches: Watches | None) -> Any:
-        """The reader that yields the blocks of a pass."""
-        return BlockReader(self.names, self._block_bytes, start, watches, streams=self._streams)
+    def blocks(self, start: Place | None, watches: Watches | None = None) -> Any:
+        """A reader of the blocks of a pass."""
+        return BlockReader(self.names, self.block_bytes, start, watches, streams=self._streams)
 
-    def _placed(self, pipeline: Pipeline, start: Place, quarantine: _Quarantine | None) -> Iterator[Chunk]:
+    def cuts(self, file: int, start: int) -> Iterator[int]:
+        """Offsets after `start` at which blocks of a file begin; reading may begin there."""
+        return block_ends(self.names[file], self.block_bytes, start)
+
+    def _placed(
+        self, pipeline: Pipeline | RemoteBlocks, start: Place, quarantine: _Quarantine | None
+    ) -> Iterator[Chunk]:
         file, line = start.file, start.line
         for block, parsed in pipeline:
             if block.file != file:
@@ -231,7 +259,7 @@ class TextSource:
             if len(parsed.chunk):
                 yield parsed.chunk.at(place, Place(file, block.end, line))
 
-    def _count(self, block: Block, parsed: Parsed, line: int) -> None:
+    def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:
         name = self.names[block.file]
         bad = [one._replace(file=name, line=one.line + line) for one in parsed.bad]
         if bad and self.on_error.kind == FAIL:

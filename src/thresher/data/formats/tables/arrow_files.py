@@ -316,19 +316,40 @@ class BatchReader:
 class TableSource(TextSource):
     """Table files as a `Source`; made by `open_source`."""
 
+    counts_rows = True
+
     def _in_order(self) -> bool:
         return self.layout.format == "arrow" and not any(_is_file(name) for name in self.names)
 
     def batches(self) -> Iterator[Any]:
         """The record batches from the first row on, without row groups that the filter rules out."""
-        blocks = self._blocks(None, None)
+        blocks = self.blocks(None)
         with closing(blocks):
             while (block := blocks.fill(None)) is not None:
                 yield block.batch
 
-    def _blocks(self, start: Place | None, watches: Watches | None) -> BatchReader:
+    def cuts(self, file: int, start: int) -> Iterator[int]:
+        """The first rows of the row groups of a Parquet file after row `start`; none with a filter.
+
+        With a filter, the rows that it leaves out are counted with the next that pass, in another row group.
+        """
+        if self.layout.format == "parquet" and not self.where:
+            yield from _first_rows(self.names[file], start)
+
+    def blocks(self, start: Place | None, watches: Watches | None = None) -> BatchReader:
+        """A reader of the batches of a pass."""
         kind = _KINDS[self.layout.format]
         return BatchReader(self.names, kind, self._format, start, self._streams or {}, watches)
+
+
+def _first_rows(name: str, start: int) -> Iterator[int]:
+    with read_from(name), _random(name) as bytes_of:
+        groups = pq.read_metadata(bytes_of)
+    first = 0
+    for g in range(groups.num_row_groups):
+        if first > start:
+            yield first
+        first += groups.row_group(g).num_rows
 
 
 def _needed(kinds: Kinds, chosen: Filter | None) -> list[str]:

@@ -122,7 +122,8 @@ class StreamSource(TextSource):
     def _watches(self) -> None:
         return None
 
-    def _blocks(self, start: Place | None, watches: Watches | None) -> BatchReader:
+    def blocks(self, start: Place | None, watches: Watches | None = None) -> BatchReader:
+        """A reader of the batches of a pass."""
         return BatchReader(self.names, self._stream, self._format, start, {}, watches)
 
     def fingerprint(self) -> str:

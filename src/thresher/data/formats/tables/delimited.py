@@ -9,7 +9,7 @@ and headers are not examples.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -334,8 +334,13 @@ def _with(exact: Numbers, row: bytes, state: NDArray[np.int64]) -> Numbers:
 class SpanningSource(TextSource):
     """Files whose quoted cells may contain line breaks, so that blocks end where rows end."""
 
-    def _blocks(self, start: Place | None, watches: Watches | None) -> BlockReader:
-        return BlockReader(self.names, self._block_bytes, start, watches, self._streams, whole=self._whole)
+    def blocks(self, start: Place | None, watches: Watches | None = None) -> BlockReader:
+        """A reader of the blocks of a pass."""
+        return BlockReader(self.names, self.block_bytes, start, watches, self._streams, whole=self._whole)
+
+    def cuts(self, file: int, start: int) -> Iterator[int]:
+        """None: only reading from the beginning shows which line breaks are quoted."""
+        return iter(())
 
     def _whole(self, text: NDArray[np.uint8], size: int, first: bool) -> int:
         """Length of the whole rows in ``text[:size]``, which is the `first` text of a file or a later one."""

@@ -1,0 +1,123 @@
+"""Files read by other processes: bytes sent, speed of a reader and of the learner, two readers at work."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from benchmarks import clicklog, clicks, measure, report
+from benchmarks.measure import Sample, timed
+from benchmarks.passes import cached, one_pass
+from benchmarks.report import Reach
+from benchmarks.setting import Setting
+from thresher.cluster.packing import Packed, Packer, unpack
+from thresher.data import open_source
+from thresher.data.chunk import Place
+from thresher.data.sources.parsed import Arenas
+from thresher.data.sources.pieces import pieces_of, read_piece
+from thresher.learning.model import Model
+
+PARTS = 8
+ONE, TWO = "thresher, --threads 1", "thresher, --workers 2"
+PACK, FED, CACHED = "read, parse and pack", "learn what was packed", "learn from the cache of a first pass"
+START = "import ray; ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False); ray.shutdown()"
+
+
+def run(setting: Setting) -> list[Reach]:
+    """Measure, print, judge."""
+    files = gzipped(setting)
+    parquet = clicklog.table_twins(setting.clicks.train)["parquet"]
+    found = [
+        *_apart(setting, "RCV1-like, svmlight", [setting.rcv1like.train], None, 6),
+        *_apart(setting, "clicks, gzip TSV", files, clicks.LAYOUT, 5),
+        *_apart(setting, "clicks, Parquet", [parquet], clicks.LAYOUT, 5),
+    ]
+    return found + (_together(setting, files) if find_spec("ray") else [])
+
+
+def gzipped(setting: Setting) -> list[Path]:
+    """The clicks in several files, as a log would be kept."""
+    train = setting.clicks.train
+    parts = [train.with_suffix(f".{k}.tsv.gz") for k in range(PARTS)]
+    if not all(part.exists() for part in parts):
+        with open(train, "rb") as lines:
+            share = -(-sum(1 for _ in lines) // PARTS)
+            lines.seek(0)
+            for part in parts:
+                with gzip.open(part, "wb", 6) as file:
+                    file.writelines(islice(lines, share))
+    return parts
+
+
+def _apart(setting: Setting, name: str, data: Sequence[Path], layout: Any, goal: float) -> list[Reach]:
+    """A reader alone; and the learner alone, fed with what the reader packed, and from a cache."""
+    packed, model = list[Packed](), Model()
+    source = open_source(data, layout=layout)
+    with TemporaryDirectory(dir=setting.loads) as folder:
+        later = cached(open_source(data, layout=layout), Path(folder), model)
+        contenders: dict[str, Callable[[], Sample]] = {
+            PACK: partial(timed, partial(_pack, source, packed)),
+            FED: partial(timed, partial(_learn, packed, model)),
+            CACHED: partial(timed, partial(one_pass, later, model)),
+        }
+        measured = setting.in_turn(contenders, warm=tuple(contenders))
+    nnz, rows = sum(len(one.keys) for one in packed), sum(len(one.lengths) for one in packed)
+    size, ratio = sum(one.nbytes for one in packed) / nnz, measured[CACHED].cpu / measured[FED].cpu
+    units = {"ns/nnz": float(nnz), "rows/s": float(rows)}
+    report.times(f"{name}: {size:.2f} bytes a non-zero", measured, CACHED, units)
+    return [
+        Reach(f"{name}, bytes a non-zero", f"<= {goal:g}", f"{size:.2f}", size <= goal),
+        Reach(f"{name}, speed of learning what was packed x cache", ">= 0.8", f"{ratio:.2f}", ratio >= 0.8),
+    ]
+
+
+def _pack(source: Any, packed: list[Packed]) -> None:
+    """Replace what is `packed` by the blocks of the source, in memory of their own, as if they were sent."""
+    packer = Packer()
+    packed.clear()
+    for piece in pieces_of(source, Place(0, 0, 0)):
+        for _, parsed in read_piece(source, piece):
+            one = packer.pack(parsed)
+            arrays: dict[str, Any] = {
+                name: part for name, part in one._asdict().items() if isinstance(part, np.ndarray)
+            }
+            packed.append(one._replace(**{name: part.copy() for name, part in arrays.items()}))
+
+
+def _learn(packed: Sequence[Packed], model: Model) -> None:
+    arenas = Arenas(4)
+    for one in packed:
+        model.learn(unpack(one, arenas).chunk)
+
+
+def _together(setting: Setting, files: Sequence[Path]) -> list[Reach]:
+    """Whole processes, and what Ray takes to start and stop."""
+    with TemporaryDirectory(dir=setting.loads) as folder:
+        models = {name: Path(folder) / name for name in (ONE, TWO)}
+        contenders: dict[str, Callable[[], Sample]] = {
+            name: partial(_train, files, path, *name.split()[1:]) for name, path in models.items()
+        }
+        contenders["ray.init and ray.shutdown"] = lambda: measure.python("-c", START)
+        found = setting.in_turn(contenders, warm=(ONE, TWO))
+        same = models[ONE].read_bytes() == models[TWO].read_bytes()
+    report.times(f"clicks in {PARTS} gzip files, whole processes", found, ONE, {})
+    learning = [float(json.loads(found[name].output)["seconds"]) for name in (ONE, TWO)]
+    ratio = learning[0] / learning[1]
+    return [
+        Reach("--workers 2, the same model file", "yes", "yes" if same else "no", same),
+        Reach("--workers 2, speed once started x --threads 1", ">= 1.6", f"{ratio:.2f}", ratio >= 1.6),
+    ]
+
+
+def _train(files: Sequence[Path], model: Path, *how: str) -> Sample:
+    command = ("-m", "thresher", "train", *map(str, files), "--model", str(model), "--no-cache")
+    return measure.python(*command, *clicks.COLUMNS, "--json", "--quiet", *how)

@@ -1,0 +1,1 @@
+"""Reading and parsing in other processes, on this machine or on others, through Ray."""

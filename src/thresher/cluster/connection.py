@@ -1,0 +1,157 @@
+"""A connection to Ray: a Ray of this machine, started and stopped here, or a cluster that runs already."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from thresher.data.errors import OneLineError
+
+_PER_READER, _STORE = 64 << 20, 128 << 20
+"""Shared memory for blocks on their way, for each reader and besides."""
+_PATIENCE = 10.0
+_PREFIX = "thresher-ray-"
+_ATTEMPTS, _PAUSE = 10, 0.1
+
+
+class NoRayError(OneLineError):
+    """Ray is not installed, or no cluster answers; the message names the remedy."""
+
+
+class Connection:
+    """The connection to a Ray; `close` ends it, and with it a Ray that was started here."""
+
+    def __init__(self, address: str | None, readers: int | None) -> None:
+        """Connect to `address`; None: start a Ray for `readers` readers on this machine."""
+        self._folder: str | None = None
+        self.ray: Any = _imported()
+        self._was_connected = self.ray.is_initialized()
+        if not self._was_connected:
+            try:
+                with _own_handlers():
+                    self._connect(address, readers)
+            except BaseException:
+                self.close()
+                raise
+
+    def _connect(self, address: str | None, readers: int | None) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        if address is not None:
+            _check_answers(address)
+            try:
+                self.ray.init(address=address, **quiet)
+            except (ConnectionError, ValueError, RuntimeError, self.ray.exceptions.RayError) as error:
+                why = " ".join(str(error).split())
+                raise NoRayError(f"no Ray cluster at '{address}': {why}") from error
+            return
+        # its own folder: that of another user in /tmp/ray could not be written to
+        _clear_abandoned()
+        self._folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
+        count = readers or 1
+        self.ray.init(
+            num_cpus=count,
+            include_dashboard=False,
+            object_store_memory=_STORE + _PER_READER * count,
+            _temp_dir=self._folder,
+            **quiet,
+        )
+
+    @property
+    def processors(self) -> int:
+        """How many readers the cluster can run at once."""
+        return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+
+    def close(self) -> None:
+        """Disconnect; stop the Ray that was started here, and remove its files."""
+        if not self._was_connected:
+            self.ray.shutdown()
+        if self._folder is not None:
+            _remove(self._folder)
+
+
+@contextmanager
+def _own_handlers() -> Iterator[None]:
+    """Keep the signal handlers of this process, which Ray replaces by its own.
+
+    Raises KeyboardInterrupt in place of the SystemExit with which Ray's handler ends a process.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    except SystemExit:
+        raise KeyboardInterrupt from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _remove(folder: str) -> None:
+    """Remove the files of a Ray, some of whose processes may still be ending and writing."""
+    for _ in range(_ATTEMPTS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not os.path.exists(folder):
+            return
+        time.sleep(_PAUSE)
+
+
+def _clear_abandoned() -> None:
+    """Remove what processes of this user left that were killed."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+        pid = path.name.removeprefix(_PREFIX).partition("-")[0]
+        with suppress(OSError):
+            if pid.isdecimal() and path.stat().st_uid == os.getuid() and not _runs(int(pid)):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _check_answers(address: str) -> None:
+    """Raise `NoRayError` if nothing listens at HOST:PORT; Ray itself would wait for many minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not (host and port.isdecimal()):
+        return
+    try:
+        socket.create_connection((host, int(port)), _PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise NoRayError(f"no Ray cluster at '{address}': {error}") from error
+
+
+def check_installed() -> None:
+    """Raise `NoRayError` if Ray is not installed."""
+    if find_spec("ray") is None:
+        raise NoRayError("Ray is not installed: pip install 'thresher[ray]'")
+
+
+def _imported() -> Any:
+    if (
+        "yaml" in sys.modules and sys.modules["yaml"] is None
+    ):  # the command line keeps Numba from importing it
+        del sys.modules["yaml"]
+    import ray
+    import ray.exceptions
+
+    return ray

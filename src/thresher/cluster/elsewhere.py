@@ -1,0 +1,98 @@
+"""Let commands and functions read their files in other processes: ``--workers`` and ``--ray``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from thresher.data.sources.pieces import RemoteBlocks, reading_with
+
+if TYPE_CHECKING:
+    from thresher.cluster.readers import RayReaders
+    from thresher.data.chunk import Place
+    from thresher.data.files.watches import Watches
+    from thresher.data.sources.text import TextSource
+
+F = TypeVar("F", bound=Callable[..., Any])
+MOST_WORKERS = 1024
+
+
+class _Workers:
+    """Readers that are started when the first file is read. See `data.sources.pieces.Readers`."""
+
+    def __init__(self, count: int | None, address: str | None, say: Callable[[str], None]) -> None:
+        self._count, self._address, self._say = count, address, say
+        self._readers: RayReaders | None = None
+
+    def read(self, source: TextSource, start: Place, watches: Watches | None) -> RemoteBlocks:
+        """Begin a pass."""
+        return self._started().read(source, start, watches)
+
+    def prepare(self) -> None:
+        """Start the processes."""
+        self._started().prepare()
+
+    def _started(self) -> RayReaders:
+        if self._readers is None:
+            self._readers = self._connected()
+        return self._readers
+
+    def _connected(self) -> RayReaders:
+        from thresher.cluster.connection import Connection
+        from thresher.cluster.readers import RayReaders
+
+        here = self._address is None
+        self._say("starting Ray on this machine" if here else f"connecting to Ray at {self._address}")
+        connection = Connection(self._address, self._count)
+        return RayReaders(connection, self._count or connection.processors, self._say)
+
+    def close(self) -> None:
+        """Stop the readers, if there are any."""
+        if self._readers is not None:
+            self._readers.close()
+
+
+@contextmanager
+def reading_elsewhere(
+    workers: int | None, ray: str | None, say: Callable[[str], None] = lambda _: None
+) -> Iterator[None]:
+    """Within this block, files are read by `workers` processes, of the cluster at `ray` or of this machine.
+
+    Does nothing if both are None. Calls `say` with a line when processes are started or lost. Raises
+    `NoRayError`, ValueError for a wrong number, TypeError for wrong types.
+    """
+    if workers is None and ray is None:
+        yield
+        return
+    from thresher.cluster.connection import check_installed
+
+    _check(workers, ray)
+    check_installed()
+    ready = _Workers(workers, ray, say)
+    try:
+        with reading_with(ready):
+            yield
+    finally:
+        ready.close()
+
+
+def _check(workers: Any, ray: Any) -> None:
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int)):
+        raise TypeError(f"workers must be a whole number, not {workers!r}")
+    if workers is not None and not 1 <= workers <= MOST_WORKERS:
+        raise ValueError(f"workers must be from 1 to {MOST_WORKERS}, not {workers}")
+    if ray is not None and not isinstance(ray, str):
+        raise TypeError(f"ray must be the address of a cluster, such as 'auto', not {ray!r}")
+
+
+def reads_elsewhere(function: F) -> F:
+    """Decorate a function: it takes `workers` and `ray`, and reads its files as `reading_elsewhere` says."""
+
+    @functools.wraps(function)
+    def reading(*args: Any, workers: int | None = None, ray: str | None = None, **options: Any) -> Any:
+        with reading_elsewhere(workers, ray):
+            return function(*args, **options)
+
+    return cast(F, reading)

@@ -1,0 +1,231 @@
+"""Packing parsed blocks for the way from a reader to the learner: narrow keys, and nothing that is constant.
+
+Per stored value, a packed block holds a key of 2 bytes if all keys of the block are below 2¹⁶, of 4 bytes if
+they are below 2³², and of 2 bytes plus its share of a dictionary if hashed keys repeat; a value of 4 bytes,
+and none if all values are 1. Unpacking gives the same arrays, bit for bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.errors import BadLine
+from thresher.data.sources.parsed import Arenas, Columns, Parsed, Tally
+from thresher.engine.jit import kernel
+
+MOST_CODES = 1 << 16
+"""Keys in one dictionary."""
+_SLOTS = 1 << 18
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio (Knuth, TAOCP 3, 6.4)
+_SHIFT = np.uint64(64 - 18)
+_WORTH = 0.6
+"""The largest share of distinct keys for which a dictionary is sent."""
+
+
+class Packed(NamedTuple):
+    """A parsed block; each array has the narrowest dtype that holds all its numbers."""
+
+    lengths: NDArray[Any]
+    """(n,) stored values of each row"""
+    keys: NDArray[Any]
+    """(nnz,) keys, or their places in `words`"""
+    words: NDArray[np.uint64]
+    """the dictionaries, one after the other; empty if `keys` are the keys"""
+    cuts: NDArray[np.int64]
+    """(dictionaries, 2) where the keys and the words of each dictionary end"""
+    values: NDArray[np.float32]
+    """(nnz,); (1,) if all are the same bits; without the ones if there are `others`"""
+    others: NDArray[np.uint8]
+    """a bit for each value that is not 1; empty if all values are sent"""
+    labels: NDArray[Any]
+    """(n,) or (1,) likewise; int8 if all are small whole numbers"""
+    weights: NDArray[np.float32]
+    """(n,) or (1,) likewise"""
+    targets: NDArray[np.float32] | None
+    """(n, outputs)"""
+    tags: tuple[str, ...] | None
+    tally: tuple[int, ...]
+    bad: list[tuple[Any, ...]]
+    rejected: bytes
+    uncounted: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        arrays = [self.lengths, self.keys, self.words, self.cuts, self.values, self.others]
+        arrays += [self.labels, self.weights, *([] if self.targets is None else [self.targets])]
+        return sum(array.nbytes for array in arrays)
+
+
+@kernel
+def number_keys(keys: Any, codes: Any, words: Any, cuts: Any, slots: Any, most: int) -> int:
+    """Replace keys by places in dictionaries of at most `most` words; returns the number of dictionaries.
+
+    `slots` (2^18,) holds zeros. Returns -1 as soon as there are more dictionaries than `cuts` (d, 2), or
+    more words than `words`, has room for.
+    """
+    count, first, total = 0, 0, 0
+    if cuts.shape[0] == 0:
+        return -1
+    mask = np.uint64(slots.shape[0] - 1)
+    for k in range(keys.shape[0]):
+        key = keys[k]
+        slot = (key * _SPREAD) >> _SHIFT
+        while slots[slot] != 0 and words[first + slots[slot] - 1] != key:
+            slot = (slot + np.uint64(1)) & mask
+        if slots[slot] == 0:
+            if total - first == most:
+                cuts[count, 0], cuts[count, 1] = k, total
+                count, first = count + 1, total
+                slots[:] = 0
+                slot = (key * _SPREAD) >> _SHIFT
+            if total == words.shape[0] or count == cuts.shape[0]:
+                return -1
+            words[total] = key
+            total += 1
+            slots[slot] = total - first
+        codes[k] = slots[slot] - 1
+    cuts[count, 0], cuts[count, 1] = keys.shape[0], total
+    return count + 1
+
+
+@kernel
+def read_words(codes: Any, words: Any, cuts: Any, keys: Any) -> None:
+    """The inverse of `number_keys`."""
+    start, first = 0, 0
+    for d in range(cuts.shape[0]):
+        end, last = cuts[d]
+        book = words[first:last]
+        for k in range(start, end):
+            keys[k] = book[codes[k]]
+        start, first = end, last
+
+
+@kernel
+def read_values(values: Any, others: Any, out: Any) -> None:
+    """Ones, and where a bit of `others` is set the next of `values`."""
+    taken, last = 0, values.shape[0] - 1
+    for k in range(out.shape[0]):
+        other = (others[k >> 3] >> np.uint8(k & 7)) & 1
+        value = values[min(taken, last)]
+        out[k] = value if other else np.float32(1)  # no branch, which would often be mispredicted
+        taken += other
+
+
+class Packer:
+    """Packs blocks, with memory that is used again for each."""
+
+    def __init__(self) -> None:
+        self._slots = np.zeros(_SLOTS, np.int32)
+
+    def pack(self, parsed: Parsed) -> Packed:
+        """The packed block; arrays that are not narrowed are views of it."""
+        chunk = parsed.chunk
+        keys, words, cuts = self._narrowed(chunk.keys)
+        lengths = np.diff(chunk.indptr)
+        values, others = _without_ones(chunk.values)
+        return Packed(
+            lengths.astype(_narrowest(int(lengths.max(initial=0)))),
+            keys,
+            words,
+            cuts,
+            values,
+            others,
+            _small(_unless_constant(chunk.labels)),
+            _unless_constant(chunk.weights),
+            chunk.targets,
+            chunk.tags,
+            tuple(parsed.tally),
+            [tuple(one) for one in parsed.bad],
+            parsed.rejected,
+            parsed.uncounted,
+        )
+
+    def _narrowed(self, keys: NDArray[np.uint64]) -> tuple[NDArray[Any], NDArray[np.uint64], Any]:
+        no_words, no_cuts = np.zeros(0, np.uint64), np.zeros((0, 2), np.int64)
+        kind = _narrowest(int(keys.max(initial=0)))
+        if kind != np.uint64:
+            return keys.astype(kind), no_words, no_cuts
+        most = int(_WORTH * len(keys))
+        codes, words = np.empty(len(keys), np.uint16), np.empty(most, np.uint64)
+        cuts = np.empty((most // MOST_CODES + 1, 2), np.int64)
+        self._slots[:] = 0
+        count = number_keys(keys, codes, words, cuts, self._slots, MOST_CODES)
+        if count < 0:
+            return keys, no_words, no_cuts
+        return codes, words[: cuts[count - 1, 1]], cuts[:count]
+
+
+def _small(numbers: NDArray[np.float32]) -> NDArray[Any]:
+    """As int8, if that keeps all bits."""
+    with np.errstate(invalid="ignore"):
+        small = numbers.astype(np.int8)
+    return small if small.astype(np.float32).tobytes() == numbers.tobytes() else numbers
+
+
+def _narrowest(largest: int) -> Any:
+    return np.uint16 if largest < 1 << 16 else np.uint32 if largest < 1 << 32 else np.uint64
+
+
+def _without_ones(values: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    """The values to send, and a bit for each that is not 1 if at least half of them are."""
+    none = np.zeros(0, np.uint8)
+    constant = _unless_constant(values)
+    if len(constant) < len(values):
+        return constant, none
+    others = values != 1
+    if 2 * np.count_nonzero(others) > len(values):
+        return values, none
+    return values[others], np.packbits(others, bitorder="little")
+
+
+def _unless_constant(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The first number if all have its bits."""
+    bits = numbers.view(np.uint32)
+    return numbers[:1] if len(bits) and bits[0] == bits[-1] and (bits == bits[0]).all() else numbers
+
+
+def unpack(packed: Packed, arenas: Arenas) -> Parsed:
+    """The parsed block, with arrays from `arenas`."""
+    rows, nnz = len(packed.lengths), len(packed.keys)
+    width = None if packed.targets is None else packed.targets.shape[1]
+    columns = _cut(arenas.columns(_rounded(rows), _rounded(nnz), width), rows, nnz)
+    columns.indptr[0] = 0
+    np.cumsum(packed.lengths, dtype=np.int64, out=columns.indptr[1:])
+    if len(packed.cuts):
+        read_words(packed.keys, packed.words, packed.cuts, columns.keys)
+    else:
+        columns.keys[:] = packed.keys
+    columns.labels[:], columns.weights[:] = packed.labels, packed.weights
+    if len(packed.others):
+        read_values(packed.values, packed.others, columns.values)
+    else:
+        columns.values[:] = packed.values
+    if columns.targets is not None and packed.targets is not None:
+        columns.targets[:] = packed.targets
+    chunk = columns.chunk(rows, nnz)
+    if packed.tags is not None:
+        chunk = replace(chunk, tags=packed.tags)
+    bad = [BadLine(*one) for one in packed.bad]
+    return Parsed(chunk, Tally(*packed.tally), bad, packed.rejected, packed.uncounted)
+
+
+def _rounded(count: int) -> int:
+    """The next power of two, so that the memory of one block is large enough for most others."""
+    return 1 << count.bit_length()
+
+
+def _cut(columns: Columns, rows: int, nnz: int) -> Columns:
+    targets = None if columns.targets is None else columns.targets[:rows]
+    return Columns(
+        columns.indptr[: rows + 1],
+        columns.keys[:nnz],
+        columns.values[:nnz],
+        columns.labels[:rows],
+        columns.weights[:rows],
+        targets,
+    )

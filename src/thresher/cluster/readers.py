@@ -1,0 +1,296 @@
+"""The learner's side: it hands out pieces to readers, and takes their blocks in order.
+
+Each reader is an actor of Ray, driven by one thread here. A thread takes the next piece, asks its reader for
+one batch of blocks after the other, and keeps references to at most `_AHEAD` batches that the learner has
+not taken yet. So memory is bounded on all machines, and the readers never get far ahead of the learner. A
+batch that was lost, with its reader or its machine, is read again from where the learner is.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from thresher.cluster.connection import Connection
+from thresher.cluster.packing import unpack
+from thresher.cluster.reader import Note, Reader, Setting, Task, versions
+from thresher.data.chunk import Place
+from thresher.data.errors import DataError
+from thresher.data.files.paths import is_stream
+from thresher.data.files.remote import is_remote
+from thresher.data.sources.parsed import Arenas, Parsed
+from thresher.data.sources.pieces import Piece, Positions, Span, pieces_of, read_piece, stamp_of
+
+if TYPE_CHECKING:
+    from thresher.data.files.watches import Watches
+    from thresher.data.sources.text import TextSource
+
+_AHEAD = 2
+"""Batches of a piece that wait for the learner; one more is being made."""
+_ASKED = 2
+"""Calls to a reader under way at once."""
+_TRIES = 3
+"""How often a piece is begun by another reader before the learner reads it itself."""
+_PATIENCE = 60.0
+"""Seconds to wait for another reader after one was lost."""
+_POLL = 0.2
+_REPORTED = 5
+
+
+class RayReaders:
+    """`count` readers, for one pass after the other. See `data.sources.pieces.Readers`."""
+
+    def __init__(
+        self, connection: Connection, count: int, say: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`say` is called with a line when a reader is lost."""
+        self.connection, self.count, self.say = connection, count, say
+        self.ray = connection.ray
+        self._kind = self.ray.remote(num_cpus=1, max_restarts=0)(Reader)
+        self._idle: list[Any] = []
+        self._lock, self._losses = threading.Lock(), 0
+
+    def prepare(self) -> None:
+        """Start the readers, and wait for the first."""
+        started = [self.take() for _ in range(self.count)]
+        with suppress(self.ray.exceptions.RayError):
+            self.ray.wait([one.ready.remote() for one in started], timeout=_PATIENCE)
+        for one in started:
+            self.give_back(one)
+
+    def say_lost(self, name: str, then: str) -> None:
+        """Say that a reader of a file was lost, the first few times."""
+        with self._lock:
+            self._losses += 1
+            last = " (further losses are not reported)" if self._losses == _REPORTED else ""
+            if self._losses <= _REPORTED:
+                self.say(f"a reader of {name} was lost; {then}{last}")
+
+    def take(self) -> Any:
+        """A reader that waits for work, or a new one."""
+        with self._lock:
+            return self._idle.pop() if self._idle else self._kind.remote()
+
+    def give_back(self, reader: Any) -> None:
+        """Keep a reader for the next pass."""
+        with self._lock:
+            self._idle.append(reader)
+
+    def read(self, source: TextSource, start: Place, watches: Watches | None) -> Pass:
+        """Begin a pass over `source`, or the rest of one from `start` on."""
+        for name in source.names:
+            if is_stream(name):
+                raise DataError(f"{name}: other processes cannot read standard input or a pipe; give a file")
+        return Pass(self, source, start, watches)
+
+    def close(self) -> None:
+        """Stop the readers and disconnect."""
+        with self._lock, suppress(self.ray.exceptions.RayError):
+            for reader in self._idle:
+                self.ray.kill(reader)
+            self._idle.clear()
+        self.connection.close()
+
+
+class _Stream:
+    """The batches of a piece, as references."""
+
+    def __init__(self, piece: Piece) -> None:
+        self.piece = piece
+        self.batches: queue.Queue[tuple[Note, Any]] = queue.Queue(_AHEAD)
+        self.abandoned = False
+        """whether the learner reads the rest itself"""
+
+
+_LOST = Note((), ended=False)
+"""Instead of a batch: the learner must read the rest of the piece itself."""
+
+
+class Pass:
+    """The blocks of one pass, in order; see `data.sources.pieces.RemoteBlocks`."""
+
+    def __init__(
+        self, readers: RayReaders, source: TextSource, start: Place, watches: Watches | None
+    ) -> None:
+        self._readers, self._source, self._ray = readers, source, readers.ray
+        setting = Setting(
+            source.layout,
+            str(source.domain),
+            source.on_error.spec,
+            source.block_bytes,
+            source.unlabelled,
+            source.where,
+            versions(),
+        )
+        self._setting = self._ray.put(setting)
+        self._stamps = [None if is_remote(name) else stamp_of(name) for name in source.names]
+        self._positions = Positions(source.names, watches)
+        self._arenas = Arenas(_AHEAD + 2)
+        self._pieces = pieces_of(source, start)
+        self._turn = threading.Lock()
+        self._streams: queue.SimpleQueue[_Stream | Exception | None] = queue.SimpleQueue()
+        self._stopped = threading.Event()
+        self._finished = False
+        self._threads = [
+            threading.Thread(target=self._work, name=f"thresher-remote-{k}", daemon=True)
+            for k in range(readers.count)
+        ]
+
+    def __iter__(self) -> Iterator[tuple[Span, Parsed]]:
+        """All blocks, unpacked; the error of a block is raised in its turn."""
+        for thread in self._threads:
+            thread.start()
+        while (stream := self._streams.get()) is not None:
+            if isinstance(stream, Exception):
+                raise stream
+            yield from self._blocks_of(stream)
+        self._positions.finish()
+        self._finished = True
+
+    def _blocks_of(self, stream: _Stream) -> Iterator[tuple[Span, Parsed]]:
+        piece, at = stream.piece, stream.piece.start
+        while True:
+            note, reference = stream.batches.get()
+            if note.error:
+                raise DataError(note.error)
+            if note.ended:
+                return
+            try:
+                packed = None if note is _LOST else self._ray.get(reference)
+            except self._ray.exceptions.RayError:
+                packed = None
+            if packed is None:
+                stream.abandoned = True
+                self._readers.say_lost(
+                    self._source.names[piece.file], "this process reads the rest of its piece"
+                )
+                yield from self._read_here(piece._replace(start=at))
+                return
+            for span, one in zip(note.spans, packed, strict=True):
+                yield self._positions.span(piece.file, *span), unpack(one, self._arenas)
+            at = note.spans[-1][1]
+
+    def _read_here(self, piece: Piece) -> Iterator[tuple[Span, Parsed]]:
+        for block, parsed in read_piece(self._source, piece):
+            span = self._positions.span(piece.file, block.offset, block.end, block.raw_position)
+            yield span, parsed
+
+    def _work(self) -> None:
+        """Drive one reader, piece after piece, until the pass ends or is stopped."""
+        reader = None
+        try:
+            reader = self._started()
+            while reader is not None and (stream := self._take()) is not None:
+                reader = self._read(stream, reader) or self._started()
+        except self._ray.exceptions.RayError as error:
+            self._streams.put(DataError(f"Ray failed: {_first_line(error)}"))
+        except Exception as error:  # noqa: BLE001 raised again in the thread that uses the blocks
+            self._streams.put(error)
+        if reader is not None:
+            if self._stopped.is_set():
+                self._ray.kill(reader)
+            else:
+                self._readers.give_back(reader)
+
+    def _started(self, patience: float = math.inf) -> Any:
+        """A reader whose process runs; None if none is needed any more, or after `patience` seconds."""
+        for tries_left in reversed(range(_TRIES)):
+            reader = self._readers.take()
+            try:
+                if self._wait(reader.ready.remote(), patience):
+                    return reader
+            except self._ray.exceptions.RayError:
+                if not tries_left:
+                    raise
+            else:
+                self._ray.kill(reader)
+                break
+        return None
+
+    def _wait(self, reference: Any, patience: float = math.inf) -> bool:
+        """Wait for a result; False if the pass is stopped, or after `patience` seconds."""
+        until = time.monotonic() + patience
+        while not self._stopped.is_set() and time.monotonic() < until:
+            if self._ray.wait([reference], timeout=_POLL)[0]:
+                self._ray.get(reference)
+                return True
+        return False
+
+    def _take(self) -> _Stream | None:
+        """The stream of the next piece; None if there is none left."""
+        with self._turn:
+            piece = None if self._stopped.is_set() else next(self._pieces, None)
+            if piece is None:
+                if not self._stopped.is_set():
+                    self._streams.put(None)
+                return None
+            stream = _Stream(piece)
+            self._streams.put(stream)
+            return stream
+
+    def _read(self, stream: _Stream, reader: Any) -> Any:
+        """Let a reader read a piece; returns it, or the reader that replaced it, or None."""
+        at, tries = stream.piece.start, 0
+        while True:
+            try:
+                for note, reference in self._batches(stream.piece._replace(start=at), reader):
+                    self._put(stream, note, reference)
+                    if stream.abandoned:
+                        break
+                    at, tries = (note.spans[-1][1], 0) if note.spans else (at, tries)
+                return reader
+            except self._ray.exceptions.RayTaskError as error:
+                self._put(stream, Note((), True, f"a reader failed: {_first_line(error)}"), None)
+                return reader
+            except self._ray.exceptions.RayError:
+                tries += 1
+                if not self._stopped.is_set():
+                    self._readers.say_lost(self._source.names[stream.piece.file], "another takes over")
+                reader = self._started(_PATIENCE) if tries < _TRIES else None
+                if reader is None:
+                    self._put(stream, _LOST, None)
+                    return None
+
+    def _batches(self, piece: Piece, reader: Any) -> Iterator[tuple[Note, Any]]:
+        name = self._source.names[piece.file]
+        path = name if is_remote(name) else os.path.abspath(name)
+        task = Task(path, name, piece.start, piece.stop, self._stamps[piece.file])
+        reader.begin.remote(self._setting, task)
+        following = reader.next.options(num_returns=2)
+        asked = deque(following.remote() for _ in range(_ASKED))
+        while True:
+            note_of, reference = asked.popleft()
+            if not self._wait(note_of):
+                return
+            note: Note = self._ray.get(note_of)
+            yield note, reference
+            if note.ended:
+                return
+            asked.append(following.remote())
+
+    def _put(self, stream: _Stream, note: Note, reference: Any) -> None:
+        while not self._stopped.is_set() and not stream.abandoned:
+            try:
+                stream.batches.put((note, reference), timeout=_POLL)
+                return
+            except queue.Full:
+                continue
+
+    def close(self, patient: bool = True) -> None:
+        """Stop reading; readers in the middle of a piece are killed."""
+        if not self._finished:
+            self._stopped.set()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+
+def _first_line(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -1,0 +1,113 @@
+"""A Ray in this process, which can lose readers and what they have read: the calls that `cluster` makes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from thresher.cluster.readers import RayReaders
+
+
+class RayError(Exception):
+    pass
+
+
+class RayTaskError(RayError):
+    pass
+
+
+class Reference:
+    def __init__(self, value: Any = None, error: Exception | None = None) -> None:
+        self.value, self.error = value, error
+
+
+class _Method:
+    def __init__(self, actor: Actor, name: str, returns: int = 1) -> None:
+        self._actor, self._name, self._returns = actor, name, returns
+
+    def options(self, num_returns: int) -> _Method:
+        return _Method(self._actor, self._name, num_returns)
+
+    def remote(self, *given: Any) -> Any:
+        return self._actor.call(self._name, self._returns, given)
+
+
+class Actor:
+    """A reader; its calls are carried out at once, in order."""
+
+    def __init__(self, ray: FakeRay, number: int, kind: type) -> None:
+        self.number, self.dead = number, False
+        self._ray, self._inner = ray, kind()
+
+    def __getattr__(self, name: str) -> _Method:
+        return _Method(self, name)
+
+    def call(self, name: str, returns: int, given: Any) -> Any:
+        arguments = [one.value if isinstance(one, Reference) else one for one in given]
+        try:
+            if self.dead or self._ray.dies(self.number, name):
+                self.dead = True
+                raise RayError(f"reader {self.number} died")
+            found = getattr(self._inner, name)(*arguments)
+        except RayError as error:
+            references = [Reference(error=error) for _ in range(returns)]
+        except Exception as error:  # noqa: BLE001  (as Ray does, it is raised where the result is asked for)
+            references = [Reference(error=RayTaskError(str(error))) for _ in range(returns)]
+        else:
+            references = [Reference(one) for one in (found if returns > 1 else (found,))]
+            self._ray.lose(references)
+        return references if returns > 1 else references[0]
+
+
+class FakeRay:
+    """`dies(reader, call)` says whether a reader dies now; `loses(n)`, whether the n-th batch is lost."""
+
+    exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
+
+    def __init__(
+        self,
+        dies: Callable[[int, str], bool] = lambda number, call: False,
+        loses: Callable[[int], bool] = lambda number: False,
+    ) -> None:
+        self.dies, self._loses = dies, loses
+        self.actors: list[Actor] = []
+        self._batches, self._lock = 0, threading.Lock()
+
+    def lose(self, references: list[Reference]) -> None:
+        if len(references) == 2:
+            with self._lock:
+                self._batches += 1
+                if self._loses(self._batches):
+                    references[1].error = RayError("the object was lost")
+
+    def remote(self, **_: Any) -> Callable[[type], Any]:
+        def start(kind: type) -> Any:
+            return SimpleNamespace(remote=lambda: self._start(kind))
+
+        return start
+
+    def _start(self, kind: type) -> Actor:
+        with self._lock:
+            self.actors.append(Actor(self, len(self.actors), kind))
+            return self.actors[-1]
+
+    def put(self, value: Any) -> Reference:
+        return Reference(value)
+
+    def get(self, reference: Reference) -> Any:
+        if reference.error is not None:
+            raise reference.error
+        return reference.value
+
+    def wait(self, references: list[Reference], timeout: float) -> tuple[list[Reference], list[Reference]]:
+        return references, []
+
+    def kill(self, actor: Actor) -> None:
+        actor.dead = True
+
+
+def readers_of(ray: FakeRay, count: int = 2, said: list[str] | None = None) -> RayReaders:
+    connection: Any = SimpleNamespace(ray=ray, close=lambda: None, processors=count)
+    return RayReaders(connection, count, (said if said is not None else []).append)

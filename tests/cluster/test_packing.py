@@ -1,0 +1,72 @@
+"""What is packed and unpacked again has the same bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from thresher.cluster import packing
+from thresher.cluster.packing import Packer, unpack
+from thresher.data import Chunk
+from thresher.data.errors import BadLine
+from thresher.data.sources.parsed import Arenas, Parsed, Tally
+
+ROWS, EACH = 300, 20
+RANDOM = np.random.default_rng(5)
+
+
+def of(keys: Any, values: Any, **more: Any) -> Parsed:
+    labels = RANDOM.choice([-1.0, 1.0], ROWS).astype(np.float32)
+    starts = np.arange(ROWS + 1) * EACH
+    ordered = np.sort(np.asarray(keys, np.uint64).reshape(ROWS, EACH), axis=1).ravel()
+    weights = np.ones(ROWS, np.float32)
+    chunk = Chunk(starts, ordered, np.asarray(values, np.float32), labels, weights, **more)
+    return Parsed(chunk, Tally(301, ROWS, 0, 1, 0), [BadLine("", 3, 1, "a", "b", b"c")], b"c\n", 2)
+
+
+def keys(below: int, distinct: int | None = None) -> Any:
+    found = RANDOM.integers(0, below, ROWS * EACH, np.uint64)
+    return found if distinct is None else RANDOM.choice(found[:distinct], ROWS * EACH)
+
+
+ONES = np.ones(ROWS * EACH)
+MOSTLY_ONES = np.where(RANDOM.random(ROWS * EACH) < 0.7, 1.0, RANDOM.normal(size=ROWS * EACH))
+LARGEST = 2**64 - 1
+CASES = {
+    "short ids": (of(keys(1 << 16), RANDOM.normal(size=ROWS * EACH)), 6),
+    "long ids": (of(keys(1 << 32), ONES), 4),
+    "hashed": (of(keys(LARGEST, 900), ONES), 2 + 8 * 900 / (ROWS * EACH)),
+    "hashed, hardly repeated": (of(keys(LARGEST), ONES), 8),
+    "mostly ones": (of(keys(1 << 16), MOSTLY_ONES), 2 + 1 / 8 + 0.31 * 4),
+    "zeros": (of(keys(1 << 16), -0.0 * ONES), 2),
+    "targets and tags": (
+        of(keys(9), ONES, tags=("t",) * ROWS, targets=np.ones((ROWS, 3), np.float32)),
+        2 + 12 / EACH,
+    ),
+}
+
+
+@pytest.mark.parametrize("most", [1 << 16, 100])
+@pytest.mark.parametrize("name", CASES)
+def test_a_block_is_the_same_after_packing(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "MOST_CODES", most)
+    parsed, size = CASES[name]
+    packer, arenas = Packer(), Arenas(2)
+    for _ in range(2):
+        packed = packer.pack(parsed)
+        found = unpack(packed, arenas)
+        for part in ("indptr", "keys", "values", "labels", "weights", "targets"):
+            one, other = getattr(found.chunk, part), getattr(parsed.chunk, part)
+            assert (one is None and other is None) or one.tobytes() == other.tobytes(), part
+            assert one is None or one.dtype == other.dtype
+        assert found.chunk.tags == parsed.chunk.tags
+        assert found[1:] == parsed[1:]
+    assert packed.nbytes <= ROWS * (EACH * size + 3) + 64 or most == 100
+
+
+def test_a_block_without_rows() -> None:
+    nothing = Chunk.from_csr([0], [], [], [])
+    found = unpack(Packer().pack(Parsed(nothing, Tally(), [], b"")), Arenas(2))
+    assert len(found.chunk) == found.chunk.nnz == 0

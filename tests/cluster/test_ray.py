@@ -1,0 +1,190 @@
+"""A real Ray: two nodes on this machine, readers and nodes that are killed, and the command line."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+import ray
+import ray.data
+
+import thresher
+from thresher.cluster import packing, readers
+from thresher.cluster.connection import Connection
+from thresher.cluster.packing import Packed
+from thresher.data.files import blocks
+from thresher.data.sources import pieces
+from thresher.data.sources.parsed import Arenas, Parsed
+
+OPTIONS: dict[str, Any] = {"format": "tsv", "header": False, "label": "1", "bins": "2-4"}
+FLAGS = ["--format", "tsv", "--no-header", "--label", "1", "--bins", "2-4"]
+ROWS, FILES = 4000, 4
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder, random, names = tmp_path_factory.mktemp("data"), np.random.default_rng(3), []
+    for k in range(FILES):
+        numbers = random.integers(0, 50, (ROWS, 8))
+        clicked = (numbers[:, 0] + numbers[:, 5] + random.integers(0, 60, ROWS) > 80).astype(int)
+        lines = ["\t".join(map(str, (c, *row))) for c, row in zip(clicked, numbers, strict=True)]
+        path = folder / f"{k}.tsv"
+        text = "\n".join(lines).encode() + b"\n"
+        path.write_bytes(gzip.compress(text) if k % 2 else text)
+        names.append(str(path))
+    return names
+
+
+@pytest.fixture(scope="module")
+def plain(data: list[str], tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The model that one process learns."""
+    return trained(data, tmp_path_factory.mktemp("plain") / "model")
+
+
+def trained(data: list[str], path: Path, **options: Any) -> bytes:
+    thresher.train(data, **OPTIONS, **options).save(path)
+    return path.read_bytes()
+
+
+class Nodes:
+    """Two nodes on this machine, to the first of which this process is connected."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        of_each: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 100 << 20}
+        self._of_each = of_each
+        self.cluster: Any = Cluster(initialize_head=True, head_node_args=of_each)
+        self.second = self.cluster.add_node(**of_each)
+        self.connection = Connection(self.cluster.address, None)
+
+    def lose_second(self) -> None:
+        self.cluster.remove_node(self.second, allow_graceful=False)
+
+    def add_second(self) -> None:
+        self.second = self.cluster.add_node(**self._of_each)
+
+    def close(self) -> None:
+        self.connection.close()
+        self.cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    found = Nodes()
+    yield found
+    found.close()
+
+
+@contextmanager
+def disturbed(by: Callable[[], None], after: int) -> Iterator[None]:
+    """Within the block, `by` is called once, when the learner has been given `after` blocks."""
+    given = iter(range(after))
+
+    def unpack(packed: Packed, arenas: Arenas) -> Parsed:
+        if next(given, None) == after - 1:
+            by()
+        return packing.unpack(packed, arenas)
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(readers, "unpack", unpack)
+        yield
+    assert next(given, None) is None, "it was called"
+
+
+def kill_readers() -> None:
+    for process in psutil.process_iter(["cmdline"]):
+        if "ray::Reader" in " ".join(process.info["cmdline"] or ()):
+            process.kill()
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this process decides: how files are divided."""
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8192)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 1 << 15)
+
+
+def test_two_nodes_give_the_same_model(nodes: Nodes, data: list[str], plain: bytes, tmp_path: Path) -> None:
+    assert nodes.connection.processors == 2
+    assert trained(data, tmp_path / "model", workers=2) == plain
+
+
+def test_readers_that_are_killed_change_nothing(
+    nodes: Nodes, data: list[str], plain: bytes, tmp_path: Path
+) -> None:
+    with disturbed(kill_readers, after=3):
+        assert trained(data, tmp_path / "model", workers=2) == plain
+
+
+def test_a_node_that_is_lost_and_another_that_comes_change_nothing(
+    nodes: Nodes, data: list[str], plain: bytes, tmp_path: Path
+) -> None:
+    with disturbed(nodes.lose_second, after=2):
+        assert trained(data, tmp_path / "model", workers=2) == plain
+    nodes.add_second()
+    assert trained(data, tmp_path / "model", workers=2) == plain
+
+
+def test_a_bad_line_is_named_and_kept(nodes: Nodes, data: list[str], tmp_path: Path) -> None:
+    bad = tmp_path / "bad.tsv"
+    lines = Path(data[0]).read_bytes().splitlines(keepends=True)
+    bad.write_bytes(b"".join([*lines[:2500], b"1\tx\n", *lines[2500:]]))
+    with pytest.raises(thresher.data.DataError, match=rf"^{bad}:2501:"):
+        thresher.train(str(bad), **OPTIONS, workers=2)
+    kept = tmp_path / "kept"
+    model = thresher.train(str(bad), **OPTIONS, workers=2, on_error=f"quarantine={kept}")
+    assert kept.read_bytes() == b"1\tx\n"
+    assert model.examples == ROWS
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray")
+def test_a_dataset_of_ray_is_a_table(nodes: Nodes, tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    table = pa.table({"x": random.normal(size=5000), "day": random.integers(0, 7, 5000)})
+    table = table.append_column("y", pc.greater(table["x"], 0.3).cast("int8"))
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=700)
+    dataset = ray.data.read_parquet(str(tmp_path / "t.parquet"), override_num_blocks=5)
+    models = [thresher.train(data, label="y", passes=2) for data in (table, dataset)]
+    assert [*models[0].weights()[1]] == [*models[1].weights()[1]] != []
+    losses = [thresher.evaluate(models[0], data)["loss"] for data in (table, dataset)]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-12)
+
+
+def command(*options: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    given = [sys.executable, "-m", "thresher", *options]
+    return subprocess.run(given, capture_output=True, text=True, cwd=cwd, timeout=120, check=False)
+
+
+def left_over() -> set[str]:
+    return {path.name for path in Path(tempfile.gettempdir()).glob("thresher-ray-*")}
+
+
+def test_the_command_starts_and_stops_its_own_ray(data: list[str], plain: bytes, tmp_path: Path) -> None:
+    before = left_over()
+    done = command("train", *data, "-m", "model", *FLAGS, "--workers", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "starting Ray on this machine" in done.stderr
+    assert (tmp_path / "model").read_bytes() == plain
+    assert left_over() == before
+    predicted = [command("predict", "model", *data, *more, cwd=tmp_path) for more in ([], ["--workers", "2"])]
+    assert predicted[0].stdout == predicted[1].stdout != ""
+
+
+def test_no_cluster_at_the_address(data: list[str], tmp_path: Path) -> None:
+    done = command("train", data[0], "-m", "model", *FLAGS, "--ray", "127.0.0.1:1", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("thresher: no Ray cluster at '127.0.0.1:1'")
+    assert not (tmp_path / "model").exists()
