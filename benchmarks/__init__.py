@@ -1,5 +1,5 @@
-"""Speed, memory and accuracy beside other learners, in one run: ``python -m benchmarks --help``.
+"""Speed, memory and accuracy compared with other learners: ``python -m benchmarks --help``.
 
-One module a subject, each with ``run(setting)``; `measure` takes times, `report` prints, `loads` makes
-the data, `peers` are the other learners, `limits` is the same work in plain C.
+Each subject has a module with ``run(setting)``. `measure` takes the times, `report` prints, `loads` generates
+the data, `peers` runs the other learners, and `limits` does the same work in plain C.
 """

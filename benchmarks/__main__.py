@@ -38,10 +38,10 @@ from benchmarks import (
     tuning,
     vwtext,
 )
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 
-BENCHMARKS: dict[str, Callable[[Setting], list[Reach]]] = {
+BENCHMARKS: dict[str, Callable[[Setting], list[Goal]]] = {
     "learning": learning.run,
     "lanes": lanes.run,
     "parsing": parsing.run,
@@ -77,41 +77,41 @@ LOADS = Path(__file__).parent.parent / "build" / "loads"
 def options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--loads", type=Path, default=LOADS, metavar="DIR", help="where made data are kept")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of real data sets")
+    parser.add_argument("--loads", type=Path, default=LOADS, metavar="DIR", help="folder for generated data")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder with the real data sets")
     parser.add_argument(
-        "--scale", type=float, default=0.1, metavar="F", help="share of the rows; 1: as published"
+        "--scale", type=float, default=0.1, metavar="F", help="share of the rows to use; 1 for all of them"
     )
-    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="measurements of each")
+    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="measurements per contender")
     parser.add_argument(
         "--patience",
         type=float,
         default=20,
         metavar="S",
-        help="seconds a table may spend on measuring again what other work has disturbed",
+        help="seconds a table may spend on repeating measurements that other work disturbed",
     )
-    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, metavar="NAME", help="some of them")
-    parser.add_argument("--list", action="store_true", help="say what there is")
+    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, metavar="NAME", help="run only these")
+    parser.add_argument("--list", action="store_true", help="list the benchmarks")
     return parser.parse_args()
 
 
 def main() -> None:
-    """Run, printing tables as they are done and the goals at the end."""
+    """Run the benchmarks; print each table when it is done, and the goals at the end."""
     chosen = options()
     if chosen.list:
         for name, run in BENCHMARKS.items():
-            print(f"{name:12} {(import_module(run.__module__).__doc__ or '').splitlines()[0]}")
+            print(f"{name:16} {(import_module(run.__module__).__doc__ or '').splitlines()[0]}")
         return
     setting = Setting(chosen.loads.resolve(), chosen.data, chosen.scale, chosen.repeat, chosen.patience)
     print(report.machine())
     print(
-        f"scale {setting.scale:g}, medians of {setting.repeat} runs in turn; 'least' is the shortest,"
-        " 'others' the cores that other work kept busy meanwhile"
+        f"scale {setting.scale:g}, medians of {setting.repeat} alternating runs; 'least' is the shortest run,"
+        " 'others' the number of cores that other work kept busy"
     )
-    found: list[Reach] = []
+    found: list[Goal] = []
     for name in chosen.only or BENCHMARKS:
         found += BENCHMARKS[name](setting)
-    report.reaches(found)
+    report.goals(found)
 
 
 if __name__ == "__main__":

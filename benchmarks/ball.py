@@ -1,4 +1,4 @@
-"""The projection onto the L1 ball among ever more features: lazily, and of the whole vector."""
+"""Projection onto the L1 ball with a growing number of features: lazy, and of the whole vector."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks import report
 from benchmarks.learning import one_pass, slices
 from benchmarks.measure import Sample, timed
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from tests.projections import project_l1_ball
 from thresher.data import Chunk
@@ -20,7 +20,7 @@ RULE, DENSE_ROWS = "l1-ball:radius=30", 20
 
 
 def stream(features: int) -> Chunk:
-    """Rows of 40 features from a thousand frequent ones and 10 from all; some of the frequent ones decide."""
+    """Rows with 40 of a thousand frequent features and 10 of all; labels depend on some frequent ones."""
     rng = np.random.default_rng(11)
     common = np.argpartition(rng.random((ROWS, FREQUENT)), COMMON, axis=1)[:, :COMMON]
     rare = FREQUENT + np.sort(rng.integers(0, features - FREQUENT, (ROWS, RARE)), axis=1)
@@ -32,7 +32,7 @@ def stream(features: int) -> Chunk:
 
 
 def whole_vector(features: int) -> Callable[[], Sample]:
-    """As many projections of all coordinates as there are rows, measured on a few."""
+    """One projection of all coordinates per row, extrapolated from a few."""
     v = np.random.default_rng(12).normal(size=features)
 
     def sample() -> Sample:
@@ -42,8 +42,8 @@ def whole_vector(features: int) -> Callable[[], Sample]:
     return sample
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals."""
     contenders: dict[str, Callable[[], Sample]] = {}
     nnz = 0
     for features in FEATURES:
@@ -59,4 +59,4 @@ def run(setting: Setting) -> list[Reach]:
     most, least = (f"l1-ball, {FEATURES[k]:,} features" for k in (-1, 0))
     value, text = report.ratio(found, most, least)
     goal = "does not grow with the features"
-    return [Reach(f"l1-ball: {FEATURES[-1]:,} : {FEATURES[0]:,} features", goal, text, value < 4.0)]
+    return [Goal(f"l1-ball: {FEATURES[-1]:,} : {FEATURES[0]:,} features", goal, text, value < 4.0)]

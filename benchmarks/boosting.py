@@ -1,4 +1,4 @@
-"""The batch solver to its certificate: orders and threads, beside LIBLINEAR's L1 logistic regression."""
+"""The batch solver, run to its certificate: orders and threads, compared with LIBLINEAR."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks import peers, report
 from benchmarks.learning import in_memory
 from benchmarks.measure import Sample, timed
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.batch.api import boost
 from thresher.data import Chunk
@@ -21,11 +21,11 @@ OURS = (("random", 1), ("random", 2), ("cyclic", 1), ("parallel", 1), ("parallel
 LIBLINEAR = (1e-2, 1e-3, 1e-4)
 
 Results = dict[str, tuple[float, int, str]]
-"""Name -> objective, non-zeros, and what the solver says of its end."""
+"""Name -> objective, non-zeros, and how the solver ended"""
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure and print; there is no goal to judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure and print; there are no goals."""
     rows = in_memory(setting.rcv1like.train).rows(0, ROWS)
     for loss in ("logistic", "exponential"):
         results: Results = {}

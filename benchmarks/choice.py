@@ -1,4 +1,4 @@
-"""Choosing parameters: commands with alternatives, and a climb among them that needs few trials."""
+"""Choosing parameters: commands with alternatives, and a hill climb that needs few trials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LADDER = re.compile(r"[^\s=:,|]+(?:\|[^\s=:,|]+)+")
 
 
 def ladders(template: str) -> list[list[str]]:
-    """The alternatives of each ``a|b|c`` in a command, in order.
+    """Return the alternatives of each ``a|b|c`` in a command, in order.
 
     >>> ladders("--rule ftrl:alpha=0.1|1,l1=0|1|2 --rate constant:4")
     [['0.1', '1'], ['0', '1', '2']]
@@ -22,7 +22,7 @@ def ladders(template: str) -> list[list[str]]:
 
 
 def filled(template: str, place: Place) -> str:
-    """The command with one alternative of each.
+    """Return the command with one alternative of each.
 
     >>> filled("--rule ftrl:alpha=0.1|1,l1=0|1|2", (1, 0))
     '--rule ftrl:alpha=1,l1=0'
@@ -32,7 +32,7 @@ def filled(template: str, place: Place) -> str:
 
 
 def place_of(template: str, command: str) -> Place:
-    """Where a command stands among the alternatives; ValueError if it does not."""
+    """Return the indices of a command's alternatives; ValueError if the command does not match."""
     pattern = re.escape(template)
     for rungs in ladders(template):
         pattern = pattern.replace(re.escape("|".join(rungs)), f"({'|'.join(map(re.escape, rungs))})", 1)
@@ -43,9 +43,9 @@ def place_of(template: str, command: str) -> Place:
 
 
 def climb(lengths: Sequence[int], start: Place, value: Callable[[Place], Value]) -> Place:
-    """The place from which no step of one rung on one ladder leads to a smaller value.
+    """Return a local minimum: no step of one rung on one ladder leads to a smaller value.
 
-    Ladders are climbed in turn, each while that makes the value smaller. No place is tried twice.
+    Ladders are climbed in turn, each as long as the value falls. No place is tried twice.
     """
     known: dict[Place, Value] = {}
 
@@ -69,5 +69,5 @@ def climb(lengths: Sequence[int], start: Place, value: Callable[[Place], Value])
 
 
 def middle(lengths: Sequence[int]) -> Place:
-    """Where a climb starts if nothing is known."""
+    """Return the default start of a climb."""
     return tuple(length // 2 for length in lengths)

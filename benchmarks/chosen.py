@@ -1,4 +1,4 @@
-"""The parameters that experiments/comparison.py has chosen, in benchmarks/chosen.tsv."""
+"""The parameters chosen by experiments/comparison.py, stored in benchmarks/chosen.tsv."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BUDGETS, BY_TEST = "weights <= ", ", by test"
 
 
 class Choice(NamedTuple):
-    """A command for a row of a table, and its error (or 1 - AUC) on held-out training rows."""
+    """The command for one row of a table, and its error (or 1 - AUC) on held-out training rows."""
 
     task: str
     table: str
@@ -22,15 +22,15 @@ class Choice(NamedTuple):
     judged: float
 
 
-def kept() -> list[Choice]:
-    """All choices of the file."""
+def saved() -> list[Choice]:
+    """Read the file."""
     with open(CHOSEN, encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file, delimiter="\t"))[1:]
     return [Choice(task, table, name, command, float(judged)) for task, table, name, command, judged in rows]
 
 
 def write(choices: Iterable[Choice]) -> None:
-    """Replace the file."""
+    """Write the file."""
     with open(CHOSEN, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow(Choice._fields)

@@ -1,8 +1,8 @@
-"""A click log of the shape of Criteo's, made here: 13 whole numbers and 26 categories a row.
+"""A generated click log shaped like Criteo's: 13 integers and 26 categories per row.
 
-Numbers are log-normal, categories Zipfian with 3 to 6 million values, cells are missing as often as there; a
-quarter of the rows are clicks. The truth is linear in the logarithms of the numbers and in three of ten of
-the 4,000 most frequent values of each category. 2,000,000 rows to learn from are 488 MB.
+Numbers are log-normal, categories Zipfian with 3 to 6 million values, and cells are missing as often as in
+Criteo's log; a quarter of the rows are clicks. The true model is linear in the logarithms of the numbers and
+in 30 % of the 4,000 most frequent values of each category. The 2,000,000 training rows take 488 MB.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _NUMBERS = (
     *((3.4, 1.6, 0.22), (1.7, 1.6, 0.04), (2.1, 1.2, 0), (3.8, 1.5, 0.04), (0.1, 0.5, 0.45)),
     *((0.7, 0.8, 0.04), (0.1, 0.9, 0.76), (1.7, 1.1, 0.22)),
 )
-"""Mean and deviation of the logarithm, share of cells that are empty."""
+"""mean and standard deviation of the logarithm, and share of empty cells"""
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
 
 class Clicks(NamedTuple):
-    """The two files, tab-separated, without a header."""
+    """The two files: tab-separated, without a header."""
 
     train: Path
     test: Path
@@ -55,7 +55,7 @@ class Clicks(NamedTuple):
 
 
 class _Truth(NamedTuple):
-    """What clicks depend on."""
+    """The true model of clicks."""
 
     slopes: F64
     steps: F64
@@ -64,7 +64,7 @@ class _Truth(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Numbers and ranks of values, -1 where a cell is empty; scores."""
+    """Numbers and ranks of values (-1 for an empty cell), and scores."""
 
     numbers: I64
     ranks: I64
@@ -72,12 +72,12 @@ class _Rows(NamedTuple):
 
 
 def clicks(folder: Path, scale: float = 1.0) -> Clicks:
-    """The files in `folder`, made if they are not there."""
+    """Return the files in `folder`; generate them if they do not exist."""
     folder.mkdir(parents=True, exist_ok=True)
     count, tested = round(TRAIN * scale), max(round(TEST * scale), min(TEST, 20_000))
     files = Clicks(folder / f"clicks-{count}.train.tsv", folder / f"clicks-{count}.test.tsv")
     if not files.test.exists():
-        print(f"making {files.train} ...", flush=True)
+        print(f"generating {files.train} ...", flush=True)
         rng = np.random.default_rng(SEED)
         truth = _truth(rng)
         cut = _cut(truth)
@@ -93,13 +93,13 @@ def _truth(rng: np.random.Generator) -> _Truth:
     slopes, steps, missing = (rng.normal(0, deviation, len(_NUMBERS)) for deviation in (0.18, 0.2, 0.2))
     values = list[F64]()
     for count in _VALUES:
-        telling = min(count, _TELLING)
-        values.append(rng.normal(0, 0.55, telling) * (rng.random(telling) < _SHARE))
+        informative = min(count, _TELLING)
+        values.append(rng.normal(0, 0.55, informative) * (rng.random(informative) < _SHARE))
     return _Truth(slopes, steps, missing, values)
 
 
 def _cut(truth: _Truth) -> float:
-    """The intercept that makes a quarter of the rows clicks."""
+    """Return the intercept with which a quarter of the rows are clicks."""
     scores = _drawn(np.random.default_rng(SEED + 1), 100_000, truth).scores
     low, high = -10.0, 10.0
     for _ in range(50):
@@ -117,23 +117,23 @@ def _drawn(rng: np.random.Generator, rows: int, truth: _Truth) -> _Rows:
     scores = np.zeros(rows)
     for j, (mean, deviation, lacking) in enumerate(_NUMBERS):
         found = np.floor(np.exp(rng.normal(mean, deviation, rows))).clip(0, 5_000_000).astype(np.int64)
-        there = rng.random(rows) >= lacking
-        numbers[:, j] = np.where(there, found, -1)
+        present = rng.random(rows) >= lacking
+        numbers[:, j] = np.where(present, found, -1)
         scaled = (np.log1p(found) - mean) / deviation
-        told = truth.slopes[j] * scaled + truth.steps[j] * (scaled > 1)
-        scores += np.where(there, told, truth.missing[j])
+        effect = truth.slopes[j] * scaled + truth.steps[j] * (scaled > 1)
+        scores += np.where(present, effect, truth.missing[j])
     for j, (count, exponent, lacking) in enumerate(zip(_VALUES, _EXPONENTS, _LACKING, strict=True)):
         rank = _zipf(rng.random(rows), count, exponent)
-        there = rng.random(rows) >= lacking
-        ranks[:, j] = np.where(there, rank, -1)
+        present = rng.random(rows) >= lacking
+        ranks[:, j] = np.where(present, rank, -1)
         weights = truth.values[j]
-        telling = there & (rank < len(weights))
-        scores += np.where(telling, weights[np.minimum(rank, len(weights) - 1)], 0)
+        informative = present & (rank < len(weights))
+        scores += np.where(informative, weights[np.minimum(rank, len(weights) - 1)], 0)
     return _Rows(numbers, ranks, scores)
 
 
 def _zipf(uniform: F64, count: int, exponent: float) -> I64:
-    """Ranks below `count`, rank r about as often as (r + 1) ** -exponent: the inverse of its integral."""
+    """Draw ranks below `count` with probability about (r + 1) ** -exponent, by inverting its integral."""
     if exponent == 1.0:
         rank = np.exp(uniform * np.log(count + 1.0)) - 1
     else:
@@ -152,7 +152,7 @@ def _text(rng: np.random.Generator, rows: int, truth: _Truth, cut: float) -> Ite
 
 @numba.njit
 def _lines(numbers, ranks, clicked):  # type: ignore[no-untyped-def]
-    """The rows as text: a label, numbers, eight hexadecimal digits for each value."""
+    """Return the rows as text: a label, numbers, and eight hexadecimal digits per category."""
     out = np.empty(clicked.size * (2 + 8 * numbers.shape[1] + 9 * ranks.shape[1]), np.uint8)
     at = 0
     for i in range(clicked.size):
@@ -177,7 +177,7 @@ def _lines(numbers, ranks, clicked):  # type: ignore[no-untyped-def]
 
 @numba.njit
 def _decimal(out, at, number):  # type: ignore[no-untyped-def]
-    """The digits of a number, none of a negative one."""
+    """Write the digits of a number; nothing if it is negative."""
     if number < 0:
         return at
     places, rest = 1, number // 10
@@ -192,7 +192,7 @@ def _decimal(out, at, number):  # type: ignore[no-untyped-def]
 
 @numba.njit
 def _name(column, rank):  # type: ignore[no-untyped-def]
-    """64 well mixed bits (the finaliser of splitmix64), of which the upper half names a value."""
+    """Return 64 well-mixed bits (the finaliser of splitmix64); the upper half names a value."""
     x = np.uint64(rank + 1) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(column) * np.uint64(
         0xD1342543DE82EF95
     )
@@ -202,7 +202,7 @@ def _name(column, rank):  # type: ignore[no-untyped-def]
 
 
 def vw_twin(source: Path) -> Path:
-    """The rows as VW text: a word ``column_value`` for each cell, numbers in bins of squared logarithms."""
+    """Return the rows as VW text: a word ``column_value`` per cell, numbers binned by squared logarithm."""
     twin = source.with_suffix(".vw")
     if not twin.exists():
         unfinished = twin.with_suffix(".partial")
@@ -232,10 +232,10 @@ def _binned(cell: str) -> str:
 
 
 def table_twins(source: Path) -> dict[str, Path]:
-    """The rows as CSV, JSON lines, Parquet and Arrow, numbers as integers; and as they are."""
+    """Return the file and its copies as CSV, JSON lines, Parquet and Arrow, with numbers as integers."""
     twins = {kind: source.with_suffix(f".{kind}") for kind in ("csv", "jsonl", "parquet", "arrow", "arrows")}
     if not all(path.exists() for path in twins.values()):
-        print(f"making {source.with_suffix('')} in other formats ...", flush=True)
+        print(f"writing {source.with_suffix('')} in other formats ...", flush=True)
         table = _table(source)
         for kind, path in twins.items():
             unfinished = path.with_suffix(".partial")
@@ -245,7 +245,7 @@ def table_twins(source: Path) -> dict[str, Path]:
 
 
 def _table(source: Path) -> Any:
-    """A file without a header as an Arrow table whose columns are called 1, 2 ..."""
+    """Return a file without a header as an Arrow table with columns named 1, 2 ..."""
     import pyarrow as pa
     import pyarrow.csv as pc
 
@@ -269,7 +269,7 @@ def _write_json(table: Any, path: Path) -> None:
     with open(path, "w", encoding="ascii") as file:
         for batch in table.to_batches(1 << 16):
             for row in batch.to_pylist():
-                file.write(json.dumps(row) + "\n")  # with nulls: columns are told by their places
+                file.write(json.dumps(row) + "\n")  # keep nulls: columns are identified by position
 
 
 def _write_parquet(table: Any, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Clicks, from raw text to a model: thresher, and Vowpal Wabbit from its own text and from its cache."""
+"""Clicks, from raw text to a model: thresher, and Vowpal Wabbit from its text format and from its cache."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from benchmarks import clicklog, measure, peers, report
 from benchmarks.clicklog import Clicks
 from benchmarks.measure import Sample
 from benchmarks.processes import thresher
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data.layout import Layout
 from thresher.learning import api
 from thresher.learning.metrics import auc
 
 TSV, VW_TEXT, HASHED = "thresher, TSV", "thresher, VW's text", "thresher, TSV, hashed:22"
-DEFAULT = "thresher, TSV, nothing chosen"
+DEFAULT = "thresher, TSV, defaults"
 VW, VW_CACHE = "Vowpal Wabbit, its text", "Vowpal Wabbit, its cache"
 RULE = ("--rule", "ftrl:alpha=0.1,l1=1")
 COLUMNS = ("--no-header", "--label", "1", "--bins", "2-14", "--categorical", "15-40")
@@ -30,7 +30,7 @@ VW_OPTIONS = "-b 24 --ftrl --ftrl_alpha 0.1 --l1 1"
 
 
 def contenders(files: Clicks, folder: Path) -> dict[str, Callable[[], Sample]]:
-    """All that can run here; models are left in `folder` under the names of contenders."""
+    """Return all contenders that can run here; each leaves its model in `folder` under its own name."""
     twin = clicklog.vw_twin(files.train)
     found: dict[str, Callable[[], Sample]] = {
         TSV: partial(thresher, files.train, folder / TSV, *COLUMNS, *RULE),
@@ -46,19 +46,19 @@ def contenders(files: Clicks, folder: Path) -> dict[str, Callable[[], Sample]]:
     return found
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals."""
     files = setting.clicks
     rows = _rows(files.train)
     with TemporaryDirectory(dir=setting.loads) as folder:
         chosen = contenders(files, Path(folder))
-        # the first run of Vowpal Wabbit with a cache writes it
+        # Vowpal Wabbit writes its cache in the first run
         found = setting.in_turn(chosen, warm=tuple(chosen))
         scores = _scores(files, Path(folder), found)
     units = {"MB/s": files.megabytes, "rows/s": float(rows)}
     report.times(f"{rows:,} clicks, {files.megabytes:.0f} MB as TSV, to a model file", found, VW, units)
     report.table(
-        "how good they are",
+        "quality of the models",
         ("", "AUC", "non-zeros", "peak MB"),
         [
             (name, f"{area:.4f}", f"{count:,}", report.figure(found[name].peak, ".0f"))
@@ -70,15 +70,15 @@ def run(setting: Setting) -> list[Reach]:
     good = area >= 0.801 and count <= 320_000
     untuned, kept = scores[DEFAULT]
     return [
-        Reach("clicks as TSV to a model, seconds", "<= 2.5", least, setting.met(wall <= 2.5)),
-        Reach(
-            "AUC and non-zeros of that",
+        Goal("clicks, from TSV to a model, seconds", "<= 2.5", least, setting.met(wall <= 2.5)),
+        Goal(
+            "its AUC and non-zeros",
             ">= 0.801 with <= 320,000",
             f"{area:.4f} with {count:,}",
             setting.met(good),
         ),
-        Reach(
-            "AUC and non-zeros, nothing chosen",
+        Goal(
+            "AUC and non-zeros, defaults",
             ">= 0.801 with <= 150,000",
             f"{untuned:.4f} with {kept:,}",
             setting.met(untuned >= 0.801 and kept <= 150_000),
@@ -92,7 +92,7 @@ def _rows(path: Path) -> int:
 
 
 def _scores(files: Clicks, folder: Path, found: dict[str, measure.Summary]) -> dict[str, tuple[float, int]]:
-    """AUC on the test rows and non-zeros of each model."""
+    """Return the AUC on the test rows and the non-zeros of each model."""
     twin = clicklog.vw_twin(files.test)
     scores = dict[str, tuple[float, int]]()
     for name, test in (*((name, files.test) for name in (TSV, DEFAULT, HASHED)), (VW_TEXT, twin)):

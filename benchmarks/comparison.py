@@ -1,13 +1,13 @@
-"""Every rule and its peers on real data, where a folder of them is given: test error and non-zeros."""
+"""Every rule and its peers on real data: test error and non-zeros. Needs --data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from benchmarks import report
-from benchmarks.chosen import BUDGETS, BY_TEST, PASSES, Choice, kept
+from benchmarks.chosen import BUDGETS, BY_TEST, PASSES, Choice, saved
 from benchmarks.learners import PEERS, Figures, learner
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from benchmarks.tasks import TASKS, Split
 
@@ -15,11 +15,11 @@ GOALS = ((0.057, 5000), (0.063, 1300))
 Scored = tuple[Choice, Figures]
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Train what was chosen on the whole training part, test, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Train the chosen settings on the whole training part, test, print and check the goals."""
     if setting.data is None:
         return []
-    tasks = [task for task in TASKS if task.there(setting.data)]
+    tasks = [task for task in TASKS if task.exists(setting.data)]
     scored = [pair for task in tasks for pair in _scored(task.split(setting.data))]
     for table in PASSES.values():
         columns = [_column(task.name, task.judge, table, scored) for task in tasks]
@@ -37,9 +37,9 @@ def run(setting: Setting) -> list[Reach]:
 
 
 def _scored(split: Split) -> Iterator[Scored]:
-    """Every choice for a task, tested."""
+    """Test every choice for a task."""
     passes = {table: number for number, table in PASSES.items()}
-    for choice in kept():
+    for choice in saved():
         learn = learner(choice.name)
         if choice.task == split.task.name and learn is not None:
             yield choice, learn(split, choice.command, passes.get(choice.table, 1))
@@ -48,7 +48,7 @@ def _scored(split: Split) -> Iterator[Scored]:
 def _column(
     task: str, judge: str, table: str, scored: Iterable[Scored]
 ) -> tuple[list[str], dict[str, list[str]]]:
-    """Heads, and the cells of each learner, for a task."""
+    """Return the column heads of a task, and the cells of each learner."""
     found = {
         choice.name: figures for choice, figures in scored if (choice.task, choice.table) == (task, table)
     }
@@ -60,10 +60,10 @@ def _column(
     }
 
 
-def _frontier(error: float, budget: int, scored: list[Scored]) -> Iterator[Reach]:
-    """The best commands within a budget of weights: chosen by training rows, and by looking at test rows.
+def _frontier(error: float, budget: int, scored: list[Scored]) -> Iterator[Goal]:
+    """Print the best commands within a budget of weights: chosen on training rows, and on test rows.
 
-    The first of the former is the rule, too, that training rows would choose.
+    The first one chosen on training rows is also the rule that training rows would choose.
     """
     for how, suffix in (("chosen on training rows", ""), ("best found when looking at test rows", BY_TEST)):
         found = [(choice, f) for choice, f in scored if choice.table == f"{BUDGETS}{budget}{suffix}"]
@@ -77,6 +77,6 @@ def _frontier(error: float, budget: int, scored: list[Scored]) -> Iterator[Reach
         )
         best, f = found[0]
         what = f"RCV1-CCAT, test error with at most {budget:,} weights, {how}"
-        yield Reach(
+        yield Goal(
             what, f"<= {error:.1%}", f"{f.error:.2%} with {f.nonzero:,} ({best.name})", f.error <= error
         )

@@ -1,4 +1,4 @@
-"""Sets of every kind in memory: nothing scaled, rows in a random order where they come sorted."""
+"""Data sets of every kind, in memory: unscaled, and shuffled if the file is sorted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.tasks import parted
+from benchmarks.tasks import split_rows
 from thresher.data import Chunk, concat, open_source
 from thresher.data.layout import Layout
 
@@ -21,37 +21,37 @@ CLICK_NUMBERS, CLICK_COLUMNS = 13, 39
 
 
 class Corpus(NamedTuple):
-    """A training part and a test part; `there` names the files that `load` reads in the folder of data."""
+    """A training part and a test part; `files` names the files that `load` reads from the data folder."""
 
     name: str
     outputs: str
-    there: tuple[str, ...]
+    files: tuple[str, ...]
     load: Callable[[Path], Parts]
     chosen: bool = False
-    """whether it was set apart for choosing the constants of the default; figures of the others come apart"""
+    """whether the constants of the default rule were chosen on this set; reported separately"""
 
     def found(self, folder: Path) -> bool:
-        return all((folder / name).exists() for name in self.there)
+        return all((folder / name).exists() for name in self.files)
 
 
 def read(paths: Path | list[Path], domain: str, layout: Layout | None = None) -> Chunk:
-    """All rows of files."""
+    """Read all rows of the files."""
     chunk = concat(list(open_source(paths, domain=domain, layout=layout).chunks()))
     if domain != "binary":
         return chunk
     return replace(
         chunk, labels=np.where(chunk.labels > 0, 1, -1).astype(np.float32)
-    )  # all learners know 1 and -1
+    )  # all learners take 1 and -1
 
 
 def mixed(chunk: Chunk, rows: int | None = None) -> Chunk:
-    """Rows in a random order, the same every time; the first `rows` of it."""
+    """Return the rows in a fixed random order, or the first `rows` of them."""
     order = np.random.default_rng(0).permutation(len(chunk))[:rows]
     return concat([chunk.rows(int(i), int(i) + 1) for i in order])
 
 
 def narrow(parts: Parts) -> Parts:
-    """Keys numbered from 1 in their order, so that learners that want a column a key can have one."""
+    """Renumber the keys from 1, in order, for learners that need one column per key."""
     keys = np.unique(np.concatenate([part.keys for part in parts]))
     train, test = (
         replace(part, keys=np.searchsorted(keys, part.keys).astype(np.uint64) + 1) for part in parts
@@ -64,7 +64,7 @@ def _files(train: str, test: str, domain: str, folder: Path, rows: int | None = 
 
 
 def _file(name: str, domain: str, folder: Path) -> Parts:
-    return parted(mixed(read(folder / name, domain)))
+    return split_rows(mixed(read(folder / name, domain)))
 
 
 def _texts(train: str, test: str, layout: Layout, domain: str, folder: Path) -> Parts:
@@ -75,7 +75,7 @@ def _raw_clicks(name: str, folder: Path) -> Parts:
     numeric = tuple(f"{k}" for k in range(2, 2 + CLICK_NUMBERS))
     categories = tuple(f"{k}" for k in range(2 + CLICK_NUMBERS, 2 + CLICK_COLUMNS))
     layout = Layout(format="tsv", label="1", header=False, numeric=numeric, categorical=categories)
-    return narrow(parted(read(folder / name, "binary", layout)))
+    return narrow(split_rows(read(folder / name, "binary", layout)))
 
 
 def _digits(folder: Path, train: int = 10_000, test: int = 5_000) -> Parts:
@@ -102,14 +102,14 @@ def _dense(X: Any, y: Any) -> Chunk:
 def _diabetes(folder: Path) -> Parts:
     from sklearn.datasets import load_diabetes
 
-    return parted(mixed(_dense(*load_diabetes(return_X_y=True, scaled=False))))
+    return split_rows(mixed(_dense(*load_diabetes(return_X_y=True, scaled=False))))
 
 
 def _dear_houses(folder: Path) -> Parts:
-    """Prices in dollars in place of thousands, rooms in thousandths."""
+    """Scale prices from thousands of dollars to dollars, and rooms to thousandths."""
     chunk = mixed(read(folder / "uci/housing/housing.svm.gz", "real"))
     values = np.where(chunk.keys == 6, chunk.values / 1000, chunk.values).astype(np.float32)
-    return parted(replace(chunk, labels=(chunk.labels * 1000).astype(np.float32), values=values))
+    return split_rows(replace(chunk, labels=(chunk.labels * 1000).astype(np.float32), values=values))
 
 
 def _short(folder: Path) -> Parts:
@@ -135,12 +135,12 @@ def _pair(train: str, test: str) -> tuple[tuple[str, str], Callable[[Path], Part
     return (train, test), partial(_files, train, test, "binary")
 
 
-def _lone(name: str, domain: str = "binary") -> tuple[tuple[str], Callable[[Path], Parts]]:
+def _from_one_file(name: str, domain: str = "binary") -> tuple[tuple[str], Callable[[Path], Parts]]:
     return (name,), partial(_file, name, domain)
 
 
 def corpora() -> Iterable[Corpus]:
-    """All of them; small ones and large, sparse and dense, scaled and unscaled."""
+    """Return all sets: small and large, sparse and dense, scaled and unscaled."""
     rcv1 = ("rcv1/rcv1_ccat_train.svm.gz", "rcv1/rcv1_ccat_test.svm.gz")
     hashed = ("criteo/criteo_hashed20_0-19999.svm.gz", "criteo/criteo_hashed20_20000-39999.svm.gz")
     raw, housing = "criteo/criteo_first10k.txt.gz", "uci/housing/housing.svm.gz"
@@ -155,13 +155,13 @@ def corpora() -> Iterable[Corpus]:
     yield Corpus("IMDB words", "one", *_imdb("label", "rating", "binary"))
     yield Corpus("Reuters acq", "one", *_pair(*acq), chosen=True)
     yield Corpus("short texts", "one", acq, _short)
-    yield Corpus("w8a", "one", *_lone("w8a/w8a.gz"), chosen=True)
+    yield Corpus("w8a", "one", *_from_one_file("w8a/w8a.gz"), chosen=True)
     for k, name in enumerate(UCI):
-        yield Corpus(name, "one", *_lone(f"uci/{name}/{name}.svm.gz"), chosen=k % 2 == 1)
-    yield Corpus("news20", "classes:1-20", *_lone("news20-libsvm/news20.gz", "classes:1-20"))
+        yield Corpus(name, "one", *_from_one_file(f"uci/{name}/{name}.svm.gz"), chosen=k % 2 == 1)
+    yield Corpus("news20", "classes:1-20", *_from_one_file("news20-libsvm/news20.gz", "classes:1-20"))
     yield Corpus("MNIST", "classes:1-10", ("mnist/train-images-idx3-ubyte.gz",), _digits)
-    yield Corpus("zoo", "classes:1-7", *_lone("uci/zoo/zoo.svm.gz", "classes:1-7"))
-    yield Corpus("housing", "value", *_lone(housing, "real"), chosen=True)
+    yield Corpus("zoo", "classes:1-7", *_from_one_file("uci/zoo/zoo.svm.gz", "classes:1-7"))
+    yield Corpus("housing", "value", *_from_one_file(housing, "real"), chosen=True)
     yield Corpus("dear houses", "value", (housing,), _dear_houses)
     yield Corpus("diabetes", "value", (), _diabetes)
     yield Corpus("IMDB rating", "value", *_imdb("rating", "label", "real"))

@@ -1,4 +1,4 @@
-"""Nothing chosen: the default beside those of its peers, on sets of every kind. Wants data."""
+"""Default settings: thresher's and its peers', on data sets of every kind. Needs --data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks import peers, report
 from benchmarks.corpora import Corpus, Parts, corpora
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.lanes.api import train
 from thresher.learning.finite import DivergedError
@@ -26,12 +26,12 @@ ONLINE = (*VW, SGD)
 PASSES = (1, 5)
 WORST = 1.05
 GUESS = 1e-9
-"""No probability is taken to be nearer to 0 or 1."""
+"""Probabilities are clipped to this distance from 0 and 1."""
 F64 = NDArray[np.float64]
 
 
 class Result(NamedTuple):
-    """Test loss (log loss, error of several classes, squared error) and weights that are not zero."""
+    """Test loss (log loss, error for several classes, or squared error) and number of non-zero weights."""
 
     loss: float
     nonzero: int
@@ -41,7 +41,7 @@ Rows = dict[Corpus, dict[str, Result]]
 
 
 def loss_of(corpus: Corpus, margins: F64, labels: NDArray[Any]) -> float:
-    """Mean loss of margins (n,), of classes as they were predicted (n,), or of values."""
+    """Return the mean loss of margins (n,), of predicted classes (n,) or of values (n,)."""
     if corpus.outputs == "value":
         return float(np.mean((margins - labels) ** 2))
     if corpus.outputs != "one":
@@ -52,7 +52,7 @@ def loss_of(corpus: Corpus, margins: F64, labels: NDArray[Any]) -> float:
 
 
 def ours(corpus: Corpus, parts: Parts, passes: int, rule: str | None = None) -> Result:
-    """``thresher train`` with nothing but the loss."""
+    """Run ``thresher train`` with nothing but the loss."""
     one = {"one": ("logistic", "one"), "value": ("squared", "one")}
     loss, outputs = one.get(corpus.outputs, ("softmax", corpus.outputs))
     chosen: dict[str, Any] = {} if rule is None else {"rule": rule}
@@ -67,7 +67,7 @@ def ours(corpus: Corpus, parts: Parts, passes: int, rule: str | None = None) -> 
 
 
 class Matrices(NamedTuple):
-    """Both parts as scikit-learn takes them: as they are, or each column over its largest magnitude."""
+    """Return both parts as scikit-learn takes them: raw, or each column divided by its largest magnitude."""
 
     train: Any
     test: Any
@@ -85,7 +85,7 @@ class Matrices(NamedTuple):
 
 
 def batch(corpus: Corpus, parts: Parts, passes: int) -> Result:
-    """LIBLINEAR with L1 and C = 1, or the Lasso with its penalty by cross-validation; columns scaled."""
+    """Run LIBLINEAR with L1 and C = 1, or the Lasso with a cross-validated penalty; columns are scaled."""
     from sklearn.linear_model import LassoCV, LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
 
@@ -100,7 +100,7 @@ def batch(corpus: Corpus, parts: Parts, passes: int) -> Result:
 
 
 def sgd(corpus: Corpus, parts: Parts, passes: int) -> Result:
-    """scikit-learn's SGD with its defaults, but for the logistic loss where that is what is measured."""
+    """Run scikit-learn's SGD with its defaults, except for logistic loss if that is measured."""
     from sklearn.linear_model import SGDClassifier, SGDRegressor
 
     kind: Any = SGDRegressor if corpus.outputs == "value" else SGDClassifier
@@ -112,10 +112,10 @@ def sgd(corpus: Corpus, parts: Parts, passes: int) -> Result:
 
 def _fitted(corpus: Corpus, model: Any, train: Any, test: Any, parts: Parts) -> Result:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it did not converge
+        warnings.simplefilter("ignore")  # did not converge
         try:
             model.fit(train, parts[0].labels)
-        except ValueError:  # weights that are not finite
+        except ValueError:  # non-finite weights
             return Result(math.inf, 0)
     found = getattr(model, "estimators_", [model])
     nonzero = sum(int(np.count_nonzero(one.coef_)) for one in found)
@@ -124,7 +124,7 @@ def _fitted(corpus: Corpus, model: Any, train: Any, test: Any, parts: Parts) -> 
 
 
 def vw(options: str) -> Callable[[Corpus, Parts, int], Result]:
-    """Vowpal Wabbit in a process of its own, one class against the rest."""
+    """Run Vowpal Wabbit in its own process, one class against the rest."""
 
     def run(corpus: Corpus, parts: Parts, passes: int) -> Result:
         keys = int(max(part.keys.max(initial=0) for part in parts)) + 1
@@ -138,7 +138,7 @@ def vw(options: str) -> Callable[[Corpus, Parts, int], Result]:
 
 
 def learners() -> dict[str, Callable[[Corpus, Parts, int], Result]]:
-    """All that are installed."""
+    """Return all learners that are installed."""
     found: dict[str, Callable[[Corpus, Parts, int], Result]] = {OURS: ours, AUTO: partial(ours, rule="auto")}
     if peers.installed("sklearn"):
         found |= {BATCH: batch, SGD: sgd}
@@ -147,8 +147,8 @@ def learners() -> dict[str, Callable[[Corpus, Parts, int], Result]]:
     return found
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Learn, test, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Train, test, print and check the goals."""
     if setting.data is None:
         return []
     rows: dict[int, Rows] = {passes: {} for passes in PASSES}
@@ -162,7 +162,7 @@ def run(setting: Setting) -> list[Reach]:
 
 
 def _results(corpus: Corpus, parts: Parts) -> dict[int, dict[str, Result]]:
-    """What each learner makes of a set in so many passes; the batch learner has none and runs once."""
+    """Score each learner on a set after `passes` passes; the batch learner has no passes and runs once."""
     results: dict[int, dict[str, Result]] = {}
     for passes in PASSES:
         found = results[passes] = {}
@@ -175,7 +175,7 @@ def _results(corpus: Corpus, parts: Parts) -> dict[int, dict[str, Result]]:
 def _print(rows: Rows, passes: int) -> None:
     names = list(next(iter(rows.values())))
     report.table(
-        f"nothing chosen, passes: {passes}; test loss @ weights (*: set apart for choosing constants)",
+        f"default settings, passes: {passes}; test loss @ weights (*: used for choosing constants)",
         ("", *names),
         [
             (
@@ -188,38 +188,40 @@ def _print(rows: Rows, passes: int) -> None:
 
 
 def mean_ratio(ratios: Iterable[float]) -> float:
-    """The geometric mean."""
+    """Return the geometric mean."""
     return float(np.exp(np.mean(np.log(list(ratios)))))
 
 
-def _judged(rows: Rows, passes: int) -> Iterable[Reach]:
+def _judged(rows: Rows, passes: int) -> Iterable[Goal]:
     goal, weights = (0.99, 3.0) if passes == 1 else (0.97, 4.0)
-    for chosen, where in ((True, "sets chosen on"), (False, "other sets"), (None, "all sets")):
-        kept = [found for corpus, found in rows.items() if chosen in (None, corpus.chosen)]
-        if kept:
-            yield _auto(kept, f"passes: {passes}, {where}")
-        if kept and BATCH in kept[0]:
-            ratios = [_ratio(found, (BATCH,)) for found in kept]
-            sizes = mean_ratio(max(found[OURS].nonzero, 1) / max(found[BATCH].nonzero, 1) for found in kept)
+    for chosen, where in ((True, "sets used for choosing"), (False, "other sets"), (None, "all sets")):
+        results = [found for corpus, found in rows.items() if chosen in (None, corpus.chosen)]
+        if results:
+            yield _auto(results, f"passes: {passes}, {where}")
+        if results and BATCH in results[0]:
+            ratios = [_ratio(found, (BATCH,)) for found in results]
+            sizes = mean_ratio(
+                max(found[OURS].nonzero, 1) / max(found[BATCH].nonzero, 1) for found in results
+            )
             said = f"{mean_ratio(ratios):.3f}, worst {max(ratios):.2f}, {sizes:.1f} x its weights"
             met = mean_ratio(ratios) <= goal and max(ratios) <= WORST and sizes <= weights
             what = f"test loss over {BATCH}'s, passes: {passes}, {where}"
-            yield Reach(what, f"<= {goal}, worst <= {WORST}, <= {weights:g} x", said, met)
-        online = [name for name in ONLINE if kept and name in kept[0]]
+            yield Goal(what, f"<= {goal}, worst <= {WORST}, <= {weights:g} x", said, met)
+        online = [name for name in ONLINE if results and name in results[0]]
         if online:
-            ratios = [_ratio(found, online) for found in kept]
+            ratios = [_ratio(found, online) for found in results]
             share = float(np.mean([ratio <= 1 for ratio in ratios]))
             said = f"{mean_ratio(ratios):.3f}, no worse on {share:.0%}, worst {max(ratios):.2f}"
             what = f"over the best online default's, passes: {passes}, {where}"
-            yield Reach(what, f"85 %, worst <= {WORST}", said, share >= 0.85 and max(ratios) <= WORST)
+            yield Goal(what, f"85 %, worst <= {WORST}", said, share >= 0.85 and max(ratios) <= WORST)
 
 
-def _auto(kept: list[dict[str, Result]], what: str) -> Reach:
-    ratios = [(found[AUTO].loss + GUESS) / (found[OURS].loss + GUESS) for found in kept]
-    sizes = mean_ratio(max(found[AUTO].nonzero, 1) / max(found[OURS].nonzero, 1) for found in kept)
+def _auto(results: list[dict[str, Result]], what: str) -> Goal:
+    ratios = [(found[AUTO].loss + GUESS) / (found[OURS].loss + GUESS) for found in results]
+    sizes = mean_ratio(max(found[AUTO].nonzero, 1) / max(found[OURS].nonzero, 1) for found in results)
     said = f"{mean_ratio(ratios):.3f}, worst {max(ratios):.3f}, {sizes:.1f} x its weights"
     met = mean_ratio(ratios) <= 0.97 and max(ratios) <= 1.01
-    return Reach(f"test loss of auto over the default's, {what}", "<= 0.97, worst <= 1.01", said, met)
+    return Goal(f"test loss of auto over the default's, {what}", "<= 0.97, worst <= 1.01", said, met)
 
 
 def _ratio(found: dict[str, Result], others: Iterable[str]) -> float:

@@ -1,4 +1,4 @@
-"""Cross-validation of RCV1-CCAT: ten folds of sixteen penalties beside one run and SGD. Wants data."""
+"""Cross-validation on RCV1-CCAT: ten folds of sixteen penalties, one run, and SGD. Needs --data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks import peers, report
 from benchmarks.corpora import read
 from benchmarks.measure import Sample, python, timed
 from benchmarks.paths import SGD, TEST, TRAIN
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 
 FOLDS = 10
@@ -23,8 +23,8 @@ PEER = "GridSearchCV of SGDClassifier, one epoch"
 _RATIO = 10.0
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals."""
     if setting.data is None or not all((setting.data / name).exists() for name in (TRAIN, TEST)):
         return []
     errors: dict[str, tuple[float, float]] = {}
@@ -38,16 +38,16 @@ def run(setting: Setting) -> list[Reach]:
     times = setting.in_turn(contenders, warm=(ONE, FINAL))
     report.times(f"RCV1-CCAT, 17,189 rows: {FOLDS} folds of {len(SGD)} penalties", times, ONE, {})
     rows = [(name, *(f"{error:.2%}" for error in found)) for name, found in errors.items()]
-    report.table("error of what is chosen", ("", "by the folds", "on the test rows"), rows)
+    report.table("error of the chosen model", ("", "across the folds", "on the test rows"), rows)
     ratio = times[MANY].wall / times[ONE].wall
     what = f"{FOLDS} folds of {len(SGD)} penalties : one run, whole processes"
-    return [Reach(what, f"<= {_RATIO:g}", f"{ratio:.2f}", ratio <= _RATIO)]
+    return [Goal(what, f"<= {_RATIO:g}", f"{ratio:.2f}", ratio <= _RATIO)]
 
 
 def _ours(
     data: Path | None, command: str, written: bool, errors: dict[str, tuple[float, float]] | None = None
 ) -> Sample:
-    """A command from the file, its model written or not."""
+    """Run a command on the file, with or without writing the model."""
     assert data is not None
     with tempfile.TemporaryDirectory() as where:
         model = Path(where) / "model"
@@ -62,7 +62,7 @@ def _ours(
 
 
 def _sgd(data: Path, errors: dict[str, tuple[float, float]]) -> Callable[[], Sample]:
-    """The same rows in memory, reading not counted."""
+    """Run the peer on the same rows in memory, excluding reading."""
     from sklearn.linear_model import SGDClassifier
     from sklearn.model_selection import GridSearchCV
 

@@ -1,4 +1,4 @@
-"""Real data in every format: one model, bit for bit; hashed as by Vowpal Wabbit. Wants a folder of data."""
+"""Real data in every format give the same model, bit for bit; hashes match Vowpal Wabbit's. Needs --data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import report, twins
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data import Chunk, concat, open_source
 from thresher.data.layout import Layout
@@ -23,20 +23,20 @@ BITS = 20
 
 
 class Hashed(NamedTuple):
-    """A file of rows hashed by Vowpal Wabbit beside what thresher makes of the same rows."""
+    """A file of rows hashed by Vowpal Wabbit, compared with thresher's hashes of the same rows."""
 
     rows: int
     features: int
     same: bool
     """labels and keys"""
     doubled: int
-    """values that are 2, and 1 in the file: of two names of a row that share an index"""
+    """values that are 2 instead of 1: two names of a row share an index"""
     others: int
-    """values that differ in another way"""
+    """other values that differ"""
 
 
 def models(rows: list[twins.Cells], folder: Path) -> dict[str, tuple[Any, ...]]:
-    """Header and tensors of a model for each format, without its layout and what is said of its lines."""
+    """Return header and tensors of a model for each format, without its layout and its line counts."""
     found = {}
     for name, write in twins.WRITERS.items():
         write(rows, folder / name)
@@ -52,7 +52,7 @@ def models(rows: list[twins.Cells], folder: Path) -> dict[str, tuple[Any, ...]]:
 
 
 def hashed(raw: Path, file: Path, count: int, folder: Path) -> Hashed:
-    """The first `count` rows of a click log, hashed by ``--hash vw``, against a file of hashed rows."""
+    """Compare the first `count` rows of a click log, hashed by ``--hash vw``, with a file of hashed rows."""
     text, expected = folder / "raw.vw", folder / "hashed.svm"
     with gzip.open(raw, "rt", encoding="utf-8", newline="\n") as read, open(text, "w") as write:
         for line in islice(read, count):
@@ -74,8 +74,8 @@ def _all(path: Path, layout: Layout) -> Chunk:
     return concat([concat([chunk]) for chunk in open_source(path, layout=layout).chunks()])
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Train from every format, compare, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Train from every format, compare, print and check the goals."""
     if setting.data is None or not (setting.data / RAW).exists():
         return []
     with TemporaryDirectory() as folder:
@@ -87,15 +87,15 @@ def run(setting: Setting) -> list[Reach]:
         (name, f"{sizes[name]:.2f}", f"{model[0]['nonzero']:,}", "yes" if model == first else "NO")
         for name, model in found.items()
     ]
-    report.table("10,000 clicks of Criteo, two passes", ("", "MB", "non-zeros", "the first's model"), rows)
+    report.table("10,000 clicks of Criteo, two passes", ("", "MB", "non-zeros", "same as the first"), rows)
     equal = sum(model == first for model in found.values())
     doubled = (
         f"{against.doubled} values of {against.features:,} are 2 for 1, {against.others} differ otherwise"
     )
     return [
-        Reach("formats that give one model", f"{len(found)}", f"{equal}", equal == len(found)),
-        Reach(
-            "Criteo hashed as Vowpal Wabbit does: labels and indices",
+        Goal("formats that give the same model", f"{len(found)}", f"{equal}", equal == len(found)),
+        Goal(
+            "Criteo hashed like Vowpal Wabbit: labels and indices",
             "equal",
             f"{'equal' if against.same else 'not equal'}; {doubled}",
             against.same and against.others == 0,

@@ -1,4 +1,4 @@
-"""Loss against weights: what the knob of the default does on six sets, drawn for its page. Wants data."""
+"""Loss against non-zero weights: the default rule's `l1` on six data sets, with a picture. Needs --data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks import report
 from benchmarks.corpora import Corpus, corpora
 from benchmarks.defaults import BATCH, OURS, Result, learners, ours
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 
 SETS = ("RCV1-CCAT", "Criteo hashed", "IMDB words", "books", "w8a", "spambase")
@@ -17,8 +17,8 @@ PICTURE = Path(__file__).parent.parent / "build" / "frontier.svg"
 Points = dict[str, Result]
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Learn each set with each `l1`, print, draw."""
+def run(setting: Setting) -> list[Goal]:
+    """Train on each set with each `l1`, print and draw."""
     found = {}
     for corpus in corpora():
         if setting.data is not None and corpus.name in SETS and corpus.found(setting.data):
@@ -29,19 +29,19 @@ def run(setting: Setting) -> list[Reach]:
         report.table("the default's l1, one pass: test loss @ weights", ("", *names), rows)
     if len(found) == len(SETS):
         draw(found, PICTURE)
-        print(f"drawn: {PICTURE}")
+        print(f"picture: {PICTURE}")
     return []
 
 
 def points(corpus: Corpus, folder: Path) -> Points:
-    """Of one set: the default with each `l1`, then its peers with nothing chosen."""
+    """Score one set: the default rule with each `l1`, then its peers with their defaults."""
     parts, known = corpus.load(folder), learners()
     found = {f"l1={step:g}": ours(corpus, parts, 1, f"ft-ftrl:l1={step}") for step in STEPS}
     return found | {name: known[name](corpus, parts, 1) for name in PEERS if name in known}
 
 
 def draw(found: dict[str, Points], path: Path) -> None:
-    """One panel a set, in SVG that is the same whenever the figures are."""
+    """Draw one panel per set, as SVG that depends only on the figures."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -60,9 +60,7 @@ def draw(found: dict[str, Points], path: Path) -> None:
             if peer in of_set:
                 at = of_set[peer]
                 panel.plot([at.nonzero], [at.loss], mark, color="#b0491a", ms=5, label=peer)
-        panel.set(
-            title=name, xscale="log", xlabel="weights that are not zero", ylabel="log loss on test rows"
-        )
+        panel.set(title=name, xscale="log", xlabel="non-zero weights", ylabel="log loss on test rows")
         panel.grid(alpha=0.3)
     axes.flat[0].legend(fontsize=7)
     path.parent.mkdir(exist_ok=True)

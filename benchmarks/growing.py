@@ -1,4 +1,4 @@
-"""Memory of a growing model while most features that come are never seen again."""
+"""Memory of a growing model when most new features are never seen again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import psutil
 from benchmarks import report
 from benchmarks.loads import Flood
 from benchmarks.measure import python
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.learning.model import Model
 
@@ -24,14 +24,14 @@ RULES = {
 
 
 def most_resident() -> float:
-    """The most memory this process has held so far, in MB."""
+    """Return the peak memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
         1e6 if sys.platform == "darwin" else 1e3 / 1.024
     )
 
 
 def follow(rule: str, rate: str, distinct: int) -> dict[str, float]:
-    """Learn the stream; bytes and live weights after every piece, at their peaks."""
+    """Learn the stream; return the peaks of bytes and live weights, checked after every piece."""
     warm = Model(rule, rate=rate or None)
     for chunk in Flood(distinct=200_000).chunks():
         warm.learn(chunk)
@@ -58,8 +58,8 @@ def follow(rule: str, rate: str, distinct: int) -> dict[str, float]:
     }
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure each rule in a process of its own, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure each rule in its own process, print and check the goals."""
     distinct = round(Flood().distinct * setting.scale)
     found: dict[str, dict[str, Any]] = {}
     for name, (rule, rate) in RULES.items():
@@ -90,10 +90,10 @@ def run(setting: Setting) -> list[Reach]:
     return [_judge(name, f) for name, f in found.items()]
 
 
-def _judge(name: str, f: dict[str, Any]) -> Reach:
+def _judge(name: str, f: dict[str, Any]) -> Goal:
     at_peak, share = f["peak_bytes"] / f["peak_alive"], f["alive"] / f["seen"]
     measured = f"{at_peak:.1f}, {share:.2%} alive"
-    return Reach(f"bytes per live weight at the peak, {name}", "<= 64", measured, at_peak <= 64)
+    return Goal(f"bytes per live weight at the peak, {name}", "<= 64", measured, at_peak <= 64)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Short names to 64-bit keys: thresher's MurmurHash3 beside a loop of plain C."""
+"""Hashing short names to 64-bit keys: thresher's MurmurHash3 and a loop in plain C."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks import limits, measure, report
 from benchmarks.measure import Sample, timed
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data.features.murmur import PADDED, WIDE, hash_each
 
@@ -20,12 +20,12 @@ NAMES, SEED = 1_000_000, 7
 C_LOOP, ANYWHERE, IN_TEXT = "C loop", "thresher, name anywhere", "thresher, name in text"
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals."""
     return [reach for title, span in LENGTHS.items() for reach in _hashed(setting, title, *span)]
 
 
-def _hashed(setting: Setting, title: str, shortest: int, longest: int) -> list[Reach]:
+def _hashed(setting: Setting, title: str, shortest: int, longest: int) -> list[Goal]:
     rng = np.random.default_rng(3)
     sizes = rng.integers(shortest, longest + 1, NAMES)
     ends = np.cumsum(sizes + 1)
@@ -44,11 +44,11 @@ def _hashed(setting: Setting, title: str, shortest: int, longest: int) -> list[R
             )
         found = setting.in_turn(contenders, warm=(ANYWHERE, IN_TEXT))
         if setting.compiler and limits.run("hash", path, 1)["sum"] != int((out >> np.uint64(44)).sum()):
-            raise RuntimeError("plain C hashes to something else")
+            raise RuntimeError("plain C computes other hashes")
     report.times(f"hashing {NAMES:,} names {title}", found, C_LOOP, {"ns/name": NAMES})
-    reaches = []
+    goals = []
     for name in (ANYWHERE, IN_TEXT):
         slower, words = report.ratio(found, name, C_LOOP)
         good = slower <= 1.5 if slower == slower else None
-        reaches.append(Reach(f"hashing names {title}, {name.partition(', ')[2]} : C", "<= 1.5", words, good))
-    return reaches
+        goals.append(Goal(f"hashing names {title}, {name.partition(', ')[2]} : C", "<= 1.5", words, good))
+    return goals

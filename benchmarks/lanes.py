@@ -1,4 +1,4 @@
-"""Many models on one reading: eight penalties in memory beside one, sixteen from text beside one."""
+"""Many models in one reading: eight penalties in memory and sixteen from text, compared with one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from benchmarks import report
 from benchmarks.learning import in_memory, slices
 from benchmarks.measure import Sample, python, timed
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data import Chunk
 from thresher.lanes.lanes import Lanes
@@ -27,7 +27,7 @@ SIXTEEN, ONE = "thresher path, 16 penalties", "thresher train, one"
 
 
 def learning(chunks: Sequence[Chunk], make: Callable[[], Model | Lanes]) -> Callable[[], Sample]:
-    """A contender that learns all chunks with what it makes afresh."""
+    """Return a contender that trains a fresh learner on all chunks."""
 
     def learn() -> None:
         made = make()
@@ -37,8 +37,8 @@ def learning(chunks: Sequence[Chunk], make: Callable[[], Model | Lanes]) -> Call
     return lambda: timed(learn)
 
 
-def beside_one(chunks: Sequence[Chunk], rule: str) -> dict[str, Callable[[], Sample]]:
-    """One model of the rule, and one for each of its penalties."""
+def one_and_lanes(chunks: Sequence[Chunk], rule: str) -> dict[str, Callable[[], Sample]]:
+    """Return two contenders: one model of the rule, and one model per penalty."""
     recipes = [Recipe(rule, l1=penalty) for penalty in PENALTIES[rule]]
     return {
         f"{rule}, one": learning(chunks, lambda: Model(recipes[0])),
@@ -46,12 +46,12 @@ def beside_one(chunks: Sequence[Chunk], rule: str) -> dict[str, Callable[[], Sam
     }
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals."""
     whole = in_memory(setting.rcv1like.train)
     chunks, judged = slices(whole), []
     for rule in PENALTIES:
-        contenders = beside_one(chunks, rule)
+        contenders = one_and_lanes(chunks, rule)
         one, lanes = contenders
         found = setting.in_turn(contenders, warm=list(contenders))
         report.times(
@@ -62,11 +62,11 @@ def run(setting: Setting) -> list[Reach]:
         )
         value, text = report.ratio(found, lanes, one)
         if rule in GOALS:
-            judged.append(Reach(f"{lanes} : one", f"<= {GOALS[rule]:g}", text, value <= GOALS[rule]))
+            judged.append(Goal(f"{lanes} : one", f"<= {GOALS[rule]:g}", text, value <= GOALS[rule]))
     return [*judged, _from_text(setting)]
 
 
-def _from_text(setting: Setting) -> Reach:
+def _from_text(setting: Setting) -> Goal:
     path, size = setting.rcv1like.train, setting.rcv1like.megabytes
     rest = ("--rule", "ftrl", "--no-cache", "--model")
 
@@ -83,4 +83,4 @@ def _from_text(setting: Setting) -> Reach:
         found = setting.in_turn(contenders, warm=list(contenders))
     report.times(f"whole process, ftrl, {size:.0f} MB of text", found, ONE, {"MB/s": size})
     value, text = report.ratio(found, SIXTEEN, ONE)
-    return Reach("16 lanes from text : one model", "<= 2", text, value <= 2.0)
+    return Goal("16 lanes from text : one model", "<= 2", text, value <= 2.0)

@@ -1,4 +1,4 @@
-"""Learners that a command describes, each trained and tested in memory on a `Split`."""
+"""Learners described by a command, trained and tested in memory on a `Split`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BATCH, SGD, VW = "LIBLINEAR, L1 logistic", "scikit-learn, SGDClassifier", "Vowpa
 
 
 class Figures(NamedTuple):
-    """On the test part of a split: error (a share), non-zero weights, AUC, mean logistic loss."""
+    """Figures on the test part of a split: error (a share), non-zero weights, AUC and mean logistic loss."""
 
     error: float
     nonzero: int
@@ -31,7 +31,7 @@ class Figures(NamedTuple):
     loss: float = UNKNOWN
 
     def badness(self, judge: str) -> float:
-        """What to make small."""
+        """The figure to minimise."""
         return self.error if judge == "error" else 1 - self.auc
 
 
@@ -39,13 +39,13 @@ FAILED = Figures(1.0, 0, 0.0)
 
 
 def mean(found: Sequence[Figures]) -> Figures:
-    """Of each figure."""
+    """Average each figure."""
     error, nonzero, area, loss = np.mean(found, axis=0).tolist()
     return Figures(error, round(nonzero), area, loss)
 
 
 def figures(test: Chunk, outputs: str, margins: NDArray[Any], nonzero: int, probable: bool) -> Figures:
-    """Of margins ``(n,)`` or ``(n, classes)``; the loss only where they are `probable` to be log-odds."""
+    """Score margins ``(n,)`` or ``(n, classes)``; the loss only if margins are log-odds (`probable`)."""
     if margins.ndim > 1:
         classes = np.argmax(margins, axis=1) + Outputs.of(outputs).low
         return Figures(float(np.mean(classes != test.labels)), nonzero)
@@ -58,13 +58,13 @@ def figures(test: Chunk, outputs: str, margins: NDArray[Any], nonzero: int, prob
 
 
 def options(command: str) -> dict[str, str]:
-    """``--rule sgd --rate constant:1`` by name."""
+    """Parse ``--rule sgd --rate constant:1`` into a dict."""
     words = command.split()
     return {name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2], strict=True)}
 
 
 def thresher(split: Split, command: str, passes: int) -> Figures:
-    """``thresher train`` with these options; several passes take the rows in an order each."""
+    """Run ``thresher train`` with these options; each pass may take the rows in its own order."""
     outputs = split.task.outputs
     loss = "logistic" if outputs == "one" else "softmax"
     chosen: dict[str, Any] = {
@@ -85,7 +85,7 @@ def thresher(split: Split, command: str, passes: int) -> Figures:
 
 
 def liblinear(split: Split, command: str, passes: int) -> Figures:
-    """L1 logistic regression by scikit-learn's LIBLINEAR, to convergence; one class against the rest."""
+    """Run scikit-learn's LIBLINEAR, L1 logistic regression, to convergence; one class against the rest."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
 
@@ -97,7 +97,7 @@ def liblinear(split: Split, command: str, passes: int) -> Figures:
     if split.task.outputs != "one":
         model = OneVsRestClassifier(model)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it did not converge to `tol` in its 100 rounds
+        warnings.simplefilter("ignore")  # did not converge to `tol` in its 100 rounds
         model.fit(matrix, split.train.labels)
     found = model.estimators_ if split.task.outputs != "one" else [model]
     nonzero = sum(int(np.count_nonzero(one.coef_)) for one in found)
@@ -105,7 +105,7 @@ def liblinear(split: Split, command: str, passes: int) -> Figures:
 
 
 def sgd(split: Split, command: str, passes: int) -> Figures:
-    """scikit-learn's SGDClassifier, which shuffles rows for every pass; one class against the rest."""
+    """Run scikit-learn's SGDClassifier, which shuffles the rows in every pass; one class against the rest."""
     from sklearn.linear_model import SGDClassifier
 
     matrix, test = _matrices(split)
@@ -124,12 +124,12 @@ def sgd(split: Split, command: str, passes: int) -> Figures:
 
 
 def vw(split: Split, command: str, passes: int) -> Figures:
-    """Vowpal Wabbit in a process of its own; one class against the rest."""
+    """Run Vowpal Wabbit in its own process; one class against the rest."""
     outputs = Outputs.of(split.task.outputs)
     keys = int(max(split.train.keys.max(), split.test.keys.max())) + 1
     classes = outputs.high if outputs.kind == "classes" else 0
     margins, nonzero = peers.vw_learned(_vw_texts(split), command, keys, classes, passes)
-    if outputs.kind == "classes":  # it tells the class alone
+    if outputs.kind == "classes":  # it predicts only the class
         margins = margins[:, np.newaxis] == np.arange(outputs.low, outputs.high + 1)
     return figures(split.test, split.task.outputs, margins, nonzero, True)
 
@@ -151,10 +151,10 @@ PEERS: dict[str, tuple[str, Learner]] = {
     SGD: ("sklearn", sgd),
     VW: ("vowpalwabbit", vw),
 }
-"""name -> (the package it needs, how it is run); every other name is that of a rule."""
+"""name -> (the package it needs, how to run it); every other name is a rule's"""
 
 
 def learner(name: str) -> Learner | None:
-    """How `name` learns; None for a peer that is not installed."""
+    """Return the learner called `name`; None for a peer that is not installed."""
     package, run = PEERS.get(name, ("thresher", thresher))
     return run if peers.installed(package) else None

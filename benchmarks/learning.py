@@ -1,4 +1,4 @@
-"""One pass over rows in memory: thresher's stores, plain C, scikit-learn, river."""
+"""One pass over rows in memory: thresher's stores, plain C, scikit-learn and river."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks import measure, peers, report
 from benchmarks.measure import Sample, Summary, timed
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data import Chunk, concat, open_source
 from thresher.learning.model import Model
@@ -22,21 +22,21 @@ SKLEARN = "scikit-learn, L1, float32"
 
 
 def in_memory(path: Path) -> Chunk:
-    """All rows of a file, in one set of arrays."""
+    """Read all rows of a file into one set of arrays."""
     return concat([concat([chunk]) for chunk in open_source(path).chunks()])
 
 
 def slices(whole: Chunk) -> list[Chunk]:
-    """The same rows in views of `SLICE` rows."""
+    """Return the same rows in views of `SLICE` rows."""
     return [whole.rows(lo, lo + SLICE) for lo in range(0, len(whole), SLICE)]
 
 
 def one_pass(
     chunks: Sequence[Chunk], rule: str, loss: str = "logistic", rate: str | None = None, store: str = "direct"
 ) -> Callable[[], Sample]:
-    """A contender that learns all chunks with a fresh model.
+    """Return a contender that trains a fresh model on all chunks.
 
-    The arrays are read once before the clock starts: those of the C loop have just been written too.
+    The arrays are read once before the clock starts, because those of the C loop have just been written.
     """
 
     def learn() -> None:
@@ -52,8 +52,8 @@ def one_pass(
     return sample
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals."""
     whole = in_memory(setting.rcv1like.train)
     chunks = slices(whole)
     contenders: dict[str, Callable[[], Sample]] = {}
@@ -83,20 +83,20 @@ def run(setting: Setting) -> list[Reach]:
 
 
 def _river(whole: Chunk) -> Summary:
-    """Measured on the first rows and multiplied: it would take a minute."""
+    """Extrapolate from the first rows: all of them would take a minute."""
     sample, factor = timed(peers.river_pass(whole)), max(1.0, len(whole) / peers.RIVER_ROWS)
     return measure.summary([Sample(sample.wall * factor, sample.cpu * factor)])
 
 
-def _judge(found: dict[str, Summary]) -> list[Reach]:
+def _judge(found: dict[str, Summary]) -> list[Goal]:
     goals = [
         (f"{DIRECT} : {C_LOOP}", "<= 1.25", DIRECT, C_LOOP, 1.25, True),
         (f"{SKLEARN} : {DIRECT}", ">= 6", SKLEARN, DIRECT, 6.0, False),
-        ("growing : direct store, keys to rows included", "<= 2", GROWING, DIRECT, 2.0, True),
+        ("growing : direct store, including the key lookup", "<= 2", GROWING, DIRECT, 2.0, True),
     ]
     judged = []
     for what, goal, above, below, bound, at_most in goals:
         value, text = report.ratio(found, above, below)
         known = None if value != value else (value <= bound) == at_most
-        judged.append(Reach(what, goal, text, known))
+        judged.append(Goal(what, goal, text, known))
     return judged

@@ -1,9 +1,9 @@
-"""The data of the benchmarks, made here: text with the published shape of RCV1, and a flood of features.
+"""Generated data: text with the published shape of RCV1, and a stream of ever new features.
 
-``rcv1like``: 781,265 rows to learn from and 23,149 to test, 47,236 features of which a row has about
-76, 905 MB of svmlight text. Lengths are log-normal, document frequencies follow RCV1's curve, values
-are (1 + ln tf) idf scaled to unit length, and half the words of a row come from one of 64 topics. The
-truth is linear on 2,000 of the frequent features, noisy near its margin, with 2 % of labels flipped.
+``rcv1like``: 781,265 training rows and 23,149 test rows, 47,236 features, about 76 per row, 905 MB of
+svmlight text. Lengths are log-normal, document frequencies follow RCV1's curve, values are
+(1 + ln tf) idf scaled to unit length, and half the words of a row come from one of 64 topics. The true
+model is linear in 2,000 of the frequent features, noisy near the margin, with 2 % of the labels flipped.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Rcv1Like(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """All that rows are drawn from; a word is known by its rank in frequency."""
+    """The distributions that rows are drawn from; a word is identified by its frequency rank."""
 
     quantiles: NDArray[np.int32]
     topics: NDArray[np.int32]
@@ -65,16 +65,16 @@ class _Words(NamedTuple):
 
 
 def rcv1like(folder: Path, scale: float = 1.0) -> Rcv1Like:
-    """The files in `folder`, made if they are not there; at another scale the first rows of them."""
+    """Return the files in `folder`, generated if missing; at a smaller scale, only the first rows."""
     folder.mkdir(parents=True, exist_ok=True)
     whole, test = folder / "rcv1like.train.svm", folder / "rcv1like.test.svm"
     rows = round(TRAIN * scale)
     train = whole if rows == TRAIN else folder / f"rcv1like-{rows}.train.svm"
     if not test.exists():
-        print(f"making {test} ...", flush=True)
+        print(f"generating {test} ...", flush=True)
         _write(test, TEST, stream=1)
     if not train.exists():
-        print(f"making {train} ...", flush=True)
+        print(f"generating {train} ...", flush=True)
         if whole.exists():
             _head(whole, train, rows)
         else:
@@ -83,9 +83,9 @@ def rcv1like(folder: Path, scale: float = 1.0) -> Rcv1Like:
 
 
 def vw_text(source: Path, folder: Path | None = None, bar: bytes = b" | ") -> Path:
-    """The same rows in the format of Vowpal Wabbit, made beside them (or in `folder`) if not there yet.
+    """Return the same rows as VW text, written next to them (or to `folder`) if missing.
 
-    `bar` goes between label and features; with a letter at its end, features are words without a value.
+    `bar` goes between label and features; if it ends with a letter, features are words without a value.
     """
     kind = "" if bar == b" | " else f".{bar.strip(b' |').replace(b' ', b'-').decode()}"
     twin = (folder or source.parent) / f"{source.name.partition('.svm')[0]}{kind}.vw"
@@ -102,7 +102,7 @@ def vw_text(source: Path, folder: Path | None = None, bar: bytes = b" | ") -> Pa
 
 
 def _as_words(line: bytes, bar: bytes) -> bytes:
-    """The row with a word for each id, and no values."""
+    """Return the row with a word for each id, and no values."""
     label, *features = line.split()
     start, _, letter = bar.rpartition(b" ")
     words = (b" " + letter + feature.partition(b":")[0] for feature in features)
@@ -143,7 +143,7 @@ def _words() -> _Words:
     chosen = rng.choice(12_000, 2_000, replace=False, p=informative / informative.sum())
     truth = np.zeros(FEATURES)
     truth[chosen] = rng.standard_t(4, 2_000)
-    # a topic shuffles words of like frequency, and favours those of one sign
+    # a topic shuffles words of similar frequency, and favours those of one sign
     noise = rng.normal(0, 0.5, (TOPICS, FEATURES))
     side = np.where(np.arange(TOPICS) % 2, 0.6, -0.6)[:, np.newaxis] * np.sign(truth)
     topics = np.argsort(np.log(ranks) + noise - side, axis=1)
@@ -160,7 +160,7 @@ def _words() -> _Words:
 def _tokens(
     rng: np.random.Generator, rows: int, words: _Words
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]:
-    """Row starts, topic of each row; of each token its quantile's rank, and whether the topic maps it."""
+    """Return row starts and topics, and for each token its frequency rank and whether the topic maps it."""
     lengths = np.clip(np.exp(rng.normal(np.log(61.5), 0.72, rows)), 4, 1500)
     starts = np.concatenate([[0], np.cumsum(np.maximum(rng.poisson(lengths), 3))])
     tokens = int(starts[-1])
@@ -170,7 +170,7 @@ def _tokens(
 
 @numba.njit
 def _merged(starts, row_topic, drawn, own, quantiles, topics, ids, idf, truth):  # type: ignore[no-untyped-def]
-    """Row starts, ids (ascending in a row), values of unit length, and true scores."""
+    """Return row starts, ids (ascending in a row), values (rows of unit length) and true scores."""
     rank_of = np.empty(ids.size + 1, np.int64)
     rank_of[ids] = np.arange(ids.size)
     keys, values = np.empty(drawn.size, np.int32), np.empty(drawn.size)
@@ -201,7 +201,7 @@ def _merged(starts, row_topic, drawn, own, quantiles, topics, ids, idf, truth): 
 
 @numba.njit
 def _text(indptr, ids, values, positive):  # type: ignore[no-untyped-def]
-    """The rows as svmlight text."""
+    """Return the rows as svmlight text."""
     out = np.empty(3 * indptr.size + _LONGEST_ITEM * indptr[-1], np.uint8)
     at = 0
     for i in range(indptr.size - 1):
@@ -219,7 +219,7 @@ def _text(indptr, ids, values, positive):  # type: ignore[no-untyped-def]
 
 @numba.njit
 def _item(out, at, key, value):  # type: ignore[no-untyped-def]
-    """`` id:value``, the value in 0.001 .. 1 with at most six significant digits."""
+    """Write `` id:value``; the value is in 0.001 .. 1, with at most six significant digits."""
     zeros = 0
     while value < 0.1 and zeros < 2:
         value *= 10.0
@@ -250,9 +250,9 @@ def _digits(out, at, number):  # type: ignore[no-untyped-def]
 
 
 class Flood(NamedTuple):
-    """A stream in which few features come again: every row has new ones that are never seen later.
+    """A stream in which few features recur: every row has new ones that are never seen again.
 
-    A row has `recurring` of the `pool` features that tell its label, each right in three rows of
+    A row has `recurring` features from a pool of `pool` informative ones, each right in three rows of
     four, and `fresh` features of its own. All values are 1.
     """
 
@@ -263,7 +263,7 @@ class Flood(NamedTuple):
     piece: int = 5_000
 
     def chunks(self) -> Iterator[Chunk]:
-        """The stream, piece by piece."""
+        """Yield the stream, piece by piece."""
         rows, met, wide = self.piece, self.pool, self.recurring + self.fresh
         stratum = self.pool // self.recurring
         indptr = np.arange(rows + 1, dtype=np.int64) * wide

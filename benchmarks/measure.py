@@ -1,4 +1,4 @@
-"""Taking times: contenders in turn, medians and leasts, whole processes with their peak memory."""
+"""Timing: alternating contenders, medians and minima, whole processes with their peak memory."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Sample(NamedTuple):
     """MB of resident memory, of a process at its largest"""
     output: str = ""
     others: float = UNKNOWN
-    """cores that other work kept busy meanwhile"""
+    """cores that other work kept busy"""
 
 
 class Summary(NamedTuple):
-    """What the samples of one contender come to."""
+    """A summary of the samples of one contender."""
 
     wall: float
     """median"""
@@ -48,24 +48,23 @@ class Summary(NamedTuple):
     peak: float
     """largest"""
     output: str
-    """of the last"""
+    """of the last sample"""
 
 
 def timed(work: Callable[[], Any]) -> Sample:
-    """Do `work` in this process."""
+    """Time `work` in this process."""
     wall, cpu = time.perf_counter(), time.process_time()
     work()
     return Sample(time.perf_counter() - wall, time.process_time() - cpu)
 
 
 def process(*command: str | Path | float) -> Sample:
-    """Run a command to its end; its output is kept, its messages are not.
+    """Run a command and keep its standard output.
 
-    It is started by a small process of its own, since a process starts with the peak memory of
-    the one that started it.
+    A small launcher process starts it, since a process inherits the peak memory of its parent.
 
     Raises:
-        RuntimeError: the command failed.
+        RuntimeError: The command failed.
     """
     words = [sys.executable, "-S", "-E", str(LAUNCHER), *map(str, command)]
     done = subprocess.run(words, capture_output=True, text=True)
@@ -81,12 +80,12 @@ def python(*arguments: str | Path) -> Sample:
 
 
 def reference(name: str, *arguments: str | Path | float) -> Sample:
-    """Run a plain C reference, which takes its own time."""
+    """Run a plain C reference, which measures its own time."""
     return Sample(limits.run(name, *arguments)["wall_s"])
 
 
 class Clock:
-    """Processor time of this process with its children, and of everything else, since it was made."""
+    """CPU time of this process and its children, and of everything else, since the clock was created."""
 
     def __init__(self) -> None:
         self._start = self._now()
@@ -94,12 +93,12 @@ class Clock:
     @staticmethod
     def _now() -> tuple[float, float, float]:
         machine = psutil.cpu_times()
-        # the two clocks advance by ticks of 10 ms, so short spans are only roughly known
+        # both clocks have a resolution of 10 ms, so short spans are only rough
         idle = machine.idle + getattr(machine, "iowait", 0.0)
         return time.perf_counter(), sum(os.times()[:4]), (os.cpu_count() or 1) * time.perf_counter() - idle
 
     def others(self) -> float:
-        """Cores that everything else has kept busy."""
+        """Return the number of cores that other work has kept busy."""
         wall, own, busy = (b - a for a, b in zip(self._start, self._now(), strict=True))
         return max(0.0, (busy - own) / wall)
 
@@ -110,10 +109,10 @@ def in_turn(
     patience: float = 0.0,
     warm: Sequence[str] = (),
 ) -> dict[str, Summary]:
-    """Each contender once, then each once more, `repeat` times; those in `warm` first run unmeasured.
+    """Run all contenders in turn, `repeat` times; those in `warm` run once before, unmeasured.
 
-    A measurement during which others kept more than `BUSY` cores busy is made again, until
-    `patience` seconds have gone that way for this call; after that it is taken as it is.
+    A measurement is repeated if other work kept more than `BUSY` cores busy, until this call has spent
+    `patience` seconds on repeating; after that, every measurement counts.
     """
     for name in warm:
         contenders[name]()
@@ -133,7 +132,7 @@ def in_turn(
 
 
 def summary(samples: Sequence[Sample]) -> Summary:
-    """Medians and extremes."""
+    """Return medians and extremes."""
     walls = [sample.wall for sample in samples]
     cpu, others = (statistics.median(getattr(s, name) for s in samples) for name in ("cpu", "others"))
     peak = max(sample.peak for sample in samples)

@@ -1,4 +1,4 @@
-"""Memory beside the model while clicks are learned, once and three times as many, from each format."""
+"""Memory used on top of the model while learning clicks, one file or three copies, from each format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks import clicklog, report
 from benchmarks.clicks import LAYOUT, RULE
 from benchmarks.growing import most_resident
 from benchmarks.measure import python
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 
 KINDS = ("tsv", "jsonl", "parquet", "arrow", "arrows")
@@ -24,15 +24,15 @@ GOAL, TIMES, PAUSE = 500, (1, 3), 0.01
 
 
 class Resident(NamedTuple):
-    """MB of this process in memory."""
+    """Resident memory of this process, in MB."""
 
     own: float
     files: float
-    """pages of files: of programs, and of data that are mapped"""
+    """file-backed pages: programs and mapped data"""
 
 
 def resident() -> Resident:
-    """As it is now; where the system does not tell pages of files apart, all is its own."""
+    """Return the current memory; all counts as anonymous if the system does not report file-backed pages."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -45,7 +45,7 @@ def resident() -> Resident:
 
 
 class Watch(threading.Thread):
-    """Looks every `PAUSE` seconds and keeps the most."""
+    """Samples the memory every `PAUSE` seconds and keeps the peak."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -53,19 +53,19 @@ class Watch(threading.Thread):
         self._done = threading.Event()
 
     def run(self) -> None:
-        """Until `stop`."""
+        """Sample until `stop`."""
         while not self._done.wait(PAUSE):
             self.most = max(self.most, resident().own)
 
     def stop(self) -> float:
-        """The most there was."""
+        """Return the peak."""
         self._done.set()
         self.join()
         return max(self.most, resident().own)
 
 
 def follow(path: Path, times: int) -> dict[str, float]:
-    """Learn a file so many times in one pass, save the model: MB, at their peaks."""
+    """Learn `times` copies of a file in one pass and save the model; return the peaks in MB."""
     from thresher.data import open_source
     from thresher.data.layout import Layout
     from thresher.learning.model import Model
@@ -92,8 +92,8 @@ def follow(path: Path, times: int) -> dict[str, float]:
     }
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Follow each format in a process of its own, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure each format in its own process, print and check the goals."""
     train = setting.clicks.train
     files = {**clicklog.table_twins(train), "vw": clicklog.vw_twin(train)}
     found: dict[tuple[str, int], dict[str, Any]] = {}
@@ -102,7 +102,7 @@ def run(setting: Setting) -> list[Reach]:
             output = python("-m", "benchmarks.memory", files[kind], str(times)).output
             found[kind, times] = json.loads(output)
     report.table(
-        "memory in MB: before the first row, of the model, beside it at the peak, mapped data included",
+        "memory in MB: before the first row, of the model, and on top of both at the peak (with mapped data)",
         ("", "rows", "ready", "model", "beside", "all"),
         [
             (kind, *(f"{f[name]:,.0f}" for name in ("rows", "ready", "model", "beside", "all")))
@@ -112,9 +112,9 @@ def run(setting: Setting) -> list[Reach]:
     most = max(found, key=lambda key: float(found[key]["beside"]))
     measured = f"{found[most]['beside']:.0f} ({most[0]}, {found[most]['rows']:,} rows)"
     good = all(f["beside"] <= GOAL for f in found.values())
-    return [Reach("memory beside the model, MB, any format", f"<= {GOAL}", measured, setting.met(good))]
+    return [Goal("memory on top of the model, MB, any format", f"<= {GOAL}", measured, setting.met(good))]
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # as the command has it
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # as in the command
     print(json.dumps(follow(Path(sys.argv[1]), int(sys.argv[2]))))

@@ -1,4 +1,4 @@
-"""The second pass: reading the binary cache and learning."""
+"""The second pass: reading the binary cache, and learning from it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Any
 from benchmarks import loads, measure, peers, report
 from benchmarks.learning import RATE, RULE
 from benchmarks.measure import Sample, timed
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data import CacheWriter, open_source
 from thresher.learning.model import Model
 
-WHOLE = "thresher, whole process, from the cache of an earlier one"
-READ, LEARN = "thresher, reading alone", "thresher, reading and truncated gradient"
+WHOLE = "thresher, whole process, from an existing cache"
+READ, LEARN = "thresher, reading only", "thresher, reading and truncated gradient"
 
 
 def cached(source: Any, folder: Path, model: Model) -> Any:
-    """Learn one pass while the cache is written; the source of the next pass."""
+    """Learn one pass while writing the cache; return the source of the next pass."""
     writer = CacheWriter(source, folder)
     for chunk in source.chunks():
         model.learn(chunk)
@@ -35,14 +35,14 @@ def cached(source: Any, folder: Path, model: Model) -> Any:
 
 
 def one_pass(source: Any, model: Model | None) -> None:
-    """All chunks, learned if there is a model."""
+    """Read all chunks, and learn them if there is a model."""
     for chunk in source.chunks():
         if model is not None:
             model.learn(chunk)
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals."""
     models = {LEARN: Model(RULE, rate=RATE), "thresher, reading and ftrl": Model("ftrl")}
     with TemporaryDirectory(dir=setting.loads) as folder:
         for model in models.values():
@@ -63,11 +63,11 @@ def run(setting: Setting) -> list[Reach]:
     )
     best = found[LEARN]
     measured = f"{best.wall:.2f} (least {best.least:.2f}, cpu {best.cpu:.2f})"
-    return [Reach("second pass, seconds", "<= 0.35", measured, setting.met(best.wall <= 0.35))]
+    return [Goal("second pass, seconds", "<= 0.35", measured, setting.met(best.wall <= 0.35))]
 
 
 def _whole_process(setting: Setting, folder: Path) -> Sample:
-    """``thresher train`` with a cache folder of its own, where the unmeasured first run leaves a cache."""
+    """Run ``thresher train`` with its own cache folder; the first, unmeasured run writes the cache."""
     program, chosen = shutil.which("env") or "env", f"THRESHER_CACHE_DIR={folder}"
     train = ("train", setting.rcv1like.train, "--model", folder / "model", "--rule", RULE, "--rate", RATE)
     passes = () if list((folder / "data").glob("*.arrow")) else ("--passes", "2")

@@ -1,4 +1,4 @@
-"""The frontier of RCV1-CCAT: `thresher path` beside sixteen runs of each peer, drawn. Wants data."""
+"""The frontier of RCV1-CCAT: `thresher path` and sixteen runs of each peer, with a picture. Needs --data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks import peers, report
 from benchmarks.corpora import read
 from benchmarks.measure import Sample, python, timed
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data import Chunk
 from thresher.drawing import Axis, Series, chart
@@ -31,19 +31,19 @@ VW_L1 = [float(l1) for l1 in np.geomspace(1e-7, 3e-3, COUNT)]
 PICTURE = Path(__file__).parent.parent / "build" / "rcv1.svg"
 LEFT_OUT = ("SGDClassifier, one epoch",)
 SHOWN = 0.25
-"""error up to which models are in the picture"""
+"""the picture shows models up to this error"""
 Frontier = list["Found"]
 
 
 class Found(NamedTuple):
-    """A model: how many weights, and its error on the test rows."""
+    """A model: its number of weights, and its error on the test rows."""
 
     nonzero: int
     error: float
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals."""
     if setting.data is None or not all((setting.data / name).exists() for name in (TRAIN, TEST)):
         return []
     found: dict[str, Frontier] = {}
@@ -57,18 +57,18 @@ def run(setting: Setting) -> list[Reach]:
     times = setting.in_turn(contenders, warm=tuple(OURS))
     report.times("RCV1-CCAT, 17,189 rows: sixteen penalties", times, next(iter(OURS)), {})
     report.table(
-        "least test error with at most so many weights",
+        "lowest test error with at most the given number of weights",
         ("", *(f"{budget:,}" for budget in BUDGETS)),
         [(name, *(_shown(within(one, budget)) for budget in BUDGETS)) for name, one in found.items()],
     )
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(picture(found), encoding="utf-8")
-    print(f"drawn: {PICTURE}")
+    print(f"picture: {PICTURE}")
     return [*(_quick(name, times[name].wall) for name in OURS), *_good(found)]
 
 
 def within(frontier: Iterable[Found], budget: int) -> float:
-    """The least error of models with at most so many weights; infinite for none."""
+    """Return the lowest error of models with at most `budget` weights; infinity if there are none."""
     return min((one.error for one in frontier if one.nonzero <= budget), default=float("inf"))
 
 
@@ -92,7 +92,7 @@ def _ours(name: str, data: Path, found: dict[str, Frontier]) -> Callable[[], Sam
 def _vw(
     name: str, passes: int, texts: tuple[bytes, bytes], found: dict[str, Frontier]
 ) -> Callable[[], Sample]:
-    """Vowpal Wabbit from text, a process for each penalty; a later pass reads its cache."""
+    """Run Vowpal Wabbit from text, one process per penalty; later passes read its cache."""
 
     def sample() -> Sample:
         with tempfile.TemporaryDirectory() as where:
@@ -111,7 +111,7 @@ def _vw(
 
 
 def _linear(train: Chunk, test: Chunk, found: dict[str, Frontier]) -> dict[str, Callable[[], Sample]]:
-    """Peers on the same rows in memory, reading not counted; an intercept is no weight."""
+    """Run peers on the same rows in memory, excluding reading; intercepts do not count as weights."""
     from sklearn.linear_model import LogisticRegression, SGDClassifier
 
     columns = 1 + int(max(train.keys.max(), test.keys.max()))
@@ -145,7 +145,7 @@ def _linear(train: Chunk, test: Chunk, found: dict[str, Frontier]) -> dict[str, 
 
 
 def picture(found: dict[str, Frontier]) -> str:
-    """Test error against weights: for each learner the models that no other of its own beats in both."""
+    """Draw test error against non-zero weights: the Pareto-optimal models of each learner."""
     series = []
     for name, frontier in found.items():
         if name in LEFT_OUT:
@@ -163,20 +163,18 @@ def picture(found: dict[str, Frontier]) -> str:
     )
 
 
-def _quick(name: str, wall: float) -> Reach:
-    return Reach(f"{name}, 16 penalties, whole process", "<= 2 s", f"{wall:.2f} s", wall <= 2.0)
+def _quick(name: str, wall: float) -> Goal:
+    return Goal(f"{name}, 16 penalties, whole process", "<= 2 s", f"{wall:.2f} s", wall <= 2.0)
 
 
-def _good(found: dict[str, Frontier]) -> list[Reach]:
-    """At each number of weights: against SGD, and against LIBLINEAR less 0.3 points."""
-    reaches = []
+def _good(found: dict[str, Frontier]) -> list[Goal]:
+    """Compare errors at each number of weights: with SGD, and with LIBLINEAR less 0.3 points."""
+    goals = []
     for peer, slack in (("SGDClassifier, one epoch", 0.0), ("LIBLINEAR, L1", 0.003)):
         for name in OURS:
             if peer not in found:
                 continue
             worst = max(within(found[name], b) - within(found[peer], b) for b in BUDGETS[2:])
-            what = f"{name} : {peer}, worst of {len(BUDGETS) - 2} numbers of weights"
-            reaches.append(
-                Reach(what, f"<= {100 * slack:+.1f} points", f"{100 * worst:+.2f}", worst <= slack)
-            )
-    return reaches
+            what = f"{name} : {peer}, worst of {len(BUDGETS) - 2} budgets of weights"
+            goals.append(Goal(what, f"<= {100 * slack:+.1f} points", f"{100 * worst:+.2f}", worst <= slack))
+    return goals

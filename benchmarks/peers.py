@@ -1,4 +1,4 @@
-"""The other learners; each is left out where it is not installed."""
+"""The other learners. Peers that are not installed are left out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RIVER_ROWS = 20_000
 
 
 class Scored(NamedTuple):
-    """Test error (a share) and non-zero weights of a peer, and what learning took."""
+    """Test error (a share) and non-zero weights of a peer, and the time and memory of training."""
 
     error: float
     nonzero: int
@@ -42,7 +42,7 @@ def installed(module: str) -> bool:
 
 
 def csr(chunk: Chunk, dtype: Any, columns: int = 0) -> Any:
-    """A chunk as the matrix that scikit-learn takes: 32-bit indices."""
+    """Convert a chunk to the matrix that scikit-learn takes, with 32-bit indices."""
     from scipy.sparse import csr_matrix
 
     shape = (len(chunk), max(columns, int(chunk.keys.max()) + 1))
@@ -51,21 +51,21 @@ def csr(chunk: Chunk, dtype: Any, columns: int = 0) -> Any:
 
 
 def sklearn_l1(alpha: float, shuffle: bool = False) -> Any:
-    """Logistic SGD with L1 and its own step sizes; its default is to shuffle the rows."""
+    """Return SGDClassifier with logistic loss, L1 and its default step sizes; it shuffles by default."""
     from sklearn.linear_model import SGDClassifier
 
     return SGDClassifier(loss="log_loss", penalty="l1", alpha=alpha, shuffle=shuffle)
 
 
 def sklearn_pass(chunk: Chunk, dtype: Any, shuffle: bool) -> Callable[[], Any]:
-    """One pass of SGD with L1 over rows in memory."""
+    """Time one pass of SGD with L1 over rows in memory."""
     matrix, labels = csr(chunk, dtype), chunk.labels.astype(dtype)
-    sklearn_l1(1e-6)  # so that its import is not measured
+    sklearn_l1(1e-6)  # exclude the import from the time
     return lambda: sklearn_l1(1e-6, shuffle).partial_fit(matrix, labels, classes=[-1, 1])
 
 
 def river_pass(chunk: Chunk) -> Callable[[], Any]:
-    """One pass of logistic SGD with L1 over the first `RIVER_ROWS` rows, as dicts."""
+    """Time one pass of logistic SGD with L1 over the first `RIVER_ROWS` rows, as dicts."""
     from river import linear_model, optim
 
     rows = []
@@ -83,19 +83,19 @@ def river_pass(chunk: Chunk) -> Callable[[], Any]:
 
 
 def vw(arguments: str) -> Sample:
-    """A whole process of the package, which has no command line of its own."""
+    """Run the Python package in a process; it has no command line of its own."""
     return python("-c", VW_ARGUMENTS, f"--quiet {arguments}")
 
 
 def vw_here(arguments: str) -> None:
-    """A run of the package in this process."""
+    """Run the package in this process."""
     from vowpalwabbit import Workspace
 
     Workspace(f"--quiet {arguments}").finish()
 
 
 def vw_text(chunk: Chunk) -> bytes:
-    """The rows as Vowpal Wabbit reads them."""
+    """Return the rows as VW text."""
     ends = chunk.indptr.tolist()
     pairs = [f"{k}:{v:.7g}" for k, v in zip(chunk.keys.tolist(), chunk.values.tolist(), strict=True)]
     rows = (
@@ -108,7 +108,7 @@ def vw_text(chunk: Chunk) -> bytes:
 def vw_margins(
     train: Path, test: Path, options: str, folder: Path, loss: str = "logistic"
 ) -> tuple[Any, int, Sample]:
-    """Learn from text, then test the model without what only learning needs: predictions, non-zeros."""
+    """Train on text, save the model for prediction only, and test it; return predictions and non-zeros."""
     model, readable, predictions = folder / "vw.model", folder / "vw.txt", folder / "vw.predictions"
     sample = vw(f"-d {train} --loss_function {loss} {options} -f {model} --predict_only_model")
     vw(f"-t -d {test} -i {model} -p {predictions} --readable_model {readable}")
@@ -125,13 +125,13 @@ def vw_learned(
     loss: str = "logistic",
     bits: int = 1,
 ) -> tuple[Any, int]:
-    """Learn from rows with keys below `keys`, one class against the rest, in at least 2^`bits` weights.
+    """Train on rows with keys below `keys`, one class against the rest, with at least 2^`bits` weights.
 
-    `texts` are training and test rows; returns predictions and non-zeros.
+    `texts` are the training and test rows. Returns predictions and non-zeros.
     """
     if classes:
         options += f" --oaa {classes}"
-        keys <<= (classes - 1).bit_length()  # so many weights lie side by side
+        keys <<= (classes - 1).bit_length()  # number of adjacent weights per key
     options += f" -b {max(keys.bit_length(), bits)}"
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -145,7 +145,7 @@ def vw_learned(
 
 
 def vw_scored(train: Path, test: Path, options: str, folder: Path) -> Scored:
-    """The test error of `vw_margins`."""
+    """Return the test error of `vw_margins`."""
     margins, nonzero, sample = vw_margins(train, test, options, folder)
     with open(test, "rb") as file:
         labels = np.array([float(line.split(b" ", 1)[0]) for line in file])
@@ -153,7 +153,7 @@ def vw_scored(train: Path, test: Path, options: str, folder: Path) -> Scored:
 
 
 def sklearn_scored(train: Chunk, test: Chunk, alpha: float) -> Scored:
-    """One pass in memory, then the error on the test rows."""
+    """Train one pass in memory; return the error on the test rows."""
     columns = int(max(train.keys.max(), test.keys.max())) + 1
     matrix, labels = csr(train, np.float64, columns), train.labels.astype(np.float64)
     model = sklearn_l1(alpha)

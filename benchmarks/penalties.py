@@ -1,4 +1,4 @@
-"""The penalty of RCV1-CCAT found by one `fit`: estimators of a frontier beside scikit-learn's. Wants data."""
+"""Choosing the penalty for RCV1-CCAT in one `fit`: frontier estimators and scikit-learn's. Needs --data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks import peers, report
 from benchmarks.corpora import read
 from benchmarks.measure import Sample, timed
 from benchmarks.paths import INVERSE, SGD, TEST, TRAIN
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 
 OURS, FEWER = "SparseFrontierClassifier", "SparseFrontierClassifier, choose='1se'"
@@ -20,13 +20,13 @@ GRID, PATH = "GridSearchCV of SGDClassifier, L1", "LogisticRegressionCV, LIBLINE
 _RATIO = 2.0
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals."""
     data = setting.data
     if data is None or not all((data / name).exists() for name in (TRAIN, TEST)):
         return []
     if not peers.installed("sklearn"):
-        print("scikit-learn is not installed: nothing to compare with")
+        print("scikit-learn is not installed: nothing to compare")
         return []
     train, test = (read(data / name, "binary") for name in (TRAIN, TEST))
     columns = 1 + int(max(train.keys.max(), test.keys.max()))
@@ -44,11 +44,11 @@ def run(setting: Setting) -> list[Reach]:
 
         return sample
 
-    times = setting.in_turn({name: fit(name, make) for name, make in _makers().items()}, (OURS, FEWER))
-    title = f"RCV1-CCAT, 17,189 rows: fit of {len(SGD)} penalties, a tenth held out, the best learned again"
+    times = setting.in_turn({name: fit(name, make) for name, make in _estimators().items()}, (OURS, FEWER))
+    title = f"RCV1-CCAT, 17,189 rows: fit of {len(SGD)} penalties, a tenth held out, the best trained again"
     report.times(title, times, OURS, {})
     report.table(
-        "of what is chosen",
+        "the chosen model",
         ("", "test error", "weights"),
         [
             (name, f"{np.mean(one.predict(Z) != test.labels):.2%}", _weights(one))
@@ -58,19 +58,19 @@ def run(setting: Setting) -> list[Reach]:
     judged = []
     for peer in (GRID, PATH):
         ratio = times[peer].cpu / times[OURS].cpu
-        what = f"fit: {peer} : {OURS}, processor time"
-        judged.append(Reach(what, f">= {_RATIO:g}", f"{ratio:.2f}", ratio >= _RATIO))
+        what = f"fit: {peer} : {OURS}, CPU time"
+        judged.append(Goal(what, f">= {_RATIO:g}", f"{ratio:.2f}", ratio >= _RATIO))
     return judged
 
 
 def _split(X: Any, y: Any) -> Any:
-    """The same rows are held out for all."""
+    """Return all contenders; they hold out the same rows."""
     from sklearn.model_selection import StratifiedShuffleSplit
 
     return list(StratifiedShuffleSplit(1, test_size=0.1, random_state=0).split(X, y))
 
 
-def _makers() -> dict[str, Callable[[Any], Any]]:
+def _estimators() -> dict[str, Callable[[Any], Any]]:
     from sklearn.linear_model import LogisticRegressionCV, SGDClassifier
     from sklearn.model_selection import GridSearchCV
 

@@ -1,4 +1,4 @@
-"""What a run prints: the machine, versions, aligned tables, and which reaches were met."""
+"""Printing of a run: the machine, versions, aligned tables, and which goals were met."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from benchmarks.measure import Summary
 PACKAGES = ("thresher", "numpy", "numba", "pyarrow", "scikit-learn", "vowpalwabbit", "river")
 
 
-class Reach(NamedTuple):
-    """A goal and what was measured."""
+class Goal(NamedTuple):
+    """A goal and its measured value."""
 
     what: str
     goal: str
     measured: str
     met: bool | None
-    """None where it cannot be said, for instance at a smaller scale"""
+    """None if unknown, for instance at a smaller scale"""
 
 
 def version(package: str) -> str | None:
-    """Of an installed package; thresher may lie beside its sources only."""
+    """Return the version of an installed package; thresher need not be installed, only importable."""
     if package == "thresher":
         import thresher
 
@@ -37,7 +37,7 @@ def version(package: str) -> str | None:
 
 
 def processor() -> str:
-    """The name of the processor, as far as the system tells it."""
+    """Return the name of the processor, or the architecture if the system does not report a name."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -47,7 +47,7 @@ def processor() -> str:
 
 
 def machine() -> str:
-    """Processor, system and versions."""
+    """Describe processor, system and versions."""
     found = ((package, version(package)) for package in PACKAGES)
     packages = ", ".join(f"{package} {number or 'not installed'}" for package, number in found)
     system = f"{platform.system()} {platform.release()}"
@@ -58,7 +58,7 @@ def machine() -> str:
 
 
 def table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print an aligned table, the first column to the left."""
+    """Print an aligned table; the first column is left-aligned."""
     lines = [list(head), *map(list, rows)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
     print(f"\n{title}")
@@ -68,14 +68,14 @@ def table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Non
 
 
 def figure(value: float, form: str = ".3f") -> str:
-    """A number, or nothing where it is not known."""
+    """Format a number; NaN gives an empty string."""
     return "" if value != value else format(value, form)
 
 
 def times(title: str, found: Mapping[str, Summary], baseline: str, units: Mapping[str, float]) -> None:
-    """Print wall, least, cpu, the ratio of walls to the `baseline`, and the wall by each unit.
+    """Print wall, least and CPU time, the ratio of wall times to the `baseline`, and the wall time per unit.
 
-    A unit ``"MB/s": 905.1`` is an amount per second; ``"ns/nnz": 59e6`` nanoseconds by amount.
+    ``"MB/s": 905.1`` gives an amount per second, ``"ns/nnz": 59e6`` nanoseconds per item.
     """
     head = ["", "wall s", "least", "cpu s", "others", *units, f"x {baseline}"]
     rows = []
@@ -89,7 +89,7 @@ def times(title: str, found: Mapping[str, Summary], baseline: str, units: Mappin
 
 
 def ratio(found: Mapping[str, Summary], above: str, below: str) -> tuple[float, str]:
-    """Ratio of the median walls, and a text that gives that of the leasts too; NaN without either."""
+    """Return the ratio of median wall times, and a text with that of the least too; NaN if one is missing."""
     if above not in found or below not in found:
         return float("nan"), "not measured"
     a, b = found[above], found[below]
@@ -97,12 +97,12 @@ def ratio(found: Mapping[str, Summary], above: str, below: str) -> tuple[float, 
 
 
 def verdict(met: bool | None) -> str:
-    """As the last table shows it."""
+    """Format for the last table."""
     return {True: "yes", False: "NO", None: "-"}[met]
 
 
-def reaches(found: Iterable[Reach]) -> None:
+def goals(found: Iterable[Goal]) -> None:
     """Print all goals of a run."""
     rows = [(r.what, r.goal, r.measured, verdict(r.met)) for r in found]
     if rows:
-        table("reaches", ("", "goal", "measured", "met"), rows)
+        table("goals", ("", "goal", "measured", "met"), rows)

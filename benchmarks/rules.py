@@ -1,10 +1,10 @@
-"""Every rule in memory, beside plain sgd."""
+"""Every rule in memory, compared with plain sgd."""
 
 from __future__ import annotations
 
 from benchmarks import report
 from benchmarks.learning import in_memory, one_pass, slices
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.parts import REGISTRY
 
@@ -21,7 +21,7 @@ LOSSES = {
 }
 SPECS = {"simplex": "simplex:features=50000"}
 FIRST_ORDER = 2.5
-# rule -> at most so many times the time of sgd
+# rule -> largest allowed ratio to the time of sgd
 GOALS = {
     "truncated-gradient": FIRST_ORDER,
     "rounding": FIRST_ORDER,
@@ -51,8 +51,8 @@ GOALS = {
 }
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals."""
     whole = in_memory(setting.rcv1like.train)
     chunks = slices(whole)
     names = [BASE, *sorted(set(REGISTRY["rule"]) - {BASE})]
@@ -61,7 +61,7 @@ def run(setting: Setting) -> list[Reach]:
     }
     found = setting.in_turn(contenders, warm=names)
     report.times(
-        "every rule in memory: direct store, float32 unless the rule asks for more, defaults, its own loss",
+        "every rule in memory: direct store, float32 unless the rule needs more, defaults, its own loss",
         found,
         BASE,
         {"ns/nnz": whole.nnz},
@@ -69,5 +69,5 @@ def run(setting: Setting) -> list[Reach]:
     judged = []
     for name in sorted(set(GOALS) & set(found)):
         value, text = report.ratio(found, name, BASE)
-        judged.append(Reach(f"{name} : {BASE}", f"<= {GOALS[name]:g}", text, value <= GOALS[name]))
+        judged.append(Goal(f"{name} : {BASE}", f"<= {GOALS[name]:g}", text, value <= GOALS[name]))
     return judged

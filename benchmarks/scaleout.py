@@ -1,4 +1,4 @@
-"""Files read by other processes: bytes sent, speed of a reader and of the learner, two readers at work."""
+"""Files read by other processes: bytes sent, speed of a reader and of the learner, two workers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks import clicklog, clicks, measure, report
 from benchmarks.measure import Sample, timed
 from benchmarks.passes import cached, one_pass
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.cluster.packing import Packed, Packer, unpack
 from thresher.data import open_source
@@ -28,12 +28,12 @@ from thresher.learning.model import Model
 
 PARTS = 8
 ONE, TWO = "thresher, --threads 1", "thresher, --workers 2"
-PACK, FED, CACHED = "read, parse and pack", "learn what was packed", "learn from the cache of a first pass"
+PACK, FED, CACHED = "read, parse and pack", "learn from packed blocks", "learn from the cache of a first pass"
 START = "import ray; ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False); ray.shutdown()"
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals."""
     files = gzipped(setting)
     parquet = clicklog.table_twins(setting.clicks.train)["parquet"]
     found = [
@@ -45,7 +45,7 @@ def run(setting: Setting) -> list[Reach]:
 
 
 def gzipped(setting: Setting) -> list[Path]:
-    """The clicks in several files, as a log would be kept."""
+    """Split the clicks into several files, as in a log."""
     train = setting.clicks.train
     parts = [train.with_suffix(f".{k}.tsv.gz") for k in range(PARTS)]
     if not all(part.exists() for part in parts):
@@ -58,8 +58,8 @@ def gzipped(setting: Setting) -> list[Path]:
     return parts
 
 
-def _apart(setting: Setting, name: str, data: Sequence[Path], layout: Any, goal: float) -> list[Reach]:
-    """A reader alone; and the learner alone, fed with what the reader packed, and from a cache."""
+def _apart(setting: Setting, name: str, data: Sequence[Path], layout: Any, goal: float) -> list[Goal]:
+    """Measure the reader alone, and the learner alone: from packed blocks, and from a cache."""
     packed, model = list[Packed](), Model()
     source = open_source(data, layout=layout)
     with TemporaryDirectory(dir=setting.loads) as folder:
@@ -75,13 +75,13 @@ def _apart(setting: Setting, name: str, data: Sequence[Path], layout: Any, goal:
     units = {"ns/nnz": float(nnz), "rows/s": float(rows)}
     report.times(f"{name}: {size:.2f} bytes a non-zero", measured, CACHED, units)
     return [
-        Reach(f"{name}, bytes a non-zero", f"<= {goal:g}", f"{size:.2f}", size <= goal),
-        Reach(f"{name}, speed of learning what was packed x cache", ">= 0.8", f"{ratio:.2f}", ratio >= 0.8),
+        Goal(f"{name}, bytes a non-zero", f"<= {goal:g}", f"{size:.2f}", size <= goal),
+        Goal(f"{name}, speed of learning from packed blocks x cache", ">= 0.8", f"{ratio:.2f}", ratio >= 0.8),
     ]
 
 
 def _pack(source: Any, packed: list[Packed]) -> None:
-    """Replace what is `packed` by the blocks of the source, in memory of their own, as if they were sent."""
+    """Replace `packed` with the blocks of the source, copied as if they had been sent."""
     packer = Packer()
     packed.clear()
     for piece in pieces_of(source, Place(0, 0, 0)):
@@ -99,8 +99,8 @@ def _learn(packed: Sequence[Packed], model: Model) -> None:
         model.learn(unpack(one, arenas).chunk)
 
 
-def _together(setting: Setting, files: Sequence[Path]) -> list[Reach]:
-    """Whole processes, and what Ray takes to start and stop."""
+def _together(setting: Setting, files: Sequence[Path]) -> list[Goal]:
+    """Measure whole processes, and how long Ray takes to start and stop."""
     with TemporaryDirectory(dir=setting.loads) as folder:
         models = {name: Path(folder) / name for name in (ONE, TWO)}
         contenders: dict[str, Callable[[], Sample]] = {
@@ -113,8 +113,8 @@ def _together(setting: Setting, files: Sequence[Path]) -> list[Reach]:
     learning = [float(json.loads(found[name].output)["seconds"]) for name in (ONE, TWO)]
     ratio = learning[0] / learning[1]
     return [
-        Reach("--workers 2, the same model file", "yes", "yes" if same else "no", same),
-        Reach("--workers 2, speed once started x --threads 1", ">= 1.6", f"{ratio:.2f}", ratio >= 1.6),
+        Goal("--workers 2, same model file", "yes", "yes" if same else "no", same),
+        Goal("--workers 2, speed after start-up x --threads 1", ">= 1.6", f"{ratio:.2f}", ratio >= 1.6),
     ]
 
 

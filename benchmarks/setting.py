@@ -1,4 +1,4 @@
-"""What all benchmarks of a run share."""
+"""Settings and data shared by all benchmarks of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.measure import Sample, Summary
 
 @dataclass(frozen=True)
 class Setting:
-    """Where the data are, how much of them to use, how often to measure."""
+    """Where the data are, how much of them to use, and how often to measure."""
 
     loads: Path
     data: Path | None
@@ -25,12 +25,12 @@ class Setting:
 
     @cached_property
     def rcv1like(self) -> Rcv1Like:
-        """The main load at this scale, made on first use."""
+        """The main load at this scale, generated on first use."""
         return rcv1like(self.loads, self.scale)
 
     @cached_property
     def clicks(self) -> Clicks:
-        """The click log at this scale, made on first use."""
+        """The click log at this scale, generated on first use."""
         return clicks(self.loads, self.scale)
 
     @cached_property
@@ -39,7 +39,7 @@ class Setting:
         return limits.build() is not None
 
     def c_program(self, name: str) -> Path:
-        """A plain C reference, where `compiler` holds."""
+        """Return a plain C reference; requires `compiler`."""
         programs = limits.build()
         assert programs is not None
         return programs[name]
@@ -52,9 +52,9 @@ class Setting:
 
     @property
     def whole(self) -> bool:
-        """Whether this is the scale that goals in seconds are meant for."""
+        """Whether this is the full scale, which goals in seconds refer to."""
         return self.scale == 1.0
 
     def met(self, good: bool) -> bool | None:
-        """What to say of a goal in seconds."""
+        """Return whether a goal in seconds is met; None below the full scale."""
         return good if self.whole else None

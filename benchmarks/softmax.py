@@ -1,4 +1,4 @@
-"""Twenty classes: softmax beside scikit-learn's one against the rest, where real data are given."""
+"""Twenty classes: softmax, and scikit-learn's one against the rest. Needs --data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks import peers, report
 from benchmarks.measure import Sample, timed
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from benchmarks.tasks import TASKS, Split
 from thresher.lanes.api import train
@@ -23,7 +23,7 @@ GOAL = 10.0
 
 
 def contenders(split: Split, errors: dict[str, float]) -> dict[str, Callable[[], Sample]]:
-    """All that can run here; their test errors come to stand in `errors`."""
+    """Return all contenders that can run here; each stores its test error in `errors`."""
 
     def thresher(name: str) -> Callable[[], Sample]:
         def sample() -> Sample:
@@ -67,10 +67,10 @@ def _sklearn(split: Split, errors: dict[str, float]) -> Callable[[], Sample]:
     return sample
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals."""
     task = next(task for task in TASKS if task.outputs != "one")
-    if setting.data is None or not task.there(setting.data):
+    if setting.data is None or not task.exists(setting.data):
         return []
     split, errors = task.split(setting.data), dict[str, float]()
     found = setting.in_turn(contenders(split, errors), warm=tuple(RULES))
@@ -88,7 +88,7 @@ def run(setting: Setting) -> list[Reach]:
     for name in RULES:
         value, text = report.ratio(found, SKLEARN, name)
         judged.append(
-            Reach(
+            Goal(
                 f"{SKLEARN} : softmax with {name}",
                 f">= {GOAL:g}",
                 text,

@@ -1,4 +1,4 @@
-"""How long it takes to begin: help, and training on the 2,000 rows that come with the project."""
+"""Start-up: help, and training on the 2,000 rows that come with the project."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from tempfile import TemporaryDirectory
 from benchmarks import peers, report
 from benchmarks.measure import python
 from benchmarks.processes import thresher
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 
 ROWS = Path(__file__).parent.parent / "examples" / "data" / "rcv1_train2000.dat.gz"
 HELP, TRAIN = "thresher --help", "thresher train, 2,000 rows"
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge: compiled code is cached and bytecode written by a first run."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals. A first run has cached compiled code and bytecode."""
     with TemporaryDirectory() as folder:
         contenders = {
             "python -c pass": partial(python, "-c", "pass"),
@@ -33,8 +33,8 @@ def run(setting: Setting) -> list[Reach]:
         found = setting.in_turn(contenders, tuple(contenders), max(5, setting.repeat))
     report.times("start-up", found, HELP, {})
     return [
-        Reach("thresher --help, seconds", "<= 0.25", f"{found[HELP].wall:.2f}", found[HELP].wall <= 0.25),
-        Reach(
+        Goal("thresher --help, seconds", "<= 0.25", f"{found[HELP].wall:.2f}", found[HELP].wall <= 0.25),
+        Goal(
             "training on 2,000 rows, seconds", "<= 1.2", f"{found[TRAIN].wall:.2f}", found[TRAIN].wall <= 1.2
         ),
     ]

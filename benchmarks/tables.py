@@ -1,4 +1,4 @@
-"""The same rows as TSV, CSV, JSON lines, Parquet and Arrow: reading alone, and to a model file."""
+"""The same rows as TSV, CSV, JSON lines, Parquet and Arrow: reading only, and to a model file."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from benchmarks.clicks import COLUMNS, LAYOUT, RULE
 from benchmarks.measure import Sample, Summary, timed
 from benchmarks.parsing import source_pass
 from benchmarks.processes import thresher
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 
 NAMED = tuple(word for word in COLUMNS if word != "--no-header")
 
 
 def columns_of(kind: str) -> tuple[str, ...]:
-    """The options of columns for a file of that ending: text of cells has no header here."""
+    """Return the column options for a file extension; TSV and CSV have no header here."""
     return COLUMNS if kind in ("tsv", "csv") else NAMED
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals."""
     files = clicklog.table_twins(setting.clicks.train)
     rows = round(clicklog.TRAIN * setting.scale)
     found = dict[str, dict[str, Summary]]()
@@ -35,7 +35,7 @@ def run(setting: Setting) -> list[Reach]:
         for threads in (1, 2):
             reading = partial(source_pass, path, threads, layout)
             readings[f"{kind}, {threads} thread{'s' * (threads > 1)}"] = partial(timed, reading)
-    found["reading alone"] = setting.in_turn(readings, warm=tuple(readings))
+    found["reading only"] = setting.in_turn(readings, warm=tuple(readings))
     with TemporaryDirectory(dir=setting.loads) as folder:
         model = Path(folder) / "model"
         trainings: dict[str, Callable[[], Sample]] = {
@@ -48,7 +48,7 @@ def run(setting: Setting) -> list[Reach]:
             ("", "MB", "wall s", "least", "cpu s", "MB/s", "rows/s", "peak MB"),
             [_line(name, files[name.partition(",")[0]], s, rows) for name, s in summaries.items()],
         )
-    return [_judge(what, found["reading alone"], what) for what in ("1 thread", "2 threads")]
+    return [_judge(what, found["reading only"], what) for what in ("1 thread", "2 threads")]
 
 
 def _line(name: str, path: Path, s: Summary, rows: int) -> tuple[str, ...]:
@@ -58,6 +58,6 @@ def _line(name: str, path: Path, s: Summary, rows: int) -> tuple[str, ...]:
     return name, f"{size:,.0f}", *times, *rates, report.figure(s.peak, ".0f")
 
 
-def _judge(what: str, found: dict[str, Summary], threads: str) -> Reach:
+def _judge(what: str, found: dict[str, Summary], threads: str) -> Goal:
     times, words = report.ratio(found, f"tsv, {threads}", f"parquet, {threads}")
-    return Reach(f"rows/s of Parquet : of TSV, {what}", ">= 1.5", words, times >= 1.5)
+    return Goal(f"rows/s of Parquet : of TSV, {what}", ">= 1.5", words, times >= 1.5)

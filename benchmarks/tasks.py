@@ -1,4 +1,4 @@
-"""Real data sets in memory: a part to train on, and one to test on that nothing is chosen by."""
+"""Real data sets in memory: a training part, and a test part that no parameter is chosen on."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ import numpy as np
 from thresher.data import Chunk, concat, open_source
 
 EVERY = 5
-"""One row in five is held out: of the training part to choose by, of a lone file to test on."""
+"""One row in five is held out: of the training part to choose parameters, of a single file to test."""
 
 
 class Task(NamedTuple):
-    """Files of a set, relative to the folder of all; without a `test` file, rows of `train` are held out."""
+    """The files of a data set, relative to the data folder; without `test`, rows of `train` are held out."""
 
     name: str
     train: str
     test: str = ""
     outputs: str = "one"
     judge: str = "error"
-    """what parameters are chosen by: ``error`` or ``auc``"""
+    """the figure by which parameters are chosen: ``error`` or ``auc``"""
     folds: int = 1
-    """how many times a part of the training rows is held out to choose by: small sets need more than one"""
+    """number of folds of the training rows used for choosing; small sets need more than one"""
 
-    def there(self, folder: Path) -> bool:
+    def exists(self, folder: Path) -> bool:
         return (folder / self.train).exists() and (folder / (self.test or self.train)).exists()
 
     def split(self, folder: Path) -> Split:
-        """Training part and test part; every file is read once."""
+        """Read each file once; return training part and test part."""
         train = self._read(folder / self.train)
         if not self.test:
-            return Split(self, *parted(train))
+            return Split(self, *split_rows(train))
         return Split(self, train, self._read(folder / self.test))
 
     def _read(self, path: Path) -> Chunk:
@@ -42,24 +42,24 @@ class Task(NamedTuple):
 
 
 class Split:
-    """What one learns from, and what it is then judged on."""
+    """A training part and a test part."""
 
     def __init__(self, task: Task, train: Chunk, test: Chunk) -> None:
         self.task, self.train, self.test = task, train, test
 
     @cached_property
     def folds(self) -> list[Split]:
-        """The training part alone, parted in each way: to choose parameters without the test part."""
-        return [Split(self.task, *parted(self.train, fold)) for fold in range(EVERY)]
+        """The training part split in each way: to choose parameters without the test part."""
+        return [Split(self.task, *split_rows(self.train, fold)) for fold in range(EVERY)]
 
     @property
     def inner(self) -> list[Split]:
-        """As many of them as the task asks for."""
+        """The first `Task.folds` of them."""
         return self.folds[: self.task.folds]
 
 
-def parted(chunk: Chunk, fold: int = 0) -> tuple[Chunk, Chunk]:
-    """All rows but every `EVERY`-th, and those; `fold`, below `EVERY`, says which."""
+def split_rows(chunk: Chunk, fold: int = 0) -> tuple[Chunk, Chunk]:
+    """Return all rows except every `EVERY`-th, and those; `fold` (below `EVERY`) is the offset."""
     held = np.arange(len(chunk)) % EVERY == EVERY - 1 - fold
     return chunk.take(~held), chunk.take(held)
 

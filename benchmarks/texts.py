@@ -1,4 +1,4 @@
-"""Reviews as JSON lines, words and bigrams, to a model: thresher beside scikit-learn. Wants data."""
+"""From reviews as JSON lines to a model of words and bigrams: thresher and scikit-learn. Needs --data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from benchmarks import peers, report
 from benchmarks.measure import Sample, python
 from benchmarks.processes import thresher
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.learning import api
 
@@ -39,7 +39,7 @@ if len(sys.argv) > 2:
 
 
 def plain(setting: Setting, part: str) -> Path | None:
-    """The reviews of a part, unpacked once; None where there are none."""
+    """Return the unpacked reviews of a part; None if they are missing."""
     packed = setting.data / f"imdb/imdb-{part}.jsonl.gz" if setting.data else None
     if packed is None or not packed.exists():
         return None
@@ -52,8 +52,8 @@ def plain(setting: Setting, part: str) -> Path | None:
     return path
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals."""
     train, test = plain(setting, "train"), plain(setting, "test")
     if train is None or test is None:
         return []
@@ -69,13 +69,13 @@ def run(setting: Setting) -> list[Reach]:
         error, count = python("-c", SKLEARN, train, test).output.split()
         scores.append((THEIRS, float(error), int(count)))
     size = train.stat().st_size / 1e6
-    report.times(f"reviews, {size:.0f} MB of JSON lines, to a model", found, THEIRS, {"MB/s": size})
+    report.times(f"from reviews, {size:.0f} MB of JSON lines, to a model", found, THEIRS, {"MB/s": size})
     report.table(
-        "how good they are",
+        "quality of the models",
         ("", "test error", "non-zeros", "peak MB"),
         [(name, f"{e:.2%}", f"{n:,}", report.figure(found[name].peak, ".0f")) for name, e, n in scores],
     )
     if THEIRS not in found:
         return []
     times, words = report.ratio(found, THEIRS, OURS)
-    return [Reach("reviews to a model, scikit-learn's time : thresher's", ">= 10", words, times >= 10)]
+    return [Goal("from reviews to a model, scikit-learn's time : thresher's", ">= 10", words, times >= 10)]

@@ -1,4 +1,4 @@
-"""`thresher tune` on clicks: 64 settings beside one run, and Vowpal Wabbit's defaults. Wants data."""
+"""`thresher tune` on clicks: 64 settings, one run, and Vowpal Wabbit's defaults. Needs --data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks import peers, report
 from benchmarks.corpora import read
 from benchmarks.defaults import VW
 from benchmarks.measure import Sample, Summary, python
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.lanes.tuning import judged_rows
 
@@ -24,8 +24,8 @@ TUNE, ONE = "thresher tune, 64 settings", "thresher train"
 _BITS = 20
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure, print and check the goals."""
     if setting.data is None or not all((setting.data / name).exists() for name in FILES):
         return []
     files = [setting.data / name for name in FILES]
@@ -43,20 +43,20 @@ def run(setting: Setting) -> list[Reach]:
     report.times("60,000 clicks: whole process", times, ONE, {})
     rows = [(name, f"{loss:.4f}") for name, loss in losses.items()]
     report.table(
-        "log loss on the last tenth, each row predicted before it is learned", ("", "log loss"), rows
+        "log loss on the last tenth, each row predicted before it is learned from", ("", "log loss"), rows
     )
     return [*_quick(times), *_good(losses)]
 
 
 def _reported(files: list[Path], target: Path) -> float:
-    """What tune says of the last tenth."""
+    """Return tune's log loss on the last tenth."""
     command = [sys.executable, "-m", "thresher", "tune", *map(str, files), "-m", str(target), "-q", "--json"]
     told = subprocess.run(command, check=True, capture_output=True).stdout
     return float(json.loads(told)["report_loss"])
 
 
 def _peers(files: list[Path], folder: Path) -> dict[str, float]:
-    """The same of Vowpal Wabbit's defaults."""
+    """Return the same for Vowpal Wabbit's defaults."""
     chunk = read(files, "binary")
     first, text, predictions = judged_rows(len(chunk)), folder / "rows.vw", folder / "predictions"
     text.write_bytes(peers.vw_text(chunk))
@@ -68,16 +68,16 @@ def _peers(files: list[Path], folder: Path) -> dict[str, float]:
     return found
 
 
-def _quick(times: dict[str, Summary]) -> list[Reach]:
+def _quick(times: dict[str, Summary]) -> list[Goal]:
     value, text = report.ratio(times, TUNE, ONE)
-    return [Reach(f"{TUNE} : {ONE}, whole process", "<= 8", text, value <= 8)]
+    return [Goal(f"{TUNE} : {ONE}, whole process", "<= 8", text, value <= 8)]
 
 
-def _good(losses: dict[str, float]) -> list[Reach]:
-    """No worse than the best of Vowpal Wabbit's defaults."""
+def _good(losses: dict[str, float]) -> list[Goal]:
+    """Check that tune is no worse than the best of Vowpal Wabbit's defaults."""
     others = [losses[name] for name in VW if name in losses]
     if not others:
         return []
     said = f"{losses[TUNE]:.4f} : {min(others):.4f}"
     met = losses[TUNE] <= min(others)
-    return [Reach("log loss of tune : best default of Vowpal Wabbit", "<= 1", said, met)]
+    return [Goal("log loss of tune : best default of Vowpal Wabbit", "<= 1", said, met)]

@@ -1,4 +1,4 @@
-"""One set of clicks in every format: 13 whole numbers and 26 categories a row, as Criteo has them."""
+"""The same clicks in every format: 13 integers and 26 categories per row, as in Criteo's log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Cells = dict[str, int | str | None]
 
 
 def rows_of(path: Path, count: int | None = None) -> list[Cells]:
-    """Rows of raw text, tab-separated, without a header: None for an empty cell. Gzip by its name."""
+    """Read tab-separated text without a header; empty cells are None. A name ending in .gz means gzip."""
     opener: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8", newline="\n") as file:
         return [_row(line.rstrip("\n").split("\t")) for line in islice(file, count)]
@@ -42,7 +42,7 @@ def _row(cells: list[str]) -> Cells:
 
 
 def table_of(rows: list[Cells]) -> Any:
-    """The rows as an Arrow table."""
+    """Return the rows as an Arrow table."""
     kinds = [(name, pa.string() if name in CATEGORIES else pa.int64()) for name in COLUMNS]
     return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
 
@@ -69,7 +69,7 @@ def _json(rows: list[Cells]) -> Iterator[str]:
 
 
 def _vw(rows: list[Cells]) -> Iterator[str]:
-    """Numbers in the namespace without a name, categories in one each."""
+    """Write numbers in the unnamed namespace, and each category in a namespace of its own."""
     for row in rows:
         numbers = " ".join(f"{name}:{row[name]}" for name in NUMBERS if row[name])
         categories = " ".join(f"|{name} {row[name]}" for name in CATEGORIES if row[name])
@@ -77,7 +77,7 @@ def _vw(rows: list[Cells]) -> Iterator[str]:
 
 
 def _ids(fields: bool, rows: list[Cells]) -> Iterator[str]:
-    """Svmlight text of the keys that the columns have, repeated ones too; with `fields` LibFFM's."""
+    """Write the keys of the columns, also repeated ones, as svmlight text; with `fields`, as LibFFM text."""
     for row in rows:
         numbers = [(name, hash_bytes(name.encode()), row[name]) for name in NUMBERS if row[name]]
         values = [(name, str(row[name]).encode()) for name in CATEGORIES if row[name]]
@@ -98,9 +98,9 @@ WRITERS: dict[str, Callable[[list[Cells], Path], None]] = {
     "data.arrow": partial(_ipc, pa.ipc.new_file),
     "data.arrows": partial(_ipc, pa.ipc.new_stream),
 }
-"""By the name of the file."""
+"""Write rows in the format given by the file name."""
 
 
 def layout_of(name: str) -> Layout:
-    """How a file of that name is read."""
+    """Return the options for reading a file of that name."""
     return Layout() if format_of([name]) in LINES else LAYOUT

@@ -1,7 +1,7 @@
-"""VW text to numbers, nothing done with them: ids, names, words; beside a pass of Vowpal Wabbit.
+"""Parsing VW text without learning: ids, names and words, compared with a pass of Vowpal Wabbit.
 
-Vowpal Wabbit has no command that only parses. What stands for its parser is the processor time of a pass in
-this process that tests a model without weights: beside parsing a lookup and a sum, no start-up, no learning.
+Vowpal Wabbit has no command that only parses. Its parser is represented by the CPU time of a pass, in this
+process, that tests a model without weights: parsing plus a lookup and a sum, without start-up or learning.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from functools import partial
 from benchmarks import loads, peers, report
 from benchmarks.measure import Sample, timed
 from benchmarks.parsing import parser_alone, source_pass
-from benchmarks.report import Reach
+from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data.layout import Layout
 
 ALONE, INDICES, ONE, TWO = (
-    *("thresher, parser alone", "the same, --hash vw --bits 18"),
+    *("thresher, parser only", "the same, --hash vw --bits 18"),
     *("thresher, whole source, 1 thread", "thresher, whole source, 2 threads"),
 )
 VW = "Vowpal Wabbit, test only"
 SHAPES = {"ids": b" | ", "names in a namespace": b" |f ", "words": b" |f w"}
 
 
-def run(setting: Setting) -> list[Reach]:
-    """Measure, print, judge each shape."""
+def run(setting: Setting) -> list[Goal]:
+    """Measure each shape, print and check the goals."""
     return [reach for shape, bar in SHAPES.items() for reach in _shape(setting, shape, bar)]
 
 
-def _shape(setting: Setting, shape: str, bar: bytes) -> list[Reach]:
+def _shape(setting: Setting, shape: str, bar: bytes) -> list[Goal]:
     path = loads.vw_text(setting.rcv1like.train, bar=bar)
     size = path.stat().st_size / 1e6
     contenders: dict[str, Callable[[], Sample]] = {
@@ -47,4 +47,4 @@ def _shape(setting: Setting, shape: str, bar: bytes) -> list[Reach]:
     ours, own = found[ALONE].cpu, found[VW].cpu
     times = own / ours
     measured = f"{times:.1f} ({size / ours:.0f} and {size / own:.0f} MB/s)"
-    return [Reach(f"VW text parser alone, {shape} : Vowpal Wabbit's", ">= 4", measured, times >= 4)]
+    return [Goal(f"VW text parser, {shape} : Vowpal Wabbit's", ">= 4", measured, times >= 4)]

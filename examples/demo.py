@@ -1,6 +1,6 @@
-"""Train on a sample of RCV1, show what the model learned, draw how it learned. Run by ``make demo``.
+"""Train on a sample of RCV1, show the weights, and plot the learning curve. Run by ``make demo``.
 
-Everything is done by the command ``thresher``; this file only calls it.
+All work is done by the command ``thresher``; this file only calls it.
 """
 
 import subprocess
@@ -13,18 +13,18 @@ DATA = HERE / "data" / "rcv1_train2000.dat.gz"
 
 
 def thresher(*arguments: str) -> None:
-    """Run the command as a user would, showing it first."""
+    """Print the command, then run it."""
     shown = " ".join(a.removeprefix(f"{HERE.parent}/") for a in arguments)
     print(f"\n$ thresher {shown}", flush=True)
     subprocess.run([sys.executable, "-m", "thresher", *arguments], check=True)
 
 
 def main() -> None:
-    """The whole demonstration."""
+    """Run the demo."""
     BUILD.mkdir(exist_ok=True)
     model, picture = BUILD / "demo.model", BUILD / "demo.svg"
     print(
-        f"{DATA.name}: 2,000 newswire stories of RCV1, is the topic CCAT? (source: examples/data/README.md)"
+        f"{DATA.name}: 2,000 newswire stories from RCV1; is the topic CCAT? (source: examples/data/README.md)"
     )
     thresher(
         *("train", str(DATA), "--model", str(model)),

@@ -1,10 +1,10 @@
-"""Clicks out of a database: DuckDB joins Parquet files, and the model learns from the rows as they stream by.
+"""Clicks from a database: DuckDB joins Parquet files, and the model learns from the stream of rows.
 
-Run it: ``python examples/duckdb_clicks.py`` (it needs the package duckdb).
+Run it: ``python examples/duckdb_clicks.py`` (needs the package duckdb).
 
-Seven days of views of advertisements lie in a Parquet file each, the advertisements in another. A query joins
-them, makes the columns to learn from, and leaves out the last day; its result is never stored. Each pass runs
-it anew, so it says in which order: the same rows in the same order give the same model.
+There is one Parquet file of ad views for each of seven days, and one file of ads. A query joins them,
+computes the features and leaves out the last day; its result is never stored. Each pass runs the query
+again, so it has an ``order by``: the same rows in the same order give the same model.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RULE = "ftrl:alpha=0.3,l1=2"
 
 
 def write(folder: Path, seed: int = 0) -> None:
-    """The tables: few viewers are keen, some campaigns do better, dear things are clicked less."""
+    """Write the tables: few viewers click often, some campaigns do better, high prices get fewer clicks."""
     random = np.random.default_rng(seed)
     campaign, price = random.integers(0, CAMPAIGNS, ADS), np.exp(random.normal(2, 1, ADS))
     ads = {"ad": np.arange(ADS), "campaign": [f"campaign {c}" for c in campaign], "price": price}
@@ -54,12 +54,12 @@ def write(folder: Path, seed: int = 0) -> None:
 
 
 def rows(folder: Path, days: str) -> Any:
-    """The rows of some days, as a relation: what has ``__arrow_c_stream__``."""
+    """Return the rows of some days as a relation, which has ``__arrow_c_stream__``."""
     return duckdb.sql(QUERY.format(folder=folder, days=days))
 
 
 def main() -> None:
-    """Learn from six days in three passes, and tell how well the seventh is foretold."""
+    """Train on six days in three passes, and evaluate on the seventh."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write(folder)

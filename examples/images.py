@@ -1,12 +1,11 @@
-"""Compress several images at once, with few elements of one dictionary for all of them.
+"""Compress several images at once, with few elements of a shared dictionary.
 
-Each image is an output and each pixel an example: a pixel's value in every image is predicted from
-what the elements of the dictionary are there: Gaussian bumps and waves. The images are made
-from the same few elements, in amounts of their own, and noise. A mixed norm (``group=l2`` or ``linf``)
-drops an element for all images or for none; ``single`` decides for each image alone. Every step is taken
-on all pixels, at a rate for which the objective falls. The strength of each penalty is the largest with
-which the images come out as well as asked. (The example is of the kind that Singer
-shows in *Efficient Algorithms for Learning Sparse Models from High Dimensional Data*, MLSS 2012.)
+Each image is an output and each pixel an example. The features of a pixel are the values of the dictionary's
+elements there: Gaussian bumps and waves. The images are combinations of the same few elements, in different
+amounts, plus noise. A mixed norm (``group=l2`` or ``linf``) drops an element for all images or for none;
+``single`` decides for each image separately. Every step uses all pixels, at a rate for which the objective
+decreases. Each penalty is the strongest with which the error stays within the target. (After Singer,
+*Efficient Algorithms for Learning Sparse Models from High Dimensional Data*, MLSS 2012.)
 """
 
 from __future__ import annotations
@@ -24,22 +23,22 @@ from thresher.data import Chunk
 BUILD = Path(__file__).parent.parent / "build"
 SIDE, IMAGES, TRUE, NOISE = 16, 8, 10, 0.2
 WANTED = 0.12
-"""Error of a pixel: less than that of the noisy images, `NOISE`."""
+"""target error of a pixel; below that of the noisy images, `NOISE`"""
 PASSES, PENALTIES = 20, [round(100 * 0.8**k, 1) for k in range(14)]
 GROUPS = ("single", "l2", "linf")
 F64 = NDArray[np.float64]
 
 
 class Scene(NamedTuple):
-    """What is learned from, and what it was made of."""
+    """The noisy images to learn from, and how they were generated."""
 
     atoms: F64
-    """(pixels, elements) the dictionary"""
+    """(pixels, elements): the dictionary"""
     clean: F64
-    """(pixels, images) without noise"""
+    """(pixels, images): without noise"""
     noisy: F64
     chosen: NDArray[np.int64]
-    """elements the images are made of"""
+    """the elements used by the images"""
 
 
 class Fit(NamedTuple):
@@ -48,15 +47,15 @@ class Fit(NamedTuple):
     group: str
     l1: float
     elements: int
-    """that any image uses"""
+    """number used by at least one image"""
     weights: int
     error: float
-    """root mean squared, against the images without noise"""
+    """root mean squared, relative to the images without noise"""
     images: F64
 
 
 def bumps(across: int, width: float) -> F64:
-    """Gaussian bumps on a grid of so many across, 0 beyond three widths: (pixels, across²)."""
+    """Return Gaussian bumps on an `across` × `across` grid, 0 beyond three widths: (pixels, across²)."""
     y, x = np.divmod(np.arange(SIDE * SIDE), SIDE)
     v, u = np.divmod(np.arange(across * across), across)
     centre = SIDE / across
@@ -65,13 +64,13 @@ def bumps(across: int, width: float) -> F64:
 
 
 def waves(most: int) -> F64:
-    """Cosines of up to `most` half periods each way: (pixels, most² - 1)."""
+    """Return cosines with fewer than `most` half periods in each direction: (pixels, most² - 1)."""
     turn = np.cos(np.pi / SIDE * np.outer(np.arange(SIDE) + 0.5, np.arange(most)))
     return np.asarray(np.kron(turn, turn), np.float64)[:, 1:]
 
 
 def scene(seed: int = 0) -> Scene:
-    """Images of the same elements."""
+    """Generate images from the same elements."""
     random = np.random.default_rng(seed)
     atoms = np.hstack([bumps(8, 0.7), waves(8)])
     atoms /= np.sqrt((atoms**2).mean(axis=0))
@@ -82,7 +81,7 @@ def scene(seed: int = 0) -> Scene:
 
 
 def pixels(of: Scene, seed: int = 0) -> Chunk:
-    """The pixels in random order, each with its values in all images."""
+    """Return the pixels in random order, each with its values in all images."""
     order = np.random.default_rng(seed).permutation(len(of.atoms))
     rows, columns = np.nonzero(of.atoms[order])
     starts = np.searchsorted(rows, np.arange(len(order) + 1))
@@ -90,7 +89,7 @@ def pixels(of: Scene, seed: int = 0) -> Chunk:
 
 
 def fit(of: Scene, data: Chunk, rate: str, group: str, l1: float) -> Fit:
-    """So many steps, each on all pixels."""
+    """Train `PASSES` steps, each on all pixels."""
     model = Model(
         f"fobos:l1={l1!r},group={group}",
         "squared",
@@ -109,7 +108,7 @@ def fit(of: Scene, data: Chunk, rate: str, group: str, l1: float) -> Fit:
 
 
 def sparsest(of: Scene, group: str, wanted: float = WANTED) -> Fit:
-    """The strongest of some penalties with an error of at most `wanted`, or the weakest."""
+    """Fit with the strongest penalty whose error is at most `wanted`, or with the weakest."""
     data, rate = pixels(of), f"constant:{0.5 / float(np.linalg.norm(of.atoms, 2)) ** 2!r}"
     for l1 in PENALTIES:
         found = fit(of, data, rate, group, l1)
@@ -119,7 +118,7 @@ def sparsest(of: Scene, group: str, wanted: float = WANTED) -> Fit:
 
 
 def draw(of: Scene, fits: list[Fit], picture: Path) -> None:
-    """Some images: as they are, with noise, and as each model has them."""
+    """Draw some images: without noise, with noise, and as each model predicts them."""
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -139,7 +138,7 @@ def draw(of: Scene, fits: list[Fit], picture: Path) -> None:
 
 
 def main() -> None:
-    """Table and picture."""
+    """Print the table and draw the picture."""
     of = scene()
     print(
         f"{IMAGES} images of {SIDE} x {SIDE} pixels, made of the same {TRUE} of {of.atoms.shape[1]} elements"
@@ -150,7 +149,7 @@ def main() -> None:
         print(f"{found.group:8} {found.l1:8.1f} {found.elements:9} {found.weights:8} {found.error:8.4f}")
     if importlib.util.find_spec("matplotlib"):
         draw(of, fits, BUILD / "images.svg")
-        print("\nthe images, and what is left of them: build/images.svg")
+        print("\nimages before and after: build/images.svg")
 
 
 if __name__ == "__main__":

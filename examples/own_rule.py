@@ -2,17 +2,17 @@
 
 Run it: ``python examples/own_rule.py``.
 
-A rule is a NamedTuple. Its fields are hyper-parameters; its verbs say what one coordinate does. They are
-compiled into the learner's loop and cached on disk, as those of the built-in rules are.
+A rule is a NamedTuple. Its fields are hyper-parameters; its methods update one coordinate. They are compiled
+into the learner's loop and cached on disk, like those of the built-in rules.
 
-The method (Duchi, Hazan and Singer 2011, their composite mirror descent with a diagonal matrix): with G the
-sum of the squared gradients of a coordinate and a = delta + sqrt(G),
+The method is composite mirror descent with a diagonal matrix (Duchi, Hazan and Singer, 2011). With G the sum
+of the squared gradients of a coordinate and a = delta + sqrt(G),
 
     w' = soft(w - eta g / a, eta l1 / a).
 
-An example that does not mention a coordinate gives it gradient 0: its `a` stands still and eta l1 / a comes
-off |w|. A coordinate untouched since step tau therefore owes (t - tau) eta l1 / a: its row of state
-remembers how many steps are paid, and `weight` pays the rest. Nothing else is ever done to it.
+The update is lazy. In a step whose example lacks the feature, the gradient is 0: `a` stays the same and |w|
+shrinks by eta l1 / a. A coordinate last updated at step tau therefore owes (t - tau) eta l1 / a. Its row of
+state stores tau as `paid`, and `weight` applies the missing shrinkage.
 """
 
 import math
@@ -34,10 +34,10 @@ class AdagradL1(NamedTuple):
     eta: float = 0.5
     l1: float = 3e-4
     delta: float = 0.01
-    SLOTS = ("w", "squares", "paid")  # the state of a coordinate; a new one is all zeros
-    CLOCK = ("steps",)  # the scalars that all coordinates share
-    PENALTIES = ("l1",)  # what the intercept is spared
-    DTYPE = "float64"  # `paid` counts steps: it must be exact
+    SLOTS = ("w", "squares", "paid")  # state of a coordinate, initially all zeros
+    CLOCK = ("steps",)  # scalars shared by all coordinates
+    PENALTIES = ("l1",)  # not applied to the intercept
+    DTYPE = "float64"  # `paid` counts steps, which must be exact
 
     def clock0(self):
         return np.zeros(1)
@@ -50,7 +50,7 @@ class AdagradL1(NamedTuple):
         g = slope * x
         S[j, 1] += g * g
         S[j, 0] = w - self.eta * g / (self.delta + math.sqrt(S[j, 1]))
-        S[j, 2] = now[0]  # this step's penalty is owed from here on
+        S[j, 2] = now[0]  # the penalty is owed from this step on
 
     def tick(self, clock):
         clock[0] += 1.0

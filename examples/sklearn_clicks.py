@@ -1,10 +1,10 @@
-"""Clicks as they come: Criteo's rows, learned 25 at a time, each predicted before it is learned.
+"""A stream of clicks: Criteo's rows, learned 25 at a time, each predicted before it is learned.
 
 Run it: ``python examples/sklearn_clicks.py``.
 
-13 columns of counts and 26 of categories go in as a table; a category is a feature, its key a hash, so new
-ones may turn up at any time. Cut into however many calls, `partial_fit` gives the model of one `fit` in the
-order of time.
+13 columns of counts and 26 of categories go in as a table. Categories are hashed, so new ones may turn up at
+any time. However the rows are split into calls, `partial_fit` gives the same model as one `fit` in the same
+order.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ AT_ONCE = 25
 
 
 def rows() -> tuple[pd.DataFrame, np.ndarray]:
-    """Table and labels; counts as categories of their logarithm, since -1 and 1,000,000 both occur."""
+    """Return table and labels; counts range from -1 to 1,000,000, so they are binned by logarithm."""
     table = pd.read_csv(DATA, sep="\t", header=None, names=["label", *COUNTS, *CATEGORIES], dtype=str)
     for name in COUNTS:
         count = pd.to_numeric(table[name])
@@ -32,32 +32,33 @@ def rows() -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def streamed(table: pd.DataFrame, clicked: np.ndarray) -> tuple[SparseOnlineClassifier, np.ndarray]:
-    """The model, and the probability of a click that each row had before it was learned."""
+    """Return the model, and each row's predicted probability of a click before it was learned."""
     model = SparseOnlineClassifier("ftrl:alpha=0.05,l1=0.5", random_state=0)
-    told = np.full(len(clicked), 0.5)
+    predicted = np.full(len(clicked), 0.5)
     for lo in range(0, len(clicked), AT_ONCE):
         now = slice(lo, lo + AT_ONCE)
         if lo:
-            told[now] = model.predict_proba(table[now])[:, 1]
+            predicted[now] = model.predict_proba(table[now])[:, 1]
         model.partial_fit(table[now], clicked[now], classes=[0, 1])
-    return model, told
+    return model, predicted
 
 
 def main() -> None:
     table, clicked = rows()
-    model, told = streamed(table, clicked)
+    model, predicted = streamed(table, clicked)
     print(
-        f"{len(clicked)} displays, {clicked.mean():.1%} clicked; {model._model.features_seen:,} features met"
+        f"{len(clicked)} displays, {clicked.mean():.1%} clicked; {model._model.features_seen:,} features seen"
     )
-    print(f"{len(model.feature_keys_):,} of them weigh something")
+    print(f"{len(model.feature_keys_):,} of them have a weight")
     later = slice(AT_ONCE, None)
-    print(f"log loss before learning, from row {AT_ONCE + 1} on: {log_loss(clicked[later], told[later]):.4f}")
+    progressive = log_loss(clicked[later], predicted[later])
+    print(f"log loss before learning, from row {AT_ONCE + 1} on: {progressive:.4f}")
     share = np.full(len(clicked), clicked.mean())
     constant = log_loss(clicked[later], share[later])
-    print(f"of always saying {clicked.mean():.1%}, which only the end knows: {constant:.4f}")
+    print(f"of always predicting {clicked.mean():.1%}, the share of all rows: {constant:.4f}")
     whole = SparseOnlineClassifier("ftrl:alpha=0.05,l1=0.5", passes=1, shuffle=False).fit(table, clicked)
     same = np.array_equal(whole.predict_proba(table), model.predict_proba(table))
-    print(f"one fit in order predicts the same to the last bit: {same}")
+    print(f"one fit in the same order predicts the same, bit for bit: {same}")
 
 
 if __name__ == "__main__":

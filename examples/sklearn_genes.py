@@ -2,9 +2,9 @@
 
 Run it: ``python examples/sklearn_genes.py``.
 
-The data are made here: 120 samples, genes in modules of 50 that rise and fall together, 10 genes that differ
-between the groups. A grid finds the penalty by cross-validation; drawing half of the samples again and again
-then shows which genes are chosen whatever the samples (Meinshausen and Buehlmann, Stability Selection, 2010).
+The data are simulated: 120 samples, correlated genes in modules of 50, and 10 genes that differ between the
+groups. A grid search finds the penalty by cross-validation; refitting on random halves of the samples then
+shows which genes are selected reliably (Meinshausen and Buehlmann, Stability Selection, 2010).
 """
 
 from typing import Any
@@ -19,11 +19,11 @@ from thresher.sklearn import SparseOnlineClassifier
 
 SAMPLES, GENES, MODULE, TRUE = 120, 20_000, 50, 10
 SHIFT = 1.5
-"""By how many standard deviations a gene that matters differs"""
+"""difference between the groups, in standard deviations, of a gene that matters"""
 
 
-def made(seed: int = 0) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Expression ``(samples, genes)``, groups, and the genes that differ."""
+def simulate(seed: int = 0) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return expression levels ``(samples, genes)``, groups, and the genes that differ."""
     rng = np.random.default_rng(seed)
     modules = np.repeat(rng.normal(size=(SAMPLES, GENES // MODULE)), MODULE, axis=1)
     levels = 0.6 * modules + 0.8 * rng.normal(size=(SAMPLES, GENES))
@@ -33,8 +33,8 @@ def made(seed: int = 0) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     return np.exp(levels), np.where(groups, "ill", "well"), differing
 
 
-def searched(levels: NDArray[Any], groups: NDArray[Any]) -> Any:
-    """The best of several penalties, over logarithms and scaled columns."""
+def search_penalty(levels: NDArray[Any], groups: NDArray[Any]) -> Any:
+    """Search for the best penalty, on scaled logarithms."""
     model = make_pipeline(
         StandardScaler(), SparseOnlineClassifier("ftrl:alpha=0.1", passes=10, random_state=0)
     )
@@ -42,8 +42,10 @@ def searched(levels: NDArray[Any], groups: NDArray[Any]) -> Any:
     return GridSearchCV(model, grid, cv=4).fit(np.log(levels), groups)
 
 
-def chosen_often(search: Any, levels: NDArray[Any], groups: NDArray[Any], draws: int = 20) -> NDArray[Any]:
-    """In how many of `draws` halves of the samples each gene has a weight."""
+def count_selections(
+    search: Any, levels: NDArray[Any], groups: NDArray[Any], draws: int = 20
+) -> NDArray[Any]:
+    """Count in how many of `draws` random halves of the samples each gene has a weight."""
     counts = np.zeros(levels.shape[1], int)
     halves = StratifiedShuffleSplit(draws, train_size=0.5, random_state=0)
     for half, _ in halves.split(levels, groups):
@@ -53,18 +55,18 @@ def chosen_often(search: Any, levels: NDArray[Any], groups: NDArray[Any], draws:
 
 
 def main() -> None:
-    levels, groups, differing = made()
-    search = searched(levels, groups)
+    levels, groups, differing = simulate()
+    search = search_penalty(levels, groups)
     genes = len(search.best_estimator_[-1].feature_keys_)
     print(
         f"{SAMPLES} samples, {GENES:,} genes; best l1 {search.best_params_['sparseonlineclassifier__l1']:g}"
     )
     print(f"cross-validated accuracy {search.best_score_:.3f} with {genes} genes")
-    counts = chosen_often(search, levels, groups)
+    counts = count_selections(search, levels, groups)
     stable = np.argsort(-counts, kind="stable")[:TRUE]
     right = np.isin(stable, differing).sum()
-    print(f"of the {TRUE} genes that are chosen most often, {right} are among the {TRUE} that differ")
-    print("gene, chosen in of 20:", ", ".join(f"{gene} {counts[gene]}" for gene in stable))
+    print(f"of the {TRUE} genes selected most often, {right} are among the {TRUE} that differ")
+    print("gene and number of times selected, of 20:", ", ".join(f"{gene} {counts[gene]}" for gene in stable))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Choose parameters of every rule and peer on training rows: ``experiments.comparison DATA [NAME...]``.
+"""Choose the parameters of every rule and peer on training rows: ``experiments.comparison DATA [NAME...]``.
 
-Writes benchmarks/chosen.tsv, which ``python -m benchmarks --only comparison --data DATA`` trains and
-tests. With names, only the lines of these rules and peers are made anew. Test rows are looked at for
-the lines whose table ends in `BY_TEST`, and for no other.
+Writes benchmarks/chosen.tsv; ``python -m benchmarks --only comparison --data DATA`` trains and tests these
+settings. With names, only the lines of these rules and peers are replaced. Test rows are used only for the
+lines whose table ends in `BY_TEST`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks import learners
 from benchmarks.choice import Place, climb, filled, ladders, middle, place_of
-from benchmarks.chosen import BUDGETS, BY_TEST, CHOSEN, PASSES, Choice, kept, write
+from benchmarks.chosen import BUDGETS, BY_TEST, CHOSEN, PASSES, Choice, saved, write
 from benchmarks.learners import Figures, mean
 from benchmarks.tasks import TASKS, Split
 from thresher.parts import REGISTRY
@@ -25,7 +25,7 @@ L1 = "l1=1e-8|1e-7|1e-6|3e-6|1e-5|3e-5|1e-4|1e-3"
 SMALL = "--rate inverse-sqrt:0.0005|0.002|0.0078|0.031|0.125|0.5"
 HINGE, MISTAKES = "--loss hinge", "--loss perceptron"
 WIDE = "0.0001|0.0003|0.001|0.003|0.01|0.03|0.1|0.3|1|3|10"
-# what a rule or peer can be told: a|b|c are alternatives, of which neighbours are alike
+# the options of a rule or peer: a|b|c are alternatives, with similar ones next to each other
 GRIDS: dict[str, tuple[str, ...]] = {
     "adagrad-fobos": (f"--rule adagrad-fobos:eta=0.003|0.01|0.03|0.1|0.3|1|3,{L1}",),
     "adagrad-rda": (f"--rule adagrad-rda:eta=0.003|0.01|0.03|0.1|0.3|1|3,{L1}",),
@@ -76,12 +76,12 @@ GRIDS: dict[str, tuple[str, ...]] = {
 SLOW = {("news20", name) for name in ("eg", "fobos-linf", "l1-ball", "stabilised")} | {
     ("Criteo", "subgradient")
 }
-"""Ten passes take many seconds: what was chosen for one pass is kept for ten."""
+"""too slow to search with ten passes: the choice for one pass is kept"""
 OMITTED = {("news20", "subgradient")}
-"""Replaying its steps for 20 outputs takes minutes a pass."""
+"""replaying its steps for 20 outputs takes minutes per pass"""
 OTHER = ("simplex",)
-"""No classifiers: weights that are positive and add up to 1."""
-# for the fewest errors with few weights
+"""not classifiers: weights are positive and add up to 1"""
+# the search for few errors with few weights
 ORDER = "--passes 1|3|10 --order as-is|every"
 LOSSES = "--loss logistic|squared-hinge|hinge --passes 1|2|3|5|10 --order as-is|every"
 SHAPES = ("inverse-sqrt:2|4|8|16|32|64", "power:0.25|0.5|1|2|4|8,t0=20000,p=0.5")
@@ -108,12 +108,12 @@ SPARSE: dict[str, tuple[str, ...]] = {
 }
 BUDGET = (1300, 5000)
 PRICES = (0.03, 0.009, 0.0045, 0.002)
-"""errors, as a share, that e times as many weights must save"""
+"""decrease of the error rate that must pay for e times as many weights"""
 RANKED = 30
 
 
 def tried(name: str, split: Split, passes: int, template: str, known: Tried, place: Place) -> Figures:
-    """What a place of a template comes to on the inner splits, kept in `known`."""
+    """Return the mean figures of a place of a template on the inner splits, cached in `known`."""
     command, learn = filled(template, place), learners.learner(name)
     assert learn is not None
     if command not in known:
@@ -125,9 +125,9 @@ Tried = dict[str, Figures]
 
 
 def best(name: str, split: Split, passes: int, before: str = "") -> Choice:
-    """Of all templates the command with the fewest errors on rows held out of the training part.
+    """Return the command, of all templates, with the fewest errors on held-out training rows.
 
-    The climb starts from the command `before`, where that belongs to the template.
+    The climb starts from the command `before` if that matches the template.
     """
     known: Tried = {}
     judge = split.task.judge
@@ -144,11 +144,11 @@ def best(name: str, split: Split, passes: int, before: str = "") -> Choice:
 
 
 def within(name: str, split: Split) -> Iterator[Choice]:
-    """The fewest errors within each of `BUDGET` weights: by rows held out of training, then by the test rows.
+    """Yield, for each budget of weights, the best command on held-out training rows, then on the test rows.
 
-    Of all that climbs for several `PRICES` of a weight came across, the `RANKED` best are held to all
-    folds of the training part. Weights are counted after training on the whole of it. The second choice
-    looks at the test rows for these same commands.
+    Climbs with several `PRICES` of a weight collect commands; the `RANKED` best are compared on all folds of
+    the training part. Weights are counted after training on all of it. The second choice compares the same
+    commands on the test rows.
     """
     known = explored(name, split)
     learn = learners.learner(name)
@@ -168,7 +168,7 @@ def within(name: str, split: Split) -> Iterator[Choice]:
 
 
 def explored(name: str, split: Split) -> Tried:
-    """What climbs for all `PRICES` come across, each from the middle and from where the last ended."""
+    """Return all commands tried by climbs with each of `PRICES`, from the middle and from the last result."""
     known: Tried = {}
     for template in SPARSE[name]:
         lengths = [len(rungs) for rungs in ladders(template)]
@@ -181,13 +181,13 @@ def explored(name: str, split: Split) -> Tried:
 
 
 def _priced(learned: Callable[[Place], Figures], price: float, place: Place) -> tuple[float]:
-    """Error with a price on the logarithm of the number of weights."""
+    """Return the error plus a price for the logarithm of the number of weights."""
     found = learned(place)
     return (found.error + price * math.log(found.nonzero) if found.nonzero else math.inf,)
 
 
 def choices(folder: Path, names: set[str]) -> Iterator[Choice]:
-    """All lines for these names."""
+    """Yield all lines for these names."""
     for task in TASKS:
         split = task.split(folder)
         for name in sorted(name for name in names & set(GRIDS) if (task.name, name) not in OMITTED):
@@ -203,13 +203,13 @@ def choices(folder: Path, names: set[str]) -> Iterator[Choice]:
 
 
 def main() -> None:
-    """Choose, and write after every task."""
+    """Choose settings and write the file after each of them."""
     known = set(REGISTRY["rule"]) | set(learners.PEERS)
     missing = set(REGISTRY["rule"]) - {*GRIDS, *OTHER}
     if missing:
-        sys.exit(f"give these rules a line in GRIDS: {', '.join(sorted(missing))}")
+        sys.exit(f"add a line to GRIDS for these rules: {', '.join(sorted(missing))}")
     names = set(sys.argv[2:]) or known
-    made = [choice for choice in kept() if choice.name in known - names] if CHOSEN.exists() else []
+    made = [choice for choice in saved() if choice.name in known - names] if CHOSEN.exists() else []
     for choice in choices(Path(sys.argv[1]), {name for name in names & known if learners.learner(name)}):
         print("\t".join(map(str, choice)), file=sys.stderr, flush=True)
         made.append(choice)

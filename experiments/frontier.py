@@ -1,7 +1,7 @@
 """Scan rules for the best (test error, non-zeros) after one pass: ``frontier.py TRAIN TEST [GRID...]``.
 
-Prints every command that no other beats in both, best error first. The data are read once and kept in
-memory; a pass over them learns what a pass over the text would.
+Prints the Pareto-optimal commands, lowest error first. The data are read once and kept in memory; a pass
+over them gives the same model as a pass over the text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RATES = (
     "power:{eta0},t0=10000,p=0.5",
     "constant:{eta0}",
 )
-# name -> (rule, rates, values of the fields named in them)
+# name -> (rule, rates, values of their fields)
 GRIDS: dict[str, tuple[str, tuple[str, ...], dict[str, tuple[float, ...]]]] = {
     "ftrl": (
         "ftrl:alpha={alpha},beta={beta},l1={l1}",
@@ -51,7 +51,7 @@ GRIDS: dict[str, tuple[str, tuple[str, ...], dict[str, tuple[float, ...]]]] = {
 
 
 class Point(NamedTuple):
-    """What one command came to."""
+    """The result of one command."""
 
     error: float
     nonzero: int
@@ -59,7 +59,7 @@ class Point(NamedTuple):
 
 
 def commands(name: str) -> Iterator[tuple[str, str]]:
-    """Every (rule, rate) of a grid."""
+    """Yield every (rule, rate) of a grid."""
     rule, rates, fields = GRIDS[name]
     for values in product(*fields.values()):
         named = dict(zip(fields, values, strict=True))
@@ -67,12 +67,12 @@ def commands(name: str) -> Iterator[tuple[str, str]]:
 
 
 def read(path: str) -> list[Chunk]:
-    """All chunks of a file, in memory of their own."""
+    """Read all chunks of a file, copied into memory of their own."""
     return [concat([chunk]) for chunk in open_source(path).chunks()]
 
 
 def measure(rule: str, rate: str, train: list[Chunk], test: MemorySource) -> Point | None:
-    """One pass, then the error on the test set; None where learning diverges."""
+    """Train one pass and test; None if learning diverges."""
     model = Model(rule, "logistic", rate=rate or None, store="direct")
     try:
         for chunk in train:
@@ -85,7 +85,7 @@ def measure(rule: str, rate: str, train: list[Chunk], test: MemorySource) -> Poi
 
 
 def frontier(points: list[Point]) -> list[Point]:
-    """Those that no other point beats in both error and non-zeros."""
+    """Return the Pareto-optimal points in error and non-zeros."""
     best: list[Point] = []
     for point in sorted(points):
         if not best or point.nonzero < best[-1].nonzero:
@@ -94,7 +94,7 @@ def frontier(points: list[Point]) -> list[Point]:
 
 
 def main() -> None:
-    """The scan of all grids, or of those named."""
+    """Scan all grids, or those named on the command line."""
     train, test = read(sys.argv[1]), MemorySource(read(sys.argv[2]), "binary")
     points: list[Point] = []
     for name in sys.argv[3:] or list(GRIDS):

@@ -1,8 +1,8 @@
-"""What Vowpal Wabbit makes of lines of text: ``vw_features.py compare FILE...`` or ``vw_features.py record``.
+"""How Vowpal Wabbit parses lines of text: ``vw_features.py compare FILE...`` or ``vw_features.py record``.
 
-`compare` reads every line of VW text in the files with thresher and with the package vowpalwabbit, and
-says how many features differ in index and by how much their values do. `record` writes down what Vowpal
-Wabbit makes of the lines below, for tests that do without it.
+`compare` parses every line of the files with thresher and with the package vowpalwabbit, and prints how many
+features differ in index and by how much their values differ. `record` saves Vowpal Wabbit's features of the
+lines below, for tests that run without the package.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ LINES = [
 
 
 def workspace(bits: int, seed: int) -> Workspace:
-    """A parser that makes examples of lines."""
+    """Return a parser of lines."""
     return Workspace(f"--quiet --noconstant -b {bits} --hash_seed {seed}")
 
 
 def features(vw: Workspace, bits: int, line: str) -> tuple[Any, list[tuple[int, float]]]:
-    """The label with its weight, and every feature, of one line; indices as weights are found by."""
+    """Return the label and weight of a line, and its features with their indices in the weight vector."""
     example = vw.parse(line)
     label = example.get_simplelabel_label()
     head = (None if label == UNLABELLED else label, example.get_simplelabel_weight())
@@ -59,7 +59,7 @@ def features(vw: Workspace, bits: int, line: str) -> tuple[Any, list[tuple[int, 
 
 
 def record() -> None:
-    """Write down what the tests compare with."""
+    """Save the features that the tests compare with."""
     rows = []
     for seed in (0, 5):
         spaces = {bits: workspace(bits, seed) for bits in BITS}
@@ -72,7 +72,7 @@ def record() -> None:
 
 
 def compare(path: Path, bits: int = 24) -> str:
-    """How one file is read by both, in a line."""
+    """Compare both parsers on a file; return a line of text."""
     layout = Layout("vw", hash="vw", bits=bits)
     ours = concat(list(open_source(path, layout=layout, domain="open").chunks()))
     text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
@@ -94,7 +94,7 @@ def compare(path: Path, bits: int = 24) -> str:
 
 
 def main() -> None:
-    """See the module."""
+    """Run the command line."""
     if sys.argv[1:] == ["record"]:
         record()
     elif sys.argv[1:2] == ["compare"]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.choice import climb, filled, ladders, middle, place_of
-from benchmarks.tasks import Split, Task, parted
+from benchmarks.tasks import Split, Task, split_rows
 from thresher.data import Chunk
 
 TEMPLATE = "--rule fobos:l1=1e-6|1e-5|1e-4,l2=0 --rate inverse-sqrt:1|10 --loss hinge|logistic"
@@ -57,7 +57,7 @@ def test_a_command_without_alternatives_is_tried_once() -> None:
 
 def test_parameters_are_chosen_without_the_test_rows() -> None:
     whole = chunk(53)
-    train, test = parted(whole)
+    train, test = split_rows(whole)
     split = Split(Task("", "", folds=5), train, test)
     assert set(train.keys.tolist()) | set(test.keys.tolist()) == set(range(53))
     held = []

@@ -1,8 +1,8 @@
-"""What plain C takes for the same work on this machine: what thresher's speed is measured against.
+"""Plain C references: the same work in C on this machine, as a yardstick for thresher's speed.
 
 `parse`   svmlight text in memory to numbers        FILE [REPS]
 `sgd`     one pass of truncated gradient in memory  TRAIN TEST ETA0 L1 [REPS]
-`hash`    lines to 64-bit hashes, in memory      FILE [REPS]
+`hash`    lines to 64-bit hashes, in memory         FILE [REPS]
 `stream`  from the file to weights, one core        TRAIN ETA0 L1
 """
 
@@ -17,9 +17,9 @@ PROGRAMS = ("parse", "sgd", "hash", "stream")
 
 
 def build(cache_dir: Path = CACHE_DIR) -> dict[str, Path] | None:
-    """Compile every reference that is older than its sources.
+    """Compile every reference that is older than its sources; return the programs by name.
 
-    The compiler is $CC, gcc or cc, the first that exists; None where there is none.
+    The compiler is the first of $CC, gcc and cc that exists; without one, return None.
     """
     compiler = next(filter(None, map(shutil.which, (os.environ.get("CC", ""), "gcc", "cc"))), None)
     if compiler is None:
@@ -37,11 +37,11 @@ def build(cache_dir: Path = CACHE_DIR) -> dict[str, Path] | None:
 
 
 def run(name: str, *args: str | Path | float, cache_dir: Path = CACHE_DIR) -> dict[str, float]:
-    """The figures that one reference prints, by name; `wall_s` is in all of them.
+    """Run a reference and return the figures that it prints, by name; `wall_s` is always among them.
 
     Raises:
-        RuntimeError: there is no C compiler.
-        subprocess.CalledProcessError: the program failed, for instance for want of its file.
+        RuntimeError: There is no C compiler.
+        subprocess.CalledProcessError: The program failed, for instance because its file is missing.
     """
     programs = build(cache_dir)
     if programs is None:

@@ -1,4 +1,4 @@
-/* hash FILE [REPS]: how fast plain C hashes the lines of a file, MurmurHash3 x64_128, its first half, on one core. */
+/* hash FILE [REPS]: speed of hashing the lines of a file with MurmurHash3 x64_128 (first half), on one core. */
 #include "text.h"
 
 static inline uint64_t turn(uint64_t x, int by) { return x << by | x >> (64 - by); }
@@ -9,7 +9,7 @@ static inline uint64_t finish(uint64_t x) {
     return x ^ x >> 33;
 }
 
-/* The first `bytes` (at most 8) bytes at p; 8 may be read, which the padding of a text allows. */
+/* The first `bytes` (at most 8) bytes at p. Reads 8 bytes, which the padding of the text allows. */
 static inline uint64_t word(const char *p, size_t bytes) {
     uint64_t x;
     memcpy(&x, p, 8);

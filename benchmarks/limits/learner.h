@@ -1,18 +1,18 @@
-/* Logistic regression by stochastic gradient with lazily truncated weights (Langford, Li and Zhang, 2009): a weight
-   pays the gravity of the steps it missed when it is next needed. */
+/* Logistic regression by stochastic gradient with lazily truncated weights (Langford, Li and Zhang, 2009): the
+   truncation of skipped steps is applied when a weight is next needed. */
 #ifndef LEARNER_H
 #define LEARNER_H
 #include "text.h"
 
 typedef struct {
     float w;
-    uint32_t seen; /* the step this weight has paid up to */
+    uint32_t seen; /* the step up to which truncation has been applied */
 } weight;
 
 typedef struct {
     weight *weights;
     size_t size;
-    float *owed; /* owed[t]: gravity of all steps before t */
+    float *owed; /* owed[t]: total gravity of all steps before t */
     size_t steps;
     float bias, eta0, l1;
 } learner;
@@ -22,7 +22,7 @@ static inline float shrink(float w, float by) {
     return rest > 0 ? copysignf(rest, w) : 0.0f;
 }
 
-/* One step; returns the margin before it. Every id is below m->size, and owed has room for one more. */
+/* Takes one step and returns the margin before it. Every id is below m->size; owed has room for one more. */
 static inline float step(learner *m, size_t n, const uint32_t *ids, const float *x, float y) {
     const float owed = m->owed[m->steps];
     float margin = m->bias;
@@ -40,7 +40,7 @@ static inline float step(learner *m, size_t n, const uint32_t *ids, const float 
     return margin;
 }
 
-/* Lets every weight pay what it owes; returns how many are left. */
+/* Brings all weights up to date; returns the number of non-zeros. */
 static inline size_t settle(learner *m) {
     size_t nonzero = 0;
     for (size_t j = 0; j < m->size; j++) {

@@ -1,4 +1,4 @@
-/* parse FILE [REPS]: how fast plain C turns svmlight text in memory into numbers, on one core. */
+/* parse FILE [REPS]: speed of parsing svmlight text in memory, on one core. */
 #include "text.h"
 
 int main(int argc, char **argv) {

@@ -1,4 +1,4 @@
-/* sgd TRAIN TEST ETA0 L1 [REPS]: one pass over rows in memory, parsing not counted; then the error on TEST. */
+/* sgd TRAIN TEST ETA0 L1 [REPS]: one pass over rows in memory, excluding parsing; then the error on TEST. */
 #include "learner.h"
 
 typedef struct {

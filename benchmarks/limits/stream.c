@@ -1,4 +1,4 @@
-/* stream TRAIN ETA0 L1: from the file to weights in one pass on one core, by blocks; the weights grow as ids come. */
+/* stream TRAIN ETA0 L1: from the file to weights in one pass on one core, block by block; weights grow with ids. */
 #include "learner.h"
 
 #define BLOCK ((size_t)1 << 20)
@@ -7,7 +7,7 @@ typedef struct {
     uint32_t *ids;
     float *values;
     char *text;
-    size_t room; /* bytes of text, padding not counted */
+    size_t room; /* bytes of text, excluding padding */
 } buffers;
 
 static void *resize(void *p, size_t bytes) {

@@ -1,4 +1,4 @@
-/* What the references share: clocks, a file in memory, svmlight text to numbers. */
+/* Shared code of the references: clocks, reading a file into memory, parsing svmlight text. */
 #ifndef TEXT_H
 #define TEXT_H
 #define _GNU_SOURCE
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PADDING 64 /* zero bytes after every text, so that no read of a token can run past its end */
+#define PADDING 64 /* zero bytes after every text, so that reading a token cannot run past its end */
 
 static double seconds(clockid_t clock) {
     struct timespec t;
@@ -70,7 +70,7 @@ static const double inverse[] = {1e0,   1e-1,  1e-2,  1e-3,  1e-4,  1e-5,  1e-6,
 /* A decimal number: all its digits as one integer, times a power of ten. Moves *at past it. */
 static inline double number(const char **at) {
     const char *p = *at;
-    int negative = 0, places = 0; /* digits behind the point, less the exponent */
+    int negative = 0, places = 0; /* digits after the point, minus the exponent */
     uint64_t digits = 0;
     unsigned d;
     if (*p == '-') negative = 1, p++;

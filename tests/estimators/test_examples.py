@@ -11,29 +11,29 @@ from examples import sklearn_clicks, sklearn_genes, sklearn_text
 def test_texts(monkeypatch: Any, capsys: Any) -> None:
     monkeypatch.setattr("sys.argv", ["sklearn_text.py"])
     sklearn_text.main()
-    told = capsys.readouterr().out
-    plain, rare = (float(found) for found in re.findall(r"accuracy (0\.\d+) by", told))
+    output = capsys.readouterr().out
+    plain, rare = (float(found) for found in re.findall(r"accuracy (0\.\d+) with", output))
     assert plain > 0.75
     assert rare > 0.8
-    heavy, known = (int(n.replace(",", "")) for n in re.findall(r"([\d,]+) of ([\d,]+) words", told)[0])
+    heavy, known = (int(n.replace(",", "")) for n in re.findall(r"([\d,]+) of ([\d,]+) words", output)[0])
     assert 0 < heavy < known / 4
-    words = dict(re.findall(r"^([a-z.]+) {2,}(.+)$", told, re.MULTILINE))
+    words = dict(re.findall(r"^([a-z.]+) {2,}(.+)$", output, re.MULTILINE))
     assert len(words) == 8
     assert {"space", "moon", "orbit"} <= set(words["sci.space"].split())
 
 
 def test_clicks(capsys: Any) -> None:
     sklearn_clicks.main()
-    told = capsys.readouterr().out
-    assert "predicts the same to the last bit: True" in told
-    learned, share = (float(found) for found in re.findall(r": (0\.\d+)$", told, re.MULTILINE))
+    output = capsys.readouterr().out
+    assert "predicts the same, bit for bit: True" in output
+    learned, share = (float(found) for found in re.findall(r": (0\.\d+)$", output, re.MULTILINE))
     assert learned < share
 
 
 def test_genes() -> None:
-    levels, groups, differing = sklearn_genes.made()
-    search = sklearn_genes.searched(levels, groups)
+    levels, groups, differing = sklearn_genes.simulate()
+    search = sklearn_genes.search_penalty(levels, groups)
     assert search.best_score_ > 0.9
-    counts = sklearn_genes.chosen_often(search, levels, groups, 8)
+    counts = sklearn_genes.count_selections(search, levels, groups, 8)
     assert np.isin(np.argsort(-counts, kind="stable")[: len(differing)], differing).sum() >= 8
     assert (counts > 0).mean() < 0.2
