@@ -213,10 +213,10 @@ def test_other_options_beside_resume(change: str, words: str, thresher: Thresher
     assert "not a checkpoint of a frontier" in thresher(f"{FRONTIER} --resume").err
     lanes = Lanes([Model("ftrl:l1=0.05").recipe, Model("ftrl:l1=0.5").recipe])
     from thresher.learning.seen import Seen
-    from thresher.learning.standing import Held, Origin, Position, Standing
     from thresher.learning.trained import Tally
+    from thresher.learning.training_state import Held, Origin, Position, TrainingState
 
-    nothing = Standing(
+    nothing = TrainingState(
         Origin(),
         [],
         Held(0, Origin()),

@@ -15,8 +15,8 @@ from thresher.data.order import make_order
 from thresher.learning import checkpoint, modelfile
 from thresher.learning.modelfile import ModelFileError
 from thresher.learning.passes import Passes
-from thresher.learning.standing import Standing
 from thresher.learning.training import Outcome, Plan, Trainer
+from thresher.learning.training_state import TrainingState
 
 ROWS = gzip.decompress(SAMPLE.read_bytes()).splitlines(keepends=True)[:300]
 BLOCK = 1 << 14  # about nine rows: many chunks, and bad lines between them
@@ -115,8 +115,8 @@ def test_going_on_from_any_checkpoint_ends_in_the_same_place(
     taken: list[bytes] = []
     save = checkpoint.save
 
-    def keep(path: Path, model: Model, standing: Standing) -> None:
-        save(path, model, standing)
+    def keep(path: Path, model: Model, training_state: TrainingState) -> None:
+        save(path, model, training_state)
         taken.append(path.read_bytes())
 
     with monkeypatch.context() as patch:

@@ -77,10 +77,10 @@ def test_a_stopped_training_goes_on_with_its_curve(tmp_path: Path) -> None:
     trainer.save_checkpoint = once  # type: ignore[method-assign]
     with pytest.raises(Interrupted):
         trainer.run()
-    model, standing = checkpoint.load(path)
+    model, training_state = checkpoint.load(path)
     assert [point.examples for point in model.curve] == [1, 2, 4, 8, 16, 32]
     again = Trainer(model, MemorySource([DATA]), plan)
-    again.continue_from(standing)
+    again.continue_from(training_state)
     again.run()
     assert again.model.curve == trained(passes=2).curve
 

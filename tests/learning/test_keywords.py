@@ -14,7 +14,7 @@ from tests.plain import not_compiled
 from thresher.cli.app import app
 from thresher.cli.options import Table
 from thresher.data.layout import Layout
-from thresher.learning.keywords import LayoutOptions, ModelOptions, SourceOptions, TrainOptions, layout_said
+from thresher.learning.keywords import LayoutOptions, ModelOptions, SourceOptions, TrainOptions, layout_given
 from thresher.learning.recipe import Recipe
 
 NO_KEYWORDS = {
@@ -81,19 +81,19 @@ SAID: list[dict[str, Any]] = [
 @pytest.mark.parametrize("said", SAID)
 def test_a_keyword_says_what_the_option_does(said: dict[str, Any]) -> None:
     given = {{"format": "form"}.get(name, name): value for name, value in said.items()}
-    assert layout_said(None, said) == Table(**given).layout()
+    assert layout_given(None, said) == Table(**given).layout()
 
 
 def test_columns_are_texts_numbers_or_lists() -> None:
-    assert layout_said(None, {"label": 1, "weight": 2, "bins": 3}) == Layout(
+    assert layout_given(None, {"label": 1, "weight": 2, "bins": 3}) == Layout(
         label="1", weight="2", bins=("3",)
     )
-    assert layout_said(None, {"bins": ["a,b", 4]}) == Layout(bins=("a,b", "4"))
-    assert layout_said(None, {"interact": "a,b"}) == Layout(interact=("a,b",))
-    assert layout_said(None, {"interact": ["a,b", "b,c"], "label": ("y", 3)}) == Layout(
+    assert layout_given(None, {"bins": ["a,b", 4]}) == Layout(bins=("a,b", "4"))
+    assert layout_given(None, {"interact": "a,b"}) == Layout(interact=("a,b",))
+    assert layout_given(None, {"interact": ["a,b", "b,c"], "label": ("y", 3)}) == Layout(
         interact=("a,b", "b,c"), label="y,3"
     )
-    assert layout_said(None, {"label": None, "bits": None}) is None
+    assert layout_given(None, {"label": None, "bits": None}) is None
 
 
 def test_the_call_that_failed(tmp_path: Path) -> None:

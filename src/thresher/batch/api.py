@@ -20,7 +20,7 @@ from thresher.learning import modelfile
 from thresher.learning.beginning import classes_in, labels_or_part, opened
 from thresher.learning.given import Data, with_labels
 from thresher.learning.head import Head
-from thresher.learning.keywords import LayoutOptions, check_names, layout_said
+from thresher.learning.keywords import LayoutOptions, check_names, layout_given
 from thresher.learning.readout import Readout
 from thresher.learning.trouble import FEW, Trouble, no_weights, troubles_of_columns, warn
 
@@ -136,7 +136,7 @@ def boost(
     part = loss_of(loss)
     plan = Plan(l1, l2, order, tolerance, rounds, seed, threads or default_threads())
     data = with_labels(data, labels, sample_weight)
-    read: dict[str, Any] = {"threads": threads, "layout": layout_said(layout, options), "where": where}
+    read: dict[str, Any] = {"threads": threads, "layout": layout_given(layout, options), "where": where}
     _, _, read = classes_in(data, loss, "one", on_error, read)
     source = opened(data, part.DOMAIN, on_error=on_error, **read)
     seen = columns_seen(source)

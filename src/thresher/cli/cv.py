@@ -104,17 +104,17 @@ def command(
     number, which = chosen_of(found.points, choose, trainer.watcher.say)
     more = {"passes": passes, "order": order, "on_error": None if on_error == "fail" else on_error}
     same = train_command(data, model, found.points[number].spec, flags, table, **more)
-    told: dict[str, Any] = {"chosen": number, "choice": which, "penalty": penalty, "folds": folds}
-    told |= {"seconds": round(time.perf_counter() - started, 3), "command": same}
+    summary: dict[str, Any] = {"chosen": number, "choice": which, "penalty": penalty, "folds": folds}
+    summary |= {"seconds": round(time.perf_counter() - started, 3), "command": same}
     if model is None:
-        _tell(outcome, found, told, None, as_json, quiet, strict)
+        _tell(outcome, found, summary, None, as_json, quiet, strict)
         return
     with saving.unbroken(model):
         assert found.folds.whole is not None
         final = found.folds.whole.models[number]
         modelfile.save(final, model)
-        told |= {"nonzero": final.nonzero, "model": str(model)}
-        _tell(outcome, found, told, model, as_json, quiet, strict)
+        summary |= {"nonzero": final.nonzero, "model": str(model)}
+        _tell(outcome, found, summary, model, as_json, quiet, strict)
 
 
 def _trainer(
@@ -169,7 +169,7 @@ def _is_varied(rule: str | None, base: Recipe, l1: str | None) -> bool:
 def _tell(
     outcome: Outcome,
     found: CrossValidation,
-    told: dict[str, Any],
+    summary: dict[str, Any],
     model: Path | None,
     as_json: bool,
     quiet: bool,
@@ -180,16 +180,16 @@ def _tell(
 
     tell_skipped(outcome.reports[0])
     tell_warnings(outcome.warnings)
-    figures = {"folds": told["folds"], "examples": outcome.examples, "passes": outcome.passes}
-    figures["seconds"] = told["seconds"]
+    figures = {"folds": summary["folds"], "examples": outcome.examples, "passes": outcome.passes}
+    figures["seconds"] = summary["seconds"]
     figures |= {"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}
     figures["skipped"] = outcome.skipped
-    figures |= {name: told[name] for name in ("nonzero", "model", "command") if name in told}
+    figures |= {name: summary[name] for name in ("nonzero", "model", "command") if name in summary}
     if as_json:
         lanes = [point.as_dict(found.penalty) for point in found.points]
-        figures = {"lanes": lanes, **told, **figures, "warnings": in_json(outcome.warnings)}
+        figures = {"lanes": lanes, **summary, **figures, "warnings": in_json(outcome.warnings)}
     elif not quiet:
-        typer.echo("\n".join(table.of_estimates(found.points, found.penalty, told["chosen"])))
+        typer.echo("\n".join(table.of_estimates(found.points, found.penalty, summary["chosen"])))
     if model is None:
         show_figures(figures, as_json)
     else:

@@ -44,23 +44,23 @@ def command(model: _Model, as_json: options.Json = False) -> None:
         return
     header, tensors = modelfile.read(model, lanes=True)
     with modelfile.naming_file(model):
-        told = anatomy(model, header, tensors)
-        told["command"] = remaking(model, header, told)
+        facts = anatomy(model, header, tensors)
+        facts["command"] = remaking(model, header, facts)
     if as_json:
-        show_figures(told, True)
+        show_figures(facts, True)
         return
-    show_figures(_figures(told), False)
-    typer.echo("\n".join(_tables(told)), nl=False)
+    show_figures(_figures(facts), False)
+    typer.echo("\n".join(_tables(facts)), nl=False)
 
 
 def _tell_frontier(path: Path, as_json: bool) -> None:
     """The table of a folder of models."""
     from thresher.cli.output import show_figures
     from thresher.lanes import folder, table
-    from thresher.lanes.inspecting import told_of_folder
+    from thresher.lanes.inspecting import info_of_folder
 
     if as_json:
-        show_figures(told_of_folder(path), True)
+        show_figures(info_of_folder(path), True)
         return
     found = folder.load(path)
     typer.echo("\n".join(table.of_points(found.points, found.penalty, found.chosen)))
@@ -70,32 +70,32 @@ def _tell_frontier(path: Path, as_json: bool) -> None:
     )
 
 
-def _figures(told: dict[str, Any]) -> dict[str, Any]:
+def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     """One line per figure."""
-    weights, sizes, stopped = told["weights"], told["bytes"], told.get("stopped")
-    shown: dict[str, Any] = {"kind": told["kind"], "made_by": f"thresher {told['version']}"}
-    shown |= {name: told[name] for name in _RECIPE if name in told and told[name] != _PLAIN.get(name, "")}
-    shown |= {"warm_start": True} if told["warm"] else {}
-    shown |= {"solver_" + name: value for name, value in told.get("solver", {}).items()}
+    weights, sizes, stopped = facts["weights"], facts["bytes"], facts.get("stopped")
+    shown: dict[str, Any] = {"kind": facts["kind"], "made_by": f"thresher {facts['version']}"}
+    shown |= {name: facts[name] for name in _RECIPE if name in facts and facts[name] != _PLAIN.get(name, "")}
+    shown |= {"warm_start": True} if facts["warm"] else {}
+    shown |= {"solver_" + name: value for name, value in facts.get("solver", {}).items()}
     shown |= {
         f"stopped_{name}": value for name, value in (stopped or {}).items() if value not in (None, 0, "")
     }
-    if told["record"]:
-        record = told["record"]
+    if facts["record"]:
+        record = facts["record"]
         shown |= {"passes": record["passes"], "order": record["order"]}
         shown |= {"holdout_every": record["holdout_every"]} if record["holdout_every"] else {}
         shown |= {"where": record["where"]} if record["where"] else {}
-    shown |= {"format": told["layout"]["format"]} if told["layout"].get("format") else {}
-    if classes := told["layout"].get("classes"):
+    shown |= {"format": facts["layout"]["format"]} if facts["layout"].get("format") else {}
+    if classes := facts["layout"].get("classes"):
         shown["classes"] = ", ".join(classes)
-        shown |= {"positive_class": classes[1]} if told["outputs"] == "one" else {}
-    shown |= {f"{name}_of_data" if name == "examples" else name: n for name, n in told["lines"].items()}
+        shown |= {"positive_class": classes[1]} if facts["outputs"] == "one" else {}
+    shown |= {f"{name}_of_data" if name == "examples" else name: n for name, n in facts["lines"].items()}
     shown |= {
-        "examples_learned": told["examples"],
-        "progressive_loss": told["progressive_loss"],
-        "features_seen": told["features_seen"],
-        "features_live": told["features_live"],
-        "nonzero": told["nonzero"],
+        "examples_learned": facts["examples"],
+        "progressive_loss": facts["progressive_loss"],
+        "features_seen": facts["features_seen"],
+        "features_live": facts["features_live"],
+        "nonzero": facts["nonzero"],
         "positive": weights["positive"],
         "negative": weights["negative"],
         "named": weights["named"],
@@ -106,29 +106,29 @@ def _figures(told: dict[str, Any]) -> dict[str, Any]:
     if len(weights["intercept"]) == 1:
         shown["intercept"] = weights["intercept"][0]
     shown |= {f"bytes_{name}": size for name, size in sizes.items()}
-    shown |= {"warning" if not k else f"warning_{k + 1}": one for k, one in enumerate(told["warnings"])}
-    return shown if told["command"] is None else {**shown, "command": told["command"]}
+    shown |= {"warning" if not k else f"warning_{k + 1}": one for k, one in enumerate(facts["warnings"])}
+    return shown if facts["command"] is None else {**shown, "command": facts["command"]}
 
 
-def _tables(told: dict[str, Any]) -> list[str]:
+def _tables(facts: dict[str, Any]) -> list[str]:
     """Weights by column, by namespace or product, and by output, as text."""
     from thresher.cli.output import table_of
 
-    groups = [{**one, "group": _called(one["group"])} for one in told["groups"]]
+    groups = [{**one, "group": _called(one["group"])} for one in facts["groups"]]
     lines = list[str]()
-    read = [one for one in told["columns"] if one["kind"] not in _UNREAD]
-    for found in (read, groups, told["by_output"]):
+    read = [one for one in facts["columns"] if one["kind"] not in _UNREAD]
+    for found in (read, groups, facts["by_output"]):
         heads = list(dict.fromkeys(head for one in found for head in one))
-        if told["outputs"] == "one" and "features" in heads:
+        if facts["outputs"] == "one" and "features" in heads:
             heads.remove("nonzero")  # the same as the number of features
         if found:
             rows = [[one.get(head) for head in heads] for one in found[:_SHOWN]]
             lines += ["", *table_of([head.replace("_", " ") for head in heads], rows)]
         if len(found) > _SHOWN:
             lines.append(f"... and {len(found) - _SHOWN:,} more: --json has all")
-        if found is read and len(read) < len(told["columns"]):
-            lines.append(f"{len(told['columns']) - len(read):,} columns were not read")
-    if told["nameable"] and told["weights"]["named"] is None:
+        if found is read and len(read) < len(facts["columns"]):
+            lines.append(f"{len(facts['columns']) - len(read):,} columns were not read")
+    if facts["nameable"] and facts["weights"]["named"] is None:
         lines += [
             "",
             "the weights have no names: thresher name MODEL DATA finds them and their columns",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from thresher.lanes.lanes import Lanes
     from thresher.learning.model import Model
     from thresher.learning.readout import Readout
-    from thresher.learning.standing import Standing
+    from thresher.learning.training_state import TrainingState
 
 Say = Callable[[str], None]
 
@@ -29,7 +29,7 @@ class Learner(ABC):
         """without `--rule auto`, which only selects the learner"""
 
     @abstractmethod
-    def load(self, path: Path) -> tuple[Any, Standing]:
+    def load(self, path: Path) -> tuple[Any, TrainingState]:
         """Load a checkpoint. UsageError if the options contradict it; `ModelFileError`."""
 
     @abstractmethod
@@ -56,13 +56,13 @@ class Learner(ABC):
 class One(Learner):
     """A single model."""
 
-    def load(self, path: Path) -> tuple[Model, Standing]:
+    def load(self, path: Path) -> tuple[Model, TrainingState]:
         """The model."""
         from thresher.learning import checkpoint
 
-        model, standing = checkpoint.load(path)
+        model, training_state = checkpoint.load(path)
         check_same(self.flags, model.recipe)
-        return model, standing
+        return model, training_state
 
     def new(self, options: dict[str, Any], initial: Readout | None, say: Say) -> Model:
         """The model."""
@@ -92,15 +92,15 @@ class Auto(Learner):
         super().__init__(replace(flags, rule=None))
         self._given = [name for name in ("l1", "alpha") if getattr(flags, name) is not None]
 
-    def load(self, path: Path) -> tuple[Lanes | Model, Standing]:
+    def load(self, path: Path) -> tuple[Lanes | Model, TrainingState]:
         """The lanes, or the winner if it is already chosen."""
         from thresher.lanes import auto
         from thresher.learning.model import Model
 
-        learner, standing = auto.load(path)
+        learner, training_state = auto.load(path)
         if not isinstance(learner, Model):
             check_same(self.flags, learner.models[0].recipe)
-            return learner, standing
+            return learner, training_state
         flags = self.flags
         check_same(replace(flags, l1=None, alpha=None), learner.recipe)
         options = {"l1": flags.l1, "alpha": flags.alpha, "rate": flags.rate}
@@ -108,7 +108,7 @@ class Auto(Learner):
         if learner.recipe.rule not in [one.rule for one in auto.field(known, self._given)]:
             made = f"the checkpoint was made with --rule {learner.recipe.rule}"
             raise UsageError(f"{made}: give the same options")
-        return learner, standing
+        return learner, training_state
 
     def new(self, options: dict[str, Any], initial: Readout | None, say: Say) -> Lanes:
         """The lanes."""

@@ -17,7 +17,7 @@ from thresher.cli.errors import INTERRUPTED, INTERRUPTED_LINE, Cancelled
 
 def run() -> NoReturn:
     """Run the command line of this process and exit with its status."""
-    signals.heed()
+    signals.install_handlers()
     try:
         status = _run()
     except KeyboardInterrupt:  # while an error was being reported

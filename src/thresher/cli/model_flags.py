@@ -109,7 +109,7 @@ class ModelFlags:
     ] = None
 
 
-def said(flags: ModelFlags) -> dict[str, Any]:
+def options_of(flags: ModelFlags) -> dict[str, Any]:
     """The options that were given."""
     return {name: value for name, value in vars(flags).items() if value is not None}
 
@@ -137,7 +137,7 @@ def new_model(options: dict[str, Any]) -> Model:
 
 def check_same(flags: ModelFlags, recipe: Recipe) -> None:
     """UsageError if an option contradicts the recipe of a checkpoint."""
-    options = said(flags)
+    options = options_of(flags)
     of_rule = {name: options.pop(name) for name in OF_RULES if name in options}
     if of_rule and _other(recipe, "rule", {"rate": None, **of_rule}):
         raise _made_otherwise(recipe, "rule", *of_rule)

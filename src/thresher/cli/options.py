@@ -137,26 +137,26 @@ class Writing:
         ),
     ] = ""
 
-    def said(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """Fields of a layout that describe the format of DATA."""
-        said: dict[str, Any] = {
+        given: dict[str, Any] = {
             "header": self.header,
             "delimiter": "\t" if self.delimiter == r"\t" else self.delimiter,
             "missing": None if self.missing is None else _listed(self.missing),
             "quoted_newlines": self.quoted_newlines,
             "label_weights": self.label_weights,
         }
-        return {name: value for name, value in said.items() if value is not None}
+        return {name: value for name, value in given.items() if value is not None}
 
     def like(self, trained: SettledLayout | None) -> AnyLayout | None:
         """How to read DATA for prediction: the layout of the training data, changed by the options given."""
         from thresher.data.layout import AnyLayout
 
-        said = self.said()
-        if self.form is None and not said:
+        given = self.given()
+        if self.form is None and not given:
             return trained
         base: AnyLayout = trained or AnyLayout()
-        return _checked(lambda: replace(base if self.form is None else base.in_format(self.form), **said))
+        return _checked(lambda: replace(base if self.form is None else base.in_format(self.form), **given))
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -254,26 +254,26 @@ class Table(Writing):
         ),
     ] = None
 
-    def said(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """Also the fields for how DATA become features."""
-        said = super().said() | {name: getattr(self, name) for name in ("label", "weight", *_OF_FEATURES)}
-        said |= {name: _listed(text) for name in _OF_COLUMNS if (text := getattr(self, name))}
-        said |= {"classes": _listed(self.classes)} if self.classes else {}
-        said |= {"interact": tuple(self.interact)} if self.interact else {}
-        return {name: value for name, value in said.items() if value is not None}
+        given = super().given() | {name: getattr(self, name) for name in ("label", "weight", *_OF_FEATURES)}
+        given |= {name: _listed(text) for name in _OF_COLUMNS if (text := getattr(self, name))}
+        given |= {"classes": _listed(self.classes)} if self.classes else {}
+        given |= {"interact": tuple(self.interact)} if self.interact else {}
+        return {name: value for name, value in given.items() if value is not None}
 
     def layout(self, before: SettledLayout | None = None) -> AnyLayout:
         """How to read DATA: as the options say, which must agree with the layout `before`, if any."""
         from thresher.data.columns import same_columns
         from thresher.data.layout import COLUMN_OPTIONS, Layout, as_option
 
-        said = self.said()
-        layout = _checked(lambda: Layout(self.form or "", **said))
+        given = self.given()
+        layout = _checked(lambda: Layout(self.form or "", **given))
         if before is None:
             return layout
-        columns = {name: said.pop(name) for name in COLUMN_OPTIONS if name in said}
+        columns = {name: given.pop(name) for name in COLUMN_OPTIONS if name in given}
         for name, have in {**vars(before), "delimiter": before.delimited_by}.items():
-            if said.get(name, have) != have:
+            if given.get(name, have) != have:
                 flag = name.replace("_", "-")
                 raise UsageError(f"the model was trained {as_option(name, have)}; leave --{flag} out")
         if not same_columns(Layout(before.format, **columns), before, "the checkpoint"):
@@ -286,7 +286,7 @@ class Table(Writing):
 
         if trained is None:
             return self.layout()
-        return _checked(lambda: for_new_data(trained, {**self.said(), "format": self.form}))
+        return _checked(lambda: for_new_data(trained, {**self.given(), "format": self.form}))
 
 
 NO_TABLE = Table()

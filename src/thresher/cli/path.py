@@ -309,9 +309,9 @@ def _tell(outcome: Outcome, found: Table, command: str, path: Path, as_json: boo
         "skipped": outcome.skipped,
     }
     if as_json:
-        told = {**found.as_dict(), **figures, "model": str(path), "command": command}
-        told["warnings"] = in_json(outcome.warnings)
-        show_result(told, True, path)
+        figures_shown = {**found.as_dict(), **figures, "model": str(path), "command": command}
+        figures_shown["warnings"] = in_json(outcome.warnings)
+        show_result(figures_shown, True, path)
         return
     if not quiet:
         typer.echo("\n".join(table.of_points(found.points, found.penalty, found.chosen)))

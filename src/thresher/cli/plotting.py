@@ -22,5 +22,5 @@ def _checked(path: Path | None) -> Path | None:
 
 
 def plot(what: str) -> Any:
-    """The option of a command that draws `what`."""
+    """The option for a command that draws `what`."""
     return typer.Option(metavar="FILE.svg", callback=_checked, help=f"An SVG file to draw: {what}.")

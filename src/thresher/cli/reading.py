@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from thresher.cli import options
 from thresher.cli.errors import UsageError
-from thresher.cli.model_flags import ModelFlags, said
+from thresher.cli.model_flags import ModelFlags, options_of
 from thresher.cli.overwriting import check_curve, check_model
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from thresher.learning.model import Model
     from thresher.learning.readout import Readout
     from thresher.learning.shares import Every
-    from thresher.learning.standing import Standing
     from thresher.learning.trained import Trained
     from thresher.learning.training import Outcome, Plan, Trainer
+    from thresher.learning.training_state import TrainingState
 
 M = TypeVar("M", bound="Trained")
 
@@ -59,7 +59,7 @@ class Reading:
             where=self.table.where,
         )
 
-    def order_of(self, stopped: Standing | None, seed: int) -> Order:
+    def order_of(self, stopped: TrainingState | None, seed: int) -> Order:
         """The order of the rows; when resuming, it must be the order of the checkpoint."""
         from thresher.data.order import make_order
 
@@ -188,7 +188,7 @@ def with_classes(
     from thresher.learning.classes import look
     from thresher.learning.head import leaves_classes_open
 
-    wanted = said(flags)
+    wanted = options_of(flags)
     streams = reads_once(reading.data)
     loss, outputs = wanted.get("loss"), wanted.get("outputs")
     if streams and not layout.classes and leaves_classes_open(loss or "logistic", outputs):
@@ -241,7 +241,7 @@ def sources_of(
     return source, held
 
 
-def agreed(plan: Plan, passes: int | None, before: Standing | None) -> Plan:
+def agreed(plan: Plan, passes: int | None, before: TrainingState | None) -> Plan:
     """The plan, with options not given taken from the checkpoint."""
     if before is None:
         return plan

@@ -18,7 +18,7 @@ _SOLVER = ("l1", "l2", "order", "tolerance", "seed")
 _COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
 
 
-def remaking(path: Path, header: dict[str, Any], told: dict[str, Any]) -> str | None:
+def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | None:
     """The command, with DATA and INIT in place of files; for a checkpoint, the command that resumes it.
 
     `told` is the description of the model by `learning.anatomy`. None if the data came from memory or the
@@ -31,7 +31,7 @@ def remaking(path: Path, header: dict[str, Any], told: dict[str, Any]) -> str | 
         return None
     if header["recipe"]["rule"] is None:
         return _boosted(header, layout)
-    recipe, stopped, record = Recipe.from_dict(header["recipe"]), told.get("stopped"), told["record"]
+    recipe, stopped, record = Recipe.from_dict(header["recipe"]), info.get("stopped"), info["record"]
     if stopped and "models" not in stopped:
         given = _table(layout, stopped["where"])
         return train_command(
@@ -45,11 +45,11 @@ def remaking(path: Path, header: dict[str, Any], told: dict[str, Any]) -> str | 
     if stopped or record is None:
         return None
     more = {
-        **({"init": "INIT"} if told["warm"] else {}),
+        **({"init": "INIT"} if info["warm"] else {}),
         **_training(record),
         **({"on_error": "skip"} if record["skipped"] else {}),
-        **({} if told["weights"]["named"] is None else {"names": True}),
-        **({} if told["bytes"]["state"] else {"weights_only": True}),
+        **({} if info["weights"]["named"] is None else {"names": True}),
+        **({} if info["bytes"]["state"] else {"weights_only": True}),
     }
     return train_command(
         _DATA, None, str(recipe.rule), _asked(recipe), _table(layout, record["where"]), **more
@@ -61,19 +61,19 @@ def _started(path: Path) -> Path:
     return path.with_suffix("") if path.suffix == ".checkpoint" else path
 
 
-def _training(told: dict[str, Any]) -> dict[str, Any]:
-    from thresher.learning.shares import as_said, of_plain
+def _training(info: dict[str, Any]) -> dict[str, Any]:
+    from thresher.learning.shares import as_text, of_plain
 
-    more: dict[str, Any] = {} if told["passes"] == 1 else {"passes": told["passes"]}
-    more |= {} if told["order"] == "as-is" else {"order": told["order"]}
-    every = of_plain(told["holdout_every"])
-    return more | ({"holdout": as_said(every)} if every else {})
+    more: dict[str, Any] = {} if info["passes"] == 1 else {"passes": info["passes"]}
+    more |= {} if info["order"] == "as-is" else {"order": info["order"]}
+    every = of_plain(info["holdout_every"])
+    return more | ({"holdout": as_text(every)} if every else {})
 
 
-def _stopped(told: dict[str, Any]) -> dict[str, Any]:
-    more = _training(told)
-    more |= {"holdout": told["holdout"]} if told["holdout"] else {}
-    more |= {"early_stop": told["patience"]} if told["patience"] else {}
+def _stopped(info: dict[str, Any]) -> dict[str, Any]:
+    more = _training(info)
+    more |= {"holdout": info["holdout"]} if info["holdout"] else {}
+    more |= {"early_stop": info["patience"]} if info["patience"] else {}
     return more | {"resume": True}
 
 
@@ -91,8 +91,8 @@ def _asked(recipe: Any) -> ModelFlags:
     plain = type(recipe)()
     names = [field.name for field in fields(ModelFlags) if field.name not in OF_RULES]
     values = {name: getattr(recipe, name) for name in names}
-    said = {name: value for name, value in values.items() if value != getattr(plain, name)}
-    return ModelFlags(**said)
+    changed = {name: value for name, value in values.items() if value != getattr(plain, name)}
+    return ModelFlags(**changed)
 
 
 def _table(layout: SettledLayout, where: str) -> Table:

@@ -85,7 +85,7 @@ def command(
         from thresher.cli.remaking import remaking
 
         with modelfile.naming_file(model):
-            found.command = remaking(Path(found.name), found.model.header, found.model.told)
+            found.command = remaking(Path(found.name), found.model.header, found.model.info)
     size = api.write(target, found)
     if found.test is not None:
         tell_skipped(found.test.lines)
@@ -136,7 +136,7 @@ def _figures(found: Facts, target: Path, size: int, everything: bool) -> dict[st
     shown: dict[str, Any] = {"report": str(target), "bytes": size}
     if not everything:
         return shown | {name: value for name, value in test.items() if not isinstance(value, list)}
-    shown["model"] = None if found.model is None else found.model.told
+    shown["model"] = None if found.model is None else found.model.info
     shown["frontier"] = None if found.frontier is None else found.frontier.as_dict()
     if found.test is not None:
         shown["test"] = test

@@ -46,7 +46,7 @@ def _end() -> None:
     os._exit(INTERRUPTED)
 
 
-def heed() -> None:
+def install_handlers() -> None:
     """Raise KeyboardInterrupt on every signal that asks the program to stop, unless it is ignored."""
     from thresher.learning.stopping import take
 

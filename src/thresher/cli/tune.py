@@ -158,10 +158,10 @@ def _tell(search: Search, found: dict[str, Any], path: Path, as_json: bool, quie
     tell_warnings(search.warnings)
     trial, model = tuner.winner()
     chosen = tuner.chosen or 0
-    told = [{"setting": _spec(one), **one.as_dict()} for one in tuner.trials]
+    settings = [{"setting": _spec(one), **one.as_dict()} for one in tuner.trials]
     figures = {
         "examples": model.examples,
-        "settings": len(told),
+        "settings": len(settings),
         "seed": tuner.seed,
         "rule": trial.rule,
         "rate": trial.rate,
@@ -176,7 +176,7 @@ def _tell(search: Search, found: dict[str, Any], path: Path, as_json: bool, quie
     if not quiet:
         keys = ["round", "rows", "progressive_loss", "late_loss", "setting"]
         typer.echo("late loss: over the last half of the rows used for choosing; the lowest is chosen")
-        typer.echo("\n".join(lines_of(told, keys, chosen)))
+        typer.echo("\n".join(lines_of(settings, keys, chosen)))
     show_result({name: value for name, value in figures.items() if value is not None}, False, path)
 
 
@@ -186,12 +186,12 @@ def _spec(trial: Trial) -> str:
 
 def _command(context: Any, trial: Trial) -> str:
     """The command that trains this model alone: the options given, without those only tune has."""
-    words = [word for parameter in context.command.params for word in _said(parameter, context)]
+    words = [word for parameter in context.command.params for word in _as_words(parameter, context)]
     words += ["--rule", trial.rule, *([] if trial.rate is None else ["--rate", trial.rate])]
     return shlex.join(["thresher", "train", *words])
 
 
-def _said(parameter: Any, context: Any) -> list[str]:
+def _as_words(parameter: Any, context: Any) -> list[str]:
     """How a parameter was given on the command line; empty if it was not."""
     source = context.get_parameter_source(parameter.name)
     if source is None or source.name != "COMMANDLINE" or parameter.name in _OWN:
@@ -199,6 +199,6 @@ def _said(parameter: Any, context: Any) -> list[str]:
     value, name = context.params[parameter.name], min(parameter.opts, key=len)
     if isinstance(value, bool):
         return [name if value else parameter.secondary_opts[0]]
-    said = [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
+    texts = [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
     argument = parameter.param_type_name == "argument"
-    return said if argument else [word for one in said for word in (name, one)]
+    return texts if argument else [word for one in texts for word in (name, one)]

@@ -13,7 +13,7 @@ _EXTRA = re.compile(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)\.?")
 
 
 def line_of(error: Any) -> str:
-    """The message for a typer error, with the command whose help says more."""
+    """The message for a typer error, with a pointer to the command's help."""
     context = getattr(error, "ctx", None)
     hint = f" (see {context.command_path} --help)" if context else ""
     message = _message(error, context) or str(error.format_message())
@@ -21,7 +21,7 @@ def line_of(error: Any) -> str:
 
 
 def _message(error: Any, context: Any) -> str:
-    """The message, if it is a kind that we know; else empty."""
+    """The message for kinds of errors that we know; empty for others."""
     parameter = getattr(error, "param", None)
     if hasattr(error, "possibilities") and context is not None:
         return _unknown_option(str(error.option_name), context)
@@ -37,7 +37,7 @@ def _message(error: Any, context: Any) -> str:
 
 
 def _name_of(parameter: Any) -> str:
-    """The long name of an option, or an argument as the help shows it."""
+    """The long name of an option, or the name of an argument as in the help."""
     if parameter.param_type_name == "argument":
         return str(parameter.metavar or parameter.name.upper())
     return str(max(parameter.opts, key=len))
@@ -48,11 +48,11 @@ def _with_metavar(parameter: Any) -> str:
     return name if parameter.param_type_name == "argument" else f"{name} {parameter.metavar or 'VALUE'}"
 
 
-def _unknown_option(said: str, context: Any) -> str:
+def _unknown_option(option: str, context: Any) -> str:
     from thresher.data.hints import meant
 
     if context.parent is None:
-        return f"no such option: {said}; options come after the name of the command"
+        return f"no such option: {option}; options come after the name of the command"
     shown = [one for one in context.command.params if not getattr(one, "hidden", False)]
     flags = {
         flag.lstrip("-"): flag
@@ -60,12 +60,14 @@ def _unknown_option(said: str, context: Any) -> str:
         for flag in (*one.opts, *one.secondary_opts)
         if flag[:2] == "--"
     }
-    if len(said) == 2:  # typer reports -passes as -p
-        whole = [one for one in context.meta.get(ARGUMENTS, ()) if one.startswith(said) and len(one) > 2]
-        said = whole[0].partition("=")[0] if whole else said
-    words = [said.lstrip("-"), *([said[1]] if said[1:2] != "-" else [])]
+    if len(option) == 2:  # typer reports -passes as -p
+        whole = [one for one in context.meta.get(ARGUMENTS, ()) if one.startswith(option) and len(one) > 2]
+        option = whole[0].partition("=")[0] if whole else option
+    words = [option.lstrip("-"), *([option[1]] if option[1:2] != "-" else [])]
     near = next((found for word in words if (found := meant(word, flags))), [])
-    return f"no such option: {said}" + (f"; did you mean {' or '.join(_typed(near, flags))}?" if near else "")
+    return f"no such option: {option}" + (
+        f"; did you mean {' or '.join(_typed(near, flags))}?" if near else ""
+    )
 
 
 def _typed(near: list[str], flags: dict[str, str]) -> list[str]:

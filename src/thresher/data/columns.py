@@ -176,12 +176,12 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
     return [known.get(name, IGNORE) for name in names]
 
 
-def column_meant(said: str, names: Sequence[str]) -> str:
+def column_meant(wanted_column: str, names: Sequence[str]) -> str:
     """The columns that a wrong name may mean, whatever their case; all columns if there are none."""
-    if re.fullmatch(r"\d+(-\d+)?", said):
+    if re.fullmatch(r"\d+(-\d+)?", wanted_column):
         return f"there {'are' if len(names) != 1 else 'is'} {len(names):,} column{'s' * (len(names) != 1)}"
     plain = {name.casefold(): name for name in names}
-    near = get_close_matches(said.casefold(), plain, 1)
+    near = get_close_matches(wanted_column.casefold(), plain, 1)
     return f"did you mean '{plain[near[0]]}'?" if near else f"the columns are: {_listed(names)}"
 
 

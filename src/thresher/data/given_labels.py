@@ -27,7 +27,9 @@ def array_of(labels: Any) -> NDArray[Any]:
         raise DataError(f"labels y cannot be converted to an array: {error}") from error
     if array.ndim == 0:
         hint = f"; if that is a column of the data, use label={labels!r}" if isinstance(labels, str) else ""
-        raise DataError(f"labels y must be a sequence with one label per example, not {_told(labels)}{hint}")
+        raise DataError(
+            f"labels y must be a sequence with one label per example, not {_described(labels)}{hint}"
+        )
     if array.dtype.kind in "Mm":
         raise DataError(
             f"labels y are times ({array.dtype}): make numbers of them, such as hours since the first"
@@ -49,12 +51,12 @@ def _check_alike(labels: Sequence[Any]) -> None:
             raise DataError(f"example {k + 1} has no label ({label}): remove such examples")
         if isinstance(label, str) != isinstance(labels[0], str):
             raise DataError(
-                f"labels must be all text or all numbers: example 1 has {_told(labels[0])},"
-                f" example {k + 1} has {_told(label)}"
+                f"labels must be all text or all numbers: example 1 has {_described(labels[0])},"
+                f" example {k + 1} has {_described(label)}"
             )
 
 
-def _told(value: Any) -> str:
+def _described(value: Any) -> str:
     text = printable(repr(value))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 

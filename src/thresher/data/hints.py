@@ -124,8 +124,8 @@ def meant(word: str, options: Collection[str]) -> list[str]:
     (['order=once'], ['thresher cv'])
     """
     plain = {one.replace("_", "-"): one for one in options}
-    said = word.replace("_", "-")
-    by_meaning = [one for group, words in _OPTIONS.items() if said in words.split() for one in group]
+    typed = word.replace("_", "-")
+    by_meaning = [one for group, words in _OPTIONS.items() if typed in words.split() for one in group]
     found, commands = list[str](), list[str]()
     for one in dict.fromkeys(by_meaning):
         name, equals, value = one.partition("=")
@@ -133,7 +133,7 @@ def meant(word: str, options: Collection[str]) -> list[str]:
             commands.append(one)
         elif name in plain and not (equals and found):
             found.append(f"{plain[name]}{equals}{value}")
-    return found or commands or [plain[one] for one in get_close_matches(said, plain, 1)]
+    return found or commands or [plain[one] for one in get_close_matches(typed, plain, 1)]
 
 
 def did_you_mean(option: str, value: str, known: Collection[str]) -> str:

@@ -168,8 +168,8 @@ class Matrix(NamedTuple):
         out = np.empty(self.size, np.uint64)
         longest = int(np.diff(self.indptr).max(initial=0))
         _hash(read_only(self.indptr), read_only(self.indices), read_only(self.data), longest, out)
-        said = self.labels[:, np.newaxis] if self.targets is None else self.targets
-        for column in np.ascontiguousarray(said.T):
+        all_labels = self.labels[:, np.newaxis] if self.targets is None else self.targets
+        for column in np.ascontiguousarray(all_labels.T):
             out = mixed(out ^ (column.view(np.uint32).astype(np.uint64) * _U1))
         return out
 

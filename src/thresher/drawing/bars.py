@@ -1,4 +1,4 @@
-"""Bars with names, below each other: those above zero to the right, those below to the left."""
+"""Horizontal bars with names: positive ones to the right, negative ones to the left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EDGE, _ROW, _LINE, _SMALL = 12.0, 22.0, 20.0, 12.0
 
 
 class Bar(NamedTuple):
-    """A value with a name. `title` is shown on hovering; by default the whole name and the value."""
+    """A value with a name. `title` is the tooltip, by default the whole name and the value."""
 
     name: str
     value: float
@@ -73,7 +73,7 @@ def _rows(rows: Sequence[Bar], left: float, right: float, top: float, percent: b
 
 
 def _room(rows: Sequence[Bar], texts: Sequence[str], above: bool) -> float:
-    """For the values written at the ends of bars on one side of zero."""
+    """Room for the values at the ends of the bars on one side of zero."""
     shown = [text for row, text in zip(rows, texts, strict=True) if (row.value < 0) != above]
     return max((width_of(text, _SMALL) + 6 for text in shown), default=0.0)
 

@@ -15,13 +15,13 @@ from thresher.drawing.svg import document, label, number, tag, width_of
 _EDGE, _RIGHT, _LINE, _STRIP = 12.0, 24.0, 20.0, 26.0
 
 
-class _Laid(NamedTuple):
-    """A panel whose place from top to bottom is known."""
+class _PlacedPanel(NamedTuple):
+    """A panel with its vertical position."""
 
     panel: Panel
     top: float
     plot: float
-    """where its plot begins, below title, legend and the title of its upright axis"""
+    """top of its plot, below title, legend and the title of the vertical axis"""
     bottom: float
     y: Scale
     ticks: list[Tick]
@@ -46,7 +46,7 @@ def chart(
 
     Args:
         title: shown above, and read out by screen readers.
-        description: one or two sentences that say what is to be seen, for who cannot see it.
+        description: one or two sentences for those who cannot see the picture.
         x, y: the axes.
         series: what is drawn, in this order.
         diagonal: name of the line on which y equals x; none is drawn without.
@@ -60,8 +60,8 @@ def chart(
     series whose lengths differ and for a bad `name`.
     """
     panel = Panel(x, y, series, diagonal=diagonal, strip=strip)
-    told = {"width": width, "height": height, "style": style, "headed": headed, "name": name}
-    return panels(title, description, [panel], **told)  # type: ignore[arg-type]
+    options = {"width": width, "height": height, "style": style, "headed": headed, "name": name}
+    return panels(title, description, [panel], **options)  # type: ignore[arg-type]
 
 
 def panels(
@@ -75,11 +75,13 @@ def panels(
     headed: bool = True,
     name: str = "chart",
 ) -> str:
-    """Panels below each other, their plots aligned; `height` is that of each. For the rest, see `chart`."""
+    """Panels stacked vertically, with aligned plots; `height` is that of each. For the rest, see `chart`."""
     head = _LINE + _EDGE if headed else _EDGE / 2
-    laid = [_laid(panel, head + k * height, head + (k + 1) * height, width) for k, panel in enumerate(shown)]
-    if len(shown) == 1 and headed:  # the height given is that of the picture
-        laid = [_laid(shown[0], head, height, width)]
+    laid = [
+        _placed(panel, head + k * height, head + (k + 1) * height, width) for k, panel in enumerate(shown)
+    ]
+    if len(shown) == 1 and headed:  # the given height is that of the picture
+        laid = [_placed(shown[0], head, height, width)]
     left = max((width_of(tick.text, 12) for one in laid for tick in one.ticks), default=0.0) + _EDGE + 8
     body = [label(title, _EDGE, _LINE + 2, "head", room=width - 2 * _EDGE)] if headed else []
     for one in laid:
@@ -88,17 +90,17 @@ def panels(
     return document(title, description, body, width=width, height=total, style=style, name=name)
 
 
-def _laid(panel: Panel, top: float, end: float, width: float) -> _Laid:
+def _placed(panel: Panel, top: float, end: float, width: float) -> _PlacedPanel:
     plot = top + (_LINE if panel.title else 0) + legend_height(panel, width - 2 * _EDGE)
     plot += _LINE + 4 if panel.y.title else 8
     below = _LINE + (_LINE if panel.x.title else 4) + (_STRIP if panel.strip else 0)
     bottom = max(end - below - 6, plot + 20)
     values = [value for series in panel.series for value in heights(series)]
     y = scale_of(panel.y, values, bottom, plot)
-    return _Laid(panel, top, plot, bottom, y, ticks_upright(y))
+    return _PlacedPanel(panel, top, plot, bottom, y, ticks_upright(y))
 
 
-def _panel(laid: _Laid, left: float, width: float) -> list[str]:
+def _panel(laid: _PlacedPanel, left: float, width: float) -> list[str]:
     panel, right = laid.panel, width - _RIGHT
     values = [value for series in panel.series for value in series.x]
     values += [end for one in panel.strip for end in (one.low, one.high)]
@@ -123,7 +125,7 @@ def _panel(laid: _Laid, left: float, width: float) -> list[str]:
     return [*body, *marks, *_strip(panel.strip, x, laid.bottom + _STRIP)]
 
 
-def _frame(laid: _Laid, x: Scale, width: float) -> list[str]:
+def _frame(laid: _PlacedPanel, x: Scale, width: float) -> list[str]:
     """Grid, ticks and titles of both axes."""
     left, right, floor = x.start, x.end, laid.bottom + (_STRIP if laid.panel.strip else 0)
     across = ticks_across(x)
@@ -153,7 +155,7 @@ def _diagonal(x: Scale, y: Scale) -> list[str]:
 
 
 def _strip(strip: Sequence[Strip], x: Scale, floor: float) -> list[str]:
-    """Density along x: the height of a cell is its weight over its width."""
+    """Density along x: the height of a cell is its weight divided by its width."""
     cells = []
     for one in strip:
         low, high = x.place(one.low), x.place(one.high)

@@ -1,4 +1,4 @@
-"""The legend: a key and a name for each series, in as many lines as it takes."""
+"""The legend: a key and a name for each series, on as many lines as needed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Entry(NamedTuple):
 
 
 def legend_height(panel: Panel, room: float) -> float:
-    """How much of the panel it takes; nothing where one series needs no legend."""
+    """Its height in the panel; 0 if there is one series, which needs no legend."""
     return len(_lines(panel, room)) * _LINE
 
 

@@ -13,7 +13,7 @@ _SHAPES = ("circle", "square", "diamond", "triangle", "wedge", "pentagon")
 
 
 class Look(NamedTuple):
-    """How a series is told from others: by colour, and without it."""
+    """What distinguishes a series from others, with and without colour."""
 
     colour: str
     dash: int
@@ -21,7 +21,7 @@ class Look(NamedTuple):
 
 
 def look_of(panel: Panel, number: int) -> Look:
-    """That of a series of a panel: those that are quiet take no colour from the others."""
+    """The look of a series of a panel; quiet series use no colour."""
     series = panel.series[number]
     if series.quiet:
         return Look("c0", 0, "circle")
@@ -32,7 +32,7 @@ def look_of(panel: Panel, number: int) -> Look:
 
 
 def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
-    """All marks of a series, the ones behind first."""
+    """All marks of a series, back to front."""
     dots = thinned(placed(series, x, y))
     if not dots:
         return []
@@ -51,7 +51,7 @@ def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
 
 
 def line_class(series: Series, look: Look) -> str:
-    """Classes of its line."""
+    """CSS classes of its line."""
     weight = " thin" if series.quiet else " strong" if series.emphasis else ""
     return f"line {look.colour} d{look.dash}{weight}"
 
@@ -62,7 +62,7 @@ def size_of(series: Series) -> float:
 
 
 def marker(look: Look, x: float, y: float, size: float, title: str = "") -> str:
-    """A point, with what is shown on hovering."""
+    """A point with its tooltip."""
     inner = tag("title", text_of(title)) if title else ""
     kind = f"mark {look.colour}"
     if look.shape == "circle":

@@ -1,4 +1,4 @@
-"""Axes: from values to pixels, which values get a tick, and how ticks are written."""
+"""Axes: values to pixels, the positions of ticks, and their labels."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis shows. It reaches from `low` to `high` at least, and as far as the data do."""
+    """An axis. It covers at least `low` to `high`, and all data."""
 
     title: str = ""
     log: bool = False
-    """values below zero are then left out; zero, if there is one, has a place of its own"""
+    """negative values are then left out; zero, if there is one, has its own position"""
     low: float | None = None
     high: float | None = None
     percent: bool = False
-    """ticks are written as percentages"""
+    """ticks are percentages"""
     whole: bool = False
-    """counts: only whole numbers get a tick"""
+    """counts: ticks only at whole numbers"""
 
 
 class Scale(NamedTuple):
-    """An axis laid out over pixels."""
+    """An axis, mapped to pixels."""
 
     axis: Axis
     low: float
@@ -39,10 +39,10 @@ class Scale(NamedTuple):
     start: float
     end: float
     zero: float | None = None
-    """which value zero stands in for on a logarithmic axis, if zero is shown"""
+    """the position of zero on a logarithmic axis, as a value, if zero is shown"""
 
     def place(self, value: float) -> float | None:
-        """The pixel of a value; None for one that cannot be shown."""
+        """The pixel of a value; None if it cannot be shown."""
         if not drawable(value):
             return None
         if not self.axis.log:
@@ -55,12 +55,12 @@ class Scale(NamedTuple):
         return self.start + share * (self.end - self.start)
 
     def on(self, start: float, end: float) -> Scale:
-        """The same over other pixels."""
+        """The same axis, mapped to other pixels."""
         return self._replace(start=start, end=end)
 
 
 class Tick(NamedTuple):
-    """A value with its pixel and how it is written."""
+    """A value with its pixel and label."""
 
     value: float
     place: float
@@ -68,12 +68,12 @@ class Tick(NamedTuple):
 
 
 def drawable(value: float) -> bool:
-    """Whether a number is finite and of a size that can be computed with."""
-    return abs(value) <= _LARGEST  # false for NaN too
+    """Whether a number is finite and small enough to compute with."""
+    return abs(value) <= _LARGEST  # False for NaN too
 
 
 def scale_of(axis: Axis, values: Iterable[float], start: float, end: float) -> Scale:
-    """The scale that shows all drawable values, with a little room at ends that the axis does not name."""
+    """The scale that shows all drawable values, with a margin at ends that the axis does not set."""
     known = {float(value) for value in values if drawable(value)}
     zero = axis.log and 0.0 in known
     ends = [one for one in (axis.low, axis.high) if one is not None]
@@ -86,7 +86,7 @@ def scale_of(axis: Axis, values: Iterable[float], start: float, end: float) -> S
 
 
 def _separated(low: float, high: float, log: bool) -> tuple[float, float]:
-    """The ends of an axis, widened where they are as good as equal."""
+    """The ends of an axis, widened if they are almost equal."""
     largest = max(abs(low), abs(high))
     if high - low > 1e-9 * largest and (log or high - low > _LEAST):
         return low, high
@@ -106,7 +106,7 @@ def _padded(low: float, high: float, axis: Axis) -> tuple[float, float]:
 
 
 def ticks_across(scale: Scale) -> list[Tick]:
-    """As many ticks as have room beside each other."""
+    """As many ticks as fit side by side."""
     for most in range(9, 0, -1):
         found = _ticks(scale, most)
         ends = [(t.place - width_of(t.text, _SIZE) / 2, t.place + width_of(t.text, _SIZE) / 2) for t in found]
@@ -116,7 +116,7 @@ def ticks_across(scale: Scale) -> list[Tick]:
 
 
 def ticks_upright(scale: Scale) -> list[Tick]:
-    """As many ticks as have room above each other, from the lowest."""
+    """As many ticks as fit above each other, from the lowest."""
     room = abs(scale.end - scale.start)
     for most in range(max(2, int(room / 34)), 0, -1):
         found = _ticks(scale, most)
@@ -138,7 +138,7 @@ def _ticks(scale: Scale, most: int) -> list[Tick]:
 
 
 def steps(low: float, high: float, most: int, whole: bool = False) -> list[float]:
-    """At most about so many round numbers in an interval: multiples of 1, 2 or 5 times a power of ten.
+    """At most about `most` round numbers in an interval: multiples of 1, 2 or 5 times a power of ten.
 
     >>> steps(0.0739, 0.3891, 7)
     [0.1, 0.15, 0.2, 0.25, 0.3, 0.35]
@@ -152,7 +152,7 @@ def steps(low: float, high: float, most: int, whole: bool = False) -> list[float
 
 
 def _decades(low: float, high: float, most: int) -> list[float]:
-    """Powers of ten; their doubles and halves too where there are few; round numbers where there are none."""
+    """Powers of ten; with few of them, also their doubles and halves; with none, round numbers."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     powers = list(range(first, last + 1))
     if len(powers) >= 4 or len(powers) > most:
@@ -165,7 +165,7 @@ def _decades(low: float, high: float, most: int) -> list[float]:
 
 
 def written(values: Sequence[float], percent: bool = False) -> list[str]:
-    """How ticks are written: no more digits than tell them apart, thousands separated, 1M for a million.
+    """Labels of ticks: as few digits as distinguish them, thousands separated, 1M for a million.
 
     >>> written([0.1, 0.15]), written([0, 5000, 10000]), written([1e3, 1e6]), written([0.05, 0.1], True)
     (['0.10', '0.15'], ['0', '5,000', '10,000'], ['1k', '1M'], ['5%', '10%'])
@@ -183,7 +183,7 @@ def written(values: Sequence[float], percent: bool = False) -> list[str]:
 
 
 def value_of(value: float, percent: bool = False) -> str:
-    """A single value as it is written in a picture, to four digits."""
+    """The label of a single value, with four digits."""
     if percent and drawable(value):
         return f"{value_of(100 * value)}%"
     if not drawable(value):
@@ -196,7 +196,7 @@ def _signed(text: str) -> str:
 
 
 def _alike(values: Sequence[float]) -> list[str]:
-    """All with the same decimals, as many as are needed."""
+    """Labels with the same number of decimals, as few as possible."""
     for decimals in range(12):
         found = [f"{value:,.{decimals}f}" for value in values]
         if all(

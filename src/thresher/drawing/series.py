@@ -1,4 +1,4 @@
-"""What a chart shows: series, panels, a strip of density; points thinned out before they are drawn."""
+"""What a chart shows: series, panels and a strip of density; points are thinned out before drawing."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Kind = Literal["line", "dots", "both", "steps"]
 
 @dataclass(frozen=True)
 class Series:
-    """Values of one kind: `x` and `y` of the same length, of which NaN and infinity leave a gap."""
+    """One series: `x` and `y` of the same length; NaN and infinity leave a gap."""
 
     name: str
-    """in the legend; a series without a name is not in it"""
+    """shown in the legend; a series without a name is left out of it"""
     x: Sequence[float]
     y: Sequence[float]
     kind: Kind = "line"
@@ -27,13 +27,13 @@ class Series:
     """with `high`, the ends of an interval at each point: a band behind a line, whiskers of dots"""
     high: Sequence[float] | None = None
     titles: Sequence[str] | None = None
-    """of dots, shown on hovering"""
+    """tooltips of dots"""
     quiet: bool = False
-    """grey and thin, for what stands behind the others"""
+    """grey and thin, for the background"""
     emphasis: bool = False
     """thick lines, large dots"""
     colour: int | None = None
-    """1 to 6; by default the next that is free"""
+    """1 to 6; by default the next unused one"""
 
     def __post_init__(self) -> None:
         for name in ("y", "low", "high", "titles"):
@@ -45,7 +45,7 @@ class Series:
 
 
 class Strip(NamedTuple):
-    """How many there are between two values of x; many of these make a strip of density."""
+    """The count between two values of x; many of these make a strip of density."""
 
     low: float
     high: float
@@ -54,14 +54,14 @@ class Strip(NamedTuple):
 
 @dataclass(frozen=True)
 class Panel:
-    """Axes and what is drawn between them."""
+    """Axes, and what is drawn between them."""
 
     x: Axis
     y: Axis
     series: Sequence[Series]
     title: str = ""
     diagonal: str = ""
-    """name of the line on which y equals x; none is drawn without"""
+    """name of the line y = x, which is drawn only if it has a name"""
     strip: Sequence[Strip] = ()
 
 
@@ -69,7 +69,7 @@ class Dot(NamedTuple):
     """A point of a series in pixels."""
 
     number: int
-    """among the points of its series"""
+    """its index among the points of its series"""
     x: float
     y: float
     low: float | None = None
@@ -89,12 +89,12 @@ def placed(series: Series, x: Scale, y: Scale) -> list[Dot]:
 
 
 def heights(series: Series) -> list[float]:
-    """All values that the upright axis has to show."""
+    """All values that the vertical axis has to show."""
     return [value for values in (series.y, series.low or (), series.high or ()) for value in values]
 
 
 def thinned(dots: list[Dot]) -> list[Dot]:
-    """At most `MOST` points: of those that share a column of pixels the first, highest, lowest and last."""
+    """At most `MOST` points: of those in one column of pixels, the first, highest, lowest and last."""
     if len(dots) <= MOST:
         return dots
     ascending = all(a.x <= b.x for a, b in pairwise(dots))
@@ -112,7 +112,7 @@ def thinned(dots: list[Dot]) -> list[Dot]:
 
 
 def runs(dots: list[Dot], series: Series) -> list[list[Dot]]:
-    """Points in groups that no gap lies between."""
+    """Points in groups without gaps."""
     found: list[list[Dot]] = []
     for dot in dots:
         before = found[-1][-1].number if found else dot.number

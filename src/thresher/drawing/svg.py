@@ -16,34 +16,34 @@ _NAME = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 
 
 def clean(text: str, most: int = _LONGEST) -> str:
-    """At most so many characters, all of them visible: others, such as marks of direction, become U+FFFD."""
+    """At most `most` characters, all visible: others, such as direction marks, become U+FFFD."""
     cut = text if len(text) <= most else text[: most - 1] + "…"
     return cut if cut.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in cut)
 
 
 def escape(text: str) -> str:
-    """`text`, already `clean`, as it stands in an element or an attribute."""
+    """`text`, already `clean`, escaped for an element or an attribute."""
     return text.translate(_ESCAPES)
 
 
 def number(value: float) -> str:
-    """A coordinate, to a tenth of a pixel."""
+    """A coordinate, rounded to a tenth of a pixel."""
     text = f"{value:.1f}".removesuffix(".0")
     return "0" if text == "-0" else text
 
 
 def tag(name: str, *children: str, **attributes: str | float | None) -> str:
-    """An element around children that are elements themselves, or `text_of` something.
+    """An element with children, which are elements or the result of `text_of`.
 
-    Attributes that are None are left out. ``class_`` is written ``class``, ``text_anchor`` ``text-anchor``.
+    Attributes that are None are left out. ``class_`` becomes ``class``, ``text_anchor`` ``text-anchor``.
     """
-    told = "".join(
+    written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
     inner = "".join(children)
-    return f"<{name}{told}>{inner}</{name}>" if inner else f"<{name}{told}/>"
+    return f"<{name}{written}>{inner}</{name}>" if inner else f"<{name}{written}/>"
 
 
 def _value(value: str | float) -> str:
@@ -51,19 +51,19 @@ def _value(value: str | float) -> str:
 
 
 def text_of(text: str) -> str:
-    """Any text as the inside of an element."""
+    """Any text as the content of an element."""
     return escape(clean(text))
 
 
 def label(text: str, x: float, y: float, kind: str, anchor: str | None = None, room: float = 0.0) -> str:
-    """A line of text. Where it is wider than `room` it is cut, and shown whole on hovering."""
+    """A line of text. If it is wider than `room`, it is cut, and the whole text is the tooltip."""
     shown = fitted(text, room) if room else clean(text)
     whole = tag("title", text_of(text)) if shown != text else ""
     return tag("text", whole + escape(shown), class_=kind, x=x, y=y, text_anchor=anchor)
 
 
 def width_of(text: str, size: float = 13.0) -> float:
-    """About how wide a text is, in a wide font."""
+    """The approximate width of a text, in a wide font."""
     return size * sum(map(_width, text))
 
 
@@ -76,7 +76,7 @@ def _width(character: str) -> float:
 
 
 def fitted(text: str, room: float, size: float = 13.0) -> str:
-    """As much of a text as is no wider than `room`, with an ellipsis where it is cut."""
+    """The beginning of a text that fits into `room`, with an ellipsis if it is cut."""
     shown = clean(text)
     if width_of(shown, size) <= room:
         return shown
@@ -92,7 +92,7 @@ def fitted(text: str, room: float, size: float = 13.0) -> str:
 def document(
     title: str, description: str, body: Iterable[str], *, width: float, height: float, style: bool, name: str
 ) -> str:
-    """A whole picture, as one file or as part of a page. ValueError for a `name` that is no identifier."""
+    """A whole picture, as one file or as part of a page. ValueError if `name` is not an identifier."""
     if not _NAME.fullmatch(name):
         raise ValueError(f"a picture's name is letters, digits, - and _, a letter first, not {name!r}")
     head = [

@@ -20,7 +20,7 @@ def _colours(scheme: dict[str, str]) -> str:
 
 
 def _paint(kind: str, what: str, colour: str, more: str = "") -> str:
-    """A rule. The plain colour comes first, for programs that know no custom properties."""
+    """A CSS rule. The plain colour comes first, for programs that do not support custom properties."""
     return f".thresher-chart {kind}{{{what}:{LIGHT[colour]};{what}:var(--chart-{colour}){more}}}"
 
 

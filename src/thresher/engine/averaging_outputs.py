@@ -42,7 +42,7 @@ class Pasts(NamedTuple):
     def catch_up(self, row_rule, S, rows, begin, end, active):
         """Bring the sums of the rows up to date."""
         if active.size > 0:
-            bring_up(row_rule, S, self, rows, np.int64(begin), np.int64(end), active, True)
+            catch_up_rows(row_rule, S, self, rows, np.int64(begin), np.int64(end), active, True)
 
     def start_over(self, row_rule, S, c):
         """Bring the sums of all rows up to date, and empty the ring.
@@ -52,7 +52,7 @@ class Pasts(NamedTuple):
         rows, every = np.arange(S.shape[0]), np.arange(S.shape[2])
         active = every if self.places.shape[0] == 1 else every[c : c + 1]
         for begin in range(0, rows.size, _BLOCK):
-            bring_up(row_rule, S, self, rows, begin, min(begin + _BLOCK, rows.size), active, False)
+            catch_up_rows(row_rule, S, self, rows, begin, min(begin + _BLOCK, rows.size), active, False)
         self.places[c, BASE] = self.places[c, SEEN]
 
     def end_step(self, rule, row_rule, bias_rule, S, clocks, bclocks):
@@ -133,7 +133,7 @@ def missed_by(row_rule, S, past, rows, begin, end, active, out):
 
 
 @helper
-def bring_up(row_rule, S, past, rows, begin, end, active, zeros):
+def catch_up_rows(row_rule, S, past, rows, begin, end, active, zeros):
     """Bring the sums of ``rows[begin:end]`` up to date, with `zeros` even where only zeros were missed."""
     if grouped(row_rule):
         active = np.arange(S.shape[2])

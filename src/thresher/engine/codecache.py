@@ -152,7 +152,7 @@ class CodeCache(_Cache):
         folder = _usable_folder()
         if folder is None:
             return None
-        told = (
+        facts = (
             *(
                 self._function.__module__,
                 self._function.__qualname__,
@@ -168,7 +168,7 @@ class CodeCache(_Cache):
             ),
             *(str(_config.OPT), str(_config.BOUNDSCHECK), words),
         )
-        key = "\n".join(word.replace("\n", " ") for word in told).encode()
+        key = "\n".join(word.replace("\n", " ") for word in facts).encode()
         name = f"{self._function.__module__}.{self._function.__name__}"
         return folder / f"{name}-{hashlib.sha256(key).hexdigest()[:32]}.nbc", key
 

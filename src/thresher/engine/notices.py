@@ -40,7 +40,7 @@ def log(message: str) -> None:
 
 
 _tell: list[Callable[[str], None]] = [log]
-_told: set[str] = set()
+_announced: set[str] = set()
 
 
 def when_compiling(tell: Callable[[str], None] | None) -> None:
@@ -63,8 +63,8 @@ def work_of(module: str, types: Iterable[Any]) -> Work | None:
 
 def _announce(work: Work) -> None:
     with _spent.lock:
-        new, first = work.what not in _told, not _told
-        _told.add(work.what)
+        new, first = work.what not in _announced, not _announced
+        _announced.add(work.what)
     if new and _tell:
         once = ", once on this machine" if first else ""
         _tell[0](f"{COMPILING}{work.what}: about {work.seconds} s{once}")

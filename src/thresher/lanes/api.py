@@ -26,7 +26,7 @@ from thresher.learning.beginning import classes_in, labels_or_part, opened, prep
 from thresher.learning.checks import check_flag
 from thresher.learning.feature_names import check_namer_again, keep_names
 from thresher.learning.given import Data, with_labels
-from thresher.learning.keywords import ModelOptions, TrainOptions, check_names, layout_said, parted
+from thresher.learning.keywords import ModelOptions, TrainOptions, check_names, layout_given, parted
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.pictures import checked, learning, stages_of_curve, write
@@ -171,7 +171,7 @@ def train(
     plan, holdout = planned(passes, patience, holdout, holdout_every)
     of_layout, of_model = parted(options)
     started = None if init is None else readout_of(init)
-    layout = _layout(layout_said(layout, of_layout), rule, started)
+    layout = _layout(layout_given(layout, of_layout), rule, started)
     read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
     recipe, source = _started(data, rule, loss, outputs, of_model, on_error, read)

@@ -14,7 +14,7 @@ from thresher.learning import checkpoint as of_one
 from thresher.learning import modelfile
 from thresher.learning.model import Model
 from thresher.learning.recipe import Recipe
-from thresher.learning.standing import Standing
+from thresher.learning.training_state import TrainingState
 
 ALPHA, L1 = (1.0, 10.0, 3.0, 1 / 3), (1.0, 2.0)
 """Divisors of the default step size and threshold; measured on the data sets of docs/default.md."""
@@ -80,17 +80,17 @@ def successor(model: Lanes | Model, over: bool) -> Lanes | Model:
     return model.alone(model.alive[0]) if decided else model
 
 
-def save(path: Path, model: Lanes | Model, standing: Standing) -> None:
+def save(path: Path, model: Lanes | Model, training_state: TrainingState) -> None:
     """Save a checkpoint of the race; of the winner, an ordinary checkpoint. Raises the errors of both."""
     if isinstance(model, Model):
-        of_one.save(path, model, standing)
+        of_one.save(path, model, training_state)
     else:
-        checkpoint.save(path, model, standing, LanesHoldout())
+        checkpoint.save(path, model, training_state, LanesHoldout())
 
 
-def load(path: Path) -> tuple[Lanes | Model, Standing]:
+def load(path: Path) -> tuple[Lanes | Model, TrainingState]:
     """The inverse of `save`; `ModelFileError`."""
     if path.exists() and modelfile.LANES in modelfile.read(path, lanes=True)[0]:
-        lanes, standing, _ = checkpoint.load(path, race_of)
-        return lanes, standing
+        lanes, training_state, _ = checkpoint.load(path, race_of)
+        return lanes, training_state
     return of_one.load(path)

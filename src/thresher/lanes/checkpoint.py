@@ -16,15 +16,15 @@ from thresher.learning.curve import curve_of
 from thresher.learning.holdout import Best
 from thresher.learning.modelfile import ModelFileError
 from thresher.learning.recipe import Recipe
-from thresher.learning.standing import Standing
+from thresher.learning.training_state import TrainingState
 
 _STATE, _BEST, _RACE = "lanes.", "best.", "race."
 
 
-def save(path: Path, lanes: Lanes, standing: Standing, holdout: LanesHoldout) -> None:
+def save(path: Path, lanes: Lanes, training_state: TrainingState, holdout: LanesHoldout) -> None:
     """Write everything that `load` needs to resume bit for bit. Raises OSError, `DivergedError`."""
     lanes.check_finite()
-    told = {
+    saved = {
         "recipes": [model.recipe.as_dict() for model in lanes.models],
         "dropped": {str(k): reason for k, reason in lanes.dropped.items()},
         "resting": [k for k in range(len(lanes.models)) if k not in lanes.alive and k not in lanes.dropped],
@@ -32,7 +32,7 @@ def save(path: Path, lanes: Lanes, standing: Standing, holdout: LanesHoldout) ->
         "waited": {str(k): passes for k, passes in holdout.waited.items()},
         "curves": [model.curve for model in lanes.models],
     }
-    header = {**modelfile.header_of(lanes.lead), modelfile.LANES: told, "training": standing.as_dict()}
+    header = {**modelfile.header_of(lanes.lead), modelfile.LANES: saved, "training": training_state.as_dict()}
     tensors = modelfile.weights_of(lanes.lead.readout())
     tensors |= {f"{_STATE}{name}": array for name, array in lanes.state().items()}
     if lanes.race is not None:
@@ -42,7 +42,7 @@ def save(path: Path, lanes: Lanes, standing: Standing, holdout: LanesHoldout) ->
     modelfile.write(path, header, tensors)
 
 
-def load(path: Path, race: Callable[[int], Race] | None = None) -> tuple[Lanes, Standing, LanesHoldout]:
+def load(path: Path, race: Callable[[int], Race] | None = None) -> tuple[Lanes, TrainingState, LanesHoldout]:
     """The lanes in a checkpoint, the state of their training and their hold-out; `ModelFileError`.
 
     `race` makes a race for a number of lanes, if the lanes were racing.
@@ -62,33 +62,33 @@ def load(path: Path, race: Callable[[int], Race] | None = None) -> tuple[Lanes, 
             lanes.race.record.restore(racing)
         holdout = LanesHoldout()
         _judged(holdout, header[modelfile.LANES], tensors, lanes)
-        return lanes, Standing.from_dict(header["training"], {}), holdout
+        return lanes, TrainingState.from_dict(header["training"], {}), holdout
 
 
-def _lanes_of(told: dict[str, Any], state: dict[str, Any], race: Callable[[int], Race] | None) -> Lanes:
+def _lanes_of(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int], Race] | None) -> Lanes:
     try:
-        recipes = [Recipe.from_dict(one) for one in told["recipes"]]
+        recipes = [Recipe.from_dict(one) for one in saved["recipes"]]
         lanes = Lanes(recipes, race=race and race(len(recipes)))
-        dropped = {_number(k, lanes): str(reason) for k, reason in told["dropped"].items()}
-        resting = [_number(k, lanes) for k in told["resting"]]
-        for curve in told.get("curves", []):
+        dropped = {_number(k, lanes): str(reason) for k, reason in saved["dropped"].items()}
+        resting = [_number(k, lanes) for k in saved["resting"]]
+        for curve in saved.get("curves", []):
             headers.check({"curve": curve}, headers.CURVE, "lanes")
     except (KeyError, TypeError, AttributeError) as error:
         raise StateError(f"lanes: damaged ({error})") from error
     lanes.restore(state, dropped, resting)
-    for model, curve in zip(lanes.models, told.get("curves", []), strict=False):
+    for model, curve in zip(lanes.models, saved.get("curves", []), strict=False):
         model.curve = curve_of(curve)
     return lanes
 
 
-def _judged(holdout: LanesHoldout, told: dict[str, Any], tensors: Tensors, lanes: Lanes) -> None:
+def _judged(holdout: LanesHoldout, saved: dict[str, Any], tensors: Tensors, lanes: Lanes) -> None:
     try:
-        for k, one in told["bests"].items():
+        for k, one in saved["bests"].items():
             headers.check(one, headers.BEST, "best")
             number, state = _number(k, lanes), _under(tensors, f"{_BEST}{k}.")
             lanes.models[number].check(state)
             holdout.bests[number] = Best(int(one["number"]), dict(one["figures"]), state)
-            holdout.waited[number] = int(told["waited"][k])
+            holdout.waited[number] = int(saved["waited"][k])
     except (KeyError, TypeError, AttributeError) as error:
         raise StateError(f"lanes: damaged ({error})") from error
 

@@ -46,9 +46,9 @@ class Estimate:
 
     def as_dict(self, name: str | None) -> dict[str, Any]:
         """The content in JSON, with the penalty under its `name`."""
-        told = {} if name is None else {name: self.penalty}
+        penalty = {} if name is None else {name: self.penalty}
         rest = {"paired_error": self.paired_error, "dropped": self.dropped}
-        return {**told, "spec": self.spec, "nonzero": self.nonzero, **self.figures, **rest}
+        return {**penalty, "spec": self.spec, "nonzero": self.nonzero, **self.figures, **rest}
 
 
 def estimates_of(folds: Folds, judged: Sequence[Sequence[Figures]], varied: bool) -> list[Estimate]:
@@ -66,7 +66,7 @@ def estimates_of(folds: Folds, judged: Sequence[Sequence[Figures]], varied: bool
                 penalty_in(rule) if varied else None,
                 str(recipe.rule),
                 None if k in folds.dropped else float(np.mean(weights)),
-                _told(judged[k]),
+                _means_of(judged[k]),
                 _paired(losses[k], losses[best]) if judged[k] else None,
                 folds.dropped.get(k),
             )
@@ -74,12 +74,12 @@ def estimates_of(folds: Folds, judged: Sequence[Sequence[Figures]], varied: bool
     return found
 
 
-def _told(figures: Sequence[Figures]) -> dict[str, float | None]:
-    told: dict[str, float | None] = {}
+def _means_of(figures: Sequence[Figures]) -> dict[str, float | None]:
+    means: dict[str, float | None] = {}
     for name in figures[0] if figures else ():
         if name not in _COUNTED:
-            told[name], told[f"{name}_se"] = _mean([_finite(one[name]) for one in figures])
-    return told
+            means[name], means[f"{name}_se"] = _mean([_finite(one[name]) for one in figures])
+    return means
 
 
 def _mean(values: Sequence[float | None]) -> tuple[float | None, float | None]:

@@ -55,7 +55,7 @@ class Folds:
         """lanes of each fold"""
         self.whole = Lanes(recipes) if whole else None
         """lanes that learn all rows"""
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
         self._rows = self._given = 0
 
     @property
@@ -121,10 +121,10 @@ class Folds:
 
     def _note_dropped(self) -> None:
         for number, reason in self.dropped.items():
-            if number not in self._told:
-                self._told.add(number)
+            if number not in self._reported:
+                self._reported.add(number)
                 self._say(f"{self.recipes[number].rule}: {reason}; the other models continue")
-        if len(self._told) == len(self.recipes):
+        if len(self._reported) == len(self.recipes):
             raise DivergedError("learning diverged in at least one fold for every model")
 
     def judge(self, chunks: Iterable[Chunk]) -> list[list[Figures]]:
@@ -183,13 +183,13 @@ class Folds:
 def check_size(recipe: Recipe, count: int, models: int, whole: bool) -> None:
     """Raise ValueError or MemoryError if this many folds and models are too many or too large."""
     check_whole("folds", count, 2, _MOST_FOLDS)
-    told = f"{count} folds of {models} models"
+    what = f"{count} folds of {models} models"
     if count * models > _MOST_MODELS:
-        raise ValueError(f"{told} are {count * models:,}: {_MOST_MODELS:,} at most")
+        raise ValueError(f"{what} are {count * models:,}: {_MOST_MODELS:,} at most")
     needed = (count + whole) * models * Model(recipe).loop.S.nbytes
     if needed > _memory():
         begin = f"which begin with {needed / 2**30:,.1f} GB of state"
-        raise MemoryError(f"for {told}, {begin}: take fewer folds or penalties, or a smaller store")
+        raise MemoryError(f"for {what}, {begin}: take fewer folds or penalties, or a smaller store")
 
 
 def _memory() -> float:

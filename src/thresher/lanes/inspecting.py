@@ -30,8 +30,8 @@ class InfoDict(dict[str, Any]):
         return "\n".join(_lines(self, ""))
 
 
-def _lines(told: dict[str, Any], indent: str) -> Iterator[str]:
-    for name, value in told.items():
+def _lines(found: dict[str, Any], indent: str) -> Iterator[str]:
+    for name, value in found.items():
         label = indent + name.replace("_", " ")
         if isinstance(value, dict) and value:
             yield label
@@ -60,14 +60,14 @@ def info(model: ModelOrFile) -> dict[str, Any]:
     `model` is not a model.
 
     >>> import thresher
-    >>> told = info(thresher.train([{"size": 3.0}, {"size": -2.0}] * 50, [1, -1] * 50))
-    >>> told["kind"], told["examples"], told["weights"]["positive"]
+    >>> found = info(thresher.train([{"size": 3.0}, {"size": -2.0}] * 50, [1, -1] * 50))
+    >>> found["kind"], found["examples"], found["weights"]["positive"]
     ('model', 100, 1)
     """
     in_memory = not isinstance(model, str | PathLike)
     with file_of(model) as path:
         if folder.is_frontier(path):
-            return InfoDict(told_of_folder(path))
+            return InfoDict(info_of_folder(path))
         header, tensors = modelfile.read(path, lanes=True)
         with modelfile.naming_file(path):
             return InfoDict(anatomy(path, header, tensors) | ({"model": None} if in_memory else {}))
@@ -117,7 +117,7 @@ def file_of(given: Any, write: Callable[[Any, Path], None] = modelfile.save) -> 
         yield path
 
 
-def told_of_folder(path: Path) -> dict[str, Any]:
+def info_of_folder(path: Path) -> dict[str, Any]:
     """The content of ``thresher info --json`` for a folder of models. Raises `ModelFileError`."""
     found = folder.load(path)
     files = [path / folder.model_file(k) for k in range(len(found.points))]

@@ -142,7 +142,7 @@ class Lanes:
         while lo < stop:
             due = min(stop, lo + self.race.due(self.examples))
             self._learn(chunk, lo, due, again)
-            self.race.tend(self)
+            self.race.end_of_block(self)
             lo = due
 
     def _learn(self, chunk: Chunk, lo: int, hi: int, again: bool) -> None:

@@ -39,8 +39,8 @@ def leaves_penalty_open(rule: Any) -> bool:
     text = rule if isinstance(rule, str) else parts.spec_of(parts.make("rule", rule))
     if not parts.make("rule", rule).PENALTIES:
         return False
-    said = (field.partition("=")[0].strip() for field in text.partition(":")[2].split(","))
-    return penalty_name(rule) not in said
+    named = (field.partition("=")[0].strip() for field in text.partition(":")[2].split(","))
+    return penalty_name(rule) not in named
 
 
 def penalty_in(rule: Any) -> float:

@@ -25,7 +25,7 @@ def picture(points: Sequence[Point], chosen: int, **shape: Any) -> str:
     large = [points[chosen]] if points[chosen].loss < _INFINITE else []
     return chart(
         f"The frontier: {measure} against weights",
-        _told(large, known, measure),
+        _description(large, known, measure),
         Axis("non-zero weights", log=True, whole=True),
         Axis(measure),
         [
@@ -38,12 +38,12 @@ def picture(points: Sequence[Point], chosen: int, **shape: Any) -> str:
 
 
 def _dots(name: str, points: Sequence[Point], colour: int, emphasis: bool = False) -> Series:
-    told = [f"{point.spec}: {point.nonzero:,} weights, loss {point.loss:.6g}" for point in points]
+    titles = [f"{point.spec}: {point.nonzero:,} weights, loss {point.loss:.6g}" for point in points]
     places = [point.nonzero for point in points], [point.loss for point in points]
-    return Series(name, *places, "dots", titles=told, colour=colour, emphasis=emphasis)
+    return Series(name, *places, "dots", titles=titles, colour=colour, emphasis=emphasis)
 
 
-def _told(chosen: Sequence[Point], known: Sequence[Point], measure: str) -> str:
+def _description(chosen: Sequence[Point], known: Sequence[Point], measure: str) -> str:
     if not chosen:
         return "No model has a finite loss."
     sizes, (point,) = [one.nonzero for one in known], chosen

@@ -141,7 +141,7 @@ class Race:
         """Number of rows that can be learned before the race must be updated."""
         return _MANY if self.ended else min(self.record.due(done), self._until - done)
 
-    def tend(self, lanes: Racing) -> None:
+    def end_of_block(self, lanes: Racing) -> None:
         """Update the record at the end of a block; judge at a mark."""
         done = lanes.examples
         if self.ended or (done != self._until and done % _width(done)):

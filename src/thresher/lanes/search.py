@@ -190,5 +190,5 @@ def tune(
     shuffling = make_order(str(order), base.seed)
     search = Search(tuner, source, shuffling, held, cache and hasattr(source, "identity"), every=every)
     search.run()
-    told = search.report(), warn(search.warnings)
-    return Tuned(tuner.winner()[1], tuner.trials, tuner.chosen or 0, *told)
+    outcome = search.report(), warn(search.warnings)
+    return Tuned(tuner.winner()[1], tuner.trials, tuner.chosen or 0, *outcome)

@@ -120,8 +120,8 @@ class Tuner:
         rules = rules.split(",") if isinstance(rules, str) else rules
         if not rules or len(set(rules)) < len(rules):
             raise ValueError("rules: name one or more, each once")
-        if said := [name for name in rules if ":" in name]:
-            raise ValueError(f"rules: remove the parameters, which are tuned, from {said[0]}")
+        if with_parameters := [name for name in rules if ":" in name]:
+            raise ValueError(f"rules: remove the parameters, which are tuned, from {with_parameters[0]}")
         self._base, self._rules = base, [parts.make("rule", name) for name in rules]
         for rule in self._rules:
             Model(replace(base, rule=rule, rate=None, layout=None))
@@ -147,7 +147,7 @@ class Tuner:
         """Lanes for round `number`, from 0."""
         rng = np.random.default_rng([self._base.seed, number])
         count = self.rounds[number]
-        drawn = self._afar(count, rng) if number == 0 else self._near(count, 0.5**number, rng)
+        drawn = self._anywhere(count, rng) if number == 0 else self._near(count, 0.5**number, rng)
         recipes = [replace(self._base, rule=rule, rate=None) for rule in drawn]
         self.trials += [
             Trial(str(one.rule), None if one.rate is None else str(one.rate), number + 1) for one in recipes
@@ -155,7 +155,7 @@ class Tuner:
         until = _WHOLE if self.until is None else self.until
         return Lanes(recipes, race=Race(Halving(), count, FIRST, until))
 
-    def _afar(self, count: int, rng: np.random.Generator) -> list[Any]:
+    def _anywhere(self, count: int, rng: np.random.Generator) -> list[Any]:
         found = list(self._rules[:count])
         while len(found) < count:
             rule = self._open[len(found) % len(self._open)]
@@ -177,7 +177,7 @@ class Tuner:
                 reach = width * math.log(high / low) / 2
                 moved[name] = _rounded(values_of(parent)[name] * math.exp(rng.uniform(-reach, reach)))
             found.append(with_values(parent, moved))
-        return found or self._afar(count, rng)
+        return found or self._anywhere(count, rng)
 
     def settle(self, lanes: Lanes, error: DivergedError | None = None) -> None:
         """Record the results of a round; `error` is set if all lanes diverged."""

@@ -34,7 +34,7 @@ def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any
         "features_live": _live(readout),
         "warm": header.get("warm", False),
         **stopped,
-        **_told_of_data(header, stopped),
+        **_facts_of_data(header, stopped),
         **_columns(header["recipe"]["layout"] or {}, groups_of(readout)),
         **({"solver": header["solver"]} if "solver" in header else {}),
         "weights": figures_of(readout),
@@ -86,7 +86,7 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
     }
 
 
-def _told_of_data(header: Header, stopped: dict[str, Any]) -> dict[str, Any]:
+def _facts_of_data(header: Header, stopped: dict[str, Any]) -> dict[str, Any]:
     """Line counts and layout of the data."""
     layout, record = header["recipe"]["layout"] or {}, header.get("record")
     report = record or (header["training"]["position"]["report"] if stopped else {})

@@ -77,12 +77,15 @@ class _Classes:
     def figures(self) -> Figures:
         counts = self._counts
         shares = counts.truths / counts.weight if counts.weight else counts.truths
-        told: Figures = {"base_error": 1.0 - float(shares.max()) if counts.weight else None, **counts.macro()}
+        result: Figures = {
+            "base_error": 1.0 - float(shares.max()) if counts.weight else None,
+            **counts.macro(),
+        }
         if self._likely:
-            told |= self._log.figures(entropy(shares) if counts.weight else None)
-            told |= self._calibration.figures()
-            told["brier"] = self._squares / counts.weight if counts.weight else None
-        return told | counts.tables()
+            result |= self._log.figures(entropy(shares) if counts.weight else None)
+            result |= self._calibration.figures()
+            result["brier"] = self._squares / counts.weight if counts.weight else None
+        return result | counts.tables()
 
 
 class _Two:
@@ -106,14 +109,14 @@ class _Two:
     def figures(self) -> Figures:
         counts = self._counts
         rate = float(counts.truths[1]) / counts.weight if counts.weight else None
-        told: Figures = {"base_rate": rate, "base_error": None if rate is None else min(rate, 1.0 - rate)}
-        told |= counts.of(1)
+        result: Figures = {"base_rate": rate, "base_error": None if rate is None else min(rate, 1.0 - rate)}
+        result |= counts.of(1)
         if self._threshold is not None:
-            told |= {"error": counts.error(), "threshold": self._threshold}
+            result |= {"error": counts.error(), "threshold": self._threshold}
         if self._likely:
-            told |= self._log.figures(None if rate is None else entropy(np.array([rate, 1.0 - rate])))
-            told |= self._calibration.figures()
-        return told | counts.tables()
+            result |= self._log.figures(None if rate is None else entropy(np.array([rate, 1.0 - rate])))
+            result |= self._calibration.figures()
+        return result | counts.tables()
 
 
 class _Lists:
@@ -138,15 +141,15 @@ class _Lists:
 
     def figures(self) -> Figures:
         counts, pairs = self._counts, self._weight * self._head.count
-        told = {**counts.micro(), **counts.macro()}
+        result = {**counts.micro(), **counts.macro()}
         if self._threshold is not None:
             wrong = float((counts.truths + counts.claims - 2 * counts.hits).sum())
-            told |= {"error": wrong / pairs if pairs else None, "threshold": self._threshold}
+            result |= {"error": wrong / pairs if pairs else None, "threshold": self._threshold}
         if self._likely:
             rates = counts.truths / self._weight if pairs else np.zeros(0)
             base = entropy(np.concatenate([rates, 1.0 - rates])) / self._head.count
-            told |= self._log.figures(base if pairs else None) | self._calibration.figures()
-        return told | counts.tables()
+            result |= self._log.figures(base if pairs else None) | self._calibration.figures()
+        return result | counts.tables()
 
 
 class _Numbers:

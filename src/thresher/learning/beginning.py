@@ -18,7 +18,7 @@ from thresher.data.layout import AnyLayout, Layout
 from thresher.data.sources.pieces import current_readers
 from thresher.learning.classes import look
 from thresher.learning.given import Data, as_source, check_layout, is_bare, is_table, labels_beside
-from thresher.learning.keywords import layout_said, parted
+from thresher.learning.keywords import layout_given, parted
 from thresher.learning.recipe import Recipe, Spec
 
 
@@ -67,7 +67,7 @@ def prepared_for_lanes(
 ) -> tuple[Recipe, Any]:
     """What `prepared` returns, with `options` of layout and model together; the recipe has the layout."""
     of_layout, of_model = parted(options)
-    read = {"threads": threads, "layout": layout_said(layout, of_layout), "where": where}
+    read = {"threads": threads, "layout": layout_given(layout, of_layout), "where": where}
     base, source = prepared(data, rule, loss, outputs, of_model, on_error, read)
     return replace(base, layout=source.layout), source
 

@@ -7,21 +7,21 @@ from pathlib import Path
 from thresher.learning import header as headers
 from thresher.learning import modelfile
 from thresher.learning.model import Model
-from thresher.learning.standing import Standing
+from thresher.learning.training_state import TrainingState
 
 _BEST = "best."
 
 
-def save(path: Path, model: Model, standing: Standing) -> None:
+def save(path: Path, model: Model, training_state: TrainingState) -> None:
     """Write everything that `load` needs to resume bit for bit. Raises OSError, `DivergedError`."""
-    header = {**modelfile.header_of(model), "training": standing.as_dict()}
+    header = {**modelfile.header_of(model), "training": training_state.as_dict()}
     tensors = modelfile.tensors_of(model)
-    if standing.best is not None:
-        tensors |= {f"{_BEST}{name}": array for name, array in standing.best.state.items()}
+    if training_state.best is not None:
+        tensors |= {f"{_BEST}{name}": array for name, array in training_state.best.state.items()}
     modelfile.write(path, header, tensors)
 
 
-def load(path: Path) -> tuple[Model, Standing]:
+def load(path: Path) -> tuple[Model, TrainingState]:
     """The model in a checkpoint and the state of its training; `ModelFileError` if there is no checkpoint."""
     if not path.exists():
         raise modelfile.ModelFileError(f"{path}: no such file, so there is no training to resume")
@@ -36,4 +36,4 @@ def load(path: Path) -> tuple[Model, Standing]:
         with modelfile.naming_file(f"{path}: best"):
             model.check(best)
     with modelfile.naming_file(path):
-        return model, Standing.from_dict(header["training"], best)
+        return model, TrainingState.from_dict(header["training"], best)

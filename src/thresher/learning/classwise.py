@@ -54,8 +54,8 @@ class Classwise:
 
     def micro(self) -> dict[str, float | None]:
         """The same figures over all pairs of an example and a class."""
-        told = _figures(*(float(one.sum()) for one in (self.hits, self.truths, self.claims)))
-        return {f"micro_{name}": value for name, value in told.items()}
+        sums = _figures(*(float(one.sum()) for one in (self.hits, self.truths, self.claims)))
+        return {f"micro_{name}": value for name, value in sums.items()}
 
     def macro(self) -> dict[str, float | None]:
         """Their means over the classes that occur or are predicted; undefined figures count as 0."""

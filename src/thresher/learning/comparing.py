@@ -73,7 +73,7 @@ def compare(a: Readout, b: Readout, headers: tuple[Header, Header], top: int = 2
         "intercept": intercepts,
         "scales_differ": not _scaled_alike(a, b),
         "options": options,
-        "moved": _told(most, a, b),
+        "moved": _as_dicts(most, a, b),
     }
 
 
@@ -168,7 +168,7 @@ def _differing(a: Header, b: Header) -> dict[str, list[Any]]:
     return found
 
 
-def _told(moved: Moved, a: Readout, b: Readout) -> list[dict[str, Any]]:
+def _as_dicts(moved: Moved, a: Readout, b: Readout) -> list[dict[str, Any]]:
     """The weights that changed most, with their names if either model has them."""
     called, many = b.head.names(b.classes), a.head.outputs.kind != "one"
     rows = zip(*(one.tolist() for one in moved), strict=True)

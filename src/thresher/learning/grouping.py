@@ -35,12 +35,12 @@ def groups_of(readout: Readout) -> list[dict[str, Any]]:
     numbers = _numeric(readout, layout, groups)
     if readout.names is not None:
         _named(readout.keys, readout.names, groups, bool(kinds), numbers)
-    told = _sums(readout, numbers, len(groups))
+    totals_of = _sums(readout, numbers, len(groups))
     sure = [kind in (FEATURES if readout.names is not None else (NUMERIC,)) for kind in kinds.values()]
     order = [*(k for k, known in enumerate(sure, 1) if known)]
     order += sorted(range(len(kinds) + 1, len(groups)), key=lambda k: groups[k])
-    rows = [{"group": groups[k].decode("utf-8", "backslashreplace"), **told[k]} for k in order]
-    return rows + ([{"group": None, **told[_UNNAMED]}] if told[_UNNAMED]["features"] else [])
+    rows = [{"group": groups[k].decode("utf-8", "backslashreplace"), **totals_of[k]} for k in order]
+    return rows + ([{"group": None, **totals_of[_UNNAMED]}] if totals_of[_UNNAMED]["features"] else [])
 
 
 def _numeric(readout: Readout, layout: SettledLayout, groups: list[bytes]) -> Numbers:
@@ -104,5 +104,5 @@ def _sums(readout: Readout, numbers: Numbers, count: int) -> list[dict[str, Any]
         np.add.at(nonzero, mine, live)
         totals += np.bincount(mine, sizes.sum(axis=1), count)
         np.maximum.at(largest, mine, sizes.max(axis=1, initial=0.0))
-    told = zip(*(one.tolist() for one in (features, nonzero, totals, largest)), strict=True)
-    return [dict(zip(("features", "nonzero", "l1_norm", "largest"), one, strict=True)) for one in told]
+    columns = zip(*(one.tolist() for one in (features, nonzero, totals, largest)), strict=True)
+    return [dict(zip(("features", "nonzero", "l1_norm", "largest"), one, strict=True)) for one in columns]

@@ -176,12 +176,12 @@ BEST: Fields = {"number": "a number >= 1", "figures": "an object"}
 def check(given: Any, fields: Fields, where: str = "header") -> None:
     """Raise StateError with `where` and the field, unless `given` is an object with these fields."""
     if not isinstance(given, dict):
-        raise StateError(f"{where}: expected an object, found {_told(given)}")
+        raise StateError(f"{where}: expected an object, found {_described(given)}")
     for name, kind in fields.items():
         if name not in given:
             raise StateError(f"{where}: {name} is missing")
         if not _KINDS[kind](given[name]):
-            raise StateError(f"{where}: {name} must be {kind}, not {_told(given[name])}")
+            raise StateError(f"{where}: {name} must be {kind}, not {_described(given[name])}")
 
 
 def check_model(given: Any) -> None:
@@ -232,6 +232,6 @@ def _check_all_of(given: Any, fields: Fields, where: str) -> None:
         raise StateError(f"{where}: there is no {min(unknown)}")
 
 
-def _told(value: Any) -> str:
+def _described(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

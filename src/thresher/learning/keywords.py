@@ -124,32 +124,34 @@ def parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return of_layout, {name: value for name, value in options.items() if name not in OF_LAYOUT}
 
 
-def layout_said(layout: AnyLayout | None, options: Mapping[str, Any]) -> AnyLayout | None:
+def layout_given(layout: AnyLayout | None, options: Mapping[str, Any]) -> AnyLayout | None:
     """The given layout, or one made of the given fields; None if neither is given.
 
     ValueError if both are given, or for invalid values; `DataError` if no data can be read with these fields.
     """
     check_layout(layout)
-    said = _fields_said(options)
-    if said and layout is not None:
-        raise ValueError(f"{next(iter(said))} is a field of the layout: set it there, or leave out layout")
-    return Layout(**said) if said else layout
+    fields_given = _fields_given(options)
+    if fields_given and layout is not None:
+        raise ValueError(
+            f"{next(iter(fields_given))} is a field of the layout: set it there, or leave out layout"
+        )
+    return Layout(**fields_given) if fields_given else layout
 
 
 def layout_like(
     trained: SettledLayout | None, layout: AnyLayout | None, options: Mapping[str, Any]
 ) -> AnyLayout | None:
     """The layout of the training data, changed by the given options. Raises the errors of `layout_said`."""
-    found = layout_said(layout, options)
+    found = layout_given(layout, options)
     if found is None or trained is None or layout is not None:
         return found or trained
-    said = _fields_said(options)
-    more = tuple(name for name in said.pop("ignore", ()) if name not in trained.columns)
-    like = for_new_data(trained, {"format": None, **said})
+    fields_given = _fields_given(options)
+    more = tuple(name for name in fields_given.pop("ignore", ()) if name not in trained.columns)
+    like = for_new_data(trained, {"format": None, **fields_given})
     return replace(like, ignore=like.ignore + more)
 
 
-def _fields_said(options: Mapping[str, Any]) -> dict[str, Any]:
+def _fields_given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _value(name, value) for name, value in options.items() if value is not None}
 
 

@@ -186,13 +186,13 @@ def _pieces(header: Header, tensors: Tensors) -> Iterator[bytes | memoryview]:
 
 def _safetensors_head(text: str, tensors: Tensors) -> bytes:
     """The start of a safetensors file: the length of a JSON object, and the object, which lists tensors."""
-    told: dict[str, Any] = {"__metadata__": {"thresher": text}}
+    entries: dict[str, Any] = {"__metadata__": {"thresher": text}}
     end = 0
     for name, array in tensors.items():
         begin, end = end, end + array.nbytes
         kind = "BOOL" if array.dtype.kind == "b" else f"{array.dtype.kind.upper()}{8 * array.itemsize}"
-        told[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
-    raw = json.dumps(told, separators=(",", ":")).encode()
+        entries[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
+    raw = json.dumps(entries, separators=(",", ":")).encode()
     raw += b" " * (-len(raw) % 8)
     return len(raw).to_bytes(8, "little") + raw
 

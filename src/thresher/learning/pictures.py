@@ -97,7 +97,7 @@ def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None 
     ]
     return panels(
         "Progressive loss and sparsity",
-        _told(stages, loss),
+        _description(stages, loss),
         [
             Panel(axis, losses, shown, title="Loss of each example before it is learned"),
             Panel(axis, features, sparsity, title="Sparsity"),
@@ -106,7 +106,7 @@ def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None 
     )
 
 
-def _told(stages: Sequence[Stage], loss: str) -> str:
+def _description(stages: Sequence[Stage], loss: str) -> str:
     if not stages:
         return "Nothing was learned."
     end = stages[-1]
@@ -139,10 +139,10 @@ def _probabilities(binned: Binned, figures: dict[str, Any], head: Head, shape: d
     x = Axis(what, low=0, high=1, percent=True)
     y = Axis("share that came true", low=0, high=1, percent=True)
     error = figures["calibration_error"]
-    told = f"{len(bins)} bins of equal weight with 95 % intervals"
+    caption = f"{len(bins)} bins of equal weight with 95 % intervals"
     return chart(
         "Calibration: predicted probability and observed share",
-        told + ("." if error is None else f"; the mean distance from the diagonal is {error:.3g}."),
+        caption + ("." if error is None else f"; the mean distance from the diagonal is {error:.3g}."),
         x,
         y,
         [_observed(bins, low=[low for low, _ in ends], high=[high for _, high in ends])],
@@ -184,12 +184,12 @@ def _by_class(figures: dict[str, Any], shape: dict[str, Any]) -> str:
     ]
     left = f"; the {_BARS} most frequent of {len(met):,} classes" if len(met) > _BARS else ""
     title = "Error by class"
-    told = f"The share of the examples of each class that is predicted as another class{left}."
-    return bars(title, told, rows, axis=f"share predicted as another class{left}", percent=True, **shape)
+    caption = f"The share of the examples of each class that is predicted as another class{left}."
+    return bars(title, caption, rows, axis=f"share predicted as another class{left}", percent=True, **shape)
 
 
 def _by_output(figures: dict[str, Any], shape: dict[str, Any]) -> str:
     rows = [Bar(f"output {k}", value) for k, value in enumerate(figures["rmse_by_output"], 1)]
     left = f", the first {_BARS} of {len(rows):,}" if len(rows) > _BARS else ""
-    told = f"The root mean squared error of each output{left}."
-    return bars("Error by output", told, rows[:_BARS], axis=f"root mean squared error{left}", **shape)
+    caption = f"The root mean squared error of each output{left}."
+    return bars("Error by output", caption, rows[:_BARS], axis=f"root mean squared error{left}", **shape)

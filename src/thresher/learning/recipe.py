@@ -115,8 +115,8 @@ class Recipe:
         """The call that makes this recipe, without default values."""
         plain = Recipe()
         own = {field.name: getattr(self, field.name) for field in fields(self)}
-        told = [f"{k}={v!r}" for k, v in own.items() if k in ("rule", "loss") or v != getattr(plain, k)]
-        return f"Recipe({', '.join(told)})"
+        shown = [f"{k}={v!r}" for k, v in own.items() if k in ("rule", "loss") or v != getattr(plain, k)]
+        return f"Recipe({', '.join(shown)})"
 
     def head(self) -> Head:
         """Loss and outputs; ValueError if they cannot be combined."""

@@ -63,6 +63,6 @@ def of_plain(value: int | str) -> Every:
     return value if isinstance(value, int) else Fraction(value)
 
 
-def as_said(every: Every) -> str:
+def as_text(every: Every) -> str:
     """The value as written for ``--holdout``."""
     return f"every-{every}th" if isinstance(every, int) else repr(float(1 / every))

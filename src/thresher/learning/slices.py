@@ -84,11 +84,11 @@ class Slices:
         values, inverse = np.unique(keys, return_inverse=True)
         places = np.array([self._place(value) for value in values.tolist()], np.int64)[inverse]
         weights = chunk.weights.astype(np.float64)
-        told = self._told(chunk, margins)
-        for k, one in enumerate((np.ones(len(chunk)), weights, *told)):
+        row = self._figures_of_rows(chunk, margins)
+        for k, one in enumerate((np.ones(len(chunk)), weights, *row)):
             np.add.at(self._sums[:, k], places, one if k < 3 else one * weights)
 
-    def _told(self, chunk: Chunk, margins: F64) -> tuple[F64, F64, F64, F64]:
+    def _figures_of_rows(self, chunk: Chunk, margins: F64) -> tuple[F64, F64, F64, F64]:
         """For each row: loss times importance, error, outcome and prediction."""
         head, loss = self._head, self._head.losses(margins, chunk)
         guess = head.respond(margins, "label", self._lowest)
@@ -177,14 +177,14 @@ def _row(name: str, sums: NDArray[np.float64], head: Head) -> Figures:
     """
     examples, weight, loss, wrong, outcome, predicted = sums.tolist()
     share = (lambda total: total / weight) if weight else (lambda total: None)
-    told: Figures = {"value": name, "examples": int(examples), "weight": weight, "loss": share(loss)}
+    row: Figures = {"value": name, "examples": int(examples), "weight": weight, "loss": share(loss)}
     if head.classifies:
-        told["error"] = share(wrong)
+        row["error"] = share(wrong)
     else:
-        told["rmse"] = math.sqrt(wrong / weight) if weight else None
+        row["rmse"] = math.sqrt(wrong / weight) if weight else None
     if head.outputs.kind != "classes":
-        told |= {"observed": share(outcome), "predicted": share(predicted)}
-    return told
+        row |= {"observed": share(outcome), "predicted": share(predicted)}
+    return row
 
 
 def _order(name: str) -> tuple[int, str]:

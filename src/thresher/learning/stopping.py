@@ -54,7 +54,7 @@ class Stopper:
 
     def listen(self) -> Stopper:
         """Install the signal handlers; call it from the main thread only."""
-        self._old = take(self._heed)
+        self._old = take(self._on_signal)
         return self
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class Stopper:
         """Stop before the next example."""
         self.asked = True
 
-    def _heed(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
         before, self.asked = self.asked, True
         if not self.worth_keeping:
             earlier = self._old[number]

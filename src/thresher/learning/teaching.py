@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.learning.beginning import opened
 from thresher.learning.given import with_labels
-from thresher.learning.keywords import SourceOptions, check_names, layout_said, parted
+from thresher.learning.keywords import SourceOptions, check_names, layout_given, parted
 from thresher.learning.predicting import source_for
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def teach(
         source = source_for(model, data, model.head.domain, **reading)
     else:
         of_layout, options = parted(reading)
-        options["layout"] = layout_said(options.pop("layout", None), of_layout)
+        options["layout"] = layout_given(options.pop("layout", None), of_layout)
         source = opened(data, model.head.domain, **options)
         if source.layout is not None:
             model.layout = source.layout

@@ -25,9 +25,9 @@ from thresher.learning.progress import PassEnd, Row, Silent, Watcher
 from thresher.learning.record import Record
 from thresher.learning.seen import Seen
 from thresher.learning.shares import MOST_EVERY, Every
-from thresher.learning.standing import Held, Origin, Position, Standing
 from thresher.learning.stopping import Interrupted, Stopper
 from thresher.learning.trained import Tally, Trained
+from thresher.learning.training_state import Held, Origin, Position, TrainingState
 from thresher.learning.trouble import Run, Trouble, kept_in_model, troubles_of
 
 MOST_PASSES = 10**9
@@ -36,7 +36,7 @@ _LONG = 1 << 30
 
 
 M = TypeVar("M", bound=Trained)
-Save = Callable[[Path, Any, Standing], None]
+Save = Callable[[Path, Any, TrainingState], None]
 
 
 @dataclass(frozen=True)
@@ -168,10 +168,10 @@ class Trainer(Generic[M]):
         if self.holdout.given is not None:
             self.holdout.given.keep_hash = lasting or self.plan.passes > 1
 
-    def standing(self) -> Standing:
+    def training_state(self) -> TrainingState:
         """The state of training that a checkpoint holds besides the model."""
         given = self.holdout.given
-        return Standing(
+        return TrainingState(
             data=Origin.of(self.source),
             read=list(self.source.content),
             holdout=Held.of(self.holdout),
@@ -188,9 +188,9 @@ class Trainer(Generic[M]):
             seen=self._seen,
         )
 
-    def continue_from(self, before: Standing) -> None:
+    def continue_from(self, before: TrainingState) -> None:
         """Resume from `before`, whose model this trainer has. ValueError if the data or the order differ."""
-        self.standing().check_same(before)
+        self.training_state().check_same(before)
         place = before.position.place
         if place is not None and place[0] >= len(self.source.names):
             raise ValueError(f"the position is in file {place[0] + 1}, which does not exist")
@@ -279,8 +279,8 @@ class Trainer(Generic[M]):
         """Continue with the heir of the model, keeping the loss since the last row of the table right."""
         successor = self._successor(self.model, over)
         if successor is not self.model:
-            then, now, told = self.model.tally, successor.tally, self.reported
-            self.reported = Tally(told.loss + now.loss - then.loss, told.weight + now.weight - then.weight)
+            then, now, last = self.model.tally, successor.tally, self.reported
+            self.reported = Tally(last.loss + now.loss - then.loss, last.weight + now.weight - then.weight)
             self.model = successor
             self._seen.forget_losses()
 
@@ -352,7 +352,7 @@ class Trainer(Generic[M]):
     def save_checkpoint(self) -> None:
         """Write model, position and table to the checkpoint of the plan."""
         if self.plan.checkpoint is not None:
-            self._save(self.plan.checkpoint, self.model, self.standing())
+            self._save(self.plan.checkpoint, self.model, self.training_state())
             self.owns_checkpoint = True
 
     def interrupt(self) -> None:
@@ -371,8 +371,8 @@ class Trainer(Generic[M]):
         if best is not None:
             self.watcher.say(f"kept the model of pass {best}, the best of {passes} on the hold-out")
         troubles = self._troubles()
-        told = (self.order.spec, self.holdout.every, self.source.where, kept_in_model(troubles))
-        self.holdout.keep_record(self.model, Record.of(self._report, best or passes, *told))
+        settings = (self.order.spec, self.holdout.every, self.source.where, kept_in_model(troubles))
+        self.holdout.keep_record(self.model, Record.of(self._report, best or passes, *settings))
         given = self.holdout.given
         seconds, compiling = self._spent()
         return Outcome(

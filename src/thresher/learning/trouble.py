@@ -109,16 +109,16 @@ def _sorted_labels(run: Run) -> Trouble | None:
     if seen.rows <= FEW:
         return None
     times = "once" if seen.changes == 1 else f"{seen.changes:,} times"
-    told = f"the label changes {times} in {seen.rows:,} rows"
+    reason = f"the label changes {times} in {seen.rows:,} rows"
     expected = seen.expected_changes
     if expected is not None and expected >= 20 and seen.changes <= _GROUPED * expected:
-        told += f", where a random order would have about {round(expected):,}"
+        reason += f", where a random order would have about {round(expected):,}"
     elif expected is None and seen.changes >= 50 and min(seen.rises, seen.falls) <= 0.01 * seen.changes:
-        told = f"the label {'rises' if seen.rises else 'falls'} from row to row"
+        reason = f"the label {'rises' if seen.rises else 'falls'} from row to row"
     else:
         return None
     remedy = "shuffle the rows with --order once, or --order buffer:N for a stream"
-    return Trouble("sorted-labels", f"the labels are sorted ({told}): {remedy}")
+    return Trouble("sorted-labels", f"the labels are sorted ({reason}): {remedy}")
 
 
 def _large(run: Run) -> list[tuple[str, float]]:
@@ -155,8 +155,8 @@ def _loss(run: Run) -> Trouble | None:
     best, late = run.seen.best_stretch, run.seen.late
     if late <= max(2 * best, run.far):
         return None
-    told = f"the progressive loss rises along the stream, from {shown(best)} to {shown(late)}"
-    return Trouble("loss-rises", f"{told}, above that of the best constant, {shown(run.base)}: {remedy}")
+    reason = f"the progressive loss rises along the stream, from {shown(best)} to {shown(late)}"
+    return Trouble("loss-rises", f"{reason}, above that of the best constant, {shown(run.base)}: {remedy}")
 
 
 class Table(NamedTuple):
@@ -201,8 +201,8 @@ def _nearly_numbers(table: Table) -> Trouble | None:
     cells += "" if len(first.strays) <= 3 else ", ..."
     also = f" in column {first.name}" if len(found) > 1 else ""
     its = "their" if len(found) > 1 else "its"
-    told = f"{which} read as categories, though {its} cells are numbers except {cells}{also}"
-    return Trouble("numbers-as-categories", f"{told}: {missing_remedy(first, table.layout)}")
+    reason = f"{which} read as categories, though {its} cells are numbers except {cells}{also}"
+    return Trouble("numbers-as-categories", f"{reason}: {missing_remedy(first, table.layout)}")
 
 
 def _texts(table: Table) -> Trouble | None:
@@ -211,11 +211,11 @@ def _texts(table: Table) -> Trouble | None:
     if not found:
         return None
     names = ",".join(column.name for column in found)
-    told = (
+    reason = (
         f"{found[0].words:.0f} words a cell, {found[0].distinct:,} different ones in {found[0].rows:,} rows"
     )
     which = f"column{'s' if len(found) > 1 else ''} {names}"
-    return Trouble("text-columns", f"each cell of {which} is read as one category ({told}): --text {names}")
+    return Trouble("text-columns", f"each cell of {which} is read as one category ({reason}): --text {names}")
 
 
 def _names(table: Table) -> Trouble | None:
@@ -223,8 +223,8 @@ def _names(table: Table) -> Trouble | None:
     found = [column.name for column in table.columns if _FRACTION.fullmatch(column.name)]
     if 2 * len(found) <= len(table.columns):
         return None
-    told = f"the first row is read as the names of columns ({', '.join(found[:3])})"
-    return Trouble("numbers-as-names", f"{told}: if it is an example, use --no-header")
+    reason = f"the first row is read as the names of columns ({', '.join(found[:3])})"
+    return Trouble("numbers-as-names", f"{reason}: if it is an example, use --no-header")
 
 
 def _nothing_left(run: Run) -> Trouble | None:
@@ -243,8 +243,8 @@ def no_weights(penalties: Mapping[str, float], more: str = "") -> Trouble:
     """The trouble with a model whose weights are all zero, under these penalties."""
     said = " ".join(f"{name} (now {value:g})" for name, value in penalties.items() if value)
     remedy = f"take a smaller {said}" if said else "there may be too few examples, or too small a step size"
-    told = "no feature has a weight; the model predicts the same for every row"
-    return Trouble("no-weights", f"{told}: {remedy}{more}")
+    reason = "no feature has a weight; the model predicts the same for every row"
+    return Trouble("no-weights", f"{reason}: {remedy}{more}")
 
 
 def _overfits(run: Run) -> Trouble | None:
@@ -257,10 +257,10 @@ def _overfits(run: Run) -> Trouble | None:
     rises = all(b >= a for a, b in pairwise(after)) and after[-1] > 1.02 * after[0]
     if not rises or progressive[-1] >= progressive[best]:
         return None
-    told = f"from {shown(held[best])} after pass {best + 1} to {shown(held[-1])} after pass {len(held)}"
+    reason = f"from {shown(held[best])} after pass {best + 1} to {shown(held[-1])} after pass {len(held)}"
     remedy = f"--passes {best + 1}, or --early-stop 1 to keep the best pass"
     return Trouble(
-        "overfitting", f"the held-out loss rises {told}, while the progressive loss falls: {remedy}"
+        "overfitting", f"the held-out loss rises {reason}, while the progressive loss falls: {remedy}"
     )
 
 
@@ -272,9 +272,9 @@ def _seen_again(run: Run) -> Trouble | None:
     first = run.seen.pass_losses[0]
     if not run.average < 0.9 * first:
         return None
-    told = f"the progressive loss, {shown(run.average)}, counts examples that were seen before"
+    reason = f"the progressive loss, {shown(run.average)}, counts examples that were seen before"
     return Trouble(
-        "seen-again", f"{told}; it was {shown(first)} in the first pass: judge by --holdout every-10th"
+        "seen-again", f"{reason}; it was {shown(first)} in the first pass: judge by --holdout every-10th"
     )
 
 

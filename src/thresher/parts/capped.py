@@ -122,4 +122,4 @@ def inconsistent(S, below, capped, caps):
         return f"{capped:g} rows should lie at a cap, but {under.size} do"
     if not np.array_equal(np.bincount(under, minlength=held.size), held):
         return "the caps on the stack have more or fewer members than their counts say"
-    return ordered.misplaced(S, below, (0.0, _AT_A_CAP))
+    return ordered.heap_error(S, below, (0.0, _AT_A_CAP))

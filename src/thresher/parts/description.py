@@ -57,19 +57,19 @@ def describe(kind: str, name: str) -> Description:
     """
     cls = lookup(kind, name)
     rate = cls._field_defaults.get("rate")
-    said: dict[str, list[str]] = {"update": [], "lazy": [], "notes": [], "reference": []}
+    sections: dict[str, list[str]] = {"update": [], "lazy": [], "notes": [], "reference": []}
     for paragraph in (inspect.getdoc(cls) or "").split("\n\n"):
         if paragraph.startswith("Lazy update:"):
-            said["lazy"].append(paragraph.removeprefix("Lazy update:").strip())
+            sections["lazy"].append(paragraph.removeprefix("Lazy update:").strip())
         elif paragraph.startswith("Reference:"):
-            said["reference"].append(paragraph.removeprefix("Reference:").strip())
+            sections["reference"].append(paragraph.removeprefix("Reference:").strip())
         elif not paragraph.startswith(">>>"):
-            said["notes" if said["lazy"] else "update"].append(paragraph)
+            sections["notes" if sections["lazy"] else "update"].append(paragraph)
     return Description(
         name=name,
         rate="" if rate is None else spec_of(rate),
         parameters=tuple(_parameter(cls, *pair) for pair in parameters(cls).items()),
-        **{section: "\n\n".join(paragraphs) for section, paragraphs in said.items()},
+        **{section: "\n\n".join(paragraphs) for section, paragraphs in sections.items()},
     )
 
 

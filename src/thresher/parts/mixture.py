@@ -118,4 +118,4 @@ def inconsistent(S, clock):
     met = np.count_nonzero(S[:, MET])
     if clock[COUNT] != met:
         return f"{clock[COUNT]:g} coordinates should have been seen, but {met} rows were"
-    return ordered.misplaced(S, clock[LIVE])
+    return ordered.heap_error(S, clock[LIVE])

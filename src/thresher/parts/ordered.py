@@ -166,7 +166,7 @@ def lower(S, threshold, total, count, limit):
     return ((total - limit) / count if count > 0 else 0.0), count
 
 
-def misplaced(S, count, elsewhere=(0.0,)):
+def heap_error(S, count, elsewhere=(0.0,)):
     """What is wrong with the positions in a heap of `count` rows, in words; "" if nothing.
 
     Rows outside the heap must have one of the places `elsewhere`. Plain Python, for `sound`.

@@ -241,19 +241,19 @@ def changed(kind: str, value: Any, fields: dict[str, Any]) -> Any:
     return spec_of(new) if isinstance(value, str) else new
 
 
-def check_field(made: Any, field: str, said: str) -> None:
+def check_field(made: Any, field: str, parameter: str) -> None:
     """SpecError, naming `said`, if the part does not have the field."""
     if field not in type(made)._fields:
-        raise _no_parameter(type(made), said, type(made)._fields)
+        raise _no_parameter(type(made), parameter, type(made)._fields)
 
 
-def _no_parameter(cls: Any, said: str, known: Collection[str]) -> SpecError:
+def _no_parameter(cls: Any, parameter: str, known: Collection[str]) -> SpecError:
     """The error for an unknown parameter, suggesting the nearest one."""
-    listed, meant = ", ".join(known), PARAMETERS.get(said.lower().replace("_", "-"), ())
+    listed, meant = ", ".join(known), PARAMETERS.get(parameter.lower().replace("_", "-"), ())
     instead = [one for one in meant if one in cls._fields and limit_of(cls, one) in (">= 0", "> 0")]
     shown = [one if one in known else f"--{one}" for one in instead]
     has = f"did you mean {shown[0]}? (it has {listed})" if shown else f"it has {listed}"
-    return SpecError(f"{part_name(cls)} has no parameter {said}; {has}")
+    return SpecError(f"{part_name(cls)} has no parameter {parameter}; {has}")
 
 
 def parameters(cls: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from thresher.learning.shares import as_said, of_plain
+from thresher.learning.shares import as_text, of_plain
 from thresher.reporting.facts import Facts, Model
 from thresher.reporting.html import Markup, el, joined, section, table, text
 
@@ -42,17 +42,17 @@ def part(facts: Facts) -> Markup:
 
 
 def _settings(model: Model) -> Markup:
-    told, record = model.told, model.told["record"] or {}
+    info, record = model.info, model.info["record"] or {}
     rows: list[list[Any]] = [
-        [name, told[name]] for name in _RECIPE if name in told and told[name] != _PLAIN.get(name, "")
+        [name, info[name]] for name in _RECIPE if name in info and info[name] != _PLAIN.get(name, "")
     ]
-    rows += [[f"solver {name}", value] for name, value in told.get("solver", {}).items()]
+    rows += [[f"solver {name}", value] for name, value in info.get("solver", {}).items()]
     rows += [[name, record[name]] for name in ("passes", "order", "where") if record.get(name)]
     if record.get("holdout_every"):
-        rows.append(["holdout", as_said(of_plain(record["holdout_every"]))])
-    rows += [["warm start", True]] if told["warm"] else []
-    rows += [["format", told["layout"]["format"]]] if told["layout"].get("format") else []
-    rows.append(["trained by", f"thresher {told['version']}"])
+        rows.append(["holdout", as_text(of_plain(record["holdout_every"]))])
+    rows += [["warm start", True]] if info["warm"] else []
+    rows += [["format", info["layout"]["format"]]] if info["layout"].get("format") else []
+    rows.append(["trained by", f"thresher {info['version']}"])
     return table(
         "How the model was trained", ["Setting", "Value"], [[name, _plainly(value)] for name, value in rows]
     )
@@ -69,7 +69,7 @@ def _plainly(value: Any) -> str:
 
 def _lines(facts: Facts) -> Markup:
     assert facts.model is not None
-    trained, test = facts.model.told["lines"], facts.test
+    trained, test = facts.model.info["lines"], facts.test
     if not trained and test is None:
         return Markup()
     heads, rows = (
@@ -85,5 +85,5 @@ def _lines(facts: Facts) -> Markup:
 def _command(facts: Facts) -> Markup:
     if facts.command is None:
         return Markup()
-    told = "This command trains the model again; replace the words in capitals by your files."
-    return joined([el("h3", "Command"), el("p", told), el("pre", el("code", text(facts.command, 4000)))])
+    sentence = "This command trains the model again; replace the words in capitals by your files."
+    return joined([el("h3", "Command"), el("p", sentence), el("pre", el("code", text(facts.command, 4000)))])

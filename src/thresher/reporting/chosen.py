@@ -27,7 +27,7 @@ def part(facts: Facts) -> Markup:
     point = found.points[found.chosen]
     why = _CHOICES.get(found.choice, f"chosen by --choose {found.choice}")
     which = f"{found.penalty} {point.penalty:g}, {point.nonzero:,} non-zero weights"
-    told = f"Of {len(found.points)} models, {why} was chosen: {which}."
+    sentence = f"Of {len(found.points)} models, {why} was chosen: {which}."
     shown = picture(found.points, found.chosen, name="penalties", height=320, **SHAPE)
     heads = [
         found.penalty,
@@ -51,5 +51,5 @@ def part(facts: Facts) -> Markup:
     note = f"The first {_ROWS} of {len(rows):,}." if len(rows) > _ROWS else ""
     numbers = details("The numbers", table("The models, from the weakest penalty", heads, rows[:_ROWS], note))
     return section(
-        "frontier", "Loss against size", el("p", told), figure(shown, _READING, numbers, beside=True)
+        "frontier", "Loss against size", el("p", sentence), figure(shown, _READING, numbers, beside=True)
     )

@@ -51,7 +51,7 @@ class Model:
 
     header: dict[str, Any]
     readout: Readout
-    told: dict[str, Any]
+    info: dict[str, Any]
     """the figures of ``thresher info --json``"""
 
     @property

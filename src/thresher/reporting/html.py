@@ -32,14 +32,14 @@ def el(name: str, /, *children: str, **attributes: str | int | None) -> Markup:
     >>> el("td", "<b>", class_="n")
     '<td class="n">&lt;b&gt;</td>'
     """
-    told = "".join(
+    written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{text(str(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
     if name in _VOID:
-        return Markup(f"<{name}{told}>")
-    return Markup(f"<{name}{told}>{joined(children)}</{name}>")
+        return Markup(f"<{name}{written}>")
+    return Markup(f"<{name}{written}>{joined(children)}</{name}>")
 
 
 def joined(children: Sequence[str], between: str = "") -> Markup:

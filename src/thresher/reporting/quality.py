@@ -20,7 +20,7 @@ _TABLE = 20
 """number of points of a curve in its table"""
 _SHARE: dict[str, Any] = {"low": 0, "high": 1, "percent": True}
 _TALL: dict[str, Any] = {**SHAPE, "height": 360}
-Able = list[tuple[str, Ranking]]
+Rankings = list[tuple[str, Ranking]]
 _NAMES = {
     "examples": "Examples",
     "loss": "Loss",
@@ -67,8 +67,8 @@ def part(facts: Facts) -> Markup:
         return Markup()
     if facts.test is None:
         hint = f"thresher report {facts.name} --data TEST"
-        told = f"There are none. To measure the model on data that it has not seen: {hint}."
-        return section("test", "On test data", el("p", told))
+        sentence = f"There are none. To measure the model on data that it has not seen: {hint}."
+        return section("test", "On test data", el("p", sentence))
     test = facts.test
     if not test.figures["examples"]:
         return section("test", "On test data", el("p", "The test data contain no examples."))
@@ -126,40 +126,40 @@ def _ends(one: dict[str, float], binned: Binned, classifies: bool) -> list[float
 
 def _curves(model: Model, test: Test) -> list[Markup]:
     """ROC and precision-recall curves of the positive class, or of each class."""
-    able = [(name, one) for name, one in test.rankings if one.auc is not None]
-    if not able:
+    rankings = [(name, one) for name, one in test.rankings if one.auc is not None]
+    if not rankings:
         return []
     left = ""
-    if len(able) > _CURVES:
-        able = sorted(able, key=lambda one: (one[1].auc or 0.0, one[0]))[:_CURVES]
+    if len(rankings) > _CURVES:
+        rankings = sorted(rankings, key=lambda one: (one[1].auc or 0.0, one[0]))[:_CURVES]
         left = f" Of {len(test.rankings)} classes, the {_CURVES} with the lowest AUC are shown."
-    return [_roc(able, left), _precision(able, test.figures.get("base_rate"), left)]
+    return [_roc(rankings, left), _precision(rankings, test.figures.get("base_rate"), left)]
 
 
-def _roc(able: Able, left: str) -> Markup:
+def _roc(rankings: Rankings, left: str) -> Markup:
     heads = ["False positive rate", "True positive rate"]
     picture = chart(
         "ROC curve",
-        "; ".join(f"{name or 'positive class'}: area {one.auc:.4g}" for name, one in able),
+        "; ".join(f"{name or 'positive class'}: area {one.auc:.4g}" for name, one in rankings),
         Axis("false positive rate", **_SHARE),
         Axis("true positive rate", **_SHARE),
-        [Series(_called(name, one.auc, "AUC"), *_xy(one.roc())) for name, one in able],
+        [Series(_called(name, one.auc, "AUC"), *_xy(one.roc())) for name, one in rankings],
         diagonal="chance",
         name="roc",
         **_TALL,
     )
-    return _titled("ROC curve", picture, _ROC + left, _points("ROC curve", heads, able, Ranking.roc))
+    return _titled("ROC curve", picture, _ROC + left, _points("ROC curve", heads, rankings, Ranking.roc))
 
 
-def _precision(able: Able, rate: float | None, left: str) -> Markup:
+def _precision(rankings: Rankings, rate: float | None, left: str) -> Markup:
     title, heads = "Precision and recall", ["Recall", "Precision"]
     series = [
         Series(_called(name, one.average_precision, "average"), *_xy(one.precision_recall()))
-        for name, one in able
+        for name, one in rankings
     ]
     if rate is not None:
         series.append(Series("base rate", [0.0, 1.0], [rate, rate], quiet=True))
-    means = (f"{name or 'positive class'}: average {one.average_precision:.4g}" for name, one in able)
+    means = (f"{name or 'positive class'}: average {one.average_precision:.4g}" for name, one in rankings)
     picture = chart(
         title,
         "; ".join(means),
@@ -170,7 +170,7 @@ def _precision(able: Able, rate: float | None, left: str) -> Markup:
         **_TALL,
     )
     reading = _PR + (_BASE if rate is not None else "") + left
-    return _titled(title, picture, reading, _points(title, heads, able, Ranking.precision_recall))
+    return _titled(title, picture, reading, _points(title, heads, rankings, Ranking.precision_recall))
 
 
 def _titled(title: str, picture: str, reading: str, *more: Markup) -> Markup:
@@ -185,9 +185,9 @@ def _xy(points: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
     return [x for x, _ in points], [y for _, y in points]
 
 
-def _points(caption: str, heads: list[str], able: list[tuple[str, Ranking]], curve: Any) -> Markup:
+def _points(caption: str, heads: list[str], rankings: list[tuple[str, Ranking]], curve: Any) -> Markup:
     """Some points of the first curve as a table."""
-    name, one = able[0]
+    name, one = rankings[0]
     points = curve(one)
     step = max(1, -(-len(points) // _TABLE))
     rows = [[f"{x:.4g}", y] for x, y in [*points[:-1:step], points[-1]]]

@@ -18,9 +18,9 @@ def lead(facts: Facts) -> Markup:
     """What the model does, in one sentence."""
     model = facts.model
     if model is None:
-        told = "The models of one rule, from the weakest to the strongest penalty."
-        return el("p", told, class_="lead")
-    test, (number, beside) = facts.test, _learned(model.told)
+        sentence = "The models of one rule, from the weakest to the strongest penalty."
+        return el("p", sentence, class_="lead")
+    test, (number, beside) = facts.test, _learned(model.info)
     trained = f"It was trained on {_count(number, 'example')}{', ' + beside if beside else ''}."
     if test is not None:
         measured = f"{_count(test.figures['examples'], 'example')}{_files(test.names)}"
@@ -28,11 +28,11 @@ def lead(facts: Facts) -> Markup:
     return el("p", f"This model predicts {_purpose(model)}. {trained}", class_="lead")
 
 
-def _learned(told: dict[str, Any]) -> tuple[int, str]:
+def _learned(info: dict[str, Any]) -> tuple[int, str]:
     """How many examples the model was trained on, and in how many passes if there were several."""
-    record = told["record"] or {}
+    record = info["record"] or {}
     passes = record.get("passes", 1)
-    number = told["examples"] or record.get("examples", 0)
+    number = info["examples"] or record.get("examples", 0)
     if passes > 1 and number % passes == 0:
         return number // passes, f"in {passes:,} passes"
     return number, f"in {passes:,} passes" if passes > 1 else ""
@@ -76,14 +76,14 @@ def keys(facts: Facts) -> Markup:
     """The four key numbers."""
     if facts.model is None:
         return Markup()
-    told = facts.model.told
-    seen = told["features_seen"]
+    info = facts.model.info
+    seen = info["features_seen"]
     live = f"of {_count(seen or 0, 'feature')} seen"
-    share = f"{live}: {percent(told['features_live'] / seen)} have a weight" if seen else ""
+    share = f"{live}: {percent(info['features_live'] / seen)} have a weight" if seen else ""
     found = [
         *(_of_training(facts) if facts.test is None else _of_test(facts)),
-        ("Non-zero weights", f"{told['nonzero']:,}", share),
-        _examples(told),
+        ("Non-zero weights", f"{info['nonzero']:,}", share),
+        _examples(info),
     ]
     return el("dl", *(_key(*one) for one in found), class_="keys")
 
@@ -93,20 +93,20 @@ def _key(name: str, value: str, beside: str) -> Markup:
     return el("div", el("dt", name), el("dd", value, class_="big"), *more)
 
 
-def _examples(told: dict[str, Any]) -> Key:
-    number, beside = _learned(told)
+def _examples(info: dict[str, Any]) -> Key:
+    number, beside = _learned(info)
     return "Training examples", f"{number:,}" if number else "unknown", beside or "in one pass"
 
 
 def _of_training(facts: Facts) -> list[Key]:
     assert facts.model is not None
-    told = facts.model.told
-    loss = told["progressive_loss"]
+    info = facts.model.info
+    loss = info["progressive_loss"]
     found = "unknown" if loss is None else f"{loss:.4g}"
-    size = told["bytes"]["to_predict"]
+    size = info["bytes"]["to_predict"]
     return [
         ("Progressive loss", found, "each example is predicted before it is learned from"),
-        ("Memory to predict", _bytes(size), f"the file has {_bytes(told['bytes']['file'])}"),
+        ("Memory to predict", _bytes(size), f"the file has {_bytes(info['bytes']['file'])}"),
     ]
 
 
@@ -125,8 +125,8 @@ def _of_test(facts: Facts) -> list[Key]:
             ),
         ]
     base = figures.get("base_error")
-    told = f"{percent(base)} by always predicting the most frequent class" if base is not None else ""
-    return [("Error on test data", percent(figures["error"]), told), _second(figures, head)]
+    sentence = f"{percent(base)} by always predicting the most frequent class" if base is not None else ""
+    return [("Error on test data", percent(figures["error"]), sentence), _second(figures, head)]
 
 
 def _second(figures: dict[str, Any], head: Head) -> Key:
@@ -173,22 +173,22 @@ def warnings(facts: Facts) -> Markup:
 def _of_model(facts: Facts) -> list[str]:
     if facts.model is None:
         return [f"The chosen model, {facts.missing}, is not in the folder: only the frontier is shown."]
-    told = facts.model.told
-    found = [str(one)[:1].upper() + str(one)[1:] for one in told["warnings"]]
-    if told.get("stopped"):
+    info = facts.model.info
+    found = [str(one)[:1].upper() + str(one)[1:] for one in info["warnings"]]
+    if info.get("stopped"):
         found.append("This is a checkpoint: training has not finished. Continue with --resume.")
-    if not told["nonzero"]:
+    if not info["nonzero"]:
         found.append(
             "All weights are zero, so every prediction is the same. Train with a smaller penalty (--l1),"
             " or on more data."
         )
-    skipped = told["lines"].get("skipped") if told["lines"] else 0
+    skipped = info["lines"].get("skipped") if info["lines"] else 0
     if skipped:
         found.append(
-            f"{skipped:,} of {told['lines']['lines']:,} lines of the training data were bad and skipped."
+            f"{skipped:,} of {info['lines']['lines']:,} lines of the training data were bad and skipped."
             " --on-error quarantine=FILE keeps them."
         )
-    if told["nonzero"] and told["nameable"] and told["weights"]["named"] is None:
+    if info["nonzero"] and info["nameable"] and info["weights"]["named"] is None:
         found.append("The weights have no names. thresher name MODEL DATA adds them.")
     return found
 

@@ -23,12 +23,14 @@ _READING = (
 def part(facts: Facts) -> Markup:
     """The section; empty if nothing is known."""
     model = facts.model
-    if model is None or model.told["progressive_loss"] is None:
+    if model is None or model.info["progressive_loss"] is None:
         return Markup()
     stages = _stages(model)
     if len(stages) < 2:
-        told = f"The progressive loss is {model.told['progressive_loss']:.4g}. This file has no curve of it."
-        return section("training", "How training went", el("p", told))
+        sentence = (
+            f"The progressive loss is {model.info['progressive_loss']:.4g}. This file has no curve of it."
+        )
+        return section("training", "How training went", el("p", sentence))
     loss = model.header["recipe"]["loss"].partition(":")[0]
     picture = pictures.learning(stages, loss, name="learning", height=260, **SHAPE)
     heads = ["Examples", "Progressive loss", "Loss since", "Non-zero weights", "Features seen"]
@@ -41,9 +43,9 @@ def part(facts: Facts) -> Markup:
 
 def _stages(model: Model) -> list[Stage]:
     """The points of the curve; the last is the final model."""
-    told = model.told
-    found = pictures.stages_of_curve(model.curve, told["nonzero"])
-    end = Stage(told["examples"], math.nan, told["progressive_loss"], told["nonzero"], told["features_seen"])
+    info = model.info
+    found = pictures.stages_of_curve(model.curve, info["nonzero"])
+    end = Stage(info["examples"], math.nan, info["progressive_loss"], info["nonzero"], info["features_seen"])
     if found and found[-1].examples >= end.examples:
         return [*found[:-1], end._replace(since=found[-1].since)]
     return [*found, end]

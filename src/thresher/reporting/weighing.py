@@ -29,25 +29,25 @@ def part(facts: Facts) -> Markup:
     """The section; empty without a model."""
     if facts.model is None:
         return Markup()
-    readout, told = facts.model.readout, facts.model.told
-    if not told["nonzero"]:
+    readout, info = facts.model.readout, facts.model.info
+    if not info["nonzero"]:
         return section("weights", "The heaviest weights", el("p", "All weights are zero."))
     alone = readout.head.count == 1
-    inside = [_figure(readout, 0, _OF_ONE, "", _READING)] if alone else _by_output(readout, told)
-    return section("weights", "The heaviest weights", _norms(told), *inside, _groups(told))
+    inside = [_figure(readout, 0, _OF_ONE, "", _READING)] if alone else _by_output(readout, info)
+    return section("weights", "The heaviest weights", _norms(info), *inside, _groups(info))
 
 
-def _norms(told: dict[str, Any]) -> Markup:
-    weights = told["weights"]
+def _norms(info: dict[str, Any]) -> Markup:
+    weights = info["weights"]
     return el(
         "p",
-        f"{told['nonzero']:,} weights are not zero: {weights['positive']:,} positive and"
+        f"{info['nonzero']:,} weights are not zero: {weights['positive']:,} positive and"
         f" {weights['negative']:,} negative. The heaviest are shown.",
     )
 
 
-def _by_output(readout: Readout, told: dict[str, Any]) -> list[Markup]:
-    rows = sorted(enumerate(told["by_output"]), key=lambda one: (-one[1]["l1_norm"], one[0]))
+def _by_output(readout: Readout, info: dict[str, Any]) -> list[Markup]:
+    rows = sorted(enumerate(info["by_output"]), key=lambda one: (-one[1]["l1_norm"], one[0]))
     shown = sorted(rows[:_OUTPUTS])
     what = "Class" if readout.head.classifies else "Output"
     figures = [_figure(readout, k, _OF_EACH, f"{what} {one['output']}", "") for k, one in shown]
@@ -82,10 +82,10 @@ def _heaviest(readout: Readout, output: int, most: int) -> list[tuple[int, float
     return [(int(readout.keys[k]), float(column[k])) for k in order.tolist()]
 
 
-def _groups(told: dict[str, Any]) -> Markup:
+def _groups(info: dict[str, Any]) -> Markup:
     """Weights by column or namespace."""
-    columns = [{"group": one["column"], **one} for one in told["columns"] if "l1_norm" in one]
-    found = sorted([*columns, *told["groups"]], key=lambda one: -one["l1_norm"])
+    columns = [{"group": one["column"], **one} for one in info["columns"] if "l1_norm" in one]
+    found = sorted([*columns, *info["groups"]], key=lambda one: -one["l1_norm"])
     if len(found) < 2:
         return Markup()
     rows = [

@@ -110,8 +110,8 @@ class SparseFrontierEstimator(SparseEstimator):
                 raise ValueError(f"there are models 0 to {len(self._path) - 1}, not {which}")
             number = int(which)
         else:
-            told = (self.l1s_, self.nnz_path_, self.loss_path_, self.se_path_)
-            columns = zip(*(one.tolist() for one in told), strict=True)
+            paths = (self.l1s_, self.nnz_path_, self.loss_path_, self.se_path_)
+            columns = zip(*(one.tolist() for one in paths), strict=True)
             points = [Point(l1, "", nnz, None, {"loss": loss}, se) for l1, nnz, loss, se in columns]
             number = choose(points, which)
         self.chosen_, self.l1_ = number, float(self.l1s_[number])

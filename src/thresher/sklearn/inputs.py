@@ -106,9 +106,9 @@ def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
     from thresher.data.arrays import nulls_as_zeros
     from thresher.data.chunk import check_starts
 
-    said: dict[str, Any] = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": _FLOATS}
+    arguments: dict[str, Any] = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": _FLOATS}
     # finiteness is checked once, when numbers are copied, with an error that names the entry
-    given, X = X, validate_data(estimator, X, ensure_all_finite=False, reset=reset, **said)
+    given, X = X, validate_data(estimator, X, ensure_all_finite=False, reset=reset, **arguments)
     if issparse(X):
         check_starts(X.indptr, min(len(X.indices), len(X.data)))
         return Numbers(X.indptr, X.indices, X.data)
@@ -121,10 +121,10 @@ def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
 def _named(estimator: Any, X: Any, reset: bool) -> Numbers:
     from thresher.data.arrays import chunk_of
 
-    said = (
+    arguments = (
         {} if estimator.layout is None else {"seed": estimator.layout.seed, "text": estimator.layout.ngrams}
     )
-    return _numbers(chunk_of(list(X), **said))
+    return _numbers(chunk_of(list(X), **arguments))
 
 
 def _table(estimator: Any, X: Any, reset: bool) -> Numbers:

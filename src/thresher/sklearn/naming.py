@@ -35,13 +35,13 @@ def _source(estimator: Any, X: Any) -> Any:
     from thresher.data.arrays import PairSource
     from thresher.data.layout import SettledLayout
 
-    said = estimator.layout
+    given_layout = estimator.layout
     if estimator._kind == ROWS:
-        return PairSource([(row, 0.0) for row in X], seed=said.seed if said else 0)
+        return PairSource([(row, 0.0) for row in X], seed=given_layout.seed if given_layout else 0)
     if estimator._kind == TEXTS:
         import pyarrow as pa
 
-        shared = said.shared() if said else {}
+        shared = given_layout.shared() if given_layout else {}
         texts = SettledLayout(**shared, columns=("",), kinds=("text",))  # words of an unnamed column
         return table_source(pa.table({"": list(X)}), layout=texts, domain="open", unlabelled=True)
     return table_source(X, layout=estimator._layout, domain="open", unlabelled=True)

@@ -27,7 +27,7 @@ _STRIPE = 32
 
 
 @scalar
-def _stir(lane, word):
+def _mix_lane(lane, word):
     lane += word * _U2
     return ((lane << _LEFT) | (lane >> _RIGHT)) * _U1
 
@@ -37,10 +37,10 @@ def absorb(lanes, start, size):
     """Mix `size` bytes (a multiple of 32) at address `start` into the four uint64 `lanes`."""
     a, b, c, d = lanes[0], lanes[1], lanes[2], lanes[3]
     for at in range(0, size, 32):
-        a = _stir(a, load_word(start, at))
-        b = _stir(b, load_word(start, at + 8))
-        c = _stir(c, load_word(start, at + 16))
-        d = _stir(d, load_word(start, at + 24))
+        a = _mix_lane(a, load_word(start, at))
+        b = _mix_lane(b, load_word(start, at + 8))
+        c = _mix_lane(c, load_word(start, at + 16))
+        d = _mix_lane(d, load_word(start, at + 24))
     lanes[0], lanes[1], lanes[2], lanes[3] = a, b, c, d
 
 

@@ -69,7 +69,7 @@ class L1Ball(NamedTuple):
 
     def sound(self, S, clock, steps):
         """Check the heap."""
-        return ordered.misplaced(S, clock[4])
+        return ordered.heap_error(S, clock[4])
 
     def tick(self, clock):
         """Advance to the next step size."""

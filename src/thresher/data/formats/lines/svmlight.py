@@ -36,14 +36,14 @@ _LISTED_WEIGHTED = "',', ':' or a space after the label"
 
 def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     """The parser of blocks of svmlight text."""
-    wording = Wording(_EXPECTED, advice=_say_weights)
+    wording = Wording(_EXPECTED, advice=_weights_message)
     if layout.label_weights:
         wording = Wording(_EXPECTED_WEIGHTED, _LISTED_WEIGHTED)
     grammar = svmlight_rows.Svmlight(layout.label_weights)
     return LineParser(grammar, wording, reading, of_namespaces(layout, _only_space))
 
 
-def _say_weights(outcome: int, line: bytes, place: int) -> str:
+def _weights_message(outcome: int, line: bytes, place: int) -> str:
     wanted = outcome == outcomes.NO_LABEL
     return "; if the field is label:weight, use --label-weights" if wanted else ""
 

@@ -48,7 +48,7 @@ _OF_HEAD = {
 }
 
 
-def _say_kind(outcome: int, line: bytes, place: int) -> str:
+def _kind_message(outcome: int, line: bytes, place: int) -> str:
     head, bar, _ = line.partition(b"|")
     kind = kind_of_label(head) if bar and place <= len(head) and outcome in _OF_HEAD else ""
     return f"; this looks like {kind}, which is not supported" if kind else ""
@@ -72,5 +72,8 @@ def parser(layout: AnyLayout, reading: Reading) -> LineParser:
         return hash_bytes(name.encode(), layout.seed, VW if vw else WIDE) if name else nameless
 
     return LineParser(
-        grammar, Wording(_EXPECTED, usual=usual, advice=_say_kind), reading, of_namespaces(layout, seed)
+        grammar,
+        Wording(_EXPECTED, usual=usual, advice=_kind_message),
+        reading,
+        of_namespaces(layout, seed),
     )

@@ -11,7 +11,7 @@ from thresher.data.report import Report
 from thresher.learning.holdout import Best, Holdout
 from thresher.learning.progress import Row
 from thresher.learning.seen import Seen
-from thresher.learning.shares import Every, as_said, of_plain, plain
+from thresher.learning.shares import Every, as_text, of_plain, plain
 from thresher.learning.trained import Tally
 
 
@@ -42,7 +42,7 @@ class Held(NamedTuple):
 
     def __str__(self) -> str:
         """A description for messages."""
-        return self.given.names or (as_said(self.every) if self.every else "none")
+        return self.given.names or (as_text(self.every) if self.every else "none")
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Standing:
+class TrainingState:
     """The state of training, besides the model."""
 
     data: Origin
@@ -96,7 +96,7 @@ class Standing:
     seen: Seen
     """statistics of the examples"""
 
-    def check_same(self, before: Standing) -> None:
+    def check_same(self, before: TrainingState) -> None:
         """Raise ValueError unless data, hold-out and order are those of `before`.
 
         Whether the content is the same is checked while it is read.
@@ -128,7 +128,7 @@ class Standing:
         }
 
     @classmethod
-    def from_dict(cls, given: dict[str, Any], best: dict[str, Any]) -> Standing:
+    def from_dict(cls, given: dict[str, Any], best: dict[str, Any]) -> TrainingState:
         """The inverse, given the state of the best pass; `DataError` for an invalid report."""
         position = dict(given["position"])
         Report.from_dict(position["report"])
