@@ -1,4 +1,4 @@
-"""The command line in processes of its own, for what only a process can show: signals, streams, exit."""
+"""The command line in separate processes, for signals, streams and exit statuses."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ SAMPLE = Path(__file__).parent.parent / "examples" / "data" / "rcv1_train2000.da
 
 
 def own_cache(folder: Path) -> Path:
-    """A cache folder with no parsed data, and the compiled code there is."""
+    """A cache folder without parsed data, but with the compiled code of other tests."""
     cache = folder / "cache"
     if not cache.exists():
         cache.mkdir(parents=True)
@@ -29,7 +29,7 @@ def own_cache(folder: Path) -> Path:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """Variables for a process that works in `folder`."""
+    """Environment variables for a process that works in `folder`."""
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
     ours = {"PYTHONPATH": os.pathsep.join(paths), "THRESHER_CACHE_DIR": str(own_cache(folder))}
     return {**os.environ, **ours, **more}
@@ -43,14 +43,14 @@ def start(
     stderr: Any = subprocess.PIPE,
     **variables: str,
 ) -> subprocess.Popen[bytes]:
-    """``thresher ARGUMENTS`` begun in `folder`: by Python, where there are variables that it may read."""
+    """Start ``thresher ARGUMENTS`` in `folder`; through Python if it may read the given variables."""
     begin = forked if variables.keys() <= {"THRESHER_CACHE_DIR"} else started
     streams: Any = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
     return begin([*map(str, arguments)], cwd=folder, env=environment(folder, **variables), **streams)
 
 
 def run_code(code: str, *words: str, folder: Path) -> tuple[int, str]:
-    """Status and errors of ``python -c CODE WORDS``, which does something to thresher and runs it."""
+    """Status and errors of ``python -c CODE WORDS``, which changes thresher and runs it."""
     pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with forked([*words], code, cwd=folder, env=environment(folder), **pipes) as process:
         _, err = process.communicate(timeout=300)
@@ -58,16 +58,16 @@ def run_code(code: str, *words: str, folder: Path) -> tuple[int, str]:
 
 
 def run(*arguments: object, folder: Path, **options: Any) -> tuple[int, str, str]:
-    """Status, output and errors of ``thresher ARGUMENTS``, but for what a first run says."""
+    """Status, output and errors of ``thresher ARGUMENTS``, without the messages of a first run."""
     with start(*arguments, folder=folder, **options) as process:
         out, err = process.communicate(timeout=120)
     return process.returncode, (out or b"").decode(), said(err or b"")
 
 
 def said(err: bytes, *known: str) -> str:
-    """Standard error without what a first run says, nor what several passes without a hold-out are warned of.
+    """Standard error without the messages of a first run.
 
-    Nor lines with words that are `known`.
+    The warning about several passes without a hold-out is left out too, and lines with `known` words.
     """
     lines = err.decode(errors="replace").splitlines(keepends=True)
     return "".join(line for line in lines if not any(words in line for words in (COMPILING, _AGAIN, *known)))

@@ -1,9 +1,10 @@
-"""How the tests search: the same examples every time, or new ones with HYPOTHESIS_PROFILE=search.
+"""Settings of all tests.
 
-And where they run: those of one rule on one worker, which so compiles each of its kernels once, those of
-reading on one, where parsers share what they are made of, and those of a file on one, which mostly need the
-same code. Signals do to the processes that tests start what they do to those of a terminal, even where
-``nohup`` or a background job of a shell has them ignored.
+Hypothesis tries the same examples every time, or new ones with HYPOTHESIS_PROFILE=search.
+
+Tests that need the same compiled code run on the same worker: those of one rule, those of parsers, and those
+of one file. Signals have their default effect on processes started by tests, even if ``nohup`` or a shell
+ignores them for background jobs.
 """
 
 import gc
@@ -18,12 +19,10 @@ from xdist.scheduler import LoadScopeScheduling
 
 from thresher import parts
 
-os.environ["SCIPY_ARRAY_API"] = (
-    "1"  # read when scipy is imported, as numba does: else scikit-learn leaves a check out
-)
+os.environ["SCIPY_ARRAY_API"] = "1"  # read when numba imports scipy; without it, scikit-learn skips a check
 
 for number in (signal.SIGINT, signal.SIGHUP):
-    if signal.getsignal(number) is signal.SIG_IGN:  # which processes inherit
+    if signal.getsignal(number) is signal.SIG_IGN:  # child processes inherit this
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=40)
@@ -40,7 +39,7 @@ RULE = re.compile(rf"[\[-]({'|'.join(LONGEST_FIRST)})[] :-]")
 
 @pytest.fixture(autouse=True, scope="session")
 def in_one_process() -> Iterator[None]:
-    """No training here begins a second process: that would compile more than the test needs."""
+    """Do not compile ahead in a second process, which would compile more than the tests need."""
     from thresher.learning import ahead
 
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -50,14 +49,14 @@ def in_one_process() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def searched_for_garbage_once() -> None:
-    """What earlier files left, Numba's millions of objects above all, is looked through no more."""
+    """Exclude what earlier files left from garbage collection: above all Numba's millions of objects."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="module")
 def sizes_as_users_have_them() -> Iterator[None]:
-    """A file that leaves tables small behind it fails by itself, not in whatever file comes next."""
+    """Fail in the file that leaves table sizes changed, not in the next file."""
     from thresher.engine import index
 
     before = index._FIRST_SIZE, index._ALWAYS_KEPT
@@ -67,9 +66,9 @@ def sizes_as_users_have_them() -> Iterator[None]:
 
 @pytest.fixture
 def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Models learn as plain Python: for small data with parts that no other test has compiled.
+    """Models learn in plain Python: for small data, with parts that no other test has compiled.
 
-    What a test changes besides is undone with this, in the right order.
+    Further changes by a test are undone together with this one, in the right order.
     """
     from tests.plain import compile_nothing
 
@@ -86,7 +85,7 @@ def as_commands_say() -> Iterator[None]:
 
 
 class ByCode(LoadScopeScheduling):
-    """Tests that compile the same go together, so that no two workers do so at the same time."""
+    """Schedule tests that compile the same code together, so that no two workers do so at once."""
 
     def _split_scope(self, nodeid: str) -> str:
         if READING.match(nodeid):
@@ -96,5 +95,5 @@ class ByCode(LoadScopeScheduling):
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByCode:
-    """In place of the one that ``--dist`` names."""
+    """Replaces the scheduler chosen by ``--dist``."""
     return ByCode(config, log)

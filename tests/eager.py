@@ -92,7 +92,7 @@ def _steps(frame, loss, X, y, importance, w):
 def run(
     name: str, rule: Any, loss: Any, X: Vector, y: Vector, importance: Vector, *, intercept: bool = False
 ) -> Vector:
-    """Weights as they are read after the last row, the intercept's last where there is one."""
+    """The weights after the last row, followed by the intercept if there is one."""
     rows, features = X.shape
     X = np.hstack([X, np.ones((rows, 1))]) if intercept else np.ascontiguousarray(X)
     oracle = ORACLES[name](rule, (np.arange(X.shape[1]) < features).astype(np.float64))

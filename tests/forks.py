@@ -1,7 +1,7 @@
-"""Processes that begin at once: forked from one that has imported what they need.
+"""Fast processes: forked from a server that has imported what they need.
 
-They are this process's own children, with streams, folder and variables of their own, so signals and statuses
-are those of any process. Whoever tests how Python begins, or what it reads then, starts Python.
+They are children of this process, with their own streams, folder and variables, so signals and statuses are
+those of any process. Tests of Python's start-up itself start Python.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ _ADOPT = 36
 
 
 class Forked(subprocess.Popen[Any]):
-    """``thresher ARGUMENTS``, or Python CODE in their stead."""
+    """``thresher ARGUMENTS``, or Python CODE instead."""
 
     def __init__(self, arguments: list[str], code: str = "", **options: Any) -> None:
         self._code = code
@@ -39,20 +39,20 @@ class Forked(subprocess.Popen[Any]):
 
 
 def forked(words: list[str], code: str = "", **options: Any) -> subprocess.Popen[Any]:
-    """``thresher WORDS``, or ``python -c CODE WORDS``, as soon as this system allows."""
+    """Start ``thresher WORDS`` or ``python -c CODE WORDS`` by a fork."""
     begin = Forked if sys.platform == "linux" else started
     return begin(words, code, **options)
 
 
 def started(words: list[str], code: str = "", **options: Any) -> subprocess.Popen[Any]:
-    """The same by Python, which begins anew."""
+    """The same in a new Python process."""
     return subprocess.Popen(
         [sys.executable, *(("-c", code) if code else ("-m", "thresher")), *words], **options
     )
 
 
 def _fork(streams: list[int], *said: object) -> int:
-    """The number of a new child of this process."""
+    """The process id of a new child of this process."""
     (server, _), text = _server(), json.dumps(said).encode()
     socket.send_fds(server, [len(text).to_bytes(8, "little")], streams)
     server.sendall(text)
@@ -61,7 +61,7 @@ def _fork(streams: list[int], *said: object) -> int:
 
 @cache
 def _server() -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """The connection to a server that ends when this process does: its connection is closed then."""
+    """The connection to a server that ends with this process, when the connection is closed."""
     ctypes.CDLL(None).prctl(_ADOPT, 1)
     ours, theirs = socket.socketpair()
     with theirs:
@@ -75,7 +75,7 @@ def _server() -> tuple[socket.socket, subprocess.Popen[bytes]]:
 
 
 def main(client: socket.socket) -> None:
-    """Fork as often as the client wants it."""
+    """Fork on request of the client."""
     import_all()
     while (came := receive(client)) is not None:
         streams, said = came
@@ -89,7 +89,7 @@ def main(client: socket.socket) -> None:
                 os.close(told)
                 become(streams, *said)
             os.write(told, process.to_bytes(8, "little"))
-            os._exit(0)  # and its child is adopted
+            os._exit(0)  # so that its child is adopted
         os.waitpid(middle, 0)
         client.sendall(os.read(number, 8))
         for file in (*streams, number, told):
@@ -97,7 +97,7 @@ def main(client: socket.socket) -> None:
 
 
 def import_all() -> None:
-    """What commands need, and what Numba makes when it first compiles: its tables of types."""
+    """Import what commands need, and let Numba build its type tables."""
     for module in ("scipy", "yaml"):  # as `thresher.cli.main` does
         sys.modules[module] = None  # type: ignore[assignment]
     import numba
@@ -110,7 +110,7 @@ def import_all() -> None:
 
 
 def receive(connection: socket.socket) -> tuple[list[int], list[Any]] | None:
-    """Standard streams, and what `become` is to be given besides; None: nobody is there any more."""
+    """Standard streams and further arguments of `become`; None if the client is gone."""
     size, streams, *_ = socket.recv_fds(connection, 8, 3)
     said = b""
     while len(said) < int.from_bytes(size, "little"):
@@ -121,7 +121,7 @@ def receive(connection: socket.socket) -> tuple[list[int], list[Any]] | None:
 def become(
     streams: list[int], arguments: list[str], folder: str, variables: dict[str, str], code: str = ""
 ) -> NoReturn:
-    """The command, with all that it was given; or code in its stead."""
+    """Run the command, or code instead."""
     from thresher.cli.main import run
 
     for number, stream in enumerate(streams):
@@ -141,17 +141,17 @@ def become(
 
 
 def _stream(name: str, number: int, mode: str, errors: str) -> None:
-    """A standard stream as Python begins with, kept open by a second name."""
+    """A standard stream as Python creates it, kept open by a second reference."""
     new = open(number, mode, buffering=1 if number == 2 else -1, errors=errors, closefd=False)  # noqa: SIM115
     setattr(sys, name, new)
     setattr(sys, f"__{name}__", new)
 
 
 def _run(code: str) -> NoReturn:
-    """As ``python -c`` does."""
+    """Run code as ``python -c`` does."""
     status = 1
     try:
-        file = os.memfd_create("code")  # which a process that is killed leaves nowhere
+        file = os.memfd_create("code")  # a killed process writes none
         os.write(file, code.encode())
         runpy.run_path(f"/proc/self/fd/{file}", run_name="__main__")
         status = 0

@@ -99,7 +99,7 @@ class Threshold:
         return self.together()
 
     def together(self) -> Vector:
-        """The weights of all outputs, from what each has gathered."""
+        """The weights of all outputs, from the state of each."""
         pull, held, unit = (
             np.array([getattr(o, name) for o in self.apart.oracles]).T for name in ("pull", "held", "unit")
         )
@@ -130,7 +130,7 @@ class Apart:
         return np.array(columns).T
 
     def measure(self, W: Vector, X: Vector, slopes: Vector, values: Vector) -> None:
-        """Look at an example of a batch, for each output; losses and slopes are times its importance."""
+        """Measure an example of a batch for each output; losses and slopes are times its importance."""
         met = self.meet(W, X)
         for k, oracle in enumerate(self.oracles):
             oracle.measure(met[:, k], X[:, k], float(slopes[k]), float(values[k]))
@@ -175,7 +175,7 @@ class Grouped:
 
 
 def kind_of(name: str, rule: Any) -> Any:
-    """How the outputs are held together."""
+    """How the outputs are coupled."""
     if getattr(rule, "group", None) is None or not rule.group.grouped():
         return Apart
     return Grouped if name in GROUPED else Threshold

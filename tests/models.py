@@ -1,4 +1,4 @@
-"""Model files compared."""
+"""Comparing model files."""
 
 from pathlib import Path
 
@@ -6,6 +6,6 @@ from thresher.learning import modelfile
 
 
 def without_record(path: str | Path) -> bytes:
-    """The bytes of the file, but for what it says of the data that the model came from."""
+    """The bytes of the file without the record of the data."""
     header, tensors = modelfile.read(path)
     return modelfile.as_bytes({k: v for k, v in header.items() if k not in ("record", "crc32")}, tensors)

@@ -1,4 +1,4 @@
-"""What every dense recursion of `tests.oracles` is: a step over all coordinates."""
+"""The base of the dense recursions in `tests.oracles`: a step over all coordinates."""
 
 from typing import Any, Protocol
 
@@ -63,7 +63,7 @@ class Oracle:
 
 
 def from_origin(y: Vector, importance: Vector, wanted: bool) -> tuple[Any, Vector]:
-    """The labels of the first example that counts, or 0, and all labels less these, in float32."""
+    """The label of the first example with nonzero importance, or 0; and all labels minus it, in float32."""
     counting = np.flatnonzero(importance)
     if not wanted or not len(counting):
         return 0.0, y

@@ -1,4 +1,4 @@
-"""The pages of the docs: their blocks, and whether a command printed what a page says."""
+"""Code blocks of the docs, and comparison of their output."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ def text_of(page: str) -> str:
 
 
 def blocks(page: str, kind: str) -> list[str]:
-    """What is in the blocks of ``console`` or ``python``."""
+    """The contents of ``console`` or ``python`` blocks."""
     return [found for name, found in BLOCK.findall(text_of(page)) if name == kind]
 
 
@@ -35,13 +35,13 @@ def session(text: str) -> list[tuple[str, str]]:
 
 
 def printed(wanted: str, found: str) -> bool:
-    """Whether `found` is what a page says: ``...`` stands for any lines, and speeds may be others."""
+    """Whether `found` matches a page: ``...`` stands for any lines, and speeds may differ."""
     lines = [r"(?:.*\n)*" if line.strip() == "..." else re.escape(line + "\n") for line in timeless(wanted)]
     return re.fullmatch("".join(lines), "".join(line + "\n" for line in timeless(found))) is not None
 
 
 def timeless(text: str) -> list[str]:
-    """The lines without figures of speed, and without blank ones."""
+    """The nonblank lines, without speeds."""
     lines, timed = [], False
     for line in filter(str.strip, text.splitlines()):
         columns = line.split()

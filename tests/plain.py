@@ -1,7 +1,7 @@
-"""Kernels as the plain Python they are written in: slow, but nothing has to be compiled.
+"""Kernels run as plain Python: slow, but without compiling.
 
-Tables begin small: some loops go over all rows, and thousands that no test uses took most of the time.
-Compiled loops read the part of a lane from the stack; here it is built once, not for every coordinate.
+Tables start small, because some loops go over all rows. Compiled loops read the parts of a lane from the
+stack; here they are built once, not for every coordinate.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,20 +15,20 @@ from thresher.engine.jit import Kernel
 
 
 def compiled_if(wanted: bool) -> AbstractContextManager[None]:
-    """Compiled where it is wanted; the same source in plain Python elsewhere."""
+    """Compiled if requested, otherwise the same source as plain Python."""
     return nullcontext() if wanted else not_compiled()
 
 
 @contextmanager
 def not_compiled() -> Iterator[None]:
-    """Models made, trained and read here run uncompiled; the index of the growing store stays compiled."""
+    """Within the block, models run uncompiled; the index of the growing store stays compiled."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         compile_nothing(monkeypatch)
         yield
 
 
 def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same until this is undone."""
+    """The same, until undone."""
 
     def function(self: Kernel, *parts: object) -> Any:
         return self.function
@@ -47,7 +47,7 @@ def _remembered(part_of: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]
         if kept is None:
             if len(known) > 64:
                 known.clear()
-            kept = known[id(parts)] = (parts, {})  # parts are held, so nothing else gets their id
+            kept = known[id(parts)] = (parts, {})  # keeps parts alive, so their id is not reused
         if k not in kept[1]:
             kept[1][k] = part_of(parts, k)
         return kept[1][k]

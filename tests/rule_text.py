@@ -1,4 +1,4 @@
-"""The text of a rule such as a user may write, and what reads its factor, for tests that edit it."""
+"""The source of a user's own rule, for tests that edit it, and code that reads its factor."""
 
 RULE = """
 from typing import NamedTuple

@@ -1,8 +1,8 @@
 """``thresher`` for a shell, run by the process of the tests.
 
-For tests that run many commands, where nothing depends on how a process begins. A program of this name is
-put into a folder, to be found there by a shell; it hands its arguments, folder, variables and standard
-streams to the tests and ends with the status that comes back.
+For tests that run many commands and do not depend on process start-up. A program of this name is put into a
+folder, to be found there by a shell; it passes its arguments, folder, variables and standard streams to the
+tests and exits with the status they return.
 """
 
 import os
@@ -37,7 +37,7 @@ sys.exit(status[0] if status else "the server has ended")
 
 
 class Shell:
-    """Bash, in which ``thresher`` is this process: what one command compiled the next has at hand."""
+    """Bash, in which ``thresher`` is this process, so that compiled code is shared by all commands."""
 
     def __init__(self, folder: Path, listening: socket.socket) -> None:
         self.folder = folder
@@ -46,7 +46,7 @@ class Shell:
         listening.settimeout(0.01)
 
     def run(self, command: str, **options: Any) -> subprocess.CompletedProcess[str]:
-        """What the command prints."""
+        """The output of the command."""
         options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen(["bash", "-c", command], **options) as bash, ThreadPoolExecutor(1) as pool:
             printed = pool.submit(bash.communicate)
@@ -55,12 +55,12 @@ class Shell:
                     with suppress(TimeoutError):
                         self._serve()
             except BaseException:
-                bash.kill()  # or the thread would wait for what is never printed
+                bash.kill()  # or the thread would wait for ever
                 raise
             return subprocess.CompletedProcess(command, bash.returncode, *printed.result())
 
     def _serve(self) -> None:
-        """Run one command, if any comes."""
+        """Run the next command, if there is one."""
         connection, _ = self._listening.accept()
         with connection:
             connection.settimeout(None)
@@ -75,7 +75,7 @@ class Shell:
 
 
 def run_here(streams: list[int], arguments: list[str], folder: str, variables: dict[str, str]) -> int:
-    """The status of the command in this process, which is put back as it was."""
+    """Run the command in this process and restore its state; returns the status."""
     kept, before, environment = [os.dup(number) for number in range(3)], os.getcwd(), dict(os.environ)
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as here:
         try:
@@ -105,7 +105,7 @@ def _replace_environment(variables: dict[str, str]) -> None:
 
 @contextmanager
 def served() -> Iterator[Shell]:
-    """A shell that finds the program."""
+    """A shell with the program on its path."""
     with tempfile.TemporaryDirectory() as folder:  # those of pytest are too long for the address of a socket
         place, address = Path(folder), f"{folder}/server"
         (place / "client.py").write_text(CLIENT.format(address=address))

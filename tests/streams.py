@@ -1,8 +1,8 @@
-"""Streams of examples, settings of every rule, and fingerprints of models: what the laws are tested on.
+"""Streams of examples, settings of every rule and fingerprints of models, for the laws.
 
 The registry says which rules, losses and rates there are. A new rule is tested with its penalties at
-`NOTICEABLE`, together and one at a time, and with each of its flags turned; `SETTINGS` adds what only
-its author can know to matter.
+`NOTICEABLE`, together and one at a time, and with each of its flags turned; `SETTINGS` adds settings that
+matter for a particular rule.
 """
 
 from collections.abc import Iterator
@@ -92,7 +92,7 @@ SETTINGS: dict[str, list[str]] = {
         "l2=2,project=false,skip_correct=true",
     ],
 }
-# What a rule needs beside its penalties so that a short stream of any loss does not blow it up.
+# Parameters that keep a rule from diverging on a short stream with any loss.
 CALM = {
     "pegasos": {"l2": 1.0},
     "ftrl": {"alpha": 0.2},
@@ -142,7 +142,7 @@ class Stream(NamedTuple):
 def stream_of(
     X: Vector, stored: NDArray[np.bool_], y: Vector, importance: Vector, keys: Any = None
 ) -> Stream:
-    """The examples as a chunk and as float64 arrays of the same numbers; what is not `stored` is zero."""
+    """The examples as a chunk and as float64 arrays of the same numbers; zero where nothing is `stored`."""
     row, column = np.nonzero(stored)
     names = np.arange(X.shape[1], dtype=np.uint64) if keys is None else keys
     indptr = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
@@ -165,7 +165,7 @@ def stream(
 ) -> Stream:
     """Random examples of a noisy linear model. Some rows are empty, some stored values and importances zero.
 
-    Features are met at very different frequencies, so that some owe many steps. No two numbers tie: at
+    Features have very different frequencies, so that some miss many steps. No two numbers tie: at
     a tie a rule may turn either way, and an oracle that adds in another order may turn the other.
     """
     rng = np.random.default_rng(seed)
@@ -199,7 +199,7 @@ def read_weights(model: Model, features: int) -> Vector:
 
 
 def fingerprint(model: Model) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
-    """Every bit that learning goes on from."""
+    """Every bit of the state from which learning continues."""
     return {
         name: (str(array.dtype), array.shape, np.ascontiguousarray(array).tobytes())
         for name, array in model.state().items()

@@ -49,7 +49,7 @@ def averaged(spec: str, loss: str = "logistic", **options: Any) -> Model:
 
 @pytest.fixture
 def short_rings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every row is brought up to date every 37 examples."""
+    """Catch up all rows every 37 examples."""
     monkeypatch.setattr(history, "_RING", 37)
 
 
@@ -78,7 +78,7 @@ def test_the_mean_of_the_dense_path(spec: str, loss: str, short_rings: None) -> 
         check(averaged(spec, loss), stream(seed=1, domain=domain_of(loss)))
 
 
-# those whose weights fall by a debt and a scale; a series; a heap
+# rules with a lazy penalty and a scale; with a series; with a heap
 COMPILED = ["fobos", "adagrad-fobos", "l1-ball"]
 
 
@@ -109,7 +109,7 @@ def test_the_mean_at_every_rate_within_one_ring(spec: str, rate: str) -> None:
     ],
 )
 def test_common_scales_are_folded_in_between(spec: str, rate: str, scale: float) -> None:
-    """The ring has room for all of the stream, so what empties it is that rows are rewritten."""
+    """The ring has room for the whole stream, so it is only emptied because rows are rewritten."""
     with compiled_if(is_compiled(spec)):
         model = averaged(spec, rate=rate)
         check(model, stream(seed=6, rows=15_000, features=8, scale=scale))
@@ -129,7 +129,7 @@ def test_common_scales_are_folded_in_between(spec: str, rate: str, scale: float)
     ],
 )
 def test_a_feature_met_once(spec: str, ring: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its weight stands, or dies somewhere in the 9,000 examples that pass it by."""
+    """Its weight stays constant, or becomes zero during the 9,000 examples that do not contain it."""
     monkeypatch.setattr(history, "_RING", ring)
     rows = 9_000
     X = np.zeros((rows, 3))
@@ -154,7 +154,7 @@ def test_the_first_example_was_predicted_with_the_start() -> None:
 
 @pytest.mark.usefixtures("plainly")
 def test_the_averaged_perceptron_is_the_perceptron_averaged() -> None:
-    """In the weights that are read; their own average would be another."""
+    """In the weights that are read; an average of the averages would differ."""
     data = stream(seed=8, rows=300)
     one, other = model_of("averaged-perceptron", "perceptron"), averaged("perceptron", "perceptron")
     for model in (one, other):
@@ -164,7 +164,7 @@ def test_the_averaged_perceptron_is_the_perceptron_averaged() -> None:
     assert one.tally == other.tally
 
 
-# What cannot be averaged
+# Models that cannot be averaged
 
 
 def test_a_rule_that_cannot_be_averaged_names_those_that_can() -> None:
@@ -182,7 +182,7 @@ def test_a_rule_that_cannot_be_averaged_names_those_that_can() -> None:
 
 @pytest.fixture
 def some_compiled(spec: str) -> Iterator[None]:
-    """In the growing store, so that each is compiled once."""
+    """In the growing store only, so that each is compiled once."""
     with compiled_if(is_compiled(spec)):
         yield
 
@@ -270,7 +270,7 @@ def test_a_growing_store_frees_rows_that_never_weighed(monkeypatch: pytest.Monke
     assert read_weights(model, FEATURES).tobytes() == read_weights(plain, FEATURES).tobytes()
 
 
-# What it is for
+# The purpose of averaging
 
 
 def risk(w: Vector, target: Vector) -> float:
@@ -279,7 +279,7 @@ def risk(w: Vector, target: Vector) -> float:
 
 
 def test_the_mean_is_better_than_the_last_at_a_constant_rate() -> None:
-    """Labels are noisy: the last iterate keeps moving about, the mean comes to rest."""
+    """Labels are noisy: the last iterate keeps moving, the mean converges."""
     rng = np.random.default_rng(0)
     target, X = rng.normal(size=10), rng.normal(size=(20_000, 10))
     data = stream_of(X, X != 0, X @ target + rng.normal(size=len(X)), np.ones(len(X)))

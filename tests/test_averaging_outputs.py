@@ -1,6 +1,6 @@
 """Averaged weights of many outputs, and of batches: the mean of the dense path, and the laws of state.
 
-With batches the mean is over steps: each counts the weights that it began with once.
+With batches the mean is over steps: each step counts its initial weights once.
 """
 
 from itertools import pairwise
@@ -34,7 +34,7 @@ FIRST = [settings_of(name)[0] for name in ABLE]
 
 @pytest.fixture(autouse=True)
 def short_rings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every row is brought up to date every 23 steps."""
+    """Catch up all rows every 23 steps."""
     monkeypatch.setattr(history, "_RING", 23)
 
 
@@ -70,7 +70,7 @@ def test_the_mean_of_other_outputs(spec: str, outputs: str, batch: int) -> None:
         check(averaged(spec, "hinge", outputs, batch=batch, intercept=outputs != "values:3"), data)
 
 
-# a clock and a heap for each output, in batches; a group that owes
+# a clock and a heap for each output, in batches; a group with a lazy penalty
 @pytest.mark.parametrize(("spec", "batch"), [("l1-ball:radius=0.5", 4), ("fobos:l1=0.05,group=linf", 1)])
 def test_the_compiled_mean(spec: str, batch: int) -> None:
     check(
@@ -80,7 +80,7 @@ def test_the_compiled_mean(spec: str, batch: int) -> None:
 
 
 class Sparse(Stream):
-    """The first feature is in every row, the others in one each: they stand, or die while passed by."""
+    """The first feature is in every row, the others in one row each: they stay constant or decay to zero."""
 
     def __init__(self, rows: int) -> None:
         super().__init__("classes", seed=4, rows=rows)
@@ -111,7 +111,7 @@ class Sparse(Stream):
     ],
 )
 def test_features_met_once(spec: str, ring: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two visits the largest outputs of a group fall together, and are joined by the next."""
+    """Between two occurrences the largest outputs of a group shrink together and are joined by the next."""
     monkeypatch.setattr(history, "_RING", ring)
     with not_compiled():
         check(averaged(spec, "softmax", "classes:3"), Sparse(rows=400))

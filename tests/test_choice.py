@@ -1,4 +1,4 @@
-"""How the comparison on real data chooses parameters, and from which rows."""
+"""How the comparison on real data chooses parameters, and on which rows."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""The cache of compiled code: never another function's, never another user's."""
+"""The cache of compiled code never returns the code of another function or another user."""
 
 import hashlib
 import os
@@ -46,14 +46,14 @@ os.replace = held
 
 
 def respond(loss: str, cache: Path) -> tuple[int, int]:
-    """Cache hits and misses of a process that has answered rightly."""
+    """Cache hits and misses of a process with the correct result."""
     value, hits, misses = run(RESPOND.format(loss=loss), cache)
     assert value == LINKS[loss]
     return hits, misses
 
 
 def files(cache: Path) -> list[Path]:
-    """Those of the kernel, and whatever is no whole file."""
+    """The files of the kernel, and incomplete files."""
     found = (cache / "code").iterdir()
     return sorted(path for path in found if ".kernels.respond-" in path.name or path.suffix != ".nbc")
 
@@ -121,7 +121,7 @@ print(json.dumps([names, model.predict(chunk).tobytes().hex()]))
 
 
 def learned(rule: str, loss: str, cache: Path) -> tuple[set[str], str]:
-    """What was compiled, and the bits of the predictions."""
+    """The compiled functions, and the bits of the predictions."""
     names, bits = run(LEARN.format(rule=rule, loss=loss), cache)
     return set(names), bits
 
@@ -140,7 +140,7 @@ def test_what_kernels_call_is_compiled_once_for_all_of_them(tmp_path: Path) -> N
 
 
 def check_a_damaged_callee(cache: Path) -> None:
-    """What kernels call is looked at before it is used: one that is damaged is compiled again."""
+    """Functions called by kernels are checked before use: a damaged one is compiled again."""
     (path,) = (cache / "code").glob("thresher.engine.kernels.move-*")
     whole = path.read_bytes()
     path.write_bytes(whole[:-9] + b"!" + whole[-8:])
@@ -162,7 +162,7 @@ class Planted:
 
 
 def plant(path: Path, canary: Path) -> None:
-    """Put code of an attacker behind the head of a file of the cache."""
+    """Put an attacker's code after the header of a cache file."""
     whole, payload = path.read_bytes(), pickle.dumps(Planted(canary))
     magic = whole.index(b"\n") + 1
     head = whole[: magic + 8 + int.from_bytes(whole[magic : magic + 8], "little")]
@@ -231,7 +231,7 @@ def test_a_folder_on_the_way_that_others_can_write_to_is_not_safe(tmp_path: Path
     outer.chmod(0o777)
     with pytest.raises(UnsafeFolderError, match="outer; to make it safe: chmod go-w"):
         private_folder(outer / "inner")
-    outer.chmod(0o1777)  # like /tmp: others cannot rename what is not theirs
+    outer.chmod(0o1777)  # like /tmp: others cannot rename files that are not theirs
     private_folder(outer / "inner")
 
 
@@ -255,7 +255,7 @@ def test_a_link_is_as_safe_as_what_it_leads_to(tmp_path: Path) -> None:
         private_folder(link)
 
 
-# What counts as a source
+# Source files that count
 
 
 def test_a_kernel_depends_on_what_its_module_imports_and_on_nothing_else() -> None:

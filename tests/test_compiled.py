@@ -1,4 +1,4 @@
-"""Compiled code: the same numbers as plain Python; compiled once, never again, and never stale."""
+"""Compiled code gives the same numbers as plain Python, is compiled once, and is never stale."""
 
 import os
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_compiled_losses_are_plain_losses(loss: str) -> None:
     assert both == pytest.approx(np.array(expected), rel=1e-13, abs=1e-15)
 
 
-# The cache, in processes of their own
+# The cache, in separate processes
 
 WORK = """
 import json
@@ -100,7 +100,7 @@ def test_the_second_process_compiles_nothing_and_without_a_cache_all_works_as_be
     assert without == learned
 
 
-# A user's own rule, whose code lies in four files: its own, one it imports a function of, one behind a third.
+# A user's own rule in four files: its own, and three that it imports directly or indirectly.
 
 OWN = RULE.format(
     before="""
@@ -128,7 +128,7 @@ FILES = {"own.py": OWN, "second.py": HELPER, "third.py": "import fourth", "fourt
 
 
 def write_own(folder: Path, edited: tuple[str, ...] = ()) -> None:
-    """The files, with the constant 3 made 5 in the edited ones."""
+    """The files, with the constant 3 changed to 5 in the edited ones."""
     for name, text in FILES.items():
         (folder / name).write_text(text.replace("3.0", "5.0") if name in edited else text)
 

@@ -1,4 +1,4 @@
-"""Results of queries as data: DuckDB over Parquet, and what ADBC hands out."""
+"""Query results as data: DuckDB on Parquet files, and ADBC."""
 
 import subprocess
 import sys

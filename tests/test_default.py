@@ -1,4 +1,4 @@
-"""What the default promises: no scale to choose, noise left out, later passes that are no new evidence."""
+"""What the default promises: no scales to choose, no noise features, later passes add no evidence."""
 
 import inspect
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_all_ways_to_train_have_the_same_default(capsys: pytest.CaptureFixture[s
 
 
 def test_the_knob_has_one_name_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`l1` and `alpha` beside the rule are those in its SPEC, and said where a rule has none."""
+    """`l1` and `alpha` beside the rule are those of its SPEC; they are errors for rules without them."""
     data, expected = stream(46, 60, 8), "ft-ftrl:alpha=2.0,l1=0.5,adapt=0.3,forget=0.0,group=single"
     assert spec_of(Model(l1=0.5, alpha=2).rule) == expected
     assert spec_of(train(data.chunk, l1=0.5, alpha=2).rule) == expected
@@ -51,7 +51,7 @@ def test_the_knob_has_one_name_everywhere(tmp_path: Path, capsys: pytest.Capture
 
 
 def margins_of(model: Model, chunk: Chunk) -> Vector:
-    """Of each example before it was learned from."""
+    """The loss of each example before it was learned."""
     found = np.zeros(len(chunk))
     for i in range(len(chunk)):
         model.learn(chunk, i, i + 1)
@@ -86,7 +86,7 @@ def test_powers_of_two_in_the_targets_change_predictions_alone(loss: str, power:
 @pytest.mark.parametrize("rows", [500, 20_000])
 @pytest.mark.parametrize("density", [0.05, 1.0])
 def test_so_many_standard_deviations_of_noise_are_left_out(rows: int, density: float) -> None:
-    """Labels that nothing tells: |z| beats l1 standard deviations no more often than a normal number does."""
+    """Random labels: |z| exceeds l1 standard deviations no more often than a normal variable does."""
     rng = np.random.default_rng(rows)
     features = 200
     shares = {1.0: 0.317, 2.0: 0.0455}
@@ -104,7 +104,7 @@ def repeated(data: Stream, passes: int) -> dict[str, Any]:
 
 
 def test_a_later_pass_is_no_new_evidence() -> None:
-    """In passes the threshold is that of the dense recursion, which is told of them as the rule is."""
+    """In later passes the threshold is that of the dense recursion."""
     data, passes = stream(45, 60, 8), 3
     spec = "ft-ftrl:alpha=0.3,l1=0.5"
     rows = repeated(data, passes)
@@ -123,7 +123,7 @@ def test_a_later_pass_is_no_new_evidence() -> None:
 
 
 def test_noise_does_not_come_back_in_later_passes() -> None:
-    """As long as there are few examples for each weight; where there are many, noise does little harm."""
+    """With few examples per weight; with many, noise does little harm."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(1000, 2000))
     noise = stream_of(X, X != 0, rng.choice([-1.0, 1.0], 1000), np.ones(1000))
@@ -141,7 +141,7 @@ def test_a_high_threshold_still_leaves_few_weights_to_noise_after_five_passes() 
 
 
 def test_weights_with_many_examples_each_are_all_but_free_in_later_passes() -> None:
-    """Twenty features that tell little each: a threshold that grew with the passes would leave them out."""
+    """Twenty weakly informative features: a threshold that grew with the passes would exclude them."""
     rng = np.random.default_rng(7)
     X = rng.normal(size=(4000, 20))
     y = np.where(rng.random(4000) < 1 / (1 + np.exp(-0.1 * X.sum(axis=1))), 1.0, -1.0)
@@ -155,7 +155,7 @@ def test_weights_with_many_examples_each_are_all_but_free_in_later_passes() -> N
 
 
 def test_what_is_forgotten_frees_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three of six features of a row come often and one of them tells; three come once in the stream."""
+    """Of six features in a row, three are frequent, one of them informative; three occur only once."""
     make_small(monkeypatch)
     rng, rows = np.random.default_rng(6), 5000
     keys = np.concatenate([rng.integers(0, 40, (rows, 3)), 40 + np.arange(3 * rows).reshape(rows, 3)], axis=1)
@@ -230,7 +230,7 @@ def test_labels_may_lie_anywhere(loss: str) -> None:
 
 
 def classes_told_by(told: int, columns: int, classes: int, rows: int, seed: int) -> tuple[Chunk, Vector]:
-    """Dense rows of which the first columns tell of every class, and the classes from 1 on."""
+    """Dense rows whose first columns are informative for every class; classes start at 1."""
     rng = np.random.default_rng(seed)
     X, W = rng.normal(size=(rows, columns)).astype(np.float32), np.zeros((columns, classes))
     W[:told] = rng.normal(size=(told, classes))
@@ -240,7 +240,7 @@ def classes_told_by(told: int, columns: int, classes: int, rows: int, seed: int)
 
 
 def test_a_group_finds_the_features_that_outputs_share() -> None:
-    """Ten of 300 columns tell of all five classes: a group keeps fewer, for all of them, and loses less."""
+    """Ten of 300 columns are informative for all five classes: groups keep fewer columns, with less loss."""
     chunk, _ = classes_told_by(10, columns=300, classes=5, rows=4000, seed=0)
     found = []
     for spec in ("l1=1.5,group=l2", "l1=1", "l1=2"):
@@ -263,7 +263,7 @@ def test_a_group_cannot_forget() -> None:
 
 @pytest.mark.parametrize("group", ["single", "l2", "linf"])
 def test_a_group_does_not_mind_the_scale_of_a_feature_in_float32(group: str) -> None:
-    """Compiled, since squares of what lies near the ends of float32 are no numbers there."""
+    """Compiled, because squares near the limits of float32 are not finite there."""
     rng, columns = np.random.default_rng(8), 6
     X = rng.normal(size=(200, columns)).astype(np.float32)
     y = (X[:, :3] + 0.5 * rng.normal(size=(200, 3))).argmax(axis=1) + 1.0
@@ -280,7 +280,7 @@ def test_a_group_does_not_mind_the_scale_of_a_feature_in_float32(group: str) -> 
 
 
 def test_classes_that_never_occur_do_not_decide_for_the_others() -> None:
-    """Ten classes of which four occur: the shared columns are found all the same, and nothing is lost."""
+    """Ten classes of which four occur: the shared columns are found all the same, without more loss."""
     chunk, y = classes_told_by(8, columns=100, classes=4, rows=3000, seed=9)
     wrong, live = [], []
     for classes in (4, 10):

@@ -1,4 +1,4 @@
-"""The default in batches: examples are measured as without, and only their gradients are summed."""
+"""The default in batches: examples are measured one by one, and their gradients are summed."""
 
 import gzip
 from pathlib import Path
@@ -15,7 +15,7 @@ RCV1 = Path("examples/data/rcv1_train2000.dat.gz")
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_gradient_that_all_but_cancels_out_is_no_scale(dtype: str) -> None:
-    """Two examples pull a new feature apart, next to evenly: the step is as long as ever."""
+    """Two examples pull a new feature in opposite directions, almost equally: the step size is as usual."""
     rows = [(1.0, {1: 1.0, 7: 1.0}), (-1.0, {7: 1.000001}), (1.0, {1: 1.0}), (-1.0, {2: 1.0})]
     with not_compiled():
         model = Model("ft-ftrl:l1=0", batch=2, intercept=False, dtype=dtype)
@@ -26,7 +26,7 @@ def test_a_gradient_that_all_but_cancels_out_is_no_scale(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_steps_on_many_examples_learn_next_to_as_well(dtype: str, tmp_path: Path) -> None:
-    """A low threshold keeps what was met where next to nothing pulled: at a usual size."""
+    """A low threshold keeps features with almost no gradient, with weights of the usual size."""
     lines = gzip.decompress(RCV1.read_bytes()).splitlines(keepends=True)
     learned, held = tmp_path / "learned.svm", tmp_path / "held.svm"
     learned.write_bytes(b"".join(lines[:400]))

@@ -1,4 +1,4 @@
-"""Pages of rules and tables of verbs say what the docstrings say today; examples are not run again."""
+"""Rule pages and verb tables agree with the docstrings; their examples are not run again."""
 
 import doctest
 import inspect
@@ -60,7 +60,7 @@ def test_there_is_a_page_for_every_rule_and_no_other() -> None:
 
 @every_rule
 def test_an_example_is_a_command_that_holds(name: str) -> None:
-    """As far as can be told without running it."""
+    """As far as this can be checked without running it."""
     import typer.main
 
     program, verb, *words = shlex.split(command(name))

@@ -1,4 +1,4 @@
-"""Cross-validation: each fold's models are those of the data without its rows, and are judged on these."""
+"""Cross-validation: the models of a fold are trained without its rows and evaluated on them."""
 
 from dataclasses import replace
 from typing import Any
@@ -27,7 +27,7 @@ from thresher.learning.finite import DivergedError
 from thresher.learning.model import Model
 from thresher.learning.recipe import Recipe
 
-K, ROWS = 3, 119  # no multiple of K: a pass that goes on counting has other folds
+K, ROWS = 3, 119  # not a multiple of K: if a pass continued counting, it would have other folds
 DENSE, WIDE = test_lanes.DENSE.rows(0, ROWS), test_lanes.WIDE.rows(0, ROWS)
 NUMBERS = np.arange(ROWS)
 OUTSIDE: list[NDArray[np.bool_]] = [np.not_equal(NUMBERS % K, k) for k in range(K)]
@@ -210,7 +210,7 @@ def test_how_many_there_may_be(count: int, models: int, words: str) -> None:
 
 
 def test_tables_that_no_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Told before any of them is made; none is where memory is not known."""
+    """Reported before any is made; nothing is reported if the memory is unknown."""
     recipes = [Recipe("ftrl", l1=0.1, store="hashed:10")] * 2
     size = 4 * 2 * 1024 * 4 * len(recipes[0].make_rule().SLOTS)
     for memory in (size, float("inf")):
@@ -256,7 +256,7 @@ def test_a_call() -> None:
 
 @pytest.mark.parametrize("order", ["once", "every", "buffer:30"])
 def test_a_row_stays_in_its_fold(order: str) -> None:
-    """Each is judged once, by models that have not learned it, whatever the order."""
+    """Each row is judged once, by models that have not learned it, in any order."""
     rows = [(float(n % 2), {n: 1.0}) for n in range(100)]
     found = cv(Chunk.of_rows(rows), "sgd", rate="constant:1", folds=5, order=order, loss="logistic")
     assert found.points[0].figures["loss"] == pytest.approx(np.log(2), abs=0.3)

@@ -1,4 +1,4 @@
-"""The commands on the pages print what the pages say, and their blocks of Python run."""
+"""Commands on the pages print what the pages show, and their Python blocks run."""
 
 import doctest
 import os
@@ -25,7 +25,7 @@ TESTED = [
     page
     for page in PAGES
     if page not in ELSEWHERE
-    and (page == "docs/rules/README" or not page.startswith("docs/rules/"))  # these: tests/test_docs.py
+    and (page == "docs/rules/README" or not page.startswith("docs/rules/"))  # tested in tests/test_docs.py
     and (blocks(page, "console") or blocks(page, "python"))
 ]
 
@@ -42,7 +42,7 @@ def test_every_format_has_a_page(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def shell() -> Iterator[Shell]:
-    """One that has ``thresher`` and this ``python``."""
+    """A shell with ``thresher`` and this ``python``."""
     with served() as shell:
         program(shell.folder / "python")
         yield shell
@@ -52,7 +52,7 @@ def shell() -> Iterator[Shell]:
 def test_blocks_of_a_page_do_what_it_says(
     page: str, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Commands print what stands below them; then Python blocks run, where the commands left their files."""
+    """Commands print what the page shows; then Python blocks run in the same folder."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     known = {"PATH": f"{shell.folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
     for command, wanted in (step for block in blocks(page, "console") for step in session(block)):
@@ -72,7 +72,7 @@ def test_blocks_of_a_page_do_what_it_says(
 
 
 def after(block: str, names: dict[str, Any]) -> dict[str, Any]:
-    """The names after a block has run. One with prompts is a doctest; another just has to run."""
+    """Run a block and return its names. A block with prompts is a doctest; others must only run."""
     if ">>>" not in block:
         Path("block.py").write_text(block)
         return runpy.run_path("block.py", names)

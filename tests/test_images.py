@@ -1,4 +1,4 @@
-"""The example of several images: at one error, groups keep far fewer elements, and the right ones."""
+"""The example of several images: for the same error, groups keep far fewer elements, and the right ones."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def test_groups_need_fewer_elements_for_the_same_error() -> None:
-    """On images that the example does not show."""
+    """On images other than those of the example."""
     of = images.scene(seed=1)
     single, grouped, capped = (images.sparsest(of, group) for group in images.GROUPS)
     for found in (single, grouped, capped):

@@ -76,7 +76,7 @@ def test_features_that_come_again_after_they_were_freed_count_once(monkeypatch: 
 
 
 def test_memory_follows_the_live_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two million features, each met once and soon dead, around 10,000 that live, in tables to scale."""
+    """Two million features that occur once and die, and 10,000 that live, in tables of matching size."""
     monkeypatch.setattr(indexes, "_ALWAYS_KEPT", 1 << 10)
     rng = np.random.default_rng(5)
     model = Model("fobos:l1=2.5e-5", rate="constant:0.2", intercept=False)
@@ -167,7 +167,7 @@ def test_predicting_adds_no_features() -> None:
 
 @pytest.mark.usefixtures("plainly")
 def test_a_hashed_store_merges_keys_that_meet_in_one_example() -> None:
-    """With two rows only, the model must be that of the two summed features."""
+    """With two rows only, the model must be that of the two sums of features."""
     data = stream(51, 80, features=9)
     model = model_of("fobos:l1=0.01", store="hashed:1", seed=9)
     model.learn(data.chunk)
@@ -245,7 +245,7 @@ def test_the_unsigned_hash_kernel_is_biased_by_what_meets() -> None:
 
 @pytest.mark.parametrize("spec", ["ftrl:alpha=0.2,l1=0.1", "pa", "adagrad-rda:eta=0.2,l1=0.02", "l1-ball"])
 def test_signs_without_collisions_change_nothing_but_the_signs_of_weights(spec: str) -> None:
-    """Law 4: a weight and its values turn together."""
+    """Law 4: a weight and its values change sign together."""
     data = stream(52, 150, features=9)
     with not_compiled():
         plain, signed = (model_of(spec, store=store) for store in ("growing", "hashed:16,signed"))

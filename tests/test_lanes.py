@@ -1,4 +1,4 @@
-"""Law 7: models that learn side by side are those that they would be alone, bit for bit."""
+"""Law 7: models trained side by side equal models trained alone, bit for bit."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -48,7 +48,7 @@ def alone(recipe: Recipe, chunk: Chunk) -> Model:
 
 
 def bits(model: Model) -> tuple[bytes, ...]:
-    """Weights by key, whatever row they lie in, and all that rows share."""
+    """Weights by key, in any row order, and all shared state."""
     keys, weights = model.weights()
     state = model.loop.state()
     shared = [state[name] for name in sorted(state) if name != "S"]
@@ -71,7 +71,7 @@ def check(recipes: Sequence[Recipe], chunk: Chunk) -> Lanes:
 
 @pytest.fixture(autouse=True, params=["octets", "loops"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """All that can be are lanes of an octet, even one alone; or all are loops of their own."""
+    """All models that can be are lanes of an octet, even a single one; or each has its own loop."""
     monkeypatch.setattr(octet, "FEW", 1 if request.param == "octets" else 99)
     return str(request.param)
 
@@ -119,7 +119,7 @@ def test_penalties_of_one_rule(name: str, small_tables: None) -> None:
 def test_nine_of_one_rule_in_float64(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Compiled; LLVM prints nothing about loops that it could not vectorise."""
+    """Compiled; LLVM reports no loop that it could not vectorise."""
     monkeypatch.setattr(notices, "_tell", [])
     check([recipe_of("fobos", dtype="float64", l1=0.01 * k) for k in range(9)], WIDE)
     assert capfd.readouterr() == ("", "")
@@ -223,7 +223,7 @@ def test_a_lane_that_rests_stays_as_it_is() -> None:
 
 @pytest.mark.usefixtures("small_tables", "plainly")
 def test_a_row_lives_as_long_as_one_lane_needs_it() -> None:
-    """A lane that frees nothing keeps rows; one that frees them all loses nothing by it."""
+    """A lane without idle rows keeps them for all; a lane whose rows are all idle loses nothing."""
     shrinking, keeping = recipe_of("fobos:l1=3"), recipe_of("sgd")
     lanes = check([shrinking, keeping, shrinking], WIDE)
     assert [model.nonzero > 0 for model in lanes.models] == [False, True, False]
@@ -238,7 +238,7 @@ WILD = recipe_of("sgd", "constant:1e9", loss="squared", dtype="float64")
 
 @pytest.fixture
 def overflowing() -> Iterator[None]:
-    """Plain Python does as compiled code does."""
+    """Plain Python behaves as compiled code does."""
     with np.errstate(all="ignore"):
         yield
 
@@ -304,7 +304,7 @@ def test_they_stop_and_go_on(batch: int) -> None:
 
 
 def test_compiled_lanes_diverge_one_by_one() -> None:
-    """In the middle of a piece, and each where it would alone."""
+    """In the middle of a piece; each model stops where it would alone."""
     rates = ["constant:1e9", "constant:0.01", "constant:1e3", "constant:1e5", "constant:0.02"]
     recipes = [replace(WILD, rate=rate) for rate in rates]
     lanes = side_by_side(recipes, DENSE, [])

@@ -80,7 +80,7 @@ def test_every_rule_has_an_oracle_and_settings_that_name_it(name: str) -> None:
 @pytest.mark.parametrize("spec", SPECS)
 def test_lazy_is_eager(spec: str, loss: str, intercept: bool) -> None:
     data = stream(seed=1, domain=domain_of(loss))
-    with not_compiled():  # what is compiled is the same source, and takes a second a pair
+    with not_compiled():  # compiled code is the same source, and takes a second per pair
         expected = check(model_of(spec, loss, intercept=intercept), data, EXACT)
     learned = np.abs(expected.weights).max() > 1e-3 or np.abs(expected.margins).max() > 1e-3
     assert learned or not expected.losses.any(), "nothing learned"
@@ -107,7 +107,7 @@ def test_single_precision_is_near(spec: str, loss: str) -> None:
 
 @st.composite
 def streams(draw: st.DrawFn, domain: str) -> Stream:
-    """Any pattern of features, any importances; the values are random, so that none tie."""
+    """Any pattern of features and importances; the values are random, so there are no ties."""
     features = draw(st.integers(1, 6))
     pattern = draw(st.lists(st.integers(0, 2**features - 1), max_size=40))
     stored = np.array([[row >> j & 1 for j in range(features)] for row in pattern], bool).reshape(
@@ -145,8 +145,8 @@ def test_vanishing_values_leave_weights_finite(spec: str, dtype: str) -> None:
         assert np.isfinite(model.weights()[1]).all()
 
 
-# Many steps, under settings with which weights live and die to the end: a million with some of the rules,
-# whose oracles are compiled too, and ten thousand with the others. In float32, as models are by default.
+# Many steps, with settings under which weights keep becoming zero and nonzero: a million for some rules,
+# whose oracles are compiled too, ten thousand for the others. In float32, the default dtype.
 
 
 def compiled_oracle_of(model: Model, data: Stream) -> Trace:
@@ -214,14 +214,14 @@ def test_common_scales_are_folded_many_times(spec: str, rate: str, scale: float)
     assert path is not None
     assert len(places) > 4
     for place in (places[0], places[1], places[len(places) // 2], places[-1]):
-        for rows in (place, place + 1, place + 20):  # a wrong fold may be forgotten later
+        for rows in (place, place + 1, place + 20):  # later steps may hide a wrong fold
             w = path[min(rows, len(data.y))]
             expected = Trace(w[:-1], w[-1], np.empty(0), np.empty(0), None)
             agree(model_of(spec, rate=rate), first(data, rows), EXACT, expected)
 
 
 def test_generations_are_counted_anew_before_float32_cannot() -> None:
-    """The rule that lets all weights die together, begun as if they had died 2^23 - 2 times."""
+    """A rule that sets all weights to zero at once, started as if this had happened 2^23 - 2 times."""
     data = stream(seed=7, rows=400, features=8, density=0.2)
     late, early = (model_of("fobos-l2norm:l2norm=0.6", dtype="float32") for _ in range(2))
     state = {name: array.copy() for name, array in late.state().items()}
@@ -240,7 +240,7 @@ def test_generations_are_counted_anew_before_float32_cannot() -> None:
 
 
 def folds(model: Model, data: Stream) -> list[int]:
-    """After how many examples the common scale is folded, from the clock between the examples."""
+    """The numbers of examples after which the common scale is folded, seen in the clock."""
     scale = model.rule.CLOCK.index("product" if "product" in model.rule.CLOCK else "scale")
     places, before = [], 1.0
     for i in range(len(data.y)):

@@ -142,7 +142,7 @@ def _first_output(seed: int) -> Stream:
     return data
 
 
-# rows that stand still, a clock and a heap for each output, groups that owe and that stand still
+# constant rows, a clock and a heap for each output, groups with and without lazy penalties
 @pytest.mark.parametrize("spec", ["ft-ftrl:l1=0.3", "l1-ball:radius=0.5", *GROUPS[6::3]])
 def test_compiled_loops_are_eager(spec: str) -> None:
     data = stream_for("softmax", "classes", seed=5, rows=300)

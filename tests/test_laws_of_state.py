@@ -1,6 +1,6 @@
 """Laws 2, 3, 4, 6 and 8, for every rule of the registry: what changes no bit of a model.
 
-How its stream is cut, where its rows are kept, that it is stopped, looked at, saved, or read elsewhere.
+How its stream is cut, how its rows are stored, and that it is stopped, inspected, saved or read elsewhere.
 """
 
 import os
@@ -42,25 +42,25 @@ def dense() -> Stream:
 
 @pytest.fixture(scope="session")
 def wide() -> Stream:
-    """Keys of 64 bits, most of them rare."""
+    """Examples with 64-bit keys, most of them rare."""
     return stream(seed=12, rows=ROWS, features=FEATURES, density=0.1, keys=KEYS)
 
 
 @pytest.fixture
 def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A growing store sweeps from its ninth row on, and examples are resolved a few numbers at a time."""
+    """The growing store sweeps from its ninth row on, and examples are resolved in small pieces."""
     make_small(monkeypatch)
 
 
 @pytest.fixture
 def one_store_compiled(store: str) -> Iterator[None]:
-    """Other stores than the growing one with kernels in plain Python: law 4 compiles for each."""
+    """Stores other than the growing one use plain Python kernels; law 4 compiles for each."""
     with compiled_if(store == "growing"):
         yield
 
 
 def model_of(spec: str, **options: Any) -> Model:
-    """Of the dtype that is compiled for every rule."""
+    """A model of the dtype that is compiled for every rule."""
     return streams.model_of(spec, **{"dtype": "float32", **options})
 
 
@@ -158,7 +158,7 @@ def test_a_restored_model_owns_its_state(dense: Stream) -> None:
 
 
 def comparable(model: Model, names: Any) -> tuple[bytes, ...]:
-    """Settled weights in the order of 0..FEATURES-1, whose keys `names` tells, and what all rows share."""
+    """Settled weights of the features 0..FEATURES-1, whose keys are `names`, and the shared state."""
     keys, weights = model.weights()
     by_key = dict(zip(keys.tolist(), weights, strict=True))
     row = np.array([by_key.pop(int(names(j)), 0) for j in range(FEATURES)], model.dtype)
@@ -178,7 +178,7 @@ def hashed_name(key: Any, bits: int, seed: int) -> int:
     + [(spec, "float32") for spec in SPECS if spec.partition(":")[0] in KINDS[::3]],
 )
 def test_the_store_changes_nothing(spec: str, dtype: str, dense: Stream) -> None:
-    """In float32 compiled for each store with some of the kinds of rules; all as plain Python."""
+    """Compiled in float32 for each store with some kinds of rules; plain Python for all."""
     with compiled_if(dtype == "float32"):
         check_stores(spec, dtype, dense)
 
@@ -210,7 +210,7 @@ def test_keys_of_64_bits_are_kept_as_they_are(name: str, dense: Stream, small_ta
 
 
 def deaths_and_births(spec: str, chunk: Chunk) -> tuple[int, int]:
-    """Rows freed, and rows born again, of a growing store that must sweep."""
+    """Rows freed, and created again, in a growing store that must sweep."""
     model = model_of(spec, store="growing", rate="power:0.2,1e30,0.5")
     model.learn(chunk)
     born, freed, _ = model.state()["counts"]
@@ -254,7 +254,7 @@ def test_idle_rows_are_as_good_as_new(name: str, dense: Stream) -> None:
             rule.step(S, j, w, 0.5, -0.3, now)
             rule.step(fresh, 0, 0.0, 0.5, -0.3, now)
             if type(rule).relocate is not PROTOCOL["rule"]["relocate"][1]:
-                # columns that point to rows are made anew when rows move
+                # columns that point to rows are rebuilt when rows move
                 assert rule.weight(S, j, now) == rule.weight(fresh, 0, now)
                 continue
             assert S[j].tobytes() == fresh[0].tobytes()

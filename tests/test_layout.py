@@ -1,4 +1,4 @@
-"""What may import what, how long things may be, what may not be written: read from the source with `ast`."""
+"""Allowed imports, lengths and forbidden code, checked in the source with `ast`."""
 
 import ast
 import re
@@ -27,9 +27,9 @@ ARROWS = {
     "engine": ("engine.*",),
     "parts": ("engine.jit", "engine.protocol", "engine.verbs", "parts.*"),
     "data": ("engine.jit", "engine.folders", "engine.lookup", "data.*"),
-    # readers in other processes: they know data, not what is learned from it
+    # readers in other processes: they know data, not models
     "cluster": ("engine.jit", "data.*", "cluster.*"),
-    # of parts only the registry, never one of them
+    # of parts only the registry, never a single part
     "learning": (
         "engine.*",
         "cluster.dataset",
@@ -40,7 +40,7 @@ ARROWS = {
         "parts",
         "_version",
     ),
-    # solvers know neither the online loop nor its rules; what they find is read out as any model is
+    # solvers know neither the online loop nor its rules; their results are read like any model
     "batch": (
         *("engine.jit", "engine.verbs", "cluster.elsewhere", "data.*", "parts", "batch.*", "_version"),
         *("learning.beginning", "learning.given", "learning.head", "learning.keywords"),
@@ -48,7 +48,7 @@ ARROWS = {
     ),
     # pictures: they know nothing of what they show
     "drawing": ("drawing.*",),
-    # many models on one reading, from outside
+    # many models from one reading, using the public interface
     "lanes": (
         *(
             "cluster.elsewhere",
@@ -61,12 +61,12 @@ ARROWS = {
         ),
         *("parts", "_version"),
     ),
-    # estimators are a user of the rest, as the command line is
+    # estimators use the rest, as the command line does
     "sklearn": (
         *("engine.protocol", "engine.index", "data.*", "learning.*", "lanes.*"),
         *("parts", "sklearn.*", "_version"),
     ),
-    # one page about a model, from outside
+    # one page about a model, using the public interface
     "reporting": (
         *("data.*", "drawing.*", "engine.lookup", "lanes.*", "learning.*", "parts", "reporting.*"),
         "_version",
@@ -104,9 +104,9 @@ OUTSIDE = {
 # `thresher --help` and `import thresher` must be quick: what they import is imported on use
 HEAVY = {"llvmlite", "matplotlib", "numba", "numpy", "pyarrow", "ray", "safetensors", "scipy", "sklearn"}
 LAZY = {"cli", "__init__", "__main__"}
-# what help is made of; it imports nothing but the standard library
+# used by --help; it imports only the standard library
 LIGHT = "thresher.data.formats.listing"
-# compiled code is such data itself: its cache reads only files that nobody else can have written
+# compiled code must be unpickled: its cache reads only files that nobody else can have written
 KEEPS_COMPILED_CODE = PACKAGE / "engine" / "codecache.py"
 RUNS_CODE_ON_LOADING = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
 
@@ -195,7 +195,7 @@ rules = pytest.mark.parametrize("path", RULES, ids=show)
 
 @sources
 def test_imports_follow_the_arrows(path: Path) -> None:
-    arrows = ARROWS[folder(path)]  # a new wing says first what it may import
+    arrows = ARROWS[folder(path)]  # a new folder must list its allowed imports
     for found in imports(path):
         if found.name.split(".")[0] == "thresher":
             inner = found.name.removeprefix("thresher").removeprefix(".")

@@ -1,4 +1,4 @@
-"""What is said while something is compiled: what it is and how long it takes, once for each kind."""
+"""Messages while compiling: what is compiled and how long it takes, once for each kind."""
 
 import importlib
 import logging
@@ -52,7 +52,7 @@ def test_compiling_a_kernel_tells(said: list[str], monkeypatch: pytest.MonkeyPat
         return a + b
 
     compiled = kernel(plus)
-    compiled.compiled._cache.disable()  # or the next run of this test would find it there
+    compiled.compiled._cache.disable()  # or the next run of this test would find it compiled
     before = notices.seconds_compiling()
     assert (compiled(1, 2), compiled(1.0, 2.0)) == (3, 3.0)
     assert said == ["compiling the test: about 1 s, once on this machine"]

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture(scope="module")
 def own_rule() -> Iterator[ModuleType]:
-    """The example imported, its rule registered for as long as these tests run."""
+    """The imported example; its rule is registered while these tests run."""
     yield importlib.import_module("examples.own_rule")
     REGISTRY["rule"].pop("adagrad-l1", None)
 

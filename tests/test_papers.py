@@ -1,4 +1,4 @@
-"""What the papers print or prove, asked of the learner itself."""
+"""Results printed or proved in the papers, checked with the learner itself."""
 
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ PAPER_LOSSES = {"logistic": "binary", "hinge": "binary", "squared": "real"}
 
 
 def path_of(model: Model, data: Stream) -> Vector:
-    """w_1, ..., w_{T+1} as they are read between the steps."""
+    """w_1, ..., w_{T+1}, read between the steps."""
     path = np.zeros((len(data.y) + 1, data.X.shape[1]))
     for i in range(len(data.y)):
         model.learn(data.chunk, i, i + 1)
@@ -159,7 +159,7 @@ def test_theorem_3_1_is_close_to_an_equality_where_nothing_is_learned() -> None:
     assert right == pytest.approx(0.005 + 0.0001 / 0.02 + 0.99)  # = 1: the bound is tight here
 
 
-# What the papers say of one another's methods
+# What the papers say about each other's methods
 
 
 @pytest.mark.usefixtures("plainly")
@@ -175,7 +175,7 @@ def test_truncated_gradient_without_theta_is_fobos_with_l1(loss: str) -> None:
 
 
 def test_fobos_with_the_next_rate_converges_on_a_batch() -> None:
-    """Section 3 of Duchi and Singer (2009): |Xw - y|^2 / n + l1 |w|_1, passed over again and again."""
+    """Section 3 of Duchi and Singer (2009): |Xw - y|^2 / n + l1 |w|_1, minimised in many passes."""
     data, l1, rows = stream(36, 20, 4, "real", weighted=False), 0.05, 20
 
     def objective(halves: Vector) -> tuple[float, Vector]:

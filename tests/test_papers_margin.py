@@ -18,7 +18,7 @@ FEATURES = 6
 
 
 def separable(seed: int, rows: int = 300, noise: float = 0.0) -> tuple[Stream, Vector]:
-    """Examples, and weights u under which every hinge loss is zero, but for labels turned by `noise`."""
+    """Examples, and weights u with zero hinge loss on every example, except for labels flipped by `noise`."""
     rng = np.random.default_rng(seed)
     u = 3.0 * rng.normal(size=FEATURES)
     X = rng.uniform(-1, 1, (4 * rows, FEATURES)) * (rng.random((4 * rows, FEATURES)) < 0.6)
@@ -106,7 +106,7 @@ def test_each_pa_step_minimises_what_it_is_defined_by(spec: str, loss: str) -> N
 
 
 def test_an_importance_multiplies_c() -> None:
-    """PA-I and PA-II: twice the importance is twice the C; PA, a constraint, takes no notice."""
+    """PA-I and PA-II: doubling the importance doubles C; PA, a constraint, ignores importances."""
     data = stream(42, 100, 6, weighted=False)
     heavy = stream_of(data.X, data.X != 0, data.y, np.full(100, 2.0))
     for once, twice in (("pa", "pa"), ("pa-i:C=0.4", "pa-i:C=0.2"), ("pa-ii:C=0.4", "pa-ii:C=0.2")):
@@ -270,7 +270,7 @@ def test_after_a_step_the_example_is_right_with_probability_eta(spec: str) -> No
 
 
 def test_soft_confidence_gives_way_where_confidence_does_not() -> None:
-    """One wrong label among many: CW must be right about it, SCW with a small C need not."""
+    """One wrong label among many: CW must fit it, SCW with a small C need not."""
     rows = [np.array([1.0, 0, 0, 0, 0, 0])] * 21
     data = examples(rows, [1.0] * 20 + [-1.0])
     margins = {spec: learned(spec, "logistic", data).predict(data.chunk)[0] for spec in ("cw", "scw:C=0.1")}

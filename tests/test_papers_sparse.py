@@ -1,4 +1,4 @@
-"""What papers say of penalties that know how often a feature comes, and of learning without tuned scales."""
+"""Papers on penalties that depend on the frequency of features, and on learning without tuned scales."""
 
 from itertools import pairwise
 
@@ -32,8 +32,8 @@ def test_frequency_aware_with_h_constant_is_fobos(loss: str, p: str) -> None:
 def test_what_a_cumulative_penalty_takes() -> None:
     """Section 3.2 of Tsuruoka, Tsujii and Ananiadou (2009), one step of slope -1 or 1 at a time.
 
-    A weight that keeps its sign has had u in full. One that is pushed to and fro wavers less and less,
-    and is zero once u is larger than a push, while a penalty step by step lets it waver for ever.
+    A weight that keeps its sign has received u in full. One with gradients of alternating sign oscillates
+    less and less, and is zero once u exceeds a step, while a per-step penalty lets it oscillate for ever.
     """
     steady = [Chunk.of_rows([(100.0, {0: 1.0})])] * 101
     wavering = [Chunk.of_rows([(sign * 100.0, {0: 1.0})]) for sign in (1, -1) * 50] + steady[:1]
@@ -88,7 +88,7 @@ def test_stabilised_without_rejection_and_purging_is_truncation(
 @pytest.mark.parametrize("informative", ["true", "false"])
 @pytest.mark.parametrize("rejection", [0.07, 0.3, 0.5, 0.9])
 def test_a_burst_rejects_the_proportion_asked(rejection: float, informative: str) -> None:
-    """Every feature is in every row: all can be truncated, whatever is asked."""
+    """Every feature is in every row, so all can be truncated."""
     rng = np.random.default_rng(1)
     X = rng.uniform(0.1, 1.0, (400, 40)) * rng.choice([-1.0, 1.0], (400, 40))
     data = stream_of(X, X != 0, np.where(X @ rng.normal(size=40) > 0, 1.0, -1.0), np.ones(400))
@@ -122,7 +122,7 @@ def selected(spec: str, data: Stream) -> tuple[int, int]:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_stability_selection_purges_noise(seed: int) -> None:
-    """At the same rejection rate, noise that one burst lets through the next does not: it is purged."""
+    """At the same rejection rate, noise that survives one burst does not survive the next: it is purged."""
     data = noisy(seed)
     signals, noise = selected("stabilised:rejection=0.5,purging=0,every=100", data)
     assert (signals, noise) == (SIGNALS, 90)
@@ -132,7 +132,7 @@ def test_stability_selection_purges_noise(seed: int) -> None:
 
 
 def test_what_is_purged_or_late_never_comes_back() -> None:
-    """In the first stage feature 0 tells all, 1 is noise, 2 is not met; after it they are alike."""
+    """In the first stage, feature 0 determines the label, 1 is noise, 2 does not occur; later all are alike."""
     rng = np.random.default_rng(2)
     y = rng.choice([-1.0, 1.0], 400)
     X = np.zeros((400, 3))
@@ -148,7 +148,7 @@ def test_what_is_purged_or_late_never_comes_back() -> None:
 
 @pytest.mark.parametrize("annealing", [-9.0, 0.0, 5.0])
 def test_annealing_rejects_less_as_less_is_left(annealing: float) -> None:
-    """The rejection rate after each stage is that of what stayed, from most to none."""
+    """The rejection rate after each stage follows from the share that stayed, from most to none."""
     data = noisy(3)
     model = model_of(f"stabilised:rejection=0.8,purging=0.6,every=50,annealing={annealing}")
     rates, left = [0.8], [SIGNALS + NOISE]
@@ -170,8 +170,8 @@ def test_annealing_rejects_less_as_less_is_left(annealing: float) -> None:
     )
 
 
-# Singer's tutorial (MLSS 2012), slide 60: features that are always there and say nothing, features that are
-# nearly never there and say all.
+# Singer's tutorial (MLSS 2012), slide 60: features that are always present and uninformative, and features
+# that are rare and informative.
 
 GARBAGE, RARE = 20, 10
 
@@ -290,7 +290,7 @@ def test_regret_by_turns_tells_a_falling_rate_from_a_constant_one() -> None:
     assert exponent(constant) == pytest.approx(1.0, abs=0.01)
 
 
-# Features of unlike scales
+# Features of different scales
 
 
 def unscaled(seed: int) -> Stream:

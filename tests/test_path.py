@@ -1,4 +1,4 @@
-"""`thresher.path`: what the command does, in Python."""
+"""`thresher.path`: the command in Python."""
 
 import itertools
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Races of lanes: who is dropped when, whatever the stream is cut into."""
+"""Races of lanes: which lane is dropped when, however the stream is cut."""
 
 import weakref
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ RECIPES = [Recipe("ftrl", l1=l1) for l1 in (0.1, 3.0, 0.01)]
 
 
 class Marks:
-    """Drops nobody, and notes when it was asked to."""
+    """Drops no lane, and records when it was asked to."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[int, bool]] = []
@@ -37,7 +37,7 @@ class Marks:
 
 
 class Weakest:
-    """Drops the lane that has lost most."""
+    """Drops the lane with the highest loss."""
 
     def judge(self, record: Record, lanes: Racing, last: bool) -> None:
         if len(lanes.alive) > 1:
@@ -66,7 +66,7 @@ def test_marks_are_rows_of_the_stream(places: list[int]) -> None:
 
 
 def losses_between(first: int, last: int) -> list[float]:
-    """What each lane loses on these rows, which it predicts before it learns them."""
+    """The progressive loss of each lane on these rows."""
     found = []
     for recipe in RECIPES:
         model = Model(recipe)
@@ -99,7 +99,7 @@ def test_nobody_is_judged_early() -> None:
 
 
 def test_the_excess_is_that_of_the_rows() -> None:
-    """Against the same from the losses of all blocks."""
+    """Compared with the value computed from the losses of all blocks."""
     marks = Marks()
     weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], ROWS).astype(np.float32)
     weighted = Chunk(STREAM.indptr, STREAM.keys, STREAM.values, STREAM.labels, weights)
@@ -135,7 +135,7 @@ def test_blocks_grow_with_the_rows() -> None:
 
 
 class InfoDict:
-    """Lanes whose losses are given."""
+    """Lanes with given losses."""
 
     def __init__(self, each: Sequence[Sequence[float]]) -> None:
         self.record, self.examples = Record(len(each[0])), 0

@@ -1,7 +1,6 @@
-"""Compiled code gives back what it is lent and what it makes: no array is kept for ever or freed too early.
+"""Reference counts in compiled code: no array is leaked or freed too early.
 
-Functions that kernels call do not all count references (`thresher.engine.jit`), so this is not left to
-Numba.
+Some functions called by kernels do not count references (`thresher.engine.jit`), so this must be tested.
 """
 
 import gc
@@ -27,7 +26,7 @@ from thresher.learning.model import Model
 
 _runtime: Any = rtsys
 SOFTMAX = {"loss": "softmax", "outputs": "classes:3"}
-MODELS: list[tuple[str, dict[str, Any]]] = [  # many of them compiled for other tests too
+MODELS: list[tuple[str, dict[str, Any]]] = [  # many are compiled for other tests too
     ("fobos:l1=0.01", {"rate": RATE, "store": "growing"}),
     ("ft-ftrl:forget=20", {"admit": 2, "store": "growing"}),
     ("l1-ball:radius=0.5", {"store": "hashed:4", "rate": RATE}),
@@ -40,14 +39,14 @@ CASES = list(cases())
 
 
 def living() -> tuple[int, int]:
-    """Pieces of memory, and arrays, that compiled code has made and not given back."""
+    """Allocations and arrays made by compiled code and not yet freed."""
     gc.collect()
     now: Any = _runtime.get_allocation_stats()
     return now.alloc - now.free, now.mi_alloc - now.mi_free
 
 
 def check(work: Callable[[], Any], *lent: Any) -> None:
-    """Run `work` once to compile, then a few times: nothing more may live afterwards, nor be held."""
+    """Run `work` once to compile, then a few times: nothing more may be allocated or referenced after."""
     _nrt_python.memsys_enable_stats()
     work()
     before = living(), [sys.getrefcount(array) for array in lent]
@@ -100,7 +99,7 @@ def _sums(array):  # type: ignore[no-untyped-def]
     ],
 )
 def test_what_does_not_count_makes_no_arrays(compiled: Any, hint: str) -> None:
-    """Views of an array among them: returned they would be freed twice, taken they would be kept for ever."""
+    """Including views of an array: if returned they would be freed twice, if taken they would leak."""
     with pytest.raises(TypingError, match=hint):
         compiled(np.ones(3))
 
@@ -129,5 +128,5 @@ def test_parsers(name: str, sample: Any, layout: Any, domain: str, tmp_path: Pat
     lines = [*sample.good(20, 0), *sample.bad.values()]
     text = b"".join(line + b"\n" for line in lines)
     reads = parser(sample, layout, tmp_path, Arenas(1), domain)
-    memory = np.frombuffer(bytearray(text + b" " * PAD), np.uint8)  # as it is read from files: may be written
+    memory = np.frombuffer(bytearray(text + b" " * PAD), np.uint8)  # writable, as read from files
     check(lambda: reads.parse(Block(memory, len(text), LINES, 0, 1, 0, 0)), memory)

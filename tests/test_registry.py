@@ -1,4 +1,4 @@
-"""SPECs: what they make, how they are written back, what is said about wrong ones; what `part` turns down."""
+"""SPECs: parsing, writing, error messages; and which classes `part` rejects."""
 
 import math
 from collections import namedtuple
@@ -161,7 +161,7 @@ def test_numbers_of_numpy_are_taken_as_numbers() -> None:
         rebuilt(made, l1=10**400)
 
 
-# What `part` turns down. Each class is a whole rule but for one thing.
+# Classes that `part` rejects. Each is a complete rule except for one thing.
 
 
 class _Whole(NamedTuple):

@@ -1,4 +1,4 @@
-"""The report: one page about a model, whole, small, harmless, and true."""
+"""The report: a complete, small, safe and correct page about a model."""
 
 import re
 from html.parser import HTMLParser
@@ -35,7 +35,7 @@ HOSTILE = [
 
 
 class Checked(HTMLParser):
-    """Collects elements; fails where they are not balanced, or load or run something."""
+    """Collects elements; fails if they are unbalanced, or load or run something."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -70,7 +70,7 @@ class Checked(HTMLParser):
 
 
 def page_of(model: Any, folder: Path, data: Any = None, **options: Any) -> str:
-    """The page, which is as every page must be."""
+    """The page, after the checks that every page must pass."""
     thresher.report(model, data, folder / "report.html", **options)
     raw = (folder / "report.html").read_bytes()
     assert len(raw) <= SIZE
@@ -207,7 +207,7 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("scheme", [style._LIGHT, style._DARK], ids=["light", "dark"])
 def test_text_can_be_read(scheme: str) -> None:
-    """WCAG AA: 4.5 to 1, on every ground that text stands on."""
+    """WCAG AA: a contrast of 4.5 to 1 on every background of text."""
     colours = dict(one.split(":") for one in scheme.replace("--", "").split(";"))
     assert {colours["paper"], colours["ink"]} <= {*LIGHT.values(), *DARK.values()}
     for text in ("ink", "faint", "link"):

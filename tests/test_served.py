@@ -1,4 +1,4 @@
-"""The shell of the tests: what becomes of it when a command goes wrong."""
+"""The shell of the tests, when a command fails."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The site: what it leaves out, numbers the same laws in the same way, and draws."""
+"""The site: omitted pages, numbers of laws, pictures."""
 
 import importlib
 import re
@@ -45,7 +45,7 @@ def test_every_rule_has_its_place_in_the_gallery() -> None:
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pictures of two families, twice."""
+    """Draw the pictures of two families, twice."""
     place = tmp_path_factory.mktemp("pictures")
     families = {name: gallery.FAMILIES[name] for name in ("default", "none")}
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -66,7 +66,7 @@ def test_pictures_are_drawn_the_same_again(drawn: Path) -> None:
 
 
 def test_pictures_show_what_the_page_says(plainly: None) -> None:
-    """When its feature turns to noise a sparse rule lets its weight rest at zero, and sgd does not."""
+    """When its feature becomes noise, a sparse rule sets the weight to zero, and sgd does not."""
     chunks = gallery.stream()
     sparse = gallery.followed(gallery.Line("ft-ftrl:l1=3"), chunks)
     dense = gallery.followed(gallery.Line("sgd", gallery.SLOW), chunks)

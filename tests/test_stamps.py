@@ -1,4 +1,4 @@
-"""What compiled code of a user's own rule is kept under: what the rule is made of in memory, not its file."""
+"""Compiled code of a user's own rule is cached by the code of the rule in memory, not by its file."""
 
 from pathlib import Path
 from textwrap import indent
@@ -49,7 +49,7 @@ def test_rules_of_a_factory(tmp_path: Path) -> None:
 
 
 def test_an_edit_of_what_is_imported_already(tmp_path: Path) -> None:
-    """The process that runs has the old rule, the next one the new."""
+    """The running process has the old rule, the next one the new rule."""
     rule = RULE.format(before="", factor="2.0")
     edit = "path = own.__file__\ntext = open(path).read().replace('2.0', '6.0')\nopen(path, 'w').write(text)"
     code = "import own\n{}\nprint(json.dumps(read('own')))"

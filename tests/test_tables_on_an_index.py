@@ -1,4 +1,4 @@
-"""Several tables on one index: each as if it were alone; and none outlives its model."""
+"""Several tables on one index: each behaves as if alone, and none outlives its model."""
 
 import gc
 import weakref
@@ -25,7 +25,7 @@ def loop_on(index: GrowingIndex, spec: str, **options: Any) -> OneLoop | ManyLoo
 
 
 def learn_side_by_side(index: GrowingIndex, loops: list[OneLoop | ManyLoop], chunk: Chunk) -> None:
-    """Each loop learns what was resolved, one after the other, until all is learned."""
+    """Each loop learns the resolved examples, one after the other, until all are learned."""
     rows, done = np.empty(chunk.nnz, np.uint32), 0
     while done < len(chunk):
         found: Resolved = index.resolve(chunk.keys, chunk.indptr, chunk.values, done, len(chunk), rows)
@@ -94,7 +94,7 @@ def test_a_row_is_freed_when_it_is_idle_in_every_table(monkeypatch: pytest.Monke
 
 
 def test_nothing_keeps_a_model_that_nobody_holds() -> None:
-    """Its memory comes back at once, not when the collector looks for cycles."""
+    """Its memory is freed at once, not by the cyclic garbage collector."""
     with not_compiled():
         model = model_of("l1-ball", outputs="values:2", average=False)
         model.learn(

@@ -1,4 +1,4 @@
-"""Tuning: which settings are drawn, who is dropped, what is reported on."""
+"""Tuning: which settings are drawn, which lanes are dropped, what is reported."""
 
 import re
 from dataclasses import replace
@@ -23,7 +23,7 @@ RULES = ("fobos", "ftrl")
 
 @pytest.fixture(autouse=True)
 def _early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is compiled, and lanes are dropped within a few hundred rows."""
+    """Lanes are dropped within a few hundred rows."""
     monkeypatch.setattr(tuning, "FIRST", 128)
 
 
@@ -129,7 +129,7 @@ def test_the_last_tenth(rows: int, judged: int) -> None:
 @pytest.mark.parametrize("rows", [0, 1, 5, 100])
 @pytest.mark.parametrize("budget", [1, 3, 8])
 def test_few_rows(rows: int, budget: int) -> None:
-    """Nobody is dropped, and with nothing to judge by the first rule is taken as it is."""
+    """No lane is dropped, and without a criterion the first rule is chosen unchanged."""
     tuner = tuned(STREAM.rows(0, rows), budget, until=judged_rows(rows))
     assert len(tuner.trials) == budget
     assert not any(one.dropped for one in tuner.trials)
@@ -158,7 +158,7 @@ def test_what_is_tuned_of_a_rule() -> None:
 
 
 def test_settings_that_diverge() -> None:
-    """They are told apart, and only if all do it is an error."""
+    """Diverging settings are reported, and it is an error only if all diverge."""
     wild = replace(STREAM, values=STREAM.values * np.float32(1e6))
     tuner = Tuner(Recipe(loss="squared", dtype="float64"), ("sgd", "ft-ftrl"), 4, 540)
     with np.errstate(all="ignore"):

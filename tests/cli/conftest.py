@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "test.svm").write_bytes(b"".join(ROWS[400:600]))
     monkeypatch.setenv("THRESHER_CACHE_DIR", str(own_cache(tmp_path)))
     monkeypatch.setattr("thresher.engine.notices.when_compiling", lambda tell: None)  # or first runs say more
-    monkeypatch.setattr("thresher.engine.notices._tell", [])  # as do those of tests without this fixture
+    monkeypatch.setattr("thresher.engine.notices._tell", [])  # as tests without this fixture do
     monkeypatch.setattr("thresher.learning.training.seconds_compiling", lambda: 0.0)
     monkeypatch.chdir(tmp_path)
     return tmp_path

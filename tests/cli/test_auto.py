@@ -1,4 +1,4 @@
-"""``--rule auto``: what is left is the model of the rule that was chosen."""
+"""``--rule auto``: the result is the model of the chosen rule."""
 
 import json
 import re
@@ -21,7 +21,7 @@ BY_ITSELF = ("seconds", "examples_per_second", "rule", "model")
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decided within 400 rows, for whoever has lost least."""
+    """The race is decided within 400 rows, for the lane with the lowest loss."""
     monkeypatch.setattr(auto, "FIRST", 64)
     monkeypatch.setattr(auto, "UNTIL", 300)
     for name in ("_BETTER", "_SURE"):
@@ -30,7 +30,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def compared(thresher: Thresher, options: str, data: str = "train.svm") -> str:
-    """The rule that was chosen, whose own training leaves the same bytes and tells the same."""
+    """The chosen rule; training it alone gives the same bytes and figures."""
     ran = thresher(f"train {data} -m a --rule auto --json --curve a.tsv -q {options}")
     assert ran.status == 0, ran.err
     rule = str(ran.json["rule"])
@@ -73,7 +73,7 @@ def test_many_outputs(thresher: Thresher) -> None:
 
 
 def test_without_reason_it_is_the_default(thresher: Thresher) -> None:
-    """Few rows, or none that are good."""
+    """Few rows, or no good ones."""
     Path("five.svm").write_text("".join(Path("train.svm").read_text().splitlines(keepends=True)[:5]))
     assert compared(thresher, "", "five.svm") == DEFAULT
     Path("one.svm").write_text("1 3:1\n" * 300)
@@ -85,7 +85,7 @@ def test_without_reason_it_is_the_default(thresher: Thresher) -> None:
 
 
 def test_another_needs_to_be_clearly_better(thresher: Thresher) -> None:
-    """On these rows the best of the field has lost 10 % less, four errors: with 256 rows it is taken."""
+    """On these rows the best lane has lost 10 % less, four errors: with 256 rows it is chosen."""
     rule = compared(thresher, "")
     assert rule != DEFAULT
     Path("short.svm").write_text("".join(Path("train.svm").read_text().splitlines(keepends=True)[:250]))
@@ -94,7 +94,7 @@ def test_another_needs_to_be_clearly_better(thresher: Thresher) -> None:
 
 @pytest.mark.usefixtures("eager")
 def test_the_table_goes_on_across_the_choice(thresher: Thresher) -> None:
-    """Each line says what was lost since the one before by the model whose line it is."""
+    """Each line shows the loss since the line before, of the model to which it belongs."""
     rows = table(thresher("train train.svm -m a --rule auto --report-every 40 --curve c -q"))
     before = rows[:7]
     default = table(thresher("train train.svm -m b --report-every 40 --curve c -q"))
@@ -105,7 +105,7 @@ def test_the_table_goes_on_across_the_choice(thresher: Thresher) -> None:
     assert rows[7][0] == 320
     assert rows[7][2] == chosen[7][2]
     mixed = sorted([default[7][1], chosen[7][1]])
-    assert mixed[0] - 0.05 < rows[7][1] < mixed[1] + 0.05  # 20 of its rows by each of the two
+    assert mixed[0] - 0.05 < rows[7][1] < mixed[1] + 0.05  # 20 of its rows by each of the two models
 
 
 def table(ran: Ran) -> list[list[float]]:
@@ -119,7 +119,7 @@ def table(ran: Ran) -> list[list[float]]:
 def test_stopping_changes_nothing(
     number: int, options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Checkpoints of the race, and of the one that was left; the default was not."""
+    """Checkpoints of the race, and of its winner, which is not the default."""
     command = f"train train.svm -m a --rule auto --passes 2 --checkpoint-every 70 -q --json {options}"
     save, written = auto.save, []
 

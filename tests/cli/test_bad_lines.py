@@ -73,7 +73,7 @@ def littered(text: bytes) -> bytes:
 def test_nothing_is_learned_from_a_bad_line_or_lost(
     thresher: Thresher, folder: Path, kind: str, passes: int
 ) -> None:
-    """Law 9: lines = examples + blank + skipped, and the model is that of the file without the others."""
+    """Law 9: lines = examples + blank + skipped, and the model is that of the good lines."""
     clean = (folder / "train.svm").read_bytes()
     Path("dirty.svm").write_bytes(littered(clean))
     ran = thresher(f"train dirty.svm -m dirty -q --json --passes {passes} --on-error {kind}")

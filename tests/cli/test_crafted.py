@@ -1,4 +1,4 @@
-"""Models and checkpoints made to do harm: one line from every command."""
+"""Malicious models and checkpoints: every command prints one line."""
 
 from pathlib import Path
 

@@ -65,7 +65,7 @@ def test_figures_are_those_of_runs_without_each_fold(thresher: Thresher) -> None
     ],
 )
 def test_the_command_trains_the_model(options: str, thresher: Thresher) -> None:
-    """It is the one that -m leaves, byte for byte, whatever was asked for."""
+    """The printed command makes the file that -m wrote, byte for byte, whatever the options."""
     Path("bad.svm").write_bytes(b"no number\n" + b"".join(ROWS[:50]))
     Path("table").write_text(TABLE.partition("\n")[2] if "--no-header" in options else TABLE)
     ran = thresher(f"cv {options} --folds 3 --l1 0.001:0.1:2 -q --json -m m")
@@ -142,7 +142,7 @@ def test_bad_lines_are_told_of_once(thresher: Thresher) -> None:
 
 
 def test_a_class_that_a_fold_does_not_have(thresher: Thresher) -> None:
-    """Sorted labels are dealt out; one row of a class is in one fold, which alone has an AUC."""
+    """Sorted labels are spread over the folds; a class of one row is in one fold, which alone has an AUC."""
     rows = sorted(ROWS[:60], key=lambda row: row.startswith(b"1"))
     Path("sorted.svm").write_bytes(b"".join(rows))
     lanes = thresher(CV.replace("train", "sorted") + " --json").json["lanes"]
@@ -224,7 +224,7 @@ def test_a_run_that_is_stopped_leaves_nothing(how: signal.Signals, folder: Path)
     with start(*words, folder=folder, stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stderr is not None
-        process.stdin.write(b"1 1:1\n-1 2:1\n" * 500_000)  # more than a pipe holds: it is reading
+        process.stdin.write(b"1 1:1\n-1 2:1\n" * 500_000)  # more than a pipe holds, so the process is reading
         process.stdin.flush()
         process.send_signal(how)
         assert process.wait(20) == 130

@@ -1,4 +1,4 @@
-"""``thresher info``: what it says is so, and its command makes the model again."""
+"""``thresher info``: its figures are correct, and its command makes the model again."""
 
 import gzip
 import json
@@ -113,7 +113,7 @@ def test_figures_are_those_of_the_weights(thresher: Thresher, model: Path) -> No
 
 
 def by_name(model: str) -> dict[str, list[float]]:
-    """Sizes of the weights of each column, told from their names by eye."""
+    """Sizes of the weights of each column, computed from their names."""
     readout, found = load(model), dict[str, list[float]]()
     assert readout.names is not None
     for key, weight in zip(readout.keys.tolist(), readout.weights.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""`--init`: training that begins with the weights of another model, on data read as its were."""
+"""`--init`: training that starts from the weights of another model, on data read in the same way."""
 
 import os
 import shutil
@@ -63,7 +63,7 @@ def test_what_is_no_file_is_said_at_once(thresher: Thresher) -> None:
 
 @pytest.fixture
 def shop(thresher: Thresher, folder: Path) -> Path:
-    """Rows of a shop in several formats, and a model of the first."""
+    """The rows of a shop in several formats, and a model of the first."""
     rows = [{"bought": k % 2, "city": ["Ulm", "Kiel", "Bonn"][k % 3], "n": str(k % 7)} for k in range(60)]
     lines = [";".join(map(str, row.values())) for row in rows]
     (folder / "shop.csv").write_text("\n".join([";".join(rows[0]), *lines]) + "\n")
@@ -104,7 +104,7 @@ def test_what_makes_other_features_is_refused(
 
 
 def test_features_of_another_kind_are_refused(thresher: Thresher, shop: Path) -> None:
-    """Ids are ids in svmlight, LibFFM and VW text; hashes of names are no ids."""
+    """Ids mean the same in svmlight, LibFFM and VW text; hashes of names are not ids."""
     (shop / "a.svm").write_text("1 1:1 2:1\n-1 2:1\n" * 9)
     (shop / "a.ffm").write_text("1 1:1:1 1:2:1\n-1 1:2:1\n" * 9)
     (shop / "ids.vw").write_text("1 | 1 2\n-1 | 2\n" * 9)

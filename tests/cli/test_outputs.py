@@ -1,4 +1,4 @@
-"""Classes, lists of classes and lists of numbers, by the command line."""
+"""Classes, lists of classes and lists of numbers, on the command line."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ VALUES = "train values.svm -m m -q --outputs values:4 --loss squared --rule adag
 
 @pytest.fixture(autouse=True)
 def files(folder: Path) -> list[list[int]]:
-    """``classes.svm`` (3 to 6), ``lists.svm`` of the same and ``values.svm``; the lists."""
+    """``classes.svm`` (3 to 6), ``lists.svm`` with the same classes, ``values.svm``; returns the lists."""
     random = np.random.default_rng(0)
     truth = random.normal(size=(FEATURES, CLASSES))
     written: dict[str, list[str]] = {"classes": [], "lists": [], "values": []}
@@ -114,7 +114,7 @@ def test_the_table_shows_the_first_number(thresher: Thresher) -> None:
 
 
 def test_cache_orders_and_files_change_nothing(thresher: Thresher) -> None:
-    """Two passes of one run are those over a cache, over the text, and over standard input held in memory."""
+    """Two passes give the same model over a cache, over text, and over standard input held in memory."""
     thresher(f"{LISTS} --passes 2")
     first = Path("m").read_bytes()
     for options in ("", "--no-cache", "--no-cache --threads 1"):
@@ -193,7 +193,7 @@ def test_classes_are_not_found_in_standard_input(thresher: Thresher) -> None:
 def test_averages_from_training_to_evaluation(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch, file: str, outputs: str, loss: str, batch: int
 ) -> None:
-    """Trained whole, and stopped and resumed; read by weights, predict and evaluate."""
+    """Trained without a stop, and stopped and resumed; then read by weights, predict and evaluate."""
     rule, rate, data = "fobos:l1=1e-3", "constant:0.3", f"{file}.svm"
     command = (
         f"train {data} -m m --rule {rule} --rate {rate} --outputs {outputs} --loss {loss} --batch {batch}"

@@ -1,4 +1,4 @@
-"""``thresher path``: many penalties from one reading, and which to take."""
+"""``thresher path``: many penalties from one reading, and choosing among them."""
 
 import json
 import shutil
@@ -89,7 +89,7 @@ def test_the_table_and_another_point(thresher: Thresher) -> None:
 
 
 def test_the_range_is_found(thresher: Thresher) -> None:
-    """From nothing but the data: the sparsest model has few weights, the densest nearly all."""
+    """By default, the sparsest model has few weights, the densest nearly all."""
     lanes = thresher("path train.svm -m f --json").json["lanes"]
     counts = [one["nonzero"] for one in lanes]
     full = thresher("train train.svm -m m --holdout every-10th --l1 1e-9 --json -q").json["nonzero"]
@@ -100,7 +100,7 @@ def test_the_range_is_found(thresher: Thresher) -> None:
 
 
 def stopped_at(thresher: Thresher, number: int, command: str, monkeypatch: pytest.MonkeyPatch) -> Ran:
-    """Run to the end, with checkpoint `number` kept in ``kept``; then go on from there."""
+    """Run to the end, keeping checkpoint `number` in ``kept``; then resume from it."""
     save, written = checkpoint.save, []
 
     def keeping(path: Path, *rest: Any, **named: Any) -> None:
@@ -246,7 +246,7 @@ def test_a_folder_is_asked_for_nothing_but_a_choice(thresher: Thresher) -> None:
 
 
 def test_what_is_not_finished(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its checkpoint is no model, its penalties stay, and it says how to go on."""
+    """Its checkpoint is not a model, its penalties stay the same, and a message says how to continue."""
     command = "path train.svm -m f --rule ftrl --l1 0.1:1:3 --checkpoint-every 100"
     with monkeypatch.context() as patch:
         patch.setattr(folder, "save", lambda *given: exit(3))
@@ -275,7 +275,7 @@ def test_a_choice_at_the_end_of_the_range_is_told(thresher: Thresher) -> None:
 
 
 def test_rows_that_weigh_nothing(thresher: Thresher) -> None:
-    """There is no loss to choose by, and nothing is written."""
+    """There is no loss to choose by, so nothing is written."""
     Path("nothing.svm").write_text("1:0 1:1\n-1:0 2:1\n" * 20)
     for which in ("best", "1se"):
         ran = thresher(f"path nothing.svm -m f --label-weights --l1 1:2:2 --choose {which}")
@@ -363,7 +363,7 @@ def test_ranges() -> None:
 
 
 def test_the_error_of_a_difference_is_that_of_the_rows(thresher: Thresher) -> None:
-    """Against the same from the losses of all rows."""
+    """Compared with the value computed from the losses of all rows."""
     import thresher as package
 
     lanes = Lanes([Model("ftrl", l1=0.1).recipe, Model("ftrl", l1=1.0).recipe])

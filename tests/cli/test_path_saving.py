@@ -1,4 +1,4 @@
-"""What ``thresher path`` leaves, and what is left to it, when its folder is written."""
+"""Writing the folder of ``thresher path``: what it contains, and interruptions."""
 
 import os
 import shutil
@@ -41,7 +41,7 @@ def names() -> list[str]:
 
 @pytest.fixture
 def whole(thresher: Thresher) -> dict[str, bytes]:
-    """What the command leaves in its folder, which is removed."""
+    """What the command wrote into its folder, which is then removed."""
     assert thresher(COMMAND).status == 0
     found = contents("f")
     shutil.rmtree("f")
@@ -53,7 +53,7 @@ def whole(thresher: Thresher) -> dict[str, bytes]:
 def test_a_kill_while_the_folder_is_written_costs_nothing(
     at: str, older: bool, thresher: Thresher, whole: dict[str, bytes], folder: Path
 ) -> None:
-    """Neither the older frontier nor the run: it goes on, or begins anew, and nothing is left of it."""
+    """Neither the older frontier nor the run is lost: it can be resumed or started again."""
     for more in ("--resume", ""):
         if older:
             assert thresher(OTHER).status == 0
@@ -76,7 +76,7 @@ def test_a_kill_while_the_folder_is_written_costs_nothing(
 def test_what_was_half_written_in_place_is_replaced(
     more: str, thresher: Thresher, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As killed runs of earlier versions left it."""
+    """A folder as left by killed runs of earlier versions."""
     with monkeypatch.context() as patch:
         patch.setattr(frontiers, "save", lambda *given: exit(3))
         with pytest.raises(SystemExit):

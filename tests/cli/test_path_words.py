@@ -1,4 +1,4 @@
-"""What ``thresher path`` says besides its table, and what is said of its folder."""
+"""Messages of ``thresher path`` and about its folder."""
 
 import shlex
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_the_command_trains_the_choice_on_all_rows(
     recipe = modelfile.read("MODEL")[0]["recipe"]
     chosen = modelfile.read(f"f/{folder.model_file(found['chosen'])}")[0]["recipe"]
     assert recipe == chosen
-    if examples is None:  # as many passes as the best was learned in
+    if examples is None:  # as many passes as the best model needed
         assert Path("MODEL").read_bytes() == Path(f"f/{folder.model_file(found['chosen'])}").read_bytes()
     else:
         assert learned == examples
@@ -67,7 +67,7 @@ def test_a_folder_is_no_model(command: str, thresher: Thresher) -> None:
 
 
 def test_help_of_cv(thresher: Thresher) -> None:
-    """It names the default choice once, and no option that cv does not have."""
+    """The command names the default choice once, and no option that cv does not have."""
     out = " ".join(thresher("cv --help").out.split())
     assert out.count("[default: best]") == 1
     assert "--passes" in out

@@ -1,4 +1,4 @@
-"""Options come as typer would give them, plain or not."""
+"""Options have the values that typer would give them, whether parsed by it or not."""
 
 import inspect
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def taken(command: Any, cls: type[TyperCommand], line: str) -> Any:
-    """What the command is called with, types told, or what is said instead."""
+    """The arguments of the command with their types, or the error message."""
     app, got = typer.Typer(add_completion=False), dict[str, Any]()
 
     def call(**options: Any) -> None:

@@ -1,4 +1,4 @@
-"""``--plot FILE.svg``: what the picture shows is what the figures say."""
+"""``--plot FILE.svg``: the picture agrees with the figures."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def texts(path: str) -> list[str]:
-    """All that is written in a picture, its description first."""
+    """All text in a picture, its description first."""
     root = ElementTree.parse(path).getroot()
     assert root.tag == f"{SVG}svg"
     told = [one.text or "" for one in root.iter(f"{SVG}desc")]
@@ -21,7 +21,7 @@ def texts(path: str) -> list[str]:
 
 
 def lines(path: str) -> list[list[str]]:
-    """Points of each line, those of the legend left out."""
+    """The points of each line, without the legend."""
     root = ElementTree.parse(path).getroot()
     marks = [one.get("d", "") for one in root.iter(f"{SVG}path") if "line" in one.get("class", "")]
     return [re.findall("[ML]", mark) for mark in marks if "H" not in mark]

@@ -1,4 +1,4 @@
-"""What only a process of its own can show: imports, signals, closed pipes, full disks, terminals."""
+"""What needs a separate process: imports, signals, closed pipes, full disks, terminals."""
 
 import os
 import pty
@@ -21,7 +21,7 @@ full_disk = pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this s
 
 
 def imported(code: str, folder: Path) -> set[str]:
-    """Which of HEAVY are loaded after `code`, scipy being installed or not."""
+    """The modules of HEAVY that `code` imports, whether scipy is installed or not."""
     probe = f"""
 import os, sys
 os._exit = sys.exit  # so that there is something left to look at
@@ -58,7 +58,7 @@ def test_training_imports_neither_scipy_nor_sklearn_nor_pydantic(folder: Path) -
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_while_input_is_waited_for(how: signal.Signals, folder: Path) -> None:
     with start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE) as process:
-        feed(process, b"1 1:1\n" * 1_000_000 + b"1 1")  # a block, some of the next, and no more
+        feed(process, b"1 1:1\n" * 1_000_000 + b"1 1")  # a block and part of the next
         process.send_signal(how)
         assert process.wait(20) == 130
         *_, last = rest(process).splitlines()
@@ -179,7 +179,7 @@ def test_a_full_disk_at_a_checkpoint(
 
 
 def on_a_terminal(*arguments: str, folder: Path) -> tuple[int, str]:
-    """Exit status and everything a terminal is sent."""
+    """Exit status, and everything sent to the terminal."""
     ours, theirs = pty.openpty()
     xterm = {"TERM": "xterm", "COLUMNS": "100"}
     process = start(*arguments, folder=folder, stdout=theirs, stderr=theirs, **xterm)
@@ -203,8 +203,8 @@ def test_a_terminal_gets_a_bar_that_goes_away(folder: Path) -> None:
     bar, _, result = seen.rpartition("\x1b[2K")  # the bar's line is wiped before the result
     assert "examples \x1b" in bar
     assert "%" in bar
-    assert "0:00:0" in bar  # time left
-    assert "     1,024 " in bar  # the table stands above it
+    assert "0:00:0" in bar  # remaining time
+    assert "     1,024 " in bar  # the table is above it
     warning, _, result = result.partition("\n")
     assert warning.startswith("warning: the progressive loss")
     assert result.startswith("examples               8,000")

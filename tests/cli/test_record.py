@@ -1,4 +1,4 @@
-"""What a model file says of how the model came to be."""
+"""The record in a model file of how the model was made."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`thresher report`: what it writes, what it prints, slices."""
+"""`thresher report`: files, output, slices."""
 
 import json
 import re

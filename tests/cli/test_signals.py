@@ -1,4 +1,4 @@
-"""Signals: a model that is learned is never lost, and there is always one line and status 130."""
+"""Signals: a learned model is never lost, and there is always one line and status 130."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, or read by nobody: a training is done all the same."""
+"""Standard streams that are closed, full, or not read: training finishes all the same."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ TRAIN = "train train.svm -m m -q"
 
 
 def shell(line: str, folder: Path) -> tuple[int, str, str]:
-    """Status and output of ``thresher LINE``, in which a shell reads redirections."""
+    """Status and output of ``thresher LINE``, run by a shell, so that it may contain redirections."""
     command = ["sh", "-c", f'exec "{sys.executable}" -m thresher {line}']
     ran = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True)
     return ran.returncode, ran.stdout.decode(), ran.stderr.decode()

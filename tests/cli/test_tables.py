@@ -1,4 +1,4 @@
-"""Tables on the command line, as a user has them."""
+"""Tables on the command line, as users have them."""
 
 import gzip
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_data_written_in_another_way(thresher: Thresher, folder: Path) -> None:
     wanted = thresher("predict m a.csv").out
     assert len(wanted.splitlines()) == 3
     (folder / "b.tsv").write_text("u\t?\nv\t2\n\t3\n")
-    assert thresher("predict m b.tsv --format tsv --no-header --missing ?").status == 1  # by their order
+    assert thresher("predict m b.tsv --format tsv --no-header --missing ?").status == 1  # by position
     (folder / "b.tsv").write_text("?\tu\n2\tv\n3\t\n")
     ran = thresher("predict m b.tsv --format tsv --no-header --missing ?")
     assert (ran.status, ran.out) == (0, wanted), ran.err

@@ -55,7 +55,7 @@ def test_every_rule_and_rate(thresher: Thresher, rule: str, rate: str | None) ->
 
 @pytest.mark.parametrize("loss", REGISTRY["loss"])
 def test_every_loss(thresher: Thresher, loss: str) -> None:
-    assert thresher(f"train counts.svm -m m --loss {loss} -q").status == 1  # no such file yet
+    assert thresher(f"train counts.svm -m m --loss {loss} -q").status == 1  # the file does not exist yet
     Path("counts.svm").write_text("".join(f"{k % 2} {k % 5}:1 7:0.5\n" for k in range(60)))
     with not_compiled():
         figures = thresher(f"train counts.svm -m m --loss {loss} -q --json").json
@@ -302,7 +302,7 @@ def test_a_checkpoint_not_used_is_told_of(thresher: Thresher, stopped: str) -> N
 
 @pytest.fixture
 def stopped(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A command that has left a checkpoint behind."""
+    """A command that was stopped and left a checkpoint."""
     command = "train train.svm -m m --loss hinge"
     with monkeypatch.context() as patch:
         patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))

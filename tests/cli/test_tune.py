@@ -17,12 +17,12 @@ TUNE = "tune train.svm -m a --budget 8 --rules ft-ftrl,ftrl -q"
 
 @pytest.fixture(autouse=True)
 def _early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lanes are dropped within 400 rows."""
+    """Drop lanes within 400 rows."""
     monkeypatch.setattr(tuning, "FIRST", 64)
 
 
 def alone(thresher: Thresher, command: str) -> Ran:
-    """The command that tune has told, which leaves the same bytes."""
+    """The command that tune printed; it writes the same bytes."""
     words = shlex.split(command)
     assert words[:2] == ["thresher", "train"]
     tuned = Path("a").read_bytes()
@@ -70,7 +70,7 @@ def test_help_leaves_out_what_is_refused(thresher: Thresher) -> None:
 
 
 def reported(thresher: Thresher, found: dict[str, Any]) -> dict[str, Any]:
-    """What the last tenth must have come to: what all have lost, less what the others have."""
+    """The loss of the last tenth: the total loss less that of the other rows."""
     assert found["report_on"] == "rows 361 to 400, each before it was learned"
     return {
         "holdout_on": found["report_on"],
@@ -133,7 +133,7 @@ def test_the_table(thresher: Thresher) -> None:
 
 
 def test_standard_input(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read once, whatever the rounds; refused where it cannot be kept."""
+    """Standard input is read once, whatever the number of rounds; it is refused if it cannot be kept."""
     found = thresher(f"{TUNE} --json").json
 
     with open("train.svm") as file:
@@ -169,7 +169,7 @@ def test_little_data(thresher: Thresher) -> None:
 
 
 def test_bad_lines(thresher: Thresher) -> None:
-    """Told of once; where there is nothing else it ends as train does."""
+    """Divergence is reported once; if every setting diverges, tune ends as train does."""
     rows = Path("train.svm").read_text()
     Path("some.svm").write_text("nonsense\n" + rows)
     ran = thresher(f"{TUNE.replace('train.svm', 'some.svm')} --on-error quarantine=q.txt")

@@ -1,4 +1,4 @@
-"""VW text on the command line: hashes travel in the model, labels may be missing in predict."""
+"""VW text on the command line: the model stores how names are hashed, and predict needs no labels."""
 
 from pathlib import Path
 
@@ -53,7 +53,7 @@ def test_hashes_travel_in_the_model(thresher: Thresher, stories: Path) -> None:
     assert readout.keys.max() < 2**18
     thresher("train train-f.vw -m wide -q")
     assert load("wide").keys.max() > 2**63
-    # no two features meet, so only the order in which a margin is summed up changes
+    # no two features collide, so only the order of the sum of a margin changes
     plain = numbers(thresher("predict wide test-f.vw").out)
     thresher("train train.vw -m ids -q")
     assert numbers(thresher("predict m test-f.vw").out) == pytest.approx(plain, rel=1e-3, abs=1e-5)

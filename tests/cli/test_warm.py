@@ -25,7 +25,7 @@ run()
 
 
 def looked_up(command: str, folder: Path) -> set[str]:
-    """The files of compiled code that a command needs; it finds what other tests have compiled."""
+    """The files of compiled code that a command needs; those of other tests are reused."""
     status, err = run_code(NOTING, *command.split(), folder=folder)
     assert status == 0, err
     noted = folder / "looked-up"

@@ -1,4 +1,4 @@
-"""Warnings on the command line: on standard error, in JSON, and by ``--strict`` in the exit status."""
+"""Warnings on the command line: on standard error, in JSON, and with ``--strict`` in the exit status."""
 
 from pathlib import Path
 
@@ -12,12 +12,12 @@ SORTED = "warning: the labels are sorted (the label changes once in 400 rows"
 
 @pytest.fixture(autouse=True)
 def plain(plainly: None) -> None:
-    """Data are small."""
+    """Let warnings apply to small data."""
 
 
 @pytest.fixture
 def data(folder: Path) -> str:
-    """Rows with their labels sorted; beside them the same in another order, and some that are held out."""
+    """Files with sorted labels, with the same rows shuffled, and with held-out rows."""
     rows = [f"{k % 2} {1 + k % 2 + (k % 7 == 0)}:1 {4 + k * 31 % 11}:1\n" for k in range(700)]
     (folder / "sorted.svm").write_text("".join(sorted(rows[:400])))
     (folder / "sane.svm").write_text("".join(rows[:400]))
@@ -89,7 +89,7 @@ def test_help_tells_of_strict(thresher: Thresher) -> None:
 
 @pytest.mark.parametrize("command", ["auto", "cv", "tune"])
 def test_a_model_file_keeps_what_is_wrong_with_its_data(command: str, thresher: Thresher, data: str) -> None:
-    """Of what was found by another command too: the command that it prints still leaves the same file."""
+    """Warnings of other commands too; the command that they print still writes the same file."""
     ran = thresher(COMMANDS[command].format(data) + " -q --json").json
     kept = Path("out").read_bytes()
     (warning,) = thresher("info out --json").json["warnings"]

@@ -1,4 +1,4 @@
-"""Labels that are words, on the command line: models as of numbers, and words where they are shown."""
+"""Labels that are words, on the command line: the same models as with numbers, and words in the output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOFTMAX = "--loss softmax --outputs classes:1-3"
 
 
 def rows_of(words: tuple[str, ...], count: int = 240) -> tuple[list[Cells], list[Cells]]:
-    """Rows labelled with words, which are not met in their order, and the same labelled with numbers."""
+    """Rows labelled with words, not in sorted order, and the same rows labelled with numbers."""
     random = np.random.default_rng(len(words))
     named, numbered = list[Cells](), list[Cells]()
     for i in range(count):

@@ -1,4 +1,4 @@
-"""Pictures: well-formed whatever they are given, the same again, readable in both schemes."""
+"""Pictures are well-formed whatever the data, reproducible, and readable in both colour schemes."""
 
 import math
 import re
@@ -23,7 +23,7 @@ KINDS = st.sampled_from(["line", "dots", "both", "steps"])
 
 
 def parsed(text: str) -> ElementTree.Element:
-    """The root of a picture, none of whose elements is one that names could have brought."""
+    """The root of a picture, without elements that names could have injected."""
     root = ElementTree.fromstring(text)
     known = {"svg", "title", "desc", "style", "rect", "text", "path", "g", "circle", "polygon"}
     assert {one.tag.removeprefix(SVG) for one in root.iter()} <= known
@@ -107,7 +107,7 @@ def test_many_points_are_thinned_out_but_not_their_extremes(kind: Any) -> None:
 
 
 def numbers_of(root: ElementTree.Element, kind: str) -> tuple[list[str], list[str]]:
-    """X and y of the points of the only series."""
+    """The coordinates of the points of the only series."""
     if kind == "dots":
         dots = list(root.iter(f"{SVG}circle"))
         return [one.get("cx", "") for one in dots], [one.get("cy", "") for one in dots]

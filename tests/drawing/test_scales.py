@@ -1,4 +1,4 @@
-"""Axes: every value has its place, ticks are round, in order, and have room."""
+"""Axes: every value has a position; ticks are round, ordered and do not overlap."""
 
 import math
 from itertools import pairwise

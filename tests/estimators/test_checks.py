@@ -23,7 +23,7 @@ REGRESSORS = [
     SparseOnlineRegressor("adagrad-rda"),
     SparseFrontierRegressor(l1s=3, cv=2, choose="1se"),
 ]
-# what squared-hinge does not have
+# squared-hinge has none
 SKIPPED = {"check_classifiers_multilabel_output_format_predict_proba"}
 
 

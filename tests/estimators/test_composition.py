@@ -1,4 +1,4 @@
-"""Estimators as parts of what scikit-learn builds of them."""
+"""Estimators in pipelines, searches and other compositions of scikit-learn."""
 
 from typing import Any
 

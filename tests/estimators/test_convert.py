@@ -1,4 +1,4 @@
-"""Weights to and from scikit-learn and to ONNX: what is handed out predicts the same, or it is refused."""
+"""Weights to and from scikit-learn and to ONNX: the result predicts the same, or conversion is refused."""
 
 import pickle
 from pathlib import Path

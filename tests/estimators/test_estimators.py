@@ -74,7 +74,7 @@ def test_one_row_at_a_time_takes_the_short_way(monkeypatch: Any) -> None:
     model = SparseOnlineClassifier().partial_fit(X[:1], y[:1], classes=["a", "b"])
     numbers = SparseOnlineRegressor().partial_fit(X[:1], [0.5])
     with monkeypatch.context() as patched:
-        patched.setattr("thresher.sklearn.inputs.read", None)  # which the long way asks
+        patched.setattr("thresher.sklearn.inputs.read", None)  # used by the general path
         model.partial_fit(csr_array(X[1:2]), np.array(["a"])).partial_fit(X[2:], ["b"])
         numbers.partial_fit(csr_array(X[1:2]), np.array([2.5])).partial_fit(X[2:], [1.0])
     assert_same_bits(model, expected)

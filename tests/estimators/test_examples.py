@@ -1,4 +1,4 @@
-"""The examples run, and find what is there to be found."""
+"""The examples run and find the known solutions."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Estimators of a frontier: models are those learned alone, figures are of rows they have not learned."""
+"""Frontier estimators: models equal those trained alone; figures are from rows they have not learned."""
 
 import copy
 import pickle

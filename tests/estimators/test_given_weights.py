@@ -1,4 +1,4 @@
-"""Weights to begin with: those of one estimator in another."""
+"""Initial weights: those of one estimator given to another."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def estimator(name: str, **options: Any) -> Any:
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("name", TARGETS)
 def test_beginning_with_the_weights_of_a_model_is_going_on_with_it(name: str, sparse: bool) -> None:
-    """Steps of a steady size depend on nothing but the weights."""
+    """With a constant step size, steps depend only on the weights."""
     y = TARGETS[name]
     with not_compiled():
         first = estimator(name, warm_start=True).fit(X[:40], y[:40])

@@ -1,4 +1,4 @@
-"""Whatever X is, the same model; what it cannot be is said."""
+"""Every type of X gives the same model; unsupported types are errors."""
 
 from typing import Any
 

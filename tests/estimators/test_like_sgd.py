@@ -1,4 +1,4 @@
-"""What docs/sklearn.md says of SGDClassifier and SGDRegressor: where they agree, where they differ."""
+"""Agreement with SGDClassifier and SGDRegressor, and differences, as stated in docs/sklearn.md."""
 
 import warnings
 from typing import Any
@@ -106,7 +106,7 @@ def test_probabilities_of_modified_huber() -> None:
 
 
 def averaged(steps: int, eta: float) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Means of the weights that the steps on squared error began with, and ended with."""
+    """The means of the weights before and after each step on squared error."""
     w, started, ended = np.zeros(8), np.zeros(8), np.zeros(8)
     for x, z in zip(X[:steps], Z[:steps], strict=True):
         started += w / steps

@@ -1,4 +1,4 @@
-"""Names of features in estimators: of columns, categories, words and dictionaries."""
+"""Feature names in estimators: for columns, categories, words and dictionaries."""
 
 import pickle
 from collections.abc import Iterator

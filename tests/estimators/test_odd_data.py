@@ -1,4 +1,4 @@
-"""Data of odd shapes, kinds and numbers: the same model, or one clear error, and nothing half done."""
+"""Data of odd shapes, types and values: the same model, or one clear error without side effects."""
 
 import pickle
 from pathlib import Path
@@ -218,7 +218,7 @@ def test_a_weight_that_overflows_is_a_value_error(method: str) -> None:
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("rule", ["ft-ftrl", "ftrl"])
 def test_labels_that_break_weights_leave_the_model_as_it_was(rule: str, rows: int) -> None:
-    """One row goes the short way, two the long one."""
+    """One row takes the shortcut, two the general path."""
     X = np.random.default_rng(0).normal(size=(50, 6))
     y = X @ np.array([2.0, 1, -1, 0.5, 0, 0])
     model = SparseOnlineRegressor(rule).partial_fit(X, y)

@@ -1,4 +1,4 @@
-"""The pages for people who come from scikit-learn and from Vowpal Wabbit are true today."""
+"""The statements on the pages for users of scikit-learn and Vowpal Wabbit hold."""
 
 import doctest
 import re

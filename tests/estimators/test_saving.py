@@ -1,4 +1,4 @@
-"""From a fitted estimator to a model file, and wherever a model is taken."""
+"""From a fitted estimator to a model file, and estimators in place of models."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A model whose weights are all zero is a model: zeros of the right shape everywhere."""
+"""A model whose weights are all zero is valid: zeros of the right shape everywhere."""
 
 import pickle
 import warnings
@@ -84,7 +84,7 @@ def test_no_column_is_named_or_selected(case: Given) -> None:
     if case[4][-1] == 0:
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # newer versions say that nothing was selected
+        warnings.simplefilter("ignore", UserWarning)  # newer versions warn that nothing was selected
         assert SelectFromModel(model, prefit=True, threshold=1e-12).transform(given).shape == (12, 0)
 
 

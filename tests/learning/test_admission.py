@@ -1,4 +1,4 @@
-"""Admission: features enter at their n-th sighting, some too early, none too late."""
+"""Admission: features enter at their n-th occurrence, some earlier, none later."""
 
 from collections import Counter
 from typing import Any
@@ -12,7 +12,7 @@ from thresher.learning.admission import Admission, Terms
 
 
 def visits(seed: int, rows: int, names: int) -> Chunk:
-    """Features that are met at very different frequencies, under keys of 64 bits."""
+    """Features of very different frequencies, with 64-bit keys."""
     rng = np.random.default_rng(seed)
     keys = rng.integers(0, 2**64, names, np.uint64)
     found = [np.unique(keys[np.minimum(rng.zipf(1.3, 8), names) - 1]) for _ in range(rows)]
@@ -54,7 +54,7 @@ def test_false_positives_enter_too_early_and_none_too_late() -> None:
 
 
 def test_a_larger_filter_admits_fewer_too_early() -> None:
-    """At four counters a feature, under one in a hundred of those seen once has company in all of its own."""
+    """With four counters per feature, fewer than one in a hundred seen once share all their counters."""
     rng = np.random.default_rng(5)
     keys = rng.integers(0, 2**64, 1 << 16, np.uint64)
     chunk = Chunk.from_csr(np.arange(len(keys) + 1), keys, np.ones(len(keys)), np.ones(len(keys)))

@@ -1,4 +1,4 @@
-"""The first run of a kind compiles in two processes, and nobody notices but by the time it takes."""
+"""The first run of a kind compiles in two processes; apart from the time, nothing changes."""
 
 import json
 import os
@@ -34,7 +34,7 @@ HEADS += [("hinge", "labels:1-3"), ("absolute", "values:2"), ("logistic", "class
 
 @pytest.fixture
 def few_features(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many are for what is compiled."""
+    """Number of functions compiled."""
     monkeypatch.setattr(ahead, "_FEATURES", 64)
 
 
@@ -75,7 +75,7 @@ def children(process: int) -> list[int]:
 
 
 def first_child(process: Any) -> int:
-    """Of a running process; the test fails where there never is one."""
+    """The child of a running process; the test fails if none appears."""
     while process.poll() is None:
         if found := children(process.pid):
             return found[0]
@@ -105,7 +105,7 @@ def test_a_first_run_compiles_in_two_processes_and_can_lose_one(killed: bool, tm
 def test_the_second_process_ends_with_the_first(tmp_path: Path) -> None:
     with train(tmp_path, **cold(tmp_path)) as process:
         child = first_child(process)
-        time.sleep(0.3)  # so that it has said whose child it is
+        time.sleep(0.3)  # so that it has reported its parent
         process.kill()
         process.communicate()
     end = time.monotonic() + 5

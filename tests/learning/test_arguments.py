@@ -1,4 +1,4 @@
-"""The arguments of the package's functions: labels by position, parts in their place, what docstrings say."""
+"""The arguments of the package's functions: positional labels, parts in their place, docstrings."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""What ``evaluate`` tells against scikit-learn's metrics, for any cut of the stream."""
+"""The figures of ``evaluate`` compared with scikit-learn's metrics, for any cut of the stream."""
 
 from dataclasses import replace
 from typing import Any, get_args
@@ -111,7 +111,7 @@ def test_margins_have_thresholds_and_no_likelihood() -> None:
 @pytest.mark.parametrize("loss", ["softmax", "logistic", "crammer-singer"])
 def test_several_classes(loss: str) -> None:
     margins = RNG.normal(size=(ROWS, 4)).astype(np.float32)
-    truth = RNG.integers(3, 6, ROWS)  # the last class is predicted and never there
+    truth = RNG.integers(3, 6, ROWS)  # the last class is predicted but never occurs
     found = assessed(Guesser(loss, "classes:3-6"), rows(margins, truth))
     claimed = 3 + margins.argmax(axis=1)
     table = metrics.confusion_matrix(truth, claimed, labels=range(3, 7), sample_weight=W)

@@ -1,4 +1,4 @@
-"""Weights by name: frames, mappings of names, models that are saved and go on."""
+"""Weights by name: frames, mappings of names, models that are saved and continue."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Law 3, at every checkpoint of a run: training that goes on from any of them ends in the same place."""
+"""Law 3, at every checkpoint of a run: resuming from any of them gives the same result."""
 
 import gzip
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from thresher.learning.training import Outcome, Plan, Trainer
 from thresher.learning.training_state import TrainingState
 
 ROWS = gzip.decompress(SAMPLE.read_bytes()).splitlines(keepends=True)[:300]
-BLOCK = 1 << 14  # about nine rows: many chunks, and bad lines between them
+BLOCK = 1 << 14  # about nine rows per chunk, with bad lines between them
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def litter(data: list[str]) -> None:
-    """Bad lines everywhere, whole blocks of them here and there."""
+    """Bad lines everywhere, sometimes whole blocks of them."""
     lines = Path(data[0]).read_bytes().splitlines(keepends=True)
     spoilt = [row + b"oops %d\n" % k * (9000 if k % 50 == 49 else 1) for k, row in enumerate(lines)]
     Path(data[0]).write_bytes(b"".join(spoilt))
@@ -98,7 +98,7 @@ def trainer(case: Case, data: list[str], loaded: Any = None) -> Trainer[Model]:
 
 
 def end(ready: Trainer[Model]) -> tuple[bytes, list[Any], Any, Any]:
-    """The model file, the table without speeds, the figures, what became of the lines."""
+    """The model file, the table without speeds, the figures, and the counts of lines."""
     outcome: Outcome = ready.run()
     modelfile.save(ready.model, "model")
     figures = (outcome.examples, outcome.passes, outcome.progressive_loss, outcome.skipped, outcome.holdout)

@@ -1,4 +1,4 @@
-"""``diff`` against a comparison weight by weight."""
+"""``diff`` compared with a comparison weight by weight."""
 
 from pathlib import Path
 from typing import Any

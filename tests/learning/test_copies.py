@@ -1,4 +1,4 @@
-"""Copies and pickles of a model: another one that goes on alike, and apart."""
+"""Copies and pickles of a model: they learn the same, independently."""
 
 import copy
 import pickle
@@ -39,7 +39,7 @@ def test_a_copy_learns_as_its_model_does_and_apart_from_it(
 def test_what_is_compiled_for_a_model_serves_its_copy(
     another: Callable[[Model], Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tables of both grow."""
+    """Both tables grow."""
     monkeypatch.setattr("thresher.engine.index._FIRST_SIZE", 8)
     check_a_copy("fobos", another)
 

@@ -1,4 +1,4 @@
-"""Files made to do harm, with right checksums: each is refused in one line before compiled code sees it."""
+"""Malicious files with correct checksums: each is refused in one line before compiled code sees it."""
 
 import mmap
 import pickle
@@ -31,7 +31,7 @@ Tensors = dict[str, NDArray[Any]]
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """Nothing here gets as far as compiled code."""
+    """Fail if compiled code is reached."""
     with not_compiled():
         yield
 
@@ -48,7 +48,7 @@ def learned(spec: str, **options: Any) -> Model:
 
 
 def written(path: Path, model: Model, change: Callable[[Tensors], None], **changes: Any) -> Path:
-    """The model in a file, with other tensors, and other fields of its recipe or else of the header."""
+    """The model in a file, with changed tensors and changed fields of its recipe or header."""
     tensors = {name: array.copy() for name, array in modelfile.tensors_of(model).items()}
     change(tensors)
     header = modelfile.header_of(model)
@@ -59,7 +59,7 @@ def written(path: Path, model: Model, change: Callable[[Tensors], None], **chang
 
 
 def put(name: str, place: Any, value: Any) -> Callable[[Tensors], None]:
-    """One number, column or row of a tensor of the state."""
+    """Change a number, column or row of a state tensor."""
 
     def change(tensors: Tensors) -> None:
         tensors[f"state.{name}"][place] = value
@@ -68,7 +68,7 @@ def put(name: str, place: Any, value: Any) -> Callable[[Tensors], None]:
 
 
 def made(name: str, make: Callable[[NDArray[Any]], Any]) -> Callable[[Tensors], None]:
-    """Another tensor in place of one."""
+    """Replace a tensor."""
 
     def change(tensors: Tensors) -> None:
         tensors[name] = make(tensors[name])
@@ -77,7 +77,7 @@ def made(name: str, make: Callable[[NDArray[Any]], Any]) -> Callable[[Tensors], 
 
 
 def lines_of(load: Callable[[Path], Any], path: Path) -> list[str]:
-    """What a command would say; nothing where the file loads."""
+    """The error message of a command; empty if the file loads."""
     try:
         load(path)
     except ModelFileError as error:
@@ -285,12 +285,12 @@ def test_weights_that_cannot_be_are_refused(
 
 
 def resident() -> int:
-    """The bytes of memory that this process holds."""
+    """Resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
 def test_large_stores_of_small_files_cost_little(tmp_path: Path) -> None:
-    """Two weights in 2^31 rows: pages of zeros are no memory."""
+    """Two weights in 2^31 rows: pages of zeros take no memory."""
     head = modelfile.header_of(Model("ftrl"))
     keys = np.array([5, 2**31 - 2], np.uint64)
     tensors: Tensors = {
@@ -326,7 +326,7 @@ def test_estimators_refuse_crafted_models_as_files_do() -> None:
 
 
 def test_caps_are_kept_when_training_stops() -> None:
-    """Weights that outgrow each other leave empty caps behind, more of them than there are weights."""
+    """Weights that outgrow each other leave more empty caps than there are weights."""
     rows = [(3.0 * t + 10.0, {t % 3: 1.0}) for t in range(200)]
     options: dict[str, Any] = {"rate": "constant:0.5", "dtype": "float64", "intercept": False}
     through, stopped_once = (Model("fobos-linf:linf=0.5", "squared", **options) for _ in range(2))

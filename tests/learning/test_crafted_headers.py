@@ -1,4 +1,4 @@
-"""Headers made to do harm, with right checksums, and files that are cut or damaged: one line each."""
+"""Malicious headers with correct checksums, and truncated or damaged files: one line each."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from thresher.learning.modelfile import ModelFileError
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """Nothing here gets as far as compiled code."""
+    """Fail if compiled code is reached."""
     with not_compiled():
         yield
 
@@ -85,7 +85,7 @@ HOSTILE: tuple[Any, ...] = (
 
 @pytest.mark.parametrize("name", sorted({*header.EDITION, *header.SHOWN, *header.MODEL, *header.RECIPE}))
 def test_any_field_may_hold_anything(name: str, tmp_path: Path) -> None:
-    """It is refused in one line, or it does no harm."""
+    """The file is refused in one line, or harmless."""
     model = learned("ftrl:l1=0.01")
     for value in HOSTILE:
         path = written(tmp_path / "model", model, lambda tensors: None, **{name: value})
@@ -100,7 +100,7 @@ def test_any_field_may_hold_anything(name: str, tmp_path: Path) -> None:
 
 
 def nested(path: Path, depth: int) -> Path:
-    """A model file whose header is brackets in brackets, written by hand: `json` would not."""
+    """A model file whose header is deeply nested brackets, written by hand because `json` would refuse."""
     text = '{"format": 2, "deep": ' + "[" * depth + "]" * depth + "}"
     raw = json.dumps({"__metadata__": {"thresher": text}}).encode()
     path.write_bytes(len(raw).to_bytes(8, "little") + raw)
@@ -189,7 +189,7 @@ def test_a_training_that_cannot_be_is_refused(
 def test_a_training_that_stands_where_the_data_do_not_reach_is_refused(
     place: Any, learned: int, rows: int, stopped: Path, tmp_path: Path
 ) -> None:
-    """In silence it would go on with the pass after."""
+    """Otherwise it would silently continue with the next pass."""
     head, tensors = modelfile.read(stopped)
     head.pop("crc32")
     head["training"]["position"] |= {"place": place, "learned": learned}

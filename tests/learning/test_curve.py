@@ -1,4 +1,4 @@
-"""The progressive curve: what a model was at each power of two of examples, however it was trained."""
+"""The progressive curve: loss and size at each power of two of examples, however the model was trained."""
 
 from pathlib import Path
 from typing import Any

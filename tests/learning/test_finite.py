@@ -25,7 +25,7 @@ LOOPS: dict[str, dict[str, Any]] = {
     "many outputs": {"outputs": "classes:0-2"},
     "many outputs, batches": {"outputs": "classes:0-2", "batch": 2},
 }
-# the state of averages is float64: more is needed
+# the state of averages is float64, so larger numbers are needed
 AVERAGED: dict[str, Any] = {"rule": "sgd", "loss": "hinge", "rate": "constant:1e300", "average": True}
 
 

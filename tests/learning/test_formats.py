@@ -32,7 +32,7 @@ def test_clicks_in_every_format_give_one_model(tmp_path: Path) -> None:
 
 
 def test_names_hashed_as_vowpal_wabbit_does(tmp_path: Path) -> None:
-    """Where two names of a row share an index, thresher adds them up; that file has 1."""
+    """If two names in a row share an index, thresher adds their values; that file has 1."""
     found = hashed(RAW, HASHED, 200, tmp_path)
     assert found.same
     assert (found.rows, found.others) == (200, 0)
@@ -41,7 +41,7 @@ def test_names_hashed_as_vowpal_wabbit_does(tmp_path: Path) -> None:
 
 
 def test_rows_hashed_cell_by_cell_are_that_file() -> None:
-    """Each row the set of its names' 32-bit hashes cut to 20 bits, every value 1: exactly the file."""
+    """As sets of 32-bit hashes cut to 20 bits, with values 1, the rows are exactly those of the file."""
     theirs = concat(list(open_source(HASHED).chunks()))
     space = hash_bytes(b"categorical", kind=SHORT)
     lines = gzip.decompress(RAW.read_bytes()).splitlines()

@@ -1,4 +1,4 @@
-"""What people hold is read alike: the same examples as a table, a file or rows are the same model."""
+"""The same examples as a table, a file or rows give the same model."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,7 +80,7 @@ def test_the_index_of_a_frame_is_no_feature() -> None:
 
 @table
 def test_a_table_beside_its_labels_is_learned(kind: str, model: thresher.Model) -> None:
-    if kind == "rows":  # of which nothing is said: names, hashed alike
+    if kind == "rows":  # without a layout: names, hashed in the same way
         assert thresher.train(TABLES[kind](FRAME), Y).layout is None
     same(thresher.train(TABLES[kind](FRAME), Y), model)
     same(thresher.train((TABLES[kind](FRAME), Y)), model)
@@ -242,7 +242,7 @@ def test_other_calls_take_labels_beside_too() -> None:
 
 
 def test_a_frame_that_is_sparse_in_part_is_refused() -> None:
-    """It would be taken for a matrix, whose columns are known by their places."""
+    """It would be taken for a matrix, whose columns are identified by position."""
     frame = pd.DataFrame({"a": [1.0, 2.0], "s": pd.arrays.SparseArray([0.0, 3.0])})
     with pytest.raises(DataError, match="column 's' is sparse, but others are not"):
         thresher.train(frame, [0, 1])

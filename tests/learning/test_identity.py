@@ -1,4 +1,4 @@
-"""All of a training sees the same data: whatever has been learned from is known by content."""
+"""Every pass and every resumption sees the same data, identified by their content."""
 
 import bz2
 import gzip
@@ -32,14 +32,14 @@ TABLE = Layout(weight="w", numeric=("x", "y"), categorical=("id",))
 
 
 class Form:
-    """How rows are stored: 300 of them, of which some may be others than they were."""
+    """A way of storing 300 rows, some of which may be changed."""
 
     def __init__(self, name: str, pack: Callable[[bytes], bytes] | None = None) -> None:
         self.name, self._pack = name, pack
         self.layout = None if pack else TABLE
 
     def write(self, changed: int | None = None, rows: int = 280) -> None:
-        """In the folder: the rows, the one at place `changed` with another label. Sizes may differ."""
+        """Write the rows, with another label for row `changed`. Sizes may differ."""
         if self._pack is not None:
             lines = ROWS[:rows]
             if changed is not None:
@@ -53,13 +53,13 @@ class Form:
 
 
 def flipped(line: bytes) -> bytes:
-    """The line with the other label, of the same length if it can be."""
+    """The line with the other label, of the same length if possible."""
     label, blank, rest = line.partition(b" ")
     return (b"1" if label.startswith(b"-") else b"-1") + blank + rest
 
 
 def zipped(content: bytes) -> bytes:
-    """As gzip has it, but for the time of day."""
+    """As gzip writes it, but without the time of day."""
     return gzip.compress(content, mtime=0)
 
 
@@ -101,7 +101,7 @@ def trainer(
 
 
 def stopped_after(ready: Trainer[Model], examples: int) -> None:
-    """Leave a checkpoint behind so many examples."""
+    """Stop with a checkpoint after this many examples."""
     tend = ready._handle_due
 
     def watch() -> None:
@@ -123,7 +123,7 @@ def resumed(ready: Trainer[Model]) -> Trainer[Model]:
 
 
 def refused(ready: Callable[[], Trainer[Model]], reason: str = CHANGED) -> None:
-    """Going on is an error of one line, before anything is learned."""
+    """Resuming is a one-line error, before anything is learned."""
     going = ready()
     before = checkpoint.load(CHECKPOINT)[0].examples
     with pytest.raises((DataError, ModelFileError), match=reason) as caught:
@@ -133,7 +133,7 @@ def refused(ready: Callable[[], Trainer[Model]], reason: str = CHANGED) -> None:
 
 
 def keep_size(name: str) -> None:
-    """As if a file had the size of before, which alone would be reason enough to refuse it."""
+    """Ignore sizes, since a changed size alone would be enough to refuse a file."""
     header, tensors = modelfile.read(CHECKPOINT)
     header["training"]["data"][1] = os.path.getsize(name)
     modelfile.write(CHECKPOINT, header, tensors)

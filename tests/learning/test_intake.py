@@ -1,4 +1,4 @@
-"""Scaled columns and admitted features: what they are, and the laws of a model that has them."""
+"""Scaled columns and admitted features: definitions, and the laws of models that use them."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -39,7 +39,7 @@ SCALED = {"numeric columns": (LAYOUT, NUMERIC), "every feature": (None, EVERY)}
 scaled = pytest.mark.parametrize("what", SCALED)
 
 
-# What scales are
+# Definition of scales
 
 
 def largest(seen: Vector) -> Vector:
@@ -101,7 +101,7 @@ def column(values: list[float], keys: Any = None) -> Chunk:
 
 
 def test_a_column_far_from_zero_keeps_its_deviation() -> None:
-    """The sum of squares less the squared mean would have no digit left."""
+    """The difference of the mean square and the squared mean would have no correct digit."""
     values = np.float32(1e7) + np.arange(500) % 3
     intake = intake_of("standard")
     scaled = intake.learned(column(values.tolist()), again=False)
@@ -125,7 +125,7 @@ def test_extreme_numbers_stay_finite(name: str) -> None:
     assert intake.learned(stored, again=False).values.tolist() == [0.0]
 
 
-# The laws of a model that has both
+# The laws of models that use both
 
 CASES: dict[str, dict[str, Any]] = {
     "ftrl": {"spec": "ftrl:alpha=0.2,l1=0.1"},
@@ -217,7 +217,7 @@ def test_what_is_saved_is_what_predicts(
 @laws
 @pytest.mark.parametrize("store", STORES)
 def test_features_that_wait_leave_no_trace(case: dict[str, Any], store: str, data: Stream) -> None:
-    """The model is that of the same rows without them."""
+    """The model is that of the same rows without these features."""
     chunk = labelled(case, data.chunk)
     seen = np.array(sightings(chunk)) >= 3
     ends = np.concatenate([[0], np.cumsum(seen)])[chunk.indptr]
@@ -293,7 +293,7 @@ def test_where_every_feature_has_a_weight_none_can_wait(spec: str) -> None:
 
 
 def test_the_scale_of_a_table_is_that_of_its_columns(tmp_path: Path) -> None:
-    """The same model from raw columns as from columns divided beforehand."""
+    """Raw columns give the same model as columns divided in advance."""
     rng = np.random.default_rng(7)
     rows = np.round(rng.normal(size=(60, 2)) * [1000.0, 0.01], 6)
     (tmp_path / "a.csv").write_text(

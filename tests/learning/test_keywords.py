@@ -1,4 +1,4 @@
-"""Every option of `thresher train` is a keyword of `thresher.train`, and says the same in both."""
+"""Every option of `thresher train` is a keyword of `thresher.train` with the same meaning."""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -53,7 +53,7 @@ def test_every_option_of_train_is_a_keyword() -> None:
 
 
 def test_the_table_names_every_field() -> None:
-    of_layout = {one.name for one in fields(Layout)} - {"seed"}  # which is that of the recipe
+    of_layout = {one.name for one in fields(Layout)} - {"seed"}  # a field of the recipe
     assert LayoutOptions.__annotations__.keys() == of_layout
     of_recipe = {one.name for one in fields(Recipe)} - {"rule", "loss", "outputs", "layout"}
     of_rule = {"alpha", "l2", "eta0"}

@@ -1,4 +1,4 @@
-"""The model file: what comes back is what went in, and damage is told from data."""
+"""The model file: loading is the inverse of saving, and damage is detected."""
 
 import json
 import tracemalloc
@@ -59,7 +59,7 @@ def test_any_array_is_written_as_it_is_and_none_copied(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         modelfile.write(tmp_path / "file", {}, large)
-        assert tracemalloc.get_traced_memory()[1] < 1 << 20  # where copies took 24 MB
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20  # copies would take 24 MB
     finally:
         tracemalloc.stop()
 

@@ -1,4 +1,4 @@
-"""Labels and columns that cannot be: one line that says which, before anything is learned."""
+"""Invalid labels and columns: one line that names them, before anything is learned."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What notebooks hold besides plain numbers: it is learned and predicted, or one line says what to do."""
+"""Unusual tables from notebooks: they are learned and predicted, or one line says what to do."""
 
 from datetime import date
 from typing import Any
@@ -56,7 +56,7 @@ def test_categories_of_any_kind(column: Any) -> None:
     assert model.layout.kinds == ("categorical", "label")
     told = column.to_list() if isinstance(column, pl.Series) else list(column.astype(object))
     texts = pd.DataFrame({"c": [None if pd.isna(one) else str(one) for one in told]})
-    if "2020" not in str(told):  # how a date is written is up to Arrow
+    if "2020" not in str(told):  # Arrow decides how a date is written
         assert model.predict(texts).tolist() == model.predict(frame).tolist()
 
 

@@ -1,4 +1,4 @@
-"""Training in another order: which rows are learned when, and that nothing but the order changes."""
+"""Training in another order: which rows are learned when; nothing but the order changes."""
 
 import io
 from fractions import Fraction
@@ -24,7 +24,7 @@ SHUFFLED = ["once", "every", "buffer:30"]
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stream:
-    """Examples, which are also in ``data.svm`` with a bad line among them."""
+    """Examples, and the file ``data.svm`` with the same and a bad line."""
     monkeypatch.setenv("THRESHER_CACHE_DIR", str(own_cache(tmp_path)))
     monkeypatch.chdir(tmp_path)
     found = stream(rows=400, weighted=False)
@@ -59,7 +59,7 @@ def test_passes_learn_the_permutations(data: Stream, order: str) -> None:
 
 
 def trained(order: str, passes: int = 3, **options: Any) -> tuple[bytes, Outcome]:
-    """From the text: the model, and what training came to."""
+    """Train from the text; returns the model and the outcome."""
     cached = options.pop("cached", False)
     plan = Plan(passes, holdout_every=options.pop("every", 0))
     shuffling = make_order(order, 6)
@@ -96,7 +96,7 @@ def test_threads_blocks_and_the_cache_change_nothing(data: Stream, order: str, e
 
 @pytest.mark.parametrize("order", SHUFFLED)
 def test_the_same_rows_are_held_out_in_every_order(data: Stream, order: str) -> None:
-    """Training with a hold-out is training on the other rows in that order, evaluated on those."""
+    """Training with a hold-out equals training on the other rows, then evaluating on the held-out ones."""
     _, plain = trained("as-is", passes=1, every=5)
     held = np.arange(1, 401) % 5 == 0
     shuffling = make_order(order, 6)
@@ -133,7 +133,7 @@ def test_a_pipe_can_be_permuted_for_many_passes_without_a_cache(
 
 
 def test_sorted_labels_are_learned_better_in_random_order(data: Stream) -> None:
-    """All examples of one class first: the hold-out says what the order did."""
+    """All examples of one class come first: the held-out error shows the effect of the order."""
     order = np.argsort(-data.chunk.labels, kind="stable")
     both = [data.chunk.rows(int(k), int(k) + 1) for k in order]
     held = stream(rows=400, weighted=False).chunk

@@ -1,4 +1,4 @@
-"""Later passes find what the first has found, and no cache serves rows that the data no longer hold."""
+"""Later passes see the rows of the first, and no cache serves rows that are no longer in the data."""
 
 import os
 import time
@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def between_passes(ready: Trainer[Model], change: Callable[[], object]) -> None:
-    """Train with `change` done when the first pass is over."""
+    """Train, calling `change` after the first pass."""
     over = ready._over
 
     def then() -> bool:
@@ -80,7 +80,7 @@ def test_a_hold_out_file_must_stay_the_same_between_passes() -> None:
 
 
 class Pairs:
-    """Rows for each time that they are asked for: two looks, and passes."""
+    """The rows for each reading: two first looks, and the passes."""
 
     def __init__(self, *passes: list[tuple[dict[str, float], int]]) -> None:
         self._passes = iter(passes)
@@ -103,7 +103,7 @@ def test_rows_of_an_iterable_must_be_the_same(second: list[tuple[dict[str, float
 
 
 class Batches:
-    """A table that is another one each time it is asked for."""
+    """A table that differs each time it is read."""
 
     def __init__(self, *tables: Any) -> None:
         self._tables = iter(tables)

@@ -1,4 +1,4 @@
-"""Margins are the same however weights are read: the table once, or rows as they come, in any blocks."""
+"""Margins are the same however weights are read: the whole table at once, or row by row, in any blocks."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def test_every_way_of_reading_gives_the_same_margins(
     with not_compiled():
         model = Model("fobos:l1=0.01", **{"loss": "squared", **kind}, store=store)
         model.learn(rows(60, 1))
-        data = rows(40, 2)  # some of its features were never met
+        data = rows(40, 2)  # some of its features never occurred
         expected = np.concatenate([model.predict(data.rows(i, i + 1)) for i in range(len(data))])
         assert len(np.unique(expected)) > 20
         for block in (1 << 16, 1, 7, 30):

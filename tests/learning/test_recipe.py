@@ -1,4 +1,4 @@
-"""A recipe says all that a model is: it makes the same model from a file, an option, a call."""
+"""A recipe defines a model completely: it makes the same model from a file, options or a call."""
 
 from __future__ import annotations
 

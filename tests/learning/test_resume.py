@@ -1,4 +1,7 @@
-"""Law 3: stopping changes nothing. Training killed again and again ends in the file of one never stopped."""
+"""Law 3: stopping changes nothing.
+
+Training killed again and again writes the same file as uninterrupted training.
+"""
 
 import bz2
 import gzip
@@ -34,7 +37,7 @@ def three_files(folder: Path) -> list[str]:
 
 
 def lists(folder: Path) -> list[str]:
-    """Each story under none, some or all of three classes, and bad lists among them."""
+    """Each story with none, some or all of three classes, and some bad lists."""
     held = [b"", b"1", b"2,3", b"1,2,3", b"3", b"4" * 9]
     rows = [held[k % 11 % 6] + b" " + row.partition(b" ")[2] for k, row in enumerate(ROWS[:800])]
     (folder / "train.svm").write_bytes(b"".join(rows))
@@ -83,7 +86,7 @@ def table(curve: Path) -> list[list[str]]:
 
 
 def train(folder: Path, data: list[str], options: str, stops: Sequence[signal.Signals] = ()) -> int:
-    """Train in `folder`, stopped by these signals at random moments; how often that was in the middle."""
+    """Train in `folder`, stopped by these signals at random moments; returns how often it was interrupted."""
     folder.mkdir()
     chance, stopped = random.Random(SEED), 0
     checkpoint = folder / "model.checkpoint"
@@ -97,7 +100,7 @@ def train(folder: Path, data: list[str], options: str, stops: Sequence[signal.Si
         time.sleep(chance.uniform(0, 0.2))
         process.send_signal(how)
         _, err = process.communicate(timeout=60)
-        if process.returncode == 0:  # it was quicker
+        if process.returncode == 0:  # it finished before
             return stopped
         assert process.returncode == (-how if how == signal.SIGKILL else 130), err
         assert not (folder / "model").exists()

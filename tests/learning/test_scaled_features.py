@@ -1,4 +1,4 @@
-"""Data without columns: every feature is scaled, as the column of a table would be."""
+"""Data without columns: every feature is scaled like the column of a table."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_room_for_features_leaves_no_trace(scale: str, monkeypatch: pytest.Monke
 
 @scales
 def test_what_waits_is_measured_too(scale: str) -> None:
-    """Statistics are of all examples, also of those before the feature entered."""
+    """Statistics cover all examples, including those before the feature was admitted."""
     rows = [{1: 4.0, 2: 1.0}, {1: -2.0}, {1: 1.0}]
     model = Model("sgd", scale=scale, admit=3)
     model.learn(Chunk.of_rows([(1.0, row) for row in rows]))

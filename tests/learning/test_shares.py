@@ -1,4 +1,4 @@
-"""A share of the rows held out: which rows, and that nothing else decides it."""
+"""Holding out a share of the rows: which rows are chosen, whatever else changes."""
 
 from fractions import Fraction
 from math import floor
@@ -45,7 +45,7 @@ def test_which_rows_are_held_out(share: Any, cut: int) -> None:
     assert every is not None
     holdout = Holdout(every)
     pieces = [CHUNK.rows(lo, min(lo + cut, ROWS)) for lo in range(0, ROWS, cut)]
-    for _ in (1, 2):  # later passes hold out the same
+    for _ in (1, 2):  # later passes hold out the same rows
         rest = [int(row) for chunk in holdout.rest(MemorySource(pieces)).chunks() for row in chunk.keys]
         held = [int(row) for chunk in holdout.source().chunks() for row in chunk.keys]
         assert held == [i % 40 for i in expected]

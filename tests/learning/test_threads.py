@@ -1,4 +1,4 @@
-"""A model belongs to one thread at a time: what comes from another is refused, not mixed in."""
+"""A model belongs to one thread at a time: calls from others are refused."""
 
 import copy
 import pickle
@@ -18,7 +18,7 @@ ROWS = Chunk.of_rows([(1.0, {1: 1.0}), (-1.0, {2: 1.0})])
 
 
 def meanwhile(model: Model, monkeypatch: pytest.MonkeyPatch, what: Callable[[], Any]) -> list[BaseException]:
-    """What came of something done in another thread while the model learns."""
+    """The result of a call from another thread while the model learns."""
     errors: list[BaseException] = []
 
     def done() -> None:

@@ -1,4 +1,4 @@
-"""Trouble is said once, with the remedy, and sane neighbours of each trap are silent."""
+"""Each problem gives one warning with a remedy; similar but harmless data give none."""
 
 import json
 import math
@@ -26,11 +26,11 @@ SGD = {"rule": "sgd", "rate": "constant:0.5"}
 
 @pytest.fixture(autouse=True)
 def plain(plainly: None, as_commands_say: None) -> None:
-    """Data are small."""
+    """Let warnings apply to small data."""
 
 
 def warned(data: Any, **options: Any) -> dict[str, str]:
-    """The warnings of a training, by name, which Python heard too, each once."""
+    """The warnings of a training by name; each was also issued once as a Python warning."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = train(data, **options)
@@ -41,7 +41,7 @@ def warned(data: Any, **options: Any) -> dict[str, str]:
 
 
 def clicks(n: int, *more: float, seed: int = 0, shift: float = 0.0) -> list[tuple[float, dict[int, float]]]:
-    """Rows with three features, of which one says something, and `more` with these values in every row."""
+    """Rows with three features, one of them informative, and in every row `more` with these values."""
     chance = np.random.default_rng(seed)
     rows = []
     for _ in range(n):
@@ -56,7 +56,7 @@ def chunk(rows: list[tuple[float, dict[int, float]]]) -> Chunk:
 
 
 def table(n: int = 400, **columns: Any) -> pa.Table:
-    """A table with a label, a site that tells it, and these columns."""
+    """A table with a label, a site that determines it, and these columns."""
     labels = [label for label, _ in clicks(n)]
     sites = [f"s{min(row)}" for _, row in clicks(n)]
     return pa.table({"label": labels, "site": sites, **columns})
@@ -93,7 +93,7 @@ def test_a_held_out_loss_decides() -> None:
 
 
 def test_a_small_hold_out_decides_nothing() -> None:
-    """Of 19 held-out examples most may be wrong by chance."""
+    """With 19 held-out examples, most may be wrong by chance."""
     rows = clicks(400)
     held = [(1.0 - label, features) for label, features in clicks(119)]
     assert "the held-out loss" in warned(chunk(rows), holdout=chunk(held))["worse-than-constant"]
@@ -161,7 +161,7 @@ def test_the_loss_of_the_best_constant_of_classes(loss: str, least: float) -> No
 
 @pytest.mark.parametrize(("loss", "label"), [("perceptron", 1.0), ("wealth", 2.0), ("logistic", 1.0)])
 def test_where_nothing_can_be_beaten_there_is_no_such_loss(loss: str, label: float) -> None:
-    """The perceptron loses nothing at zero, wealth grows for ever, and one class alone teaches nothing."""
+    """The perceptron has no loss at zero, wealth grows without bound, and one class teaches nothing."""
     labels = [label] * 100 if loss == "logistic" else [label, 0.0] * 50
     seen = Seen()
     seen.add(Chunk.from_csr(np.zeros(101, int), [], [], labels), None)
@@ -223,7 +223,7 @@ def test_no_weight_left() -> None:
 
 
 def test_one_of_several_models_with_weights_is_enough() -> None:
-    """The one with the lowest progressive loss has none: nothing can be learned from these labels."""
+    """The model with the lowest progressive loss has no weights: these labels are random."""
     rows = [(float(k * k % 7 < 3), {1 + k * 31 % 11: 1.0}) for k in range(400)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

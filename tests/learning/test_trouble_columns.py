@@ -18,7 +18,7 @@ from thresher.data.errors import DataError
 
 @pytest.fixture(autouse=True)
 def plain(plainly: None, as_commands_say: None) -> None:
-    """Data are small."""
+    """Let warnings apply to small data."""
 
 
 def as_csv(data: pa.Table, folder: Path) -> str:

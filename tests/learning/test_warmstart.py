@@ -1,4 +1,4 @@
-"""Warm starts: what is placed is what is read, and training goes on from there."""
+"""Warm starts: placed weights are read back, and training continues from them."""
 
 import re
 from dataclasses import replace
@@ -29,7 +29,7 @@ ROWS = Chunk.of_rows([(1.0, {1: 1.0, 2: 0.5}), (-1.0, {2: 1.0, 9: 0.25}), (1.0, 
 
 
 def trained(**options: Any) -> Model:
-    """Weights to begin with."""
+    """Initial weights."""
     model = Model("sgd", **{"loss": "logistic", **options})
     model.learn(ROWS)
     return model
@@ -38,7 +38,7 @@ def trained(**options: Any) -> Model:
 @pytest.mark.parametrize("name", ABLE)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_weights_of_placed_rows_are_those(name: str, dtype: Any) -> None:
-    """Bit for bit in a new model; within a rounding later, when common scales and debts are not 0 and 1."""
+    """Bit for bit in a new model; later, when scales and lazy penalties are not trivial, up to rounding."""
     rule = parts.make("rule", name)
     clock, rows = rule.clock0(), np.arange(1, 100)
     w = np.random.default_rng(0).normal(size=99).astype(dtype)
@@ -51,7 +51,7 @@ def test_the_weights_of_placed_rows_are_those(name: str, dtype: Any) -> None:
         assert found == pytest.approx(w, rel=float(np.finfo(dtype).eps) * (examples > 0), abs=0)
         read = np.array([rule.shown(S, j, found[j - 1], now) for j in rows])
         assert (read[abs(w) > 0.1] == found[abs(w) > 0.1]).all()
-        assert (S[[0, 6]] == 0.0).all() or examples  # what has no weight is as good as never met
+        assert (S[[0, 6]] == 0.0).all() or examples  # a feature without a weight counts as never seen
         assert rule.weight(S, 6, now) == 0.0
         rule.tick(clock)
 
@@ -113,7 +113,7 @@ def test_an_intercept_that_begins_at_the_first_label_stays_where_it_was_placed()
 
 
 def test_given_weights_are_measured_by_the_first_values_they_meet() -> None:
-    """Powers of two in the values, the other way in the weights given, change no bit of a margin."""
+    """Powers of two moved from values to initial weights change no bit of a margin."""
     data, powers = stream(47, 60, 8), 2.0 ** np.array([0, 20, -20, 5, -7, 12, 1, -30])
     other = stream_of(data.X * powers, data.X != 0, data.y, data.importance)
     keys, w = np.arange(8, dtype=np.uint64), np.linspace(-1, 2, 8).astype(np.float32)
@@ -215,7 +215,7 @@ def test_an_average_of_no_steps_is_what_was_placed(outputs: dict[str, Any]) -> N
         assert model.predict(rows).tolist() == before.predict(rows).tolist()
         assert model.weights()[1].tolist() == before.weights()[1].tolist()
         assert np.array_equal(model.intercept, before.intercept)
-        model.learn(rows, 0, 1)  # which begins with them
+        model.learn(rows, 0, 1)  # which starts from them
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e39])
@@ -244,7 +244,7 @@ def test_placed_features_are_counted_when_rows_are_freed(monkeypatch: pytest.Mon
     model = Model("fobos:l1=100")
     start_from(model, Readout(model.head, "growing", keys, np.full(2000, 0.1), np.zeros(1)))
     assert model.features_seen == 2000
-    for more in range(2):  # the second finds no room before rows are freed
+    for more in range(2):  # there is no room for the second before rows are freed
         model.learn(Chunk.from_csr(np.arange(2001), keys + np.uint64(more), np.ones(2000), np.ones(2000)))
     assert model.loop.index.used < 4000
     assert model.features_seen == pytest.approx(4000, rel=0.05)

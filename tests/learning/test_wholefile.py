@@ -1,4 +1,4 @@
-"""A file under its own name is whole, whatever happens to the one who writes it."""
+"""A file with its final name is complete, whatever happens to its writer."""
 
 import errno
 import os
@@ -70,7 +70,7 @@ def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
 
 
 def killed_while_writing(path: Path) -> None:
-    """Leave behind what a killed process does."""
+    """Leave the files of a killed process."""
     code = f"""
 import os
 from thresher.learning.wholefile import whole_file
@@ -175,7 +175,7 @@ def test_what_cannot_be_written_is_told_before(tmp_path: Path) -> None:
 
 
 def test_a_file_is_registered_before_it_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A signal between the two would leave it behind."""
+    """A signal between the two would leave the file."""
     registered = list[bool]()
     opened: Any = open
 

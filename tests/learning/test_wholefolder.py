@@ -1,4 +1,4 @@
-"""A folder under its own name is whole, and nothing but our files is ever removed."""
+"""A folder with its final name is complete, and only our files are ever removed."""
 
 import itertools
 import os
@@ -93,7 +93,7 @@ def test_two_names_are_exchanged_at_once(tmp_path: Path) -> None:
 def test_a_kill_at_any_step_leaves_one_or_the_other(
     before: dict[str, str] | None, at_once: bool, tmp_path: Path
 ) -> None:
-    """And whoever comes next finds it, clears up, and can write it again."""
+    """The next process finds it, cleans up, and can write it again."""
     path, gaps = tmp_path / "f", 0
     for at in itertools.count(1):
         if before:
@@ -203,7 +203,7 @@ def test_an_old_folder_comes_back_when_the_new_one_cannot_be_named(
 
     def failing(one: Path, other: Path) -> None:
         told.append(other.name)
-        if len(told) == 3:  # the old one is away
+        if len(told) == 3:  # the old one has been moved away
             raise PermissionError(13, "Permission denied", str(one))
         rename(one, other)
 

@@ -1,4 +1,4 @@
-"""Messages name options as their readers write them."""
+"""Messages name options as on the command line or as in Python."""
 
 import re
 import warnings
@@ -41,7 +41,7 @@ def test_what_is_translated_are_keywords() -> None:
 
 
 def test_messages_of_the_package_name_keywords() -> None:
-    """No option stays in them that Python writes otherwise."""
+    """No option with another name in Python remains in them."""
     for path in Path(thresher.__file__).parent.rglob("*.py"):
         if path.parts[-2] == "cli" or path.name == "wording.py":
             continue

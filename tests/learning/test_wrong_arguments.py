@@ -1,4 +1,4 @@
-"""Arguments of the Python API that cannot be: one clear error of the documented type, before any work."""
+"""Invalid arguments of the Python API: one clear error of the documented type, before any work."""
 
 import io
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Faults made by hand, one at a time, each in a copy of the project: does a test fail?
+"""Hand-made faults, applied one at a time to a copy of the project: does a test fail?
 
 A mutant is a patch in this folder. Its first lines say what it breaks and which tests must fail for it::
 
@@ -79,7 +79,7 @@ def test(project: Path, tests: Sequence[str], cache: Path, minutes: float) -> tu
 
 
 def patch(project: Path, mutant: Mutant, *options: str) -> None:
-    """Change the copy; with ``--reverse`` back again."""
+    """Apply the patch to the copy, or undo it with ``--reverse``."""
     command = ["git", "apply", "-C1", *options, str(mutant.path)]
     alone = {**os.environ, "GIT_CEILING_DIRECTORIES": str(project.parent)}
     done = subprocess.run(command, cwd=project, env=alone, capture_output=True, text=True)
@@ -101,7 +101,7 @@ def verdict(project: Path, mutant: Mutant, cache: Path) -> tuple[str, float]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a line for each mutant; 1 if any survives."""
+    """Print a line for each mutant; returns 1 if any survives."""
     known = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     known.add_argument("--only", action="append", metavar="NAME", help="this mutant (may be repeated)")
     known.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants tried side by side")
@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def try_all(mutants: Sequence[Mutant], scratch: Path, jobs: int) -> int:
-    """The tests without mutants, then each mutant in one of so many copies of the project."""
+    """Run the tests without mutants, then each mutant in one of several copies of the project."""
     cache, copies = scratch / "cache", SimpleQueue[Path]()
     for number in range(jobs):
         copies.put(copy_of_project(scratch / f"copy{number}"))
