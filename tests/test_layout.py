@@ -68,8 +68,8 @@ ARROWS = {
     ),
     # one page about a model, using the public interface
     "reporting": (
-        *("data.*", "drawing.*", "engine.lookup", "lanes.*", "learning.*", "parts", "reporting.*"),
-        "_version",
+        *("cluster.elsewhere", "data.*", "drawing.*", "engine.lookup", "lanes.*", "learning.*"),
+        *("parts", "reporting.*", "_version"),
     ),
     "cli": (
         "cluster.*",

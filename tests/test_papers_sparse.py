@@ -132,7 +132,7 @@ def test_stability_selection_purges_noise(seed: int) -> None:
 
 
 def test_what_is_purged_or_late_never_comes_back() -> None:
-    """In the first stage, feature 0 determines the label, 1 is noise, 2 does not occur; later all are alike."""
+    """In the first stage, feature 0 determines the label, 1 is noise, 2 is absent; later all are alike."""
     rng = np.random.default_rng(2)
     y = rng.choice([-1.0, 1.0], 400)
     X = np.zeros((400, 3))

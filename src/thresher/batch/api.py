@@ -18,9 +18,10 @@ from thresher.data.formats.tables.heads import ColumnSeen, columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.learning import modelfile
 from thresher.learning.beginning import classes_in, labels_or_part, opened
+from thresher.learning.checks import check_flag
 from thresher.learning.given import Data, with_labels
 from thresher.learning.head import Head
-from thresher.learning.keywords import LayoutOptions, check_names, layout_given
+from thresher.learning.keywords import BoostOptions, check_names, layout_given
 from thresher.learning.readout import Readout
 from thresher.learning.trouble import FEW, Trouble, no_weights, troubles_of_columns, warn
 
@@ -99,7 +100,7 @@ def boost(
     layout: AnyLayout | None = None,
     where: str = "",
     callback: Callable[[Round], None] = lambda _: None,
-    **options: Unpack[LayoutOptions],
+    **options: Unpack[BoostOptions],
 ) -> Boosted:
     """Minimise ``sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2`` by coordinate descent.
 
@@ -130,7 +131,8 @@ def boost(
     """
     from thresher.data.sources.reader import default_threads
 
-    check_names(boost, options, LayoutOptions)
+    check_names(boost, options, BoostOptions)
+    check_flag("intercept", intercept)
     started = time.perf_counter()
     labels, loss = labels_or_part(data, y, "loss", loss, LOSS)
     part = loss_of(loss)
@@ -140,7 +142,7 @@ def boost(
     _, _, read = classes_in(data, loss, "one", on_error, read)
     source = opened(data, part.DOMAIN, on_error=on_error, **read)
     seen = columns_seen(source)
-    found = solved(columns_of(source, intercept), part, plan, started, callback)
+    found = solved(columns_of(source, bool(intercept)), part, plan, started, callback)
     found.layout = source.layout
     found.warnings = warn(troubles_of(found, seen))
     return found

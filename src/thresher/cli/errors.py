@@ -79,7 +79,7 @@ def _status_and_text(error: Exception) -> tuple[int, str]:
         return FAILED, f"thresher: out of memory {error}".rstrip()
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        return FAILED, f"thresher: {place}{reason_of(error)}"
+        return FAILED, "; ".join([f"thresher: {place}{reason_of(error)}", *getattr(error, "__notes__", ())])
     raise error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -326,7 +327,7 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) 
 
 def _identity(path: Path) -> object:
     """What two hard links to one file have in common; the path if the file does not exist yet."""
-    place = path.resolve()
+    place = Path(os.path.realpath(path))
     try:
         status = place.stat()
     except OSError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
@@ -115,10 +116,15 @@ def _outputs(model: Path | None, others: list[Path | None]) -> tuple[Path, Path]
     folder.check_folder(model)
     spare = Path(f"{model}.checkpoint")
     options.check_outputs([spare, *others], [])
-    for one in others:
-        if one is not None and one.resolve().parent == model.resolve():
-            raise UsageError(f"{one}: the whole folder {model} is replaced: name a file outside it")
+    _check_outside(model, others)
     return model, spare
+
+
+def _check_outside(folder: Path, others: list[Path | None]) -> None:
+    """UsageError if a file is inside the folder, which is only ever replaced as a whole."""
+    for one in others:
+        if one is not None and os.path.realpath(one.parent) == os.path.realpath(folder):
+            raise UsageError(f"{one}: the whole folder {folder} is replaced: name a file outside it")
 
 
 def _command(
@@ -160,7 +166,8 @@ def _learn(
         outcome = run(trainer)
         with saving.signals_wait(path, trainer.stopper):
             found = _save(trainer, judging, path, which)
-            _draw(found, plot)
+            with saving.saved_before(path):
+                _draw(found, plot)
             _tell(outcome, found, trains(found), path, as_json, quiet)
         check_strictly(outcome.warnings, strict, path)
     finally:
@@ -196,6 +203,7 @@ def _take(source: Path, choose: str | None, target: Path | None, plot: Path | No
 
     found = folder.load(source)
     check_model(target, [plot], [*source.iterdir()])
+    _check_outside(source, [target, plot])
     try:
         number = found.chosen if choose is None else chosen(found.points, choose)
     except ValueError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from thresher.cli import options
-from thresher.cli.decorators import takes
+from thresher.cli.decorators import reads_elsewhere, takes
 from thresher.cli.errors import UsageError
 from thresher.cli.evaluate import Threshold
 
@@ -54,6 +54,7 @@ _Slices = Annotated[
 ]
 
 
+@reads_elsewhere
 @takes(table=options.Writing)
 def command(
     model: _Model,

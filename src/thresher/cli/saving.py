@@ -34,6 +34,16 @@ def signals_wait(path: Path, stopper: Stopper) -> Iterator[None]:
 
 
 @contextmanager
+def saved_before(path: Path) -> Iterator[None]:
+    """Within the block, an OSError is about another file: its message adds that the result is in `path`."""
+    try:
+        yield
+    except OSError as error:
+        error.add_note(f"the result is saved in {path}")
+        raise
+
+
+@contextmanager
 def unbroken(path: Path) -> Iterator[None]:
     """The same for a command that has not handled signals so far."""
     stopper = make_stopper().listen()

@@ -67,7 +67,8 @@ def command(
         outcome = run(trainer)
         with saving.signals_wait(model, trainer.stopper):
             complete = _save(trainer, reading, model, weights_only, quiet)
-            _tell(trainer, outcome, flags, (model, curve, plot), as_json)
+            with saving.saved_before(model):
+                _tell(trainer, outcome, flags, (model, curve, plot), as_json)
             if not complete:
                 raise StoppedAfterSaving(f"interrupted; {saving.without_names(model)}")
         check_strictly(outcome.warnings, strict, model)

@@ -25,7 +25,7 @@ from thresher.data.chunk import Place
 from thresher.data.errors import DataError
 from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
-from thresher.data.sources.parsed import Arenas, Parsed
+from thresher.data.sources.parsed import QUARANTINE, Arenas, Parsed
 from thresher.data.sources.pieces import Piece, Positions, Span, pieces_of, read_piece, stamp_of
 
 if TYPE_CHECKING:
@@ -123,7 +123,8 @@ class Pass:
         setting = Setting(
             source.layout,
             str(source.domain),
-            source.on_error.spec,
+            # rejected lines are sent to the learner, which alone writes them
+            f"{QUARANTINE}={os.devnull}" if source.on_error.kind == QUARANTINE else source.on_error.kind,
             source.block_bytes,
             source.unlabelled,
             source.where,

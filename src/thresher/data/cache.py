@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -201,7 +202,8 @@ class CacheWriter:
 
     def _give_up(self) -> None:
         if self._writer is not None:
-            self._writer.abandon()
+            with suppress(OSError):  # the folder may be gone
+                self._writer.abandon()
             self._writer = None
 
     def _warn(self) -> None:

@@ -217,6 +217,8 @@ def domain_of(name: str | Domain) -> Domain:
     """The domain called `name`, or `name` itself if it is a domain; raises `DataError` if there is none."""
     if isinstance(name, Domain):
         return name
+    if not isinstance(name, str):
+        raise DataError(f"domain must be the name of a label domain, such as 'binary', not {name!r}")
     if found := re.fullmatch(r"(classes|labels):(-?\d+)-(-?\d+)", name):
         return (classes if found[1] == "classes" else listed)(int(found[2]), int(found[3]))
     if (found := re.fullmatch(r"values:(\d+),(\w+)", name)) and found[2] in DOMAINS:

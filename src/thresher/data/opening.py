@@ -83,6 +83,8 @@ def open_source(
     from thresher.data.files.blocks import BLOCK_BYTES, CROSSED_BYTES
     from thresher.data.sources.pieces import current_readers
 
+    if not isinstance(layout, AnyLayout | None):
+        raise DataError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
     names = expand(data)
     given, streams = layout or AnyLayout(), dict[str, Any]()
     given = check_layout(given if given.format else replace(given, format=format_of(names)))

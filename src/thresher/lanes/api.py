@@ -235,6 +235,7 @@ def _trainer(
     model: Any, source: Any, plan: Plan, order: Order, held: Any, cache: bool, **more: Any
 ) -> Trainer[Any]:
     """The trainer for all passes over the source."""
+    check_flag("cache", cache)
     reads = Passes(source, order.reads(plan.passes), cached=cache and hasattr(source, "identity"))
     beside = {"reread": reads.later, "order": order, "holdout": held, "columns": columns_seen(source)}
     return Trainer(model, reads.first, plan, **beside, **more)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher._version import __version__
+from thresher.data.files.looks import begins_a_model
 from thresher.lanes.frontier import Point
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.picture import picture
@@ -20,6 +21,7 @@ from thresher.learning.wholefolder import check_replaceable, clear_abandoned, wh
 
 TABLE, PICTURE = modelfile.FRONTIER, "frontier.svg"
 _FORMAT = 1
+_HEAD = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,18 @@ def check_folder(path: Path) -> None:
     """
     clear_abandoned(path, _is_ours)
     check_replaceable(path, _is_ours)
+    for file in sorted(path.iterdir()) if path.is_dir() else ():
+        if not _is_content_ours(file):
+            raise FileExistsError(17, f"a folder with a file of another kind in it ({file.name})", str(path))
+
+
+def _is_content_ours(file: Path) -> bool:
+    """Whether a file whose name is ours begins as such a file does; it may be empty or cut off."""
+    with open(file, "rb") as opened:
+        head = opened.read(_HEAD)
+    if file.name == TABLE:
+        return head.lstrip().startswith(b"{") or not head
+    return begins_a_model(head) if file.suffix == ".model" and head else b"<svg" in head or not head
 
 
 def _is_ours(name: str) -> bool:

@@ -67,6 +67,8 @@ class Point:
     def from_dict(cls, name: str, given: dict[str, Any]) -> Point:
         """The inverse. KeyError, TypeError for invalid content."""
         held = {k.removeprefix("holdout_"): v for k, v in given.items() if k.startswith("holdout_")}
+        if held and "loss" not in held:
+            raise KeyError("holdout_loss")
         own = {k: v for k, v in given.items() if not k.startswith("holdout_") and k != name}
         found = cls(penalty=float(given[name]), holdout=held or None, **own)
         figures = [found.progressive_loss, found.paired_error, *held.values()]

@@ -46,6 +46,8 @@ def look(opened: Opener | None, layout: Any, loss: Any, outputs: str | None, wor
 
 def _may_have_classes(loss: Any, outputs: str | None) -> bool:
     """Whether a label may be one of several classes, or of two."""
+    if not isinstance(outputs, str | None):
+        raise ValueError(f"outputs must be a text such as 'classes', not {outputs!r}")
     part = parts.make("loss", "logistic" if loss is None else loss)
     one = outputs is None or outputs == "one" or outputs.startswith("classes")
     return one and (hasattr(part, "values_slopes") or part.DOMAIN == "binary")

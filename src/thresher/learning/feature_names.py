@@ -6,6 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names, find_names
 from thresher.data.layout import has_columns
@@ -18,6 +19,7 @@ from thresher.learning.readout import Readout
 from thresher.learning.scaling import key_of, numeric_columns
 
 
+@reads_elsewhere
 def name_features(
     model: AnyModel,
     data: Data,

@@ -86,6 +86,8 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
     threads = options.get("threads")
     if threads is not None:
         check_whole("threads", threads, 1, 1024)
+    if not isinstance(options.get("where", ""), str):
+        raise ValueError(f"where must be a text such as 'day < 20', not {options['where']!r}")
     found = _as_source(data, domain, options)
     if options.get("where") and found.where != options["where"]:
         raise DataError("where works only with files and tables")
@@ -298,6 +300,8 @@ def _column_of(what: str, values: Any, dtype: Any) -> Any:
     import pyarrow as pa
 
     try:
+        if np.iscomplexobj(values):
+            raise TypeError("complex numbers")
         array = np.asarray(values, dtype)
         return pa.array(array.astype(np.int8) if array.dtype == bool else array)
     except (ValueError, TypeError, pa.ArrowNotImplementedError, OverflowError) as error:  # Arrow's too

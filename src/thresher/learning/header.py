@@ -105,6 +105,12 @@ MODEL: Fields = {"recipe": "an object", "lowest_label": "a finite number"}
 """Fields of every model."""
 CURVE: Fields = {"curve": "points of a curve"}
 """Fields of a model with a progress curve."""
+COUNTS: Fields = {
+    "examples": "a number >= 0",
+    "features_seen": "a number >= 0",
+    "progressive_loss": "a number or null",
+}
+"""Counts of a training, which a file may lack."""
 SHOWN: Fields = {"nonzero": "a number >= 0"}
 """Fields of every model that has a file to itself, for the commands that show it."""
 _OF_TYPES = {
@@ -189,6 +195,7 @@ def check_model(given: Any) -> None:
     check(given, MODEL)
     if "warm" in given:
         check(given, {"warm": "true or false"})
+    check(given, {name: kind for name, kind in COUNTS.items() if name in given})
     if "curve" in given:
         check(given, CURVE)
     if "record" in given:

@@ -57,6 +57,10 @@ class WorkerOptions(TypedDict, total=False):
     ray: str | None
 
 
+class BoostOptions(LayoutOptions, WorkerOptions, total=False):
+    """How data become features, and what reads the files."""
+
+
 class SourceOptions(LayoutOptions, WorkerOptions, total=False):
     """How an existing model reads data; options left out are those of its training data."""
 

@@ -315,6 +315,8 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
         head = Head(recipe["loss"], recipe["outputs"])
         readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
         readout.layout, readout.names = layout_of(recipe), names_of(tensors, NAMES)
+        if readout.layout is not None and head.domain.has_classes:
+            head.domain.of_words(readout.layout.classes)  # a word for each class
     return readout
 
 

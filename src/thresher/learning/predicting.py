@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.chunk import Chunk, concat
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
@@ -70,6 +71,7 @@ class Predictor:
     @overload
     def predict(self, data: Data, output: Output, **reading: Unpack[SourceOptions]) -> NDArray[Any]: ...
 
+    @reads_elsewhere
     def predict(
         self, data: Data, output: Output = "margin", **reading: Unpack[SourceOptions]
     ) -> NDArray[Any]:
@@ -94,6 +96,7 @@ class Predictor:
 
         return self._of_all(data, self.predict, reading, answer)
 
+    @reads_elsewhere
     def predict_proba(self, data: Data, **reading: Unpack[SourceOptions]) -> F64:
         """Probabilities ``(n, classes)`` float64: of the negative and positive class, or of each class.
 

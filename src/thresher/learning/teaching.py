@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.learning.beginning import opened
 from thresher.learning.given import with_labels
 from thresher.learning.keywords import SourceOptions, check_names, layout_given, parted
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from thresher.learning.model import Model
 
 
+@reads_elsewhere
 def teach(
     model: Model, data: Any, y: Any = None, sample_weight: Any = None, *, again: bool = False, **reading: Any
 ) -> None:

@@ -30,6 +30,9 @@ _NAMED = 50
 _ABANDONED = 24 * 3600.0
 """seconds without a write after which a file counts as abandoned, if locks cannot tell"""
 
+_POLLS, _PAUSE = 100, 0.1
+"""How often, and after how many seconds, to look for a reader of a pipe"""
+
 _unfinished: set[Path] = set()
 
 
@@ -44,6 +47,8 @@ def whole_file(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
+            if target.is_fifo():
+                _await_reader(target)
             with open(target, mode) as file:
                 yield file
             return
@@ -53,6 +58,19 @@ def whole_file(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
         if error.filename is None or error.filename.endswith(SUFFIX):
             error.filename = str(path)
         raise
+
+
+def _await_reader(pipe: Path) -> None:
+    """Wait until a process reads a named pipe, which opening would do without end; OSError if none does."""
+    for _ in range(_POLLS):
+        try:
+            os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+            return
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+        time.sleep(_PAUSE)
+    raise OSError(errno.ENXIO, "no process reads this pipe", str(pipe))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
+from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.wholefile import check_writable, whole_file
@@ -16,6 +17,7 @@ from thresher.reporting.facts import Facts, facts_of, measure
 from thresher.reporting.page import BEGINNING, page
 
 
+@reads_elsewhere
 def report(
     model: Any,
     data: Data | None = None,
@@ -53,6 +55,8 @@ def report(
         raise TypeError(f"slices must be names of columns, not {slices!r}")
     if data is None and not (y is None and sample_weight is None):
         raise ValueError("labels and weights are given without data")
+    if data is None and reading:
+        raise ValueError(f"{next(iter(reading))} says how to read data, but no data are given")
     target = check_target(path)
     facts = facts_of(os.fspath(model) if isinstance(model, str | os.PathLike) else model)
     if data is not None:

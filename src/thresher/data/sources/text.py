@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import BadLine, DataError
@@ -29,6 +30,7 @@ from thresher.data.labels import Domain, domain_of
 from thresher.data.layout import SettledLayout
 from thresher.data.report import Report
 from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser, Reading
+from thresher.data.sources.quarantine import Quarantine, check_ours
 from thresher.data.sources.reader import Pipeline, default_threads
 
 if TYPE_CHECKING:
@@ -43,7 +45,8 @@ class OnError:
     """The parsed option ``fail``, ``skip`` or ``quarantine=FILE``; raises `DataError` for anything else."""
 
     def __init__(self, spec: str, names: Sequence[str]) -> None:
-        self.spec = spec
+        if not isinstance(spec, str):
+            raise DataError(f"on_error must be fail, skip or quarantine=FILE, not {spec!r}")
         self.kind, _, path = spec.partition("=")
         self.path = Path(path) if self.kind == QUARANTINE and path else None
         if spec not in (FAIL, SKIP) and self.path is None:
@@ -56,32 +59,11 @@ class OnError:
             files = [name for name in names if os.path.exists(name)]
             if any(os.path.samefile(name, self.path) for name in files):
                 raise DataError(f"{self.path}: the quarantine file is one of the data files")
+            check_ours(self.path, resumed=True)
 
 
-class _Quarantine:
-    """The file of rejected lines, written as their chunks are yielded."""
-
-    def __init__(self, path: Path, keep: int | None) -> None:
-        """Start an empty file, or continue after the first `keep` bytes that an interrupted pass wrote."""
-        self._path = path
-        try:
-            resumed = keep is not None and path.exists()
-            self._file: BinaryIO = open(path, "r+b" if resumed else "wb")  # noqa: SIM115
-            if resumed:
-                self._file.seek(self._file.truncate(min(keep or 0, path.stat().st_size)))
-        except OSError as error:
-            raise DataError(f"{path}: cannot write the quarantine file: {error.strerror}") from error
-
-    def write(self, rejected: bytes) -> None:
-        try:
-            self._file.write(rejected)
-            self._file.flush()
-        except OSError as error:
-            raise DataError(f"{self._path}: cannot write the quarantine file: {error.strerror}") from error
-
-    def close(self) -> None:
-        with suppress(OSError):  # everything is flushed, or a write has already raised
-            self._file.close()
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and bool(value >= 1)
 
 
 class TextSource:
@@ -126,8 +108,8 @@ class TextSource:
         streams: OpenStreams | None = None,
         where: str = "",
     ) -> None:
-        if block_bytes < 1 or (threads is not None and threads < 1):
-            raise DataError("threads and block_bytes must be at least 1")
+        if not (_is_count(block_bytes) and (threads is None or _is_count(threads))):
+            raise DataError("threads and block_bytes must be whole numbers, 1 or more")
         self.domain = domain_of(domain).of_words(layout.classes)
         self.outputs = self.domain.width or 0
         """targets per example; 0 if an example has one label"""
@@ -194,7 +176,7 @@ class TextSource:
         quarantine = None
         if self.on_error.path is not None:
             kept = None if start is None else self.report.quarantined_bytes
-            quarantine = _Quarantine(self.on_error.path, kept)
+            quarantine = Quarantine(self.on_error.path, kept)
         self._watched = watches = self._watches() if self.keep_hash else None
         pipeline = self._pipeline(start, watches)
         try:
@@ -245,7 +227,7 @@ class TextSource:
         return block_ends(self.names[file], self.block_bytes, start)
 
     def _placed(
-        self, pipeline: Pipeline | RemoteBlocks, start: Place, quarantine: _Quarantine | None
+        self, pipeline: Pipeline | RemoteBlocks, start: Place, quarantine: Quarantine | None
     ) -> Iterator[Chunk]:
         file, line = start.file, start.line
         for block, parsed in pipeline:
