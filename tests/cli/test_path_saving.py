@@ -82,7 +82,7 @@ def test_what_was_half_written_in_place_is_replaced(
         with pytest.raises(SystemExit):
             thresher(f"{COMMAND} --checkpoint-every 100")
     Path("f").mkdir()
-    Path("f/lane-000.model").write_bytes(b"of another run")
+    Path("f/lane-000.model").write_bytes(whole["lane-000.model"][:200])
     Path("f/.lane-001.model.0123abcd.4567cdef.partial").touch()
     assert "f is not finished: run it again" in thresher("path f -m m").err
     assert thresher(f"{COMMAND} {more}").status == 0

@@ -45,14 +45,15 @@ def spare(folder: Path, what: str) -> None:
     """It must fail with a one-line error, and leave the existing file and no other."""
     name, command = WRITES[what]
     place, before = folder / "disk", b"0.5\n" if what == "predictions" else OLDER_MODEL
-    taken = what != "checkpoint"  # a file that is not a checkpoint stops training before it begins
+    # a file that is not a checkpoint, or not a quarantine file, stops training before it begins
+    taken = what not in ("checkpoint", "quarantine")
     if taken:
         (place / name).write_bytes(before)
     limit = None if os.path.ismount(place) else file_size(32 << 10)
     reason = "No space left on device" if what == "quarantine" else "the disk is full"
     failed(thresher(*command, folder=folder, limit=limit), name, "File too large" if limit else reason)
-    assert names_in(place) == [name] * taken
-    if taken and what != "quarantine":  # the quarantine file is overwritten at once
+    assert names_in(place) == [name] * (taken or what == "quarantine")
+    if taken:
         assert (place / name).read_bytes() == before
 
 

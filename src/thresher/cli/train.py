@@ -67,8 +67,7 @@ def command(
         outcome = run(trainer)
         with saving.signals_wait(model, trainer.stopper):
             complete = _save(trainer, reading, model, weights_only, quiet)
-            with saving.saved_before(model):
-                _tell(trainer, outcome, flags, (model, curve, plot), as_json)
+            _tell(trainer, outcome, flags, (model, curve, plot), as_json)
             if not complete:
                 raise StoppedAfterSaving(f"interrupted; {saving.without_names(model)}")
         check_strictly(outcome.warnings, strict, model)
@@ -164,7 +163,8 @@ def _tell(
     from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings
 
     path, curve, plot = files
-    _write(trainer, outcome, curve, plot)
+    with saving.saved_before(path):
+        _write(trainer, outcome, curve, plot)
     for report in outcome.reports:
         tell_skipped(report)
     tell_warnings(outcome.warnings)

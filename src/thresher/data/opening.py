@@ -51,6 +51,12 @@ def _hinting(name: str, given: AnyLayout) -> Iterator[None]:
         raise DataError(f"{error}; {hint}") from error
 
 
+def _checked(layout: Any) -> AnyLayout:
+    if not isinstance(layout, AnyLayout | None):
+        raise DataError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
+    return layout or AnyLayout()
+
+
 def open_source(
     data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
@@ -83,10 +89,8 @@ def open_source(
     from thresher.data.files.blocks import BLOCK_BYTES, CROSSED_BYTES
     from thresher.data.sources.pieces import current_readers
 
-    if not isinstance(layout, AnyLayout | None):
-        raise DataError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
     names = expand(data)
-    given, streams = layout or AnyLayout(), dict[str, Any]()
+    given, streams = _checked(layout), dict[str, Any]()
     given = check_layout(given if given.format else replace(given, format=format_of(names)))
     chosen = {"where": where} if where else {}
     if where and not is_in_batches(given.format):
