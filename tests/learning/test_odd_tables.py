@@ -131,3 +131,9 @@ def test_columns_may_be_named_by_whatever_lists_them() -> None:
         model = thresher.train(frame, label="y", ignore=names)
         assert model.layout is not None
         assert model.layout.kinds == ("numeric", "label", "ignore", "ignore")
+
+
+def test_a_lazy_frame_is_to_be_collected() -> None:
+    frame: Any = pl.DataFrame({"x": [1.0, 2.0, 3.0]}).lazy()
+    with pytest.raises(DataError, match=r"X is a LazyFrame, which holds no rows yet: collect\(\) it"):
+        thresher.train(frame, [1, 0, 1])

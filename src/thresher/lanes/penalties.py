@@ -88,7 +88,8 @@ class Range:
     def _between(self, low: float, high: float) -> list[float]:
         if not low < high:
             raise ValueError(f"a range of penalties must ascend: {low:g} is not below {high:g}")
-        return [float(value) for value in np.geomspace(low, high, self.count)]
+        with np.errstate(over="ignore"):  # rules refuse penalties that are too large
+            return [float(value) for value in np.geomspace(low, high, self.count)]
 
     def found_in(
         self,

@@ -176,6 +176,8 @@ def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
 
 def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
     """A source of examples with separate labels."""
+    if hasattr(X, "collect") and not hasattr(X, _STREAM):
+        raise DataError(f"X is a {type(X).__name__}, which holds no rows yet: collect() it")
     layout = options.get("layout")
     of_matrices = isinstance(layout, SettledLayout) and not layout.columns
     table = None if of_matrices else _as_table(X, layout)

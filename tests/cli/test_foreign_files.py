@@ -1,0 +1,196 @@
+"""Files that thresher did not make are never overwritten, and damaged ones are errors of one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import thresher as library
+from tests.cli.conftest import Thresher
+from thresher.data import DataError, open_source
+from thresher.data.cache import CacheWarning
+from thresher.lanes import folder as frontiers
+from thresher.learning import modelfile, wholefile
+
+BAD = "1 1:1\n0 2:oops\n-1 3:1\n"
+
+
+@pytest.fixture
+def bad(folder: Path) -> str:
+    """Data with one bad line."""
+    Path("bad.svm").write_text(BAD)
+    return "bad.svm"
+
+
+@pytest.mark.parametrize("command", ["train {} -m n", "predict m.model {}", "evaluate m.model {}"])
+def test_a_foreign_file_is_not_taken_for_a_quarantine_file(
+    command: str, bad: str, thresher: Thresher, model: Path
+) -> None:
+    shutil.copy(model, "m.model")
+    Path("mine").write_text("precious")
+    for data in (bad, "train.svm"):
+        found = thresher(f"{command.format(data)} --on-error quarantine=mine")
+        assert (found.status, Path("mine").read_text()) == (1, "precious")
+        assert "mine exists and is not a quarantine file: name another file, or remove it" in found.err
+
+
+def test_a_quarantine_file_is_written_anew_by_the_next_run(bad: str, thresher: Thresher) -> None:
+    try:
+        os.setxattr(bad, "user.test", b"")
+    except (AttributeError, OSError):  # nothing tells the file of an earlier run from others here
+        again = 1
+    else:
+        again = 0
+    command = f"train {bad} -m n --on-error quarantine=q -q"
+    assert thresher(command).status == 0
+    assert thresher(command).status == again
+    assert Path("q").read_text() == "0 2:oops\n"
+    Path("q").unlink()
+    Path("q").write_text("precious")
+    assert thresher(command).status == 1
+    assert Path("q").read_text() == "precious"
+
+
+def test_files_inside_a_frontier_are_refused(thresher: Thresher) -> None:
+    assert thresher("path train.svm -m f -q").status == 0
+    before = sorted(os.listdir("f"))
+    for more in ("-m f/one", "--plot f/new.svg"):
+        assert "name a file outside it" in thresher(f"path f {more}").err
+    assert sorted(os.listdir("f")) == before
+
+
+def test_a_folder_of_foreign_files_with_our_names_is_kept(thresher: Thresher) -> None:
+    Path("f").mkdir()
+    for name in ("lane-000.model", frontiers.TABLE):
+        Path(f"f/{name}").write_text("precious")
+        assert "a file of another kind in it" in thresher("path train.svm -m f -q").err
+        assert Path(f"f/{name}").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    "command", ["report f -o r.html", "path f --plot z.svg", "path f --choose best -m z"]
+)
+def test_a_frontier_without_a_figure_is_damaged(command: str, thresher: Thresher) -> None:
+    assert thresher("path train.svm -m f -q").status == 0
+    table = Path("f") / frontiers.TABLE
+    given = json.loads(table.read_text())
+    del given["lanes"][2]["holdout_loss"]
+    table.write_text(json.dumps(given))
+    found = thresher(command)
+    assert (found.status, found.err.count("\n")) == (1, 1)
+    assert "damaged, or not the table of a frontier ('holdout_loss')" in found.err
+
+
+@pytest.mark.parametrize(
+    "change", [{"examples": "x"}, {"features_seen": "many"}, {"progressive_loss": "text"}, {"examples": -1}]
+)
+def test_counts_of_another_type_are_refused(change: dict[str, Any], thresher: Thresher, model: Path) -> None:
+    header, tensors = modelfile.read(model)
+    modelfile.write("crafted", {**header, **change}, tensors)
+    for command in ("info crafted", "report crafted -o r.html", "predict crafted train.svm"):
+        found = thresher(command)
+        assert (found.status, found.err.count("\n")) == (1, 1), command
+        assert f"{next(iter(change))} must be a number" in found.err
+
+
+def test_a_class_without_a_word_is_refused(thresher: Thresher) -> None:
+    Path("w.csv").write_text("label,a\n" + "x,1\ny,2\nz,3\n" * 20)
+    assert thresher("train w.csv -m w -q").status == 0
+    header, tensors = modelfile.read("w")
+    header["recipe"]["layout"]["classes"].pop()
+    modelfile.write("w", header, tensors)
+    for command in ("info w", "weights w", "report w -o r.html"):
+        found = thresher(command)
+        assert (found.status, found.err.count("\n")) == (1, 1), command
+        assert "there are 3 classes, but 2 words" in found.err
+
+
+def test_a_loop_of_links_is_an_error_of_one_line(thresher: Thresher) -> None:
+    os.symlink("b", "a")
+    os.symlink("a", "b")
+    for command in ("train a -m m", "train train.svm -m n --on-error quarantine=a"):
+        found = thresher(command)
+        assert (found.status, found.err.count("\n")) == (1, 1), command
+
+
+def test_a_pipe_that_nobody_reads_is_not_waited_for(
+    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wholefile, "_PAUSE", 0.001)
+    os.mkfifo("pipe")
+    assert "pipe: no process reads this pipe" in thresher("train train.svm -m pipe -q").err
+
+
+def test_a_cache_folder_that_is_lost_costs_only_the_cache(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is replaced by a file while the first pass writes to it."""
+    cache = Path("cache").absolute()
+    monkeypatch.setenv("THRESHER_CACHE_DIR", str(cache))
+    whole = library.train("train.svm", passes=2, cache=False)
+
+    def losing(chunk: Any, note: Any) -> None:
+        shutil.rmtree(cache)
+        cache.touch()
+        raise OSError(20, "Not a directory")
+
+    monkeypatch.setattr("thresher.data.cachefile.BatchWriter.write", lambda self, *given: losing(*given))
+    with pytest.warns(CacheWarning, match="no cache was written"):
+        model = library.train("train.svm", passes=2)
+    assert np.array_equal(model.weights()[1], whole.weights()[1])
+
+
+def test_a_prediction_file_clears_up_after_a_killed_run(thresher: Thresher, model: Path) -> None:
+    left = wholefile.temporary_path(Path("p.txt").absolute())
+    left.touch()
+    assert thresher(f"predict {model} train.svm -o p.txt").status == 0
+    assert not left.exists()
+
+
+def test_what_is_saved_is_said_if_another_file_cannot_be_written(
+    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device", "c")
+
+    monkeypatch.setattr("thresher.cli.watching.write_curve", full)
+    found = thresher("train train.svm -m m --curve c -q")
+    assert found.err == "thresher: c: the disk is full; the result is saved in m\n"
+    assert Path("m").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"on_error": None},
+        {"outputs": True},
+        {"where": 0},
+        {"where": np.float32(2)},
+        {"cache": "no"},
+        {"layout": True},
+        {"threads": 3.5},
+    ],
+)
+def test_wrong_types_are_errors_of_one_line(folder: Path, options: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, TypeError), match=next(iter(options))):
+        library.train("train.svm", **options)
+
+
+def test_wrong_types_of_other_functions(folder: Path) -> None:
+    wrong: Any = "x"
+    with pytest.raises(ValueError, match="intercept must be True or False"):
+        library.boost("train.svm", intercept=wrong)
+    of_reading: list[dict[str, Any]] = [{"layout": "x"}, {"domain": None}, {"threads": float("nan")}]
+    for options in of_reading:
+        with pytest.raises(DataError, match=next(iter(options))):
+            open_source("train.svm", **options)
+    table = pa.table({"x": [1.0, 2.0]})
+    with pytest.raises(DataError, match="sample_weight: complex numbers"):
+        library.train(table, [1, 0], sample_weight=np.ones(2) * 1j)
