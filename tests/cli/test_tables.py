@@ -40,7 +40,7 @@ def test_a_log_without_header(thresher: Thresher, folder: Path) -> None:
     assert thresher("predict m bare.txt").out == whole
     ran = thresher("evaluate m bare.txt")
     assert ran.status == 1
-    assert "bare.txt: 5 columns, but earlier data had 6" in ran.err
+    assert "bare.txt: 5 columns, but the training data had 6" in ran.err
 
 
 def test_data_written_in_another_way(thresher: Thresher, folder: Path) -> None:
@@ -98,7 +98,8 @@ def test_what_is_wrong_is_said_in_a_line(thresher: Thresher, folder: Path) -> No
     assert ran.status == 1
     assert (
         ran.err
-        == "thresher: svmlight has no columns: --label is only for csv, tsv, jsonl, parquet and arrow\n"
+        == "thresher: svmlight has no columns: --label is only for csv, tsv, jsonl, parquet and arrow;"
+        " train.svm, by its name, is read as svmlight: for a table, add --format csv\n"
     )
     (folder / "b.csv").write_text("y,x\n1,2\n0,3 4\n")
     ran = thresher("train b.csv -m m --label y --numeric x -q")
@@ -132,3 +133,15 @@ def test_reviews_on_the_command_line(thresher: Thresher) -> None:
     ran = thresher("train reviews.jsonl -m n --text review --ngrams bigrams")
     assert ran.status == 2
     assert "text options are words=LO-HI" in ran.err
+
+
+def test_columns_that_the_training_data_did_not_have(thresher: Thresher) -> None:
+    Path("t.csv").write_text("label,a\n" + "1,2\n0,1\n" * 20)
+    Path("more.csv").write_text("label,a,extra\n1,2,x\n0,1,y\n")
+    assert thresher("train t.csv -m m -q").status == 0
+    for command in ("predict", "evaluate"):
+        found = thresher(f"{command} m more.csv")
+        assert "column 'extra' was not in the training data (skip it with --ignore)" in found.err
+        assert thresher(f"{command} m more.csv --ignore extra").status == 0
+        assert "the model was trained on this column" in thresher(f"{command} m more.csv --ignore a").err
+    assert thresher("predict m more.csv --ignore extra,label").status == 0

@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import thresher as package
@@ -219,3 +220,13 @@ def test_in_python(thresher: Thresher) -> None:
         package.tune("train.svm", l1=1.0)
     with pytest.raises(TypeError, match="tune has no option rule; did you mean rules"):
         package.tune("train.svm", rule="ftrl")  # type: ignore[call-arg]
+
+
+def test_settings_that_are_dropped_give_no_warning(thresher: Thresher) -> None:
+    """Their loss is not a number at the end of the data, which they did not learn."""
+    random = np.random.default_rng(4)
+    rows = [f"{k % 2} {1 + k % 2}:1 {3 + random.integers(0, 50)}:1" for k in range(3000)]
+    Path("many.svm").write_text("\n".join(rows) + "\n")
+    found = thresher("tune many.svm -m tuned -q --budget 64")
+    assert found.status == 0
+    assert "nan" not in found.err

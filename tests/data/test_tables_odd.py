@@ -146,7 +146,7 @@ def test_a_mark_blank_lines_and_no_header(tmp_path: Path) -> None:
     assert rows_of(next(source.chunks())) == rows_meant(rows, **{"1": "label", "2": "numeric"})
     assert (source.report.lines, source.report.blank) == (3, 1)
     (tmp_path / "o.csv").write_bytes(b"1,2,3\n")
-    with pytest.raises(DataError, match="3 columns, but earlier data had 2"):
+    with pytest.raises(DataError, match="3 columns, but the training data had 2"):
         open_source(tmp_path / "o.csv", layout=source.layout)
 
 

@@ -213,7 +213,7 @@ def test_what_was_fitted_is_what_can_be_predicted(table: NDArray[Any]) -> None:
     ):
         with pytest.raises(ValueError, match="was fitted on"):
             fitted(X).predict(other)
-    with pytest.raises(ValueError, match="was not in earlier data"):
+    with pytest.raises(ValueError, match="was not in the training data"):
         fitted(frame).predict(frame.with_columns(more=pl.lit("x")))
     with pytest.raises(ValueError, match="was fitted on"):
         fitted(table).partial_fit(rows, Y)

@@ -128,7 +128,7 @@ def test_a_model_that_learned_files_predicts_tables(model: thresher.Model, tmp_p
 
 def test_columns_that_are_new_can_be_ignored(model: thresher.Model) -> None:
     more = FRAME.assign(id=range(60))
-    with pytest.raises(DataError, match="column 'id' was not in earlier data"):
+    with pytest.raises(DataError, match="column 'id' was not in the training data"):
         model.predict(more)
     assert model.predict(more, ignore="id").tobytes() == model.predict(FRAME).tobytes()
 

@@ -137,6 +137,7 @@ class Writing:
             "in single quotes.",
         ),
     ] = ""
+    ignore: Annotated[str | None, typer.Option(metavar=_COLUMNS, help="Columns to leave out.")] = None
 
     def given(self) -> dict[str, Any]:
         """Fields of a layout that describe the format of DATA."""
@@ -154,10 +155,22 @@ class Writing:
         from thresher.data.layout import AnyLayout
 
         given = self.given()
+        if more := _listed(self.ignore or ""):
+            given["ignore"] = (*(trained.ignore if trained else ()), *_unknown(more, trained))
         if self.form is None and not given:
             return trained
         base: AnyLayout = trained or AnyLayout()
         return _checked(lambda: replace(base if self.form is None else base.in_format(self.form), **given))
+
+
+def _unknown(names: Sequence[str], trained: SettledLayout | None) -> list[str]:
+    """The columns that the model does not have; UsageError for its features, which it needs."""
+    from thresher.data.columns import FEATURES
+
+    kinds = dict(zip(trained.columns, trained.kinds, strict=True)) if trained else {}
+    if needed := [name for name in names if kinds.get(name) in FEATURES]:
+        raise UsageError(f"--ignore {needed[0]}: the model was trained on this column and needs it")
+    return [name for name in names if name not in kinds]
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -240,7 +253,6 @@ class Table(Writing):
             "any); repeat for more.  [default: none]",
         ),
     ] = None
-    ignore: Annotated[str | None, typer.Option(metavar=_COLUMNS, help="Columns to leave out.")] = None
     bits: Annotated[
         int | None,
         typer.Option(metavar="B", help="Bits of the keys that names are hashed to.  [default: all 64]"),

@@ -168,11 +168,11 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
     for name, kind in known.items():
         if name not in there and kind not in (IGNORE, ABSENT):
             raise DataError(
-                f"{file}: no column '{name}' ({kind} in earlier data); the columns are: {_listed(names)}"
+                f"{file}: no column '{name}' ({kind} in the training data); the columns are: {_listed(names)}"
             )
     for name in names:
         if name not in known and not any(fnmatchcase(name, pattern) for pattern in layout.ignore):
-            raise DataError(f"{file}: column '{name}' was not in earlier data (skip it with --ignore)")
+            raise DataError(f"{file}: column '{name}' was not in the training data (skip it with --ignore)")
     return [known.get(name, IGNORE) for name in names]
 
 

@@ -166,7 +166,7 @@ make the other domains.
 """
 
 
-_WORD = re.compile(rb"[^\W\d][^:]*$")
+_WORD = re.compile(rb"[^\W\d][^:]*$|[^\w\s:.?]+$")
 _NUMBER = re.compile(
     rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?(?:nan|inf|infinity)|n/?a|null|none|\?|",
     re.IGNORECASE,

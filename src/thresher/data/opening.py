@@ -43,11 +43,24 @@ def _hinting(name: str, given: AnyLayout) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        if is_in_batches(given.format) or is_stream(name):
+        if given.format not in TABLES or is_in_batches(given.format) or is_stream(name):
             raise
         hint = looks_like(head_of(name, _FIRST, {}).partition(b"\n")[0], given.format)
         if not hint or ((given.delimiter or not given.header) and "ARFF" not in hint):
             raise
+        raise DataError(f"{error}; {hint}") from error
+
+
+@contextmanager
+def _naming_table_formats(name: str, layout: AnyLayout | None) -> Iterator[None]:
+    """Add a hint to an error about options for columns, if the format was not given but implied by a name."""
+    try:
+        yield
+    except DataError as error:
+        if (layout is not None and layout.format) or " has no columns: " not in str(error):
+            raise
+        which = "standard input" if is_stream(name) else f"{name}, by its name,"
+        hint = f"{which} is read as {format_of([name])}: for a table, add --format csv"
         raise DataError(f"{error}; {hint}") from error
 
 
@@ -95,11 +108,11 @@ def open_source(
     chosen = {"where": where} if where else {}
     if where and not is_in_batches(given.format):
         raise DataError(f"{given.format}: --where is only for parquet and arrow")
-    if given.format in TABLES:
-        with _hinting(names[0], given):
+    with _hinting(names[0], given), _naming_table_formats(names[0], layout):
+        if given.format in TABLES:
             settled, form = opener_of(given.format)(names, given, streams, unlabelled, **chosen)
-    else:
-        settled, form = settled_without_columns(given), parser_of(given.format)
+        else:
+            settled, form = settled_without_columns(given), parser_of(given.format)
     source: TextSource = source_of(settled)(
         names,
         settled,

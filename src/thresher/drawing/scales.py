@@ -12,6 +12,7 @@ from thresher.drawing.svg import width_of
 
 _LARGEST, _LEAST = 1e150, 1e-150
 _PAD, _SIZE, _GAP = 0.04, 12.0, 10.0
+_APART = 1.3 * _SIZE
 _SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -120,7 +121,9 @@ def ticks_upright(scale: Scale) -> list[Tick]:
     room = abs(scale.end - scale.start)
     for most in range(max(2, int(room / 34)), 0, -1):
         found = _ticks(scale, most)
-        if all(abs(a.place - b.place) >= 1.3 * _SIZE for a, b in pairwise(found)):
+        if scale.zero is not None:  # it stands apart from the powers, the lowest of which may be close to it
+            found = [found[0], *(t for t in found[1:] if abs(t.place - found[0].place) >= _APART)]
+        if all(abs(a.place - b.place) >= _APART for a, b in pairwise(found)):
             return found
     return found[:1]
 

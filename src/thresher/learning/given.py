@@ -139,9 +139,10 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
         if len(data) not in (2, 3) or data[1] is None:
             raise DataError("a tuple of examples in memory is (X, y) or (X, y, weights), with labels y")
         return _beside(data[0], data[1], data[2] if len(data) == 3 else None, domain, options)
-    if options.get("unlabelled") and _is_rows(data, options.get("layout")):
+    layout = options.get("layout")
+    if options.get("unlabelled") and (_is_rows(data, layout) or _are_texts(data, layout)):
         return MemorySource(chunk_of(data), domain)
-    if (table := _as_table(data, options.get("layout"))) is not None:
+    if (table := _as_table(data, layout)) is not None:
         return table_source(table, domain=domain, **options)
     if isinstance(data, bytes | Mapping) or hasattr(data, "read") or not hasattr(data, "__iter__"):
         hint = ": put one row into a list" if isinstance(data, Mapping) else ""
@@ -151,7 +152,6 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
     first = next(rest, _NOTHING)
     again = chain([first], rest) if rest is data else data
     if isinstance(first, tuple):
-        layout = options.get("layout")
         return PairSource(again, domain, words=layout.classes if layout else ())
     if hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or isinstance(first, Mapping):
         what = "rows of features" if isinstance(first, Mapping) else f"a matrix ({type(data).__name__})"
@@ -213,6 +213,15 @@ def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
     if not table and not _holds_mappings(data):
         raise DataError(f"the model was trained on named columns: give a table, not {type(data).__name__}")
     return False
+
+
+def _are_texts(data: Any, layout: AnyLayout | None) -> bool:
+    """Whether `data` are texts for a model of data in memory, and not the names of files."""
+    if not is_bare(layout):
+        return False
+    rows = isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind in "OU"
+    texts = (rows or isinstance(data, list | tuple)) and len(data) > 0
+    return texts and all(isinstance(one, str) for one in data) and not os.path.exists(data[0])
 
 
 def _holds_mappings(data: Any) -> bool:
@@ -293,7 +302,7 @@ def _joined(table: Any, y: Any, weights: Any, layout: AnyLayout | None) -> tuple
             raise DataError(f"{whole.num_rows} examples have sample_weight of shape {np.shape(weights)}")
         whole = whole.append_column(weight, _column_of("sample_weight", weights, np.float64))
     if has_columns(base):
-        return whole, _without_weights(base, whole.column_names)
+        return whole, _with_labels(_without_weights(base, whole.column_names), labels)
     return whole, replace(base.unsettled(), label=",".join(labels), weight=weight)
 
 
@@ -334,6 +343,14 @@ def _free(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name += "_"
     return name
+
+
+def _with_labels(layout: SettledLayout, labels: Sequence[str]) -> SettledLayout:
+    """The same layout with columns for labels, if it has none: estimators are fitted on features alone."""
+    new = [name for name in labels if name not in layout.columns]
+    several = layout.labels or (tuple(labels) if len(labels) > 1 else ())
+    columns, kinds = (*layout.columns, *new), (*layout.kinds, *[LABEL] * len(new))
+    return replace(layout, columns=columns, kinds=kinds, labels=several)
 
 
 def _without_weights(layout: SettledLayout, there: Sequence[str]) -> SettledLayout:

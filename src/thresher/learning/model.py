@@ -164,7 +164,7 @@ class Model(Predictor):
             data: anything that `thresher.train` accepts.
             y: labels of the rows of `data`, ``(n,)`` or ``(n, outputs)``, if `data` does not contain them.
             sample_weight: importances ``(n,)``, together with `y`.
-            reading: how to read `data`, where that differs from earlier data: the options of
+            reading: how to read `data`, where that differs from the training data: the options of
                 `thresher.open_source` and the fields of a `Layout`.
 
         Raises `DataError` for data that cannot be read; `DivergedError` if a loss is not finite (that example

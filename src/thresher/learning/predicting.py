@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.chunk import Chunk, concat
+from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
 from thresher.learning.given import Data, as_source
@@ -21,6 +22,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from thresher.learning.readout import Readout
+
+
+def codes_of(model: Any, y: Any) -> Any:
+    """Labels as the model of a fitted classifier knows them: their places in ``classes_``.
+
+    Labels for other models are unchanged. Raises `DataError` for a label that the classifier has not seen.
+    """
+    if not (hasattr(type(model), "model_") and hasattr(model, "classes_")) or np.ndim(y) != 1:
+        return y
+    known = {label: code for code, label in enumerate(np.asarray(model.classes_).tolist())}
+    labels = np.asarray(y).tolist()
+    if unseen := [label for label in labels if label not in known]:
+        raise DataError(f"label {unseen[0]!r} is none of the classes that the estimator was fitted on")
+    return np.array([known[label] for label in labels])
 
 
 def source_for(model: Any, data: Data, domain: Any, **reading: Any) -> Any:

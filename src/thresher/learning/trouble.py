@@ -153,7 +153,7 @@ def _loss(run: Run) -> Trouble | None:
     if run.seen.rows < 10 * FEW or len(run.seen.passes) > 1 or run.is_held_out or run.base is None:
         return None
     best, late = run.seen.best_stretch, run.seen.late
-    if late <= max(2 * best, run.far):
+    if not late > max(2 * best, run.far):  # NaN if nothing was learned late, as after a race
         return None
     reason = f"the progressive loss rises along the stream, from {shown(best)} to {shown(late)}"
     return Trouble("loss-rises", f"{reason}, above that of the best constant, {shown(run.base)}: {remedy}")

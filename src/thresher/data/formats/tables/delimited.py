@@ -170,7 +170,7 @@ def _positions(layout: SettledLayout, count: int, name: str) -> list[str]:
     """The columns of a file without a header; absent columns may be missing."""
     wanted = [c for c, kind in zip(layout.columns, layout.kinds, strict=True) if kind != "absent"]
     if count not in (len(layout.columns), len(wanted)):
-        raise DataError(f"{name}: {count} columns, but earlier data had {len(layout.columns)}")
+        raise DataError(f"{name}: {count} columns, but the training data had {len(layout.columns)}")
     return list(layout.columns) if count == len(layout.columns) else wanted
 
 
@@ -200,9 +200,10 @@ def _guesses(lines: Sequence[bytes], count: int, dialect: Dialect) -> list[str]:
     """The guessed kinds of columns: numeric if all cells are numbers or missing, and not all are missing."""
     numbers, seen = np.ones(count, bool), np.zeros(count, bool)
     for line in lines:
-        if b"\0" in line:
+        cells = [] if b"\0" in line else cells_of(line, dialect)
+        if len(cells) != count:  # a bad row
             continue
-        for k, cell in enumerate(cells_of(line, dialect)[:count]):
+        for k, cell in enumerate(cells):
             if cell and numbers[k] and cell not in dialect.missing:
                 seen[k] = True
                 numbers[k] = NUMBER.fullmatch(cell.strip()) is not None

@@ -211,7 +211,7 @@ class JsonlParser(BatchParser):
                     "",
                     0,
                     1,
-                    "a column of earlier data",
+                    "a column of the training data",
                     shown(name.encode("utf-8", "backslashreplace")),
                     line,
                 )

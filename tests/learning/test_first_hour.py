@@ -1,0 +1,94 @@
+"""Stumbles of newcomers: evaluating estimators, predicting texts, formats by name, hints, axes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import thresher
+from tests.plain import not_compiled
+from thresher.data import DataError
+from thresher.drawing.scales import Axis, scale_of, ticks_upright
+from thresher.sklearn import SparseOnlineClassifier
+
+ROWS = 300
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    random = np.random.default_rng(1)
+    return pd.DataFrame({"a": random.normal(size=ROWS), "city": random.choice(["x", "y", "z"], ROWS)})
+
+
+@pytest.mark.parametrize("labels", [("-", "+"), (0, 1), ("a", "b", "c"), (1, 2, 5)])
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+def test_a_fitted_estimator_is_evaluated_on_its_own_labels(
+    frame: pd.DataFrame, labels: tuple[Any, ...], tmp_path: Path
+) -> None:
+    y = pd.Series(
+        np.array(labels)[np.digitize(frame.a, np.linspace(-1, 1, len(labels) + 1)[1:-1])], name="class"
+    )
+    with not_compiled():
+        for X in (frame, frame[["a"]].to_numpy()):
+            fitted = SparseOnlineClassifier(random_state=0).fit(X, y)
+            for given in (y, y.to_numpy(), list(y)):
+                assert thresher.evaluate(fitted, X, given)["error"] == pytest.approx(1 - fitted.score(X, y))
+            thresher.report(fitted, X, tmp_path / "r.html", y=y)
+            with pytest.raises(DataError, match="'other' is none of the classes that the estimator"):
+                thresher.evaluate(fitted, X, ["other"] * ROWS)
+
+
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+def test_data_without_labels_cannot_be_evaluated(frame: pd.DataFrame) -> None:
+    with not_compiled():
+        fitted = SparseOnlineClassifier(random_state=0).fit(frame, frame.a > 0)
+        with pytest.raises(DataError, match="no column holds labels"):
+            thresher.evaluate(fitted, frame)
+
+
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+def test_a_model_of_texts_predicts_texts(tmp_path: Path) -> None:
+    texts = ["good stuff", "bad thing", "good", "bad"] * 25
+    with not_compiled():
+        model = thresher.train(texts, ["p", "n"] * 50)
+        for data in (["good", "bad"], ("good", "bad"), np.array(["good", "bad"], object)):
+            assert model.predict(data, "label").tolist() == ["p", "n"]
+        (tmp_path / "t.svm").write_text("1 1:1\n")
+        assert model.predict([str(tmp_path / "t.svm")]).shape == (1,), "a file, not a text"
+
+
+def test_a_table_under_another_name(tmp_path: Path) -> None:
+    path = tmp_path / "table.txt"
+    path.write_text("label,a\n1,2\n0,1\n")
+    with pytest.raises(DataError, match=r"table\.txt, by its name, is read as svmlight: for a table, add"):
+        thresher.train(path, label="label")
+    with pytest.raises(DataError, match=r"only for csv, tsv, jsonl, parquet and arrow$"):
+        thresher.train(path, label="label", format="svmlight")
+
+
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+def test_a_row_that_is_skipped_decides_no_kind(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("label,a,b\n" + "1,2,3\n0,,x,1\n0,1,5\n" * 5)
+    with not_compiled():
+        model = thresher.train(path, on_error="skip")
+    assert model.layout is not None
+    assert dict(zip(model.layout.columns, model.layout.kinds, strict=True))["b"] == "numeric"
+
+
+def test_labels_that_are_signs_are_words(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("label,a\n+,2\n-,1\n")
+    with pytest.raises(DataError, match=r"found '\+'; to use words as labels, name them: classes="):
+        [*thresher.open_source(path).chunks()]
+
+
+@pytest.mark.parametrize("largest", [30_000, 60_002, 98_002, 110_002, 200_002])
+def test_an_axis_of_counts_has_several_ticks(largest: int) -> None:
+    values = np.geomspace(1, largest, 40).round()
+    scale = scale_of(Axis("weights", log=True, whole=True), np.array([0.0, *values]), 200.0, 0.0)
+    assert len(ticks_upright(scale)) >= 3
