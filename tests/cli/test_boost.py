@@ -171,7 +171,7 @@ def test_warnings(thresher: Thresher, folder: Path) -> None:
     names = [one["name"] for one in ran.json["warnings"]]
     assert names == ["id-columns", "numbers-as-categories", "no-weights"]
     assert "warning: column user differs in every one of the first 200 rows" in ran.err
-    assert "take a smaller l1 (now 1e+09)" in ran.err
+    assert "use a smaller l1 (currently 1e+09)" in ran.err
     strict = thresher("boost odd.csv --label y -m odd -q --strict")
     assert (strict.status, "--strict was given" in strict.err) == (1, True)
     assert thresher("boost odd.csv --label y -m odd -q --strict --ignore user --missing ?").status == 0

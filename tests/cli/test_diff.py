@@ -38,7 +38,7 @@ def test_what_moved(thresher: Thresher, model: Path) -> None:
     ("arguments", "said"),
     [
         ("nowhere model", "nowhere: No such file or directory"),
-        ("model train.svm", "train.svm: not a model of thresher"),
+        ("model train.svm", "train.svm: not a thresher model"),
         ("model many", "model and many cannot be compared: their outputs differ: one and classes:1-2"),
     ],
 )

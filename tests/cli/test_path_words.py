@@ -54,7 +54,7 @@ def test_the_table_of_a_folder(thresher: Thresher) -> None:
     told = thresher("path f --choose within:9999% --json").json
     assert (told["chosen"], told["choice"], len(told["lanes"])) == (4, "within:9999%", 5)
     ran = thresher("path train.svm")
-    assert (ran.status, ran.err) == (2, "thresher: name the folder to write: --model DIR, -m DIR\n")
+    assert (ran.status, ran.err) == (2, "thresher: missing option --model DIR: the folder to write\n")
 
 
 @pytest.mark.parametrize("command", ["weights f", "evaluate f test.svm", "predict f test.svm"])

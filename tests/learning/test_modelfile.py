@@ -84,7 +84,7 @@ def test_every_truncation_is_found(path: Path) -> None:
     raw = path.read_bytes()
     for length in range(0, len(raw), 7):
         path.write_bytes(raw[:length])
-        with pytest.raises(ModelFileError, match=r"a damaged or truncated model|not a model of thresher"):
+        with pytest.raises(ModelFileError, match=r"a damaged or truncated model|not a thresher model"):
             modelfile.read(path)
     path.write_bytes(raw + b"\0")
     with pytest.raises(ModelFileError):

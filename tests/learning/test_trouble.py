@@ -218,7 +218,7 @@ def test_sorted_classes() -> None:
 def test_no_weight_left() -> None:
     found = warned(chunk(clicks(400)), rule="ftrl", l1=1e6)
     assert list(found) == ["no-weights"]
-    assert "take a smaller l1 (now 1e+06)" in found["no-weights"]
+    assert "use a smaller l1 (currently 1e+06)" in found["no-weights"]
     assert warned(chunk(clicks(400)), rule="ftrl", l1=0.1) == {}
 
 
@@ -237,7 +237,7 @@ def test_one_of_several_models_with_weights_is_enough() -> None:
 
 def test_features_that_were_not_admitted() -> None:
     found = warned(chunk(clicks(200)), admit=255)
-    assert "a lower --admit (now 255,bits=24)" in found["no-weights"]
+    assert "a lower --admit (currently 255,bits=24)" in found["no-weights"]
 
 
 # --- passes

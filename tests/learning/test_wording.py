@@ -21,7 +21,7 @@ SAID = {
     "as label (--label a,b,...)": 'as label (label="a,b,...")',
     "'x' is listed in both --categorical and --ignore": "'x' is listed in both categorical and ignore",
     "none left out by --where day < 3 or n > 2": "none left out by where day < 3 or n > 2",
-    "a lower --admit (now 3)": "a lower admit (now 3)",
+    "a lower --admit (currently 3)": "a lower admit (currently 3)",
     "--interact: no column": "interact: no column",
     "continue with --resume": "continue with --resume",
     "a--label, ---label": "a--label, ---label",

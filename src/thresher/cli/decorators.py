@@ -26,7 +26,8 @@ Workers = Annotated[
 Ray = Annotated[
     str | None,
     typer.Option(
-        metavar="ADDRESS", help="A Ray cluster whose machines read the files; auto: the one at hand."
+        metavar="ADDRESS",
+        help="A Ray cluster whose machines read the files; auto: the one this machine is in.",
     ),
 ]
 

@@ -29,7 +29,9 @@ class ModelFlags:
 
     rule: Annotated[
         str | None,
-        _option(_SPEC, "Algorithm: see thresher rules; train also has auto.  [default: ft-ftrl]"),
+        _option(
+            _SPEC, "Learning algorithm: see thresher rules; in train, auto picks one.  [default: ft-ftrl]"
+        ),
     ] = None
     loss: Annotated[str | None, _option(_SPEC, "See thresher losses.  [default: logistic]")] = None
     rate: Annotated[

@@ -112,7 +112,7 @@ def _outputs(model: Path | None, others: list[Path | None]) -> tuple[Path, Path]
     from thresher.lanes import folder
 
     if model is None:
-        raise UsageError("name the folder to write: --model DIR, -m DIR")
+        raise UsageError("missing option --model DIR: the folder to write")
     folder.check_folder(model)
     spare = Path(f"{model}.checkpoint")
     options.check_outputs([spare, *others], [])

@@ -52,10 +52,9 @@ def command(
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
 ) -> None:
-    """Print one prediction per row that is read (see --where); many outputs are tab-separated.
+    """Print one prediction per row; several outputs are separated by tabs.
 
-    Labels are ignored and may be missing. Names of classes are written as they are, and with escapes to a
-    terminal.
+    Labels are ignored and may be missing. Class names are written unchanged; on a terminal, control characters are escaped.
     """
     from thresher.cli.output import output_file as opened
     from thresher.cli.output import tell_skipped

@@ -41,7 +41,7 @@ _Output = Annotated[
         "--output-file",
         "-o",
         metavar="FILE.html",
-        help="The page to write; only an older report is overwritten.  [default: MODEL.html]",
+        help="The page to write. An existing file is replaced only if it is a report.  [default: MODEL.html]",
     ),
 ]
 _Slices = Annotated[

@@ -148,7 +148,7 @@ def end_of_range(points: Sequence[Judged], number: int) -> str | None:
     if len(points) < 2 or number not in (0, len(points) - 1):
         return None
     end = "strongest" if number else "weakest"
-    return f"the {end} penalty of the range was chosen: a wider range may hold a better one"
+    return f"the {end} penalty of the range was chosen: a wider range may contain a better one"
 
 
 def noted(lines: Sequence[str], points: Sequence[Judged], best: int | None) -> str:

@@ -69,7 +69,7 @@ class CrossValidation:
     @property
     def _whole(self) -> Lanes:
         if self.folds.whole is None:
-            raise ValueError("only the models of the folds were trained: cross-validate with refit=True")
+            raise ValueError("no final model was trained: use cv(..., refit=True)")
         return self.folds.whole
 
 

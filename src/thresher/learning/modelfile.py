@@ -242,7 +242,7 @@ def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
         raise ModelFileError(f"{name}: {reason}") from error
     except _NO_TENSORS as error:
         if not looks_like_ours(Path(path)):
-            raise ModelFileError(f"{name}: not a model of thresher") from error
+            raise ModelFileError(f"{name}: not a thresher model") from error
         raise ModelFileError(f"{name}: a damaged or truncated model ({error})") from error
     header = _checked(name, metadata, tensors)
     with naming_file(name):

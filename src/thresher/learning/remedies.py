@@ -90,6 +90,8 @@ def step_size(recipe: Any) -> str:
         if name in rule._fields:
             value = getattr(rule, name)
             return (
-                f" ({name}, now {value:g})" if isinstance(value, float) else f" ({name}, now {recipe.rate})"
+                f" ({name}, currently {value:g})"
+                if isinstance(value, float)
+                else f" ({name}, currently {recipe.rate})"
             )
     return ""

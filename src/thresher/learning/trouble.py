@@ -147,7 +147,7 @@ def _scales(run: Run) -> Trouble | None:
 def _loss(run: Run) -> Trouble | None:
     """A loss above that of a constant, or a rising one."""
     smaller, tune = step_size(run.model.recipe), "let thresher tune find a better setting"
-    remedy = f"take a smaller step size{smaller}, or {tune}" if smaller else tune
+    remedy = f"use a smaller step size{smaller}, or {tune}" if smaller else tune
     if run.fails:
         return Trouble("worse-than-constant", f"{run.against_base}: {remedy}")
     if run.seen.rows < 10 * FEW or len(run.seen.passes) > 1 or run.is_held_out or run.base is None:
@@ -236,13 +236,13 @@ def _nothing_left(run: Run) -> Trouble | None:
     penalties = {name: getattr(rule, name) for name in type(rule).PENALTIES if getattr(rule, name, 0)}
     if run.model.recipe.admit is None:
         return no_weights(penalties)
-    return no_weights(penalties, f", or a lower --admit (now {run.model.recipe.admit})")
+    return no_weights(penalties, f", or a lower --admit (currently {run.model.recipe.admit})")
 
 
 def no_weights(penalties: Mapping[str, float], more: str = "") -> Trouble:
     """The trouble with a model whose weights are all zero, under these penalties."""
-    said = " ".join(f"{name} (now {value:g})" for name, value in penalties.items() if value)
-    remedy = f"take a smaller {said}" if said else "there may be too few examples, or too small a step size"
+    said = " ".join(f"{name} (currently {value:g})" for name, value in penalties.items() if value)
+    remedy = f"use a smaller {said}" if said else "there may be too few examples, or too small a step size"
     reason = "no feature has a weight; the model predicts the same for every row"
     return Trouble("no-weights", f"{reason}: {remedy}{more}")
 

@@ -79,11 +79,11 @@ def _lines(facts: Facts) -> Markup:
     for name, called in _LINES.items():
         row: list[Any] = [called, *([trained[name]] if trained else [])]
         rows.append([*row, getattr(test.lines, name)] if test else row)
-    return table("What became of the lines of the data", heads, rows)
+    return table("How the input lines were used", heads, rows)
 
 
 def _command(facts: Facts) -> Markup:
     if facts.command is None:
         return Markup()
-    sentence = "This command trains the model again; replace the words in capitals by your files."
+    sentence = "This command trains the model again; replace the words in capitals with your files."
     return joined([el("h3", "Command"), el("p", sentence), el("pre", el("code", text(facts.command, 4000)))])

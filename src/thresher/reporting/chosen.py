@@ -14,7 +14,7 @@ _READING = (
     " nothing."
 )
 _CHOICES = {
-    "best": "the one with the least loss",
+    "best": "the one with the lowest loss",
     "1se": "the sparsest within one standard error of the least loss",
 }
 

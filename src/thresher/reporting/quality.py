@@ -56,7 +56,7 @@ _ROC = (
     " (right). The further the curve is above the diagonal, the better the ranking."
 )
 _PR = "Recall: share of the positives found. Precision: share of what is found that is positive."
-_BASE = " The grey line is the precision of chance."
+_BASE = " The grey line is the precision of random guessing."
 _BY_OUTPUT = "The root mean squared error of each output: the shorter a bar, the better."
 _BY_CLASS = "The share of the examples of each class that the model takes for another class."
 

@@ -77,7 +77,7 @@ def size_of(name: str) -> int | None:
 def _check_file(name: str) -> None:
     if remote.is_remote(name):
         if size_of(name) == 0:
-            raise DataError(f"{name}: an empty file, no examples")
+            raise DataError(f"{name}: the file is empty")
         return
     try:
         status = os.stat(name)
@@ -92,7 +92,7 @@ def _check_file(name: str) -> None:
         hint = "" if option == name else f"; did you mean --{option}, with hyphens?"
         raise DataError(f"{name}: {error.strerror or error}{hint}") from error
     if empty:
-        raise DataError(f"{name}: an empty file, no examples")
+        raise DataError(f"{name}: the file is empty")
 
 
 def opened(name: str, piece: int = remote.PIECE) -> Any:
