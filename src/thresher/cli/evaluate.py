@@ -47,7 +47,7 @@ def command(
     threads: options.Threads = None,
     as_json: options.Json = False,
 ) -> None:
-    """Measure a model on labelled data: loss, error, AUC and more, compared with always predicting the base rate."""
+    """Measure a model on labelled data: loss, error, AUC and more, beside those of the base rate."""
     from thresher.cli.output import show_figures, tell_skipped
     from thresher.data import open_source
     from thresher.learning import modelfile

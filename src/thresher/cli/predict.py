@@ -54,7 +54,8 @@ def command(
 ) -> None:
     """Print one prediction per row; several outputs are separated by tabs.
 
-    Labels are ignored and may be missing. Class names are written unchanged; on a terminal, control characters are escaped.
+    Labels are ignored and may be missing. Class names are written unchanged; on a terminal, control
+    characters are escaped.
     """
     from thresher.cli.output import output_file as opened
     from thresher.cli.output import tell_skipped

@@ -28,8 +28,8 @@ def name_features(
     """Find the names of the features with nonzero weights in `data`, and keep them in ``model.names``.
 
     Reading stops when every such feature has a name. The data are read a second time if products of features
-    appeared after their factors. Labels are ignored and nothing is learned. Names that the model already has are kept; those of features whose weight is now zero are dropped. Features that are ids have no other
-    name.
+    appeared after their factors. Labels are ignored and nothing is learned. Names that the model already has
+    are kept; those of features whose weight is now zero are dropped. Ids have no other name.
 
     Args:
         model: a Model, a Readout, or a fitted estimator, whose ``model_`` then keeps the names.
