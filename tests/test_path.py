@@ -1,6 +1,7 @@
 """`thresher.path`: the command in Python."""
 
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,13 @@ def test_a_frontier_is_shown_as_its_table() -> None:
     ] * 3
 
 
+@pytest.mark.parametrize("penalties", [[0.5, 1.0, 2.0], np.array([0.5, 1.0, 2.0])], ids=["list", "array"])
+def test_penalties_may_be_listed(penalties: Sequence[float]) -> None:
+    listed = thresher.path(SAMPLE, "ftrl", l1=penalties)
+    assert [point.penalty for point in listed.points] == [0.5, 1.0, 2.0]
+    assert repr(listed) == repr(thresher.path(SAMPLE, "ftrl", l1="0.5:2:3"))
+
+
 def test_data_in_memory_and_what_is_held_out() -> None:
     rng = np.random.default_rng(3)
     X = sparse.random(600, 50, 0.2, "csr", rng=rng)
@@ -79,8 +87,17 @@ def test_what_cannot_be() -> None:
         thresher.path(SAMPLE, "perceptron")
     with pytest.raises(ValueError, match="a range of penalties"):
         thresher.path(SAMPLE, l1="7")
-    with pytest.raises(ValueError, match="a range of penalties must be text"):
-        thresher.path(SAMPLE, l1=[1.0, 2.0])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="penalties must be a list, or a range LO:HI:N or auto:N, not 7"):
+        thresher.path(SAMPLE, l1=7)  # type: ignore[arg-type]
+    for penalties, words in {
+        (2.0, 1.0): "must ascend, not",
+        (1.0,): "must have 2 to 256 penalties, not 1",
+        (0.0, 1.0): "must be numbers above 0",
+        (1.0, None): "must be numbers above 0",
+        (1.0, float("inf")): "must be numbers above 0",
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            thresher.path(SAMPLE, l1=list(penalties))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="path has no option pases; did you mean passes"):
         thresher.path(SAMPLE, pases=2)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="penalty"):

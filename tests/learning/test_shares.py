@@ -66,6 +66,11 @@ def test_a_fifth_is_every_fifth() -> None:
 
 def test_tune_reports_on_a_share_that_it_does_not_learn() -> None:
     found = thresher.tune(CHUNK, rules=["ftrl"], budget=4, holdout=0.4)
+    head, *lines, report = repr(found).splitlines()
+    assert head.split()[:2] == ["round", "rows"]
+    assert [line.startswith("* ") for line in lines] == [k == found.chosen for k in range(4)]
+    assert all(trial.rule in line for line, trial in zip(lines, found.trials, strict=True))
+    assert report.startswith("rows not used for choosing: examples ")
     held = (np.arange(1, ROWS + 1) * 2 // 5) > (np.arange(ROWS) * 2 // 5)
     other = thresher.tune(CHUNK.take(~held), rules=["ftrl"], budget=4, holdout=MemorySource(CHUNK.take(held)))
     assert found.report["examples"] == 400

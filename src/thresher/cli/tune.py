@@ -150,7 +150,7 @@ def _search(
 
 def _tell(search: Search, found: dict[str, Any], path: Path, as_json: bool, quiet: bool) -> None:
     from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings
-    from thresher.lanes.table import lines_of
+    from thresher.lanes.table import of_trials
 
     tuner = search.tuner
     if search.lines is not None:
@@ -158,10 +158,9 @@ def _tell(search: Search, found: dict[str, Any], path: Path, as_json: bool, quie
     tell_warnings(search.warnings)
     trial, model = tuner.winner()
     chosen = tuner.chosen or 0
-    settings = [{"setting": _spec(one), **one.as_dict()} for one in tuner.trials]
     figures = {
         "examples": model.examples,
-        "settings": len(settings),
+        "settings": len(tuner.trials),
         "seed": tuner.seed,
         "rule": trial.rule,
         "rate": trial.rate,
@@ -174,14 +173,9 @@ def _tell(search: Search, found: dict[str, Any], path: Path, as_json: bool, quie
         show_result({"trials": trials, "chosen": chosen, **figures, "warnings": warned}, True, path)
         return
     if not quiet:
-        keys = ["round", "rows", "progressive_loss", "late_loss", "setting"]
         typer.echo("late loss: over the last half of the rows used for choosing; the lowest is chosen")
-        typer.echo("\n".join(lines_of(settings, keys, chosen)))
+        typer.echo("\n".join(of_trials(tuner.trials, chosen)))
     show_result({name: value for name, value in figures.items() if value is not None}, False, path)
-
-
-def _spec(trial: Trial) -> str:
-    return trial.rule if trial.rate is None else f"{trial.rule} --rate {trial.rate}"
 
 
 def _command(context: Any, trial: Trial) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -272,7 +272,7 @@ def path(
     *,
     sample_weight: ArrayLike | None = None,
     rule: Spec = "ft-ftrl",
-    l1: str = "auto:16",
+    l1: str | Sequence[float] = "auto:16",
     outputs: str | None = None,
     passes: int = 1,
     order: str = "as-is",
@@ -291,8 +291,8 @@ def path(
 
     Args:
         data, y, loss, sample_weight, rule: as for `train`.
-        l1: ``LO:HI:N``, or ``auto:N`` to choose a range from the first rows; the data must then be readable
-            twice.
+        l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
+            one from the first rows: the data must then be readable twice.
         holdout, holdout_every: the hold-out to choose by; default every tenth row (0: none).
         outputs, passes, order, early_stop, patience, on_error, threads, cache, layout, where, options: as for
             `train`.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -63,25 +64,28 @@ class ZeroWeightError(NoWeightError, DataError):
 
 
 class Range:
-    """``LO:HI:N`` or ``auto:N``: N penalties in geometric progression. ValueError for any other text.
+    """``LO:HI:N`` or ``auto:N``: N penalties in geometric progression; or a list of penalties. ValueError.
 
     >>> [round(value, 6) for value in Range("0.01:1:3").values]
     [0.01, 0.1, 1.0]
     """
 
     def __init__(self, text: Any) -> None:
+        self.values: list[float] = []
+        """empty if the range is to be found in the data"""
+        if isinstance(text, Sequence | np.ndarray) and not isinstance(text, str):
+            self.values = _ascending(text)
+            self.count = len(self.values)
+            return
         if not isinstance(text, str):
-            raise ValueError(f"a range of penalties must be text, LO:HI:N or auto:N, not {text!r}")
+            raise ValueError(f"penalties must be a list, or a range LO:HI:N or auto:N, not {text!r}")
         found = re.fullmatch(r"(?:(auto)|([^:]+):([^:]+))(?::(\d+))?", text)
         if not found:
             raise ValueError(
                 f"a range of penalties must be LO:HI:N or auto:N, such as 0.1:10:16, not {text!r}"
             )
         self.count = int(found[4] or 16)
-        if not 2 <= self.count <= _MOST:
-            raise ValueError(f"a range must have 2 to {_MOST} penalties, not {self.count}")
-        self.values: list[float] = []
-        """empty if the range is to be found in the data"""
+        _check_count(self.count)
         if not found[1]:
             self.values = self._between(*(_positive(end, text) for end in (found[2], found[3])))
 
@@ -172,6 +176,25 @@ def _penalty_for_ten(found: list[tuple[float, int]]) -> float:
     fall = math.log(count / max(above[1], 0.5))
     share = math.log(count / _TEN) / fall if fall > 0 else 0.0
     return float(value * (above[0] / value) ** share)
+
+
+def _check_count(count: int) -> None:
+    if not 2 <= count <= _MOST:
+        raise ValueError(f"a range must have 2 to {_MOST} penalties, not {count}")
+
+
+def _ascending(given: Any) -> list[float]:
+    """The penalties of a list."""
+    _check_count(len(given))
+    try:
+        values = [float(value) for value in given]
+    except (TypeError, ValueError):
+        values = []
+    if not values or not all(0 < value < float("inf") for value in values):
+        raise ValueError(f"penalties must be numbers above 0, not {given!r}")
+    if not all(low < high for low, high in pairwise(values)):
+        raise ValueError(f"penalties must ascend, not {given!r}")
+    return values
 
 
 def _positive(text: str, whole: str) -> float:

@@ -14,10 +14,12 @@ from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
 from thresher.data.report import Report
+from thresher.lanes import table
 from thresher.lanes.tuning import RULES, Trial, Tuner, judged_rows
 from thresher.learning import metrics
 from thresher.learning.api import held_apart, held_of
 from thresher.learning.beginning import labels_or_part, prepared_for_lanes
+from thresher.learning.figures import shown
 from thresher.learning.finite import DivergedError
 from thresher.learning.given import Data, with_labels
 from thresher.learning.holdout import Holdout
@@ -45,6 +47,13 @@ class Tuned:
     """``examples``, ``loss`` ... of the model on rows that were not used for choosing"""
     warnings: list[Trouble] = field(default_factory=list)
     """trouble with the data or the run"""
+
+    def __repr__(self) -> str:
+        """The table printed by ``thresher tune``, with a star at the chosen setting, and the report."""
+        figures = ", ".join(f"{name} {shown(value)}" for name, value in self.report.items())
+        return "\n".join(
+            [*table.of_trials(self.trials, self.chosen), f"rows not used for choosing: {figures}"]
+        )
 
     @property
     def model_(self) -> Model:

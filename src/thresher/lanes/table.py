@@ -7,6 +7,7 @@ from typing import Any
 
 from thresher.lanes.estimates import Estimate
 from thresher.lanes.frontier import Judged, Point, choose
+from thresher.lanes.tuning import Trial
 from thresher.learning.figures import shown
 
 _HEADS = {"nonzero": "non-zero", "paired_error": "± paired"}
@@ -40,6 +41,17 @@ def of_estimates(estimates: Sequence[Estimate], penalty: str | None, chosen: int
     keys.insert(keys.index("loss_se") + 1 if "loss_se" in keys else len(keys), "paired_error")
     rows = [one | {"nonzero": one["nonzero"] and round(one["nonzero"])} for one in dicts]
     return lines_of(rows, keys, chosen)
+
+
+def of_trials(trials: Sequence[Trial], chosen: int | None) -> list[str]:
+    """The table of a tuner's settings."""
+    rows = [{"setting": setting_of(one), **one.as_dict()} for one in trials]
+    return lines_of(rows, ["round", "rows", "progressive_loss", "late_loss", "setting"], chosen)
+
+
+def setting_of(trial: Trial) -> str:
+    """The options that train this setting."""
+    return trial.rule if trial.rate is None else f"{trial.rule} --rate {trial.rate}"
 
 
 def best_of(judged: Sequence[Judged]) -> int | None:

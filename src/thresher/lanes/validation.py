@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -82,7 +83,7 @@ def cv(
     sample_weight: ArrayLike | None = None,
     rule: Spec = "ft-ftrl",
     folds: int = 10,
-    l1: str | None = None,
+    l1: str | Sequence[float] | None = None,
     refit: bool = False,
     outputs: str | None = None,
     passes: int = 1,
@@ -103,7 +104,8 @@ def cv(
         data, y, loss, sample_weight: as for `train`.
         rule: as for `train`. A rule given with its penalty, or without any, is evaluated as it is.
         folds: number of folds, from 2 on.
-        l1: ``LO:HI:N``, or ``auto:N`` to choose a range from the first rows (default ``auto:16``).
+        l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
+            one from the first rows (default ``auto:16``).
         refit: train models of all rows, too.
         order: as for `train`, but in several passes not one that is drawn anew in each.
         outputs, passes, on_error, threads, cache, layout, where, options: as for `train`.
@@ -125,7 +127,7 @@ def cv(
     base, source = prepared_for_lanes(data, rule, loss, outputs, options, **read)
     check_order(shuffling := make_order(str(order), base.seed), passes)
     name = None if l1 is None and not leaves_penalty_open(rule) else penalty_name(base.rule)
-    wanted = Range(l1 or "auto:16")
+    wanted = Range("auto:16" if l1 is None else l1)
     check_size(base, folds, wanted.count if name else 1, refit)
     values = penalties_of(wanted, shuffling, source, base) if name else []
     learning = Folds([with_penalty(base, value) for value in values] or [base], folds, whole=refit)
