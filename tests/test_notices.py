@@ -19,7 +19,7 @@ SVMLIGHT = "compiling the reader of svmlight: about 5 s"
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     monkeypatch.setattr(notices, "_tell", [found.append])
-    monkeypatch.setattr(notices, "_told", set())
+    monkeypatch.setattr(notices, "_announced", set())
     return found
 
 
@@ -63,7 +63,7 @@ def test_python_is_told_by_the_logger(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(notices, "_tell", [notices.log])
-    monkeypatch.setattr(notices, "_told", set())
+    monkeypatch.setattr(notices, "_announced", set())
     with caplog.at_level(logging.WARNING, "thresher"), compiling(LEARNING):
         pass
     assert [record.name for record in caplog.records] == ["thresher"]

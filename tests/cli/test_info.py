@@ -218,7 +218,7 @@ def test_a_frontier_is_shown_as_its_table(thresher: Thresher) -> None:
 
 WRONG: dict[str, Any] = {
     "info nowhere": "nowhere: No such file",
-    "info train.svm": "not a model",
+    "info train.svm": "not a thresher model",
     "info .": ".",
 }
 

@@ -37,6 +37,8 @@ class Guesser:
 class Cut:
     """Rows as a source of chunks of `size`."""
 
+    layout = None
+
     def __init__(self, chunk: Chunk, size: int) -> None:
         self.chunk, self.size = chunk, size
 

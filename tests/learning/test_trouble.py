@@ -114,7 +114,7 @@ def test_a_loss_worse_than_that_of_a_constant() -> None:
     noise = [(float(k * k % 7 < 3), {1: 1.0, 2 + k % 5: 1.0, 7 + k * 31 % 11: 1.0}) for k in range(600)]
     found = warned(chunk(noise), rule="sgd", rate="constant:9")
     assert list(found) == ["worse-than-constant"]
-    assert "(rate, now constant:eta0=9.0)" in found["worse-than-constant"]
+    assert "(rate, currently constant:eta0=9.0)" in found["worse-than-constant"]
     assert warned(chunk(noise), rule="sgd", rate="constant:0.1") == {}
 
 
@@ -303,7 +303,7 @@ def test_divergence_names_the_column_and_the_option() -> None:
         train(data, "sgd", "squared", rate="constant:3")
     message = str(caught.value)
     assert "column hour" in message
-    assert "try a smaller step size (rate, now constant:eta0=3.0)" in message
+    assert "try a smaller step size (rate, currently constant:eta0=3.0)" in message
     assert "--scale max-abs" in message
 
 

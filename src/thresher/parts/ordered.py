@@ -171,9 +171,9 @@ def heap_error(S, count, elsewhere=(0.0,)):
 
     Rows outside the heap must have one of the places `elsewhere`. Plain Python, for `sound`.
 
-    >>> misplaced(np.zeros((3, 5)), 0.0)
+    >>> heap_error(np.zeros((3, 5)), 0.0)
     ''
-    >>> misplaced(np.zeros((3, 5)), 1e30)
+    >>> heap_error(np.zeros((3, 5)), 1e30)
     'the heap should hold 1e+30 rows, but 0 have a place in it'
     """
     inside = S[:, PLACE] > 0
