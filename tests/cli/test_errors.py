@@ -139,6 +139,7 @@ FAILURES = {
     "train cut.gz -m m": "cut.gz: cannot be read (damaged or cut off)",
     "train damaged.gz -m m": "damaged.gz",
     "train bad.svm -m m": "bad.svm:2:5: expected a finite number",
+    "train old.csv -m m --label label": r"old.csv: its lines end with \r alone: convert them with",
     "train ab.csv -m m --label Label": "ab.csv: no column is called 'Label'; did you mean 'label'?",
     "train train.svm –rule ftrl -m m": "–rule: No such file or directory; did you mean --rule, with hyphens?",
     "train label.svm -m m": "label.svm:1:1: expected a label -1, 0 or 1",
@@ -183,6 +184,7 @@ def bad_files(folder: Path, model: Path) -> None:
     contents = {
         "empty": b"",
         "ab.csv": b"label,a,b\n1,2,x\n0,3,y\n",
+        "old.csv": b"label,a,b\r1,2,x\r0,3,y\r",
         "blank": b"\n# nothing\n\n",
         "binary": bytes(range(256)) * 20,
         "cut.gz": packed[: len(packed) // 2],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +93,10 @@ def test_an_axis_of_counts_has_several_ticks(largest: int) -> None:
     values = np.geomspace(1, largest, 40).round()
     scale = scale_of(Axis("weights", log=True, whole=True), np.array([0.0, *values]), 200.0, 0.0)
     assert len(ticks_upright(scale)) >= 3
+
+
+@pytest.mark.parametrize("name", ["x\ny", "x\r"])
+def test_a_label_that_cannot_name_a_class(frame: pd.DataFrame, name: str) -> None:
+    y = np.where(frame.a > 0, name, "other")
+    with not_compiled(), pytest.raises(DataError, match=re.escape(f"{name!r} cannot be a label")):
+        thresher.train(frame, y)

@@ -86,7 +86,8 @@ def check_words(words: Sequence[str]) -> None:
         raise DataError(f"expected 2 to {MOST_CLASSES:,} classes, found {len(words):,}")
     for word in words:
         if not word or word != word.strip(" ") or any(c in word for c in "\n\r\0"):
-            raise DataError(f"invalid class name {word!r}")
+            rule = "may not be empty, begin or end with a blank, or contain a line break or a NUL"
+            raise DataError(f"{word!r} cannot be a label: the name of a class {rule}")
     if len(set(words)) < len(words):
         raise DataError(f"two classes have the same name: {listed_words(words)}")
 

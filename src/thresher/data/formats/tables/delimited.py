@@ -107,6 +107,8 @@ def opened(
         lines = lines_of(head_of(name, HEAD, streams), name, dialect if dialect.span else None)
         if layout.header and b"\0" in lines[0]:
             raise DataError(f"{name}: the header line, {shown(lines[0])}, contains a NUL")
+        if len(lines) == 1 and b"\r" in lines[0] and b'"' not in lines[0]:
+            raise DataError(f"{name}: its lines end with \\r alone: convert them with tr '\\r' '\\n'")
         head = [_text(cell) for cell in cells_of(lines[0], dialect)]
         if not layout.header:
             head = [str(k + 1) for k in range(len(head))]
