@@ -86,7 +86,7 @@ def boost(
     data: Data,
     y: ArrayLike | str | None = None,
     *,
-    loss: Any = LOSS,
+    loss: str | tuple[Any, ...] = LOSS,
     sample_weight: ArrayLike | None = None,
     l1: float = 1.0,
     l2: float = 0.0,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from numpy.typing import ArrayLike
 
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import SourceOptions, check_names
-from thresher.learning.predicting import codes_of
+from thresher.learning.predicting import ModelOrFile, codes_of
 from thresher.learning.wholefile import check_writable, whole_file
 from thresher.reporting.facts import Facts, facts_of, measure
 from thresher.reporting.page import BEGINNING, page
@@ -20,7 +20,7 @@ from thresher.reporting.page import BEGINNING, page
 
 @reads_elsewhere
 def report(
-    model: Any,
+    model: ModelOrFile,
     data: Data | None = None,
     path: str | os.PathLike[str] = "report.html",
     *,

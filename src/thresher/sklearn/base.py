@@ -6,9 +6,11 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, Self
 
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.sklearn import inputs
+from thresher.sklearn.arguments import Examples
 from thresher.sklearn.drawing import drawn, held_out, weighted
 from thresher.sklearn.estimator import SparseEstimator, checked
 
@@ -26,7 +28,13 @@ class SparseOnlineEstimator(SparseEstimator):
     """A single model, which can go on learning."""
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, coef_init: Any = None, intercept_init: Any = None
+        self,
+        X: Examples,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        coef_init: ArrayLike | None = None,
+        intercept_init: ArrayLike | None = None,
     ) -> Self:
         """Learn the examples in `passes` passes (fewer with `early_stopping`), forgetting any earlier fit.
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
 
+from thresher.data.layout import AnyLayout
+from thresher.learning.recipe import Spec
+from thresher.sklearn.arguments import ClassWeight, Examples, RandomState
 from thresher.sklearn.base import SparseOnlineEstimator
 from thresher.sklearn.classifying import SparseClassifying
 from thresher.sklearn.onerow import chunk_of_row
@@ -68,10 +72,10 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
 
     def __init__(
         self,
-        rule: Any = "ft-ftrl",
-        loss: Any = "logistic",
+        rule: Spec = "ft-ftrl",
+        loss: Spec = "logistic",
         *,
-        rate: Any = None,
+        rate: Spec | None = None,
         l1: float | None = None,
         l2: float | None = None,
         eta0: float | None = None,
@@ -80,7 +84,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         batch: int = 1,
         average: bool = False,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         warm_start: bool = False,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -89,11 +93,11 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         admit: str | int | None = None,
         store: str | None = None,
         dtype: str = "float32",
-        layout: Any = None,
+        layout: AnyLayout | None = None,
         names: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.rule, self.loss, self.rate = rule, loss, rate
         self.l1, self.l2, self.eta0 = l1, l2, eta0
@@ -104,7 +108,13 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         self.store, self.dtype, self.layout, self.names = store, dtype, layout, names
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Examples,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn the examples once, in order, continuing with the current model.
 
         The model does not depend on how the examples are split into calls, bit for bit. The first call needs

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
+from thresher.sklearn.arguments import Examples
 from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
 
 
@@ -144,7 +145,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
             return weights, unmet, bias
         return weights[1:] - weights[:1], unmet[1:] - unmet[:1], bias[1:] - bias[:1]
 
-    def decision_function(self, X: Any) -> F64:
+    def decision_function(self, X: Examples) -> F64:
         """Margins ``(n,)`` for the second of two classes, or ``(n, classes)``."""
         return self._decisions(self._margins(X))
 
@@ -153,7 +154,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
             return margins
         return margins[:, 1] - margins[:, 0]
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Examples) -> NDArray[Any]:
         """Classes ``(n,)``, or zeros and ones ``(n, labels)``."""
         codes = self._codes(self._margins(X))
         return codes if self._multilabel else np.asarray(self.classes_[codes])
@@ -177,7 +178,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         return 1.0 - float(faults[0])
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> F64:
+    def predict_proba(self, X: Examples) -> F64:
         """Probabilities ``(n, classes)``, for losses that have them.
 
         One-against-rest probabilities are divided by their sum. ``(n, labels)`` are for each label by itself.
@@ -187,7 +188,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         return found
 
     @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any) -> F64:
+    def predict_log_proba(self, X: Examples) -> F64:
         """Logarithms of `predict_proba`."""
         logarithms: F64 = np.log(self.predict_proba(X))
         return logarithms

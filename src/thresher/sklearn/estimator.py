@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names_in, check_consistent_length, check_is_fitted
@@ -241,7 +241,7 @@ class SparseEstimator(BaseEstimator):
         self._sparse = False
         return self
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Names of the features with a weight for some output: those `SelectFromModel` would keep.
 
         For categories, words and dictionaries, set `names=True` or call `thresher.name_features` first;

@@ -7,12 +7,13 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import vstack
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.sklearn import inputs
+from thresher.sklearn.arguments import Examples
 from thresher.sklearn.drawing import Splitter, drawn, folds, given_splits, held_out
 from thresher.sklearn.estimator import F64, SparseEstimator, checked
 
@@ -26,7 +27,7 @@ class SparseFrontierEstimator(SparseEstimator):
     _direct = 1 << 17  # each model has a table of its own
     _path: list[Any]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Examples, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn a model for each penalty side by side, and choose one by its loss on held-out rows.
 
         Arguments and errors as for `SparseOnlineClassifier.fit`; also ValueError if no model satisfies

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from numpy.typing import ArrayLike
 
+from thresher.data.layout import AnyLayout
+from thresher.learning.recipe import Spec
+from thresher.sklearn.arguments import ClassWeight, RandomState
 from thresher.sklearn.classifying import SparseClassifying
 from thresher.sklearn.frontier import SparseFrontierEstimator
 
@@ -57,14 +60,14 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
 
     def __init__(
         self,
-        rule: Any = "ft-ftrl",
-        loss: Any = "logistic",
+        rule: Spec = "ft-ftrl",
+        loss: Spec = "logistic",
         *,
-        l1s: Any = 16,
+        l1s: int | ArrayLike = 16,
         choose: str = "best",
         cv: int | None = None,
         refit: bool = True,
-        rate: Any = None,
+        rate: Spec | None = None,
         l2: float | None = None,
         eta0: float | None = None,
         passes: int = 5,
@@ -72,7 +75,7 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
         batch: int = 1,
         average: bool = False,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         patience: int = 5,
@@ -80,11 +83,11 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
         admit: str | int | None = None,
         store: str | None = None,
         dtype: str = "float32",
-        layout: Any = None,
+        layout: AnyLayout | None = None,
         names: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.rule, self.loss, self.rate = rule, loss, rate
         self.l1s, self.choose, self.cv, self.refit = l1s, choose, cv, refit

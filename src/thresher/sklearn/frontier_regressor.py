@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from numpy.typing import ArrayLike
 
+from thresher.data.layout import AnyLayout
+from thresher.learning.recipe import Spec
+from thresher.sklearn.arguments import RandomState
 from thresher.sklearn.frontier import SparseFrontierEstimator
 from thresher.sklearn.regressing import SparseRegressing
 
@@ -24,14 +27,14 @@ class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
 
     def __init__(
         self,
-        rule: Any = "ft-ftrl",
-        loss: Any = "squared",
+        rule: Spec = "ft-ftrl",
+        loss: Spec = "squared",
         *,
-        l1s: Any = 16,
+        l1s: int | ArrayLike = 16,
         choose: str = "best",
         cv: int | None = None,
         refit: bool = True,
-        rate: Any = None,
+        rate: Spec | None = None,
         l2: float | None = None,
         eta0: float | None = None,
         passes: int = 5,
@@ -46,11 +49,11 @@ class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
         admit: str | int | None = None,
         store: str | None = None,
         dtype: str = "float32",
-        layout: Any = None,
+        layout: AnyLayout | None = None,
         names: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.rule, self.loss, self.rate = rule, loss, rate
         self.l1s, self.choose, self.cv, self.refit = l1s, choose, cv, refit

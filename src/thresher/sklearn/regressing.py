@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from thresher.sklearn.arguments import Examples
 from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
 
 
@@ -53,7 +54,7 @@ class SparseRegressing(RegressorMixin, SparseEstimator):
         width = int(np.prod(self._targets))
         return "one" if width == 1 else f"values:{width}"
 
-    def predict(self, X: Any) -> F64:
+    def predict(self, X: Examples) -> F64:
         """Predictions, ``(n,)`` or ``(n, outputs)`` like y."""
         check_is_fitted(self)
         margins = self._margins(X)

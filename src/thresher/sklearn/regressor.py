@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from numpy.typing import ArrayLike
+
+from thresher.data.layout import AnyLayout
+from thresher.learning.recipe import Spec
+from thresher.sklearn.arguments import Examples, RandomState
 from thresher.sklearn.base import SparseOnlineEstimator
 from thresher.sklearn.onerow import chunk_of_row
 from thresher.sklearn.regressing import SparseRegressing
@@ -25,10 +30,10 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
 
     def __init__(
         self,
-        rule: Any = "ft-ftrl",
-        loss: Any = "squared",
+        rule: Spec = "ft-ftrl",
+        loss: Spec = "squared",
         *,
-        rate: Any = None,
+        rate: Spec | None = None,
         l1: float | None = None,
         l2: float | None = None,
         eta0: float | None = None,
@@ -45,11 +50,11 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
         admit: str | int | None = None,
         store: str | None = None,
         dtype: str = "float32",
-        layout: Any = None,
+        layout: AnyLayout | None = None,
         names: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.rule, self.loss, self.rate = rule, loss, rate
         self.l1, self.l2, self.eta0 = l1, l2, eta0
@@ -60,7 +65,7 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
         self.store, self.dtype, self.layout, self.names = store, dtype, layout, names
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Examples, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the examples once, in order, continuing with the current model.
 
         The model does not depend on how the examples are split into calls, bit for bit. Arguments and errors

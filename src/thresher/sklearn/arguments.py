@@ -1,0 +1,15 @@
+"""Types of the arguments of estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from thresher.learning.given import Matrix, Table
+
+Examples = Matrix | Table | Iterable[Any]
+"""n examples: a matrix, dense or sparse; a table; or rows of numbers, dictionaries or texts"""
+ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+RandomState = int | np.random.RandomState | None
