@@ -247,7 +247,7 @@ def test_a_call() -> None:
         cv(path, passes=2, order="every")
     for wrong in ({"folds": 1}, {"folds": 2.5}, {"refit": 2}, {"l1": 5}, {"passes": 0}):
         with pytest.raises(
-            ValueError, match=next(iter(wrong)) if "l1" not in wrong else "range of penalties"
+            ValueError, match=next(iter(wrong)) if "l1" not in wrong else "penalties must be a list"
         ):
             cv(path, **wrong)
     with pytest.raises(TypeError, match="cv has no option fold; did you mean folds"):

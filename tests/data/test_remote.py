@@ -135,7 +135,7 @@ def test_patterns(tmp_path: Path, far: Far) -> None:
         with pytest.raises(DataError, match=reason):
             open_source(wrong)
     (tmp_path / "b/1.svm").write_text("")
-    with pytest.raises(DataError, match=r"far://host/b/1.svm: an empty file"):
+    with pytest.raises(DataError, match=r"far://host/b/1.svm: the file is empty"):
         open_source("far://host/b/*")
 
 

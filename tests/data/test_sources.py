@@ -165,7 +165,7 @@ def test_what_cannot_be_read_is_said_before_reading(tmp_path: Path) -> None:
         str(tmp_path / "missing"): "No such file",
         str(tmp_path / "no*match"): "no file matches",
         str(tmp_path): "a directory",
-        str(tmp_path / "empty"): "an empty file",
+        str(tmp_path / "empty"): "the file is empty",
     }
     for name, reason in cases.items():
         with pytest.raises(DataError, match=reason):

@@ -37,7 +37,7 @@ def more_files_than_may_be_open(folder: Path, count: int) -> None:
     assert (folder / "m").read_bytes() == (folder / "n").read_bytes()
     (folder / "many" / f"{count // 2:05}.svm").write_bytes(b"")
     ran = thresher(*train, "o", folder=folder, limit=open_files(64))
-    failed(ran, f"many/{count // 2:05}.svm: an empty file")
+    failed(ran, f"many/{count // 2:05}.svm: the file is empty")
     assert not (folder / "o").exists()
 
 

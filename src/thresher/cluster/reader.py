@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import time
 from collections.abc import Iterator
 from importlib.metadata import version
 from typing import NamedTuple
@@ -52,6 +53,8 @@ class Note(NamedTuple):
     """whether the piece ends with this batch"""
     error: str = ""
     """why the rest cannot be read"""
+    seconds: float = 0.0
+    """time it took to read and pack the batch; 0 for the first of a process, which may compile"""
 
 
 def versions() -> dict[str, str]:
@@ -65,6 +68,7 @@ class Reader:
     def __init__(self) -> None:
         self._packer = Packer()
         self._batches: Iterator[tuple[Note, list[Packed]]] = iter(())
+        self._warm = False
 
     def ready(self) -> bool:
         """True, as soon as the process runs."""
@@ -98,15 +102,21 @@ class Reader:
             where=setting.where,
         )
         spans, batch, size = list[tuple[int, int, int]](), list[Packed](), 0
+        begun = time.perf_counter()
         for block, parsed in read_piece(source, Piece(0, task.start, task.stop)):
             batch.append(self._packer.pack(parsed))
             spans.append((block.offset, block.end, block.raw_position))
             size += batch[-1].nbytes
             if size >= BATCH_BYTES:
-                yield Note(tuple(spans), ended=False), batch
-                spans, batch, size = [], [], 0
+                yield Note(tuple(spans), ended=False, seconds=self._since(begun)), batch
+                spans, batch, size, begun = [], [], 0, time.perf_counter()
         if batch:
-            yield Note(tuple(spans), ended=False), batch
+            yield Note(tuple(spans), ended=False, seconds=self._since(begun)), batch
+
+    def _since(self, begun: float) -> float:
+        """Seconds since `begun`, or 0 for the first batch."""
+        seconds, self._warm = (time.perf_counter() - begun if self._warm else 0.0), True
+        return seconds
 
 
 def _check(setting: Setting, task: Task) -> None:

@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from thresher.cluster.connection import Connection
+from thresher.cluster.pace import Pace
 from thresher.cluster.packing import unpack
 from thresher.cluster.reader import Note, Reader, Setting, Task, versions
 from thresher.data.chunk import Place
@@ -139,6 +140,7 @@ class Pass:
         self._streams: queue.SimpleQueue[_Stream | Exception | None] = queue.SimpleQueue()
         self._stopped = threading.Event()
         self._finished = False
+        self._pace = Pace(readers.count, readers.say)
         self._threads = [
             threading.Thread(target=self._work, name=f"thresher-remote-{k}", daemon=True)
             for k in range(readers.count)
@@ -148,16 +150,22 @@ class Pass:
         """All blocks, unpacked; the error of a block is raised in its turn."""
         for thread in self._threads:
             thread.start()
-        while (stream := self._streams.get()) is not None:
+        while (stream := self._next_stream()) is not None:
             if isinstance(stream, Exception):
                 raise stream
             yield from self._blocks_of(stream)
         self._positions.finish()
+        self._pace.finish()
         self._finished = True
+
+    def _next_stream(self) -> _Stream | Exception | None:
+        self._pace.ask()
+        return self._streams.get()
 
     def _blocks_of(self, stream: _Stream) -> Iterator[tuple[Span, Parsed]]:
         piece, at = stream.piece, stream.piece.start
         while True:
+            self._pace.ask()
             note, reference = stream.batches.get()
             if note.error:
                 raise DataError(note.error)
@@ -174,6 +182,8 @@ class Pass:
                 )
                 yield from self._read_here(piece._replace(start=at))
                 return
+            self._pace.receive()
+            self._pace.count(sum(len(one.lengths) for one in packed), note.seconds)
             for span, one in zip(note.spans, packed, strict=True):
                 yield self._positions.span(piece.file, *span), unpack(one, self._arenas)
             at = note.spans[-1][1]
