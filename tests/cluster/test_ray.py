@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +33,7 @@ from thresher.data.sources.parsed import Arenas, Parsed
 
 OPTIONS: dict[str, Any] = {"format": "tsv", "header": False, "label": "1", "bins": "2-4"}
 FLAGS = ["--format", "tsv", "--no-header", "--label", "1", "--bins", "2-4"]
-ROWS, FILES = 4000, 4
+ROWS, FILES, PASSES = 4000, 4, 40
 
 
 @pytest.fixture(scope="module")
@@ -104,10 +107,21 @@ def disturbed(by: Callable[[], None], after: int) -> Iterator[None]:
     assert next(given, None) is None, "it was called"
 
 
+def reader_processes() -> list[psutil.Process]:
+    found = psutil.process_iter(["cmdline"])
+    return [one for one in found if "ray::Reader" in " ".join(one.info["cmdline"] or ())]
+
+
 def kill_readers() -> None:
-    for process in psutil.process_iter(["cmdline"]):
-        if "ray::Reader" in " ".join(process.info["cmdline"] or ()):
-            process.kill()
+    for process in reader_processes():
+        process.kill()
+
+
+def pause_one() -> None:
+    """Stop a reader for two seconds, in which the others read hundreds of blocks."""
+    one = reader_processes()[0]
+    one.suspend()
+    threading.Timer(2.0, one.resume).start()
 
 
 @pytest.fixture(autouse=True)
@@ -129,13 +143,27 @@ def test_readers_that_are_killed_change_nothing(
         assert trained(data, tmp_path / "model", workers=2) == plain
 
 
-def test_a_node_that_is_lost_and_another_that_comes_change_nothing(
-    nodes: Nodes, data: list[str], plain: bytes, tmp_path: Path
-) -> None:
-    with disturbed(nodes.lose_second, after=2):
+def test_a_slow_reader_changes_nothing(nodes: Nodes, data: list[str], plain: bytes, tmp_path: Path) -> None:
+    with disturbed(pause_one, after=2):
         assert trained(data, tmp_path / "model", workers=2) == plain
-    nodes.add_second()
-    assert trained(data, tmp_path / "model", workers=2) == plain
+
+
+def test_a_learner_that_is_killed_is_resumed(nodes: Nodes, data: list[str], tmp_path: Path) -> None:
+    own = [str(shutil.copy(name, tmp_path)) for name in data]  # whose cache no other test finds
+    wanted = trained(own, tmp_path / "wanted", passes=PASSES, cache=False)
+    given = [sys.executable, "-m", "thresher", "train", *own, "-m", "model", *FLAGS, "-q"]
+    given += ["--passes", str(PASSES), "--ray", nodes.cluster.address, "--checkpoint-every", "1000"]
+    with subprocess.Popen(given, cwd=tmp_path) as process:
+        kept = tmp_path / "model.checkpoint"
+        while not kept.exists() and process.poll() is None:
+            time.sleep(0.01)
+        process.kill()
+    assert process.returncode < 0
+    assert kept.exists()
+    assert not (tmp_path / "model").exists()
+    done = command(*given[3:], "--resume", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "model").read_bytes() == wanted
 
 
 def test_a_bad_line_is_named_and_kept(nodes: Nodes, data: list[str], tmp_path: Path) -> None:
@@ -161,6 +189,15 @@ def test_a_dataset_of_ray_is_a_table(nodes: Nodes, tmp_path: Path) -> None:
     assert [*models[0].weights()[1]] == [*models[1].weights()[1]] != []
     losses = [thresher.evaluate(models[0], data)["loss"] for data in (table, dataset)]
     assert losses[1] == pytest.approx(losses[0], rel=1e-12)
+
+
+def test_a_node_that_is_lost_and_another_that_comes_change_nothing(
+    nodes: Nodes, data: list[str], plain: bytes, tmp_path: Path
+) -> None:
+    with disturbed(nodes.lose_second, after=2):
+        assert trained(data, tmp_path / "model", workers=2) == plain
+    nodes.add_second()
+    assert trained(data, tmp_path / "model", workers=2) == plain
 
 
 def command(*options: str, cwd: Path) -> subprocess.CompletedProcess[str]:
