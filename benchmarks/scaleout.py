@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import clicklog, clicks, measure, report
-from benchmarks.measure import Sample, timed
+from benchmarks.measure import Sample, Summary, timed
 from benchmarks.passes import cached, one_pass
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
@@ -27,7 +27,8 @@ from thresher.data.sources.pieces import pieces_of, read_piece
 from thresher.learning.model import Model
 
 PARTS = 8
-ONE, TWO = "thresher, --threads 1", "thresher, --workers 2"
+ONE, ALONE, TWO = "thresher, --threads 1", "thresher, --workers 1", "thresher, --workers 2"
+WHOLE, RAY = (ONE, ALONE, TWO), "ray.init and ray.shutdown"
 PACK, FED, CACHED = "read, parse and pack", "learn from packed blocks", "learn from the cache of a first pass"
 START = "import ray; ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False); ray.shutdown()"
 
@@ -102,20 +103,41 @@ def _learn(packed: Sequence[Packed], model: Model) -> None:
 def _together(setting: Setting, files: Sequence[Path]) -> list[Goal]:
     """Measure whole processes, and how long Ray takes to start and stop."""
     with TemporaryDirectory(dir=setting.loads) as folder:
-        models = {name: Path(folder) / name for name in (ONE, TWO)}
+        models = {name: Path(folder) / name for name in WHOLE}
         contenders: dict[str, Callable[[], Sample]] = {
             name: partial(_train, files, path, *name.split()[1:]) for name, path in models.items()
         }
-        contenders["ray.init and ray.shutdown"] = lambda: measure.python("-c", START)
-        found = setting.in_turn(contenders, warm=(ONE, TWO))
-        same = models[ONE].read_bytes() == models[TWO].read_bytes()
+        contenders[RAY] = lambda: measure.python("-c", START)
+        found = setting.in_turn(contenders, warm=WHOLE)
+        bytes_of = {name: path.read_bytes() for name, path in models.items()}
+    same = len(set(bytes_of.values())) == 1
     report.times(f"clicks in {PARTS} gzip files, whole processes", found, ONE, {})
-    learning = [float(json.loads(found[name].output)["seconds"]) for name in (ONE, TWO)]
-    ratio = learning[0] / learning[1]
+    outputs = {name: json.loads(found[name].output) for name in WHOLE}
+    learning = {name: float(one["seconds"]) for name, one in outputs.items()}
+    _table_of_rates(found, outputs)
+    ratio = learning[ONE] / learning[TWO]
+    start = {name: found[name].wall - learning[name] for name in (ONE, TWO)}
+    more = start[TWO] - start[ONE] - found[RAY].wall
+    memory = found[TWO].peak - len(bytes_of[TWO]) / 2**20
     return [
-        Goal("--workers 2, same model file", "yes", "yes" if same else "no", same),
+        Goal("--workers 1 and 2, same model file", "yes", "yes" if same else "no", same),
         Goal("--workers 2, speed after start-up x --threads 1", ">= 1.6", f"{ratio:.2f}", ratio >= 1.6),
+        Goal("--workers 2, start-up beyond that of Ray", "<= 1 s", f"{more:.2f} s", more <= 1),
+        Goal(
+            "--workers 2, memory of the learner beyond the model",
+            "<= 500 MB",
+            f"{memory:.0f} MB",
+            memory <= 500,
+        ),
     ]
+
+
+def _table_of_rates(found: dict[str, Summary], outputs: dict[str, Any]) -> None:
+    rows = [
+        [name, f"{one['examples'] / float(one['seconds']):,.0f}", f"{found[name].peak:.0f}"]
+        for name, one in outputs.items()
+    ]
+    report.table("rows a second after start-up, and memory of the learner", ["", "rows/s", "MB"], rows)
 
 
 def _train(files: Sequence[Path], model: Path, *how: str) -> Sample:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +22,9 @@ class RayTaskError(RayError):
 class Reference:
     def __init__(self, value: Any = None, error: Exception | None = None) -> None:
         self.value, self.error = value, error
+
+
+_PENDING = Reference()
 
 
 class _Method:
@@ -45,6 +49,8 @@ class Actor:
         return _Method(self, name)
 
     def call(self, name: str, returns: int, given: Any) -> Any:
+        if self._ray.hangs(self.number):
+            return [_PENDING] * returns if returns > 1 else _PENDING
         arguments = [one.value if isinstance(one, Reference) else one for one in given]
         try:
             if self.dead or self._ray.dies(self.number, name):
@@ -62,7 +68,10 @@ class Actor:
 
 
 class FakeRay:
-    """`dies(reader, call)` says whether a reader dies now; `loses(n)`, whether the n-th batch is lost."""
+    """`dies(reader, call)` says whether a reader dies now; `loses(n)`, whether the n-th batch is lost.
+
+    `hangs(reader)` says whether a reader answers no call, such as one for which no machine has room.
+    """
 
     exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
 
@@ -70,8 +79,9 @@ class FakeRay:
         self,
         dies: Callable[[int, str], bool] = lambda number, call: False,
         loses: Callable[[int], bool] = lambda number: False,
+        hangs: Callable[[int], bool] = lambda number: False,
     ) -> None:
-        self.dies, self._loses = dies, loses
+        self.dies, self._loses, self.hangs = dies, loses, hangs
         self.actors: list[Actor] = []
         self._batches, self._lock = 0, threading.Lock()
 
@@ -102,7 +112,10 @@ class FakeRay:
         return reference.value
 
     def wait(self, references: list[Reference], timeout: float) -> tuple[list[Reference], list[Reference]]:
-        return references, []
+        found = [one for one in references if one is not _PENDING]
+        if not found:
+            time.sleep(min(timeout, 0.01))
+        return found, [one for one in references if one is _PENDING]
 
     def kill(self, actor: Actor) -> None:
         actor.dead = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,21 @@ def test_what_is_lost_is_read_again(tmp_path: Path, name: str, fault: str) -> No
     assert len(ray.actors) > 2 or fault == "batch lost"
     assert said
     assert ("this process reads" in " ".join(said)) == (fault in ("batch lost", "all die"))
+
+
+def test_a_reader_that_is_never_replaced_holds_nothing_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driving, "_REPLACED", 0.1)
+    sample = ALL["svmlight"]
+    paths = [written(sample, tmp_path / f"{k}.svm", sample.good(150, k)) for k in range(4)]
+    ray = FakeRay(lambda number, call: number == 1 and call == "next", hangs=lambda number: number > 1)
+    source, said = opened(sample, paths, threads=1), list[str]()
+    source.readers = readers_of(ray, said=said)
+    begun = time.monotonic()
+    assert alike(read(source), read(opened(sample, paths, threads=1)))
+    assert time.monotonic() - begun < 30
+    assert len(said) == 2
 
 
 @SAMPLED

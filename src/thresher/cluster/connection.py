@@ -55,6 +55,8 @@ class Connection:
                 self.ray.init(address=address, **quiet)
             except (ConnectionError, ValueError, RuntimeError, self.ray.exceptions.RayError) as error:
                 why = " ".join(str(error).split())
+                if "RAY_AUTH_MODE" not in os.environ:
+                    why += "; if it asks for a token, set RAY_AUTH_MODE=token here too"
                 raise NoRayError(f"no Ray cluster at '{address}': {why}") from error
             return
         # its own folder: that of another user in /tmp/ray could not be written to

@@ -40,7 +40,9 @@ _ASKED = 2
 _TRIES = 3
 """How often a piece is begun by another reader before the learner reads it itself."""
 _PATIENCE = 60.0
-"""Seconds to wait for another reader after one was lost."""
+"""Seconds to wait for readers before training begins; then they are waited for while reading."""
+_REPLACED = 15.0
+"""Seconds to wait for another reader after one was lost; then the learner reads the piece itself."""
 _POLL = 0.2
 _REPORTED = 5
 
@@ -226,9 +228,9 @@ class Pass:
         return None
 
     def _wait(self, reference: Any, patience: float = math.inf) -> bool:
-        """Wait for a result; False if the pass is stopped, or after `patience` seconds."""
+        """Wait for a result; False if the pass has ended, or after `patience` seconds."""
         until = time.monotonic() + patience
-        while not self._stopped.is_set() and time.monotonic() < until:
+        while not (self._stopped.is_set() or self._finished) and time.monotonic() < until:
             if self._ray.wait([reference], timeout=_POLL)[0]:
                 self._ray.get(reference)
                 return True
@@ -264,7 +266,7 @@ class Pass:
                 tries += 1
                 if not self._stopped.is_set():
                     self._readers.say_lost(self._source.names[stream.piece.file], "another takes over")
-                reader = self._started(_PATIENCE) if tries < _TRIES else None
+                reader = self._started(_REPLACED) if tries < _TRIES else None
                 if reader is None:
                     self._put(stream, _LOST, None)
                     return None
