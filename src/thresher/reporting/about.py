@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thresher.learning.figures import shown
 from thresher.learning.shares import as_text, of_plain
 from thresher.reporting.facts import Facts, Model
 from thresher.reporting.html import Markup, el, joined, section, table, text
@@ -50,6 +51,7 @@ def _settings(model: Model) -> Markup:
     rows += [[name, record[name]] for name in ("passes", "order", "where") if record.get(name)]
     if record.get("holdout_every"):
         rows.append(["holdout", as_text(of_plain(record["holdout_every"]))])
+    rows += [[f"holdout {name}", value] for name, value in record.get("heldout", {}).items()]
     rows += [["warm start", True]] if info["warm"] else []
     rows += [["format", info["layout"]["format"]]] if info["layout"].get("format") else []
     rows.append(["trained by", f"thresher {info['version']}"])
@@ -60,11 +62,7 @@ def _settings(model: Model) -> Markup:
 
 def _plainly(value: Any) -> str:
     """Numbers as text, so that they are left-aligned like the other settings."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return "none" if value is None else shown(value)
 
 
 def _lines(facts: Facts) -> Markup:
