@@ -86,16 +86,19 @@ def arow_step(S, j, w, x, slope, growth, h):  # type: ignore[no-untyped-def]
 def learn(weight, aim, step, S, h, rows, order, touched):  # type: ignore[no-untyped-def]
     """Learn the rows in `order`, and mark the features met."""
     indptr, keys, values, labels = rows
+    held = np.empty(np.diff(indptr).max())
     for i in order:
         margin, size = 0.0, 0.0
         for p in range(indptr[i], indptr[i + 1]):
-            margin += weight(S, keys[p], h) * values[p]
+            w = weight(S, keys[p], h)
+            held[p - indptr[i]] = w
+            margin += w * values[p]
             size += values[p] ** 2 / (1.0 + S[1, keys[p]])
         slope, growth = aim(margin, labels[i], size, h)
         for p in range(indptr[i], indptr[i + 1]):
             touched[keys[p]] = True
             if slope != 0:
-                step(S, keys[p], weight(S, keys[p], h), values[p], slope, growth, h)
+                step(S, keys[p], held[p - indptr[i]], values[p], slope, growth, h)
 
 
 @jit
@@ -132,6 +135,7 @@ class Rule(NamedTuple):
 FTRL = Rule("ftrl", ftrl_weight, logistic, ftrl_step, {"alpha": 0.5, "beta": 1.0, "l1": 1.0})
 ADAGRAD = Rule("adagrad-fobos", own_weight, logistic, adagrad_step, {"eta": 0.5, "delta": 1e-3, "l1": 0.0})
 AROW = Rule("arow", own_weight, arow_slope, arow_step, {"r": 1.0}, "hinge", 1.0)
+RULES = {rule.name: rule for rule in (FTRL, ADAGRAD, AROW)}
 
 
 # Merges take the state before the round (4, m), those of all parts after it (P, 4, m), the rule and h.

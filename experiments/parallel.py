@@ -25,7 +25,7 @@ from benchmarks.corpora import narrow
 from benchmarks.learners import FAILED, Figures, figures, mean, options
 from benchmarks.loads import TRAIN, rcv1like
 from benchmarks.tasks import TASKS, Split, Task
-from experiments.merging import ADAGRAD, AROW, F64, FTRL, H, Merge, Rows, Rule, learn, merges, settled
+from experiments.merging import F64, RULES, H, Merge, Rows, Rule, learn, merges, settled
 from thresher.data import Chunk
 from thresher.learning.model import Model
 
@@ -173,6 +173,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder of the data sets")
     parser.add_argument("--loads", type=Path, default=LOADS, metavar="DIR", help="folder for generated data")
     parser.add_argument("--sets", nargs="+", default=[*SETS], choices=[*SETS])
+    parser.add_argument("--rules", nargs="+", default=[*RULES], choices=[*RULES])
     parser.add_argument("--passes", nargs="+", type=int, default=[*SCHEDULES], choices=[*SCHEDULES])
     given = parser.parse_args()
     print("| set | rule | passes | merge | rounds | error | above one learner | non-zeros | step |")
@@ -181,8 +182,8 @@ def main() -> None:
         if name == LARGE:
             rcv1like(given.loads, SCALE)
         split = SETS[name].split(given.loads if name == LARGE else given.data)
-        for rule, passes in product((FTRL, ADAGRAD, AROW), given.passes):
-            for line in lines(split, rule, passes):
+        for rule, passes in product(given.rules, given.passes):
+            for line in lines(split, RULES[rule], passes):
                 print(line, flush=True)
 
 
