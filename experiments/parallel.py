@@ -25,7 +25,7 @@ from benchmarks.corpora import narrow
 from benchmarks.learners import FAILED, Figures, figures, mean, options
 from benchmarks.loads import TRAIN, rcv1like
 from benchmarks.tasks import TASKS, Split, Task
-from experiments.merging import F64, RULES, H, Merge, Rows, Rule, learn, merges, settled
+from experiments.merging import F64, RULES, H, Merge, Rows, Rule, learn, merges, settled, total
 from thresher.data import Chunk
 from thresher.learning.model import Model
 
@@ -34,6 +34,15 @@ FACTORS = tuple(2.0**k for k in range(-6, 7))
 """steps tried, relative to that chosen for one learner"""
 SCHEDULES = {1: (16.0, 128.0, 1 / 8, 1 / 32), 5: (1.0, 16.0, 1 / 32)}
 """by passes: rounds per pass, or below 1 the length of a round as a share of the rows seen so far"""
+HEAD = (
+    "| set | rule | passes | merge | rounds | error | above one learner | non-zeros | step |\n"
+    + "|---" * 9
+    + "|"
+)
+CLIFF_HEAD = (
+    "| set | rule | passes | learners | one learner | 1/8 | 1/16 | 1/32 | 1/64 |\n" + "|---" * 9 + "|"
+)
+SHARES = (1 / 8, 1 / 16, 1 / 32, 1 / 64)
 LARGE, SCALE, LOADS = "RCV1-like", 0.2, Path(__file__).parent.parent / "build" / "loads"
 SETS = {task.name: task for task in TASKS if task.name in ("RCV1-CCAT", "Criteo")}
 SETS[LARGE] = Task(LARGE, f"rcv1like-{round(TRAIN * SCALE)}.train.svm", "rcv1like.test.svm")
@@ -167,6 +176,18 @@ def lines(split: Split, rule: Rule, passes: int) -> Iterator[str]:
         yield "| " + " | ".join(map(str, [*cells, f"{factor:g}"])) + " |"
 
 
+def cliff(split: Split, rule: Rule, passes: int) -> Iterator[str]:
+    """Yield lines that show how short rounds must be for sums, at the step chosen for one learner."""
+    name, held, whole = split.task.name, Side(split.inner[0]), Side(split)
+    h = start(rule, name)
+    _, factor = best(held, [Setting(rule, passes)], h)
+    for parts in (LEARNERS, 4 * LEARNERS):
+        settings = [Setting(rule, passes), *(Setting(rule, passes, total, each, parts) for each in SHARES)]
+        found = [whole.tested(one, (h[0] * factor, *h[1:]), 0) for one in settings]
+        bad = (f"{100 * one.badness(split.task.judge):.2f}" for one in found)
+        yield "| " + " | ".join([name, rule.name, str(passes), str(parts), *bad]) + " |"
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="Measure what merging the states of 8 learners costs.")
@@ -175,15 +196,15 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=[*SETS], choices=[*SETS])
     parser.add_argument("--rules", nargs="+", default=[*RULES], choices=[*RULES])
     parser.add_argument("--passes", nargs="+", type=int, default=[*SCHEDULES], choices=[*SCHEDULES])
+    parser.add_argument("--cliff", action="store_true", help="only how sums depend on the length of rounds")
     given = parser.parse_args()
-    print("| set | rule | passes | merge | rounds | error | above one learner | non-zeros | step |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    if LARGE in given.sets:
+        rcv1like(given.loads, SCALE)
+    print(CLIFF_HEAD if given.cliff else HEAD)
     for name in given.sets:
-        if name == LARGE:
-            rcv1like(given.loads, SCALE)
         split = SETS[name].split(given.loads if name == LARGE else given.data)
         for rule, passes in product(given.rules, given.passes):
-            for line in lines(split, RULES[rule], passes):
+            for line in (cliff if given.cliff else lines)(split, RULES[rule], passes):
                 print(line, flush=True)
 
 

@@ -25,7 +25,7 @@ from experiments.merging import (
     settled,
     total,
 )
-from experiments.parallel import LEARNERS, Setting, Side, lines, rounds, train
+from experiments.parallel import LEARNERS, Setting, Side, cliff, lines, rounds, train
 
 SAMPLE = Path(__file__).parent.parent / "examples" / "data"
 CASES = [
@@ -163,3 +163,14 @@ def test_the_table_has_a_line_for_every_merge(side: Side, monkeypatch: pytest.Mo
         assert [row[3] for row in others] == [name for name, _ in merges(rule)]
         assert {row[4] for row in others} == {"4"}
         assert 0 < float(first[5]) < 100
+
+
+def test_rounds_that_never_hold_a_row_for_each_learner_are_one_learner(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel, "FACTORS", (1.0,))
+    monkeypatch.setattr(parallel, "SHARES", (1 / 4, 1 / 1000))
+    few, many = ([cell.strip() for cell in row.split("|")[1:-1]] for row in cliff(side.split, AROW, 1))
+    assert few[:4] == ["RCV1-CCAT", "arow", "1", "8"]
+    assert many[3] == "32"
+    assert few[6] == few[4] == many[6] == many[4] != few[5]
