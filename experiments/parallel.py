@@ -31,18 +31,12 @@ from thresher.learning.model import Model
 
 LEARNERS = 8
 FACTORS = tuple(2.0**k for k in range(-6, 7))
-"""steps tried, relative to that chosen for one learner"""
+"""values tried for alpha, eta or r, relative to the one that experiments/comparison.py chose"""
 SCHEDULES = {1: (16.0, 128.0, 1 / 8, 1 / 32), 5: (1.0, 16.0, 1 / 32)}
 """by passes: rounds per pass, or below 1 the length of a round as a share of the rows seen so far"""
-HEAD = (
-    "| set | rule | passes | merge | rounds | error | above one learner | non-zeros | step |\n"
-    + "|---" * 9
-    + "|"
-)
-CLIFF_HEAD = (
-    "| set | rule | passes | learners | one learner | 1/8 | 1/16 | 1/32 | 1/64 |\n" + "|---" * 9 + "|"
-)
 SHARES = (1 / 8, 1 / 16, 1 / 32, 1 / 64)
+HEAD = "| set | rule | passes | merge | rounds | error | above one learner | non-zeros | factor |"
+CLIFF_HEAD = "| set | rule | passes | learners | one learner | 1/8 | 1/16 | 1/32 | 1/64 |"
 LARGE, SCALE, LOADS = "RCV1-like", 0.2, Path(__file__).parent.parent / "build" / "loads"
 SETS = {task.name: task for task in TASKS if task.name in ("RCV1-CCAT", "Criteo")}
 SETS[LARGE] = Task(LARGE, f"rcv1like-{round(TRAIN * SCALE)}.train.svm", "rcv1like.test.svm")
@@ -69,9 +63,8 @@ def rounds(size: int, passes: int, schedule: float, parts: int) -> Iterator[tupl
         lo = 0
         while lo < size:
             seen = number * size + lo
-            length = (
-                size / schedule if schedule >= 1 else max(seen * schedule, parts / schedule * (seen == 0))
-            )
+            growing = seen * schedule or parts / schedule
+            length = growing if schedule < 1 else size / schedule
             hi = min(size, round(lo + length)) if size - lo >= 1.5 * length else size
             yield lo, hi, 1 if schedule < 1 and seen == 0 else parts
             lo = hi
@@ -200,7 +193,7 @@ def main() -> None:
     given = parser.parse_args()
     if LARGE in given.sets:
         rcv1like(given.loads, SCALE)
-    print(CLIFF_HEAD if given.cliff else HEAD)
+    print(CLIFF_HEAD if given.cliff else HEAD, "|---" * 9 + "|", sep="\n")
     for name in given.sets:
         split = SETS[name].split(given.loads if name == LARGE else given.data)
         for rule, passes in product(given.rules, given.passes):
