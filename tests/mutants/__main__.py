@@ -25,7 +25,10 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("src", "tests", "examples", "docs", "benchmarks", "pyproject.toml", "README.md", "CONTRIBUTING.md")
+COPIED = (
+    *("src", "tests", "examples", "docs", "benchmarks", "experiments"),
+    *("pyproject.toml", "README.md", "CONTRIBUTING.md"),
+)
 _SOME_FAILED, _ENDLESS = 1, -1
 _LEFT_OUT = shutil.ignore_patterns("__pycache__")
 

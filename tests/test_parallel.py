@@ -1,0 +1,176 @@
+"""The experiment of data-parallel learning: its merges, and that one part is one learner."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.tasks import Split, Task
+from experiments import parallel
+from experiments.merging import (
+    ADAGRAD,
+    AROW,
+    F64,
+    FTRL,
+    RAW,
+    SUM,
+    TRUST,
+    VALUE,
+    H,
+    Merge,
+    Rule,
+    adapted,
+    average,
+    merges,
+    settled,
+    total,
+)
+from experiments.parallel import LEARNERS, Setting, Side, cliff, lines, rounds, train
+
+SAMPLE = Path(__file__).parent.parent / "examples" / "data"
+CASES = [
+    pytest.param(rule, merge, id=f"{rule.name}-{name}-{number}")
+    for rule in (FTRL, ADAGRAD, AROW)
+    for name, made in merges(rule)
+    for number, merge in enumerate(made)
+]
+H_OF: dict[str, H] = {"ftrl": (2.0, 1.0, 0.3), "adagrad-fobos": (0.5, 1e-3, 0.0), "arow": (1.0,)}
+
+
+@pytest.fixture(scope="module")
+def side() -> Side:
+    task = Task("RCV1-CCAT", "rcv1_train2000.dat.gz")
+    split = task.split(SAMPLE)
+    return Side(Split(task, split.train.rows(0, 500), split.test))
+
+
+def learned(side: Side, setting: Setting) -> F64:
+    order = np.random.default_rng(1).permutation(len(side.train.labels))
+    return train(setting, H_OF[setting.rule.name], side.train, order, side.width)
+
+
+class _Halved(Rule):
+    """Compared with thresher's rule at half the step."""
+
+    def spec(self, h: H) -> str:
+        return super().spec((h[0] / 2, *h[1:]))
+
+
+@pytest.mark.parametrize("rule", [FTRL, ADAGRAD, AROW], ids=lambda rule: rule.name)
+def test_one_learner_is_thresher(side: Side, rule: Rule) -> None:
+    h = H_OF[rule.name]
+    side.check(rule, h)
+    with pytest.raises(AssertionError, match="is not thresher's"):
+        side.check(_Halved(*rule), h)
+
+
+@pytest.mark.parametrize(("rule", "merge"), CASES)
+@pytest.mark.parametrize("schedule", [5.0, 1 / 8])
+def test_one_part_is_one_learner(side: Side, rule: Rule, merge: Merge, schedule: float) -> None:
+    alone = learned(side, Setting(rule, passes=2))
+    merged = learned(side, Setting(rule, 2, merge, schedule, parts=1))
+    np.testing.assert_allclose(merged, alone, rtol=1e-9, atol=1e-12)
+    assert (np.abs(learned(side, Setting(rule, 2, merge, schedule)) - alone) > 1e-3).any()
+
+
+def test_rounds_cut_each_pass_into_ranges() -> None:
+    for schedule in (1.0, 16.0, 1 / 8, 1 / 32):
+        made = list(rounds(1000, 2, schedule, LEARNERS))
+        assert [lo for lo, _, _ in made] == [0, *(hi % 1000 for _, hi, _ in made[:-1])]
+        assert made[-1][1] == 1000
+    assert len(list(rounds(1000, 2, 16.0, LEARNERS))) == 32
+
+
+def test_growing_rounds_are_a_share_of_the_rows_seen() -> None:
+    first, *others = rounds(100_000, 1, 1 / 8, LEARNERS)
+    assert first == (0, 64, 1)
+    assert all(hi - lo == pytest.approx(lo / 8, abs=1) for lo, hi, _ in others[:-1])
+    assert {count for _, _, count in others} == {LEARNERS}
+
+
+def after(rule: Rule, before: F64, gradients: F64, h: H) -> F64:
+    """The states of learners that each made a step on one gradient per feature."""
+    parts = np.repeat(before[np.newaxis], len(gradients), axis=0)
+    for part, gradient in zip(parts, gradients, strict=True):
+        for j, g in enumerate(gradient):
+            w = settled(rule.weight, before, h)[j]
+            rule.step(part, j, w, 1.0, g, 0.0, h)
+    return parts
+
+
+@pytest.mark.parametrize("rule", [FTRL, ADAGRAD], ids=lambda rule: rule.name)
+def test_adapted_sums_are_adaptive_revision(rule: Rule) -> None:
+    """One gradient per learner, all taken at the same weights: the algorithm of McMahan and Streeter."""
+    random, h = np.random.default_rng(0), (0.7, 1.0, 0.0)
+    gradients, before = random.normal(size=(LEARNERS, 6)), np.zeros((4, 6))
+    for g in random.normal(size=(3, 6)):
+        before = after(rule, before, g[np.newaxis], h)[0]
+        before[RAW], before[SUM] = before[TRUST], 0
+    w, z, largest = settled(rule.weight, before, h), before[RAW].copy(), before[TRUST].copy()
+    missed = np.zeros(6)
+    for g in gradients:
+        old = h[0] / (h[1] + np.sqrt(largest))
+        z += g * g + 2 * g * missed
+        largest = np.maximum(largest, z)
+        step = h[0] / (h[1] + np.sqrt(largest))
+        w += -step * g + (old - step) * missed
+        missed += g
+    merged = adapted(before, after(rule, before, gradients, h), rule, h)
+    np.testing.assert_allclose(settled(rule.weight, merged, h), w, rtol=1e-10)
+    np.testing.assert_allclose(merged[[TRUST, RAW]], [largest, z], rtol=1e-10)
+    assert (largest > z).any()
+
+
+def test_means_and_sums_of_two_parts() -> None:
+    """Feature 0 changed in one part, feature 1 in both, feature 2 in none."""
+    before = np.zeros((4, 3))
+    before[[VALUE, TRUST], 2] = 5.0, 2.0
+    parts = np.array([before, before])
+    parts[0, VALUE, :2], parts[0, TRUST, :2] = (1.0, 1.0), (1.0, 1.0)
+    parts[1, VALUE, 1], parts[1, TRUST, 1] = 2.0, 3.0
+    expected: dict[tuple[str, str], tuple[list[float], list[float]]] = {
+        ("mean", "mean"): ([0.5, 1.5, 5], [0.5, 2, 2]),
+        ("mean", "sum"): ([0.5, 1.5, 5], [1, 4, 2]),
+        ("trust", "mean"): ([1, 1.75, 5], [1, 2.5, 2]),
+        ("gain", "sum"): ([1, 1.75, 5], [1, 4, 2]),
+    }
+    for (by, trust), (value, trusted) in expected.items():
+        merged = average(before, parts, ADAGRAD, (1.0, 1.0, 0.0), by, trust)
+        np.testing.assert_allclose(merged[[VALUE, TRUST]], [value, trusted])
+    merged = total(before, parts, ADAGRAD, (1.0, 1.0, 0.0))
+    np.testing.assert_allclose(merged[[VALUE, TRUST]], [[1, 3, 5], [1, 4, 2]])
+    merged = total(before, parts, AROW, (1.0,))  # precisions 1 + q: (2 * 1 + 4 * 2) / (1 + 1 + 3)
+    np.testing.assert_allclose(merged[[VALUE, TRUST]], [[1, 2, 5], [1, 4, 2]])
+
+
+def test_the_mean_of_weights_has_the_mean_as_its_weights() -> None:
+    random, h = np.random.default_rng(2), (0.7, 1.0, 0.5)
+    parts = after(FTRL, np.zeros((4, 40)), random.normal(size=(LEARNERS, 40)), h)
+    weights = np.array([settled(FTRL.weight, part, h) for part in parts])
+    for trust in ("mean", "sum"):
+        merged = average(np.zeros((4, 40)), parts, FTRL, h, "mean", trust)
+        np.testing.assert_allclose(settled(FTRL.weight, merged, h), weights.mean(axis=0), rtol=1e-10)
+
+
+def test_the_table_has_a_line_for_every_merge(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "FACTORS", (0.5, 1.0))
+    monkeypatch.setattr(parallel, "SCHEDULES", {1: (4.0,)})
+    monkeypatch.setattr(parallel, "ORDERS", {("RCV1-CCAT", 1): 2})
+    for rule in (FTRL, ADAGRAD, AROW):
+        table = [[cell.strip() for cell in row.split("|")[1:-1]] for row in lines(side.split, rule, 1)]
+        first, *others = table
+        assert first[:5] == ["RCV1-CCAT", rule.name, "1", "one learner", ""]
+        assert [row[3] for row in others] == [name for name, _ in merges(rule)]
+        assert {row[4] for row in others} == {"4"}
+        assert 0 < float(first[5]) < 100
+
+
+def test_rounds_that_never_hold_a_row_for_each_learner_are_one_learner(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel, "FACTORS", (1.0,))
+    monkeypatch.setattr(parallel, "SHARES", (1 / 4, 1 / 1000))
+    few, many = ([cell.strip() for cell in row.split("|")[1:-1]] for row in cliff(side.split, AROW, 1))
+    assert few[:4] == ["RCV1-CCAT", "arow", "1", "8"]
+    assert many[3] == "32"
+    assert few[6] == few[4] == many[6] == many[4] != few[5]
