@@ -19,10 +19,12 @@ if _TYPE_CHECKING:
     from thresher.batch.api import boost
     from thresher.data import Chunk, open_source
     from thresher.lanes.api import path, train
+    from thresher.lanes.ensembles import ensemble
     from thresher.lanes.inspecting import diff, info
     from thresher.lanes.search import tune
     from thresher.lanes.validation import cv
     from thresher.learning.api import evaluate, load, predict
+    from thresher.learning.ensemble import Ensemble
     from thresher.learning.feature_names import name_features
     from thresher.learning.finite import DivergedError
     from thresher.learning.model import Model
@@ -34,11 +36,13 @@ if _TYPE_CHECKING:
 _HOMES = {
     "Chunk": "thresher.data",
     "DivergedError": "thresher.learning.finite",
+    "Ensemble": "thresher.learning.ensemble",
     "Model": "thresher.learning.model",
     "TroubleWarning": "thresher.learning.trouble",
     "boost": "thresher.batch.api",
     "cv": "thresher.lanes.validation",
     "diff": "thresher.lanes.inspecting",
+    "ensemble": "thresher.lanes.ensembles",
     "evaluate": "thresher.learning.api",
     "info": "thresher.lanes.inspecting",
     "load": "thresher.learning.api",
@@ -55,12 +59,14 @@ _HOMES = {
 __all__ = [
     "Chunk",
     "DivergedError",
+    "Ensemble",
     "Model",
     "TroubleWarning",
     "__version__",
     "boost",
     "cv",
     "diff",
+    "ensemble",
     "evaluate",
     "info",
     "load",

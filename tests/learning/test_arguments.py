@@ -66,7 +66,10 @@ def test_the_end_of_the_range_is_noted(function: Callable[..., Any], more: dict[
 
 @pytest.mark.parametrize(
     "name",
-    ["train", "path", "cv", "tune", "boost", "predict", "evaluate", "report", "info", "diff", "load", "save"],
+    [
+        *("train", "path", "cv", "ensemble", "tune", "boost"),
+        *("predict", "evaluate", "report", "info", "diff", "load", "save"),
+    ],
 )
 def test_docstrings_describe_every_argument(name: str) -> None:
     function = getattr(thresher, name)

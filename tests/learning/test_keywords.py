@@ -25,6 +25,7 @@ NO_KEYWORDS = {
     "quiet": "nothing is printed",
     "as_json": "the figures are attributes of the model",
     "checkpoint_every": "checkpoints stand beside the file that the command writes",
+    "ensemble": "an argument of thresher.ensemble, which returns all the models: models=N",
     "strict": "warnings are TroubleWarnings, which the module warnings makes errors",
     "resume": "checkpoints stand beside the file that the command writes",
 }

@@ -50,11 +50,11 @@ def command(
     """Measure a model on labelled data: loss, error, AUC and more, beside those of the base rate."""
     from thresher.cli.output import show_figures, tell_skipped
     from thresher.data import open_source
-    from thresher.learning import modelfile
     from thresher.learning.assessment import assessed, check_threshold
+    from thresher.learning.ensemble import load
 
     options.check_model_first(model, data, NAME)
-    readout, header = modelfile.load_readout(model)
+    readout = load(model)
     try:
         check_threshold(readout.head, threshold)
     except ValueError as error:
@@ -65,7 +65,7 @@ def command(
     )
     options.check_outputs([plot, options.quarantine_of(on_error)], [model, *source.names])
     found = assessed(readout, source, threshold)
-    figures = {**found.figures(), "nonzero": header["nonzero"]}
+    figures = {**found.figures(), "nonzero": readout.nonzero}
     if plot is not None:
         from thresher.learning import pictures
 

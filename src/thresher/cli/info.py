@@ -23,7 +23,7 @@ _Model = Annotated[
     typer.Argument(
         metavar="MODEL",
         show_default=False,
-        help="A model, a checkpoint, or the folder that thresher path has written.",
+        help="A model, a checkpoint, an ensemble, or the folder that thresher path has written.",
     ),
 ]
 
@@ -38,9 +38,13 @@ def command(model: _Model, as_json: options.Json = False) -> None:
     from thresher.lanes import folder
     from thresher.learning import modelfile
     from thresher.learning.anatomy import anatomy
+    from thresher.learning.modelfolder import ENSEMBLE
 
     if folder.is_frontier(model):
         _tell_frontier(model, as_json)
+        return
+    if ENSEMBLE.is_at(model):
+        _tell_ensemble(model, as_json)
         return
     header, tensors = modelfile.read(model, lanes=True)
     with modelfile.naming_file(model):
@@ -67,6 +71,33 @@ def _tell_frontier(path: Path, as_json: bool) -> None:
     chosen = path / folder.model_file(found.chosen)
     show_figures(
         {"choice": found.choice, "chosen": str(chosen), "rule": found.points[found.chosen].spec}, False
+    )
+
+
+def _tell_ensemble(path: Path, as_json: bool) -> None:
+    """What the models of an ensemble share, and a row for each."""
+    from thresher.cli.output import show_figures, table_of
+    from thresher.lanes.inspecting import info_of_ensemble
+
+    found = info_of_ensemble(path)
+    if as_json:
+        show_figures(found, True)
+        return
+    shown = {name: found[name] for name in ("kind", "models", "rows")}
+    shown |= {name: found[name] for name in _RECIPE if name in found and found[name] != _PLAIN.get(name, "")}
+    if found["record"]:
+        shown |= {name: found["record"][name] for name in ("passes", "order", "examples")}
+    show_figures(shown, False)
+    heads = [*found["each"][0]]
+    typer.echo(
+        "\n".join(
+            [
+                "",
+                *table_of(
+                    [head.replace("_", " ") for head in heads], [[*one.values()] for one in found["each"]]
+                ),
+            ]
+        )
     )
 
 

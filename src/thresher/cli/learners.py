@@ -1,4 +1,4 @@
-"""What ``thresher train`` trains: one model, or the lanes of ``--rule auto``."""
+"""What ``thresher train`` trains: one model, the lanes of ``--rule auto``, or an ensemble."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.cli.errors import UsageError
 from thresher.cli.model_flags import ModelFlags, check_same, new_model, new_recipe
+from thresher.cli.overwriting import check_folder, check_model
 from thresher.cli.reading import with_initial_weights
 
 if TYPE_CHECKING:
+    from thresher.cli.reading import Reading
+    from thresher.data.order import Order
+    from thresher.lanes.bagging import Bagging
     from thresher.lanes.lanes import Lanes
     from thresher.learning.model import Model
     from thresher.learning.readout import Readout
@@ -27,6 +31,18 @@ class Learner(ABC):
     def __init__(self, flags: ModelFlags) -> None:
         self.flags = flags
         """without `--rule auto`, which only selects the learner"""
+
+    def check_target(self, path: Path, beside: list[Path | None], inputs: list[str]) -> None:
+        """Check that the result can be written, and other outputs `beside` it; OSError, UsageError."""
+        check_model(path, beside, inputs)
+
+    def files(self, path: Path) -> list[Path]:
+        """The files among the targets, which must differ from those that are read."""
+        return [path]
+
+    @abstractmethod
+    def check(self, reading: Reading, order: Order, passes: int) -> None:
+        """UsageError for options that do not apply."""
 
     @abstractmethod
     def load(self, path: Path) -> tuple[Any, TrainingState]:
@@ -55,6 +71,9 @@ class Learner(ABC):
 
 class One(Learner):
     """A single model."""
+
+    def check(self, reading: Reading, order: Order, passes: int) -> None:
+        """All do."""
 
     def load(self, path: Path) -> tuple[Model, TrainingState]:
         """The model."""
@@ -91,6 +110,9 @@ class Auto(Learner):
     def __init__(self, flags: ModelFlags) -> None:
         super().__init__(replace(flags, rule=None))
         self._given = [name for name in ("l1", "alpha") if getattr(flags, name) is not None]
+
+    def check(self, reading: Reading, order: Order, passes: int) -> None:
+        """Those that do not are found when the lanes are made."""
 
     def load(self, path: Path) -> tuple[Lanes | Model, TrainingState]:
         """The lanes, or the winner if it is already chosen."""
@@ -151,8 +173,84 @@ class Auto(Learner):
         return {"rule": model.recipe.rule}
 
 
-def learner_of(flags: ModelFlags) -> Learner:
-    """The learner for these options."""
+class Many(Learner):
+    """An ensemble."""
+
+    def __init__(self, flags: ModelFlags, spec: str) -> None:
+        super().__init__(flags)
+        self._spec = spec
+
+    def check_target(self, path: Path, beside: list[Path | None], inputs: list[str]) -> None:
+        """The target is a folder."""
+        from thresher.learning.modelfolder import ENSEMBLE
+
+        check_folder(ENSEMBLE, path, beside, inputs)
+
+    def files(self, path: Path) -> list[Path]:
+        """None: the folder may contain nothing else."""
+        return []
+
+    def check(self, reading: Reading, order: Order, passes: int) -> None:
+        """Names are found for one model; in every pass, a row goes to the same models."""
+        from thresher.lanes.validation import check_order
+
+        if reading.names:
+            raise UsageError(
+                "--names works with one model only: use thresher name on a model of the ensemble"
+            )
+        try:
+            check_order(order, passes, "go to different models")
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+
+    def load(self, path: Path) -> tuple[Bagging, TrainingState]:
+        """The ensemble."""
+        from thresher.lanes import bagging
+
+        learner, training_state = bagging.load(path)
+        check_same(self.flags, learner.recipe)
+        if learner.bags.spec != self._spec:
+            raise UsageError(f"the checkpoint was made with --ensemble {learner.bags.spec}")
+        return learner, training_state
+
+    def new(self, options: dict[str, Any], initial: Readout | None, say: Say) -> Bagging:
+        """The ensemble; all its models start with the same weights."""
+        from thresher.lanes.bagging import Bagging
+        from thresher.lanes.bags import Bags
+
+        recipe = new_model(options).recipe
+        learner = Bagging(recipe, Bags.of(self._spec, recipe.seed))
+        for model in learner.models:
+            with_initial_weights(model, initial)
+        return learner
+
+    def example(self, learner: Bagging) -> Model:
+        """A model like those of the ensemble."""
+        from thresher.learning.model import Model
+
+        return Model(learner.recipe)
+
+    def before(self, learner: Any, example: Model) -> tuple[list[Any], list[Any]]:
+        """None."""
+        return [], []
+
+    def beside(self, say: Say | None) -> dict[str, Any]:
+        """How to save the ensemble."""
+        from thresher.lanes import bagging
+
+        return {"save": bagging.save}
+
+    def figures(self, model: Any) -> dict[str, Any]:
+        """What the ensemble consists of."""
+        return {"ensemble": model.bags.spec}
+
+
+def learner_of(flags: ModelFlags, ensemble: str | None) -> Learner:
+    """The learner for these options; UsageError if they exclude each other."""
     from thresher.parts import AUTO
 
+    if ensemble is not None:
+        if flags.rule == AUTO:
+            raise UsageError("--rule auto finds one model: give another --rule, or leave out --ensemble")
+        return Many(flags, ensemble)
     return Auto(flags) if flags.rule == AUTO else One(flags)

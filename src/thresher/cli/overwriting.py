@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from thresher.cli.errors import UsageError
 from thresher.cli.options import check_outputs
+
+if TYPE_CHECKING:
+    from thresher.learning.modelfolder import FolderKind
 
 _HEAD = 1 << 12
 _CURVE = b"examples\t"
@@ -25,6 +30,22 @@ def check_model(path: Path | None, beside: Iterable[Path | None], inputs: Iterab
 
     check_outputs([path, *beside], inputs)
     _check(path, "a model", begins_a_model)
+
+
+def check_folder(
+    kind: FolderKind, path: Path, beside: Sequence[Path | None], inputs: Iterable[str | Path]
+) -> None:
+    """Check that a folder of this kind can be written, and other outputs outside it; OSError, UsageError."""
+    kind.check(path)
+    check_outputs(beside, inputs)
+    check_outside(path, beside)
+
+
+def check_outside(folder: Path, others: Iterable[Path | None]) -> None:
+    """UsageError if a file is inside the folder, which is only ever replaced as a whole."""
+    for one in others:
+        if one is not None and os.path.realpath(one.parent) == os.path.realpath(folder):
+            raise UsageError(f"{one}: the whole folder {folder} is replaced: name a file outside it")
 
 
 def check_curve(path: Path | None) -> None:

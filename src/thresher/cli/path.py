@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
@@ -27,7 +26,7 @@ from thresher.cli.lanes_options import (
     recipes_of,
 )
 from thresher.cli.model_flags import ModelFlags, new_recipe
-from thresher.cli.overwriting import check_model
+from thresher.cli.overwriting import check_folder, check_model, check_outside
 from thresher.cli.plotting import plot as drawing
 from thresher.cli.reading import Reading, agreed, look_at, planned, run, sources_of, with_classes
 
@@ -109,22 +108,13 @@ def _judged(holdout: str | None) -> str | None:
 
 def _outputs(model: Path | None, others: list[Path | None]) -> tuple[Path, Path]:
     """The folder and the checkpoint, checked to be writable and apart from `others`; OSError, UsageError."""
-    from thresher.lanes import folder
+    from thresher.learning.modelfolder import FRONTIER
 
     if model is None:
         raise UsageError("missing option --model DIR: the folder to write")
-    folder.check_folder(model)
     spare = Path(f"{model}.checkpoint")
-    options.check_outputs([spare, *others], [])
-    _check_outside(model, others)
+    check_folder(FRONTIER, model, [spare, *others], [])
     return model, spare
-
-
-def _check_outside(folder: Path, others: list[Path | None]) -> None:
-    """UsageError if a file is inside the folder, which is only ever replaced as a whole."""
-    for one in others:
-        if one is not None and os.path.realpath(one.parent) == os.path.realpath(folder):
-            raise UsageError(f"{one}: the whole folder {folder} is replaced: name a file outside it")
 
 
 def _command(
@@ -203,7 +193,7 @@ def _take(source: Path, choose: str | None, target: Path | None, plot: Path | No
 
     found = folder.load(source)
     check_model(target, [plot], [*source.iterdir()])
-    _check_outside(source, [target, plot])
+    check_outside(source, [target, plot])
     try:
         number = found.chosen if choose is None else chosen(found.points, choose)
     except ValueError as error:

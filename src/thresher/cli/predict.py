@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,11 @@ from thresher.cli import options
 from thresher.cli.decorators import reads_elsewhere, takes
 from thresher.cli.errors import UsageError
 from thresher.cli.overwriting import check_predictions
+
+if TYPE_CHECKING:
+    from thresher.data.chunk import Chunk
+    from thresher.learning.ensemble import Ensemble
+    from thresher.learning.readout import Readout
 
 NAME = "predict"
 SHORT = "Print one prediction per row."
@@ -25,6 +30,7 @@ class Output(StrEnum):
     margin = "margin"
     probability = "probability"
     label = "label"
+    spread = "spread"
 
 
 _OutputFile = Annotated[
@@ -34,9 +40,10 @@ _OutputFile = Annotated[
 _Wanted = Annotated[
     Output,
     typer.Option(
-        metavar="margin|probability|label",
-        help="The weighted sum, the probability of the positive class, or the class (or mean; for labels, "
-        "those predicted, separated by commas).",
+        metavar="margin|probability|label|spread",
+        help="The weighted sum; the probability of the positive class; the class (or mean; for labels, "
+        "those predicted, separated by commas); or, for an ensemble, the standard deviation of the "
+        "probabilities of its models, or of their margins if there are no probabilities.",
     ),
 ]
 
@@ -60,12 +67,12 @@ def command(
     from thresher.cli.output import output_file as opened
     from thresher.cli.output import tell_skipped
     from thresher.data import open_source
-    from thresher.learning import modelfile
+    from thresher.learning.ensemble import load
 
     options.check_model_first(model, data, NAME)
-    readout, _ = modelfile.load_readout(model)
-    if output is Output.probability and not readout.head.joint.PROBABILITY:
-        raise UsageError("this model's loss gives no probabilities; use --output margin or label")
+    readout = load(model)
+    wanted: Any = output.value
+    answer = _answering(readout, wanted)
     layout = table.like(readout.layout)
     source = open_source(
         data,
@@ -81,9 +88,24 @@ def command(
     words = _words_for(readout.classes or (), output_file)
     with opened(output_file) as file:
         for chunk in source.chunks():
-            predicted = readout.respond(readout.margins(chunk), output.value)
-            file.write("".join(line + "\n" for line in readout.head.written(predicted, output.value, words)))
+            lines = readout.head.written(answer(chunk), wanted, words)
+            file.write("".join(line + "\n" for line in lines))
     tell_skipped(source.report)
+
+
+def _answering(readout: Readout | Ensemble[Readout], wanted: Any) -> Callable[[Chunk], Any]:
+    """What to compute for the rows of a chunk; UsageError if the model cannot give it."""
+    from thresher.learning.ensemble import Ensemble
+
+    if wanted == Output.spread:
+        if not isinstance(readout, Ensemble):
+            raise UsageError(
+                "spread is for an ensemble, and this is one model: use thresher train --ensemble N"
+            )
+        return readout.spreads
+    if wanted == Output.probability and not readout.head.joint.PROBABILITY:
+        raise UsageError("this model's loss gives no probabilities; use --output margin or label")
+    return lambda chunk: readout.respond(readout.margins(chunk), wanted)
 
 
 def _words_for(words: Sequence[str], output_file: Path | None) -> Sequence[str]:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from thresher.cli import options
 from thresher.cli.errors import UsageError
 from thresher.cli.model_flags import ModelFlags, options_of
-from thresher.cli.overwriting import check_curve, check_model
+from thresher.cli.overwriting import check_curve
 
 if TYPE_CHECKING:
+    from thresher.cli.learners import Learner
     from thresher.cli.watching import Quiet
     from thresher.data.labels import Domain
     from thresher.data.layout import AnyLayout
@@ -115,14 +116,20 @@ class Reading:
 
 
 def check_files(
-    model: Path, beside: list[Path | None], on_error: str, inputs: list[str], init: Path | None, resume: bool
+    learner: Learner,
+    model: Path,
+    beside: list[Path | None],
+    on_error: str,
+    inputs: list[str],
+    init: Path | None,
+    resume: bool,
 ) -> None:
     """Check that outputs are writable, and that only the model may overwrite `init`; UsageError, OSError.
 
     The first output beside the model is the curve.
     """
     beside = [*beside, options.quarantine_of(on_error)]
-    check_model(model, beside, inputs)
+    learner.check_target(model, beside, inputs)
     if init is not None:
         _check_init(beside, init, resume)
     check_curve(beside[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from thresher.cli import options, saving
 from thresher.cli import train_options as t
 from thresher.cli.decorators import reads_elsewhere, takes
 from thresher.cli.errors import StoppedAfterSaving, check_strictly
-from thresher.cli.learners import learner_of
+from thresher.cli.learners import Learner, learner_of
 from thresher.cli.model_flags import ModelFlags
 from thresher.cli.reading import (
     Reading,
@@ -52,33 +53,32 @@ def command(
     plot: t.Plot = None,
     names: t.Names = False,
     weights_only: t.WeightsOnly = False,
+    ensemble: t.Ensemble = None,
     quiet: t.Quiet = False,
     strict: t.Strict = False,
     as_json: options.Json = False,
 ) -> None:
     """Learn a sparse linear model from a stream, and report how well it predicted each example beforehand."""
-    spare = Path(f"{model}.checkpoint")
-    check_files(model, [curve, plot, spare], on_error, [*data, holdout or "-"], init, resume)
+    spare, learner = Path(f"{model}.checkpoint"), learner_of(flags, ensemble)
+    check_files(learner, model, [curve, plot, spare], on_error, [*data, holdout or "-"], init, resume)
     plan, held = planned(passes, report_every or 0, holdout, early_stop, spare, checkpoint_every)
     reading = Reading(data, held, table, on_error, threads, cache, order, names, init)
-    trainer = _trainer(plan, passes, flags, reading, resume, quiet, model, curve, plot, spare)
-    trainer.stopper.listen()
-    try:
+    files = [*learner.files(model), curve, plot, spare]
+    trainer = _trainer(plan, passes, learner, reading, resume, quiet, *files)
+    with closing(trainer.stopper.listen()):
         outcome = run(trainer)
         with saving.signals_wait(model, trainer.stopper):
             complete = _save(trainer, reading, model, weights_only, quiet)
-            _tell(trainer, outcome, flags, (model, curve, plot), as_json)
+            _tell(trainer, outcome, learner, (model, curve, plot), as_json)
             if not complete:
                 raise StoppedAfterSaving(f"interrupted; {saving.without_names(model)}")
         check_strictly(outcome.warnings, strict, model)
-    finally:
-        trainer.stopper.close()
 
 
 def _trainer(
     plan: Plan,
     passes: int | None,
-    flags: ModelFlags,
+    learner: Learner,
     reading: Reading,
     resume: bool,
     quiet: bool,
@@ -90,7 +90,7 @@ def _trainer(
     from thresher.learning.ahead import compile_ahead
     from thresher.learning.warmstart import check_data
 
-    watching, learner = watcher(quiet), learner_of(flags)
+    watching = watcher(quiet)
     notices.when_compiling(None if quiet else watching.say)
     spare: Any = plan.checkpoint
     loaded, before = learner.load(spare) if resume else (None, None)
@@ -104,6 +104,7 @@ def _trainer(
     example = learner.example(model)
     ahead = compile_ahead(example, plan.judges(reading.holdout), *learner.before(model, example))
     order = reading.order_of(before, example.recipe.seed)
+    learner.check(reading, order, plan.passes)
     source, held = sources_of(reading, layout, model.head.domain, [*outputs], plan.passes)
     model.layout = source.layout
     if initial is not None:
@@ -120,10 +121,9 @@ def _trainer(
 def _save(trainer: Trainer[Model], reading: Reading, path: Path, weights_only: bool, quiet: bool) -> bool:
     """Save the model, then again with names if `--names` was given; False if a signal interrupted that."""
     from thresher.data.errors import DataError
-    from thresher.learning import modelfile
     from thresher.learning.wholefile import clear_abandoned, discard
 
-    modelfile.save(trainer.model, path, state=not weights_only)
+    trainer.model.save(path, state=not weights_only)
     clear_abandoned(path)
     if trainer.plan.checkpoint is not None and trainer.owns_checkpoint:
         discard(trainer.plan.checkpoint)
@@ -136,7 +136,7 @@ def _save(trainer: Trainer[Model], reading: Reading, path: Path, weights_only: b
             return False
     except DataError as error:
         raise DataError(f"{error} ({saving.without_names(path)})") from error
-    modelfile.save(trainer.model, path, state=not weights_only)
+    trainer.model.save(path, state=not weights_only)
     return True
 
 
@@ -156,7 +156,7 @@ def _write(trainer: Trainer[Model], outcome: Outcome, curve: Path | None, plot: 
 def _tell(
     trainer: Trainer[Model],
     outcome: Outcome,
-    flags: ModelFlags,
+    learner: Learner,
     files: tuple[Path, Path | None, Path | None],
     as_json: bool,
 ) -> None:
@@ -181,7 +181,7 @@ def _tell(
         **({"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}),
         "examples_per_second": round(outcome.examples_per_second),
         "skipped": outcome.skipped,
-        **learner_of(flags).figures(trainer.model),
+        **learner.figures(trainer.model),
         "model": str(path),
     }
     figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}

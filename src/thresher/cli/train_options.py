@@ -95,6 +95,27 @@ WeightsOnly = Annotated[
         "--weights-only", help="Save only the weights, without the state that training would continue from."
     ),
 ]
+
+
+def _check_ensemble(text: str | None) -> str | None:
+    from thresher.lanes.bags import Bags
+
+    try:
+        return text if text is None else Bags.of(text).spec
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+Ensemble = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|disjoint:N",
+        callback=_check_ensemble,
+        help="Train N models that predict together, and write them to the folder MODEL. Each learns each row "
+        "with an importance drawn from Poisson(1), which may be 0 (bagging); with disjoint:N, each row is "
+        "learned by one of them.",
+    ),
+]
 Quiet = Annotated[
     bool,
     typer.Option(

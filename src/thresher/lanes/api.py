@@ -112,8 +112,8 @@ def train(
 ) -> Model:
     """Train a model on `data` in one or more passes.
 
-    Every option of ``thresher train`` is an argument of the same name, except for output files and the
-    progress table.
+    Every option of ``thresher train`` is an argument of the same name, except for output files, the progress
+    table, and ``--ensemble``, which is `thresher.ensemble`.
 
     Args:
         data: a path, a glob, ``-``, or a list of them; a table (pandas, polars, pyarrow, a query result) with
@@ -198,7 +198,7 @@ def _trained(
     model = Model(recipe) if raced is None else auto.start(recipe, given=raced)
     _begin(model, started, source.layout)
     model.layout = source.layout
-    trainer = _trainer(model, source, plan, *beside, successor=auto.successor)
+    trainer = trainer_of(model, source, plan, *beside, successor=auto.successor)
     del model  # frees racing lanes as soon as one of them is left
     outcome = trainer.run()
     trainer.model.warnings = warn(outcome.warnings)  # of the model that is left
@@ -231,7 +231,7 @@ def _begin(model: Model | Lanes, started: Readout | None, layout: Any) -> None:
     check_data(started, layout)
 
 
-def _trainer(
+def trainer_of(
     model: Any, source: Any, plan: Plan, order: Order, held: Any, cache: bool, **more: Any
 ) -> Trainer[Any]:
     """The trainer for all passes over the source."""
@@ -316,7 +316,7 @@ def path(
     held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), base.seed)
     lanes = Lanes([with_penalty(base, value) for value in penalties_of(Range(l1), shuffling, source, base)])
     judging = LanesHoldout(plan.holdout_every, held)
-    outcome = _trainer(lanes, source, plan, shuffling, held, cache, judging=lambda *given: judging).run()
+    outcome = trainer_of(lanes, source, plan, shuffling, held, cache, judging=lambda *given: judging).run()
     return Frontier(penalty_name(base.rule), points_of(lanes, judging), lanes, warn(outcome.warnings))
 
 

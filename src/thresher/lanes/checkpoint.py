@@ -53,7 +53,7 @@ def load(path: Path, race: Callable[[int], Race] | None = None) -> tuple[Lanes, 
     if modelfile.LANES not in header or "training" not in header:
         raise ModelFileError(f"{path}: not a checkpoint of a frontier")
     racing = _under(tensors, _RACE)
-    if bool(racing) != (race is not None):
+    if bool(racing) != (race is not None) or "ensemble" in header[modelfile.LANES]:
         raise ModelFileError(f"{path}: a checkpoint of another command with many models")
     with modelfile.naming_file(path):
         headers.check_training(header["training"])

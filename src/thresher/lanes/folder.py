@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from thresher._version import __version__
-from thresher.data.files.looks import begins_a_model
 from thresher.lanes.frontier import Point
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.picture import picture
 from thresher.learning import modelfile
 from thresher.learning.modelfile import ModelFileError
+from thresher.learning.modelfolder import FRONTIER
 from thresher.learning.wholefile import whole_file
-from thresher.learning.wholefolder import check_replaceable, clear_abandoned, whole_folder
 
-TABLE, PICTURE = modelfile.FRONTIER, "frontier.svg"
+TABLE, PICTURE = FRONTIER.table, "frontier.svg"
 _FORMAT = 1
-_HEAD = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -46,12 +43,12 @@ class Table:
 
 def is_frontier(path: Path) -> bool:
     """Whether `path` is a folder with a frontier."""
-    return (path / TABLE).is_file()
+    return FRONTIER.is_at(path)
 
 
 def model_file(number: int) -> str:
     """Name of the model file of a lane."""
-    return f"lane-{number:03d}.model"
+    return FRONTIER.model_file(number)
 
 
 def check_folder(path: Path) -> None:
@@ -59,29 +56,12 @@ def check_folder(path: Path) -> None:
 
     Folders left behind by killed runs are removed.
     """
-    clear_abandoned(path, _is_ours)
-    check_replaceable(path, _is_ours)
-    for file in sorted(path.iterdir()) if path.is_dir() else ():
-        if not _is_content_ours(file):
-            raise FileExistsError(17, f"a folder with a file of another kind in it ({file.name})", str(path))
-
-
-def _is_content_ours(file: Path) -> bool:
-    """Whether a file whose name is ours begins as such a file does; it may be empty or cut off."""
-    with open(file, "rb") as opened:
-        head = opened.read(_HEAD)
-    if file.name == TABLE:
-        return head.lstrip().startswith(b"{") or not head
-    return begins_a_model(head) if file.suffix == ".model" and head else b"<svg" in head or not head
-
-
-def _is_ours(name: str) -> bool:
-    return name in (TABLE, PICTURE) or re.fullmatch(r"lane-\d{3}\.model", name) is not None
+    FRONTIER.check(path)
 
 
 def save(path: Path, frontier: Table, lanes: Lanes) -> None:
     """Write the whole folder, replacing an older frontier; call `check_folder` first. Raises OSError."""
-    with whole_folder(path, _is_ours) as temporary:
+    with FRONTIER.written(path) as temporary:
         for k, model in enumerate(lanes.models):
             if k not in lanes.dropped:
                 modelfile.save(model, temporary / model_file(k))

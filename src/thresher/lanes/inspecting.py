@@ -14,7 +14,9 @@ from thresher.learning import modelfile
 from thresher.learning.anatomy import anatomy
 from thresher.learning.checks import check_whole
 from thresher.learning.comparing import compare
+from thresher.learning.ensemble import files_of, table_of
 from thresher.learning.figures import shown
+from thresher.learning.modelfolder import ENSEMBLE
 from thresher.learning.predicting import ModelOrFile
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Header
@@ -52,9 +54,9 @@ def info(model: ModelOrFile) -> dict[str, Any]:
 
     Args:
         model: a Model, a Readout, a fitted estimator, or a result of `thresher.path`, `thresher.cv` or
-            `thresher.tune`: its best model; or the path of a model, of a checkpoint, or of the folder that
-            ``thresher path`` writes. For a model in memory, ``model`` is None and ``bytes`` are those of
-            the file that `save` writes.
+            `thresher.tune`: its best model; or the path of a model, of a checkpoint, of an ensemble, or of
+            the folder that ``thresher path`` writes. For a model in memory, ``model`` is None and ``bytes``
+            are those of the file that `save` writes.
 
     Raises `ModelFileError`; `DivergedError` for a model in memory whose weights are not finite; TypeError if
     `model` is not a model.
@@ -68,6 +70,8 @@ def info(model: ModelOrFile) -> dict[str, Any]:
     with file_of(model) as path:
         if folder.is_frontier(path):
             return InfoDict(info_of_folder(path))
+        if ENSEMBLE.is_at(path):
+            return InfoDict(info_of_ensemble(path))
         header, tensors = modelfile.read(path, lanes=True)
         with modelfile.naming_file(path):
             return InfoDict(anatomy(path, header, tensors) | ({"model": None} if in_memory else {}))
@@ -123,3 +127,15 @@ def info_of_folder(path: Path) -> dict[str, Any]:
     files = [path / folder.model_file(k) for k in range(len(found.points))]
     names = [str(file) if file.is_file() else None for file in files]
     return {"model": str(path), "kind": "frontier", **found.as_dict(), "files": names}
+
+
+def info_of_ensemble(path: Path) -> dict[str, Any]:
+    """The content of ``thresher info --json`` for an ensemble. Raises `ModelFileError`."""
+    table, each = table_of(path), list[dict[str, Any]]()
+    for file in files_of(path, table):
+        header, _ = modelfile.read(file)
+        counts = {name: header.get(name) for name in ("examples", "progressive_loss", "features_seen")}
+        each.append({"file": str(file), **counts, "nonzero": header["nonzero"]})
+    recipe = {name: value for name, value in header["recipe"].items() if name != "layout"}
+    own = {"kind": "ensemble", "models": table["models"], "rows": table["rows"], "record": table["record"]}
+    return {"model": str(path), **own, **recipe, "each": each}

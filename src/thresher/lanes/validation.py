@@ -138,11 +138,11 @@ def cv(
     return replace(judged_by(trainer, name), warnings=warnings)
 
 
-def check_order(order: Order, passes: int) -> None:
-    """ValueError if a row would be in different folds in different passes."""
+def check_order(order: Order, passes: int, otherwise: str = "be in a different fold") -> None:
+    """ValueError if a row would have different numbers in different passes, and so `otherwise`."""
     if passes > 1 and not order.steady:
         raise ValueError(
-            f"with the order {order.spec}, a row would be in a different fold in each pass: use once or as-is"
+            f"with the order {order.spec}, a row would {otherwise} in each pass: use once or as-is"
         )
 
 

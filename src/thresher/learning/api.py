@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.labels import Domain
 from thresher.data.layout import SettledLayout
-from thresher.learning import modelfile, pictures
+from thresher.learning import ensemble, modelfile, pictures
 from thresher.learning.assessment import assessed
+from thresher.learning.ensemble import Ensemble
 from thresher.learning.given import Data, as_source, with_labels
 from thresher.learning.head import Output
 from thresher.learning.keywords import SourceOptions, check_names
@@ -61,21 +62,22 @@ def load(path: str | os.PathLike[str]) -> Readout:
     """Load the weights of a saved model for prediction. `Model.load` loads a model that can keep learning.
 
     Args:
-        path: the model file.
+        path: the model file. `Ensemble.load` loads the folder of an ensemble.
 
     Raises `ModelFileError`; TypeError if `path` is not a path.
     """
     return modelfile.load_readout(os.fspath(path))[0]
 
 
-def _ready(model: ModelOrFile) -> Model | Readout:
-    """The model itself, or the one in a file or an estimator."""
-    return as_model(load(os.fspath(model)) if isinstance(model, str | os.PathLike) else model)
+def _ready(model: ModelOrFile) -> Model | Readout | Ensemble[Any]:
+    """The model or ensemble itself, or the one in a file, a folder or an estimator."""
+    found = ensemble.load(model) if isinstance(model, str | os.PathLike) else model
+    return found if isinstance(found, Ensemble) else as_model(found)
 
 
 def readout_of(model: ModelOrFile) -> Readout:
-    """The weights of a model, a file or an estimator. Raises the errors of `load`; TypeError for others."""
-    ready = _ready(model)
+    """The weights of a model, a file or an estimator. `ModelFileError`; TypeError for anything else."""
+    ready = as_model(load(model) if isinstance(model, str | os.PathLike) else model)
     return ready.readout() if isinstance(ready, Model) else ready
 
 
@@ -86,8 +88,8 @@ def predict(
     """Predict ``(n,)``, or ``(n, outputs)`` for many outputs, as ``model.predict`` does.
 
     Args:
-        model: a Model, a Readout, the path of a saved model, a fitted estimator, or a result of
-            `thresher.path`, `thresher.cv` or `thresher.tune`: its best model.
+        model: a Model, a Readout, an Ensemble, the path of a saved model or ensemble, a fitted estimator,
+            or a result of `thresher.path`, `thresher.cv` or `thresher.tune`: its best model.
         data: examples; labels are optional and ignored. See `Model.predict`.
         output: ``margin``, ``probability`` or ``label``: see `Model.predict`.
         reading: how to read `data`, where that differs from the training data: the options of
@@ -119,8 +121,8 @@ def evaluate(
     """Evaluate a model on data. Returns the figures of ``thresher evaluate --json``, see docs/evaluate.md.
 
     Args:
-        model: a Model, a Readout, the path of a saved model, a fitted estimator, or a result of
-            `thresher.path`, `thresher.cv` or `thresher.tune`: its best model.
+        model: a Model, a Readout, an Ensemble, the path of a saved model or ensemble, a fitted estimator,
+            or a result of `thresher.path`, `thresher.cv` or `thresher.tune`: its best model.
         data: anything that `thresher.train` accepts.
         y: labels of the rows of `data`, ``(n,)`` or ``(n, outputs)``, if `data` does not contain them.
         sample_weight: importances ``(n,)``, together with `y`.

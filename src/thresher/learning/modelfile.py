@@ -27,6 +27,7 @@ from thresher.learning import header as headers
 from thresher.learning.curve import Curve, curve_of
 from thresher.learning.head import Head
 from thresher.learning.model import Model, as_model
+from thresher.learning.modelfolder import ENSEMBLE, FRONTIER
 from thresher.learning.predicting import AnyModel
 from thresher.learning.readout import Readout, names_of
 from thresher.learning.recipe import Header, Recipe, layout_of
@@ -43,8 +44,6 @@ _LONGEST = 1000
 """Maximum length of a message: a file may contain text of any length in place of a name."""
 LANES = "lanes"
 """Name of the header field in a checkpoint of many models."""
-FRONTIER = "frontier.json"
-"""The table in a folder of many models."""
 NAMES = "names."
 """Prefix of the tensors that hold names."""
 
@@ -126,7 +125,7 @@ def save_weights(readout: Readout, path: str | Path) -> None:
     tensors = weights_of(readout)
     if readout.names is not None:
         tensors |= tensors_of_names(readout.names.only(readout.keys))
-    header = {**header_of_weights(readout), "nonzero": int(np.count_nonzero(readout.weights))}
+    header = {**header_of_weights(readout), "nonzero": readout.nonzero}
     write(path, header, tensors)
 
 
@@ -257,7 +256,10 @@ def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
 def _of_directory(name: str) -> str:
     """Why a directory cannot be read, as text."""
     reason = "a directory, not a model"
-    if not (Path(name) / FRONTIER).is_file():
+    folder = Path(name)
+    if ENSEMBLE.is_at(folder):
+        return f"an ensemble, not one model: name one of its files, such as {folder / ENSEMBLE.model_file(0)}"
+    if not FRONTIER.is_at(folder):
         return reason
     return f"{reason}; thresher path {name} --choose best -m MODEL extracts one of its models"
 

@@ -105,8 +105,8 @@ class Predictor:
         read.
         """
 
-        def answer(margins: F64) -> NDArray[Any]:
-            found = self.respond(margins, output)
+        def answer(chunk: Chunk) -> NDArray[Any]:
+            found = self.respond(self.margins(chunk), output)
             return self.head.worded(found, self.classes) if output == "label" and self.classes else found
 
         return self._of_all(data, self.predict, reading, answer)
@@ -118,20 +118,22 @@ class Predictor:
         One-against-rest probabilities are divided by their sum; with outputs ``labels`` they are independent.
         Arguments and errors are those of `predict`; ValueError for a loss without probabilities.
         """
-        return self._of_all(data, self.predict_proba, reading, self.head.probabilities)
+        return self._of_all(
+            data, self.predict_proba, reading, lambda chunk: self.head.probabilities(self.margins(chunk))
+        )
 
     def _of_all(
-        self, data: Data, method: Callable[..., Any], reading: Any, respond: Callable[[F64], NDArray[Any]]
+        self, data: Data, method: Callable[..., Any], reading: Any, answer: Callable[[Chunk], NDArray[Any]]
     ) -> NDArray[Any]:
         if isinstance(data, Chunk) and not reading:
             data.check_arrays()
-            return respond(self.margins(data))
+            return answer(data)
         check_names(method, reading, SourceOptions)
         if hasattr(data, "shape") and data.shape[:1] == (0,):  # no rows, which no source can be of
-            return respond(self.margins(concat([])))
+            return answer(concat([]))
         source = source_for(self, data, self.head.open_domain, unlabelled=True, **reading)
-        found = [respond(self.margins(chunk)) for chunk in source.chunks()]
-        return np.concatenate(found) if found else respond(self.margins(concat([])))
+        found = [answer(chunk) for chunk in source.chunks()]
+        return np.concatenate(found) if found else answer(concat([]))
 
     def weights_frame(self, top: int | None = None) -> pd.DataFrame:
         """The nonzero weights as a pandas DataFrame, largest magnitude first.

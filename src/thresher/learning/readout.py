@@ -111,6 +111,11 @@ class Readout(Predictor):
         return f"the weight of {feature_name(int(self.keys[row]), self.layout, self.names)}"
 
     @property
+    def nonzero(self) -> int:
+        """Number of nonzero weights, without the intercepts."""
+        return int(np.count_nonzero(self.weights))
+
+    @property
     def nbytes(self) -> int:
         """Bytes in memory."""
         own = self.keys.nbytes + self.weights.nbytes + self._table.nbytes + self._index.nbytes

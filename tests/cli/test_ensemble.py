@@ -1,0 +1,258 @@
+"""``thresher train --ensemble``, and the commands that read its folder."""
+
+import gzip
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thresher as package
+from tests.cli.conftest import ROWS, Thresher
+from tests.commands import run_code
+from thresher.lanes import bagging
+from thresher.lanes.bags import Bags
+from thresher.learning.model import Model
+
+COMMAND = "train train.svm -m e --ensemble 3 --rule ftrl --l1 0.1 -q"
+FILES = ["ensemble.json", "model-000.model", "model-001.model", "model-002.model"]
+_KILLER = """
+import os, sys
+from thresher.learning import modelfile, wholefolder
+owner, name = {"model": (modelfile, "save"), "swap": (wholefolder, "_swap_in")}[sys.argv.pop(1)]
+setattr(owner, name, lambda *given, **named: os._exit(9))
+import thresher.__main__
+"""
+
+
+def contents(path: str) -> dict[str, bytes]:
+    return {one.name: one.read_bytes() for one in sorted(Path(path).iterdir())}
+
+
+@pytest.mark.parametrize("spec", ["3", "poisson:3", "disjoint:3"])
+def test_it_writes_what_python_does(spec: str, thresher: Thresher) -> None:
+    ran = thresher(
+        f"{COMMAND} --json --passes 2 --order once --seed 4".replace("--ensemble 3", f"--ensemble {spec}")
+    )
+    assert ran.status == 0, ran.err
+    models = spec if ":" in spec else f"poisson:{spec}"
+    assert (ran.json["ensemble"], ran.json["examples"], ran.json["model"]) == (models, 800, "e")
+    found = package.ensemble("train.svm", rule="ftrl", l1=0.1, models=spec, passes=2, order="once", seed=4)
+    found.save("python")
+    assert list(contents("e")) == FILES
+    assert contents("e") == contents("python")
+    assert ran.json["nonzero"] == found.nonzero
+    assert sorted(path.name for path in Path().iterdir()) == ["cache", "e", "python", "test.svm", "train.svm"]
+
+
+def test_a_model_of_it_is_an_ordinary_model(thresher: Thresher) -> None:
+    """A file with the rows of model 1, as often as it learned them, gives the same weights."""
+    assert thresher(COMMAND).status == 0
+    times = Bags.of(3).draw(0, 400)[1]
+    drawn = [(row.split(b" ", 1), n) for row, n in zip(ROWS[:400], times, strict=True) if n]
+    Path("own.svm").write_bytes(b"".join(b"%s:%d %s" % (label, n, rest) for (label, rest), n in drawn))
+    ran = thresher("train own.svm -m own --rule ftrl --l1 0.1 -q --label-weights")
+    assert ran.status == 0, ran.err
+    same = thresher("diff own e/model-001.model --json").json
+    assert same["moved"] == []
+    assert (
+        Model.load("own").predict("test.svm").tobytes()
+        == Model.load("e/model-001.model").predict("test.svm").tobytes()
+    )
+    shown = thresher("info e/model-001.model")
+    assert (shown.status, "command" in shown.out) == (0, False), "no command trains it alone"
+
+
+def test_predictions(thresher: Thresher) -> None:
+    assert thresher(COMMAND).status == 0
+    found = package.Ensemble.load("e")
+    for output in ("margin", "probability", "label"):
+        expected: Any = found.predict("test.svm", output)
+        lines = thresher(f"predict e test.svm --output {output}").out.split()
+        assert lines == [f"{value:.9g}" for value in expected]
+    lines = thresher("predict e test.svm --output spread").out.split()
+    assert lines == [f"{value:.9g}" for value in found.spread("test.svm")]
+    assert len({*lines}) > 100
+    told = thresher("evaluate e test.svm --json").json
+    assert told == {**package.evaluate(found, "test.svm"), "nonzero": found.nonzero}
+    losses = [package.evaluate(one, "test.svm")["loss"] for one in found.models]
+    assert told["loss"] < np.mean(losses), "the loss is convex in the margin"
+
+
+def test_words_and_margins(thresher: Thresher) -> None:
+    Path("words.csv").write_text(
+        "kind,x\n" + "".join(f"{'big' if k % 5 > 1 else 'small'},{k % 5}\n" for k in range(300))
+    )
+    assert thresher("train words.csv -m e --label kind --ensemble disjoint:2 --loss hinge -q").status == 0
+    assert {*thresher("predict e words.csv --output label").out.split()} == {"big", "small"}
+    ran = thresher("predict e words.csv --output probability")
+    assert (ran.status, "gives no probabilities" in ran.err) == (2, True)
+    margins = [package.load(f"e/model-00{k}.model").predict("words.csv") for k in range(2)]
+    spread = np.array(thresher("predict e words.csv --output spread").out.split(), float)
+    assert spread == pytest.approx(np.abs(margins[0] - margins[1]) / np.sqrt(2), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("number", "options"),
+    [
+        (1, ""),
+        (3, "--passes 2 --holdout every-7th --scale max-abs --admit 2,bits=10 --batch 7"),
+        (9, "--passes 3 --order once --ensemble disjoint:3"),
+        (8, "--rule sgd --loss hinge --rate constant:9 --holdout test.svm --passes 6 --early-stop 1"),
+    ],
+)
+def test_stopping_changes_nothing(
+    number: int, options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = COMMAND.replace("--rule ftrl --l1 0.1", "") if "--rule" in options else COMMAND
+    command = f"{start} --checkpoint-every 70 --json --curve {{}} {options}"
+    save, written = bagging.save, list[Path]()
+
+    def keeping(path: Path, *rest: Any) -> None:
+        save(path, *rest)
+        written.append(path)
+        if len(written) == number:
+            shutil.copy(path, "kept")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bagging, "save", keeping)
+        whole = thresher(command.format("a.tsv"))
+    assert whole.status == 0, whole.err
+    shutil.move("e", "whole")
+    shutil.copy("kept", "e.checkpoint")
+    stopped = thresher("info e.checkpoint")
+    assert (stopped.status, "checkpoint of many models" in stopped.out) == (0, True)
+    ran = thresher(f"{command.format('b.tsv')} --resume")
+    assert ran.status == 0, ran.err
+    assert contents("e") == contents("whole")
+    assert not Path("e.checkpoint").exists()
+    tables = [
+        [line.rpartition("\t")[0] for line in Path(f).read_text().splitlines()] for f in ("a.tsv", "b.tsv")
+    ]
+    assert tables[0] == tables[1]
+
+
+@pytest.mark.parametrize("at", ["model", "swap"])
+@pytest.mark.parametrize("older", [False, True])
+def test_a_kill_leaves_no_half_of_a_folder(at: str, older: bool, thresher: Thresher, folder: Path) -> None:
+    if older:
+        assert thresher(COMMAND.replace("0.1", "0.5")).status == 0
+    before = contents("e") if older else None
+    words = f"{COMMAND} --checkpoint-every 100".split()
+    status, err = run_code(_KILLER, at, *words, folder=folder)
+    assert status == 9, err
+    assert (contents("e") if Path("e").exists() else None) == before
+    assert thresher(f"{COMMAND} --resume").status == 0
+    resumed = contents("e")
+    assert thresher(COMMAND).status == 0
+    assert contents("e") == resumed
+    assert sorted(path.name for path in Path().iterdir()) == ["cache", "e", "test.svm", "train.svm"]
+
+
+REFUSED = {
+    "--ensemble 1": (2, "an ensemble has 2 to 999 models, not 1"),
+    "--ensemble many": (2, "an ensemble is N, poisson:N or disjoint:N, not 'many'"),
+    "--ensemble 2 --names": (2, "--names works with one model only"),
+    "--ensemble 2 --rule auto": (
+        2,
+        "--rule auto finds one model: give another --rule, or leave out --ensemble",
+    ),
+    "--ensemble 2 --passes 2 --order every": (2, "a row would go to different models in each pass"),
+    "--ensemble 2 --curve m/curve.tsv": (2, "the whole folder m is replaced: name a file outside it"),
+    "--ensemble 2 --resume": (1, "m.checkpoint: no such file, so there is no training to resume"),
+}
+
+
+@pytest.mark.parametrize("options", REFUSED)
+def test_what_is_refused(options: str, thresher: Thresher) -> None:
+    Path("m").mkdir()
+    status, message = REFUSED[options]
+    ran = thresher(f"train train.svm -m m {options}")
+    assert (ran.status, ran.out, ran.err.count("\n")) == (status, "", 1)
+    assert message in ran.err
+    assert not any(Path("m").iterdir())
+
+
+def test_commands_for_one_model(thresher: Thresher, model: Path) -> None:
+    assert thresher(f"{COMMAND} --weights-only").status == 0
+    one = "thresher: e: an ensemble, not one model: name one of its files, such as e/model-000.model\n"
+    for command in ("weights e", "report e", "diff e e", "diff model e", "train train.svm -m x --init e -q"):
+        status = 2 if command.startswith("diff") else 1
+        assert thresher(command) == (status, "", one), command
+    for command in (
+        f"predict {model} test.svm --output spread",
+        "predict e/model-000.model test.svm --output spread",
+    ):
+        ran = thresher(command)
+        assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+        assert "spread is for an ensemble, and this is one model" in ran.err
+    assert package.info("e/model-000.model")["kind"] == "weights only"
+
+
+def test_info(thresher: Thresher) -> None:
+    assert thresher(f"{COMMAND} --passes 2").status == 0
+    told = thresher("info e --json").json
+    assert (told["kind"], told["models"], told["rows"], told["record"]["passes"]) == (
+        "ensemble",
+        3,
+        "poisson",
+        2,
+    )
+    assert told == package.info("e")
+    models = package.Ensemble.load("e").models
+    assert [one["nonzero"] for one in told["each"]] == [model.nonzero for model in models]
+    assert [one["file"] for one in told["each"]] == [f"e/{name}" for name in FILES[1:]]
+    shown = thresher("info e").out
+    assert all(name in shown for name in ("ensemble", "poisson", *FILES[1:]))
+
+
+def test_all_models_start_with_the_given_weights(thresher: Thresher, model: Path) -> None:
+    empty = b"".join(row.split(b" ")[0] + b":0 " + row.split(b" ", 1)[1] for row in ROWS[:50])
+    Path("empty.svm").write_bytes(empty)
+    assert thresher(f"train empty.svm -m e --ensemble 3 --init {model} -q --label-weights").status in (0, 1)
+    starting = package.load(model).predict("test.svm")
+    for k in range(3):
+        assert package.load(f"e/model-00{k}.model").predict("test.svm") == pytest.approx(starting, abs=1e-4)
+
+
+def test_what_it_may_replace(thresher: Thresher) -> None:
+    """An older ensemble, larger or not; nothing else."""
+    assert thresher(COMMAND.replace("--ensemble 3", "--ensemble 5")).status == 0
+    assert thresher(COMMAND).status == 0
+    assert list(contents("e")) == FILES
+    before = contents("e")
+    Path("e/notes.txt").write_text("mine")
+    assert "e: a folder with other files in it (notes.txt)" in thresher(COMMAND).err
+    Path("e/notes.txt").unlink()
+    assert "a folder with other files in it" in thresher("path train.svm -m e --rule ftrl").err
+    assert contents("e") == before
+    assert thresher("path train.svm -m f --rule ftrl --l1 0.1:1:2 -q").status == 0
+    assert "a folder with other files in it" in thresher(COMMAND.replace("-m e", "-m f")).err
+    Path("file").write_text("x")
+    assert "file: is a file; give a folder" in thresher(COMMAND.replace("-m e", "-m file")).err
+
+
+def test_checkpoints_of_other_commands(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(package.Ensemble, "save", lambda *given, **named: exit(3))
+        with pytest.raises(SystemExit):
+            thresher(f"{COMMAND} --checkpoint-every 100")
+    assert "a checkpoint of many models" in thresher("train train.svm -m e --rule ftrl --resume").err
+    assert "made with --ensemble poisson:3" in thresher(COMMAND.replace("3", "4", 1) + " --resume").err
+    assert "the checkpoint was made with --rule" in thresher(COMMAND.replace("0.1", "0.2") + " --resume").err
+    assert "another command" in thresher("path train.svm -m e --rule ftrl --resume").err
+    shutil.copy("e.checkpoint", "f.checkpoint")
+    Path("f").mkdir()
+    (Path("e.checkpoint")).unlink()
+    assert thresher("train train.svm -m e -q --rule ftrl --l1 0.1").status == 0
+    shutil.move("e", "e.checkpoint")
+    assert "not a checkpoint of an ensemble" in thresher(f"{COMMAND} --resume").err
+
+
+def test_a_stream(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compressed and in blocks of another size, it gives the same models."""
+    Path("again.svm.gz").write_bytes(gzip.compress(b"".join(ROWS[:400])))
+    assert thresher(COMMAND).status == 0
+    assert thresher(COMMAND.replace("train.svm -m e", "again.svm.gz -m z --threads 2 --no-cache")).status == 0
+    assert contents("e") == contents("z")
