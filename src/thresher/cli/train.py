@@ -107,8 +107,7 @@ def _trainer(
     learner.check(reading, order, plan.passes)
     source, held = sources_of(reading, layout, model.head.domain, [*outputs], plan.passes)
     model.layout = source.layout
-    if initial is not None:
-        check_data(initial, source.layout)
+    check_data(initial, source.layout)
     reading.check_nameable(source, example.store)
     beside = {"watcher": watching, "ready": ahead.wait, **learner.beside(None if quiet else watching.say)}
     trainer = reading.trainer(model, source, held, plan, order, **beside)

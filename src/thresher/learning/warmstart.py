@@ -80,9 +80,9 @@ def layout_from(weights: Readout, given: AnyLayout | None) -> AnyLayout | None:
     )
 
 
-def check_data(weights: Readout, layout: SettledLayout | None) -> None:
-    """`DataError` if data with `layout` cannot have the features of these weights."""
-    if weights.layout is not None and layout is not None:
+def check_data(weights: Readout | None, layout: SettledLayout | None) -> None:
+    """`DataError` if data with `layout` cannot have the features of these weights, if there are any."""
+    if weights is not None and weights.layout is not None and layout is not None:
         check_same_features(weights.layout, has_small_keys(weights), layout)
 
 
