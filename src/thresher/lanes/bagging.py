@@ -36,7 +36,7 @@ class Bagging(Ensemble[Model]):
     >>> bagging = Bagging(Recipe("ftrl", l1=0.1), Bags.of("disjoint:2"))
     >>> bagging.learn(Chunk.of_rows([(1.0, {7: 2.0}), (-1.0, {8: 1.0}), (1.0, {9: 2.0})]))
     >>> [model.weights()[0].tolist() for model in bagging.models]
-    [[7, 8], [9]]
+    [[7, 9], [8]]
     """
 
     def __init__(self, recipe: Recipe, bags: Bags) -> None:

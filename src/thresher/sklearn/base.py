@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 from operator import attrgetter
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.sklearn import inputs
-from thresher.sklearn.arguments import Examples
 from thresher.sklearn.drawing import drawn, held_out, weighted
 from thresher.sklearn.estimator import SparseEstimator, checked
+
+if TYPE_CHECKING:
+    from thresher.sklearn.arguments import Examples
 
 _LASTING = (
     *("rule", "loss", "rate", "l1", "l2", "eta0", "batch", "average", "fit_intercept"),

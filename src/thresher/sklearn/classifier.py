@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
 
 from thresher.data.layout import AnyLayout
-from thresher.learning.recipe import Spec
-from thresher.sklearn.arguments import ClassWeight, Examples, RandomState
 from thresher.sklearn.base import SparseOnlineEstimator
 from thresher.sklearn.classifying import SparseClassifying
 from thresher.sklearn.onerow import chunk_of_row
+
+if TYPE_CHECKING:
+    from thresher.learning.recipe import Spec
+    from thresher.sklearn.arguments import ClassWeight, Examples, RandomState
 
 
 class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from thresher.sklearn.arguments import Examples
 from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
+
+if TYPE_CHECKING:
+    from thresher.sklearn.arguments import Examples
 
 
 def _has_probabilities(estimator: Any) -> bool:

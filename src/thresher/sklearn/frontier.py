@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,9 +13,11 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.sklearn import inputs
-from thresher.sklearn.arguments import Examples
 from thresher.sklearn.drawing import Splitter, drawn, folds, given_splits, held_out
 from thresher.sklearn.estimator import F64, SparseEstimator, checked
+
+if TYPE_CHECKING:
+    from thresher.sklearn.arguments import Examples
 
 FALLBACK = "0.01:10"
 """Range of penalties if none leaves a weight after the first rows"""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from numpy.typing import ArrayLike
 
 from thresher.data.layout import AnyLayout
-from thresher.learning.recipe import Spec
-from thresher.sklearn.arguments import ClassWeight, RandomState
 from thresher.sklearn.classifying import SparseClassifying
 from thresher.sklearn.frontier import SparseFrontierEstimator
+
+if TYPE_CHECKING:
+    from thresher.learning.recipe import Spec
+    from thresher.sklearn.arguments import ClassWeight, RandomState
 
 
 class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):

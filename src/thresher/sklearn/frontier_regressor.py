@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from numpy.typing import ArrayLike
 
 from thresher.data.layout import AnyLayout
-from thresher.learning.recipe import Spec
-from thresher.sklearn.arguments import RandomState
 from thresher.sklearn.frontier import SparseFrontierEstimator
 from thresher.sklearn.regressing import SparseRegressing
+
+if TYPE_CHECKING:
+    from thresher.learning.recipe import Spec
+    from thresher.sklearn.arguments import RandomState
 
 
 class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from thresher.sklearn.arguments import Examples
 from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
+
+if TYPE_CHECKING:
+    from thresher.sklearn.arguments import Examples
 
 
 class SparseRegressing(RegressorMixin, SparseEstimator):

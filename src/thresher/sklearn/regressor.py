@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
 from thresher.data.layout import AnyLayout
-from thresher.learning.recipe import Spec
-from thresher.sklearn.arguments import Examples, RandomState
 from thresher.sklearn.base import SparseOnlineEstimator
 from thresher.sklearn.onerow import chunk_of_row
 from thresher.sklearn.regressing import SparseRegressing
+
+if TYPE_CHECKING:
+    from thresher.learning.recipe import Spec
+    from thresher.sklearn.arguments import Examples, RandomState
 
 
 class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
