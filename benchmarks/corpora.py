@@ -50,7 +50,7 @@ def mixed(chunk: Chunk, rows: int | None = None) -> Chunk:
     return concat([chunk.rows(int(i), int(i) + 1) for i in order])
 
 
-def narrow(parts: Parts) -> Parts:
+def renumbered(parts: Parts) -> Parts:
     """Renumber the keys from 1, in order, for learners that need one column per key."""
     keys = np.unique(np.concatenate([part.keys for part in parts]))
     train, test = (
@@ -68,14 +68,14 @@ def _file(name: str, domain: str, folder: Path) -> Parts:
 
 
 def _texts(train: str, test: str, layout: Layout, domain: str, folder: Path) -> Parts:
-    return narrow((read(folder / train, domain, layout), read(folder / test, domain, layout)))
+    return renumbered((read(folder / train, domain, layout), read(folder / test, domain, layout)))
 
 
 def _raw_clicks(name: str, folder: Path) -> Parts:
     numeric = tuple(f"{k}" for k in range(2, 2 + CLICK_NUMBERS))
     categories = tuple(f"{k}" for k in range(2 + CLICK_NUMBERS, 2 + CLICK_COLUMNS))
     layout = Layout(format="tsv", label="1", header=False, numeric=numeric, categorical=categories)
-    return narrow(split_rows(read(folder / name, "binary", layout)))
+    return renumbered(split_rows(read(folder / name, "binary", layout)))
 
 
 def _digits(folder: Path, train: int = 10_000, test: int = 5_000) -> Parts:

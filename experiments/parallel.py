@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks.choice import Place, climb
 from benchmarks.chosen import PASSES, saved
-from benchmarks.corpora import narrow
+from benchmarks.corpora import renumbered
 from benchmarks.learners import FAILED, Figures, figures, mean, options
 from benchmarks.loads import TRAIN, rcv1like
 from benchmarks.tasks import TASKS, Split, Task
@@ -97,7 +97,7 @@ class Side:
 
     def __init__(self, split: Split) -> None:
         self.split = split
-        train, test = narrow((split.train, split.test))
+        train, test = renumbered((split.train, split.test))
         features = int(max(train.keys.max(), test.keys.max()))
         self.train, self.test, self.width = rows_of(train, features), rows_of(test, features), features + 1
 

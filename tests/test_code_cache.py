@@ -62,7 +62,7 @@ def test_eight_cold_processes_each_run_their_own_code(tmp_path: Path) -> None:
     losses = [*LINKS, *LINKS, "logistic", "poisson"]
     processes = [start_code(RESPOND.format(loss=loss), tmp_path) for loss in losses]
     assert [printed(process)[0] for process in processes] == [LINKS[loss] for loss in losses]
-    assert len(files(tmp_path)) == len(LINKS), "one file for each signature, nothing left aside"
+    assert len(files(tmp_path)) == len(LINKS), "one file for each signature, no file left over"
     assert [respond(loss, tmp_path) for loss in LINKS] == [(1, 0)] * len(LINKS)
 
 

@@ -39,9 +39,21 @@ CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind
         ("rule", "ftrl:lr=1", ["ftrl has no parameter lr; did you mean alpha? (it has alpha, beta, l1, l2)"]),
         ("rule", "truncated-gradient:l1=1", ["did you mean gravity?"]),
         ("rule", "adagrad-fobos:learning_rate=1", ["did you mean eta?"]),
+        (
+            "rule",
+            "sgd:lr=1",
+            ["sgd has no parameter lr; its step size is the option rate, such as inverse-sqrt:"],
+        ),
+        ("rule", "sgd:foo=1", ["sgd has no parameter foo; it takes none"]),
+        ("rule", "pa:l1=1", ["pa has no parameter l1; it has eta; ft-ftrl, ftrl, fobos"]),
+        ("rate", "1e-3", ["did you mean constant:1e-3 or inverse-sqrt:1e-3?"]),
         ("rule", "cw:rate=1", ["cw has no parameter rate; it has eta"]),  # which is a probability there
         ("rule", "fobos:l3=1", ["fobos has no parameter l3; it has l1, l2"]),
-        ("rule", "fobos:rate=0.1", ["no parameter rate; did you mean --rate?", "l1, l2"]),
+        (
+            "rule",
+            "fobos:rate=0.1",
+            ["no parameter rate; its step size is the option rate, such as", "l1, l2"],
+        ),
         ("rule", "fobos:l1=1,l1=2", ["l1 is given twice"]),
         ("rule", "fobos:1,l1=2", ["l1 is given twice"]),
         ("rule", "fobos:l1=much", ["l1 must be a number, not 'much'"]),

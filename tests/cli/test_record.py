@@ -10,6 +10,7 @@ from tests.learning.test_crafted import learned
 from thresher.learning import header, modelfile
 from thresher.learning.modelfile import ModelFileError
 from thresher.learning.record import Record
+from thresher.learning.seen import Seen
 
 
 def record(path: str) -> Record:
@@ -60,7 +61,7 @@ def test_learning_on_makes_it_untrue(thresher: Thresher, model: Path) -> None:
 @pytest.mark.parametrize("value", [None, -1, 1.5, {}, [1]])
 def test_a_record_that_cannot_be_is_refused(name: str, value: object, tmp_path: Path) -> None:
     model = learned("ftrl:l1=0.01")
-    model.keep_record(Record())
+    model.keep_record(Record(), Seen())
     whole, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
     whole["record"][name] = value
     modelfile.write(tmp_path / "m", whole, tensors)

@@ -100,3 +100,26 @@ def test_a_model_file_keeps_what_is_wrong_with_its_data(command: str, thresher: 
     )
     assert thresher(f"{words} -q").status == 0
     assert Path("again" if command == "auto" else "out").read_bytes() == kept
+
+
+def test_a_model_file_keeps_trouble_with_its_training(thresher: Thresher, folder: Path) -> None:
+    rows = [f"{k % 2} 1:{1 + k % 3} 2:{1e4 * (1 + k * k % 7)}\n" for k in range(400)]
+    (folder / "scales.svm").write_text("".join(rows))
+    thresher("train scales.svm -m out -q --rule sgd --holdout scales.svm")
+    (kept,) = thresher("info out --json").json["warnings"]
+    assert kept.startswith("features of very different scale (feature 2 up to 50,000)")
+    alone = Path("out").read_bytes()
+    thresher("train scales.svm -m out -q --rule sgd")
+    assert Path("out").read_bytes() == alone, "a hold-out changes nothing"
+    thresher("train scales.svm -m out -q --rule ft-ftrl --l1 1000")
+    (kept,) = thresher("info out --json").json["warnings"]
+    assert kept.startswith("no feature has a weight")
+
+
+def test_each_lane_keeps_its_own_trouble(thresher: Thresher, data: str) -> None:
+    thresher("path sane.svm -m out --l1 0.5:1000:2 --holdout none -q")
+    kept = [thresher(f"info out/lane-00{k}.model --json").json["warnings"] for k in (0, 1)]
+    assert [len(one) for one in kept] == [0, 1]
+    for k, l1 in enumerate((0.5, 1000)):
+        thresher(f"train sane.svm -m alone --l1 {l1} -q")
+        assert Path(f"out/lane-00{k}.model").read_bytes() == Path("alone").read_bytes()

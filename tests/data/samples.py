@@ -105,9 +105,9 @@ def _cells(delimiter: str, row: Mapping[str, Any]) -> bytes:
 def _delimited(form: str, delimiter: str) -> Sample:
     to_cells = partial(_cells, delimiter)
     odd = {
-        "a number that is none": {**_ROW, "x": "1.5e"},
-        "a label that is none": {**_ROW, "label": "yes"},
-        "a weight that is none": {**_ROW, "w": "x"},
+        "not a number": {**_ROW, "x": "1.5e"},
+        "not a label": {**_ROW, "label": "yes"},
+        "not a weight": {**_ROW, "w": "x"},
         "a cell too many": {**_ROW, "more": "1"},
         "a NUL in a number": {**_ROW, "x": "1\0"},
         "a NUL in a text": {**_ROW, "city": "U\0lm"},

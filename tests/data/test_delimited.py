@@ -150,9 +150,9 @@ def test_line_breaks_in_quotes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "a.csv").write_text(BROKEN)
     layout = Layout(quoted_newlines=True, categorical=("note",), numeric=("x",))
     for block in (1, 20, 4096):
-        aside = tmp_path / f"{block}.bad"
+        rejected = tmp_path / f"{block}.bad"
         source = open_source(
-            tmp_path / "a.csv", layout=layout, on_error=f"quarantine={aside}", block_bytes=block
+            tmp_path / "a.csv", layout=layout, on_error=f"quarantine={rejected}", block_bytes=block
         )
         assert sum(len(chunk) for chunk in source.chunks()) == 3
         assert [(one.line, one.column, one.found) for one in source.report.first_bad] == [
@@ -160,7 +160,7 @@ def test_line_breaks_in_quotes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             (8, 10, "'seven'"),
         ]
         assert "a quote that ends column 'note'" in str(source.report.first_bad[0])
-        assert aside.read_text() == '0,"stray,4\n0,"three\n""lines""\nof text",seven\n'
+        assert rejected.read_text() == '0,"stray,4\n0,"three\n""lines""\nof text",seven\n'
         assert (source.report.lines, source.report.examples, source.report.blank) == (6, 3, 1)
     places = [(chunk.place, chunk.after) for chunk in open_again(tmp_path / "a.csv", layout, 1)]
     assert [(place.line, after.line) for place, after in places if place and after] == [

@@ -132,19 +132,19 @@ def test_places_count_the_rows_of_the_file(
 
 @NAMES
 def test_bad_rows_are_told_by_their_row_in_the_file(tmp_path: Path, name: str) -> None:
-    aside = tmp_path / "bad"
+    rejected = tmp_path / "bad"
     broken = table().set_column(0, "label", pa.array([None if k in (8, 188) else 1 for k in range(200)]))
     pq.write_table(broken, tmp_path / "data.parquet", row_group_size=30)
     with pa.ipc.new_file(tmp_path / "data.arrow", broken.schema) as file:
         file.write_table(broken, max_chunksize=30)
-    options: dict[str, Any] = {"where": "n > 150", "on_error": f"quarantine={aside}", "layout": LAYOUT}
+    options: dict[str, Any] = {"where": "n > 150", "on_error": f"quarantine={rejected}", "layout": LAYOUT}
     if name == "memory":
         source = table_source(Streamed(broken), **options)
     else:
         source = open_source(tmp_path / name, **options)
     assert sum(len(chunk) for chunk in source.chunks()) == 48
     assert [one.line for one in source.report.first_bad] == [189]
-    assert aside.read_text().count("\n") == 1
+    assert rejected.read_text().count("\n") == 1
 
 
 WRONG = {

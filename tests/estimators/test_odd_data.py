@@ -27,15 +27,15 @@ def classifier(**options: Any) -> SparseOnlineClassifier:
 
 def test_layouts_and_types_of_numbers_change_nothing(tmp_path: Path) -> None:
     expected = classifier().fit(X, Y).coef_
-    frozen, sparse = X.copy(), csr_matrix(X)
-    frozen.flags.writeable = sparse.data.flags.writeable = sparse.indices.flags.writeable = False
+    read_only, sparse = X.copy(), csr_matrix(X)
+    read_only.flags.writeable = sparse.data.flags.writeable = sparse.indices.flags.writeable = False
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     wide = np.repeat(X, 2, axis=1)[:, ::2]
     swapped, long = X.astype(">f4"), X.astype(np.longdouble)
     frame = pd.DataFrame(X, columns=list("abcd"))
     for given in (
-        frozen,
+        read_only,
         sparse,
         mapped,
         wide,

@@ -10,7 +10,7 @@ import thresher
 from tests.plain import not_compiled
 from thresher import Chunk
 from thresher.data.errors import DataError
-from thresher.learning.assessment import assess
+from thresher.learning.assessment import figures_of
 from thresher.learning.calibration import Binned, Calibration, wilson
 from thresher.learning.head import Head, Output
 
@@ -56,8 +56,8 @@ def rows(margins: Any, labels: Any, targets: Any = None) -> Chunk:
 def assessed(model: Guesser, chunk: Chunk, threshold: float | None = None) -> dict[str, Any]:
     """The figures, which are the same however the rows are cut."""
     with not_compiled():
-        whole = assess(model, Cut(chunk, len(chunk)), threshold)
-        cut = assess(model, Cut(chunk, 7), threshold)
+        whole = figures_of(model, Cut(chunk, len(chunk)), threshold)
+        cut = figures_of(model, Cut(chunk, 7), threshold)
     assert flat(cut) == pytest.approx(flat(whole), nan_ok=True)
     return whole
 
@@ -183,7 +183,7 @@ def test_nothing_and_one_class_only() -> None:
     assert (found["base_log_loss"], found["normalised_entropy"], found["precision"]) == (0.0, None, 1.0)
     for loss, outputs in (("logistic", "one"), ("softmax", "classes:1-2"), ("squared", "one")):
         with not_compiled():
-            empty = assess(Guesser(loss, outputs), Cut(some.rows(0, 0), 1))
+            empty = figures_of(Guesser(loss, outputs), Cut(some.rows(0, 0), 1))
         assert empty["examples"] == 0
     constant = assessed(Guesser("squared"), rows(MARGINS[:4], np.full(4, 2.0)))
     assert constant["r2"] is None
@@ -200,7 +200,7 @@ def test_nothing_and_one_class_only() -> None:
 )
 def test_thresholds_that_cannot_be(loss: str, outputs: str, threshold: float, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        assess(Guesser(loss, outputs), Cut(rows(MARGINS, TRUTH), 9), threshold)
+        figures_of(Guesser(loss, outputs), Cut(rows(MARGINS, TRUTH), 9), threshold)
 
 
 def test_bins_are_those_of_scikit_learn() -> None:
@@ -259,7 +259,7 @@ def test_numbers_are_binned_by_prediction() -> None:
 
 def test_several_numbers_have_an_error_each() -> None:
     guess, truth = RNG.normal(size=(2, ROWS, 3))
-    figures = assess(Guesser("squared", "values:3"), Cut(rows(guess, truth), 50))
+    figures = figures_of(Guesser("squared", "values:3"), Cut(rows(guess, truth), 50))
     each = np.sqrt(np.average((guess - truth) ** 2, axis=0, weights=W))
     assert figures["rmse_by_output"] == pytest.approx(each, rel=1e-5)
 

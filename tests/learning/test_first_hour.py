@@ -39,7 +39,7 @@ def test_a_fitted_estimator_is_evaluated_on_its_own_labels(
             for given in (y, y.to_numpy(), list(y)):
                 assert thresher.evaluate(fitted, X, given)["error"] == pytest.approx(1 - fitted.score(X, y))
             thresher.report(fitted, X, tmp_path / "r.html", y=y)
-            with pytest.raises(DataError, match="'other' is none of the classes that the estimator"):
+            with pytest.raises(DataError, match="'other' is not among the classes the estimator"):
                 thresher.evaluate(fitted, X, ["other"] * ROWS)
 
 

@@ -82,7 +82,7 @@ def test_importances_that_are_none(weights: Any, error: str) -> None:
 @pytest.mark.parametrize(
     ("matrix", "error"),
     [
-        (np.array([[1.0, 2.0], [3.0, np.nan]]), "row 2, column 1: NaN: it must be finite: fill in"),
+        (np.array([[1.0, 2.0], [3.0, np.nan]]), "row 2, column 1: NaN is not allowed; fill in"),
         (csr_matrix([[0.0, 2.0], [0.0, 1e300]]), "row 2, column 1: 1e\\+300, too large for float32"),
         (csr_matrix([[0.0, 2j], [0.0, 1.0]]), "a value is not a number: it is complex"),
         ([{"a": 1.0}, "b"], "row 2: expected a mapping of names to values, found 'b'"),

@@ -85,6 +85,17 @@ def test_numbers_read_as_categories(write: Callable[[pa.Table, Path], Any], tmp_
     assert warned(write(table(age=numbers_but("?")), tmp_path), categorical="age") == {}
 
 
+@pytest.mark.parametrize("write", [one for one in WRITERS if one is not as_csv])
+def test_numbers_given_as_text(write: Callable[[pa.Table, Path], Any], tmp_path: Path) -> None:
+    data = write(table(age=[str(k % 200 / 4) for k in range(400)]), tmp_path)
+    found = warned(data)
+    assert list(found) == ["numbers-as-categories"]
+    assert "column age is read as categories, because the numbers are given as text" in found.popitem()[1]
+    assert warned(data, categorical="age") == {}
+    codes = write(table(code=[str(10 + k % 30) for k in range(400)]), tmp_path)
+    assert warned(codes) == {}, "codes, for all that is known"
+
+
 def test_what_helps_against_numbers_read_as_categories(tmp_path: Path) -> None:
     path = as_csv(table(age=numbers_but("?")), tmp_path)
     assert warned(path, missing="?", scale="max-abs") == {}

@@ -142,6 +142,8 @@ def test_models_learn_from_chunks_and_answer_what_they_can() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        ({"resume": True}, "resume is an option of the command line; init=MODEL"),
+        ({"checkpoint_every": 9}, "feed Model.learn in parts"),
         ({"pases": 2}, r"train has no option pases; did you mean passes\?"),
         ({"epochs": 3}, r"train has no option epochs; did you mean passes\?"),
         ({"learning_rate": 0.1}, r"did you mean alpha or rate\?"),

@@ -89,16 +89,16 @@ def _numbered(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.
 
 @kernel
 def _transpose(
-    indptr: Any, column: Any, given: Any, labels: Any, intercept: Any, free: Any, rows: Any, values: Any
+    indptr: Any, column: Any, given: Any, labels: Any, intercept: Any, ends: Any, rows: Any, values: Any
 ) -> None:
-    """Append every value to its column; `free` holds the next free position of each column."""
+    """Append every value to its column; `ends` holds the next free position of each column."""
     for i in range(labels.size):
         for p in range(indptr[i], indptr[i + 1]):
-            place = free[column[p]]
-            free[column[p]] = place + 1
+            place = ends[column[p]]
+            ends[column[p]] = place + 1
             rows[place] = i
             values[place] = labels[i] * given[p]
         if intercept:
-            place = free[free.size - 1] + i
+            place = ends[ends.size - 1] + i
             rows[place] = i
             values[place] = labels[i]

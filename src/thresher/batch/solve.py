@@ -174,15 +174,13 @@ class Solver:
 
     def endless(self) -> str | None:
         """Why the objective has no minimum, if that is known; None otherwise."""
-        alike, free = (
-            len(np.unique(self.columns.labels[self.columns.weights > 0])) < 2,
-            not any(self.penalties),
-        )
-        if alike and (self.columns.intercept or free):
+        alike = len(np.unique(self.columns.labels[self.columns.weights > 0])) < 2
+        unpenalised = not any(self.penalties)
+        if alike and (self.columns.intercept or unpenalised):
             return "all examples are of one class"
-        if free and (self.z > 0)[self.columns.weights > 0].all():
+        if unpenalised and (self.z > 0)[self.columns.weights > 0].all():
             return "the classes are separable and nothing is penalised"
-        if free and self.one_sided:
+        if unpenalised and self.one_sided:
             return f"{self.one_sided:,} features support one class only and nothing is penalised"
         return None
 

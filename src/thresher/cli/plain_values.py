@@ -31,7 +31,18 @@ class Bounds(NamedTuple):
 
 
 class Command(TyperCommand):
-    """A command that leaves only values that are not plain to typer."""
+    """A command that leaves only values that are not plain to typer, and shows no types of Python."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The options, then the arguments as the help names them."""
+        return ["[OPTIONS]", *(_usage_of(one) for one in self.get_params(ctx) if _is_argument(one))]
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters; the help of an argument is its name and its text."""
+        found: list[Any] = super().get_params(ctx)
+        for one in filter(_is_argument, found):
+            one.get_help_record = partial(_record_of, one)
+        return found
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Return the arguments that are left over."""
@@ -49,6 +60,19 @@ class Commands(TyperGroup):
         _spare(self, ctx)
         left: list[str] = super().parse_args(ctx, args)
         return left
+
+
+def _is_argument(parameter: Any) -> bool:
+    return bool(parameter.param_type_name == "argument")
+
+
+def _usage_of(argument: Any) -> str:
+    shown = str(argument.metavar)
+    return shown if argument.required else f"[{shown}]"
+
+
+def _record_of(argument: Any, ctx: Any) -> tuple[str, str]:
+    return str(argument.metavar), str(argument.help)
 
 
 def _spare(command: Any, ctx: Any) -> None:

@@ -21,7 +21,7 @@ _COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
 def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | None:
     """The command, with DATA and INIT in place of files; for a checkpoint, the command that resumes it.
 
-    `told` is the description of the model by `learning.anatomy`. None if the data came from memory or the
+    `info` is the description of the model by `learning.anatomy`. None if the data came from memory or the
     file does not record how the model was trained.
     """
     from thresher.learning.recipe import Recipe, layout_of

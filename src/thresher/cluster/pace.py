@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 _SHORT = 2.0
-"""Nothing is said of a pass that took less, in seconds."""
+"""A pass shorter than this many seconds is not reported."""
 _EVERY = 60.0
 _CLEAR = 1.1
 """One side is said to wait for the other if it is this many times as fast."""
@@ -24,7 +24,7 @@ class Pace:
         self, readers: int, say: Callable[[str], None], clock: Callable[[], float] = time.perf_counter
     ) -> None:
         self._readers, self._say, self._clock = readers, say, clock
-        self._begun = self._said = self._asked = math.nan
+        self._begun = self._last_told = self._asked = math.nan
         self._waited = 0.0
         self._rows = self._read_rows = 0
         self._reading = 0.0
@@ -38,12 +38,12 @@ class Pace:
         """The learner has a batch."""
         now = self._clock()
         if math.isnan(self._begun):
-            self._begun = self._said = now
+            self._begun = self._last_told = now
         else:
             self._waited += now - self._asked
         self._asked = math.nan
-        if now - self._said > _EVERY:
-            self._said = now
+        if now - self._last_told > _EVERY:
+            self._last_told = now
             self._tell(now)
 
     def count(self, rows: int, seconds: float) -> None:

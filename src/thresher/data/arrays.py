@@ -80,10 +80,8 @@ def _located(starts: NDArray[np.int64], columns: Any, values: Any) -> DataError 
     if not len(wrong):
         return None
     row, found = int(np.searchsorted(starts, wrong[0], "right")), float(given[wrong[0]])
-    hint = ": fill in what is missing" if found != found else ""
-    return DataError(
-        f"row {row}, column {int(columns[wrong[0]])}: {nonfinite(found)}: it must be finite{hint}"
-    )
+    hint = "; fill in missing values" if found != found else ""
+    return DataError(f"row {row}, column {int(columns[wrong[0]])}: {nonfinite(found)} is not allowed{hint}")
 
 
 _NO_NUMBERS = {

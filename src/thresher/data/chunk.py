@@ -193,7 +193,7 @@ class Chunk:
         if len(starts) != len(targets) + 1 or len(importance) != len(targets):
             counts = f"{len(starts) - 1} rows, {len(targets)} labels"
             counts += "" if weights is None else f", {len(importance)} weights"
-            raise DataError(f"{counts}: these must be equal")
+            raise DataError(f"{counts}: the numbers must be equal")
         if len(keys) != len(values) or starts[-1] != len(keys):
             raise DataError(f"indptr ends at {starts[-1]}, with {len(keys)} keys and {len(values)} values")
         _check_importances(importance)

@@ -32,7 +32,7 @@ def array_of(labels: Any) -> NDArray[Any]:
         )
     if array.dtype.kind in "Mm":
         raise DataError(
-            f"labels y are times ({array.dtype}): make numbers of them, such as hours since the first"
+            f"labels y are times ({array.dtype}): convert them to numbers, such as hours since the first"
         )
     if array.dtype.kind not in "OU":
         return array

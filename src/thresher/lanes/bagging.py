@@ -19,8 +19,10 @@ from thresher.learning.model import Model
 from thresher.learning.modelfile import LANES, ModelFileError
 from thresher.learning.recipe import Recipe
 from thresher.learning.record import Record
+from thresher.learning.seen import Seen
 from thresher.learning.trained import Tally
 from thresher.learning.training_state import TrainingState
+from thresher.learning.trouble import with_warnings
 
 _STATE, _BEST = "models.", "best."
 _COUNTERS = "counters"
@@ -67,9 +69,9 @@ class Bagging(Ensemble[Model]):
     def mark(self) -> None:
         """Models of an ensemble keep no curve."""
 
-    def keep_record(self, record: Record) -> None:
+    def keep_record(self, record: Record, seen: Seen) -> None:
         """Keep the record of the ensemble; its models were not trained on all of those rows."""
-        self.record = record
+        self.record = with_warnings(record, self, seen)
 
     def finish(self) -> None:
         """Learn the examples of incomplete batches as smaller batches."""

@@ -19,6 +19,7 @@ from thresher.learning.metrics import Evaluation
 from thresher.learning.model import Model
 from thresher.learning.recipe import Recipe
 from thresher.learning.record import Record
+from thresher.learning.seen import Seen
 from thresher.learning.trained import Tally
 
 _MOST_FOLDS, _MOST_MODELS = 1000, 4096
@@ -88,10 +89,10 @@ class Folds:
         first, self._rows = self._rows, self._rows + len(chunk)
         return np.arange(first, self._rows, dtype=np.int64) % self.count
 
-    def keep_record(self, record: Record) -> None:
+    def keep_record(self, record: Record, seen: Seen) -> None:
         """Set the record of the models of all rows; those of folds are discarded."""
         if self.whole is not None:
-            self.whole.keep_record(record)
+            self.whole.keep_record(record, seen)
 
     def mark(self) -> None:
         """Note a point of the progressive curves of the models of all rows."""

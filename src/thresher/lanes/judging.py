@@ -16,6 +16,7 @@ from thresher.learning.holdout import Best, Figures, Holdout
 from thresher.learning.metrics import Evaluation
 from thresher.learning.model import Model
 from thresher.learning.record import Record
+from thresher.learning.seen import Seen
 from thresher.learning.shares import Every
 
 
@@ -130,11 +131,11 @@ class LanesHoldout(Holdout):
                 model.rest(k)
         return not model.alive
 
-    def keep_record(self, model: Lanes, record: Record) -> None:
+    def keep_record(self, model: Lanes, record: Record, seen: Seen) -> None:
         """Set the record of each model, with the number of its best pass."""
         for k, one in enumerate(model.models):
             best = self.bests.get(k)
-            one.keep_record(record if best is None else replace(record, passes=best.number))
+            one.keep_record(record if best is None else replace(record, passes=best.number), seen)
 
     def take_best(self, model: Lanes) -> int | None:
         """Restore every lane to its best pass, and evaluate these models on the same rows."""

@@ -20,6 +20,7 @@ from thresher.learning.model import Model
 from thresher.learning.octet import LaneLoop, gathered
 from thresher.learning.recipe import Recipe
 from thresher.learning.record import Record
+from thresher.learning.seen import Seen
 from thresher.learning.trained import Tally
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
@@ -149,10 +150,10 @@ class Lanes:
         self._feed.learn(self._learners, chunk, lo, hi, again)
         self._drop()
 
-    def keep_record(self, record: Record) -> None:
+    def keep_record(self, record: Record, seen: Seen) -> None:
         """Set the record of all models."""
         for model in self.models:
-            model.keep_record(record)
+            model.keep_record(record, seen)
 
     def mark(self) -> None:
         """Note a point of the progressive curve of each lane that learns."""

@@ -105,7 +105,7 @@ class Range:
         """The penalties of ``auto``, from the first rows of a source that can be read again.
 
         `rows` is the number of rows; None estimates it from the size. `ready` returns once lanes can learn.
-        Raises `NoWeightError`, `WeighNothingError`.
+        Raises `NoWeightError`, `ZeroWeightError`.
 
         Lanes with very different penalties learn these rows. The weakest penalty of the range is the
         strongest that leaves nearly as many weights as no penalty; the strongest is twice the strongest that

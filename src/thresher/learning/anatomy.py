@@ -16,7 +16,7 @@ from thresher.learning.modelfile import LANES, NAMES, Tensors
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Header
 
-_TOLD = ("examples", "progressive_loss", "nonzero", "features_seen")
+_FROM_HEADER = ("examples", "progressive_loss", "nonzero", "features_seen")
 
 
 def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any
         "kind": _kind(header, tensors),
         "version": header["version"],
         **recipe,
-        **{name: header.get(name) for name in _TOLD},
+        **{name: header.get(name) for name in _FROM_HEADER},
         "features_live": _live(readout),
         "warm": header.get("warm", False),
         **stopped,

@@ -173,9 +173,9 @@ class _Numbers:
         if self.binned is not None:
             self.binned.add(guess[:, 0], truth[:, 0], weights)
         means, total = weights @ truth / added, self._weight + added
-        apart = means - self._means
-        self._squares += weights @ (truth - means) ** 2 + apart**2 * (self._weight * added / total)
-        self._means += apart * (added / total)
+        difference = means - self._means
+        self._squares += weights @ (truth - means) ** 2 + difference**2 * (self._weight * added / total)
+        self._means += difference * (added / total)
         self._weight = total
 
     def _parts(self) -> Figures:
@@ -252,7 +252,7 @@ class Assessment:
         return {**self._plain.figures(), **self._more.figures()}
 
 
-def assess(model: Any, source: Any, threshold: float | None = None) -> Figures:
+def figures_of(model: Any, source: Any, threshold: float | None = None) -> Figures:
     """The figures that `assessed` finds."""
     return assessed(model, source, threshold).figures()
 

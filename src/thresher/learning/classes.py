@@ -29,13 +29,13 @@ def look(opened: Opener | None, layout: Any, loss: Any, outputs: str | None, wor
     `loss` and `outputs` are None if not given; `words` says whether labels may be words.
     Raises ValueError, `DataError`.
     """
-    said = layout.classes if layout is not None else ()
-    if words and not said and opened is not None and _may_have_classes(loss, outputs):
+    known = layout.classes if layout is not None else ()
+    if words and not known and opened is not None and _may_have_classes(loss, outputs):
         layout = with_words(opened, layout)
     classes = layout.classes if layout is not None else ()
     if classes:
         found = Found(layout, *_of_words(classes, loss, outputs))
-        return found if said else found._replace(note=_note(classes, found))
+        return found if known else found._replace(note=_note(classes, found))
     loss = "logistic" if loss is None else loss
     if not leaves_classes_open(loss, outputs):
         return Found(layout, loss, outputs or "one")

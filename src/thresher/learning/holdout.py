@@ -14,6 +14,7 @@ from thresher.data.chunk import Chunk, Place
 from thresher.data.source import MemorySource, Through
 from thresher.learning.metrics import score
 from thresher.learning.record import Record
+from thresher.learning.seen import Seen
 from thresher.learning.shares import Every
 
 Figures = dict[str, float | int | None]
@@ -82,9 +83,9 @@ class Holdout:
         self.passes_since += 1
         return self.passes_since >= patience
 
-    def keep_record(self, model: Any, record: Record) -> None:
+    def keep_record(self, model: Any, record: Record, seen: Seen) -> None:
         """Give the model, already restored to its best pass, the record of its training."""
-        model.keep_record(record)
+        model.keep_record(record, seen)
 
     def take_best(self, model: Any) -> int | None:
         """Restore the model of the best pass; return its number, or None if it is the last."""

@@ -94,6 +94,20 @@ class TrainOptions(ModelOptions, total=False):
 
 
 OF_LAYOUT = frozenset(LayoutOptions.__annotations__)
+_WATCH = "here the result has the figures"
+COMMAND_ONLY = {
+    "resume": "init=MODEL starts from a saved model",
+    "checkpoint": "feed Model.learn in parts, and save the model between them",
+    "checkpoint_every": "feed Model.learn in parts, and save the model between them",
+    "report_every": _WATCH,
+    "report": _WATCH,
+    "quiet": "nothing is printed here",
+    "json": _WATCH,
+    "weights_only": "use model.save(path, state=False)",
+    "curve": "model.curve has the points",
+    "strict": "warnings.simplefilter('error', thresher.TroubleWarning) makes warnings errors",
+}
+"""Options of ``thresher train`` that Python has in another form"""
 _LISTS = ("missing", "numeric", "bins", "categorical", "text", "ignore", "classes")
 _FLAGS = ("header", "quoted_newlines", "label_weights")
 
@@ -108,6 +122,8 @@ def check_names(function: Callable[..., Any], names: Iterable[str], known: type)
     known_names = [*dict.fromkeys([*own, *known.__annotations__])]
     for name in names:
         if name not in known_names:
+            if name in COMMAND_ONLY:
+                raise TypeError(f"{name} is an option of the command line; {COMMAND_ONLY[name]}")
             near = meant(name, known_names)
             hint = f"; did you mean {' or '.join(map(_typed, near))}?" if near else ""
             hint = hint or f"; it has {', '.join(known_names)}"
@@ -145,7 +161,7 @@ def layout_given(layout: AnyLayout | None, options: Mapping[str, Any]) -> AnyLay
 def layout_like(
     trained: SettledLayout | None, layout: AnyLayout | None, options: Mapping[str, Any]
 ) -> AnyLayout | None:
-    """The layout of the training data, changed by the given options. Raises the errors of `layout_said`."""
+    """The layout of the training data, changed by the given options. Raises the errors of `layout_given`."""
     found = layout_given(layout, options)
     if found is None or trained is None or layout is not None:
         return found or trained

@@ -6,7 +6,7 @@ import os
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,10 +38,9 @@ from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.record import Record
 from thresher.learning.remedies import divergence_remedy, feature_name, largest_in
+from thresher.learning.seen import Seen
 from thresher.learning.trained import Tally
-
-if TYPE_CHECKING:
-    from thresher.learning.trouble import Trouble
+from thresher.learning.trouble import Trouble, with_warnings
 
 _SHOWN = {"B": "the intercept", "bias": "the intercept", "clock": "the state of the rule"}
 
@@ -181,9 +180,9 @@ class Model(Predictor):
 
             teach(self, data, *args, **given)
 
-    def keep_record(self, record: Record) -> None:
-        """Set the record of this model's training."""
-        self.record = record
+    def keep_record(self, record: Record, seen: Seen) -> None:
+        """Set the record of this model's training, and the trouble that `seen` tells of."""
+        self.record = with_warnings(record, self, seen)
 
     def mark(self) -> None:
         """Note a point of the progressive curve."""

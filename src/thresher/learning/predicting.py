@@ -34,7 +34,7 @@ def codes_of(model: Any, y: Any) -> Any:
     known = {label: code for code, label in enumerate(np.asarray(model.classes_).tolist())}
     labels = np.asarray(y).tolist()
     if unseen := [label for label in labels if label not in known]:
-        raise DataError(f"label {unseen[0]!r} is none of the classes that the estimator was fitted on")
+        raise DataError(f"label {unseen[0]!r} is not among the classes the estimator was fitted on")
     return np.array([known[label] for label in labels])
 
 

@@ -38,16 +38,15 @@ class Record:
     merged: int = 0
     """examples with repeated or unsorted ids"""
     warnings: tuple[str, ...] = ()
-    """messages about trouble with the data"""
+    """messages about trouble with the data or the training"""
 
     @classmethod
     def of(
-        cls, report: Report, passes: int = 1, order: str = "as-is", holdout_every: Every = 0, where: str = "",
-        warnings: tuple[str, ...] = (),
+        cls, report: Report, passes: int = 1, order: str = "as-is", holdout_every: Every = 0, where: str = ""
     ) -> Record:  # fmt: skip
         """The record of a training run, given the line counts of its last pass."""
         counts = {name: getattr(report, name) for name in _COUNTS}
-        return cls(passes, order, holdout_every, where, **counts, warnings=warnings)
+        return cls(passes, order, holdout_every, where, **counts)
 
     def as_dict(self) -> dict[str, Any]:
         """The record as stored in the header."""

@@ -6,8 +6,9 @@ They do not depend on where the stream is cut into chunks, so a resumed run has 
 from __future__ import annotations
 
 from collections import Counter
+from copy import copy
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from thresher.data.chunk import Chunk
 from thresher.data.layout import SettledLayout
 from thresher.learning.remedies import numeric_columns
 from thresher.learning.trained import Tally
+
+if TYPE_CHECKING:
+    from thresher.learning.curve import Curve
 
 _LABELS = 256
 """Maximum number of labels in the sample."""
@@ -133,6 +137,17 @@ class Seen:
     def passed(self, tally: Tally, heldout: float | None) -> None:
         """Record the end of a pass."""
         self.passes.append((tally.loss, tally.weight, heldout))
+
+    def of_model(self, curve: Curve, tally: Tally) -> Seen:
+        """The same for one model, by its own losses, as if in one pass with nothing held out."""
+        seen = copy(self)
+        seen.passes, seen.marks = [(tally.loss, tally.weight, None)], []
+        for point in curve:
+            if point.examples < self.rows:
+                seen.mark(point.examples, Tally(point.loss, point.weight))
+        if curve:
+            seen.end(self.rows, tally)
+        return seen
 
     def forget_losses(self) -> None:
         """Drop the marks: another model has taken over, with other losses."""

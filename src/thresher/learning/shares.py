@@ -16,7 +16,7 @@ _FINEST = 10**6
 """Maximum denominator of a share."""
 
 
-def every_of(said: Any) -> Every | None:
+def every_of(given: Any) -> Every | None:
     """Parse a share such as 0.2, ``20%`` or ``every-5th``; None for anything else: a separate hold-out.
 
     ValueError for a share that is not between 0 and 1.
@@ -24,23 +24,23 @@ def every_of(said: Any) -> Every | None:
     >>> every_of(0.2), every_of("40%"), every_of("every-5th"), every_of("test.svm")
     (5, Fraction(5, 2), 5, None)
     """
-    if getattr(said, "ndim", None) == 0:  # a number of numpy's
-        said = said.item()
-    if isinstance(said, str) and (found := _EVERY.fullmatch(said)):
+    if getattr(given, "ndim", None) == 0:  # a number of numpy's
+        given = given.item()
+    if isinstance(given, str) and (found := _EVERY.fullmatch(given)):
         every = int(found[1])
         if not 2 <= every <= MOST_EVERY:
-            raise ValueError(f"holdout {said}: N must be from 2 to {MOST_EVERY:,}")
+            raise ValueError(f"holdout {given}: N must be from 2 to {MOST_EVERY:,}")
         return every
-    is_number = isinstance(said, Real) and not isinstance(said, bool)
-    if not is_number and not (isinstance(said, str) and _NUMBER.fullmatch(said)):
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    if not is_number and not (isinstance(given, str) and _NUMBER.fullmatch(given)):
         return None
-    number, whole = (said[:-1], 100) if str(said).endswith("%") else (said, 1)
+    number, whole = (given[:-1], 100) if str(given).endswith("%") else (given, 1)
     share = Fraction(str(number)) / whole if 0 < float(number) < whole else Fraction(0)
     share = share.limit_denominator(_FINEST)
     if not 0 < share < 1:
         raise ValueError(
-            f"holdout {said}: a share of the rows lies between 0 and 1, such as 0.2; a file of that name is"
-            f" ./{said}"
+            f"holdout {given}: a share of the rows lies between 0 and 1, such as 0.2; a file of that name is"
+            f" ./{given}"
         )
     return share.denominator if share.numerator == 1 else 1 / share
 

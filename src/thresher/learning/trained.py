@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from thresher.data.chunk import Chunk
 from thresher.learning.head import Head
 from thresher.learning.recipe import Recipe
 from thresher.learning.record import Record
+
+if TYPE_CHECKING:
+    from thresher.learning.seen import Seen
 
 
 class Tally(NamedTuple):
@@ -70,5 +73,5 @@ class Trained(Protocol):
     def check_finite(self) -> None:
         """Raise `DivergedError` if any state is not finite."""
 
-    def keep_record(self, record: Record) -> None:
+    def keep_record(self, record: Record, seen: Seen) -> None:
         """Set the record of the training."""

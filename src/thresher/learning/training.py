@@ -28,7 +28,7 @@ from thresher.learning.shares import MOST_EVERY, Every
 from thresher.learning.stopping import Interrupted, Stopper
 from thresher.learning.trained import Tally, Trained
 from thresher.learning.training_state import Held, Origin, Position, TrainingState
-from thresher.learning.trouble import Run, Trouble, kept_in_model, troubles_of
+from thresher.learning.trouble import Run, Trouble, troubles_of
 
 MOST_PASSES = 10**9
 _LONG = 1 << 30
@@ -112,8 +112,8 @@ class Trainer(Generic[M]):
         ready: called when examples have been read, before they are learned.
         judging: makes the evaluator of the hold-out.
         save: writes a checkpoint.
-        heir: called with the model after every stretch of rows, and at the end of a pass (True); returns the
-            model to continue with.
+        successor: called with the model after every stretch of rows, and at the end of a pass (True);
+            returns the model to continue with.
         columns: what is already known about the columns of a table.
 
     Raises `Interrupted` when `stopper` requests a stop, after saving a checkpoint; `DataError` for a bad
@@ -276,7 +276,7 @@ class Trainer(Generic[M]):
             lo = hi
 
     def _hand_over(self, over: bool) -> None:
-        """Continue with the heir of the model, keeping the loss since the last row of the table right."""
+        """Continue with the successor of the model; the loss since the last row of the table stays right."""
         successor = self._successor(self.model, over)
         if successor is not self.model:
             then, now, last = self.model.tally, successor.tally, self.reported
@@ -371,8 +371,8 @@ class Trainer(Generic[M]):
         if best is not None:
             self.watcher.say(f"kept the model of pass {best}, the best of {passes} on the hold-out")
         troubles = self._troubles()
-        settings = (self.order.spec, self.holdout.every, self.source.where, kept_in_model(troubles))
-        self.holdout.keep_record(self.model, Record.of(self._report, best or passes, *settings))
+        settings = (self.order.spec, self.holdout.every, self.source.where)
+        self.holdout.keep_record(self.model, Record.of(self._report, best or passes, *settings), self._seen)
         given = self.holdout.given
         seconds, compiling = self._spent()
         return Outcome(

@@ -107,7 +107,7 @@ class TrainingState:
         if then.size != now.size:
             both = then.size and now.size
             sizes = f"of {then.size:,} bytes, which now have {now.size:,}" if both else "of a different size"
-            raise ValueError(f"made while training on {then.names} {sizes}: train anew")
+            raise ValueError(f"made while training on {then.names} {sizes}: train again from the start")
         if then.where != now.where:
             raise ValueError(f"made with {f'--where {then.where}' if then.where else 'no --where'}")
         if before.holdout != self.holdout:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from thresher.data.formats.tables.heads import ColumnSeen, shown_cell
 from thresher.data.wording import as_shown, warn_user
 from thresher.learning.baserate import base_rate_loss, worst_constant_loss
 from thresher.learning.figures import shown
+from thresher.learning.record import Record
 from thresher.learning.remedies import feature_name, magnitude, missing_remedy, scale_remedy, step_size
 from thresher.learning.seen import Seen
 
@@ -30,6 +31,7 @@ _UNLIKE = 20.0
 """A feature this many times the typical size is on another scale."""
 _FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 """A number that is rarely the name of a column."""
+NO_WEIGHT = "no feature has a weight"
 _WORDS = 3.0
 """Cells with this many words on average are text."""
 
@@ -173,12 +175,12 @@ def _ids(table: Table) -> Trouble | None:
         return None
     which = f"columns {', '.join(names)} differ" if len(names) > 1 else f"column {names[0]} differs"
     rows = max(column.rows for column in table.columns)
-    remedy = f"leave out what only names a row, --ignore {','.join(names)}"
+    remedy = f"leave out columns that only identify rows with --ignore {','.join(names)}"
     return Trouble("id-columns", f"{which} in every one of the first {rows:,} rows: {remedy}")
 
 
 def _is_id(column: ColumnSeen) -> bool:
-    if column.distinct < column.rows or column.strays:
+    if column.distinct < column.rows or column.strays or column.is_numbers:
         return False
     if column.kind == CATEGORICAL:
         return not _is_text(column)
@@ -189,8 +191,12 @@ def _is_text(column: ColumnSeen) -> bool:
     return column.kind == CATEGORICAL and column.words >= _WORDS and 2 * column.distinct > column.rows
 
 
-def _nearly_numbers(table: Table) -> Trouble | None:
-    """Columns of numbers that a few other cells turn into categories."""
+def _numbers(table: Table) -> Trouble | None:
+    """Columns of numbers that are read as categories: numbers as text, or a few other cells among them."""
+    if texts := [column.name for column in table.columns if column.rows > FEW and column.is_numbers]:
+        which = f"columns {', '.join(texts)} are" if len(texts) > 1 else f"column {texts[0]} is"
+        reason = f"{which} read as categories, because the numbers are given as text"
+        return Trouble("numbers-as-categories", f"{reason}: store them as numbers")
     found = [column for column in table.columns if column.rows > FEW and column.strays]
     if not found:
         return None
@@ -241,10 +247,11 @@ def _nothing_left(run: Run) -> Trouble | None:
 
 def no_weights(penalties: Mapping[str, float], more: str = "") -> Trouble:
     """The trouble with a model whose weights are all zero, under these penalties."""
-    said = " ".join(f"{name} (currently {value:g})" for name, value in penalties.items() if value)
-    remedy = f"use a smaller {said}" if said else "there may be too few examples, or too small a step size"
-    reason = "no feature has a weight; the model predicts the same for every row"
-    return Trouble("no-weights", f"{reason}: {remedy}{more}")
+    smaller = " ".join(f"{name} (currently {value:g})" for name, value in penalties.items() if value)
+    remedy = (
+        f"use a smaller {smaller}" if smaller else "there may be too few examples, or too small a step size"
+    )
+    return Trouble("no-weights", f"{NO_WEIGHT}; the model predicts the same for every row: {remedy}{more}")
 
 
 def _overfits(run: Run) -> Trouble | None:
@@ -278,8 +285,6 @@ def _seen_again(run: Run) -> Trouble | None:
     )
 
 
-_OF_DATA = ("sorted-labels",)
-"""Warnings kept in the model file: they depend on all rows, not on how the rows are split into files."""
 FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _sorted_labels,
     _scales,
@@ -288,7 +293,7 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _seen_again,
 )
 """Finders of trouble with a run, except `_loss`, in the order in which they report."""
-_OF_COLUMNS = (_ids, _nearly_numbers, _texts, _names)
+_OF_COLUMNS = (_ids, _numbers, _texts, _names)
 _EXPLAINS_LOSS = {"sorted-labels", "scales", "overfitting"}
 
 
@@ -305,9 +310,15 @@ def troubles_of_columns(columns: Sequence[ColumnSeen], layout: Any) -> list[Trou
     return [trouble for find in _OF_COLUMNS if (trouble := find(Table(columns, layout))) is not None]
 
 
-def kept_in_model(troubles: list[Trouble]) -> tuple[str, ...]:
-    """The messages kept in the model file: trouble with the data that does not depend on the training."""
-    return tuple(one.message for one in troubles if one.name in _OF_DATA)
+def with_warnings(record: Record, model: Any, seen: Seen) -> Record:
+    """The record with the messages that the model file keeps.
+
+    They depend on the rows, their order and the recipe alone: not on hold-outs, on how the rows are split
+    into files, or on other models trained on the same reading.
+    """
+    own = seen.of_model(getattr(model, "curve", ()) if record.passes == 1 else (), model.tally)
+    found = troubles_of(Run(own, model, model.tally.average))
+    return replace(record, warnings=tuple(one.message for one in found))
 
 
 def warn(troubles: list[Trouble]) -> list[Trouble]:

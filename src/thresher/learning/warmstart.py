@@ -74,9 +74,9 @@ def layout_from(weights: Readout, given: AnyLayout | None) -> AnyLayout | None:
         if kinds[0] != kinds[1]:
             raise DataError("the model was trained with other columns")
     plain = Layout()
-    said = {one.name: getattr(given, one.name, None) for one in fields(Layout)}
+    given_fields = {one.name: getattr(given, one.name, None) for one in fields(Layout)}
     return for_new_data(
-        trained, {name: one for name, one in said.items() if one not in (None, getattr(plain, name))}
+        trained, {name: one for name, one in given_fields.items() if one not in (None, getattr(plain, name))}
     )
 
 

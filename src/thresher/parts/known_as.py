@@ -88,3 +88,5 @@ PARAMETERS = {
     **dict.fromkeys(("c", "aggressiveness"), ("C", "r")),
 }
 """Parameter of other rules or libraries -> nearest parameters here"""
+SPARSE_RULES = "ft-ftrl, ftrl, fobos, adagrad-rda and others"
+"""Rules with an `l1`, for messages"""

@@ -19,11 +19,12 @@ import numpy as np
 
 from thresher.engine import verbs as verbs  # declares the verbs checked here
 from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, implements, rebuilt, writes
-from thresher.parts.known_as import NAMES, PARAMETERS
+from thresher.parts.known_as import NAMES, PARAMETERS, SPARSE_RULES
 
 T = TypeVar("T", bound=type)
 
 
+_PLAIN_NUMBER = re.compile(r"\d*\.?\d+(e[+-]?\d+)?")
 AUTO = "auto"
 """Not a rule: training chooses among several, see `lanes.auto`."""
 REGISTRY: dict[str, dict[str, type]] = {kind: {} for kind in ATTRIBUTES}
@@ -206,6 +207,8 @@ def _hint(kind: str, name: str, known: dict[str, type]) -> str:
     if plain in NAMES.get(kind, {}):
         part, more = NAMES[kind][plain]
         return f"the nearest here is {part}{more}"
+    if kind == "rate" and _PLAIN_NUMBER.fullmatch(plain):
+        return f"did you mean constant:{plain} or inverse-sqrt:{plain}?"
     started = re.match(r"([\w-]+)[\s,;=(]+(.*?)\)?$", plain)
     if started and started[1] in known:
         return f"write {started[1]}:{started[2]}"
@@ -242,17 +245,23 @@ def changed(kind: str, value: Any, fields: dict[str, Any]) -> Any:
 
 
 def check_field(made: Any, field: str, parameter: str) -> None:
-    """SpecError, naming `said`, if the part does not have the field."""
+    """SpecError, naming `parameter`, if the part does not have the field."""
     if field not in type(made)._fields:
         raise _no_parameter(type(made), parameter, type(made)._fields)
 
 
 def _no_parameter(cls: Any, parameter: str, known: Collection[str]) -> SpecError:
     """The error for an unknown parameter, suggesting the nearest one."""
-    listed, meant = ", ".join(known), PARAMETERS.get(parameter.lower().replace("_", "-"), ())
+    meant = PARAMETERS.get(parameter.lower().replace("_", "-"), ())
     instead = [one for one in meant if one in cls._fields and limit_of(cls, one) in (">= 0", "> 0")]
-    shown = [one if one in known else f"--{one}" for one in instead]
-    has = f"did you mean {shown[0]}? (it has {listed})" if shown else f"it has {listed}"
+    listed = f"it has {', '.join(known)}" if known else "it takes none"
+    if instead and instead[0] not in known:  # a part of its own
+        usual = spec_of(cls._field_defaults[instead[0]])
+        has = f"its step size is the option {instead[0]}, such as {usual}{f' ({listed})' if known else ''}"
+    elif instead:
+        has = f"did you mean {instead[0]}? ({listed})"
+    else:
+        has = listed + (f"; {SPARSE_RULES} have one" if "l1" in meant else "")
     return SpecError(f"{part_name(cls)} has no parameter {parameter}; {has}")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from thresher.drawing.svg import clean
 from thresher.learning.head import Head
+from thresher.learning.trouble import NO_WEIGHT
 from thresher.reporting.facts import Facts, Model
 from thresher.reporting.html import Markup, el, joined, section
 
@@ -177,7 +178,7 @@ def _of_model(facts: Facts) -> list[str]:
     found = [str(one)[:1].upper() + str(one)[1:] for one in info["warnings"]]
     if info.get("stopped"):
         found.append("This is a checkpoint: training has not finished. Continue with --resume.")
-    if not info["nonzero"]:
+    if not info["nonzero"] and not any(NO_WEIGHT in one for one in info["warnings"]):
         found.append(
             "All weights are zero, so every prediction is the same. Train with a smaller penalty (--l1),"
             " or on more data."

@@ -21,7 +21,7 @@ _LASTING = (
     *("scale", "admit", "store", "dtype", "layout"),
 )
 """Parameters that cannot change while a model goes on learning"""
-_TOLD = ("scales",)
+_WARNED_OF = ("scales",)
 """Warnings that `fit` gives; others do not fit here: a search over penalties tries models without weights"""
 _lasting_of = attrgetter(*_LASTING)
 
@@ -88,7 +88,7 @@ class SparseOnlineEstimator(SparseEstimator):
         trainer = Trainer(
             model, source, plan, order=source, holdout=judged, watcher=PassPrinter(model, self.verbose)
         )
-        troubles = [one for one in trainer.run().warnings if one.name in _TOLD]
+        troubles = [one for one in trainer.run().warnings if one.name in _WARNED_OF]
         self.n_iter_ = min(trainer.position.number, self.passes)
         if not going_on:
             self._take(model)

@@ -66,9 +66,9 @@ def held_out(labels: F32, rows: Rows, fraction: float) -> list[tuple[Flags, Flag
     if wanted == count:
         raise ValueError(f"validation_fraction leaves none of n_samples={count} for training")
     places = ((np.arange(wanted) + 0.5) * count / wanted).astype(np.int64)
-    apart = np.zeros(count, bool)
-    apart[np.argsort(labels, kind="stable")[places]] = True
-    return [(~apart, apart)]
+    held = np.zeros(count, bool)
+    held[np.argsort(labels, kind="stable")[places]] = True
+    return [(~held, held)]
 
 
 def folds(labels: F32, rows: Rows, count: int) -> list[tuple[Flags, Flags]]:

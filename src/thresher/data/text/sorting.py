@@ -134,9 +134,9 @@ def _spread(keys, values, start, stop, counts):
     Uses scratch space from `stop` on, and counts at address `counts`. Returns ``(whether it sorted, number
     of repeated keys)``: it does not sort if too many keys fall into one bucket.
     """
-    low, apart = _least_and_width(keys, start, stop)
+    low, differing = _least_and_width(keys, start, stop)
     width = bit_length(np.uint64(stop - start))
-    shift, buckets = np.uint64(max(apart - width, 0)), np.int64(1) << width
+    shift, buckets = np.uint64(max(differing - width, 0)), np.int64(1) << width
     for bucket in range(buckets):
         store_word(counts, bucket, np.uint64(0))
     for k in range(start, stop):

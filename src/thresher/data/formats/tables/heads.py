@@ -43,6 +43,8 @@ class ColumnSeen(NamedTuple):
     """whether its values are whole numbers that seem to number or name the rows"""
     strays: tuple[str, ...] = ()
     """if nearly all cells of a categorical column are numbers, the others"""
+    is_numbers: bool = False
+    """whether all cells of a categorical column are numbers, and not just codes"""
 
     @property
     def means_missing(self) -> bool:
@@ -124,8 +126,17 @@ def _of_batch(batch: Any) -> Mapping[str, Sequence[str]]:
 
 def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSeen:
     words = sum(len(cell.split()) for cell in islice(cells, 100)) / max(1, min(len(cells), 100))
-    strays = _strays(cells) if kind == CATEGORICAL and not chosen else ()
-    return ColumnSeen(name, kind, len(cells), len(set(cells)), words, _counts_rows(name, cells), strays)
+    guessed = kind == CATEGORICAL and not chosen
+    strays, numbers = _strays(cells) if guessed else (), guessed and _are_numbers(cells)
+    distinct = len(set(cells))
+    return ColumnSeen(name, kind, len(cells), distinct, words, _counts_rows(name, cells), strays, numbers)
+
+
+def _are_numbers(cells: Sequence[str]) -> bool:
+    """Whether all cells are numbers, many of them different, and some with a fraction: not just codes."""
+    texts = set(cells)
+    numbers = len(texts) >= _MANY and all(NUMBER.fullmatch(_bytes(cell)) for cell in texts)
+    return numbers and any("." in cell for cell in texts)
 
 
 def _counts_rows(name: str, cells: Sequence[str]) -> bool:
