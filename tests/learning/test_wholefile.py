@@ -1,6 +1,9 @@
 """A file with its final name is complete, whatever happens to its writer."""
 
+import contextlib
 import errno
+import gc
+import itertools
 import os
 import subprocess
 import sys
@@ -10,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.commands import environment
+from tests.interrupts import Interrupted
 from thresher.learning import wholefile
 from thresher.learning.wholefile import check_writable, discard, whole_file
 
@@ -188,3 +192,19 @@ def test_a_file_is_registered_before_it_exists(tmp_path: Path, monkeypatch: pyte
         file.write("x")
     assert registered == [True]
     assert not wholefile._unfinished
+
+
+def test_an_interrupt_at_any_line_leaves_nothing(tmp_path: Path) -> None:
+    """Here and in `contextlib`, where a signal may arrive just as well."""
+    for moment in itertools.count():
+        interrupted = Interrupted(moment, wholefile.__file__, contextlib.__file__)
+        with interrupted, whole_file(tmp_path / "file") as file:
+            file.write("x")
+        gc.collect()
+        left = [one.name for one in tmp_path.iterdir()]
+        assert left in ([], ["file"]), moment
+        if not interrupted.came:
+            break
+        (tmp_path / "file").unlink(missing_ok=True)
+    assert left == ["file"]
+    assert moment > 30

@@ -1,7 +1,10 @@
 """A folder with its final name is complete, and only our files are ever removed."""
 
+import contextlib
+import gc
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import environment
+from tests.interrupts import Interrupted
 from thresher.learning import wholefolder
 from thresher.learning.wholefile import lock, remove_unfinished, whole_file
 from thresher.learning.wholefolder import check_replaceable, clear_abandoned, whole_folder
@@ -291,3 +295,18 @@ def test_a_link_keeps_pointing_and_permissions_stay(tmp_path: Path, swap: str) -
     (tmp_path / "plain").mkdir()
     write(tmp_path / "fresh", NEW)
     assert (tmp_path / "fresh").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_an_interrupt_at_any_line_leaves_nothing(tmp_path: Path) -> None:
+    for moment in itertools.count():
+        interrupted = Interrupted(moment, wholefolder.__file__, contextlib.__file__)
+        with interrupted, whole_folder(tmp_path / "folder", ours) as aside:
+            (aside / "a").write_text("new")
+        gc.collect()
+        left = [one.name for one in tmp_path.iterdir()]
+        assert left in ([], ["folder"]), moment
+        if not interrupted.came:
+            break
+        shutil.rmtree(tmp_path / "folder", ignore_errors=True)
+    assert left == ["folder"]
+    assert moment > 30

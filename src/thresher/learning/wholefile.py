@@ -76,38 +76,43 @@ def _await_reader(pipe: Path) -> None:
 @contextmanager
 def _temporary_file(target: Path, mode: str) -> Iterator[IO[Any]]:
     with _created(target, mode) as (file, temporary):
-        try:
-            with file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            if target.exists():
-                os.chmod(temporary, target.stat().st_mode & 0o7777)
-            os.replace(temporary, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            os.chmod(temporary, target.stat().st_mode & 0o7777)
+        os.replace(temporary, target)
 
 
 def remove_unfinished() -> None:
     """Remove the files that this process is writing, because it is about to exit."""
     for temporary in tuple(_unfinished):
-        with contextlib.suppress(OSError):
-            if temporary.is_dir():
-                shutil.rmtree(temporary)
-            else:
-                temporary.unlink()
+        _remove(temporary)
 
 
 @contextmanager
 def unfinished(temporary: Path) -> Iterator[None]:
-    """Register a file or folder for `remove_unfinished` while the block runs."""
-    _unfinished.add(temporary)
+    """Remove a file or folder if the block fails, or if the process has to exit before its end.
+
+    The block creates it, because a signal may arrive as soon as it exists.
+    """
     try:
+        _unfinished.add(temporary)
         yield
+    except BaseException:
+        _remove(temporary)
+        raise
     finally:
         _unfinished.discard(temporary)
+
+
+def _remove(temporary: Path) -> None:
+    with contextlib.suppress(OSError):
+        if temporary.is_dir():
+            shutil.rmtree(temporary)
+        else:
+            temporary.unlink(missing_ok=True)
 
 
 def prefix_of(target: Path) -> str:

@@ -49,15 +49,12 @@ def whole_folder(path: str | Path, ours: Ours) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     try:
-        with _created(target) as (temporary, descriptor):
-            try:
-                with unfinished(temporary):
-                    yield temporary
-                    _sync(descriptor)
-                check_replaceable(target, ours)
-                _swap_in(temporary, target, ours)
-            finally:
-                _remove(temporary, ours)
+        with _created(target, ours) as (temporary, descriptor):
+            with unfinished(temporary):
+                yield temporary
+                _sync(descriptor)
+            check_replaceable(target, ours)
+            _swap_in(temporary, target, ours)
     except OSError as error:
         if SUFFIX in str(error.filename or SUFFIX) or error.filename == str(target):
             error.filename = str(path)
@@ -67,21 +64,25 @@ def whole_folder(path: str | Path, ours: Ours) -> Iterator[Path]:
 
 
 @contextmanager
-def _created(target: Path) -> Iterator[tuple[Path, int | None]]:
-    """A new temporary folder and a descriptor that keeps it locked, even if renamed, until the block ends."""
+def _created(target: Path, ours: Ours) -> Iterator[tuple[Path, int | None]]:
+    """A new temporary folder and a descriptor that keeps it locked, even if renamed, until the block ends.
+
+    At the end, whatever then has the temporary name is removed.
+    """
     for attempts_left in (2, 1, 0):
         temporary = temporary_path(target)
-        temporary.mkdir()
         with contextlib.ExitStack() as opened:
+            opened.callback(_remove, temporary, ours)
             try:
+                temporary.mkdir()
                 descriptor = opened.enter_context(_open(temporary))
             except FileNotFoundError:
                 if attempts_left:
                     continue
                 raise
             # as for files: another process may have removed it before it was locked
-            ours = descriptor is None or lock(descriptor) is not False
-            if (ours and temporary.exists()) or not attempts_left:
+            locked = descriptor is None or lock(descriptor) is not False
+            if (locked and temporary.exists()) or not attempts_left:
                 yield temporary, descriptor
                 return
 
