@@ -7,6 +7,7 @@ SECONDS ?= 60
 TARGETS ?=
 MODELS ?= 10000
 MUTANTS ?=
+ONLY ?=
 
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -17,7 +18,7 @@ DOCS_READY := $(VENV)/.ready-docs
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test oldest check format docs pages bench fuzz hostile mutants clean
+.PHONY: help demo test oldest check format docs pages papers bench fuzz hostile mutants clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -52,6 +53,9 @@ docs: $(DOCS_READY)  ## build the site in build/site; warnings are errors
 pages: $(READY)  ## write docs/rules and the tables of verbs; examples are run (RULES='fobos rda' for some)
 	$(BIN)/python docs/verb_table.py
 	$(BIN)/python docs/rule_pages.py $(RULES)
+
+papers: $(READY)  ## make docs/papers again from the data sets (DATA=folder, ONLY='NAME NAME' for some pages)
+	$(BIN)/python -m experiments.papers --data $(DATA) $(if $(ONLY),--only $(ONLY))
 
 bench: $(BENCH_READY)  ## speed and memory beside other learners (BENCH_ARGS=..., DATA=folder)
 	$(BIN)/python -m benchmarks $(if $(wildcard $(DATA)),--data $(DATA)) $(BENCH_ARGS)

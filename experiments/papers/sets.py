@@ -1,0 +1,73 @@
+"""Data sets of the papers, in memory."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.corpora import mixed, read
+from thresher.data import Chunk
+
+SAMPLES = Path(__file__).parents[2] / "examples" / "data"
+RCV1 = "rcv1/rcv1_ccat_{}.svm.gz"
+
+
+class MissingDataError(Exception):
+    """A file of the data folder is missing."""
+
+
+class Parts(NamedTuple):
+    """A training part and a test part; labels are 1 and -1, classes from 0, or real numbers."""
+
+    train: Chunk
+    test: Chunk
+
+
+class Sets:
+    """Data sets from a folder; the small ones of `quick` need none."""
+
+    def __init__(self, folder: Path | None, *, quick: bool = False) -> None:
+        self.folder, self.quick = folder, quick
+        self.read = lru_cache(maxsize=8)(self._read)  # an unchanged file is parsed once
+
+    def path(self, name: str) -> Path:
+        """A file of the folder; `MissingDataError` if there is none."""
+        if self.folder is None or not (self.folder / name).exists():
+            raise MissingDataError(
+                f"{name} is not in the data folder; docs/papers/data.md tells where it is from"
+            )
+        return self.folder / name
+
+    def _read(self, name: str, domain: str = "binary") -> Chunk:
+        return read(self.path(name), domain)
+
+    def rcv1(self, topic: str = "CCAT") -> Parts:
+        """RCV1, a top category against the rest: 17,189 and 5,301 rows; quick: 300 and 200 of CCAT."""
+        if self.quick:
+            sample = read(SAMPLES / "rcv1_train2000.dat.gz", "binary")
+            return Parts(sample.rows(0, 300), sample.rows(300, 500))
+        found = (self._topic(part, topic) for part in ("train", "test"))
+        return Parts(*found)
+
+    def _topic(self, part: str, topic: str) -> Chunk:
+        rows = self.read(RCV1.format(part))
+        if topic == "CCAT":
+            return rows
+        with gzip.open(self.path(f"rcv1/rcv1_{part}_topics.txt.gz"), "rt", encoding="ascii") as lines:
+            is_in = np.array([topic in line.split() for line in lines])
+        return replace(rows, labels=signs(is_in))
+
+    def uci(self, name: str) -> Chunk:
+        """A UCI set with its rows in a fixed random order, and two classes, or real targets (housing)."""
+        return mixed(self.read(f"uci/{name}/{name}.svm.gz", "real" if name == "housing" else "binary"))
+
+
+def signs(positive: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Labels 1 and -1."""
+    return np.where(positive, 1, -1).astype(np.float32)
