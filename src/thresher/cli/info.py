@@ -15,9 +15,6 @@ _SHOWN = 50
 """maximum number of rows of a printed table"""
 _UNREAD = ("ignore", "absent")
 """column kinds that are not read"""
-_RECIPE = ("outputs", "rule", "rate", "loss", "batch", "average", "scale", "admit", "store", "dtype", "seed")
-_PLAIN = {"rate": None, "batch": 1, "average": False, "scale": None, "admit": None, "seed": 0}
-"""values not worth printing"""
 _Model = Annotated[
     Path,
     typer.Argument(
@@ -78,13 +75,14 @@ def _tell_ensemble(path: Path, as_json: bool) -> None:
     """What the models of an ensemble share, and a row for each."""
     from thresher.cli.output import show_figures, table_of
     from thresher.lanes.inspecting import info_of_ensemble
+    from thresher.learning.recipe import settings
 
     found = info_of_ensemble(path)
     if as_json:
         show_figures(found, True)
         return
     shown = {name: found[name] for name in ("kind", "models", "rows")}
-    shown |= {name: found[name] for name in _RECIPE if name in found and found[name] != _PLAIN.get(name, "")}
+    shown |= settings(found)
     if found["record"]:
         shown |= {name: found["record"][name] for name in ("passes", "order", "examples")}
     show_figures(shown, False)
@@ -103,9 +101,11 @@ def _tell_ensemble(path: Path, as_json: bool) -> None:
 
 def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     """One line per figure."""
+    from thresher.learning.recipe import settings
+
     weights, sizes, stopped = facts["weights"], facts["bytes"], facts.get("stopped")
     shown: dict[str, Any] = {"kind": facts["kind"], "made_by": f"thresher {facts['version']}"}
-    shown |= {name: facts[name] for name in _RECIPE if name in facts and facts[name] != _PLAIN.get(name, "")}
+    shown |= settings(facts)
     shown |= {"warm_start": True} if facts["warm"] else {}
     shown |= {"solver_" + name: value for name, value in facts.get("solver", {}).items()}
     shown |= {

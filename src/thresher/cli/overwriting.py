@@ -26,7 +26,7 @@ def check_model(path: Path | None, beside: Iterable[Path | None], inputs: Iterab
 
     An existing file must be empty, a model or a checkpoint.
     """
-    from thresher.data.files.looks import begins_a_model
+    from thresher.data.files.magic import begins_a_model
 
     check_outputs([path, *beside], inputs)
     _check(path, "a model", begins_a_model)

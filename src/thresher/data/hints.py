@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from difflib import get_close_matches
 
+from thresher.data.formats.listing import FORMATS, KNOWN_AS
+
 _OPTIONS: dict[tuple[str, ...], str] = {
     ("passes", "rounds", "thresher train --passes N"): "epochs epoch n-epochs num-epochs max-iter n-iter"
     " iterations iters max-epochs",
@@ -43,7 +45,7 @@ _OPTIONS: dict[tuple[str, ...], str] = {
     ("ngrams",): "ngram ngram-range",
     ("delimiter",): "sep separator",
     ("missing",): "na na-values null missing-values nan",
-    ("format",): "type input-format file-format libsvm svmlight csv tsv vw jsonl json parquet arrow libffm",
+    ("format",): " ".join(("type input-format file-format", *FORMATS, *KNOWN_AS)),
     ("no-header", "header"): "no-headers noheader",
     ("header",): "has-header headers",
     ("threads",): "jobs n-jobs num-threads nthread cores j",

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thresher.data.errors import DataError
-from thresher.data.files.looks import looks_like
 from thresher.data.files.paths import expand, is_stream
 from thresher.data.files.streams import head_of
 from thresher.data.formats.choosing import (
@@ -21,6 +20,7 @@ from thresher.data.formats.choosing import (
     source_of,
 )
 from thresher.data.formats.listing import TABLES
+from thresher.data.formats.looks import looks_like
 from thresher.data.layout import AnyLayout, settled_without_columns
 
 _FIRST = 1 << 12

@@ -22,7 +22,7 @@ from thresher import parts
 from thresher._version import __version__
 from thresher.data.errors import OneLineError
 from thresher.data.features.names import Names
-from thresher.data.files.looks import begins_a_model
+from thresher.data.files.magic import begins_a_model
 from thresher.learning import header as headers
 from thresher.learning.curve import Curve, curve_of
 from thresher.learning.head import Head

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
-from thresher.data.files.looks import begins_a_model
+from thresher.data.files.magic import begins_a_model
 from thresher.learning.wholefolder import check_replaceable, clear_abandoned, whole_folder
 
 _HEAD = 1 << 12

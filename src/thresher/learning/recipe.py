@@ -21,6 +21,7 @@ Spec = str | tuple[Any, ...]
 Header = dict[str, Any]
 _DTYPES = ("float32", "float64")
 _MOST_IN_A_BATCH = 1 << 31
+_ALWAYS_SHOWN = ("rule", "loss", "outputs", "store", "dtype")
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,6 +148,16 @@ class Recipe:
     def from_dict(cls, given: Header) -> Recipe:
         """The inverse. ValueError, `DataError` for an invalid recipe; TypeError for unknown names."""
         return cls(**{**given, "layout": layout_of(given)})
+
+
+def settings(stored: Header) -> dict[str, Any]:
+    """The fields of a stored recipe to show: those that define every model, and others if not the default."""
+    shown = {one.name: one.default for one in fields(Recipe) if one.name != "layout" and one.name in stored}
+    return {
+        name: stored[name]
+        for name, default in shown.items()
+        if name in _ALWAYS_SHOWN or stored[name] != default
+    }
 
 
 def _checked_dtype(given: Any) -> str:

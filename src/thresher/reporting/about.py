@@ -5,25 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from thresher.learning.figures import shown
+from thresher.learning.recipe import settings
 from thresher.learning.shares import as_text, of_plain
 from thresher.reporting.facts import Facts, Model
 from thresher.reporting.html import Markup, el, joined, section, table, text
 
-_RECIPE = (
-    "rule",
-    "rate",
-    "loss",
-    "outputs",
-    "batch",
-    "average",
-    "scale",
-    "admit",
-    "store",
-    "intercept",
-    "dtype",
-    "seed",
-)
-_PLAIN = {"rate": None, "batch": 1, "average": False, "scale": None, "admit": None}
 _LINES = {
     "lines": "Lines",
     "examples": "Examples",
@@ -44,9 +30,7 @@ def part(facts: Facts) -> Markup:
 
 def _settings(model: Model) -> Markup:
     info, record = model.info, model.info["record"] or {}
-    rows: list[list[Any]] = [
-        [name, info[name]] for name in _RECIPE if name in info and info[name] != _PLAIN.get(name, "")
-    ]
+    rows: list[list[Any]] = [[name, value] for name, value in settings(info).items()]
     rows += [[f"solver {name}", value] for name, value in info.get("solver", {}).items()]
     rows += [[name, record[name]] for name in ("passes", "order", "where") if record.get(name)]
     if record.get("holdout_every"):

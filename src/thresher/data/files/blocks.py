@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError
-from thresher.data.files.looks import begins_a_model, binary_kind
+from thresher.data.files.magic import begins_a_model, binary_kind
 from thresher.data.files.paths import called, is_stream, named
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams, RawFile, Stream, compression_of, open_stream

@@ -20,6 +20,10 @@ class Lines(NamedTuple):
     """whether features have names, hashed to keys with `hash` and `bits`; otherwise they have ids"""
     label_weights: bool = False
     """whether an importance weight may follow the label"""
+    shape: str = ""
+    """a regular expression for its lines, NUMBER for a number, to recognise it in a file read as another"""
+    known_as: str = ""
+    """its names in other tools"""
 
 
 class Table(NamedTuple):
@@ -34,25 +38,43 @@ class Table(NamedTuple):
     """whether it has cells between delimiters"""
     batches: bool = False
     """whether it is read in batches instead of blocks of lines"""
+    known_as: str = ""
+    """its names in other tools"""
 
 
 LINES = {
     "svmlight": Lines(
         *("svmlight", (), "1 1:0.5 3:1 4:0.25 7:1\n-1 2:1 1:1 5:0.75 6:0.5\n"),  # the second is out of order
         label_weights=True,
+        shape=r"[^\s|]+(?: +qid:\d+)?(?: +\d+:NUMBER)+ *(?:#.*)?",
+        known_as="libsvm svm svm-light liblinear svmrank",
     ),
-    "vw": Lines("VW text", (".vw",), "1 |a size:0.5 red\n-1 |a blue shade:dark\n", named=True),
-    "libffm": Lines("LibFFM", (".libffm", ".ffm"), "1 1:3:0.5 2:7:1 2:9:0.25\n-1 1:4:1 2:9:0.75 1:3:1\n"),
+    "vw": Lines(
+        *("VW text", (".vw",), "1 |a size:0.5 red\n-1 |a blue shade:dark\n"),
+        named=True,
+        shape=r"[^|{}<]*\|[^|\s]*[ ].*",
+        known_as="vowpal-wabbit vowpalwabbit vw-text",
+    ),
+    "libffm": Lines(
+        *("LibFFM", (".libffm", ".ffm"), "1 1:3:0.5 2:7:1 2:9:0.25\n-1 1:4:1 2:9:0.75 1:3:1\n"),
+        shape=r"[^\s|]+(?: +\d+:\d+:NUMBER)+ *",
+        known_as="ffm fieldaware",
+    ),
 }
 TABLES = {
-    "csv": Table("CSV", (".csv",), "delimited", _TABLE.format(","), cells=True),
-    "tsv": Table("TSV", (".tsv", ".tab"), "delimited", _TABLE.format("\t"), cells=True),
+    "csv": Table("CSV", (".csv",), "delimited", _TABLE.format(","), cells=True, known_as="comma data"),
+    "tsv": Table("TSV", (".tsv", ".tab"), "delimited", _TABLE.format("\t"), cells=True, known_as="tab tabs"),
     "jsonl": Table(
         *("JSON lines", (".jsonl", ".ndjson"), "jsonl"),
         '{"label": 1, "size": 0.5, "colour": "red"}\n{"label": -1, "size": 1, "colour": "blue"}\n',
+        known_as="json ndjson jsonlines json-lines",
     ),
-    "parquet": Table("Parquet", (".parquet", ".pq"), "arrow_files", batches=True),
-    "arrow": Table("Arrow", (".arrow", ".arrows", ".ipc", ".feather"), "arrow_files", batches=True),
+    "parquet": Table("Parquet", (".parquet", ".pq"), "arrow_files", batches=True, known_as="pq"),
+    "arrow": Table(
+        *("Arrow", (".arrow", ".arrows", ".ipc", ".feather"), "arrow_files"),
+        batches=True,
+        known_as="feather ipc",
+    ),
 }
 FORMATS: dict[str, Lines | Table] = {**LINES, **TABLES}
 EXAMPLES = {name: form.example for name, form in FORMATS.items() if form.example}
@@ -62,18 +84,8 @@ DEFAULT = next(name for name, form in FORMATS.items() if not form.endings)
 ENDINGS = {ending: name for name, form in FORMATS.items() for ending in form.endings}
 """Formats by file name ending."""
 
-
-KNOWN_AS = {
-    **dict.fromkeys(("libsvm", "svm", "svm-light", "liblinear", "svmrank"), "svmlight"),
-    **dict.fromkeys(("vowpal-wabbit", "vowpalwabbit", "vw-text"), "vw"),
-    **dict.fromkeys(("ffm", "fieldaware"), "libffm"),
-    **dict.fromkeys(("json", "ndjson", "jsonlines", "json-lines"), "jsonl"),
-    **dict.fromkeys(("tab", "tabs"), "tsv"),
-    **dict.fromkeys(("comma", "data"), "csv"),
-    **dict.fromkeys(("feather", "ipc"), "arrow"),
-    "pq": "parquet",
-}
-"""Names of the formats in other tools."""
+KNOWN_AS = {other: name for name, form in FORMATS.items() for other in form.known_as.split()}
+"""Formats by their names in other tools."""
 
 
 def listed(titles: list[str], last: str) -> str:

@@ -22,10 +22,10 @@ from thresher.data.files.content import (
     hash_file,
     stamp,
 )
-from thresher.data.files.looks import looks_like
 from thresher.data.files.paths import is_stream, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams
+from thresher.data.formats.looks import looks_like
 from thresher.data.labels import Domain, domain_of
 from thresher.data.layout import SettledLayout
 from thresher.data.report import Report

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
+from thresher.data.formats.listing import LINES
+
 _NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_SVMLIGHT = re.compile(rb"[^\s|]+(?: +qid:\d+)?(?: +\d+:" + _NUMBER + rb")+ *(?:#.*)?")
-_LIBFFM = re.compile(rb"[^\s|]+(?: +\d+:\d+:" + _NUMBER + rb")+ *")
-_VW = re.compile(rb"[^|{}<]*\|[^|\s]*[ ].*")
 _NUMERIC = re.compile(_NUMBER)
 _BLANKS = re.compile(rb"\s*" + _NUMBER + rb"(?:[ \t]+" + _NUMBER + rb")+\s*")
 _ARFF = "ARFF: remove the header (sed '1,/^@data/Id; /^%/d') and use --format csv --no-header --label N"
@@ -18,36 +17,18 @@ _LINES = (
     ("html", re.compile(rb"<[!?a-zA-Z].*"), _HTML),
     ("jsonl", re.compile(rb"\{.*"), "JSON lines: try --format jsonl --label COL"),
     ("json", re.compile(rb"\[.*"), _ARRAY),
-    ("libffm", _LIBFFM, "LibFFM: try --format libffm"),
-    ("svmlight", _SVMLIGHT, "svmlight: try --format svmlight"),
-    ("vw", _VW, "VW text: try --format vw"),
+    *(
+        (
+            name,
+            re.compile(form.shape.encode().replace(b"NUMBER", _NUMBER)),
+            f"{form.title}: try --format {name}",
+        )
+        for name, form in LINES.items()
+        if form.shape
+    ),
 )
-"""Formats by the shape of a line, most specific first."""
+"""What a file is by the shape of its first line."""
 _CELLS = ((b"\t", "tsv", ""), (b",", "csv", ""), (b";", "csv", " --delimiter ';'"))
-_MODEL = b'{"__metadata__":{"thresher":'
-"""What follows the length of the header in a model file"""
-_MAGIC = (
-    (b"PAR1", "Parquet: try --format parquet"),
-    (b"ARROW1", "Arrow: try --format arrow"),
-    (b"PK\x03\x04", "zip, npz or Excel: unpack it, or save the sheet as CSV"),
-    (b"\xd0\xcf\x11\xe0", "an old Excel file: save the sheet as CSV"),
-    (b"\x93NUMPY", "a NumPy array: load it with numpy.load and pass it to thresher.train in Python"),
-    (b"\x80", "perhaps a pickle: load it in Python and pass the data to thresher.train"),
-    (b"\x89HDF", "HDF5: read it in Python and pass the arrays to thresher.train"),
-    (b"SQLite format 3", "a SQLite database: see docs/formats/databases.md"),
-    (b"\x7fELF", "a program"),
-    (b"%PDF", "a PDF"),
-)  # fmt: skip
-
-
-def begins_a_model(head: bytes) -> bool:
-    """Whether a file with this beginning is a model or checkpoint of thresher."""
-    return head[8:].startswith(_MODEL)
-
-
-def binary_kind(head: bytes) -> str:
-    """What a binary file that begins with `head` is, and how to read it; empty if unknown."""
-    return next((kind for magic, kind in _MAGIC if head.startswith(magic)), "")
 
 
 def looks_like(line: bytes, form: str) -> str:
