@@ -78,7 +78,7 @@ def _raw_clicks(name: str, folder: Path) -> Parts:
     return renumbered(split_rows(read(folder / name, "binary", layout)))
 
 
-def _digits(folder: Path, train: int = 10_000, test: int = 5_000) -> Parts:
+def digits(folder: Path, train: int = 10_000, test: int = 5_000) -> Parts:
     parts = []
     for name, rows in (("train", train), ("t10k", test)):
         pixels = _idx(folder / f"mnist/{name}-images-idx3-ubyte.gz", 16).reshape(-1, 784)[:rows]
@@ -159,7 +159,7 @@ def corpora() -> Iterable[Corpus]:
     for k, name in enumerate(UCI):
         yield Corpus(name, "one", *_from_one_file(f"uci/{name}/{name}.svm.gz"), chosen=k % 2 == 1)
     yield Corpus("news20", "classes:1-20", *_from_one_file("news20-libsvm/news20.gz", "classes:1-20"))
-    yield Corpus("MNIST", "classes:1-10", ("mnist/train-images-idx3-ubyte.gz",), _digits)
+    yield Corpus("MNIST", "classes:1-10", ("mnist/train-images-idx3-ubyte.gz",), digits)
     yield Corpus("zoo", "classes:1-7", *_from_one_file("uci/zoo/zoo.svm.gz", "classes:1-7"))
     yield Corpus("housing", "value", *_from_one_file(housing, "real"), chosen=True)
     yield Corpus("dear houses", "value", (housing,), _dear_houses)

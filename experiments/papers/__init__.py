@@ -11,7 +11,7 @@ import importlib
 from experiments.papers.page import Page
 from experiments.papers.sets import Sets
 
-NAMES = ("singer-topics", "singer-on-the-fly")
+NAMES = ("singer-topics", "singer-on-the-fly", "singer-ball")
 """the pages, in the order of docs/papers/README.md; names of modules with a hyphen for each underscore"""
 
 
