@@ -29,3 +29,17 @@ def rare_words(rows: int, tests: int, seed: int = 0) -> Parts:
         found.append((y, row))
     chunk = Chunk.of_rows(found)
     return Parts(chunk.rows(0, rows), chunk.rows(rows, rows + tests))
+
+
+def few_words(rows: int, tests: int, seed: int = 0) -> Parts:
+    """Rows with `IN_A_ROW` of 12 informative words, each right in four of five rows, and of 300 others."""
+    draw = np.random.default_rng(seed)
+    found = []
+    for _ in range(rows + tests):
+        y = float(draw.choice([-1.0, 1.0]))
+        sides = np.where(draw.random(IN_A_ROW) < 0.8, y, -y)
+        row = {int(draw.integers(6)) + (6 if side > 0 else 0): 1.0 for side in sides}
+        row |= {12 + int(k): 1.0 for k in draw.choice(300, IN_A_ROW, replace=False)}
+        found.append((y, row))
+    chunk = Chunk.of_rows(found)
+    return Parts(chunk.rows(0, rows), chunk.rows(rows, rows + tests))

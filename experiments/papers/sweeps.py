@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from itertools import product
+
+import numpy as np
 
 from benchmarks import learners
 from benchmarks.choice import filled, ladders
-from benchmarks.learners import Figures, mean
+from benchmarks.learners import Figures, figures, mean
 from benchmarks.tasks import EVERY, Split, Task, split_rows
 from experiments.papers.sets import Parts
 from thresher import TroubleWarning
+from thresher.data import Chunk
+from thresher.lanes.folds import Folds
+from thresher.lanes.lanes import Lanes
+from thresher.learning.recipe import Recipe
 
 _TASK = Task("one of two classes", "")
 
@@ -43,3 +50,27 @@ def chosen(template: str, parts: Parts, passes: int = 1, folds: int = 1) -> str:
             found.nonzero,
         ),
     )
+
+
+def side_by_side(recipes: Sequence[Recipe], parts: Parts, passes: int = 1) -> list[Figures]:
+    """Figures of each recipe on the test rows; all learn from one reading, in file order."""
+    lanes = Lanes(recipes)
+    _taught(lanes, parts.train, passes)
+    return [
+        figures(parts.test, model.recipe.outputs, model.predict(parts.test), model.nonzero, False)
+        for model in lanes.models
+    ]
+
+
+def cross_validated(recipes: Sequence[Recipe], rows: Chunk, folds: int, passes: int = 1) -> list[float]:
+    """Mean error of each recipe over the folds of `rows`, from one reading."""
+    sets = Folds(recipes, folds)
+    _taught(sets, rows, passes)
+    return [float(np.mean([one["error"] for one in found])) for found in sets.judge([rows])]
+
+
+def _taught(learner: Lanes | Folds, rows: Chunk, passes: int) -> None:
+    for number in range(1, passes + 1):
+        learner.begin_pass(number)
+        learner.learn(rows, again=number > 1)
+    learner.finish()
