@@ -116,20 +116,35 @@ def _head(source: Path, target: Path, rows: int) -> None:
     partial.rename(target)
 
 
+def rcv1like_chunks(rows: int = TRAIN) -> Iterator[Chunk]:
+    """Yield the first training rows, without the rounding of the text."""
+    for indptr, ids, values, positive in _pieces(rows, stream=0):
+        labels = np.where(positive, 1, -1).astype(np.float32)
+        yield Chunk.from_csr(indptr, ids[: indptr[-1]], values[: indptr[-1]], labels)
+
+
 def _write(path: Path, rows: int, stream: int) -> None:
+    partial = path.with_suffix(".partial")
+    with open(partial, "wb") as file:
+        for piece in _pieces(rows, stream):
+            file.write(_text(*piece).tobytes())
+    partial.rename(path)
+
+
+def _pieces(
+    rows: int, stream: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.bool_]]]:
+    """Yield row starts, ids and values, and whether a row is positive."""
     words = _words()
     scores = _merged(*_tokens(np.random.default_rng([7, 9]), 20_000, words), *words)[3]
     cut, spread = np.quantile(scores, 0.53), scores.std()  # 47 % are positive
-    partial = path.with_suffix(".partial")
-    with open(partial, "wb") as file:
-        for k, first in enumerate(range(0, rows, _PIECE)):
-            rng = np.random.default_rng([7, stream, k])
-            indptr, ids, values, scores = _merged(*_tokens(rng, _PIECE, words), *words)
-            noisy = (scores - cut) / spread + 0.03 * rng.logistic(size=_PIECE)
-            positive = (noisy > 0) != (rng.random(_PIECE) < 0.02)
-            n = min(_PIECE, rows - first)
-            file.write(_text(indptr[: n + 1], ids, values, positive).tobytes())
-    partial.rename(path)
+    for k, first in enumerate(range(0, rows, _PIECE)):
+        rng = np.random.default_rng([7, stream, k])
+        indptr, ids, values, scores = _merged(*_tokens(rng, _PIECE, words), *words)
+        noisy = (scores - cut) / spread + 0.03 * rng.logistic(size=_PIECE)
+        positive = (noisy > 0) != (rng.random(_PIECE) < 0.02)
+        n = min(_PIECE, rows - first)
+        yield indptr[: n + 1], ids, values, positive[:n]
 
 
 def _words() -> _Words:
