@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments.papers.sets import Parts
 from thresher.data import Chunk
@@ -10,25 +11,33 @@ from thresher.data import Chunk
 FREQUENT, RARE, IN_A_ROW = 20, 400, 4
 
 
-def rare_words(rows: int, tests: int, seed: int = 0) -> Parts:
+def rare_words(rows: int, tests: int, seed: int = 0, *, rare: int = RARE, uneven: bool = False) -> Parts:
     """Rows with frequent garbage and rare, informative features.
 
     Each of the `FREQUENT` first features stands in half of the rows and tells nothing. Each row also has
-    `IN_A_ROW` of `RARE` features; each of these speaks for one class and is wrong in one of ten rows.
+    `IN_A_ROW` of `rare` features; each of these speaks for one class and is wrong in one of ten rows. They
+    are equally frequent or, if `uneven`, the k-th of a class in proportion to 1/k.
     """
     draw = np.random.default_rng(seed)
-    speaks = draw.choice([-1.0, 1.0], RARE)
+    speaks = directions(rare, seed)
     by_class = {sign: np.flatnonzero(speaks == sign) for sign in (-1.0, 1.0)}
+    shares = {sign: 1 / np.arange(1.0, len(words) + 1) for sign, words in by_class.items()}
     found = []
     for _ in range(rows + tests):
         y = float(draw.choice([-1.0, 1.0]))
         row = {int(k): float(draw.choice([-1.0, 1.0])) for k in np.flatnonzero(draw.random(FREQUENT) < 0.5)}
         for _ in range(IN_A_ROW):
             sign = y if draw.random() < 0.9 else -y
-            row[FREQUENT + int(draw.choice(by_class[sign]))] = 1.0
+            p = shares[sign] / shares[sign].sum() if uneven else None
+            row[FREQUENT + int(draw.choice(by_class[sign], p=p))] = 1.0
         found.append((y, row))
     chunk = Chunk.of_rows(found)
     return Parts(chunk.rows(0, rows), chunk.rows(rows, rows + tests))
+
+
+def directions(rare: int, seed: int = 0) -> NDArray[np.float64]:
+    """The class, 1 or -1, that each informative feature of `rare_words` speaks for."""
+    return np.random.default_rng([seed, 1]).choice([-1.0, 1.0], rare)
 
 
 def few_words(rows: int, tests: int, seed: int = 0) -> Parts:
