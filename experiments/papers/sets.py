@@ -6,12 +6,13 @@ import gzip
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.corpora import mixed, read
+from benchmarks.peers import csr
 from thresher.data import Chunk
 
 SAMPLES = Path(__file__).parents[2] / "examples" / "data"
@@ -71,3 +72,12 @@ class Sets:
 def signs(positive: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Labels 1 and -1."""
     return np.where(positive, 1, -1).astype(np.float32)
+
+
+def extended(chunk: Chunk, columns: int, more: Any) -> Chunk:
+    """The rows with further columns: those of a matrix `more` (n, k), numbered from `columns` on."""
+    from scipy.sparse import csr_matrix, hstack
+
+    whole = hstack([csr(chunk, np.float32, columns), csr_matrix(more, dtype=np.float32)], format="csr")
+    assert whole.shape[1] == columns + more.shape[1], "a key of the rows is as large as `columns`"
+    return Chunk.from_csr(whole.indptr, whole.indices, whole.data, chunk.labels, chunk.weights)
