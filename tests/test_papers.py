@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from experiments.papers.reid_transcript import PUBLISHED, followed
 from tests.oracle_base import Vector
 from tests.oracles import growth_constants, regret_bound_truncated
 from tests.streams import Stream, model_of, read_weights, stream, stream_of
@@ -17,15 +18,6 @@ from thresher.data.chunk import Chunk, concat
 from thresher.learning.model import Model
 
 RCV1 = Path(__file__).parent.parent / "examples" / "data" / "rcv1_train2000.dat.gz"
-
-# Reid, Stochastic Gradient Descent in Clojure (2009): before each 100th step, the features in w and the
-# examples whose hinge loss was positive.
-TRANSCRIPT = """
-100: 2145 64     200: 3333 123    300: 4051 175    400: 4755 229    500: 5236 276
-600: 5576 318    700: 5870 356    800: 6050 388    900: 6325 418    1000: 6578 444
-1100: 6747 471   1200: 6934 502   1300: 7109 526   1400: 7300 555   1500: 7515 592
-1600: 7655 615   1700: 7836 644   1800: 8040 672   1900: 8239 697   2000: 8425 718
-"""
 
 
 @pytest.fixture(scope="module")
@@ -38,22 +30,10 @@ def rcv1() -> Chunk:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_reids_transcript_line_by_line(dtype: str, store: str, rcv1: Chunk) -> None:
     model = Model("pegasos:l2=1e-4,skip_correct=true", "hinge", intercept=False, dtype=dtype, store=store)
-    numbers = [int(text.rstrip(":")) for text in TRANSCRIPT.split()]
-    lines = list(zip(*[iter(numbers)] * 3, strict=True))
-    assert len(lines) == 20
-    written: set[int] = set()
-    wrong = 0
-    found = []
-    for i in range(len(rcv1)):
-        if (i + 1) % 100 == 0:
-            found.append((i + 1, len(written), wrong))
-        row = rcv1.rows(i, i + 1)
-        if model.head.losses(model.predict(row), row)[0] > 0:
-            wrong += 1
-            written.update(row.keys.tolist())
-        model.learn(row)
-    assert found == lines
-    assert set(model.weights()[0].tolist()) <= written
+    found, features = followed(model, rcv1)
+    assert len(PUBLISHED) == 20
+    assert found == PUBLISHED
+    assert set(model.weights()[0].tolist()) <= features
 
 
 # Theorem 3.1 of Langford, Li and Zhang (JMLR 2009)
