@@ -11,7 +11,18 @@ import importlib
 from experiments.papers.page import Page
 from experiments.papers.sets import Sets
 
-NAMES = ("singer-topics", "singer-on-the-fly", "singer-ball")
+NAMES = (
+    "langford-features",
+    "langford-auc",
+    "reid-transcript",
+    "bottou-svmsgd",
+    "singer-topics",
+    "singer-sparsity",
+    "singer-on-the-fly",
+    "singer-rare",
+    "singer-ball",
+    "singer-boosting",
+)
 """the pages, in the order of docs/papers/README.md; names of modules with a hyphen for each underscore"""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.papers.sets import Parts
+from experiments.papers.sets import Parts, extended
 from thresher.data import Chunk
 
 FREQUENT, RARE, IN_A_ROW = 20, 400, 4
@@ -52,3 +52,18 @@ def few_words(rows: int, tests: int, seed: int = 0) -> Parts:
         found.append((y, row))
     chunk = Chunk.of_rows(found)
     return Parts(chunk.rows(0, rows), chunk.rows(rows, rows + tests))
+
+
+def with_random_features(chunk: Chunk, count: int, seed: int = 0) -> Chunk:
+    """The rows with `count` further features, each 1 with probability 0.05, and otherwise 0."""
+    random = np.random.default_rng(seed).random((len(chunk), count)) < 0.05
+    return extended(chunk, int(chunk.keys.max()) + 1, random)
+
+
+def few_numbers(rows: int, seed: int = 0) -> Chunk:
+    """Two classes that five numbers of very different size tell apart, and a sixth does not."""
+    draw = np.random.default_rng(seed)
+    y = draw.choice([-1.0, 1.0], rows)
+    sizes = np.array([3.0, 10.0, 30.0, 3.0, 10.0, 1.0])
+    X = sizes * (draw.normal(size=(rows, 6)) + y[:, np.newaxis] * np.array([1, 1, 1, 1, 1, 0]))
+    return Chunk.of_rows([(label, dict(enumerate(row))) for label, row in zip(y, X, strict=True)])

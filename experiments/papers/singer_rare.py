@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from experiments.papers.generated import FREQUENT, directions, rare_words
 from experiments.papers.page import Page, Picture, Verdict, table
 from experiments.papers.sets import Sets
-from experiments.papers.sweeps import cross_validated
+from experiments.papers.sweeps import errors_of_folds
 from thresher.drawing import Axis, Panel, Series, panels
 from thresher.lanes.lanes import Lanes
 from thresher.learning.recipe import Recipe
@@ -84,7 +84,7 @@ def measured(plan: Plan) -> dict[str, Kept]:
     positive = parts.test.labels > 0
     found = {}
     for name, recipes in plan.recipes().items():
-        judged = cross_validated(recipes, parts.train, FOLDS)
+        judged = errors_of_folds(recipes, parts.train, FOLDS)
         lanes = Lanes(recipes)
         lanes.learn(parts.train)
         fitting = [k for k, error in enumerate(judged) if error <= min(judged) + GIVEN_UP]

@@ -12,7 +12,7 @@ from benchmarks.learners import Figures
 from experiments.papers.generated import few_words
 from experiments.papers.page import Page, Picture, Verdict, table
 from experiments.papers.sets import Parts, Sets
-from experiments.papers.sweeps import cross_validated, side_by_side
+from experiments.papers.sweeps import errors_of_folds, side_by_side
 from thresher import Model
 from thresher.data import Chunk
 from thresher.drawing import Axis, Panel, Series, panels
@@ -91,7 +91,7 @@ def measured(name: str, parts: Parts, plan: Plan, passes: int) -> Topic:
     }
     arow = [Recipe(f"arow:r={r!r}", "hinge") for r in plan.arow]
     every = [*made.values(), *arow]
-    judged = dict(zip(every, cross_validated(every, parts.train, plan.folds, passes), strict=True))
+    judged = dict(zip(every, errors_of_folds(every, parts.train, plan.folds, passes), strict=True))
     tested: dict[Recipe, Figures] = dict(zip(every, side_by_side(every, parts, passes), strict=True))
     curves = {
         title: [

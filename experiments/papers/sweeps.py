@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks import learners
 from benchmarks.choice import filled, ladders
-from benchmarks.learners import Figures, figures, mean
+from benchmarks.learners import UNKNOWN, Figures, figures, mean
 from benchmarks.tasks import EVERY, Split, Task, split_rows
 from experiments.papers.sets import Parts
-from thresher import TroubleWarning
+from thresher import Model, TroubleWarning
 from thresher.data import Chunk
 from thresher.lanes.folds import Folds
 from thresher.lanes.lanes import Lanes
+from thresher.learning.metrics import score
 from thresher.learning.recipe import Recipe
 
 _TASK = Task("one of two classes", "")
@@ -62,7 +64,7 @@ def side_by_side(recipes: Sequence[Recipe], parts: Parts, passes: int = 1) -> li
     ]
 
 
-def cross_validated(recipes: Sequence[Recipe], rows: Chunk, folds: int, passes: int = 1) -> list[float]:
+def errors_of_folds(recipes: Sequence[Recipe], rows: Chunk, folds: int, passes: int = 1) -> list[float]:
     """Mean error of each recipe over the folds of `rows`, from one reading."""
     sets = Folds(recipes, folds)
     _taught(sets, rows, passes)
@@ -74,3 +76,44 @@ def _taught(learner: Lanes | Folds, rows: Chunk, passes: int) -> None:
         learner.begin_pass(number)
         learner.learn(rows, again=number > 1)
     learner.finish()
+
+
+class Tried(NamedTuple):
+    """A recipe after some passes."""
+
+    recipe: Recipe
+    passes: int
+    error: float
+    """mean over the folds of the training rows; of real targets, the mean squared error"""
+    nonzero: float
+    """mean over the models of the folds"""
+    test: Figures
+    """of the model of all training rows, on the test rows; `Figures.error` as above"""
+
+
+def cross_validated(
+    recipes: Sequence[Recipe], parts: Parts, passes: Sequence[int], folds: int = 10
+) -> list[Tried]:
+    """All recipes after each of the numbers of `passes`, ascending. Those that diverge are left out."""
+    learning, found = Folds(recipes, folds, whole=True), []
+    assert learning.whole is not None
+    for number in range(1, passes[-1] + 1):
+        learning.begin_pass(number)
+        learning.learn(parts.train, again=number > 1)
+        if number not in passes:
+            continue
+        for k, judged in enumerate(learning.judge([parts.train])):
+            if len(judged) == folds:
+                error = float(np.mean([_error(one) for one in judged]))
+                left = float(np.mean([lanes.models[k].nonzero for lanes in learning.lanes]))
+                found.append(Tried(recipes[k], number, error, left, _tested(learning.whole.models[k], parts)))
+    return found
+
+
+def _error(figures: Mapping[str, Any]) -> float:
+    return float(figures.get("error", figures["loss"]))
+
+
+def _tested(model: Model, parts: Parts) -> Figures:
+    figures = score(model, [parts.test]).figures()
+    return Figures(_error(figures), model.nonzero, float(figures.get("auc") or UNKNOWN))

@@ -23,6 +23,9 @@ class TruncatedGradient(NamedTuple):
     Lazy update: a coordinate untouched since step tau is truncated once, by the sum of eta_s K gravity
     over the multiples s of K in (tau, t]; this is exact because shrinking never lifts |w| over theta.
 
+    Features that are of no use keep small weights from the last rows they were in. A larger `every`, or
+    rda, drops more of them (docs/papers/langford-features.md).
+
     Reference: Langford, Li and Zhang, Sparse Online Learning via Truncated Gradient (JMLR 2009),
     section 3.3; lazy form in section 4.
 
