@@ -16,6 +16,7 @@ NAMES = (
     "langford-auc",
     "reid-transcript",
     "bottou-svmsgd",
+    "oiwa-frequency",
     "singer-topics",
     "singer-sparsity",
     "singer-on-the-fly",
