@@ -11,7 +11,7 @@ from experiments.papers.generated import few_words
 from experiments.papers.page import Page, Picture, Verdict, table
 from experiments.papers.sets import Sets
 from thresher import boost
-from thresher.batch.solve import Round
+from thresher.batch.plan import Round
 from thresher.data import Chunk, concat
 from thresher.drawing import Axis, Panel, Series, panels
 

@@ -9,9 +9,12 @@ from scipy.optimize import minimize
 import thresher
 from tests.streams import Stream, Vector, stream
 from thresher import Chunk
-from thresher.batch import solve
+from thresher.batch import parallel, shards
 from thresher.batch.csc import columns_of
-from thresher.batch.solve import ORDERS, Parallel, Plan, Solver, loss_of
+from thresher.batch.parallel import Parallel
+from thresher.batch.plan import ORDERS, Plan, Round, loss_of
+from thresher.batch.shards import Here, stripes
+from thresher.batch.solve import Solver
 from thresher.data import MemorySource
 
 LOSSES = ["exponential", "logistic", "logistic:positive=3"]
@@ -113,7 +116,7 @@ def test_the_certificate_is_honest_at_every_round(loss: str, intercept: bool, sc
     dense = Dense(data, loss_of(loss), 2.0 * scale, 0.3)
     seen: list[float] = []
 
-    def tell(row: solve.Round) -> None:
+    def tell(row: Round) -> None:
         w = np.append(solver.w, np.zeros(1 - intercept))
         assert row.certificate * solver.unit == pytest.approx(
             dense.violation(w, intercept), rel=1e-6, abs=1e-9
@@ -161,22 +164,31 @@ def test_no_step_makes_it_worse(
     assert before < first
 
 
+def parallel_of(data: Stream, loss: str, intercept: bool = True, **options: Any) -> Parallel:
+    holder = Here(1)
+    for number, part in stripes(0, data.chunk):
+        holder.add(number, part)
+    return Parallel(holder, intercept, loss_of(loss), Plan(order="parallel", **options))
+
+
 @losses
 @penalties
 @pytest.mark.parametrize("advance", [1.0, 0.5], ids=["proved widths", "narrowed widths"])
 def test_no_parallel_step_makes_it_worse(
     loss: str, l1: float, l2: float, advance: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(solve, "_ADVANCE", advance)
-    solver = solver_of(data_of(5), loss, l1=l1, l2=l2)
-    order, before = Parallel(solver), solver.objective()
-    order.choose(solver.all)
+    monkeypatch.setattr(parallel, "_ADVANCE", advance)
+    monkeypatch.setattr(shards, "_STRIPE", 4)  # so that each shard has rows
+    solver = parallel_of(data_of(5), loss, l1=l1, l2=l2)
+    solver.measure_all()
+    before = solver.objective()
+    solver.choose(solver.all)
     for _ in range(40):
-        order.sweep()
+        solver.move_chosen()
         after = solver.objective()
         assert after <= before * (1 + 1e-13)
         before = after
-    assert (order.ease == 1.0) == (advance == 1.0)
+    assert (solver.ease == 1.0) == (advance == 1.0)
 
 
 def binary(seed: int = 6, copies: int = 1) -> Stream:
@@ -223,10 +235,9 @@ def test_widths_of_other_features_are_narrowed() -> None:
 def test_parallel_copies_share_one_step(copies: int) -> None:
     """Collins, Schapire and Singer: if rows have k coordinates, each moves by 1/k of its own step."""
     data = binary(copies=copies)
-    solver = solver_of(data, "exponential", intercept=False, l1=0.0)
-    order = Parallel(solver)
-    order.choose(solver.all)
-    order.sweep()
+    solver = parallel_of(data, "exponential", intercept=False, l1=0.0)
+    solver.choose(solver.all)
+    solver.move_chosen()
     assert solver.w == pytest.approx(np.full(copies, adaboost(data) / copies), rel=1e-12)
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Thresher
 from tests.commands import OLDER_MODEL, start
 from thresher import TroubleWarning, boost, load
-from thresher.batch.solve import ORDERS
+from thresher.batch.plan import ORDERS
 from thresher.learning import modelfile
 
 KEYS = ["examples", "rounds", "sweeps", "objective", "certificate", "converged", "nonzero", "features_seen"]

@@ -24,6 +24,9 @@ import ray
 import ray.data
 
 import thresher
+from thresher.batch import api, remote
+from thresher.batch.plan import Round
+from thresher.batch.shards import LostWorkerError
 from thresher.cluster import packing, readers
 from thresher.cluster.connection import Connection
 from thresher.cluster.packing import Packed
@@ -107,19 +110,20 @@ def disturbed(by: Callable[[], None], after: int) -> Iterator[None]:
     assert next(given, None) is None, "it was called"
 
 
-def reader_processes() -> list[psutil.Process]:
+def processes(kind: str = "Reader") -> list[psutil.Process]:
+    """The actors of a class."""
     found = psutil.process_iter(["cmdline"])
-    return [one for one in found if "ray::Reader" in " ".join(one.info["cmdline"] or ())]
+    return [one for one in found if f"ray::{kind}" in " ".join(one.info["cmdline"] or ())]
 
 
 def kill_readers() -> None:
-    for process in reader_processes():
+    for process in processes():
         process.kill()
 
 
 def pause_one() -> None:
     """Stop a reader for two seconds, in which the others read hundreds of blocks."""
-    one = reader_processes()[0]
+    one = processes()[0]
     one.suspend()
     threading.Timer(2.0, one.resume).start()
 
@@ -198,6 +202,63 @@ def test_a_node_that_is_lost_and_another_that_comes_change_nothing(
         assert trained(data, tmp_path / "model", workers=2) == plain
     nodes.add_second()
     assert trained(data, tmp_path / "model", workers=2) == plain
+
+
+def boosted(data: list[str], path: Path, **options: Any) -> bytes:
+    """Fitted to 4,000 rows in all 16 shards."""
+    thresher.boost(data[0], order="parallel", tolerance=0.05, l1=5.0, **OPTIONS, **options).save(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_boosting_on_workers_changes_nothing(
+    nodes: Nodes, data: list[str], tmp_path: Path, workers: int
+) -> None:
+    assert boosted(data, tmp_path / "model", workers=workers) == boosted(data, tmp_path / "alone")
+    assert_ended()
+
+
+def assert_ended() -> None:
+    """The processes that held shards end soon."""
+    _, alive = psutil.wait_procs(processes("Worker"), timeout=10)
+    assert not alive
+
+
+def test_boosting_begins_again_if_a_worker_is_lost(nodes: Nodes, data: list[str], tmp_path: Path) -> None:
+    rounds = list[int]()
+
+    def disturb(row: Round) -> None:
+        rounds.append(row.number)
+        if rounds.count(2) == 1 and row.number == 2:
+            processes("Worker")[0].kill()
+
+    found = boosted(data, tmp_path / "model", workers=2, callback=disturb)
+    assert found == boosted(data, tmp_path / "alone")
+    assert rounds.count(0) == 2
+
+
+def test_boosting_ends_if_workers_keep_getting_lost(
+    nodes: Nodes, data: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "_TRIES", 1)
+
+    def disturb(row: Round) -> None:
+        for one in processes("Worker"):
+            one.kill()
+
+    with pytest.raises(LostWorkerError, match=r"^a worker was lost, and its rows with it$"):
+        boosted(data, tmp_path / "model", workers=2, callback=disturb)
+
+
+def test_boosting_refuses_workers_with_other_versions(
+    nodes: Nodes, data: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "versions", lambda: {"numpy": "1.26.0"})
+    with pytest.raises(
+        thresher.data.DataError, match=r"^a worker on .* has numpy .*, the learner has 1\.26\.0"
+    ):
+        boosted(data, tmp_path / "model", workers=2)
+    assert_ended()
 
 
 def command(*options: str, cwd: Path) -> subprocess.CompletedProcess[str]:

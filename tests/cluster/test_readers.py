@@ -148,7 +148,7 @@ def test_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = written(sample, tmp_path / "a.svm", sample.good(20, 1))
     found = reader.versions()
     monkeypatch.setattr(driving, "versions", lambda: {**found, "numpy": "1.26.0"})
-    with pytest.raises(DataError, match=r"^a reader on .* has numpy .*, the learner has 1.26.0: install"):
+    with pytest.raises(DataError, match=r"^a worker on .* has numpy .*, the learner has 1.26.0: install"):
         list(elsewhere(sample, path, FakeRay()).chunks())
 
 

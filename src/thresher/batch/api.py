@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
@@ -11,8 +12,10 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thresher.batch.csc import Columns, columns_of
-from thresher.batch.solve import Plan, Round, Solver, loss_of
+from thresher.batch.plan import Plan, Round, loss_of
+from thresher.batch.rounds import Rounds
+from thresher.batch.shards import LostWorkerError
+from thresher.batch.solvers import solver_of
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.formats.tables.heads import ColumnSeen, columns_seen
 from thresher.data.layout import AnyLayout
@@ -26,6 +29,7 @@ from thresher.learning.readout import Readout
 from thresher.learning.trouble import FEW, Trouble, no_weights, troubles_of_columns, warn
 
 STORE, LOSS = "growing", "exponential"
+_TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -53,14 +57,15 @@ class Solution:
 class Boosted(Readout):
     """A fitted model with float64 weights; `solution` says how good they are."""
 
-    def __init__(self, columns: Columns, loss: Any, w: Any, solution: Solution) -> None:
-        (alive,) = np.nonzero(w[: columns.features])
-        bias = w[columns.features :] if columns.intercept else np.zeros(1)
-        super().__init__(Head(loss), STORE, columns.keys[alive], w[alive], bias, columns.lowest_label)
+    def __init__(self, solver: Rounds, loss: Any, solution: Solution) -> None:
+        w, features = solver.w, len(solver.keys)
+        (alive,) = np.nonzero(w[:features])
+        bias = w[features:] if solver.intercept else np.zeros(1)
+        super().__init__(Head(loss), STORE, solver.keys[alive], w[alive], bias, solver.lowest_label)
         self.solution = solution
         self.warnings: list[Trouble] = []
         """trouble with the data or the model"""
-        self.has_intercept = columns.intercept
+        self.has_intercept = solver.intercept
 
     def save(self, path: str | Path) -> None:
         """Write a model file with weights only; raises OSError if writing fails."""
@@ -112,7 +117,7 @@ def boost(
         loss: ``exponential`` (as in AdaBoost) or ``logistic``.
         l1, l2: strengths of the penalties.
         order: ``random`` (one feature at a time, in an order drawn with `seed`), ``cyclic`` or ``parallel``
-            (all at once).
+            (all at once; with `workers` the rows are in the memory of these processes).
         intercept: whether to learn b.
         tolerance: stop when the largest violation of the optimality conditions is at most this share of the
             smallest l1 that leaves no feature.
@@ -142,7 +147,7 @@ def boost(
     _, _, read = classes_in(data, loss, "one", on_error, read)
     source = opened(data, part.DOMAIN, on_error=on_error, **read)
     seen = columns_seen(source)
-    found = solved(columns_of(source, bool(intercept)), part, plan, started, callback)
+    found = solved(source, bool(intercept), part, plan, started, callback)
     found.layout = source.layout
     found.warnings = warn(troubles_of(found, seen))
     return found
@@ -157,15 +162,29 @@ def troubles_of(found: Boosted, columns: Sequence[ColumnSeen]) -> list[Trouble]:
 
 
 def solved(
-    columns: Columns, loss: Any, plan: Plan, started: float, callback: Callable[[Round], None]
+    source: Any, intercept: bool, loss: Any, plan: Plan, started: float, callback: Callable[[Round], None]
 ) -> Boosted:
-    """Fit a model to these columns; `started` is the start of the work, by `time.perf_counter`."""
-    solver = Solver(columns, loss, plan)
+    """Fit a model to all examples of `source`; `started` is the start of the work, by `time.perf_counter`.
+
+    If a worker that holds rows is lost, the work begins again, up to `_TRIES` times in all.
+    """
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            with closing(solver_of(source, intercept, loss, plan)) as solver:
+                return Boosted(solver, loss, _solution(solver, plan, started, callback))
+        except LostWorkerError as error:
+            if not tries_left:
+                raise
+            error.say(f"{error}; starting again")
+    raise AssertionError
+
+
+def _solution(solver: Rounds, plan: Plan, started: float, callback: Callable[[Round], None]) -> Solution:
     last = solver.run(callback)
-    solution = Solution(
+    return Solution(
         plan,
-        len(columns.labels),
-        columns.features,
+        solver.examples,
+        len(solver.keys),
         last.number,
         last.sweeps,
         last.objective,
@@ -173,4 +192,3 @@ def solved(
         solver.endless(),
         time.perf_counter() - started,
     )
-    return Boosted(columns, loss, solver.w, solution)

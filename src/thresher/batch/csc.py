@@ -55,7 +55,11 @@ def columns_of(source: Any, intercept: bool) -> Columns:
     Takes 24 bytes per stored value at the peak and 8 afterwards. Raises the errors of the source, and
     OverflowError for more than 2**31 - 1 examples.
     """
-    whole = concat([concat([chunk]) for chunk in source.chunks()])
+    return in_columns(concat([concat([chunk]) for chunk in source.chunks()]), intercept)
+
+
+def in_columns(whole: Chunk, intercept: bool) -> Columns:
+    """The examples of a chunk by feature; OverflowError for more than 2**31 - 1."""
     if len(whole) > np.iinfo(np.int32).max:
         raise OverflowError(f"{len(whole):,} examples: the batch solver takes at most 2**31 - 1")
     keys, column = _numbered(whole.keys)

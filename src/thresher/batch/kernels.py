@@ -130,15 +130,20 @@ def shift(loss, begin, end, d, rows, values, labels, importance, z, q, value):
     return change, size
 
 
+@scalar
+def violation_of(j, penalties, penalised, w, up, down):
+    """The violation of column j; only j < `penalised` are penalised."""
+    held = 1.0 if j < penalised else 0.0
+    return violation(up[j] - down[j], w[j], held * penalties[0], held * penalties[1])
+
+
 @kernel
 def measure(chosen, lo, hi, starts, rows, values, penalties, penalised, w, q, up, down, gap):
-    """Set `up`, `down` and violation `gap` of columns chosen[lo:hi]; only j < `penalised` are penalised."""
-    l1, l2 = penalties
+    """Set `up`, `down` and violation `gap` of columns chosen[lo:hi]."""
     for k in range(lo, hi):
         j = chosen[k]
         up[j], down[j] = masses(starts[j], starts[j + 1], rows, values, q)
-        held = 1.0 if j < penalised else 0.0
-        gap[j] = violation(up[j] - down[j], w[j], held * l1, held * l2)
+        gap[j] = violation_of(j, penalties, penalised, w, up, down)
 
 
 @kernel
@@ -179,54 +184,59 @@ def sweep(
 
 
 @kernel
-def widen(chosen, lo, hi, starts, rows, values, out):
-    """Add |x| of the columns chosen[lo:hi] to their rows of `out`."""
-    for k in range(lo, hi):
-        for p in range(starts[chosen[k]], starts[chosen[k] + 1]):
-            out[rows[p]] += abs(values[p])
-
-
-@kernel
-def widest(chosen, lo, hi, starts, rows, values, sums, widths):
-    """Store the largest row sum over the examples of each column chosen[lo:hi], ignoring stored zeros."""
-    for k in range(lo, hi):
-        j = chosen[k]
-        widths[j] = 0.0
+def widen(chosen, starts, rows, values, sums):
+    """Add |x| of the chosen columns to their rows of `sums`."""
+    for j in chosen:
         for p in range(starts[j], starts[j + 1]):
-            if values[p] != 0:
-                widths[j] = max(widths[j], sums[rows[p]])
+            sums[rows[p]] += abs(values[p])
 
 
 @kernel
-def move(chosen, lo, hi, starts, rows, values, widths, ease, penalties, penalised, w, up, down, out):
-    """Move the columns chosen[lo:hi], given `up` and `down`, and add d y x to the rows of `out`.
+def widest(chosen, starts, rows, values, sums, widths):
+    """Store the largest row sum over the examples of each chosen column, ignoring stored zeros."""
+    for k in range(chosen.size):
+        widths[k] = 0.0
+        for p in range(starts[chosen[k]], starts[chosen[k] + 1]):
+            if values[p] != 0:
+                widths[k] = max(widths[k], sums[rows[p]])
 
-    Uses `ease` times the widths. Returns the sum of the bounds.
-    """
+
+@kernel
+def add_up(chosen, starts, rows, values, q, up, down):
+    """Set `up` and `down` (k,) to the masses of the chosen columns."""
+    for k in range(chosen.size):
+        up[k], down[k] = masses(starts[chosen[k]], starts[chosen[k] + 1], rows, values, q)
+
+
+@kernel
+def shift_rows(chosen, steps, starts, rows, values, z):
+    """Move the weight of each chosen column by its step: add d y x to the rows of `z`."""
+    for k in range(chosen.size):
+        if steps[k] != 0:
+            for p in range(starts[chosen[k]], starts[chosen[k] + 1]):
+                z[rows[p]] += steps[k] * values[p]
+
+
+@kernel
+def violations(chosen, penalties, penalised, w, up, down, gap):
+    """Set the violation `gap` of the chosen columns."""
+    for j in chosen:
+        gap[j] = violation_of(j, penalties, penalised, w, up, down)
+
+
+@kernel
+def steps_at_once(chosen, widths, ease, penalties, penalised, w, up, down, steps):
+    """Set `steps` to the moves of all chosen columns with `ease` times their widths; returns the bound."""
     l1, l2 = penalties
     total = 0.0
-    for k in range(lo, hi):
+    for k in range(chosen.size):
         j = chosen[k]
-        held, a = 1.0 if j < penalised else 0.0, ease * widths[j]
-        d = best_step(up[j], down[j], w[j], a, LEAP / widths[j], held * l1, held * l2)
-        if d == 0.0:
-            continue
-        total += bound(up[j], down[j], d, a)
-        w[j] += d
-        for p in range(starts[j], starts[j + 1]):
-            out[rows[p]] += d * values[p]
+        held, a = 1.0 if j < penalised else 0.0, ease * widths[k]
+        d = best_step(up[j], down[j], w[j], a, LEAP / widths[k], held * l1, held * l2) if a > 0.0 else 0.0
+        steps[k] = d
+        if d != 0.0:
+            total += bound(up[j], down[j], d, a)
     return total
-
-
-@kernel
-def gather(parts, lo, hi, out):
-    """Add the rows lo..hi-1 of all `parts` (in order) to `out`, and reset them to zero."""
-    for i in range(lo, hi):
-        total = 0.0
-        for k in range(parts.shape[0]):
-            total += parts[k, i]
-            parts[k, i] = 0.0
-        out[i] += total
 
 
 @kernel

@@ -20,7 +20,7 @@ from thresher.cli.saving import unbroken
 
 if TYPE_CHECKING:
     from thresher.batch.api import Boosted
-    from thresher.batch.solve import Plan, Round
+    from thresher.batch.plan import Plan, Round
 
 NAME = "boost"
 SHORT = "Find the optimal sparse model for data in memory."
@@ -49,7 +49,7 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Minimise the sum of losses + L1 |w|_1 + L2 |w|^2 / 2 to a certified optimum, with data in memory."""
-    from thresher.batch.solve import Plan
+    from thresher.batch.plan import Plan
     from thresher.data.sources.reader import default_threads
 
     started = time.perf_counter()
@@ -76,8 +76,7 @@ def _solved(
 ) -> tuple[Boosted, Any]:
     """The model, and the report on what was read."""
     from thresher.batch.api import solved, troubles_of
-    from thresher.batch.csc import columns_of
-    from thresher.batch.solve import loss_of
+    from thresher.batch.plan import loss_of
     from thresher.cli.watching import Quiet, say_unless
     from thresher.data.formats.tables.heads import columns_seen
     from thresher.engine import notices
@@ -91,15 +90,14 @@ def _solved(
     layout, _ = with_classes(flags, reading, reading.table.layout(), say_unless(quiet, Quiet()))
     source, _ = sources_of(reading, layout, part.DOMAIN, [model], 1)
     notices.when_compiling(None if quiet else say)
-    seen, columns = columns_seen(source), columns_of(source, intercept)
-    if not quiet:
-        say(_HEAD)
+    seen = columns_seen(source)
 
     def tell(row: Round) -> None:
-        if not quiet:
-            say(_line(row))
+        for line in ([] if row.number else [_HEAD]) + [_line(row)]:
+            if not quiet:
+                say(line)
 
-    found = solved(columns, part, plan, started, tell)
+    found = solved(source, intercept, part, plan, started, tell)
     found.layout = source.layout
     found.warnings = troubles_of(found, seen)
     return found, source.report

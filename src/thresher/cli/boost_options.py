@@ -17,7 +17,7 @@ Order = Annotated[
     typer.Option(
         metavar="random|cyclic|parallel",
         help="Update one feature at a time, in a new order each round or as they come, or all at once with "
-        "smaller steps.",
+        "smaller steps; --workers then also hold the rows.",
     ),
 ]
 Tolerance = Annotated[

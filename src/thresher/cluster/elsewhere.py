@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from thresher.data.sources.pieces import RemoteBlocks, reading_with
+from thresher.data.sources.pieces import RemoteBlocks, current_readers, reading_with
 
 if TYPE_CHECKING:
+    from thresher.cluster.connection import Connection
     from thresher.cluster.readers import RayReaders
     from thresher.data.chunk import Place
     from thresher.data.files.watches import Watches
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 MOST_WORKERS = 1024
+
+
+class Cluster(NamedTuple):
+    """Where work other than reading can be done."""
+
+    connection: Connection
+    workers: int
+    say: Callable[[str], None]
 
 
 class _Workers:
@@ -48,10 +57,21 @@ class _Workers:
         connection = Connection(self._address, self._count)
         return RayReaders(connection, self._count or connection.processors, self._say)
 
+    def cluster(self) -> Cluster:
+        """What they run on."""
+        readers = self._started()
+        return Cluster(readers.connection, readers.count, readers.say)
+
     def close(self) -> None:
         """Stop the readers, if there are any."""
         if self._readers is not None:
             self._readers.close()
+
+
+def current_cluster() -> Cluster | None:
+    """The cluster within a block of `reading_elsewhere`; None if everything is done in this process."""
+    readers = current_readers()
+    return readers.cluster() if isinstance(readers, _Workers) else None
 
 
 @contextmanager

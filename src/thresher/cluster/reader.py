@@ -119,15 +119,22 @@ class Reader:
         return seconds
 
 
-def _check(setting: Setting, task: Task) -> None:
-    """Raise `DataError` if the file has changed, or if another version would read it."""
+def difference(wanted: dict[str, str]) -> str:
+    """How the versions here differ from those of the learner; empty if they do not."""
     here = versions()
-    for name, wanted in setting.versions.items():
-        if here[name] != wanted:
-            raise DataError(
-                f"a reader on {platform.node()} has {name} {here[name]}, the learner has {wanted}: "
+    for name, version_there in wanted.items():
+        if here[name] != version_there:
+            return (
+                f"a worker on {platform.node()} has {name} {here[name]}, the learner has {version_there}: "
                 "install the same versions on all machines"
             )
+    return ""
+
+
+def _check(setting: Setting, task: Task) -> None:
+    """Raise `DataError` if the file has changed, or if another version would read it."""
+    if differs := difference(setting.versions):
+        raise DataError(differs)
     if task.stamp is not None and (now := stamp_of(task.path)) != task.stamp:
         how = f"cannot be found on {platform.node()}" if now is None else "changed while it was read"
         raise DataError(f"{task.path}: {how}")
