@@ -87,6 +87,8 @@ class Tried(NamedTuple):
     """mean over the folds of the training rows; of real targets, the mean squared error"""
     nonzero: float
     """mean over the models of the folds"""
+    auc: float
+    """mean over the folds; NaN unless there are two classes"""
     test: Figures
     """of the model of all training rows, on the test rows; `Figures.error` as above"""
 
@@ -104,9 +106,10 @@ def cross_validated(
             continue
         for k, judged in enumerate(learning.judge([parts.train])):
             if len(judged) == folds:
-                error = float(np.mean([_error(one) for one in judged]))
+                error, area = (float(np.mean([of(one) for one in judged])) for of in (_error, _auc))
                 left = float(np.mean([lanes.models[k].nonzero for lanes in learning.lanes]))
-                found.append(Tried(recipes[k], number, error, left, _tested(learning.whole.models[k], parts)))
+                test = _tested(learning.whole.models[k], parts)
+                found.append(Tried(recipes[k], number, error, left, area, test))
     return found
 
 
@@ -114,6 +117,10 @@ def _error(figures: Mapping[str, Any]) -> float:
     return float(figures.get("error", figures["loss"]))
 
 
+def _auc(figures: Mapping[str, Any]) -> float:
+    return float(figures.get("auc") or UNKNOWN)
+
+
 def _tested(model: Model, parts: Parts) -> Figures:
     figures = score(model, [parts.test]).figures()
-    return Figures(_error(figures), model.nonzero, float(figures.get("auc") or UNKNOWN))
+    return Figures(_error(figures), model.nonzero, _auc(figures))

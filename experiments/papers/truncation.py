@@ -101,7 +101,7 @@ def least(tried: Sequence[Tried], name: str, features: int) -> Choice:
 @lru_cache(maxsize=64)
 def swept(sets: Sets, name: str, random: bool = False, rule: str = EACH) -> Choice:
     """The choice for a set, with or without random features; one row in five is held out to test on."""
-    parts = sets.rcv1() if name == RCV1 else divided(Parts(*split_rows(_rows(sets, name, random))))
+    parts = parts_of(sets, name, random)
     if rule == TENTH:  # every fold then ends with a truncation
         parts = parts._replace(train=parts.train.rows(0, len(parts.train) // 100 * 100))
     features = len(np.unique(np.concatenate([part.keys for part in parts])))
@@ -113,6 +113,11 @@ def swept(sets: Sets, name: str, random: bool = False, rule: str = EACH) -> Choi
     return least(cross_validated(grid, parts, passes, FOLDS), name, features)
 
 
-def _rows(sets: Sets, name: str, random: bool) -> Chunk:
+@lru_cache(maxsize=32)
+def parts_of(sets: Sets, name: str, random: bool = False) -> Parts:
+    """A set with its numbers divided; RCV1 as it is."""
+    if name == RCV1:
+        return sets.rcv1()
     rows = few_numbers(200) if sets.quick else sets.uci(name)
-    return with_random_features(rows, 100 if sets.quick else RANDOM) if random else rows
+    rows = with_random_features(rows, 100 if sets.quick else RANDOM) if random else rows
+    return divided(Parts(*split_rows(rows)))
