@@ -134,13 +134,13 @@ def page(sets: Sets) -> Page:
 
 
 METHOD = (
-    "The two-class UCI sets with 1,000 random features, prepared as for [the features left](langford- "
-    "features.md), and the first 5,000 training rows of RCV1-CCAT. K = 10 for truncated gradient and "
-    "rounding; training rows beyond a multiple of 50 are left out, so that every fold ends with a "
-    "truncation. Each online method runs with 16 penalties (subgradients, with 4) and, on the UCI sets, "
-    "three rates and one or five passes, in 5-fold cross-validation. A point shows the recipe with the "
-    "highest AUC in cross-validation among those whose models have at most so many features; its AUC is "
-    "that on the test rows. The Lasso is scikit-learn's, with squared loss and 23 penalties, each a "
+    "The two-class UCI sets with 1,000 random features, prepared as for [the features "
+    "left](langford-features.md), and the first 5,000 training rows of RCV1-CCAT. K = 10 for truncated "
+    "gradient and rounding; training rows beyond a multiple of 50 are left out, so that every fold ends "
+    "with a truncation. Each online method runs with 16 penalties (subgradients, with 4) and, on the UCI "
+    "sets, three rates and one or five passes, in 5-fold cross-validation. A point shows the recipe with "
+    "the highest AUC in cross-validation among those whose models have at most so many features; its AUC "
+    "is that on the test rows. The Lasso is scikit-learn's, with squared loss and 23 penalties, each a "
     "point."
 )
 NOTES = (
