@@ -24,7 +24,8 @@ class TruncatedGradient(NamedTuple):
     over the multiples s of K in (tau, t]; this is exact because shrinking never lifts |w| over theta.
 
     Features that are of no use keep small weights from the last rows they were in. A larger `every`, or
-    rda, drops more of them (docs/papers/langford-features.md).
+    rda, drops more of them (docs/papers/langford-features.md). With few weights left, ``theta=gravity``
+    and rounding often rank better (docs/papers/langford-curves.md).
 
     Reference: Langford, Li and Zhang, Sparse Online Learning via Truncated Gradient (JMLR 2009),
     section 3.3; lazy form in section 4.
