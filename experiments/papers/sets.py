@@ -64,6 +64,11 @@ class Sets:
             is_in = np.array([topic in line.split() for line in lines])
         return replace(rows, labels=signs(is_in))
 
+    def reviews(self, name: str) -> Parts:
+        """Reviews of ``books``, ``dvd``, ``electronics`` or ``kitchen``: 2,000 rows to train."""
+        found = (self.read(f"amazon-reviews/bow5000/{name}_{part}.svmlight.gz") for part in ("train", "test"))
+        return Parts(*found)
+
     def uci(self, name: str) -> Chunk:
         """A UCI set with its rows in a fixed random order, and two classes, or real targets (housing)."""
         return mixed(self.read(f"uci/{name}/{name}.svm.gz", "real" if name == "housing" else "binary"))
