@@ -20,6 +20,9 @@ class ClippedSubgradient(NamedTuple):
 
     A step that would cross zero stops there, whether because of the penalty or the gradient.
 
+    Known weakness: not very sparse. It leaves many times as many weights as the minimum of its objective
+    has: docs/papers/daume-sparse.md.
+
     Lazy update: a coordinate untouched since step tau is shrunk by l1 (U_t - U_tau), stopping at zero,
     with U_t the sum of the step sizes.
 
