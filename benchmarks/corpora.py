@@ -81,15 +81,16 @@ def _raw_clicks(name: str, folder: Path) -> Parts:
 def digits(folder: Path, train: int = 10_000, test: int = 5_000) -> Parts:
     parts = []
     for name, rows in (("train", train), ("t10k", test)):
-        pixels = _idx(folder / f"mnist/{name}-images-idx3-ubyte.gz", 16).reshape(-1, 784)[:rows]
-        labels = _idx(folder / f"mnist/{name}-labels-idx1-ubyte.gz", 8)[:rows]
+        pixels = idx(folder / f"mnist/{name}-images-idx3-ubyte.gz", 16).reshape(-1, 784)[:rows]
+        labels = idx(folder / f"mnist/{name}-labels-idx1-ubyte.gz", 8)[:rows]
         row, column = np.nonzero(pixels)
         indptr = np.concatenate([[0], np.cumsum((pixels > 0).sum(axis=1))])
         parts.append(Chunk.from_csr(indptr, column, pixels[row, column], labels + 1.0, np.ones(len(labels))))
     return parts[0], parts[1]
 
 
-def _idx(path: Path, head: int) -> Any:
+def idx(path: Path, head: int) -> Any:
+    """Return the bytes of an MNIST file after its head: 16 bytes for images, 8 for labels."""
     return np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=head)
 
 

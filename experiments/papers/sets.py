@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.corpora import mixed, read
+from benchmarks.corpora import idx, mixed, read
 from benchmarks.peers import csr
 from thresher.data import Chunk
 
@@ -68,6 +68,11 @@ class Sets:
         """Reviews of ``books``, ``dvd``, ``electronics`` or ``kitchen``: 2,000 rows to train."""
         found = (self.read(f"amazon-reviews/bow5000/{name}_{part}.svmlight.gz") for part in ("train", "test"))
         return Parts(*found)
+
+    def mnist(self, part: str = "train") -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """MNIST, ``train`` or ``t10k``: images (n, 28, 28) and digits."""
+        images = idx(self.path(f"mnist/{part}-images-idx3-ubyte.gz"), 16).reshape(-1, 28, 28)
+        return images, idx(self.path(f"mnist/{part}-labels-idx1-ubyte.gz"), 8)
 
     def uci(self, name: str) -> Chunk:
         """A UCI set with its rows in a fixed random order, and two classes, or real targets (housing)."""

@@ -159,7 +159,7 @@ def page(sets: Sets) -> Page:
         "are no test rows: the question is who minimises f. The interior point method is a primal-dual one "
         "(`experiments/papers/interior.py`). A pass costs 4 operations a non-zero; a step of the interior "
         f"point method also makes and factorises the Hessian. The second picture has the rate {SMOOTH:g} "
-        "over the curvature, at which no step overshoots.",
+        "over the curvature, which suits all three lambdas.",
         verdicts=_verdicts(found, sparse, plan),
         pictures=[_objective(found), _sparsity(sparse)],
         tables=[_table(found)],
