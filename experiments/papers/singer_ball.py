@@ -1,260 +1,254 @@
-"""Projected and exponentiated gradient on MNIST with products of pixels (Singer, slide 32)."""
+"""Descent in the L1 ball against exponentiated gradients on MNIST (Singer, slide 32)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse.linalg import svds
-from scipy.special import logsumexp, softmax
 
-from benchmarks.corpora import digits
 from experiments.papers.page import Page, Picture, Verdict, table
 from experiments.papers.sets import Sets
+from experiments.papers.softmax_ball import Optimum, Problem
 from thresher import Model
 from thresher.data import Chunk
-from thresher.drawing import Axis, Series, chart
+from thresher.drawing import Axis, Panel, Series, panels
 
-F64 = NDArray[np.float64]
-IMAGES, FEATURES, RADII = 400, 25_000, (10.0, 30.0, 100.0)
-SIDE, REACH = 28, 3
-FACTOR = 3.0
-RULES = {
-    "projected gradient": "l1-ball:radius={0.radius}",
-    "exponentiated gradient": "eg:norm={0.radius},features={0.features}",
-}
+PIXELS, CLASSES, PAIRS, HASHED = 784, 10, 40_000, 25_000
+BALL, EG = "L1 ball", "EG"
+FEW = 0.1
+RADII = (10.0, 20.0, 40.0)
+ALL, SOME = "deterministic", "stochastic"
 
 
-class Problem(NamedTuple):
-    """Minimise the mean softmax loss over weights with an L1 norm of at most `radius` for each class."""
+class Plan(NamedTuple):
+    """Sizes and what is tried."""
 
-    rows: Chunk
-    classes: int
-    features: int
-    radius: float
-    lowest: float
-    """the minimum f*"""
-
-    def gap(self, model: Model) -> float:
-        """How far the loss f of a model is above f*."""
-        margins = model.margins(self.rows)
-        own = margins[np.arange(len(self.rows)), self.rows.labels.astype(int)]
-        return float(np.mean(logsumexp(margins, axis=1) - own)) - self.lowest
+    rows: int
+    gradients: int
+    steps: int
+    batch: int
+    """rows of a stochastic step"""
+    ball: Sequence[float]
+    eg: Sequence[float]
+    look: int
+    """gradients between choices of the radius"""
+    solve: int
 
 
-class Run(NamedTuple):
-    """The best step size of a rule, and how it came near the minimum."""
+FULL = Plan(800, 20, 400, 10, (8, 16, 32, 64), (6, 12, 25, 50), 100, 1000)
+QUICK = Plan(60, 4, 12, 10, (8,), (6,), 50, 200)
 
-    eta: float
+
+class Course(NamedTuple):
+    """A run: objective above its minimum after each gradient, or after each pass of stochastic steps."""
+
     steps: list[int]
     gaps: list[float]
-    """f - f* after so many steps"""
-    nonzero: float
-    """share of the weights"""
+    nonzero: int
+    rate: str
 
 
-class Kind(NamedTuple):
-    """Gradients of `batch` rows, `count` of them, and how often to look."""
+class Compared(NamedTuple):
+    """Both rules on one problem."""
 
     name: str
-    batch: int
-    count: int
-    every: int
+    radius: float
+    optimum: Optimum
+    held_out: float
+    """error on held-out images at the optimum"""
+    weights: int
+    courses: dict[str, dict[str, Course]]
+    """by setting and rule"""
 
-    @property
-    def rows(self) -> str:
-        """How many rows a gradient has."""
-        return self.name.partition(" of ")[2]
-
-
-WHOLE, FEW = Kind("20 gradients of all rows", IMAGES, 20, 1), Kind("400 gradients of 5 rows", 5, 400, 20)
-
-
-def products(images: Chunk, reach: int, buckets: int) -> Chunk:
-    """Images as products of neighbouring pixels, hashed to `buckets` features.
-
-    A pixel counts as 1 if it is brighter than half. Each pair of pixels at most `reach` apart has a random
-    bucket; a feature is 1 if both pixels of one of its pairs are bright.
-    """
-    draw = np.random.default_rng(0)
-    offsets = [SIDE * a + b for a in range(reach + 1) for b in range(-reach, reach + 1) if a or b > 0]
-    bucket = draw.integers(0, buckets, (SIDE * SIDE, len(offsets)))
-    indptr, keys = [0], []
-    for k in range(len(images)):
-        span = slice(images.indptr[k], images.indptr[k + 1])
-        bright = np.zeros(SIDE * SIDE + reach * SIDE + reach + 1, bool)
-        bright[images.keys[span][images.values[span] > 127].astype(int)] = True
-        pixels = np.flatnonzero(bright)
-        keys.append(np.unique(bucket[pixels][bright[pixels[:, None] + offsets]]))
-        indptr.append(indptr[-1] + len(keys[-1]))
-    found, n = np.concatenate(keys), len(images)
-    return Chunk.from_csr(np.array(indptr), found, np.ones(len(found)), images.labels - 1, np.ones(n))
+    def ahead(self, setting: str) -> bool:
+        """Whether the L1 ball comes closer."""
+        found = self.courses[setting]
+        return found[BALL].gaps[-1] < found[EG].gaps[-1]
 
 
-def problem(rows: Chunk, classes: int, features: int, radius: float) -> Problem:
-    """With the minimum, found by accelerated projected gradient."""
-    shape, y = (len(rows), features), rows.labels.astype(int)
-    X = sparse.csr_matrix((rows.values.astype(float), rows.keys.astype(int), rows.indptr), shape)
-    return Problem(rows, classes, features, radius, lowest(X, y, classes, radius))
+def engineered(images: NDArray[np.uint8], digits: NDArray[np.uint8], seed: int = 0) -> Chunk:
+    """Products of random pairs of pixels, black or white, hashed to `HASHED` features."""
+    draw = np.random.default_rng(seed)
+    pairs, keys = draw.integers(0, PIXELS, (2, PAIRS)), draw.integers(0, HASHED, PAIRS)
+    on = images.reshape(len(images), -1) > 127
+    row, pair = np.nonzero(on[:, pairs[0]] & on[:, pairs[1]])
+    starts = np.searchsorted(row, np.arange(len(images) + 1))
+    return Chunk.from_csr(starts, keys[pair], np.ones(len(pair)), digits + 1.0)
 
 
-def lowest(X: Any, y: NDArray[np.int64], classes: int, radius: float, steps: int = 300) -> float:
-    """The minimum by FISTA (Beck and Teboulle 2009), restarted when the loss rises."""
-    n, own = len(y), np.eye(classes)[y]
-    eta = 2.0 * n / svds(X, k=1, return_singular_vectors=False)[0] ** 2
-    W = V = np.zeros((X.shape[1], classes))
-    momentum, best = 1.0, np.inf
-    for _ in range(steps):
-        margins = X @ V
-        new = projected(V - eta / n * (X.T @ (softmax(margins, axis=1) - own)), radius)
-        at = X @ new
-        loss = float(np.mean(logsumexp(at, axis=1) - at[np.arange(n), y]))
-        if loss > best:
-            momentum, V = 1.0, W
-            continue
-        following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-        V, W = new + (momentum - 1) / following * (new - W), new
-        momentum, best = following, loss
-    return best
+def pixels(images: NDArray[np.uint8], digits: NDArray[np.uint8]) -> Chunk:
+    """Pixels, black or white."""
+    row, column = np.nonzero(images.reshape(len(images), -1) > 127)
+    starts = np.searchsorted(row, np.arange(len(images) + 1))
+    return Chunk.from_csr(starts, column, np.ones(len(row)), digits + 1.0)
 
 
-def projected(W: F64, radius: float) -> F64:
-    """Each column projected onto the L1 ball (Duchi, Shalev-Shwartz, Singer and Chandra 2008, Figure 1)."""
-    sizes = -np.sort(-np.abs(W), axis=0)
-    excess = np.cumsum(sizes, axis=0) - radius
-    ranks = np.arange(1, len(W) + 1)[:, None]
-    last = np.count_nonzero(sizes * ranks > excess, axis=0) - 1
-    theta = np.maximum(excess[last, np.arange(W.shape[1])] / (last + 1), 0)
-    inside = excess[-1] <= 0
-    return np.where(inside, W, np.sign(W) * np.maximum(np.abs(W) - theta, 0))
+def run(problem: Problem, optimum: Optimum, rule: str, rate: str, batch: int, steps: int) -> Course:
+    """Learn for this many steps; look after each gradient, or after each pass."""
+    model = Model(
+        rule, "softmax", rate=rate, outputs=f"classes:{problem.classes}", batch=batch, intercept=False
+    )
+    rows = len(problem.rows)
+    a_pass = max(rows // batch, 1)
+    taken, gaps = [], []
+    for done in range(a_pass, steps + 1, a_pass):
+        model.learn(problem.rows, 0, rows)
+        keys, values = model.weights()
+        W = np.zeros((problem.features, problem.classes))
+        W[keys.astype(int)] = values
+        taken.append(done)
+        gaps.append(problem.value(W) - optimum.value)
+    return Course(taken, gaps, int(np.count_nonzero(W)), rate)
 
 
-def run(task: Problem, rule: str, eta: float, kind: Kind) -> Run:
-    """Take `kind.count` steps, the k-th of size eta / sqrt(k) along the mean gradient of the next rows."""
-    outputs = f"classes:0-{task.classes - 1}"
-    rate = f"inverse-sqrt:{eta / kind.batch:g}"
-    spec = RULES[rule].format(task)
-    model = Model(spec, "softmax", rate=rate, outputs=outputs, batch=kind.batch, intercept=False)
-    gaps, steps, n = list[float](), list[int](), len(task.rows)
-    for step in range(kind.count):
-        start = step * kind.batch % n
-        model.learn(task.rows, start, start + kind.batch, again=step * kind.batch >= n)
-        if (step + 1) % kind.every == 0:
-            steps.append(step + 1)
-            gaps.append(task.gap(model))
-    return Run(eta, steps, gaps, model.nonzero / (task.classes * task.features))
-
-
-def best(task: Problem, rule: str, kind: Kind) -> Run:
-    """The run with the lowest loss at its end: η goes up or down by `FACTOR` from 1 while that helps."""
-    first = run(task, rule, 1.0, kind)
-    up, down = (run(task, rule, eta, kind) for eta in (FACTOR, 1 / FACTOR))
-    factor = FACTOR if up.gaps[-1] < down.gaps[-1] else 1 / FACTOR
-    found, following = first, up if factor > 1 else down
-    while following.gaps[-1] < found.gaps[-1]:
-        found, following = following, run(task, rule, following.eta * factor, kind)
-    return found
-
-
-Found = dict[tuple[float, str, str], Run]
-"""By radius, kind and rule."""
+def compared(name: str, parts: tuple[Problem, Problem], radii: Sequence[float], plan: Plan) -> Compared:
+    """Choose the radius on held-out images, and for each rule and setting the rate with the lowest end."""
+    problem, held = parts
+    radius = min(radii, key=lambda one: held.value(problem.minimised(one, plan.look).weights))
+    optimum = problem.minimised(radius, plan.solve)
+    rules = {
+        BALL: (f"l1-ball:radius={radius!r}", 1 / problem.curvature, plan.ball),
+        EG: (f"eg:norm={radius!r},features={problem.features}", 1 / radius, plan.eg),
+    }
+    courses: dict[str, dict[str, Course]] = {}
+    for setting, batch, steps in ((ALL, plan.rows, plan.gradients), (SOME, plan.batch, plan.steps)):
+        schedules = ("constant",) if setting == ALL else ("constant", "inverse-sqrt")
+        courses[setting] = {}
+        for rule, (spec, unit, constants) in rules.items():
+            share = 1.0 if setting == ALL else 0.25
+            rates = [
+                f"{schedule}:{c * unit / batch * (share if schedule == 'constant' else 1.0)!r}"
+                for schedule, c in product(schedules, constants)
+            ]
+            tried = [run(problem, optimum, spec, rate, batch, steps) for rate in rates]
+            courses[setting][rule] = min(tried, key=lambda one: one.gaps[-1])
+    wrong = held.probabilities(optimum.weights).argmax(axis=1) != held.rows.labels.astype(int) - 1
+    weights = problem.classes * len(np.unique(problem.rows.keys))
+    return Compared(name, radius, optimum, float(wrong.mean()), weights, courses)
 
 
 def page(sets: Sets) -> Page:
-    """Both rules, with all rows and with a few, for each radius."""
+    """Pixels, and products of pixels."""
+    plan = QUICK if sets.quick else FULL
     if sets.quick:
-        rows, classes, features, radii = generated(), 3, 30, (3.0,)
-        kinds = [WHOLE._replace(batch=len(rows))]
+        draw = np.random.default_rng(0)
+        digits = np.arange(2 * plan.rows, dtype=np.uint8) % 3
+        images = np.zeros((len(digits), PIXELS), np.uint8)
+        for image, digit in zip(images, digits, strict=True):
+            image[draw.choice(12, 3, replace=False)] = image[12 + digit * 4 + draw.integers(0, 4)] = 255
+        given, classes = {"generated": (pixels, 24)}, 3
     else:
-        rows, classes, features, radii = products(images(sets), REACH, FEATURES), 10, FEATURES, RADII
-        kinds = [WHOLE, FEW]
-    tasks = [problem(rows, classes, features, radius) for radius in radii]
-    found = {
-        (task.radius, kind.name, rule): best(task, rule, kind)
-        for task in tasks
-        for kind in kinds
-        for rule in RULES
-    }
+        images, digits = sets.mnist()
+        given, classes = {"pixels": (pixels, PIXELS), "products": (engineered, HASHED)}, CLASSES
+    cuts = slice(0, plan.rows), slice(plan.rows, 2 * plan.rows)
+    found = []
+    for name, (made, features) in given.items():
+        parts = [Problem(made(images[cut], digits[cut]), features, classes) for cut in cuts]
+        found.append(compared(name, (parts[0], parts[1]), RADII[:1] if sets.quick else RADII, plan))
     return Page(
-        title="Projections against exponentiated gradient",
-        source="Singer (MLSS 2012), slide 32; experiments of Duchi, Shalev-Shwartz, Singer and Chandra "
-        "(ICML 2008)",
-        claim="Both methods keep the L1 norm of the weights below a radius. Gradient steps that are "
-        "projected onto the L1 ball come nearer to the minimum than exponentiated gradient after as many "
-        "gradients, of all rows or of a few, and their weights are sparse.",
-        method=f"{len(rows):,} images of MNIST. Products of bright pixels at most {REACH} apart are hashed "
-        f"to {features:,} features; {100 * rows.nnz / len(rows) / features:.0f} % of them are 1 in an image. "
-        "Softmax loss, no intercept, an L1 ball for each of the ten classes. The k-th step is η/√k times the "
-        f"mean gradient; η goes up or down from 1 by factors of {FACTOR:g} as long as that lowers the loss "
-        "at the end. The minimum f* is that of 300 steps of accelerated projected gradient in NumPy.",
-        verdicts=_verdicts(found, radii, kinds),
-        pictures=[_picture(found, radius, kinds) for radius in (radii[0], radii[-1])[-len(radii) :]],
+        title="Descent in the L1 ball against exponentiated gradients",
+        source="Singer (MLSS 2012), slide 32; Duchi, Shalev-Shwartz, Singer and Chandra (ICML 2008)",
+        claim="Two ways to keep the L1 norm of the weights below a radius: gradient steps with a projection "
+        "onto the L1 ball, and exponentiated gradients (EG), whose regret grows with the logarithm of the "
+        "number of features. The ICML paper reports that projections do better online, with sparse weights.",
+        method=f"Softmax regression on {FULL.rows} training images of MNIST, black or white; each class has "
+        f"its own ball. *Pixels* are the {PIXELS} pixels; *products* are {PAIRS:,} products of random pairs "
+        f"of pixels, hashed to {HASHED:,} features. The radius is the one of "
+        f"{', '.join(f'{radius:g}' for radius in RADII)} with the lowest loss on the next {FULL.rows} "
+        f"images, for the weights after {FULL.look} accelerated projected gradients. f* is the loss after "
+        f"{FULL.solve:,} of these, and the duality gap bounds its distance from the minimum. "
+        f"*Deterministic*: `l1-ball` and `eg` with {FULL.gradients} gradients of all rows; *stochastic*: "
+        f"{FULL.steps} steps on {FULL.batch} rows each, in file order. Each has the rate with the lowest f "
+        "at the end: `constant` for all rows, `constant` and `inverse-sqrt` for few, four rates each, spread "
+        "over a factor of eight.",
+        verdicts=_verdicts(found, sets.quick),
+        pictures=[_drawn(found)],
         tables=[_table(found)],
+        notes="The bounds say when to expect what: that of gradient descent grows with the length of a row, "
+        "that of EG with its largest value and the logarithm of the number of features. An image has about "
+        "100 pixels but 700 products. The steps leave more weights than the optimum has, because each of "
+        "them moves all features of its rows.",
     )
 
 
-def images(sets: Sets) -> Chunk:
-    """The first images of MNIST."""
-    folder = sets.path("mnist/train-images-idx3-ubyte.gz").parents[1]
-    return digits(folder, IMAGES, 1)[0]
+def _verdicts(found: Sequence[Compared], quick: bool) -> list[Verdict]:
+    def gaps(one: Compared, setting: str) -> str:
+        ours, theirs = (one.courses[setting][rule].gaps[-1] for rule in (BALL, EG))
+        return f"{one.name}: f - f* {ours:.3f}, EG {theirs:.3f}"
 
-
-def generated(rows: int = 30, features: int = 30, on: int = 8, classes: int = 3) -> Chunk:
-    """Rows that a dense linear model tells apart."""
-    draw = np.random.default_rng(0)
-    truth = draw.normal(size=(features, classes))
-    chosen = [draw.permutation(features)[:on] for _ in range(rows)]
-    labels = [float(np.argmax(truth[one].sum(axis=0))) for one in chosen]
-    found = [(label, {int(j): 1.0 for j in one}) for label, one in zip(labels, chosen, strict=True)]
-    return Chunk.of_rows(found)
-
-
-def _verdicts(found: Found, radii: Sequence[float], kinds: Sequence[Kind]) -> list[Verdict]:
     verdicts = []
-    for kind in kinds:
-        ends = [[found[radius, kind.name, rule].gaps[-1] for rule in RULES] for radius in radii]
-        ahead = [radius for radius, (one, other) in zip(radii, ends, strict=True) if one < other]
-        shown = "; ".join(f"radius {r:g}: {a:.3f} and {b:.3f}" for r, (a, b) in zip(radii, ends, strict=True))
-        behind = " and ".join(f"{radius:g}" for radius in radii if radius not in ahead)
-        why = f"exponentiated gradient is ahead at radius {behind}, where the solution has fewer weights"
-        claim = f"f − f* is smaller for the projection after {kind.name}"
-        verdicts.append(Verdict(claim, "smaller", shown, not behind, why if behind else ""))
-    shares = [found[radius, kinds[0].name, rule].nonzero for rule in RULES for radius in radii[:1]]
+    for setting in () if quick else (ALL, SOME):
+        ahead = [one.name for one in found if one.ahead(setting)]
+        holds = len(ahead) == len(found)
+        verdicts.append(
+            Verdict(
+                f"{setting}: projections onto the L1 ball come closer to the optimum than EG",
+                "drawn for both; projections do better online",
+                "; ".join(gaps(one, setting) for one in found),
+                holds,
+                "" if holds else f"holds on {' and '.join(ahead) or 'neither'}; see the notes",
+            )
+        )
+    shares = [[one.courses[SOME][rule].nonzero / one.weights for rule in (BALL, EG)] for one in found]
+    told = "; ".join(
+        f"{one.name}: {ours:.0%} of the weights, EG {theirs:.0%}"
+        for one, (ours, theirs) in zip(found, shares, strict=True)
+    )
+    zeros = all(ours < 1 and theirs == 1 for ours, theirs in shares)
     verdicts.append(
         Verdict(
-            "the projection leaves fewer weights",
+            "projections onto the L1 ball leave zeros, EG leaves none",
             "sparse against dense",
-            f"{100 * shares[0]:.1f} % and {100 * shares[1]:.1f} % of all weights at radius {radii[0]:g}",
-            shares[0] < shares[1],
+            told,
+            zeros,
+            "" if zeros else "see the table",
         )
     )
+    few = max(ours for ours, _ in shares) <= FEW
+    if not quick:
+        least = ", ".join(f"{one.name} {_share(one):.1%}" for one in found)
+        why = f"the optimum itself has {least}; the steps have not come that far"
+        claim = f"at most {FEW:.0%} of the weights in the L1 ball are not zero"
+        verdicts.append(Verdict(claim, "a high degree of sparsity", told, few, "" if few else why))
     return verdicts
 
 
-def _picture(found: Found, radius: float, kinds: Sequence[Kind]) -> Picture:
-    series = [
-        Series(f"{rule.split()[0]}, {kind.rows}", one.steps, one.gaps)
-        for kind in kinds
-        for rule in RULES
-        for one in [found[radius, kind.name, rule]]
-    ]
-    svg = chart(
-        f"Distance from the minimum, radius {radius:g}",
-        "f - f* after each gradient, for both rules.",
-        Axis("gradients", log=True, whole=True),
-        Axis("f − f*", log=True),
-        series,
-    )
-    return Picture(svg, f"f − f* against the number of gradients, in a ball of radius {radius:g}")
+def _share(one: Compared) -> float:
+    """Share of the weights that the optimum has."""
+    return int(np.count_nonzero(one.optimum.weights)) / one.weights
 
 
-def _table(found: Found) -> str:
-    heads = ("radius", "gradients", "rule", "best η", "f − f*", "weights in %")
+def _drawn(found: Sequence[Compared]) -> Picture:
+    def panel(one: Compared, setting: str) -> Panel:
+        series = [
+            Series(rule, course.steps, course.gaps, "both") for rule, course in one.courses[setting].items()
+        ]
+        x = Axis("gradients of all rows" if setting == ALL else "steps", whole=True, low=0)
+        return Panel(x, Axis("f - f*", log=True), series, f"{one.name}, {setting}")
+
+    text = "Loss above the optimum of descent in the L1 ball and of EG, deterministic and stochastic."
+    shown = [panel(one, setting) for one in found for setting in (ALL, SOME)]
+    return Picture(panels("Loss above the optimum on MNIST", text, shown, height=270), text[:-1])
+
+
+def _table(found: Sequence[Compared]) -> str:
     rows = [
-        (f"{radius:g}", kind, rule, f"{one.eta:g}", f"{one.gaps[-1]:.4f}", f"{100 * one.nonzero:.1f}")
-        for (radius, kind, rule), one in found.items()
+        (
+            f"{one.name}, {setting}, {rule}",
+            f"{one.radius:g}",
+            f"{course.gaps[-1]:.3f}",
+            f"`{course.rate.partition(':')[0]}`",
+            f"{course.nonzero:,} of {one.weights:,}",
+            f"{one.optimum.value:.3f}",
+            f"{one.optimum.gap:.3f}",
+            f"{one.held_out:.1%}",
+        )
+        for one in found
+        for setting, rules in one.courses.items()
+        for rule, course in rules.items()
     ]
-    return table(heads, rows)
+    heads = ("", "radius", "f - f* at the end", "rate", "non-zero weights", "f*", "its gap")
+    return table((*heads, "held-out error at f*"), rows)
