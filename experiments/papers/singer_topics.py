@@ -168,8 +168,10 @@ def _table(topics: Sequence[Topic]) -> str:
     again = [topic for topic in topics if topic.later]
     rows += [(f"{topic.name}, {PASSES} passes", *_percent(topic.later), "", "") for topic in again]
     heads = ("test error in %", *RULES, *(f"weights, {rule}" for rule in VARIED))
-    text = "The last columns are the fewest weights with an error at most a tenth above the lowest in "
-    "the picture; -: none."
+    text = (
+        "The last columns are the fewest weights with an error at most a tenth above the lowest of both "
+        "rules over all penalties tried; -: none."
+    )
     return table(heads, rows) + f"\n\n{text}"
 
 

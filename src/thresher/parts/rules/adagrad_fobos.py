@@ -24,6 +24,9 @@ class AdagradFobos(NamedTuple):
     A coordinate with few or small gradients keeps a large step size: rare features are learned as fast as
     frequent ones.
 
+    Known weakness: features of the last rows have hardly been penalised. For an error near its lowest, this
+    rule needs several times as many weights as adagrad-rda: docs/papers/singer-sparsity.md.
+
     Lazy update: a is constant between gradients, so the penalty is the same in each of n missed steps.
     With l2 = 0 their sum is n eta l1 / a. Otherwise, with c = 1 / (1 + eta l2 / a), n steps take |w| to
     c^n (|w| + l1 / l2) - l1 / l2, stopping at zero. Steps are counted, so the state is float64.

@@ -25,6 +25,9 @@ class Fobos(NamedTuple):
     With many outputs, `group` = ``l2`` or ``linf`` makes l1 the strength of the mixed norm l1/l2 or l1/linf:
     soft becomes the prox of eta l1 ||.|| on the weights of a feature for all outputs.
 
+    Known weakness: rare features are penalised as strongly as frequent ones. adagrad-fobos and ft-fobos
+    keep more of the informative ones: docs/papers/singer-rare.md.
+
     Lazy update: with P_t the product of the (1 + eta l2) and v = w P, a step shrinks |v| by just
     eta l1 P_{t-1}, so the missed penalty is a difference of running sums, and w = v / P. (With l2 = 0, P
     is 1.) When P exceeds 2^40, rows and sums are divided by 2^40, which is exact.

@@ -19,6 +19,9 @@ class L1Ball(NamedTuple):
 
     This is soft(w', theta) with the theta >= 0 that makes the L1 norm `radius`; theta is 0 inside the ball.
 
+    Known weakness: not very sparse along a stream, because each step moves all features of its row:
+    docs/papers/singer-on-the-fly.md and docs/papers/singer-ball.md.
+
     Lazy update: the sum of the thetas, which all coordinates share. The live ones are in a heap, so an
     example of k coordinates costs O(k log n) for n live ones: the smallest are removed while they are no
     larger than theta, and each is removed at most once after it enters.
