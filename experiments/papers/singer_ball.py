@@ -38,7 +38,7 @@ class Plan(NamedTuple):
     solve: int
 
 
-FULL = Plan(800, 20, 400, 10, (8, 16, 32, 64), (6, 12, 25, 50), 100, 1000)
+FULL = Plan(800, 20, 400, 10, (16, 32, 64, 128), (6, 12, 25, 50), 100, 1000)
 QUICK = Plan(60, 4, 12, 10, (8,), (6,), 50, 200)
 
 
@@ -158,7 +158,8 @@ def page(sets: Sets) -> Page:
         f"its own ball. *Pixels* are the {PIXELS} pixels; *products* are {PAIRS:,} products of random pairs "
         f"of pixels, hashed to {HASHED:,} features. The radius is the one of "
         f"{', '.join(f'{radius:g}' for radius in RADII)} with the lowest loss on the next {FULL.rows} "
-        f"images, for the weights after {FULL.look} accelerated projected gradients. f* is the loss after "
+        f"images, for the weights after {FULL.look} accelerated projected gradients; balls of twice the "
+        "size no longer bind. f* is the loss after "
         f"{FULL.solve:,} of these, and the duality gap bounds its distance from the minimum. "
         f"*Deterministic*: `l1-ball` and `eg` with {FULL.gradients} gradients of all rows; *stochastic*: "
         f"{FULL.steps} steps on {FULL.batch} rows each, in file order. Each has the rate with the lowest f "
