@@ -159,7 +159,7 @@ def page(sets: Sets) -> Page:
         f"of pixels, hashed to {HASHED:,} features. The radius is the one of "
         f"{', '.join(f'{radius:g}' for radius in RADII)} with the lowest loss on the next {FULL.rows} "
         f"images, for the weights after {FULL.look} accelerated projected gradients; balls of twice the "
-        "size no longer bind. f* is the loss after "
+        "size hardly bind any more. f* is the loss after "
         f"{FULL.solve:,} of these, and the duality gap bounds its distance from the minimum. "
         f"*Deterministic*: `l1-ball` and `eg` with {FULL.gradients} gradients of all rows; *stochastic*: "
         f"{FULL.steps} steps on {FULL.batch} rows each, in file order. Each has the rate with the lowest f "
