@@ -14,15 +14,22 @@ from experiments.papers.sets import Sets
 NAMES = (
     "langford-features",
     "langford-auc",
-    "reid-transcript",
-    "bottou-svmsgd",
+    "langford-curves",
+    "langford-regret",
     "oiwa-frequency",
+    "singer-ball",
+    "singer-on-the-fly",
+    "singer-solvers",
+    "singer-mixed",
+    "singer-rare",
     "singer-topics",
     "singer-sparsity",
-    "singer-on-the-fly",
-    "singer-rare",
-    "singer-ball",
     "singer-boosting",
+    "reid-transcript",
+    "bottou-svmsgd",
+    "daume-order",
+    "daume-sparse",
+    "daume-hashing",
 )
 """the pages, in the order of docs/papers/README.md; names of modules with a hyphen for each underscore"""
 

@@ -50,8 +50,8 @@ def _news(names: str, count: int) -> Callable[[Sets], Parts]:
 
 
 COLLECTIONS = {
-    "books": Collection(lambda sets: texts.reviews(sets, "books")),
-    "dvd": Collection(lambda sets: texts.reviews(sets, "dvd")),
+    "books": Collection(lambda sets: sets.reviews("books")),
+    "dvd": Collection(lambda sets: sets.reviews("dvd")),
     "ob-2": Collection(_news(OVERLAPPING, 2)),
     "sb-2": Collection(_news(SEPARATE, 2)),
     "ob-8": Collection(_news(OVERLAPPING, 8), 8, 2),

@@ -12,17 +12,10 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
-from benchmarks.corpora import read
 from experiments.papers.sets import Parts, Sets, signs
 from thresher.data import Chunk
 
 WORDS = r"[a-z]{2,}"
-
-
-def reviews(sets: Sets, product: str) -> Parts:
-    """Reviews of ``books`` or ``dvd``s at Amazon, good against bad: 2,000 to train, 5,000 words."""
-    names = (f"amazon-reviews/bow5000/{product}_{part}.svmlight.gz" for part in ("train", "test"))
-    return Parts(*(read(sets.path(name), "binary") for name in names))
 
 
 def newsgroups(sets: Sets, groups: Sequence[str]) -> Parts:
