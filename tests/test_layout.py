@@ -16,10 +16,8 @@ from tests.oracles import ORACLES
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "thresher"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-WRITTEN = [
-    *SOURCES,
-    *(p for d in ("tests", "benchmarks", "examples", "docs") for p in sorted((ROOT / d).rglob("*.py"))),
-]
+BESIDE = ("tests", "benchmarks", "examples", "experiments", "docs")
+WRITTEN = [*SOURCES, *(p for d in BESIDE for p in sorted((ROOT / d).rglob("*.py")))]
 RULES = [p for p in SOURCES if p.parent == PACKAGE / "parts" / "rules" and p.stem != "__init__"]
 
 # folder -> what its modules may import of the package: a name ending in .* stands for all that is under it
@@ -297,5 +295,5 @@ def test_the_picture_of_the_layout_names_every_module() -> None:
         known = path.stem in commands if path.parent.name == "cli" else path in RULES
         if not (known or path.stem.startswith("_")):
             assert any(fnmatch(path.name, name) for name in named), f"{show(path)} is not in the picture"
-    names = {path.name for path in SOURCES}
+    names = {path.name for path in WRITTEN}
     assert not [name for name in named if not any(fnmatch(one, name) for one in names)]

@@ -133,6 +133,10 @@ def _method(train: int, test: int, l2: float) -> str:
     )
 
 
+def _verdict(claim: str, published: str, ours: str, holds: bool, why: str) -> Verdict:
+    return Verdict(claim, published, ours, holds, "" if holds else why)
+
+
 def _verdicts(
     plain: Sequence[Epoch], averaged: Sequence[Epoch], best: Epoch, learning: float
 ) -> list[Verdict]:
@@ -140,18 +144,15 @@ def _verdicts(
     few = f"there are {ROWS // 17_189} times fewer rows, and so fewer steps"
     after = f"After {EPOCHS} epochs it is {{:.2f}} %"
 
-    def verdict(claim: str, published: str, ours: str, holds: bool, why: str) -> Verdict:
-        return Verdict(claim, published, ours, holds, "" if holds else why)
-
     return [
-        verdict(
+        _verdict(
             "error of svmsgd after one epoch, within 0.1 point",
             f"{PUBLISHED[0]:.2f} %",
             f"{first:.2f} %",
             abs(first - PUBLISHED[0]) <= 0.1,
             few,
         ),
-        verdict(
+        _verdict(
             "error of svmasgd (averaged weights) after one epoch, within 0.1 point",
             f"{AVERAGED[0]:.2f} %",
             f"{mean:.2f} %",
@@ -159,14 +160,14 @@ def _verdicts(
             f"{few}: the first, poor weights still count in the average. "
             + after.format(100 * averaged[-1].error),
         ),
-        verdict(
+        _verdict(
             "one epoch is within 0.1 point of the error at the minimum of the cost",
             f"{PUBLISHED[0]:.2f} and {OPTIMUM:.2f} %",
             f"{first:.2f} and {least:.2f} %",
             abs(first - least) <= 0.1,
             f"{few}. {after.format(100 * plain[-1].error)}",
         ),
-        verdict(
+        _verdict(
             f"an epoch of {ROWS:,} rows takes less time than LIBLINEAR's {BATCH_SECONDS:.2f} s",
             f"{SECONDS:.2f} s",
             f"{learning:.2f} s",

@@ -135,33 +135,36 @@ def _method() -> str:
     )
 
 
-def _verdicts(found: Found, spread: Mapping[str, Sequence[float]]) -> list[Verdict]:
-    def fewer(rule: str, others: Sequence[str], claim: str, published: str) -> Verdict:
-        """Whether `rule` makes fewer errors than each of the others, or as many."""
-        held = [
-            name
-            for name, one in found.items()
-            if all(_error(one[rule]) <= _error(one[other]) for other in others)
-        ]
-        but = [name for name in found if name not in held]
-        return Verdict(
-            claim,
-            published,
-            f"on {len(held)} of {len(found)}",
-            not but,
-            f"not on {', '.join(but)}" if but else "",
-        )
+def _fewer(found: Found, rule: str, others: Sequence[str], claim: str, published: str) -> Verdict:
+    """Whether `rule` makes fewer errors than each of the others, or as many."""
+    held = [
+        name
+        for name, one in found.items()
+        if all(_error(one[rule]) <= _error(one[other]) for other in others)
+    ]
+    but = [name for name in found if name not in held]
+    return Verdict(
+        claim,
+        published,
+        f"on {len(held)} of {len(found)}",
+        not but,
+        f"not on {', '.join(but)}" if but else "",
+    )
 
-    verdicts = [fewer(FT, [FOBOS], "FT-FOBOS with p = 2 makes fewer errors than FOBOS", "on all seven")]
+
+def _verdicts(found: Found, spread: Mapping[str, Sequence[float]]) -> list[Verdict]:
+    verdicts = [
+        _fewer(found, FT, [FOBOS], "FT-FOBOS with p = 2 makes fewer errors than FOBOS", "on all seven")
+    ]
     if not spread:
         return verdicts
     powers = [rule for rule in OF_POWERS if rule != FT]
     mean = {rule: float(np.mean([_error(one[rule]) for one in found.values()])) for rule in RULES}
     ratios = [one[FT].test.nonzero / one[FOBOS].test.nonzero for one in found.values()]
     return [
-        fewer(FT, powers, "of the four p, 2 makes the fewest errors", "the fewest"),
+        _fewer(found, FT, powers, "of the four p, 2 makes the fewest errors", "the fewest"),
         *verdicts,
-        fewer(RDA, [FT, FOBOS], "RDA makes fewer errors than both", "on all seven"),
+        _fewer(found, RDA, [FT, FOBOS], "RDA makes fewer errors than both", "on all seven"),
         Verdict(
             "FT-FOBOS keeps about as many weights as FOBOS",
             "about as many",

@@ -130,8 +130,7 @@ def compared(name: str, parts: tuple[Problem, Problem], radii: Sequence[float], 
     return Compared(name, radius, optimum, float(wrong.mean()), weights, courses)
 
 
-def page(sets: Sets) -> Page:
-    """Pixels, and products of pixels."""
+def _compared(sets: Sets) -> list[Compared]:
     plan = QUICK if sets.quick else FULL
     if sets.quick:
         draw = np.random.default_rng(0)
@@ -148,6 +147,12 @@ def page(sets: Sets) -> Page:
     for name, (made, features) in given.items():
         parts = [Problem(made(images[cut], digits[cut]), features, classes) for cut in cuts]
         found.append(compared(name, (parts[0], parts[1]), RADII[:1] if sets.quick else RADII, plan))
+    return found
+
+
+def page(sets: Sets) -> Page:
+    """Pixels, and products of pixels."""
+    found = _compared(sets)
     return Page(
         title="Descent in the L1 ball against exponentiated gradients",
         source="Singer (MLSS 2012), slide 32; Duchi, Shalev-Shwartz, Singer and Chandra (ICML 2008)",

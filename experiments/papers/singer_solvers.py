@@ -122,6 +122,21 @@ def newton(problem: Problem, l1: float) -> Course:
     return Course(gaps, [problem.X.shape[1]] * len(gaps), operations(problem.X))
 
 
+def _courses(problem: Problem, l1: float, plan: Plan, by_row: bool) -> dict[str, Course]:
+    everything = len(problem.y)
+    found = {
+        FOBOS: best_of(problem, "fobos", plan, l1, everything),
+        SUBGRADIENT: best_of(problem, "subgradient", plan, l1, everything),
+        INTERIOR: newton(problem, l1),
+    }
+    if by_row:
+        found |= {
+            name: best_of(problem, rule, plan, l1, 1)
+            for name, rule in zip(BY_ROW, ("fobos", "subgradient"), strict=True)
+        }
+    return found
+
+
 def page(sets: Sets) -> Page:
     """Minimise one objective with every method, and follow the sparsity of FOBOS for three penalties."""
     plan = QUICK if sets.quick else FULL
@@ -129,20 +144,11 @@ def page(sets: Sets) -> Page:
         problem, l1 = Problem(few_words(200, 0).train, 40), 2.0
     else:
         problem, l1 = Problem(sets.rcv1().train.rows(0, ROWS), FEATURES), LAMBDAS[1]
-    everything = len(problem.y)
-    found = {
-        FOBOS: best_of(problem, "fobos", plan, l1, everything),
-        SUBGRADIENT: best_of(problem, "subgradient", plan, l1, everything),
-        INTERIOR: newton(problem, l1),
-    }
-    if not sets.quick:
-        found |= {
-            name: best_of(problem, rule, plan, l1, 1)
-            for name, rule in zip(BY_ROW, ("fobos", "subgradient"), strict=True)
-        }
+    found = _courses(problem, l1, plan, by_row=not sets.quick)
     rate = f"constant:{SMOOTH / problem.curvature!r}"
     sparse = {
-        strength: online(problem, "fobos", strength, rate, everything, plan.passes) for strength in LAMBDAS
+        strength: online(problem, "fobos", strength, rate, len(problem.y), plan.passes)
+        for strength in LAMBDAS
     }
     return Page(
         title="FOBOS, subgradients and an interior point method",
