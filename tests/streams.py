@@ -29,10 +29,10 @@ KINDS += ["l1-ball", "fobos-linf", "simplex", "stabilised"]
 """A rule of each kind of state and clock: rows that stand still or owe, common scales, heaps, stacks, bursts.
 
 Where every rule would have to be compiled once more, these are, and the others run as plain Python."""
-LONG = ["fobos", "adagrad-fobos", "pegasos", "l1-ball", "stabilised"]
+LONG = ["fobos", "adagrad-fobos", "pegasos", "l1-ball"]
 """Rules that learn a million examples, and are compiled in float64 too.
 
-What untouched weights owe adds up in a clock, in rows, in a common scale; is found in a heap, in bursts."""
+What untouched weights owe adds up in a clock, in rows, in a common scale; is found in a heap."""
 RATES = {
     "constant": "constant:0.1",
     "inverse": "inverse:0.5",

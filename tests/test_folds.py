@@ -98,7 +98,7 @@ def test_penalties_of_one_rule() -> None:
 def test_batches_many_outputs_and_passes(batch: int) -> None:
     rng = np.random.default_rng(5)
     chunk = replace(WIDE, targets=rng.choice([-1.0, 1.0], (ROWS, 3)).astype(np.float32))
-    specs = [settings_of(name)[0] for name in KINDS]
+    specs = [settings_of(name)[0] for name in KINDS[::2]]
     check([recipe_of(spec, outputs="labels:3", batch=batch) for spec in specs], chunk, passes=2)
 
 

@@ -3,13 +3,11 @@
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
-
-import pytest
 
 from tests.oracles import ORACLES
 
@@ -135,7 +133,8 @@ def is_module(name: str) -> bool:
     return place.is_dir() or place.with_suffix(".py").exists()
 
 
-def imports(path: Path) -> Iterator[Import]:
+@cache
+def imports(path: Path) -> tuple[Import, ...]:
     package = path.relative_to(ROOT / "src").with_suffix("").parts[:-1]
 
     def visit(node: ast.AST, eager: bool) -> Iterator[Import]:
@@ -153,7 +152,7 @@ def imports(path: Path) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
             yield from visit(child, eager)
 
-    return visit(parse(path), True)
+    return tuple(visit(parse(path), True))
 
 
 def room(name: str) -> int:
@@ -187,9 +186,26 @@ def docstring_lines(node: ast.AST) -> int:
     return 0
 
 
-sources = pytest.mark.parametrize("path", SOURCES, ids=show)
-written = pytest.mark.parametrize("path", WRITTEN, ids=show)
-rules = pytest.mark.parametrize("path", RULES, ids=show)
+def each_of(paths: list[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
+    """One test that checks all files and names those that fail."""
+
+    def decorate(check: Callable[[Path], None]) -> Callable[[], None]:
+        def test() -> None:
+            failed = []
+            for path in paths:
+                try:
+                    check(path)
+                except AssertionError as error:
+                    failed.append(f"{show(path)}: {str(error).partition(chr(10))[0]}")
+            assert not failed, "\n".join(failed)
+
+        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        return test
+
+    return decorate
+
+
+sources, written, rules = each_of(SOURCES), each_of(WRITTEN), each_of(RULES)
 
 
 @sources

@@ -1,5 +1,6 @@
 """The solver compared with a general minimiser, its certificate with a dense gradient; descent; threads."""
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +77,14 @@ def data_of(seed: int = 1, **options: Any) -> Stream:
     return stream(seed, rows=150, features=10, **options)
 
 
+@cache
+def minimum_of(loss: str, l1: float, l2: float, intercept: bool) -> tuple[Stream, Dense, Vector]:
+    """The data, the objective on them, and its minimiser."""
+    data = data_of()
+    dense = Dense(data, loss_of(loss), l1, l2)
+    return data, dense, dense.minimiser(intercept)
+
+
 def boosted(data: Stream, loss: str, **options: Any) -> tuple[Vector, Any]:
     """All weights, the intercept last, and the model."""
     model = thresher.boost(data.chunk, loss, **options)
@@ -96,9 +105,7 @@ def solver_of(data: Stream, loss: str, intercept: bool = True, **options: Any) -
 def test_it_finds_what_a_general_minimiser_finds(
     order: str, loss: str, l1: float, l2: float, intercept: bool
 ) -> None:
-    data = data_of()
-    dense = Dense(data, loss_of(loss), l1, l2)
-    best = dense.minimiser(intercept)
+    data, dense, best = minimum_of(loss, l1, l2, intercept)
     w, model = boosted(data, loss, order=order, l1=l1, l2=l2, intercept=intercept, tolerance=1e-10)
     assert model.solution.converged
     assert model.solution.objective == pytest.approx(dense.objective(w), rel=1e-12)

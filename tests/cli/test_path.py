@@ -47,20 +47,19 @@ def test_each_model_is_that_of_train_byte_for_byte(thresher: Thresher) -> None:
     "options",
     [
         "--passes 3 --order every --holdout test.svm",
-        "--batch 7 --dtype float64 --passes 2 --admit 2,bits=12",
-        "--average --rule sgd-not",
+        "--batch 7 --passes 2 --admit 2,bits=12",
+        "--average --rule ftrl",
         "--rule ft-ftrl --store hashed:9 --passes 2 --checkpoint-every 50",
-        "--rule sgd-not --holdout none",
+        "--rule ftrl --holdout none --dtype float64",
     ],
 )
 def test_options_mean_what_they_mean_to_train(thresher: Thresher, options: str) -> None:
-    options = options.replace("--rule sgd-not", "--rule truncated-gradient")
     ran = thresher(f"path train.svm -m f --l1 0.001:1:3 {options} --json")
     assert ran.status == 0, ran.err
     alike = options.replace(" --holdout none", "").replace("--holdout none", "")
     alike += "" if "--holdout" in options else " --holdout every-10th"
     for k, one in enumerate(ran.json["lanes"]):
-        words = [w for w in alike.split() if w not in ("ft-ftrl", "truncated-gradient", "--rule")]
+        words = [w for w in alike.split() if w not in ("ft-ftrl", "ftrl", "--rule")]
         assert thresher("train", "train.svm", "-m", "alone", "-q", "--rule", one["spec"], *words).status == 0
         assert Path("alone").read_bytes() == Path(f"f/lane-{k:03d}.model").read_bytes()
 

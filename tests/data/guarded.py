@@ -238,10 +238,9 @@ def cases() -> Iterator[tuple[str, Sample, Layout, str]]:
     for name, sample in {**SAMPLES, **VARIANTS}.items():
         if sample.packed:
             yield name, sample, sample.layout, "binary"
-    for form in ("csv", "tsv"):
-        layout = replace(SAMPLES[form].layout, text=("city",), ngrams="words=1-2,chars=2-3")
-        yield f"{form}, text", SAMPLES[form], layout, "binary"
     csv = SAMPLES["csv"]
+    layout = replace(csv.layout, text=("city",), ngrams="words=1-2,chars=2-3")
+    yield "csv, text", csv, layout, "binary"
     yield "csv, line breaks", csv, replace(csv.layout, quoted_newlines=True, missing=("NA",)), "binary"
     for form in LINE_FORMATS:
         for domain in ("labels:0-5", "values:3,real"):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Place
-from thresher.data.columns import BINS, CATEGORICAL, LABEL, NUMERIC, TEXT, settle
+from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, TEXT, settle
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.features.factors import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
@@ -64,10 +64,10 @@ class Dialect(NamedTuple):
     span: int
     """maximum bytes of a quoted cell with line breaks; 0 if they are not allowed"""
 
-    def compiled(self) -> tuple[int, NDArray[np.uint8] | None, int | None]:
+    def compiled(self) -> tuple[int, NDArray[np.uint8], int | None]:
         """The dialect for compiled code: see `delimited_rows`."""
         listed = b"".join(bytes([len(one)]) + one for one in sorted(self.missing))
-        return self.delimiter[0], np.frombuffer(listed, np.uint8) if listed else None, self.span or None
+        return self.delimiter[0], np.array([*listed], np.uint8), self.span or None
 
 
 def dialect_of(layout: AnyLayout) -> Dialect:
@@ -234,7 +234,6 @@ class DelimitedParser:
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
         kinds, text = self._files[block.file], block.text
-        described = (*kinds.compiled, True if BINS in kinds.what else None)
         grams, more = self._grams_for(block, kinds)
         columns = self._columns_for(block, block.size + 2 * len(kinds.codes) + 16 + more)
         state = np.zeros(rows.ALL_COUNTERS, np.int64)
@@ -242,7 +241,7 @@ class DelimitedParser:
         self._skip_head(block, state)
         room, extra = self._room_for(block), kinds.extra(self._reading.naming, self._spans)
         domain, dialect = self._domain.code(), self._dialect.compiled()
-        rest = (described, dialect, room, _rooms_for(kinds), grams, kinds.mask, domain, state, self._bad)
+        rest = (kinds.compiled, dialect, room, _rooms_for(kinds), grams, kinds.mask, domain, state, self._bad)
         parsed = gather(
             lambda columns, exact: rows.parse_delimited(text, block.size, columns, *rest, exact, extra),
             lambda exact: _with(exact, self._row_at(block, int(state[AT])), state),

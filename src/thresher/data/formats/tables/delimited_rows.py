@@ -4,8 +4,8 @@ The ends of cells are found 64 bytes at a time; a cell that begins with a quote 
 features of a row are stored in order of appearance, then sorted by key.
 
 A *dialect* is ``(delimiter, tokens, span)``: a byte; the cells that mean a missing value (uint8, each after
-its length), or None; and the maximum bytes of a quoted cell with line breaks, or None if quoted cells end on
-their line. None is a separate type for Numba, so code that is not needed is not compiled.
+its length); and the maximum bytes of a quoted cell with line breaks, or None if quoted cells end on their
+line. None is a separate type for Numba: code that few files need is compiled for these only.
 """
 
 # Numba infers the types of compiled code.
@@ -265,13 +265,12 @@ def _category(cell, at, end, seed, keys, values, nnz, naming, column):
 
 
 @scalar
-def _numeric(kind, value, key, seed, binning, cell, keys, values, nnz, naming, column):
+def _numeric(kind, value, key, seed, cell, keys, values, nnz, naming, column):
     """Append the feature of a number (unless it is 0) or of its bin; returns the new `nnz`."""
-    if binning is not None:
-        if kind == BINS:
-            key, _ = binned(value, seed)
-            offer_whole(naming, key, bin_of(value), column)
-            return _enter(key, np.float32(1), keys, values, nnz)
+    if kind == BINS:
+        key, _ = binned(value, seed)
+        offer_whole(naming, key, bin_of(value), column)
+        return _enter(key, np.float32(1), keys, values, nnz)
     offer(naming, key, cell, 0, 0, column)
     return _enter(key, value, keys, values, nnz) if value != np.float32(0) else nnz
 
@@ -303,7 +302,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
 
     Returns ``(position of the line end or error, nnz, label, weight, outcome, column)``.
     """
-    codes, names, seeds, binning, count = columns
+    codes, names, seeds, count = columns
     keys, values = address(out[0]), address(out[1])
     label, weight = np.float32(0), np.float32(1)
     base, mask = at, separators(text, at, delimiter)
@@ -312,7 +311,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
         if outcome != EXAMPLE:
             return at, nnz, label, weight, outcome, c
         kind, begin = codes[c], nnz
-        if tokens is not None:
+        if tokens.size:
             last = first if _means_missing(cell, first, last, tokens) else last
         if kind == TEXT:
             nnz = _texts(cell, first, last, grams, seeds[c], out, nnz, extra[1], c)
@@ -325,9 +324,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
             elif kind == WEIGHT:
                 weight = value
             elif outcome == EXAMPLE and last > first:
-                nnz = _numeric(
-                    *(kind, value, names[c], seeds[c], binning, cell, keys, values, nnz, extra[1], c)
-                )
+                nnz = _numeric(*(kind, value, names[c], seeds[c], cell, keys, values, nnz, extra[1], c))
         if outcome != EXAMPLE:
             return at, nnz, label, weight, outcome, c
         note_column(extra[0], c, begin, nnz)
@@ -347,7 +344,7 @@ def parse_delimited(
     Like `line_rows.parse_lines`, with these differences:
 
     Args:
-        kinds: ``(codes, keys, seeds, binning)`` of the columns; `binning` is None without binned columns.
+        kinds: ``(codes, keys, seeds)`` of the columns.
         dialect: See above.
         room: uint8 scratch space for a quoted cell, as long as the text; empty if the text has no quotes,
             None if quotes have no meaning.
