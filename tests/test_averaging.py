@@ -89,7 +89,8 @@ def is_compiled(spec: str) -> bool:
 @pytest.mark.parametrize("spec", [spec for spec in SPECS if is_compiled(spec)])
 def test_the_mean_of_the_dense_path_compiled(spec: str, short_rings: None) -> None:
     check(averaged(spec), stream(seed=2, rows=400))
-    check(averaged(spec, intercept=False), stream(seed=3, rows=30))
+    with compiled_if(spec.startswith("fobos:")):
+        check(averaged(spec, intercept=False), stream(seed=3, rows=30))
 
 
 @pytest.mark.parametrize("rate", sorted(RATES))

@@ -175,7 +175,7 @@ def hashed_name(key: Any, bits: int, seed: int) -> int:
 @pytest.mark.parametrize(
     ("spec", "dtype"),
     [(spec, "float64") for spec in SPECS]
-    + [(spec, "float32") for spec in SPECS if spec.partition(":")[0] in KINDS[::3]],
+    + [(spec, "float32") for spec in SPECS if spec.partition(":")[0] in KINDS[:9:3]],
 )
 def test_the_store_changes_nothing(spec: str, dtype: str, dense: Stream) -> None:
     """Compiled in float32 for each store with some kinds of rules; plain Python for all."""

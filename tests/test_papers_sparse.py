@@ -114,7 +114,7 @@ def noisy(seed: int) -> Stream:
 
 def selected(spec: str, data: Stream) -> tuple[int, int]:
     """Signals and noise features that have a weight at the end."""
-    model = model_of(spec, rate="inverse-sqrt:0.5")
+    model = model_of(spec, rate="power:0.5,1,0.5", dtype="float32")
     model.learn(data.chunk)
     w = read_weights(model, SIGNALS + NOISE)
     return int(np.count_nonzero(w[:SIGNALS])), int(np.count_nonzero(w[SIGNALS:]))
@@ -190,7 +190,7 @@ def slide60() -> Stream:
 
 def kept(spec: str, data: Stream) -> tuple[int, int, int]:
     """Garbage and rare features with a weight, and the rare ones among the RARE heaviest."""
-    model = model_of(spec, rate="inverse-sqrt:0.5", intercept=False)
+    model = model_of(spec, rate="power:0.5,1,0.5", intercept=False, dtype="float32")
     model.learn(data.chunk)
     w = read_weights(model, GARBAGE + RARE)
     heaviest = np.argsort(-np.abs(w), kind="stable")[:RARE]

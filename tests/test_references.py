@@ -33,7 +33,10 @@ MODELS: list[tuple[str, dict[str, Any]]] = [  # many are compiled for other test
     ("fobos:l1=0.01", {"rate": RATE, "average": True}),
     ("ft-ftrl:group=linf", {**SOFTMAX, "store": "growing"}),
     ("fobos:l1=0.01,group=linf", {**SOFTMAX, "rate": RATE, "average": True}),
-    ("l1-ball:radius=0.5", {**SOFTMAX, "rate": RATE, "batch": 4, "average": True}),
+    (
+        "perceptron",
+        {"loss": "hinge", "outputs": "classes:3", "batch": 4, "average": True, "store": "growing"},
+    ),
 ]
 CASES = list(cases())
 

@@ -115,7 +115,7 @@ def table(ran: Ran) -> list[list[float]]:
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("number", [1, 3, 4, 5, 8])
-@pytest.mark.parametrize("options", ["", "--batch 7 --average", "--holdout test.svm --early-stop 1"])
+@pytest.mark.parametrize("options", ["", "--batch 7", "--holdout test.svm --early-stop 1"])
 def test_stopping_changes_nothing(
     number: int, options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:

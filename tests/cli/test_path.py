@@ -121,7 +121,7 @@ def stopped_at(thresher: Thresher, number: int, command: str, monkeypatch: pytes
 @pytest.mark.parametrize("number", [1, 5, 9])
 @pytest.mark.parametrize(
     "options",
-    ["", "--batch 7 --average", f"--holdout test.svm --early-stop 1 --rule fobos {OVERFIT}"],
+    ["", "--batch 7", f"--holdout test.svm --early-stop 1 --rule fobos {OVERFIT}"],
 )
 def test_stopping_changes_nothing(
     number: int, options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
