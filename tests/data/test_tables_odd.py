@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.commands import environment
+from tests.commands import start
 from tests.data.reference import Row, bits, read_all, rows_of
 from tests.data.tables import WRITERS, Streamed, as_table, meaning, write_jsonl
 from tests.data.test_tables import FORMATS, LAYOUT, some_rows
@@ -246,14 +245,12 @@ def test_standard_input_is_what_a_file_is(tmp_path: Path, name: str) -> None:
     data = (tmp_path / name).read_bytes()
     told = "csv" if name == "data.csv" else "jsonl" if name == "data.jsonl" else "arrow"
     for given, passes in ((data, 2), (gzip.compress(data), 1)) if told != "arrow" else ((data, 2),):
-        run_in(tmp_path, f"train - --format {told} -m piped -q --passes {passes}", given)
+        words = f"train - --format {told} -m piped -q --passes {passes}".split()
+        with start(*words, folder=tmp_path, stdin=subprocess.PIPE) as process:
+            _, err = process.communicate(given, timeout=120)
+        assert process.returncode == 0, err
         modelfile.save(train(tmp_path / name, passes=passes), tmp_path / "read")
         assert (tmp_path / "piped").read_bytes() == (tmp_path / "read").read_bytes()
-
-
-def run_in(folder: Path, words: str, given: bytes = b"") -> None:
-    command = [sys.executable, "-m", "thresher", *words.split()]
-    subprocess.run(command, input=given, cwd=folder, env=environment(folder), check=True)
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.jsonl"])

