@@ -10,6 +10,7 @@ MUTANTS ?=
 ONLY ?=
 
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.ready-bench
 OLDEST := $(VENV)/oldest
@@ -23,7 +24,7 @@ DOCS_READY := $(VENV)/.ready-docs
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
 
-demo: $(READY)  ## train on the RCV1 sample in examples/data; leaves build/demo.svg
+demo: $(INSTALLED)  ## train on the RCV1 sample in examples/data; leaves build/demo.svg
 	$(BIN)/python examples/demo.py
 
 test: $(READY)  ## run the tests, on all cores
@@ -77,11 +78,17 @@ clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): pyproject.toml
+$(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "thresher needs Python 3.11 or newer; name one: make PYTHON=python3.11" >&2; exit 1; }
-	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@echo "setting up $(VENV): about a minute"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(READY): $(INSTALLED)
+	@echo "installing what the tests need: about a minute"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
 $(BENCH_READY): $(READY)
