@@ -31,7 +31,7 @@ CASES += [(settings_of(name)[0], store) for name in KINDS for store in ("direct"
 STORES = ["growing", "direct", "hashed:6"]
 ROOT = Path(__file__).parent.parent
 SURROUNDINGS = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-ROWS, FEATURES = 150, 40
+ROWS, FEATURES = 100, 40
 KEYS = np.sort(np.random.default_rng(0).integers(0, 2**64, FEATURES, np.uint64))
 
 
