@@ -188,6 +188,37 @@ def test_several_labels_stand_beside_a_table() -> None:
     assert beside.weights()[1].tobytes() == within.weights()[1].tobytes()
 
 
+SETS = np.column_stack([Y > 0, FRAME.age > 40, FRAME.hours > 2]).astype(int)
+
+
+def test_sets_of_classes_stand_beside_a_table() -> None:
+    lists = [(2 + np.flatnonzero(row)).tolist() for row in SETS]
+    within = thresher.train(FRAME.assign(label=lists), outputs="labels:2-4")
+    for sets in (SETS, 2 * SETS - 1, SETS.astype(bool)):
+        beside = thresher.train(FRAME, sets, outputs="labels:2-4")
+        assert beside.weights()[1].tobytes() == within.weights()[1].tobytes()
+        assert thresher.evaluate(beside, FRAME, sets) == thresher.evaluate(within, FRAME.assign(label=lists))
+    with pytest.raises(DataError, match="expected 4 labels for each example, found 3"):
+        thresher.train(FRAME, SETS, outputs="labels:2-5")
+    with pytest.raises(DataError, match=r"example 1: expected a label -1, 0 or 1.*found 7"):
+        thresher.train(FRAME, np.full((60, 3), 7), outputs="labels:2-4")
+
+
+@pytest.mark.parametrize(
+    ("targets", "options"),
+    [(SETS, {"outputs": "labels:2-4"}), (SETS + 0.5, {"outputs": "values:3", "loss": "squared"})],
+)
+@matrix
+def test_several_labels_are_predicted_for_a_matrix_without_them(
+    kind: str, targets: Any, options: dict[str, Any]
+) -> None:
+    model = thresher.train(MATRIX, targets, **options)
+    expected = model.predict((MATRIX, targets))
+    assert expected.shape == (60, 3)
+    for weights in (model, model.readout()):
+        assert weights.predict(MATRICES[kind](MATRIX)).tobytes() == expected.tobytes()
+
+
 def test_what_labels_are_called() -> None:
     def label(frame: pd.DataFrame, y: Any) -> list[str]:
         layout = thresher.train(frame, y).layout

@@ -96,6 +96,14 @@ def test_numbers_given_as_text(write: Callable[[pa.Table, Path], Any], tmp_path:
     assert warned(codes) == {}, "codes, for all that is known"
 
 
+@pytest.mark.parametrize("categorical", ["age", "*"])
+def test_chosen_categories_are_no_trouble_where_labels_are_words(tmp_path: Path, categorical: str) -> None:
+    data = table(age=[str(k % 200 / 4) for k in range(400)])
+    named = data.set_column(0, "label", pa.array(["no" if k % 3 else "yes" for k in range(400)]))
+    for write in WRITERS:
+        assert warned(write(named, tmp_path), categorical=categorical) == {}
+
+
 def test_what_helps_against_numbers_read_as_categories(tmp_path: Path) -> None:
     path = as_csv(table(age=numbers_but("?")), tmp_path)
     assert warned(path, missing="?", scale="max-abs") == {}

@@ -33,7 +33,7 @@ def with_words(opened: Opener, layout: Any) -> Any:
     if not (source.may_be_words or _begins_with_words(source)):
         return layout
     classes = classes_among(_labels(opened, _labels_only(source.layout)), source.names[0])
-    return replace(source.layout, classes=classes) if classes else layout
+    return replace(layout or Layout(), classes=classes) if classes else layout
 
 
 def classes_among(counts: Mapping[bytes, int], name: str) -> tuple[str, ...]:

@@ -9,11 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.errors import DataError, printable, shown
-from thresher.data.labels import Domain
+from thresher.data.labels import LISTED, Domain
 
 _LONGEST = 40
 _MISSING = ("NoneType", "NAType", "NaTType")
 """Names of the types that mean a missing label in Python and pandas."""
+
+
+def label_columns(array: NDArray[Any], domain: Domain) -> list[NDArray[Any]]:
+    """Labels ``(n,)`` or ``(n, outputs)`` as columns of a table: sets of classes are one column of lists.
+
+    Raises `DataError` for sets that are not given by 1 and 0 or -1 for each class.
+    """
+    if array.ndim == 1 or domain.kind != LISTED:
+        return [array] if array.ndim == 1 else [*array.T]
+    if not domain.open:
+        domain.check(array[:, 0], array.astype(np.float32))
+    lists = np.empty(len(array), object)
+    lists[:] = [[] if domain.open else (int(domain.low) + np.flatnonzero(row > 0)).tolist() for row in array]
+    return [lists]
 
 
 def array_of(labels: Any) -> NDArray[Any]:

@@ -117,6 +117,8 @@ class _Several(Domain):
         return self.outputs
 
     def _of(self, targets: NDArray[np.float32] | None) -> NDArray[np.float32]:
+        if targets is None and not self.outputs:
+            return np.empty((0, 0), np.float32)
         found = 1 if targets is None else targets.shape[1]
         if targets is None or self.outputs not in (0, found):
             raise DataError(f"expected {self.outputs} labels for each example, found {found}")

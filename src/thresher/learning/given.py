@@ -15,7 +15,7 @@ from thresher.cluster.dataset import DatasetTable, is_dataset
 from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
 from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.columns import ABSENT, LABEL, WEIGHT
-from thresher.data.given_labels import array_of, numbers_of
+from thresher.data.given_labels import array_of, label_columns, numbers_of
 from thresher.data.labels import ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.learning.checks import check_whole
@@ -183,7 +183,7 @@ def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[st
     table = None if of_matrices else _as_table(X, layout)
     if table is None:
         return _in_memory(X, y, weights, domain, layout.classes if layout else ())
-    table, layout = _joined(table, y, weights, layout)
+    table, layout = _joined(table, y, weights, layout, domain_of(domain))
     return table_source(table, domain=domain, **{**options, "layout": layout})
 
 
@@ -274,7 +274,9 @@ def _is_sparse_frame(table: Any) -> bool:
     return any(kinds)
 
 
-def _joined(table: Any, y: Any, weights: Any, layout: AnyLayout | None) -> tuple[Any, AnyLayout]:
+def _joined(
+    table: Any, y: Any, weights: Any, layout: AnyLayout | None, domain: Domain
+) -> tuple[Any, AnyLayout]:
     """The table with labels and weights added as columns, and a layout that names them."""
     from thresher.data.formats.tables.arrow_streams import reader_of
 
@@ -286,7 +288,7 @@ def _joined(table: Any, y: Any, weights: Any, layout: AnyLayout | None) -> tuple
         raise DataError(
             f"{whole.num_rows} examples have labels of shape {numbers.shape}: give one for each row"
         )
-    columns = [numbers] if numbers.ndim == 1 else [*numbers.T]
+    columns = label_columns(numbers, domain)
     base: AnyLayout = layout or Layout()
     if isinstance(base, Layout) and (base.label or base.weight):
         raise DataError("labels and weights are given as y and sample_weight: leave label and weight out")
