@@ -18,7 +18,7 @@ LINES = {
     "0;0.64;1": f"CSV with the delimiter ;: try --format csv --delimiter ';' {NUMBERED} 3",
     "0\t1\t\t2": f"TSV: try --format tsv {NUMBERED} 4",
     "y\tx": "TSV: try --format tsv --label COL",
-    " 0.00632  18.00   2.310": f"(tr -s ' ' ',') and try --format csv {NUMBERED} 3",
+    " 0.00632  18.00   2.310": f"(awk '{{$1=$1}}1' OFS=,) and try --format csv {NUMBERED} 3",
     "@RELATION spam": "ARFF: remove the header",
     "% 1. Title: Credit Approval": "ARFF: remove the header",
     "<!DOCTYPE html>": "XML or HTML, which is not supported",

@@ -107,6 +107,24 @@ def test_the_remedy_for_scales_names_no_rule_like_the_one_in_use() -> None:
     assert "--rule ft-ftrl" in remedies["ftrl"]
 
 
+# --- labels
+
+
+@pytest.mark.parametrize("labels", [[-1, 0, 1], [0, 0, -1]])
+def test_minus_one_and_zero_are_the_same_class_which_is_said(labels: list[int]) -> None:
+    def data(labels: list[int]) -> Chunk:
+        return Chunk.from_csr(range(91), [1] * 90, [1.0] * 90, labels)
+
+    found = warned(data(labels * 30))
+    assert "the labels -1 and 0 (" in found["mixed-labels"]
+    assert f"({30 * labels.count(0)} times)" in found["mixed-labels"]
+    assert "--outputs classes" in found["mixed-labels"]
+    for sane in ([1, 0, 0], [1, -1, -1]):
+        assert warned(data(sane * 30)) == {}
+    assert "mixed-labels" not in warned(data([-1, 0, 1] * 30), loss="squared")
+    assert "mixed-labels" not in warned(data([-1, 0, 1] * 30), loss="softmax", outputs="classes:-1-1")
+
+
 # --- loss
 
 

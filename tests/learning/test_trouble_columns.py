@@ -99,9 +99,51 @@ def test_numbers_given_as_text(write: Callable[[pa.Table, Path], Any], tmp_path:
 @pytest.mark.parametrize("categorical", ["age", "*"])
 def test_chosen_categories_are_no_trouble_where_labels_are_words(tmp_path: Path, categorical: str) -> None:
     data = table(age=[str(k % 200 / 4) for k in range(400)])
-    named = data.set_column(0, "label", pa.array(["no" if k % 3 else "yes" for k in range(400)]))
+    named = data.set_column(
+        0, "label", pa.array(["yes" if one else "no" for one in data["label"].to_pylist()])
+    )
     for write in WRITERS:
         assert warned(write(named, tmp_path), categorical=categorical) == {}
+
+
+WRITTEN = {
+    "percentages": ("%d.5%%", "'7.5%'"),
+    "amounts of money": ("€%d.50", "'€7.50'"),
+    "numbers with a decimal comma": ("%d,5", "'7,5'"),
+    "numbers with thousands separators": ("%d,500", "'7,500'"),
+}
+
+
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_numbers_as_people_write_them(
+    write: Callable[[pa.Table, Path], Any], kind: str, tmp_path: Path
+) -> None:
+    form, first = WRITTEN[kind]
+    cells = [form % (7 + k * 13 % 60) for k in range(400)]
+    cells[5], cells[9] = "12", "NA"
+    data = write(table(price=cells), tmp_path)
+    found = warned(data)
+    assert list(found) == ["formatted-numbers"]
+    assert f"column price holds {kind} ({first}), which are read as categories" in found["formatted-numbers"]
+    assert warned(data, categorical="price") == {}
+    assert warned(write(table(price=[*cells[:399], "soon"]), tmp_path)) == {}
+
+
+@pytest.mark.parametrize("form", ["2023-05-%02d", "%02d.05.2023", "05/%02d/2023", "2023-05-%02dT12:00:00Z"])
+def test_dates(form: str, tmp_path: Path) -> None:
+    data = as_csv(table(day=[form % (1 + k % 28) for k in range(400)]), tmp_path)
+    found = warned(data)
+    assert list(found) == ["dates-as-categories"]
+    assert f"column day holds dates ('{form % 1}')" in found["dates-as-categories"]
+    assert "days since the first" in found["dates-as-categories"]
+    assert warned(data, categorical="day") == {}
+    assert warned(as_csv(table(version=[f"1.{k % 40}.2" for k in range(400)]), tmp_path)) == {}
+
+
+def test_dates_that_all_differ_are_dates_and_no_ids(tmp_path: Path) -> None:
+    days = [str(np.datetime64("2023-01-01") + k) for k in range(400)]
+    assert list(warned(as_csv(table(day=days), tmp_path))) == ["dates-as-categories"]
 
 
 def test_what_helps_against_numbers_read_as_categories(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ POSITION: Fields = {
     "report": "an object",
 }
 SEEN: Fields = {
-    **dict.fromkeys(("rows", "changes", "rises", "falls", "numbers"), "a place"),
+    **dict.fromkeys(("rows", "changes", "rises", "falls", "zeros", "numbers"), "a place"),
     **dict.fromkeys(("positive", "weight", "last", "low", "high"), "a finite number"),
     "stride": "a number >= 1",
     **dict.fromkeys(("labels", "weights"), "numbers"),

@@ -32,6 +32,7 @@ _FIELDS = (
     "changes",
     "rises",
     "falls",
+    "zeros",
     "positive",
     "weight",
     "last",
@@ -46,7 +47,7 @@ class Seen:
     """A sample of the labels (every `stride`-th), how often labels change, and the sizes of features."""
 
     def __init__(self) -> None:
-        self.rows = self.changes = self.rises = self.falls = 0
+        self.rows = self.changes = self.rises = self.falls = self.zeros = 0
         self.positive = self.weight = 0.0
         """total importance of the examples with a positive label, and of all"""
         self.last = self.low = self.high = 0.0
@@ -83,6 +84,7 @@ class Seen:
         self.last = float(labels[-1])
         self.low, self.high = (min(self.low, low), max(self.high, high)) if started else (low, high)
         positive = labels > 0
+        self.zeros += len(labels) - int(np.count_nonzero(labels))
         if weights.min() == weights.max():
             each = float(weights[0])
             self.weight += each * len(weights)

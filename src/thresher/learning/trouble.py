@@ -123,6 +123,15 @@ def _sorted_labels(run: Run) -> Trouble | None:
     return Trouble("sorted-labels", f"the labels are sorted ({reason}): {remedy}")
 
 
+def _mixed_labels(run: Run) -> Trouble | None:
+    """Labels -1 and 0 in the same data: perhaps one class each, but a model of two takes both as negative."""
+    seen = run.seen
+    if run.model.head.domain.name != "binary" or not seen.zeros or seen.low == 0:
+        return None
+    reason = f"the labels -1 and 0 ({seen.zeros:,} times) both occur, and both mean the negative class"
+    return Trouble("mixed-labels", f"{reason}: if they are two classes, use --outputs classes")
+
+
 def _large(run: Run) -> list[tuple[str, float]]:
     """Names and largest values of features on another scale than the rest, largest first."""
     sizes = sorted([1.0, *(size for size in run.seen.largest if size)])  # 1: the intercept
@@ -180,7 +189,7 @@ def _ids(table: Table) -> Trouble | None:
 
 
 def _is_id(column: ColumnSeen) -> bool:
-    if column.distinct < column.rows or column.strays or column.is_numbers:
+    if column.distinct < column.rows or column.strays or column.is_numbers or column.written:
         return False
     if column.kind == CATEGORICAL:
         return not _is_text(column)
@@ -211,6 +220,31 @@ def _numbers(table: Table) -> Trouble | None:
     return Trouble("numbers-as-categories", f"{reason}: {missing_remedy(first, table.layout)}")
 
 
+def _as_written(name: str, columns: Sequence[ColumnSeen], remedy: str) -> Trouble | None:
+    """Columns of numbers or dates in a form that is not read as such."""
+    found = [column for column in columns if column.rows > FEW]
+    if not found:
+        return None
+    shapes = [f"column {one.name} holds {one.written} ({shown_cell(one.example)})" for one in found[:3]]
+    listed = "; ".join(shapes) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
+    return Trouble(name, f"{listed}, which are read as categories: {remedy}")
+
+
+def _formatted(table: Table) -> Trouble | None:
+    """Columns of numbers with signs and separators that are not read as numbers."""
+    found = [one for one in table.columns if one.written and not one.is_dates]
+    return _as_written("formatted-numbers", found, "write plain numbers, such as 1234.5")
+
+
+def _dates(table: Table) -> Trouble | None:
+    """Columns of dates."""
+    remedy = (
+        "turn them into numbers, such as days since the first, or into categories that come again, such as"
+        " the weekday"
+    )
+    return _as_written("dates-as-categories", [one for one in table.columns if one.is_dates], remedy)
+
+
 def _texts(table: Table) -> Trouble | None:
     """Columns of text in which each whole cell becomes one category."""
     found = [column for column in table.columns if column.rows > FEW and _is_text(column)]
@@ -221,7 +255,9 @@ def _texts(table: Table) -> Trouble | None:
         f"{found[0].words:.0f} words a cell, {found[0].distinct:,} different ones in {found[0].rows:,} rows"
     )
     which = f"column{'s' if len(found) > 1 else ''} {names}"
-    return Trouble("text-columns", f"each cell of {which} is read as one category ({reason}): --text {names}")
+    return Trouble(
+        "text-columns", f"each cell of {which} is read as one category ({reason}): use --text {names}"
+    )
 
 
 def _names(table: Table) -> Trouble | None:
@@ -265,7 +301,7 @@ def _overfits(run: Run) -> Trouble | None:
     if not rises or progressive[-1] >= progressive[best]:
         return None
     reason = f"from {shown(held[best])} after pass {best + 1} to {shown(held[-1])} after pass {len(held)}"
-    remedy = f"--passes {best + 1}, or --early-stop 1 to keep the best pass"
+    remedy = f"use --passes {best + 1}, or --early-stop 1 to keep the best pass"
     return Trouble(
         "overfitting", f"the held-out loss rises {reason}, while the progressive loss falls: {remedy}"
     )
@@ -286,6 +322,7 @@ def _seen_again(run: Run) -> Trouble | None:
 
 
 FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
+    _mixed_labels,
     _sorted_labels,
     _scales,
     _nothing_left,
@@ -293,7 +330,7 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _seen_again,
 )
 """Finders of trouble with a run, except `_loss`, in the order in which they report."""
-_OF_COLUMNS = (_ids, _numbers, _texts, _names)
+_OF_COLUMNS = (_ids, _numbers, _formatted, _dates, _texts, _names)
 _EXPLAINS_LOSS = {"sorted-labels", "scales", "overfitting"}
 
 

@@ -45,8 +45,9 @@ def looks_like(line: bytes, form: str) -> str:
             return "" if name == form else f"this looks like {remedy}"
     found = _as_cells(line, form)
     if not found and _BLANKS.fullmatch(line) and form not in ("csv", "tsv"):
-        found = "numbers separated by blanks: replace them with commas (tr -s ' ' ',') and " + _no_header(
-            "csv", "", len(line.split())
+        found = (
+            "numbers separated by blanks: replace them with commas (awk '{$1=$1}1' OFS=,) and "
+            + _no_header("csv", "", len(line.split()))
         )
     return f"this looks like {found}" if found else ""
 

@@ -25,6 +25,17 @@ _MANY = 10
 """Minimum number of different numbers in a column of numbers; fewer may be codes of categories"""
 _LONG = 8
 """Whole numbers with this many digits are ids if all have as many and none occurs twice"""
+_DATES = "dates"
+_WRITTEN = {
+    "percentages": re.compile(r"[+-]?\d+([.,]\d+)?\s?%"),
+    "amounts of money": re.compile(r"[+-]?[$€£¥]\s?\d[\d.,]*|[+-]?\d[\d.,]*\s?[$€£¥]"),
+    "numbers with thousands separators": re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?"),
+    "numbers with a decimal comma": re.compile(r"[+-]?\d+,\d+"),
+    _DATES: re.compile(
+        r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([T ]\d.*)?", re.DOTALL
+    ),
+}
+"""Numbers as people write them, which are read as categories"""
 _ID = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rownum)([_\W]|$)|[a-z]Id$", re.IGNORECASE)
 
 
@@ -45,6 +56,15 @@ class ColumnSeen(NamedTuple):
     """if nearly all cells of a categorical column are numbers, the others"""
     is_numbers: bool = False
     """whether all cells of a categorical column are numbers, and not just codes"""
+    written: str = ""
+    """what a categorical column holds, if that is numbers or dates as people write them: ``percentages``"""
+    example: str = ""
+    """one of these cells"""
+
+    @property
+    def is_dates(self) -> bool:
+        """Whether it holds dates."""
+        return self.written == _DATES
 
     @property
     def means_missing(self) -> bool:
@@ -127,9 +147,23 @@ def _of_batch(batch: Any) -> Mapping[str, Sequence[str]]:
 def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSeen:
     words = sum(len(cell.split()) for cell in islice(cells, 100)) / max(1, min(len(cells), 100))
     guessed = kind == CATEGORICAL and not chosen
-    strays, numbers = _strays(cells) if guessed else (), guessed and _are_numbers(cells)
-    distinct = len(set(cells))
-    return ColumnSeen(name, kind, len(cells), distinct, words, _counts_rows(name, cells), strays, numbers)
+    written, example = _written(cells) if guessed else ("", "")
+    strays = _strays(cells) if guessed and not written else ()
+    numbers, distinct = guessed and _are_numbers(cells), len(set(cells))
+    counts = _counts_rows(name, cells)
+    return ColumnSeen(name, kind, len(cells), distinct, words, counts, strays, numbers, written, example)
+
+
+def _written(cells: Sequence[str]) -> tuple[str, str]:
+    """The kind of cells that are not plain numbers or missing, if they are all of one, and the first."""
+    texts = dict.fromkeys(cell.strip() for cell in cells)
+    odd = [cell for cell in texts if not NUMBER.fullmatch(_bytes(cell)) and not means_missing(_bytes(cell))]
+    if len(texts) < _MANY or not odd:
+        return "", ""
+    for name, shape in _WRITTEN.items():
+        if all(map(shape.fullmatch, odd)):
+            return name, odd[0]
+    return "", ""
 
 
 def _are_numbers(cells: Sequence[str]) -> bool:
