@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
@@ -142,6 +143,31 @@ def test_hostile_names_and_words(tmp_path: Path) -> None:
     page = page_of(model, tmp_path)
     assert "&lt;script&gt;" in page
     assert "<script" not in page
+
+
+def test_a_page_stays_small_whatever_things_are_called(tmp_path: Path) -> None:
+    """A quote takes six bytes in HTML."""
+    chance, q = np.random.default_rng(5), '"'
+    cells = {
+        f"{k}{q * 700}": [f"{q * 50}{v}{q * 150}" for v in chance.integers(0, 40, 400)] for k in range(10)
+    }
+    frame = pd.DataFrame(cells).assign(y=[f"{q * 58}{v:02d}{q * 300}" for v in chance.integers(0, 10, 400)])
+    model = thresher.train(frame, label="y", names=True, l1=0.0)
+    page = page_of(model, tmp_path, frame, slices="*")
+    assert f"By 0{'&quot;' * 29}…<" in page
+
+
+def test_losses_that_are_not_known_yet_are_dashes(tmp_path: Path) -> None:
+    page = page_of(thresher.train((X, Y), batch=50), tmp_path)
+    assert re.search(r'<th scope="row">8</th>(<td class="n">-</td>){2}', page)
+    assert "nan" not in page
+
+
+def test_an_ensemble_has_no_report_but_its_models_have(tmp_path: Path) -> None:
+    several = thresher.ensemble((X, Y), models=2)
+    page_of(several.models[1], tmp_path)
+    with pytest.raises(TypeError, match="expected one model, not an ensemble"):
+        page_of(several, tmp_path)
 
 
 def test_a_folder_with_and_without_its_chosen_model(tmp_path: Path) -> None:

@@ -47,12 +47,17 @@ def test_slices_are_the_figures_of_their_rows(thresher: Thresher, visits: Path) 
     assert [*counts][:2] == ["under 1", "1 to 2"]
     assert counts["no value"] == 86
     Checked(Path("r.html").read_text())
+    for chosen in ("--slice 2 --slice 3", "--slice 2-3", "--slice s* --slice *nt"):
+        again = thresher(f"report v --data visits.csv {chosen} -o r.html --json").json
+        assert again["slices"] == told["slices"]
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ("--data visits.csv --slice city", "no column is called 'city'"),
+        ("--data visits.csv --slice 9", "no column is called '9'; there are 4 columns"),
+        ("--data visits.csv --slice 2-3 --slice site", "name each column once"),
         ("--data visits.csv --slice click", "'click' is the label"),
         ("--data visits.csv --slice site --slice site", "name each column once"),
         ("--slice site", "need data: give --data"),

@@ -361,3 +361,9 @@ def test_a_resumed_training_makes_the_passes_that_were_asked_for(
     assert "the checkpoint is in pass 2" in ran.err
     assert thresher("train train.svm -q --holdout every-5th --resume -m m").status == 0
     assert (folder / "m").read_bytes() == (folder / "whole").read_bytes()
+
+
+def test_losses_that_are_not_known_yet_are_dashes(thresher: Thresher) -> None:
+    table = thresher("train train.svm -m m --batch 100").err.splitlines()
+    assert table[1].split()[:6] == ["1", "-", "-", "1", "0.5000", "0"]
+    assert "nan" not in "".join(table)

@@ -49,7 +49,8 @@ _Slices = Annotated[
     typer.Option(
         "--slice",
         metavar="COL",
-        help="Also show figures for each value of a column of a table; repeat for more.  [default: none]",
+        help="Also show figures for each value of a column of a table, given by name, number or pattern; "
+        "repeat for more.  [default: none]",
     ),
 ]
 

@@ -73,14 +73,18 @@ class Plain(Quiet):
         self.say(self._line(row))
 
     def _line(self, row: Row) -> str:
-        label, prediction = self._named(row.label), f"{row.prediction:.4f}"
+        label = self._named(row.label)
+        prediction = "-" if math.isnan(row.prediction) else f"{row.prediction:.4f}"
         if self.head is not None and self.head.outputs.kind == "classes":
             prediction = self._named(row.prediction)
         label, prediction = (
             _cut(text, width) for text, width in zip((label, prediction), _WIDTHS, strict=True)
         )
+        since, average = (
+            "-" if math.isnan(loss) else f"{loss:.6f}" for loss in (row.loss_since, row.average)
+        )
         return (
-            f"{row.examples:>12,} {row.loss_since:>10.6f} {row.average:>10.6f} {label:>9} {prediction:>10}"
+            f"{row.examples:>12,} {since:>10} {average:>10} {label:>9} {prediction:>10}"
             f" {row.nonzero:>10,} {row.rate:>11,.0f}"
         )
 

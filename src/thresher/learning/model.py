@@ -393,6 +393,8 @@ class Model(Predictor):
 def as_model(given: Any) -> Model | Readout:
     """The model itself, or the ``model_`` of an estimator or a search; TypeError for anything else."""
     found = given.model_ if hasattr(type(given), "model_") else given
+    if isinstance(found, Predictor) and not isinstance(found, Model | Readout):
+        raise TypeError("expected one model, not an ensemble: give one of its .models")
     if not isinstance(found, Model | Readout):
         raise TypeError(f"expected a model, not {type(given).__name__}")
     return found

@@ -41,7 +41,8 @@ def report(
         y: labels of the rows of `data`, if `data` does not contain them.
         sample_weight: importances ``(n,)``, together with `y`.
         threshold: predict the positive class above it: see `evaluate`.
-        slices: columns of a table; the page has figures for each of their values. Text is one column.
+        slices: columns of a table, by name, position from 1 or pattern; the page has figures for each of
+            their values. Text is one column, or one pattern.
         reading: how to read `data`, where that differs from the training data: the options of
             `thresher.open_source` and the fields of a `Layout`.
 

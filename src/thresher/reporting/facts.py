@@ -22,7 +22,7 @@ from thresher.learning.head import F64, Head
 from thresher.learning.predicting import source_for
 from thresher.learning.ranking import Ranking
 from thresher.learning.readout import Readout
-from thresher.learning.slices import Slices, check_columns, sliced
+from thresher.learning.slices import Slices, chosen_columns, sliced
 
 _MEMORY = "memory"
 CLASSES = 10
@@ -112,9 +112,9 @@ def measure(facts: Facts, data: Any, threshold: float | None, columns: Sequence[
     """
     if facts.model is None:
         raise DataError(f"{facts.name}: {facts.missing} is missing: there is no model to measure")
-    check_columns(columns)
     readout = facts.model.readout
     source = source_for(readout, data, readout.head.domain, **reading)
+    columns = chosen_columns(source.layout, columns)
     slices = [_slices(readout, source, data, column, reading) for column in columns]
     ranks = _Ranks(readout.head, readout.classes)
     found = assessed(readout, source, threshold, *ranks.listeners, *slices)

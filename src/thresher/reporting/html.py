@@ -12,6 +12,9 @@ _VOID = frozenset({"meta", "br", "hr"})
 _LONGEST = 120
 """maximum number of characters in a cell or name; `text` allows more elsewhere"""
 
+_NAME = 60
+"""maximum number of characters in the name of a feature, a column, a value or a class"""
+
 
 class Markup(str):
     """Text that is already HTML."""
@@ -22,6 +25,14 @@ class Markup(str):
 def text(given: str, most: int = 600) -> Markup:
     """Escape text: at most `most` characters, with unprintable ones replaced."""
     return Markup(escape(clean(given, most)))
+
+
+def named(given: object) -> str:
+    """The name of a feature, column, value or class, cut to 60 characters and to 180 bytes of HTML."""
+    name = clean(str(given), _NAME)
+    while len(escape(name).encode()) > 3 * _NAME:
+        name = clean(name, len(name) - 1)
+    return name
 
 
 def el(name: str, /, *children: str, **attributes: str | int | None) -> Markup:

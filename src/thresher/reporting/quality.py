@@ -10,7 +10,7 @@ from thresher.learning import pictures
 from thresher.learning.calibration import Binned, wilson
 from thresher.learning.ranking import Ranking
 from thresher.reporting.facts import Facts, Model, Test
-from thresher.reporting.html import Markup, details, el, figure, joined, section, table
+from thresher.reporting.html import Markup, details, el, figure, joined, named, section, table
 from thresher.reporting.training import SHAPE
 
 _CLASSES, _CONFUSED = 20, 10
@@ -203,12 +203,12 @@ def _classes(test: Test) -> Markup:
         return Markup()
     found: list[str] = []
     if counted and len(classes) <= _CONFUSED:
-        names = [one["class"] for one in classes]
-        rows = [[str(name), *row] for name, row in zip(names, counted, strict=True)]
+        names = [named(one["class"]) for one in classes]
+        rows = [[name, *row] for name, row in zip(names, counted, strict=True)]
         caption = "Confusion: a row for each true class, a column for each predicted one"
-        found = [el("h3", "Confusion matrix"), table(caption, ["", *map(str, names)], rows)]
+        found = [el("h3", "Confusion matrix"), table(caption, ["", *names], rows)]
     most = sorted(classes, key=lambda one: -one["weight"])[:_CLASSES]
-    rows = [[str(one["class"]), one["precision"], one["recall"], one["f1"], one["weight"]] for one in most]
+    rows = [[named(one["class"]), one["precision"], one["recall"], one["f1"], one["weight"]] for one in most]
     note = f"The {_CLASSES} most frequent of {len(classes):,}." if len(classes) > _CLASSES else ""
     heads = ["Class", "Precision", "Recall", "F1", _weight(test)]
     return joined([*found, el("h3", "Class by class"), table("Figures of each class", heads, rows, note)])
@@ -216,9 +216,10 @@ def _classes(test: Test) -> Markup:
 
 def _slices(model: Model, test: Test) -> list[Markup]:
     found = []
-    for column, rows in test.slices.items():
+    for given, rows in test.slices.items():
+        column = named(given)
         heads = [name for name in rows[0] if name != "weight"] if rows else ["value"]
-        shown = [[str(row[name]) if name == "value" else row[name] for name in heads] for row in rows]
+        shown = [[named(row[name]) if name == "value" else row[name] for name in heads] for row in rows]
         titles = [name.upper() if name == "rmse" else name.capitalize() for name in heads]
         note = "Observed and predicted: mean outcome and mean prediction." if "observed" in heads else ""
         found += [

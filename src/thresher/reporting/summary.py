@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from thresher.drawing.svg import clean
 from thresher.learning.head import Head
 from thresher.learning.trouble import NO_WEIGHT
 from thresher.reporting.facts import Facts, Model
-from thresher.reporting.html import Markup, el, joined, section
+from thresher.reporting.html import Markup, el, joined, named, section
 
 Key = tuple[str, str, str]
 """A key number: its name, its value, and what to compare it with"""
@@ -61,7 +60,7 @@ def _purpose(model: Model) -> str:
 
 
 def _quoted(name: str) -> str:
-    return f"“{clean(name, 60)}”"
+    return f"“{named(name)}”"
 
 
 def _count(number: int, one: str, many: str = "") -> str:

@@ -35,7 +35,8 @@ def part(facts: Facts) -> Markup:
     picture = pictures.learning(stages, loss, name="learning", height=260, **SHAPE)
     heads = ["Examples", "Progressive loss", "Loss since", "Non-zero weights", "Features seen"]
     rows = [
-        [one.examples, one.average, _known(one.since), one.nonzero, one.features_seen] for one in stages[-40:]
+        [one.examples, _known(one.average), _known(one.since), one.nonzero, one.features_seen]
+        for one in stages[-40:]
     ]
     numbers = details("The numbers", table("Progressive loss and sparsity by examples learned", heads, rows))
     return section("training", "How training went", figure(picture, _READING, numbers, beside=True))

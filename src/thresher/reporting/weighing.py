@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 
 from thresher.drawing import Bar, bars
-from thresher.drawing.svg import clean
 from thresher.learning.feature_names import known_names
 from thresher.learning.readout import Readout
 from thresher.reporting.facts import Facts
-from thresher.reporting.html import Markup, details, el, figure, joined, section, table
+from thresher.reporting.html import Markup, details, el, figure, joined, named, section, table
 from thresher.reporting.training import SHAPE
 
 _OF_ONE, _OF_EACH, _OUTPUTS, _GROUPS = 30, 10, 10, 30
-_NAME = 60
 """maximum number of characters of a feature name"""
 _READING = (
     "A bar to the right raises the prediction when the feature is present, one to the left lowers it. For"
@@ -61,16 +59,16 @@ def _by_output(readout: Readout, info: dict[str, Any]) -> list[Markup]:
 def _figure(readout: Readout, output: int, most: int, title: str, reading: str) -> Markup:
     found = _heaviest(readout, output, most)
     names = known_names(readout)
-    called = [clean(names.get(key, f"feature {key}"), _NAME) for key, _ in found]
+    called = [named(names.get(key, f"feature {key}")) for key, _ in found]
     rows = [Bar(name, weight) for name, (_, weight) in zip(called, found, strict=True)]
-    what = f"Heaviest weights{' of ' + clean(title, _NAME) if title else ''}"
+    what = f"Heaviest weights{' of ' + named(title) if title else ''}"
     picture = bars(
         what, f"The {len(rows)} weights of the largest magnitude.", rows, axis="weight",
         name=f"weights-{output}", **SHAPE,
     )  # fmt: skip
     pairs = [[name, weight] for name, (_, weight) in zip(called, found, strict=True)]
     numbers = details("The numbers", table(what, ["Feature", "Weight"], pairs))
-    head = [el("h3", clean(title, _NAME))] if title else []
+    head = [el("h3", named(title))] if title else []
     return joined([el("div", *head, figure(picture, reading, numbers, beside=not title))])
 
 
@@ -90,7 +88,7 @@ def _groups(info: dict[str, Any]) -> Markup:
         return Markup()
     rows = [
         [
-            "(without a name)" if one["group"] is None else one["group"] or "(no namespace)",
+            "(without a name)" if one["group"] is None else named(one["group"]) or "(no namespace)",
             one["features"],
             one["l1_norm"],
             one["largest"],
