@@ -165,6 +165,34 @@ def test_a_matrix_has_no_names_for_a_model_of_columns(model: thresher.Model) -> 
             call(MATRIX)
 
 
+@pytest.mark.parametrize("store", ["growing", "hashed:12"])
+def test_names_and_numbers_of_features_do_not_mix(store: str) -> None:
+    """Without columns in the model, nothing would match, and every prediction would be the intercept."""
+    rows = FRAME.to_dict("records")
+    named = thresher.train(rows, Y, store=store)
+    numbered = thresher.train(MATRIX, Y, store=store)
+    texts = thresher.train([str(row) for row in rows], Y, store=store)
+    for ask in (lambda *given: given[0].predict(given[1]), lambda *given: thresher.evaluate(*given, Y)):
+        for model, data, error in (
+            (named, MATRIX, "named features: give rows as dictionaries or texts, not ndarray"),
+            (named.readout(), csr_matrix(MATRIX), "named features: .* not csr_matrix"),
+            (named, FRAME[["age", "hours"]], r'named features: .* not DataFrame: rows.to_dict\("records"\)'),
+            (texts, MATRIX, "named features"),
+            (numbered, rows, "numbered features, such as the columns of a matrix, but the rows given name"),
+            (numbered.readout(), rows, "numbered features"),
+        ):
+            if store == "growing":
+                with pytest.raises(DataError, match=f"the model was trained on {error}"):
+                    ask(model, data)
+            else:
+                ask(model, data)
+        ask(named, rows)
+        ask(numbered, MATRIX)
+        ask(numbered, [{0: 1.0, 1: 2.0}] * 60)
+    nothing = thresher.train(np.zeros((60, 2)), Y, store=store)
+    assert nothing.predict(rows).shape == (60,)
+
+
 def test_probabilities_of_each_class(model: thresher.Model) -> None:
     found = model.predict_proba(FRAME)
     assert found.shape == (60, 2)

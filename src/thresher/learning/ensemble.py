@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher import parts
 from thresher._version import __version__
@@ -90,6 +91,9 @@ class Ensemble(Predictor, Generic[M]):
     def respond(self, margins: F64, output: Output) -> F64:
         """Turn `margins` into predictions: see `predict`."""
         return self.head.respond(margins, output, self.lowest_label)
+
+    def _some_keys(self) -> NDArray[np.uint64]:
+        return self.models[0]._some_keys()
 
     def _weights(self) -> Readout:
         raise TypeError("an ensemble has no weights of its own: look at those of its models")

@@ -32,7 +32,7 @@ from thresher.learning.given import Data
 from thresher.learning.head import F64, Output
 from thresher.learning.keywords import SourceOptions
 from thresher.learning.loops import check_born_at_zero, make_loop
-from thresher.learning.predicting import Predictor
+from thresher.learning.predicting import Predictor, some_features
 from thresher.learning.reading import any_output
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
@@ -115,10 +115,7 @@ class Model(Predictor):
         return from_bytes, (as_bytes(self),)
 
     def at_rest(self) -> AbstractContextManager[None]:
-        """Block learning in this context, so that what is read there is consistent.
-
-        RuntimeError if another thread is learning.
-        """
+        """Block learning in this context, for consistent reads; RuntimeError while another thread learns."""
         return self._feed.at_rest()
 
     def begin_pass(self, number: int) -> None:
@@ -355,8 +352,8 @@ class Model(Predictor):
         """Turn `margins` into predictions: see `predict`."""
         return self.head.respond(margins, output, self.lowest_label)
 
-    def _weights(self) -> Readout:
-        return self.readout()
+    def _some_keys(self) -> NDArray[np.uint64]:
+        return some_features(self._feed.index)
 
     def readout(self) -> Readout:
         """The settled weights, without the learning state."""
@@ -367,6 +364,8 @@ class Model(Predictor):
         readout = Readout(self.head, self.store, keys, weights, self.loop.bias(), *rest)
         readout.layout, readout.names = self.layout, self.names
         return readout
+
+    _weights = readout
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The whole learning state as arrays."""
@@ -393,8 +392,7 @@ class Model(Predictor):
 def as_model(given: Any) -> Model | Readout:
     """The model itself, or the ``model_`` of an estimator or a search; TypeError for anything else."""
     found = given.model_ if hasattr(type(given), "model_") else given
-    if isinstance(found, Predictor) and not isinstance(found, Model | Readout):
-        raise TypeError("expected one model, not an ensemble: give one of its .models")
     if not isinstance(found, Model | Readout):
-        raise TypeError(f"expected a model, not {type(given).__name__}")
+        several = ", an ensemble: give one of its .models" if isinstance(found, Predictor) else ""
+        raise TypeError(f"expected a model, not {type(given).__name__}{several}")
     return found

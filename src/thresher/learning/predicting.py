@@ -14,6 +14,8 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
+from thresher.data.source import MemorySource
+from thresher.engine.index import HashedIndex, Index
 from thresher.learning.given import Data, as_source
 from thresher.learning.head import F64, Head, Output
 from thresher.learning.keywords import SourceOptions, check_names, layout_like, parted
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from thresher.learning.readout import Readout
+
+
+_NUMBERED = 2**32
+"""Keys up to here number features; hashes of names are nearly all larger."""
+_SAMPLE = 1000
+"""How many keys are examined."""
 
 
 def codes_of(model: Any, y: Any) -> Any:
@@ -48,6 +56,38 @@ def source_for(model: Any, data: Data, domain: Any, **reading: Any) -> Any:
     return as_source(data, domain, layout=layout or SettledLayout(), **options)
 
 
+def some_features(index: Index) -> NDArray[np.uint64]:
+    """Keys of some features in the index; none if its rows may each stand for several."""
+    return index.features()[1:_SAMPLE] if index.NAME != HashedIndex.NAME else np.empty(0, np.uint64)
+
+
+def source_to_predict(model: Any, data: Data, domain: Any, **reading: Any) -> Any:
+    """`source_for`, for a model that does not learn. DataError if none of its features can be in `data`.
+
+    Features without columns are either numbered (matrices, svmlight) or named (dictionaries, texts), and
+    names become hashes, which are large.
+    """
+    source = source_for(model, data, domain, **reading)
+    if isinstance(data, Chunk) or not isinstance(source, MemorySource) or source is data:
+        return source
+    own, given = model._some_keys(), next(source.chunks()).keys[:_SAMPLE]
+    if not len(own) or not len(given):
+        return source
+    if own.min() > _NUMBERED >= given.max():
+        X: Any = data[0] if isinstance(data, tuple) else data
+        hint = ': rows.to_dict("records")' if hasattr(X, "to_dict") else ""
+        raise DataError(
+            "the model was trained on named features: give rows as dictionaries or texts, not "
+            f"{type(X).__name__}{hint}"
+        )
+    if given.min() > _NUMBERED >= own.max():
+        raise DataError(
+            "the model was trained on numbered features, such as the columns of a matrix, but the rows given "
+            "name theirs"
+        )
+    return source
+
+
 class Fitted(Protocol):
     """A fitted estimator of `thresher.sklearn`."""
 
@@ -72,6 +112,10 @@ class Predictor:
         raise NotImplementedError
 
     def _weights(self) -> Readout:
+        raise NotImplementedError
+
+    def _some_keys(self) -> NDArray[np.uint64]:
+        """Keys of some features that the model knows; none if they cannot be told from its rows."""
         raise NotImplementedError
 
     def respond(self, margins: F64, output: Output) -> F64:
@@ -131,7 +175,7 @@ class Predictor:
         check_names(method, reading, SourceOptions)
         if hasattr(data, "shape") and data.shape[:1] == (0,):  # no rows, which no source can be of
             return answer(concat([]))
-        source = source_for(self, data, self.head.open_domain, unlabelled=True, **reading)
+        source = source_to_predict(self, data, self.head.open_domain, unlabelled=True, **reading)
         found = [answer(chunk) for chunk in source.chunks()]
         return np.concatenate(found) if found else answer(concat([]))
 

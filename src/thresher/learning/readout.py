@@ -16,7 +16,7 @@ from thresher.data.layout import SettledLayout
 from thresher.engine.sound import Tensors, ascending, given, offsets, require
 from thresher.engine.stores import make_index
 from thresher.learning.head import F64, Head, Output
-from thresher.learning.predicting import Predictor
+from thresher.learning.predicting import Predictor, some_features
 from thresher.learning.reading import table_margins
 from thresher.learning.remedies import feature_name
 from thresher.learning.scaling import Divisors, divisors_of
@@ -76,6 +76,9 @@ class Readout(Predictor):
         bias = given(tensors, "weights.intercept", (head.count,), weights.dtype, **finite)
         unmet = given(tensors, "weights.unmet", (head.count,), weights.dtype, **finite)
         return cls(head, store, keys, weights, bias, lowest_label, unmet, divisors_of(tensors))
+
+    def _some_keys(self) -> NDArray[np.uint64]:
+        return some_features(self._index)
 
     @property
     def classes(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from thresher.learning.anatomy import anatomy
 from thresher.learning.assessment import Assessment, assessed
 from thresher.learning.curve import Curve
 from thresher.learning.head import F64, Head
-from thresher.learning.predicting import source_for
+from thresher.learning.predicting import source_for, source_to_predict
 from thresher.learning.ranking import Ranking
 from thresher.learning.readout import Readout
 from thresher.learning.slices import Slices, chosen_columns, sliced
@@ -113,7 +113,7 @@ def measure(facts: Facts, data: Any, threshold: float | None, columns: Sequence[
     if facts.model is None:
         raise DataError(f"{facts.name}: {facts.missing} is missing: there is no model to measure")
     readout = facts.model.readout
-    source = source_for(readout, data, readout.head.domain, **reading)
+    source = source_to_predict(readout, data, readout.head.domain, **reading)
     columns = chosen_columns(source.layout, columns)
     slices = [_slices(readout, source, data, column, reading) for column in columns]
     ranks = _Ranks(readout.head, readout.classes)
