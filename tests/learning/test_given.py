@@ -247,6 +247,28 @@ def test_several_labels_are_predicted_for_a_matrix_without_them(
         assert weights.predict(MATRICES[kind](MATRIX)).tobytes() == expected.tobytes()
 
 
+def test_a_column_of_labels_is_one_label_for_each_row() -> None:
+    same(thresher.train(MATRIX, Y[:, np.newaxis]), thresher.train(MATRIX, Y))
+    same(thresher.train(csr_matrix(MATRIX), pd.DataFrame({"y": Y})), thresher.train(MATRIX, Y))
+
+
+@pytest.mark.parametrize("X", [MATRIX, FRAME])
+def test_masks_are_refused(X: Any) -> None:
+    hidden = np.ma.masked_array(Y, mask=Y > 0)
+    with pytest.raises(DataError, match="labels y cannot be a masked array"):
+        thresher.train(X, hidden)
+    with pytest.raises(DataError, match="sample_weight cannot be a masked array"):
+        thresher.train(X, Y, sample_weight=np.ma.masked_array(np.ones(60), mask=Y > 0))
+
+
+def test_a_sparse_frame_is_a_table_for_a_model_of_columns() -> None:
+    frame = pd.DataFrame(MATRIX, columns=["a", "b"])
+    sparse = frame.astype(pd.SparseDtype("float", 0.0))
+    model = thresher.train(frame, Y)
+    assert model.predict(sparse[frame.columns[::-1]]).tobytes() == model.predict(frame).tobytes()
+    assert thresher.evaluate(model, sparse, Y) == thresher.evaluate(model, frame, Y)
+
+
 def test_what_labels_are_called() -> None:
     def label(frame: pd.DataFrame, y: Any) -> list[str]:
         layout = thresher.train(frame, y).layout

@@ -125,6 +125,26 @@ def test_minus_one_and_zero_are_the_same_class_which_is_said(labels: list[int]) 
     assert "mixed-labels" not in warned(data([-1, 0, 1] * 30), loss="softmax", outputs="classes:-1-1")
 
 
+@pytest.mark.parametrize("label", [1, 0])
+def test_labels_that_are_all_the_same(label: int) -> None:
+    data = Chunk.from_csr(range(151), [1] * 150, [1.0] * 150, [label] * 150)
+    assert "all 150 labels are the same" in warned(data)["one-label"]
+    assert "one-label" not in warned(data, loss="squared")
+
+
+@pytest.mark.parametrize("word", ["nan", "NA", "?"])
+def test_a_class_that_may_mean_a_missing_label(word: str) -> None:
+    data = table().set_column(0, "label", pa.array([("a", "b", word)[k % 3] for k in range(400)]))
+    found = warned(data, outputs="classes")
+    assert f"the label {word} is a class of its own" in found["missing-labels"]
+    assert "missing-labels" not in warned(data, outputs="classes", classes=("a", "b"), on_error="skip")
+
+
+def test_rows_without_a_feature() -> None:
+    found = warned(Chunk.from_csr([0] * 151, [], [], [1, -1, -1] * 50))
+    assert "because no row has a feature" in found["no-weights"]
+
+
 # --- loss
 
 

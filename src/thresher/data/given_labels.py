@@ -35,6 +35,7 @@ def array_of(labels: Any) -> NDArray[Any]:
 
     Raises `DataError` if labels are not a sequence, mix text and numbers, or are missing.
     """
+    check_unmasked("labels y", labels)
     try:
         array = np.asarray(labels)
     except ValueError as error:  # lists of different lengths
@@ -57,6 +58,12 @@ def array_of(labels: Any) -> NDArray[Any]:
     if array.ndim == 1 and array.dtype.kind == "O":
         _check_alike(array.tolist())
     return array
+
+
+def check_unmasked(what: str, numbers: Any) -> None:
+    """Raise `DataError` for a masked array: numpy would take what is hidden."""
+    if isinstance(numbers, np.ma.MaskedArray):
+        raise DataError(f"{what} cannot be a masked array: remove the examples that are masked")
 
 
 def _check_alike(labels: Sequence[Any]) -> None:

@@ -15,7 +15,7 @@ from thresher.cluster.dataset import DatasetTable, is_dataset
 from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
 from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.columns import ABSENT, LABEL, WEIGHT
-from thresher.data.given_labels import array_of, label_columns, numbers_of
+from thresher.data.given_labels import array_of, check_unmasked, label_columns, numbers_of
 from thresher.data.labels import ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.learning.checks import check_whole
@@ -178,6 +178,7 @@ def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[st
     """A source of examples with separate labels."""
     if hasattr(X, "collect") and not hasattr(X, _STREAM):
         raise DataError(f"X is a {type(X).__name__}, which holds no rows yet: collect() it")
+    check_unmasked("sample_weight", weights)
     layout = options.get("layout")
     of_matrices = isinstance(layout, SettledLayout) and not layout.columns
     table = None if of_matrices else _as_table(X, layout)
@@ -190,7 +191,9 @@ def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[st
 def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, words: tuple[str, ...]) -> MemorySource:
     """Examples in memory; `words` are the classes if labels are words."""
     wanted = domain_of(domain)
-    chunk = chunk_of(X, numbers_of(y, wanted.of_words(words)), weights)
+    labels = numbers_of(y, wanted.of_words(words))
+    column = wanted.kind == ONE and np.ndim(labels) == 2 and np.shape(labels)[1] == 1
+    chunk = chunk_of(X, np.ravel(labels) if column else labels, weights)
     if wanted.kind == ONE and not wanted.open and chunk.targets is not None:
         raise DataError(f"expected one label for each example, found {chunk.targets.shape[1]}")
     source = MemorySource(chunk, domain)
@@ -234,11 +237,17 @@ def _holds(data: Any, kind: Any) -> bool:
 
 
 def _as_table(data: Any, layout: AnyLayout | None) -> Any:
-    """`data` as a table, rows included if `layout` describes their columns; None for anything else."""
+    """`data` as a table, rows included if `layout` describes their columns; None for anything else.
+
+    A sparse DataFrame is a table only if the model has columns; its zeros are then stored.
+    """
     if is_dataset(data):
         return DatasetTable(data)
     if hasattr(data, _STREAM):
-        return None if _is_texts(data) or _is_sparse_frame(data) else data
+        if _is_texts(data):
+            return None
+        named = layout is not None and has_columns(layout)
+        return (data.sparse.to_dense() if named else None) if _is_sparse_frame(data) else data
     if not is_table(data, layout):
         return None
     import pyarrow as pa

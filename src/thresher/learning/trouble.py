@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from thresher.data.columns import CATEGORICAL, NUMERIC
 from thresher.data.errors import printable
 from thresher.data.formats.tables.heads import ColumnSeen, shown_cell
+from thresher.data.labels import is_number
 from thresher.data.wording import as_shown, warn_user
 from thresher.learning.baserate import base_rate_loss, worst_constant_loss
 from thresher.learning.figures import shown
@@ -130,6 +131,24 @@ def _mixed_labels(run: Run) -> Trouble | None:
         return None
     reason = f"the labels -1 and 0 ({seen.zeros:,} times) both occur, and both mean the negative class"
     return Trouble("mixed-labels", f"{reason}: if they are two classes, use --outputs classes")
+
+
+def _labels(run: Run) -> Trouble | None:
+    """Labels that are all the same, or a class that may stand for missing labels."""
+    head, seen = run.model.head, run.seen
+    if not head.classifies or head.outputs.kind not in ("one", "classes"):
+        return None
+    if seen.rows > FEW and seen.low == seen.high:
+        return Trouble(
+            "one-label", f"all {seen.rows:,} labels are the same: there is nothing to learn; check them"
+        )
+    layout = run.model.recipe.layout
+    words = layout.classes if layout else ()
+    odd = [word for word in words if is_number(word.encode()) and not any(map(str.isdigit, word))]
+    if not odd:
+        return None
+    reason = f"the label {' and the label '.join(odd)} is a class of its own"
+    return Trouble("missing-labels", f"{reason}: if it means that the label is missing, remove these rows")
 
 
 def _large(run: Run) -> list[tuple[str, float]]:
@@ -272,8 +291,12 @@ def _names(table: Table) -> Trouble | None:
 def _nothing_left(run: Run) -> Trouble | None:
     """All weights except the intercept are zero, in every one of several models."""
     models = getattr(run.model, "models", [run.model])
-    if any(model.nonzero for model in models) or not run.seen.sizes or run.seen.rows <= FEW:
+    if any(model.nonzero for model in models) or run.seen.rows <= FEW:
         return None
+    if run.model.recipe.admit is None and not any(model.features_seen for model in models):
+        return Trouble(
+            "no-weights", f"{NO_WEIGHT}, because no row has a feature: check how the data are read"
+        )
     rule = run.model.recipe.make_rule()
     penalties = {name: getattr(rule, name) for name in type(rule).PENALTIES if getattr(rule, name, 0)}
     if run.model.recipe.admit is None:
@@ -322,6 +345,7 @@ def _seen_again(run: Run) -> Trouble | None:
 
 
 FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
+    _labels,
     _mixed_labels,
     _sorted_labels,
     _scales,

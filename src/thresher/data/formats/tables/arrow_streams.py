@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from thresher.data.chunk import Place
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, shown
 from thresher.data.formats.tables.arrow_files import BatchReader, Rows, TableFormat, cut, has_words, settled
 from thresher.data.formats.tables.where import Filter
 from thresher.data.layout import AnyLayout, Layout
@@ -37,6 +37,9 @@ def reader_of(table: Any) -> Any:
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
         why = "; ".join(map(str, error.args))
         raise DataError(f"{NAME}: a column is not all text or all numbers: {why}") from error
+    except UnicodeEncodeError as error:
+        text = shown(error.object.encode("utf-8", "surrogatepass"))
+        raise DataError(f"{NAME}: {text} is not valid Unicode (it holds a lone surrogate)") from error
 
 
 class _Stream:
