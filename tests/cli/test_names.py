@@ -38,6 +38,13 @@ def test_names_are_kept_for_live_weights_only(thresher: Thresher, clicks: Path) 
     assert modelfile.load(clicks.parent / "model")[0].names is not None
 
 
+def test_numeric_columns_have_names_without_names(thresher: Thresher, folder: Path) -> None:
+    rows = [f"{k % 2},{k % 2 + 0.5},{'xyz'[k % 3]}" for k in range(60)]
+    (folder / "t.csv").write_text("\n".join(["y,age,town", *rows, ""]))
+    thresher("train t.csv -m m --label y -q")
+    assert {"age", ""} <= set(named(thresher("weights m").out).values())
+
+
 def test_a_model_is_named_afterwards(thresher: Thresher, clicks: Path) -> None:
     assert "named" not in thresher(f"{TRAIN} bare").json
     thresher(f"{TRAIN} model --names")

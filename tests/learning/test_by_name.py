@@ -12,6 +12,7 @@ from tests.plain import not_compiled
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.learning.modelfile import ModelFileError
+from thresher.sklearn import SparseOnlineClassifier
 
 FRAME = pd.DataFrame({"age": np.arange(30) - 14.5, "city": ["Rome", "Bonn", "Ulm"] * 10})
 Y = np.where((FRAME.age > 3) ^ (FRAME.city == "Ulm"), 1, -1)
@@ -92,6 +93,32 @@ def test_a_model_is_saved_loaded_and_goes_on(model: thresher.Model, tmp_path: Pa
     model.save(tmp_path / "w", state=False)
     with pytest.raises(ModelFileError, match="only weights"):
         thresher.Model.load(tmp_path / "w")
+
+
+def test_rows_and_texts_have_names() -> None:
+    rows = [{"size": float(k % 3), "town": "xyz"[k % 3]} for k in range(60)]
+    labels = [1 if k % 3 else -1 for k in range(60)]
+    texts = ["a good book" if k % 3 else "a bad film" for k in range(60)]
+    for data, some in ((rows, {"size", "town=x"}), (texts, {"good", "bad"}), (iter(texts), {"film"})):
+        model = thresher.train(data, labels, names=True, l1=0.1)
+        assert model.names is not None
+        assert some <= {*model.names.values()}
+    for data, some in ((rows, {"size", "town=x"}), (texts, {"good", "bad"})):
+        model = thresher.train(data, labels, l1=0.1)
+        assert some <= {*thresher.name_features(model, data).values()}
+
+
+def test_a_fitted_classifier_is_measured_on_a_pair(tmp_path: Path) -> None:
+    words = np.where(Y > 0, "yes", "no")
+    fitted = SparseOnlineClassifier().fit(FRAME, words)
+    expected = thresher.evaluate(fitted, FRAME, words)
+    assert thresher.evaluate(fitted, (FRAME, words)) == expected
+    weights = np.arange(len(Y)) % 3 + 1
+    heavy = thresher.evaluate(fitted, FRAME, words, sample_weight=weights)
+    assert thresher.evaluate(fitted, (FRAME, words, weights)) == heavy != expected
+    thresher.report(fitted, (FRAME, words), tmp_path / "r.html")
+    with pytest.raises(DataError, match="label 'maybe' is not among the classes"):
+        thresher.evaluate(fitted, (FRAME, ["maybe"] * len(Y)))
 
 
 def test_names_that_cannot_be_had_are_refused_before_learning() -> None:

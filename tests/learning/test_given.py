@@ -141,6 +141,11 @@ def test_importances_stand_beside_labels() -> None:
     assert beside.tally.weight == weights.sum()
     same(thresher.train(MATRIX, Y, sample_weight=weights), thresher.train((MATRIX, Y, weights)))
     assert beside.predict(FRAME).shape == (60,)
+    alone = thresher.train(FRAME, Y)
+    heavier = thresher.evaluate(alone, FRAME, Y, sample_weight=weights)
+    assert heavier["loss"] != thresher.evaluate(alone, FRAME, Y)["loss"]
+    repeated = FRAME.loc[FRAME.index.repeat(weights)]
+    assert heavier["loss"] == pytest.approx(thresher.evaluate(alone, repeated, Y.repeat(weights))["loss"])
     heavy = thresher.evaluate(beside, FRAME, Y, sample_weight=weights)
     assert heavy == thresher.evaluate(within, WHOLE.assign(w=weights))
     assert heavy["loss"] != thresher.evaluate(beside, FRAME, Y)["loss"]

@@ -21,16 +21,17 @@ def command(
 ) -> None:
     """Print feature, name if known, and weight, tab-separated, largest first; the intercept last.
 
-    Names come from thresher train --names and thresher name. Tabs and non-printable characters in them are
-    escaped.
+    Names come from thresher train --names and thresher name; those of numeric columns are always known. Tabs
+    and non-printable characters in them are escaped.
 
     With many outputs, the class (or the number of the output) comes before the weight.
     """
     from thresher.learning import modelfile
+    from thresher.learning.feature_names import known_names
 
     readout, header = modelfile.load_readout(model)
     many, first, words = readout.head.outputs.kind != "one", readout.head.outputs.low, readout.classes
-    called = readout.names.get if readout.names else lambda _: None
+    called = known_names(readout).get
     rows = [(str(key), _shown(called(key)), output, weight) for key, output, weight in readout.heaviest(top)]
     if header["recipe"]["intercept"]:
         rows += [("intercept", "", output, weight) for output, weight in enumerate(readout.bias)]

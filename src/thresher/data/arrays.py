@@ -18,6 +18,7 @@ from thresher.data.labels import Domain, check_labels, domain_of
 from thresher.data.layout import SettledLayout
 from thresher.data.ngram_spec import grams_of
 from thresher.data.report import Report
+from thresher.data.source import MemorySource
 from thresher.data.text.numbers import OVERFLOW
 
 _ROWS = 1 << 12
@@ -219,6 +220,48 @@ class RowReader:
                 found = hash_bytes(name[1].encode(), seed_of(name[0], self._seed))
             self._known[name] = found
         return found
+
+
+class NamedSource(MemorySource):
+    """Rows of named features, or texts, in memory; a `namer` receives the names of features."""
+
+    def __init__(self, X: Any, chunk: Chunk, domain: str | Domain) -> None:
+        super().__init__(chunk, domain)
+        self._given = X
+        self.namer: Any = None
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """The chunk; its names are found by reading the rows again."""
+        if self.namer is not None:
+            for _ in _naming(self._given, self.namer).chunks():
+                pass
+        yield from super().chunks(start)
+
+
+def _naming(X: Any, namer: Any) -> Any:
+    """A source of the same features that gives their names to `namer`."""
+    if _holds(X, Mapping):
+        source: Any = PairSource([(row, 0.0) for row in X])
+    else:
+        import pyarrow as pa
+
+        from thresher.data import table_source
+
+        words_of_no_column = SettledLayout(columns=("",), kinds=("text",))
+        source = table_source(
+            pa.table({"": list(X)}), layout=words_of_no_column, domain="open", unlabelled=True
+        )
+    source.namer = namer
+    return source
+
+
+def source_of(X: Any, y: Any, weights: Any, domain: str | Domain) -> MemorySource:
+    """Examples in memory as a source; rows of named features and texts have names. See `chunk_of`."""
+    if isinstance(X, Iterator):
+        X = list(X)
+    chunk = chunk_of(X, y, weights)
+    named = not hasattr(X, "tocsr") and (_holds(X, Mapping) or _holds(X, str))
+    return NamedSource(X, chunk, domain) if named else MemorySource(chunk, domain)
 
 
 class PairSource:

@@ -70,6 +70,7 @@ _OPTIONS: dict[tuple[str, ...], str] = {
     ("thresher train DATA -m MODEL",): "d data train input",
     ("thresher evaluate MODEL DATA",): "t testonly test-only evaluate",
     ("thresher predict MODEL DATA -o FILE",): "p predict",
+    ("thresher name MODEL DATA",): "names name feature-names",
     ("thresher weights MODEL",): "readable-model invert-hash audit coef",
     ("thresher boost",): "bfgs adaboost",
 }

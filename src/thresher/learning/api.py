@@ -17,7 +17,7 @@ from thresher.learning.given import Data, as_source, with_labels
 from thresher.learning.head import Output
 from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
-from thresher.learning.predicting import ModelOrFile, codes_of, source_to_predict
+from thresher.learning.predicting import ModelOrFile, codes_of, source_to_predict, with_codes
 from thresher.learning.readout import Readout
 from thresher.learning.shares import Every, every_of
 from thresher.learning.training import Plan
@@ -138,7 +138,8 @@ def evaluate(
     check_names(evaluate, reading, SourceOptions)
     target = None if plot is None else pictures.checked(plot)
     labels = y if y is None else codes_of(model, y)
-    source = source_to_predict(ready, with_labels(data, labels, sample_weight), ready.head.domain, **reading)
+    data = with_labels(with_codes(model, data), labels, sample_weight)
+    source = source_to_predict(ready, data, ready.head.domain, **reading)
     found = assessed(ready, source, threshold)
     figures = found.figures()
     if target is not None:

@@ -78,7 +78,7 @@ def check_namer(source: Any, store: str) -> None:
     """`DataError` if features have no names, or the source cannot be read again to find them."""
     check_nameable(store)
     if not hasattr(source, "namer"):
-        raise DataError("a matrix has no feature names: give files, a table, or pairs (dictionary, label)")
+        raise DataError("a matrix has no feature names: give files, a table, dictionaries or texts")
 
 
 def check_nameable(store: str) -> None:

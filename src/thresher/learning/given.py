@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher.cluster.dataset import DatasetTable, is_dataset
 from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
-from thresher.data.arrays import PairSource, chunk_of
+from thresher.data.arrays import PairSource, source_of
 from thresher.data.columns import ABSENT, LABEL, WEIGHT
 from thresher.data.given_labels import array_of, check_unmasked, label_columns, numbers_of
 from thresher.data.labels import ONE, Domain, domain_of
@@ -141,7 +141,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
         return _beside(data[0], data[1], data[2] if len(data) == 3 else None, domain, options)
     layout = options.get("layout")
     if options.get("unlabelled") and (_is_rows(data, layout) or _are_texts(data, layout)):
-        return MemorySource(chunk_of(data), domain)
+        return source_of(data, None, None, domain)
     if (table := _as_table(data, layout)) is not None:
         return table_source(table, domain=domain, **options)
     if isinstance(data, bytes | Mapping) or hasattr(data, "read") or not hasattr(data, "__iter__"):
@@ -193,10 +193,9 @@ def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, words: tuple[
     wanted = domain_of(domain)
     labels = numbers_of(y, wanted.of_words(words))
     column = wanted.kind == ONE and np.ndim(labels) == 2 and np.shape(labels)[1] == 1
-    chunk = chunk_of(X, np.ravel(labels) if column else labels, weights)
-    if wanted.kind == ONE and not wanted.open and chunk.targets is not None:
-        raise DataError(f"expected one label for each example, found {chunk.targets.shape[1]}")
-    source = MemorySource(chunk, domain)
+    if wanted.kind == ONE and not wanted.open and not column and np.ndim(labels) == 2:
+        raise DataError(f"expected one label for each example, found {np.shape(labels)[1]}")
+    source = source_of(X, np.ravel(labels) if column else labels, weights, domain)
     if words:
         source.layout = SettledLayout(classes=words)
     return source
@@ -313,7 +312,7 @@ def _joined(
             raise DataError(f"{whole.num_rows} examples have sample_weight of shape {np.shape(weights)}")
         whole = whole.append_column(weight, _column_of("sample_weight", weights, np.float64))
     if has_columns(base):
-        return whole, _with_labels(_without_weights(base, whole.column_names), labels)
+        return whole, _with_labels(_without_weights(base, whole.column_names), labels, weight)
     return whole, replace(base.unsettled(), label=",".join(labels), weight=weight)
 
 
@@ -356,11 +355,15 @@ def _free(name: str, taken: Sequence[str]) -> str:
     return name
 
 
-def _with_labels(layout: SettledLayout, labels: Sequence[str]) -> SettledLayout:
-    """The same layout with columns for labels, if it has none: estimators are fitted on features alone."""
-    new = [name for name in labels if name not in layout.columns]
+def _with_labels(layout: SettledLayout, labels: Sequence[str], weight: str) -> SettledLayout:
+    """The same layout with columns for labels and weights, if it has none.
+
+    Estimators are fitted on features alone, and a model trained without weights may be measured with them.
+    """
+    wanted = dict.fromkeys(labels, LABEL) | ({weight: WEIGHT} if weight else {})
+    new = {name: kind for name, kind in wanted.items() if name not in layout.columns}
     several = layout.labels or (tuple(labels) if len(labels) > 1 else ())
-    columns, kinds = (*layout.columns, *new), (*layout.kinds, *[LABEL] * len(new))
+    columns, kinds = (*layout.columns, *new), (*layout.kinds, *new.values())
     return replace(layout, columns=columns, kinds=kinds, labels=several)
 
 

@@ -16,7 +16,7 @@ from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
 from thresher.data.source import MemorySource
 from thresher.engine.index import HashedIndex, Index
-from thresher.learning.given import Data, as_source
+from thresher.learning.given import Data, as_source, is_beside
 from thresher.learning.head import F64, Head, Output
 from thresher.learning.keywords import SourceOptions, check_names, layout_like, parted
 
@@ -54,6 +54,13 @@ def source_for(model: Any, data: Data, domain: Any, **reading: Any) -> Any:
     of_layout, options = parted(reading)
     layout = layout_like(model.layout, options.pop("layout", None), of_layout)
     return as_source(data, domain, layout=layout or SettledLayout(), **options)
+
+
+def with_codes(model: Any, data: Any) -> Any:
+    """``(X, y)`` for a fitted classifier, with labels as its model knows them; all other data unchanged."""
+    if not (is_beside(data) and len(data) in (2, 3) and data[1] is not None):
+        return data
+    return (data[0], codes_of(model, data[1]), *data[2:])
 
 
 def some_features(index: Index) -> NDArray[np.uint64]:

@@ -38,7 +38,7 @@ def reader_of(table: Any) -> Any:
         why = "; ".join(map(str, error.args))
         raise DataError(f"{NAME}: a column is not all text or all numbers: {why}") from error
     except UnicodeEncodeError as error:
-        text = shown(error.object.encode("utf-8", "surrogatepass"))
+        text = shown(error.object.encode("utf-8", "backslashreplace"))
         raise DataError(f"{NAME}: {text} is not valid Unicode (it holds a lone surrogate)") from error
 
 
