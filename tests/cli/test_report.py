@@ -1,5 +1,6 @@
 """`thresher report`: files, output, slices."""
 
+import html
 import json
 import re
 from pathlib import Path
@@ -50,6 +51,29 @@ def test_slices_are_the_figures_of_their_rows(thresher: Thresher, visits: Path) 
     for chosen in ("--slice 2 --slice 3", "--slice 2-3", "--slice s* --slice *nt"):
         again = thresher(f"report v --data visits.csv {chosen} -o r.html --json").json
         assert again["slices"] == told["slices"]
+
+
+def test_slices_have_the_threshold_of_the_page(thresher: Thresher, visits: Path) -> None:
+    thresher("train visits.csv -m v --label click -q")
+    told = thresher("report v --data visits.csv --slice site --threshold 0.6 -o r.html --json").json
+    rows = told["slices"]["site"]
+    mean = sum(row["error"] * row["weight"] for row in rows) / sum(row["weight"] for row in rows)
+    assert mean == pytest.approx(told["test"]["error"])
+    plain = thresher("report v --data visits.csv -o r.html --json").json
+    assert plain["test"]["error"] != told["test"]["error"]
+
+
+def test_a_command_is_shown_whole_or_not_at_all(thresher: Thresher, folder: Path) -> None:
+    for width, shown in ((30, True), (300, False)):
+        names = [f"{'a_rather_long_column_name_' * 3}{k}" for k in range(width)]
+        rows = ["y," + ",".join(names)] + [f"{k % 2}," + ",".join([f"{k}.5"] * width) for k in range(9)]
+        Path("w.csv").write_text("\n".join([*rows, ""]))
+        assert thresher("train w.csv -m w --label y -q").status == 0
+        command = thresher("info w --json").json["command"]
+        assert thresher("report w -o r.html").status == 0
+        page = html.unescape(Path("r.html").read_text())
+        assert (command in page) == shown
+        assert ("too long for this page" in page) != shown
 
 
 @pytest.mark.parametrize(

@@ -269,3 +269,14 @@ def test_examples_without_weight_cannot_be_evaluated() -> None:
         model = thresher.train([({"a": 1.0}, 1), ({"b": 1.0}, 0)] * 10)
         with pytest.raises(DataError, match="all importance weights are zero"):
             thresher.evaluate(model, [{"a": 1.0}], [1], sample_weight=[0.0])
+
+
+def test_predictions_that_are_not_finite_are_an_error_with_the_example() -> None:
+    model = thresher.train(
+        ([{1: 1.0, 2: 1.0}, {1: -1.0, 2: -1.0}] * 60, [1, -1] * 60), "sgd", rate="constant:10", loss="hinge"
+    )
+    huge = ([{1: 1.0}, {1: 3e38, 2: 3e38}], [1, -1])
+    with pytest.raises(
+        DataError, match="the prediction for example 2 is not finite: its values are too large"
+    ):
+        thresher.evaluate(model, huge)

@@ -87,6 +87,13 @@ def test_features_without_columns_are_numbered() -> None:
     assert warned(chunk(clicks(400, 1.0)), rule="ftrl") == {}
 
 
+def test_a_rule_that_measures_scales_is_not_blamed_for_sorted_labels() -> None:
+    """The held-out loss is far above that of a constant because of the order alone."""
+    rows = sorted(clicks(600, 50.0), key=lambda row: row[0])
+    held = clicks(200, 50.0, seed=1)
+    assert list(warned(chunk(rows), holdout=chunk(held))) == ["sorted-labels"]
+
+
 def test_a_held_out_loss_decides() -> None:
     rows = clicks(600, 1e6)
     assert "the held-out loss" in warned(chunk(rows), rule="ftrl", holdout_every=5)["scales"]

@@ -92,7 +92,7 @@ def test_classes_are_not_looked_for_in_data_that_can_be_read_once() -> None:
         ("holdout_every", [-1, "a"], "holdout_every must be a whole number, 0 or more"),
         ("holdout_every", [1], "leaves nothing to learn from"),
         ("patience", [-1, "a", None], "patience must be a whole number, 0 or more"),
-        ("patience", [2], "patience needs examples that are held out"),
+        ("patience", [2], "stopping early needs examples that are held out"),
         ("seed", [-1, 1.5, "a", None], "seed must be a whole number, 0 or more"),
         ("threads", [0, -1, "a"], "threads must be a whole number, 1 or more"),
         ("average", ["no", 10], "average must be True or False"),

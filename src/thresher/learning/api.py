@@ -44,7 +44,7 @@ def planned(
     every, given = held_apart(holdout, holdout_every, default)
     plan = Plan(passes, None, holdout_every=every, patience=patience)
     if patience and not plan.judges(given):
-        raise ValueError("patience needs examples that are held out: give holdout or holdout_every")
+        raise ValueError("stopping early needs examples that are held out: give holdout or holdout_every")
     return plan, given
 
 

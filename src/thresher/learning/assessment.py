@@ -101,8 +101,8 @@ class _Two:
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         truth = chunk.labels > 0
         given = self._head.respond(margins, "probability", 0.0) if self._likely else margins
-        claimed = _claimed(margins, given, self._threshold)
-        self._counts.add(truth.astype(np.int64), claimed.astype(np.int64), weights)
+        positive = claimed(margins, given, self._threshold)
+        self._counts.add(truth.astype(np.int64), positive.astype(np.int64), weights)
         if self._likely:
             self._log.add(np.where(truth, given, 1.0 - given), weights)
             self._calibration.add(given, truth, weights)
@@ -133,7 +133,7 @@ class _Lists:
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         truth = self._head.targets(chunk) > 0
         given = self._head.respond(margins, "probability", 0.0) if self._likely else margins
-        self._counts.add_lists(truth, _claimed(margins, given, self._threshold), weights)
+        self._counts.add_lists(truth, claimed(margins, given, self._threshold), weights)
         self._weight += float(weights.sum())
         if self._likely:
             each = np.repeat(weights, self._head.count)
@@ -195,7 +195,7 @@ class _Numbers:
         }
 
 
-def _claimed(margins: F64, given: F64, threshold: float | None) -> NDArray[np.bool_]:
+def claimed(margins: F64, given: F64, threshold: float | None) -> NDArray[np.bool_]:
     """Which classes are predicted: by default those more likely than not."""
     return margins > 0 if threshold is None else given > threshold
 
@@ -264,6 +264,14 @@ class Listener(Protocol):
         """Take the next examples and their margins."""
 
 
+def _check_finite(margins: F64, before: int, source: Any) -> None:
+    """DataError for the first margin that is not finite; `before` counts the examples before these."""
+    if not np.isfinite(margins).all():
+        wrong = before + int(np.argwhere(~np.isfinite(margins))[0, 0]) + 1
+        what = f"{source.names[0]}: the prediction for example {wrong:,}"
+        raise DataError(f"{what} is not finite: its values are too large")
+
+
 def assessed(model: Any, source: Any, threshold: float | None = None, *also: Listener) -> Assessment:
     """Evaluate a Model or a Readout on `source`, which is read once; `also` get every chunk as well.
 
@@ -278,6 +286,7 @@ def assessed(model: Any, source: Any, threshold: float | None = None, *also: Lis
     plain, more = Evaluation(head), _kind(head)(head, model.lowest_label, threshold, model.classes)
     for chunk in source.chunks():
         margins = model.predict(chunk, "margin")
+        _check_finite(margins, plain.examples, source)
         plain.add(chunk, margins, head.respond(margins, "label", model.lowest_label))
         more.add(chunk, margins, chunk.weights.astype(np.float64))
         for one in also:

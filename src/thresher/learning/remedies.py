@@ -53,6 +53,11 @@ def largest_in(chunk: Chunk, layout: SettledLayout | None, names: Names | None =
     return ", ".join(listed)
 
 
+def measures_scales(recipe: Any) -> bool:
+    """Whether the rule measures the scale of each feature: rules with the verb `meet` do."""
+    return writes(type(recipe.make_rule()), "meet")
+
+
 def scale_remedy(recipe: Any) -> str:
     """What helps if features have very different scales."""
     columns = recipe.layout is not None and recipe.layout.columns
@@ -60,7 +65,7 @@ def scale_remedy(recipe: Any) -> str:
     remedies = []
     if not columns or numeric_columns(recipe.layout):
         remedies.append(f"divide {which} by their largest values (--scale max-abs)")
-    if not writes(type(recipe.make_rule()), "meet"):  # rules with this verb measure the scale of each feature
+    if not measures_scales(recipe):
         remedies.append("take --rule ft-ftrl or normalized, which need no scaling")
     return ", or ".join(remedies or ["leave out the features with such values"])
 

@@ -33,6 +33,7 @@ from thresher.data.columns import (
 from thresher.data.errors import DataError
 from thresher.data.features.names import find_names
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
+from thresher.learning.assessment import claimed
 from thresher.learning.head import F64, Head
 
 SHOWN = 20
@@ -70,8 +71,10 @@ class Slices:
     readings skip different rows, values are attributed to the wrong rows: `check` detects that.
     """
 
-    def __init__(self, column: str, head: Head, lowest: float, beside: Any) -> None:
-        self.column = column
+    def __init__(
+        self, column: str, head: Head, lowest: float, beside: Any, threshold: float | None = None
+    ) -> None:
+        self.column, self._threshold = column, threshold
         self._head, self._lowest, self._beside = head, lowest, beside
         self._chunks: Iterator[Chunk] = beside.chunks()
         self._waiting = concat([])
@@ -100,9 +103,10 @@ class Slices:
             return loss, wrong, _row_means(truth), _row_means(guess)
         if head.outputs.kind == "classes":
             return loss, (guess != truth).astype(float), np.zeros(len(chunk)), np.zeros(len(chunk))
-        held = margins > 0
-        likely = head.respond(margins, "probability", 0.0) if head.joint.PROBABILITY else held
-        return loss, _row_means(held != (truth > 0)), _row_means(truth > 0), _row_means(likely)
+        likely = head.respond(margins, "probability", 0.0) if head.joint.PROBABILITY else margins
+        positive = claimed(margins, likely, self._threshold)
+        predicted = likely if head.joint.PROBABILITY else positive
+        return loss, _row_means(positive != (truth > 0)), _row_means(truth > 0), _row_means(predicted)
 
     def _place(self, value: int) -> int:
         """The index at which a value is counted; the last index is for all values beyond the maximum."""

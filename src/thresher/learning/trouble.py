@@ -17,7 +17,14 @@ from thresher.data.wording import as_shown, warn_user
 from thresher.learning.baserate import base_rate_loss, worst_constant_loss
 from thresher.learning.figures import shown
 from thresher.learning.record import Record
-from thresher.learning.remedies import feature_name, magnitude, missing_remedy, scale_remedy, step_size
+from thresher.learning.remedies import (
+    feature_name,
+    magnitude,
+    measures_scales,
+    missing_remedy,
+    scale_remedy,
+    step_size,
+)
 from thresher.learning.seen import Seen
 
 FEW = 100
@@ -164,7 +171,7 @@ def _scales(run: Run) -> Trouble | None:
     """Features of very different scales, if the loss shows that it matters."""
     recipe = run.model.recipe
     large = _large(run) if run.fails and recipe.scale is None else []
-    if not large:
+    if not large or (measures_scales(recipe) and _sorted_labels(run) is not None):
         return None
     listed = ", ".join(f"{name} up to {magnitude(size)}" for name, size in large[:3])
     more = f" and {len(large) - 3} more" if len(large) > 3 else ""

@@ -19,6 +19,9 @@ _LINES = {
 }
 _COLUMNS = 30
 
+_LONGEST = 20_000
+"""maximum number of characters of the command; longer ones are not shown"""
+
 
 def part(facts: Facts) -> Markup:
     """The section."""
@@ -68,4 +71,11 @@ def _command(facts: Facts) -> Markup:
     if facts.command is None:
         return Markup()
     sentence = "This command trains the model again; replace the words in capitals with your files."
-    return joined([el("h3", "Command"), el("p", sentence), el("pre", el("code", text(facts.command, 4000)))])
+    if len(facts.command) > _LONGEST:
+        sentence = (
+            "The command that trains the model again is too long for this page: thresher info prints it."
+        )
+        return joined([el("h3", "Command"), el("p", sentence)])
+    return joined(
+        [el("h3", "Command"), el("p", sentence), el("pre", el("code", text(facts.command, _LONGEST)))]
+    )

@@ -115,7 +115,7 @@ def measure(facts: Facts, data: Any, threshold: float | None, columns: Sequence[
     readout = facts.model.readout
     source = source_to_predict(readout, data, readout.head.domain, **reading)
     columns = chosen_columns(source.layout, columns)
-    slices = [_slices(readout, source, data, column, reading) for column in columns]
+    slices = [_slices(readout, source, data, column, threshold, reading) for column in columns]
     ranks = _Ranks(readout.head, readout.classes)
     found = assessed(readout, source, threshold, *ranks.listeners, *slices)
     for one in slices:
@@ -130,14 +130,16 @@ def measure(facts: Facts, data: Any, threshold: float | None, columns: Sequence[
     )
 
 
-def _slices(readout: Readout, source: Any, data: Any, column: str, reading: dict[str, Any]) -> Slices:
+def _slices(
+    readout: Readout, source: Any, data: Any, column: str, threshold: float | None, reading: dict[str, Any]
+) -> Slices:
     layout = sliced(source.layout, column)
     if not source.rereadable:
         raise DataError(f"--slice {column}: the data must be read twice, but these can be read only once")
     errors = "fail" if reading.get("on_error", "fail") == "fail" else "skip"
     kept = {name: reading[name] for name in ("threads", "where") if name in reading}
     beside = source_for(readout, data, readout.head.domain, layout=layout, on_error=errors, **kept)
-    return Slices(column, readout.head, readout.lowest_label, beside)
+    return Slices(column, readout.head, readout.lowest_label, beside, threshold)
 
 
 class _Ranks:
