@@ -120,7 +120,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         """Learn the examples once, in order, continuing with the current model.
 
         The model does not depend on how the examples are split into calls, bit for bit. The first call needs
-        all `classes`; later ones may omit them. Arguments and errors as for `fit`.
+        all `classes`; later ones may omit them. Arguments and errors as for `fit`; there are no warnings.
         """
         if classes is not None:
             named = unique_labels(classes)

@@ -71,7 +71,7 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
         """Learn the examples once, in order, continuing with the current model.
 
         The model does not depend on how the examples are split into calls, bit for bit. Arguments and errors
-        as for `fit`.
+        as for `fit`; there are no warnings.
         """
         return self._partial_fit(X, y, sample_weight)
 
