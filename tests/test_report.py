@@ -19,6 +19,7 @@ from thresher.learning.model import Model
 from thresher.learning.ranking import MOST, Ranking
 from thresher.reporting import style
 from thresher.reporting.html import Markup, el
+from thresher.reporting.weighing import _heaviest
 
 pytestmark = [
     pytest.mark.usefixtures("plainly"),
@@ -143,6 +144,19 @@ def test_hostile_names_and_words(tmp_path: Path) -> None:
     page = page_of(model, tmp_path)
     assert "&lt;script&gt;" in page
     assert "<script" not in page
+
+
+def test_half_of_the_weights_of_a_class_speak_for_it(tmp_path: Path) -> None:
+    """Here the heaviest weights are all negative."""
+    model = thresher.train((X, np.arange(120) % 3 + 1), "sgd", outputs="classes", loss="softmax")
+    readout = model.readout()
+    readout.weights[:] = -1.0 - np.arange(readout.weights.size).reshape(readout.weights.shape)
+    readout.weights[:7, 0] = 0.5
+    shown = [_heaviest(readout, k, 10, balanced=True) for k in range(2)]
+    assert [weight > 0 for _, weight in shown[0]] == [False] * 5 + [True] * 5
+    assert len(shown[1]) == 10
+    assert all(weight < 0 for _, weight in shown[1])
+    assert all(weight < 0 for _, weight in _heaviest(readout, 0, 10, balanced=False))
 
 
 def test_a_page_stays_small_whatever_things_are_called(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def part(facts: Facts) -> Markup:
         return Markup()
     if facts.test is None:
         hint = f"thresher report {facts.name} --data TEST"
-        sentence = f"There are none. To measure the model on data that it has not seen: {hint}."
+        sentence = f"No test data were given. To measure the model on data that it has not seen: {hint}."
         return section("test", "On test data", el("p", sentence))
     test = facts.test
     if not test.figures["examples"]:

@@ -17,6 +17,14 @@ def _colours(scheme: dict[str, str], link: str, soft: str, warn: str, edge: str)
 _LIGHT = _colours(LIGHT, "#0b5394", "#f4f6f8", "#fff6e0", "#8a5a00")
 _DARK = _colours(DARK, "#8ec5f0", "#1d232a", "#33290f", "#e0b050")
 
+_COVER, _SHADOW = "var(--paper) 40%,transparent", "rgba(128,128,128,.5),transparent"
+_SCROLLS = ",".join(
+    f"linear-gradient({turn},{colours}) {side}/{width} 100% no-repeat {fixed}"
+    for colours, width, fixed in ((_COVER, "2rem", "local"), (_SHADOW, ".6rem", "scroll"))
+    for turn, side in (("90deg", "left"), ("270deg", "right"))
+)
+"""A shadow at each edge beyond which a table goes on; a cover that scrolls along hides it at the end."""
+
 STYLE = (
     f":root{{color-scheme:light dark;{_LIGHT}}}\n"
     f"@media (prefers-color-scheme:dark){{:root{{{_DARK}}}}}\n"
@@ -51,11 +59,11 @@ figure{{margin:1.25rem 0 .5rem}}
 figure svg{{margin-bottom:.5rem}}
 details{{margin-bottom:1rem}}
 figure svg{{max-width:100%;height:auto;display:block}}
-@media (min-width:56rem){{figure.beside{{display:grid;grid-template-columns:400px minmax(0,1fr);gap:0 2rem}}
+@media (min-width:44rem){{figure.beside{{display:grid;grid-template-columns:400px minmax(0,1fr);gap:0 2rem}}
 figure.beside figcaption{{margin-top:1.5rem}}}}
 .pair{{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,21rem),1fr));gap:0 1.5rem}}
 .pair>*{{min-width:0}}
-.wide{{overflow-x:auto;margin:.75rem 0}}
+.wide{{overflow-x:auto;margin:.75rem 0;background:{_SCROLLS}}}
 table{{border-collapse:collapse;font-size:.94rem;min-width:min(100%,20rem)}}
 caption{{text-align:left;color:var(--faint);padding-bottom:.35rem}}
 th,td{{text-align:left;padding:.3rem .9rem .3rem 0;border-bottom:1px solid var(--line);vertical-align:top}}
@@ -73,7 +81,8 @@ th,td{{padding-right:.6rem}}thead th{{white-space:normal}}tbody th,td:not(.n){{m
 }}
 @media print{{
 :root{{color-scheme:light;{_LIGHT}}}body{{font-size:10.5pt}}nav,.skip{{display:none}}
-h2,h3{{break-after:avoid}}figure,.keys,li,tr{{break-inside:avoid}}.wide{{overflow:visible}}
+h2,h3{{break-after:avoid}}figure,.keys,li,tr{{break-inside:avoid}}.wide{{overflow:visible;background:none}}
+table{{font-size:8.5pt}}thead th{{white-space:normal}}th,td{{padding-right:.5rem}}
 details:not([open]){{display:none}}a{{color:inherit;text-decoration:none}}
 }}
 """ + STYLESHEET

@@ -164,7 +164,7 @@ def warnings(facts: Facts) -> Markup:
     """Problems, and what helps."""
     found = [*_of_model(facts), *_of_data(facts)]
     if not found:
-        return section("warnings", "Warnings", el("p", "There are none."))
+        return section("warnings", "Warnings", el("p", "No warnings."))
     return section(
         "warnings", "Warnings", el("ul", *(el("li", one) for one in found[:20]), class_="warnings")
     )

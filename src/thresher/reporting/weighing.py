@@ -14,13 +14,16 @@ from thresher.reporting.html import Markup, details, el, figure, joined, named, 
 from thresher.reporting.training import SHAPE
 
 _OF_ONE, _OF_EACH, _OUTPUTS, _GROUPS = 30, 10, 10, 30
-"""maximum number of characters of a feature name"""
+"""maximum numbers of weights of the only output and of each of several, of outputs, and of columns"""
 _READING = (
     "A bar to the right raises the prediction when the feature is present, one to the left lowers it. For"
     " columns of numbers the weight is that of one unit, so weights of columns on different scales cannot be"
     " compared."
 )
-_READING_OF_CLASSES = "A bar to the right makes the class more likely, one to the left less likely."
+_READING_OF_CLASSES = (
+    "A bar to the right makes the class more likely, one to the left less likely. At least half of the bars"
+    " are to the right if there are as many."
+)
 
 
 def part(facts: Facts) -> Markup:
@@ -40,8 +43,14 @@ def _norms(info: dict[str, Any]) -> Markup:
     return el(
         "p",
         f"{info['nonzero']:,} weights are not zero: {weights['positive']:,} positive and"
-        f" {weights['negative']:,} negative. The heaviest are shown.",
+        f" {weights['negative']:,} negative.{_how_many(info)}",
     )
+
+
+def _how_many(info: dict[str, Any]) -> str:
+    if len(info["by_output"]) > 1:
+        return f" For each output, up to {_OF_EACH} are shown."
+    return f" The {_OF_ONE} heaviest are shown." if info["nonzero"] > _OF_ONE else ""
 
 
 def _by_output(readout: Readout, info: dict[str, Any]) -> list[Markup]:
@@ -57,7 +66,7 @@ def _by_output(readout: Readout, info: dict[str, Any]) -> list[Markup]:
 
 
 def _figure(readout: Readout, output: int, most: int, title: str, reading: str) -> Markup:
-    found = _heaviest(readout, output, most)
+    found = _heaviest(readout, output, most, balanced=readout.head.classifies and readout.head.count > 1)
     names = known_names(readout)
     called = [named(names.get(key, f"feature {key}")) for key, _ in found]
     rows = [Bar(name, weight) for name, (_, weight) in zip(called, found, strict=True)]
@@ -72,12 +81,21 @@ def _figure(readout: Readout, output: int, most: int, title: str, reading: str) 
     return joined([el("div", *head, figure(picture, reading, numbers, beside=not title))])
 
 
-def _heaviest(readout: Readout, output: int, most: int) -> list[tuple[int, float]]:
-    """Keys and weights of an output, by falling magnitude."""
+def _heaviest(readout: Readout, output: int, most: int, balanced: bool) -> list[tuple[int, float]]:
+    """Keys and weights of an output, by falling magnitude.
+
+    If `balanced`, at least half are positive if there are as many: they say what makes a class likely, while
+    against it many rare features may speak.
+    """
     column = readout.weights.reshape(len(readout.keys), -1)[:, output]
     (live,) = np.nonzero(column)
-    order = live[np.lexsort((readout.keys[live], -np.abs(column[live])))][:most]
-    return [(int(readout.keys[k]), float(column[k])) for k in order.tolist()]
+    order = live[np.lexsort((readout.keys[live], -np.abs(column[live])))]
+    if balanced:
+        ahead = np.isin(order, order[column[order] > 0][: (most + 1) // 2])
+        rest = np.flatnonzero(~ahead)[: max(0, most - int(ahead.sum()))]
+        ahead[rest] = True
+        order = order[ahead]
+    return [(int(readout.keys[k]), float(column[k])) for k in order[:most]]
 
 
 def _groups(info: dict[str, Any]) -> Markup:
