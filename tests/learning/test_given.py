@@ -252,6 +252,23 @@ def test_several_labels_are_predicted_for_a_matrix_without_them(
         assert weights.predict(MATRICES[kind](MATRIX)).tobytes() == expected.tobytes()
 
 
+def test_rows_may_lack_what_is_missing(model: thresher.Model) -> None:
+    rows = [{"age": 0.5, "city": "Ulm"}, {"age": 0.5}, {"hours": 3}, {"city": "Rome"}]
+    whole = pd.DataFrame(rows, columns=FRAME.columns)
+    expected = model.predict(whole)
+    assert model.predict(rows).tobytes() == expected.tobytes()
+    for row, one in zip(rows, expected, strict=True):
+        assert model.predict([row]).tolist() == [one]
+
+
+def test_texts_for_a_model_of_a_text_column_are_rows() -> None:
+    frame = pd.DataFrame({"text": ["a good book", "a bad film"] * 30, "y": [1, 0] * 30})
+    model = thresher.train(frame, label="y", text="text")
+    assert model.predict([{"text": "a good film"}]).shape == (1,)
+    with pytest.raises(DataError, match=r"in column 'text': give rows, such as \[\{'text': \.\.\.\}\]"):
+        model.predict(["a good film"])
+
+
 def test_a_column_of_labels_is_one_label_for_each_row() -> None:
     same(thresher.train(MATRIX, Y[:, np.newaxis]), thresher.train(MATRIX, Y))
     same(thresher.train(csr_matrix(MATRIX), pd.DataFrame({"y": Y})), thresher.train(MATRIX, Y))

@@ -27,7 +27,7 @@ IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, ABSENT = (
 """Kinds of columns. An absent column is not read and may be missing from the file."""
 FEATURES = (NUMERIC, BINS, CATEGORICAL, LIST, TEXT)
 """Kinds of columns that yield features."""
-_SHOWN = 12
+_SHOWN, _LONGEST = 12, 60
 _BY_STAR, _BY_PATTERN, _BY_NAME = 1, 2, 3
 _WILD = re.compile(r"[*?\[]")
 
@@ -187,4 +187,5 @@ def column_meant(wanted_column: str, names: Sequence[str]) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    shown = (name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..." for name in names[:_SHOWN])
+    return ", ".join(shown) + more

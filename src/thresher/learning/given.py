@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from thresher.cluster.dataset import DatasetTable, is_dataset
 from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
 from thresher.data.arrays import PairSource, source_of
-from thresher.data.columns import ABSENT, LABEL, WEIGHT
+from thresher.data.columns import ABSENT, BINS, CATEGORICAL, LABEL, NUMERIC, TEXT, WEIGHT
 from thresher.data.given_labels import array_of, check_unmasked, label_columns, numbers_of
 from thresher.data.labels import ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
@@ -41,6 +41,7 @@ Matrix = Sparse | NDArray[Any]
 Data = str | os.PathLike[str] | Chunk | Source | Table | Matrix | Iterable[Any]
 """Paths or globs; a table; a matrix or rows, with separate labels; Chunks, or a source of them"""
 _NOTHING = object()
+_TEXTUAL = (CATEGORICAL, TEXT)
 _STREAM = "__arrow_c_stream__"
 """The method that marks a table."""
 _KINDS = (
@@ -156,6 +157,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
     if hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or isinstance(first, Mapping):
         what = "rows of features" if isinstance(first, Mapping) else f"a matrix ({type(data).__name__})"
         raise DataError(f"{what} without labels: give {_BESIDE}, or name the label column, label=")
+    _check_texts(first, layout)
     items = [] if first is _NOTHING else _all_alike(first, again)
     if isinstance(first, Chunk):
         return MemorySource(items, domain)
@@ -226,6 +228,17 @@ def _are_texts(data: Any, layout: AnyLayout | None) -> bool:
     return texts and all(isinstance(one, str) for one in data) and not os.path.exists(data[0])
 
 
+def _check_texts(first: Any, layout: AnyLayout | None) -> None:
+    """`DataError` for texts given to a model of a text column; they would be taken for names of files."""
+    if layout is None or not has_columns(layout) or not isinstance(first, str) or os.path.exists(first):
+        return
+    kinds = zip(layout.columns, layout.kinds, strict=True)
+    if column := next((name for name, kind in kinds if kind == TEXT), ""):
+        raise DataError(
+            f"the texts of the model are in column '{column}': give rows, such as [{{'{column}': ...}}]"
+        )
+
+
 def _holds_mappings(data: Any) -> bool:
     return _holds(data, Mapping)
 
@@ -242,21 +255,24 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
     """
     if is_dataset(data):
         return DatasetTable(data)
+    settled = layout if layout is not None and has_columns(layout) else None
     if hasattr(data, _STREAM):
         if _is_texts(data):
             return None
-        named = layout is not None and has_columns(layout)
-        return (data.sparse.to_dense() if named else None) if _is_sparse_frame(data) else data
+        return (data.sparse.to_dense() if settled else None) if _is_sparse_frame(data) else data
     if not is_table(data, layout):
         return None
     import pyarrow as pa
 
-    columns = {}
+    columns: dict[str, Any] = {}
     for name in dict.fromkeys(name for row in data for name in row):
         try:
             columns[str(name)] = pa.array([row.get(name) for row in data])
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
             raise DataError(f"column '{name}' of the rows is not all text or all numbers: {error}") from error
+    for name, kind in zip(settled.columns, settled.kinds, strict=True) if settled else ():
+        if kind in (BINS, CATEGORICAL, NUMERIC, TEXT):  # a feature that is missing in every row
+            columns.setdefault(name, pa.nulls(len(data), pa.string() if kind in _TEXTUAL else pa.float64()))
     return pa.table(columns)
 
 
