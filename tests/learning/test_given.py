@@ -267,6 +267,9 @@ def test_texts_for_a_model_of_a_text_column_are_rows() -> None:
     assert model.predict([{"text": "a good film"}]).shape == (1,)
     with pytest.raises(DataError, match=r"in column 'text': give rows, such as \[\{'text': \.\.\.\}\]"):
         model.predict(["a good film"])
+    for path in ("film.csv", "films/*.csv", "my films/?.csv"):
+        with pytest.raises(DataError, match="film"):
+            model.predict([path])
 
 
 def test_a_column_of_labels_is_one_label_for_each_row() -> None:

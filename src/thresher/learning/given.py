@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -41,6 +42,8 @@ Matrix = Sparse | NDArray[Any]
 Data = str | os.PathLike[str] | Chunk | Source | Table | Matrix | Iterable[Any]
 """Paths or globs; a table; a matrix or rows, with separate labels; Chunks, or a source of them"""
 _NOTHING = object()
+_PROSE = re.compile(r"(?!\w+://)[^*?\[]*\s[^*?\[]*")
+"""A text with a blank that is neither a URL nor a glob"""
 _TEXTUAL = (CATEGORICAL, TEXT)
 _STREAM = "__arrow_c_stream__"
 """The method that marks a table."""
@@ -230,7 +233,9 @@ def _are_texts(data: Any, layout: AnyLayout | None) -> bool:
 
 def _check_texts(first: Any, layout: AnyLayout | None) -> None:
     """`DataError` for texts given to a model of a text column; they would be taken for names of files."""
-    if layout is None or not has_columns(layout) or not isinstance(first, str) or os.path.exists(first):
+    if layout is None or not has_columns(layout) or not isinstance(first, str) or not _PROSE.fullmatch(first):
+        return
+    if os.path.exists(first):
         return
     kinds = zip(layout.columns, layout.kinds, strict=True)
     if column := next((name for name, kind in kinds if kind == TEXT), ""):
