@@ -34,7 +34,7 @@ def test_each_kind_is_told_once_and_the_first_says_that_it_is_for_good(said: lis
         with compiling(work):
             pass
     assert said == [
-        f"{SVMLIGHT}, once on this machine",
+        f"{SVMLIGHT}, once for these options",
         f"compiling the learning loop: about {LEARNING.seconds} s",
     ]
 
@@ -55,7 +55,7 @@ def test_compiling_a_kernel_tells(said: list[str], monkeypatch: pytest.MonkeyPat
     compiled.compiled._cache.disable()  # or the next run of this test would find it compiled
     before = notices.seconds_compiling()
     assert (compiled(1, 2), compiled(1.0, 2.0)) == (3, 3.0)
-    assert said == ["compiling the test: about 1 s, once on this machine"]
+    assert said == ["compiling the test: about 1 s, once for these options"]
     assert notices.seconds_compiling() > before
 
 
@@ -68,7 +68,7 @@ def test_python_is_told_by_the_logger(
         pass
     assert [record.name for record in caplog.records] == ["thresher"]
     assert caplog.messages == [
-        f"compiling the learning loop: about {LEARNING.seconds} s, once on this machine"
+        f"compiling the learning loop: about {LEARNING.seconds} s, once for these options"
     ]
 
 

@@ -66,7 +66,7 @@ def _announce(work: Work) -> None:
         new, first = work.what not in _announced, not _announced
         _announced.add(work.what)
     if new and _tell:
-        once = ", once on this machine" if first else ""
+        once = ", once for these options" if first else ""
         _tell[0](f"{COMPILING}{work.what}: about {work.seconds} s{once}")
 
 
