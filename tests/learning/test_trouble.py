@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from numpy.typing import NDArray
 
 from tests.streams import cut
 from thresher import Chunk, DivergedError, Model, TroubleWarning, cv, path, train, tune
@@ -115,6 +116,20 @@ def test_the_remedy_for_scales_names_no_rule_like_the_one_in_use() -> None:
 
 
 # --- labels
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.05])
+@pytest.mark.parametrize("share", [0.5, 0.2])
+def test_labels_that_are_sorted_but_for_some_noise(noise: float, share: float) -> None:
+    chance = np.random.default_rng(8)
+    labels = (np.arange(3000) < share * 3000) ^ (chance.random(3000) < noise)
+
+    def data(labels: NDArray[np.bool_]) -> Chunk:
+        return Chunk.from_csr(range(3001), chance.integers(0, 9, 3000), np.ones(3000), labels)
+
+    assert "nearly all labels are the same" in warned(data(labels), l1=0.0)["sorted-labels"]
+    for sane in (chance.permutation(labels), np.repeat(chance.permutation(labels[::10]), 10)):
+        assert "sorted-labels" not in warned(data(sane), l1=0.0)
 
 
 @pytest.mark.parametrize("labels", [[-1, 0, 1], [0, 0, -1]])

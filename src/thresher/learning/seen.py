@@ -188,6 +188,19 @@ class Seen:
         return self.rows * (1 - sum(share * share for share in shares))
 
     @property
+    def largest_shift(self) -> float:
+        """How far the share of one of two labels differs before and after a row, at most; 0 for other labels.
+
+        Each side has at least a tenth of the rows.
+        """
+        if len({*self.labels}) != 2:
+            return 0.0
+        ones = np.cumsum(np.array(self.labels) == max(self.labels))
+        n = len(ones)
+        k = np.arange(max(1, n // 10), n - n // 10)
+        return float(np.abs(ones[k - 1] / k - (ones[-1] - ones[k - 1]) / (n - k)).max(initial=0.0))
+
+    @property
     def pass_losses(self) -> list[float]:
         """Mean progressive loss within each pass."""
         ends = [(0.0, 0.0, None), *self.passes]

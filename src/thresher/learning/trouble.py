@@ -35,6 +35,8 @@ _LITTLE = 0.02
 """Share of the loss of a constant at the edge of the labels that counts as small."""
 _GROUPED = 0.05
 """Labels are sorted if they change less than this share of the changes expected in random order."""
+_SHIFT = 0.8
+"""Labels are sorted, but for some noise, if the share of one differs this much before and after some row."""
 _UNLIKE = 20.0
 """A feature this many times the typical size is on another scale."""
 _FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
@@ -125,6 +127,8 @@ def _sorted_labels(run: Run) -> Trouble | None:
         reason += f", where a random order would have about {round(expected):,}"
     elif expected is None and seen.changes >= 50 and min(seen.rises, seen.falls) <= 0.01 * seen.changes:
         reason = f"the label {'rises' if seen.rises else 'falls'} from row to row"
+    elif seen.largest_shift >= _SHIFT:
+        reason = "up to some row nearly all labels are the same, and from there on nearly all are the other"
     else:
         return None
     remedy = "shuffle the rows with --order once, or --order buffer:N for a stream"
