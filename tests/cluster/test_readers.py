@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.cluster.fake_ray import FakeRay, readers_of
@@ -15,6 +16,7 @@ from tests.data.samples import PACKERS, Sample
 from tests.data.test_laws_of_sources import ALL, Pass, alike, opened, read, written
 from thresher.cluster import reader
 from thresher.cluster import readers as driving
+from thresher.cluster.packing import Packed, unpack
 from thresher.data import Chunk, DataError, Report
 from thresher.data.chunk import Place
 from thresher.data.formats.tables import arrow_files
@@ -55,6 +57,27 @@ def test_readers_give_the_chunks_and_reports_of_one_process(tmp_path: Path, name
     assert source.position_bytes == source.total_bytes == sum(map(os.path.getsize, paths))
     assert alike(read(source), plain), "a second pass, by the same readers"
     assert len(ray.actors) == 2
+
+
+@pytest.mark.parametrize("far", [True, False])
+def test_dictionaries_are_sent_to_other_machines_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, far: bool
+) -> None:
+    sample = ALL["csv"]
+    path = written(sample, tmp_path / f"a{sample.ending}", sample.good(300, 1))
+    if far:
+        monkeypatch.setattr(driving, "machine", lambda: "another")
+    found = list[Packed]()
+
+    def unpacked(packed: Packed, arenas: Any) -> Any:
+        found.append(packed)
+        return unpack(packed, arenas)
+
+    monkeypatch.setattr(driving, "unpack", unpacked)
+    assert alike(read(elsewhere(sample, path, FakeRay())), read(opened(sample, path, threads=1)))
+    hashed = [one for one in found if one.keys.dtype == np.uint64 or len(one.cuts)]
+    assert hashed
+    assert any(len(one.cuts) for one in hashed) == far
 
 
 @SAMPLED

@@ -23,7 +23,10 @@ _PER_READER, _STORE = 64 << 20, 128 << 20
 """Shared memory for blocks on their way, for each reader and besides."""
 _PATIENCE = 10.0
 _PREFIX = "thresher-ray-"
-_ATTEMPTS, _PAUSE = 10, 0.1
+_ATTEMPTS, _PAUSE = 100, 0.1
+_SHORT = "/tmp"
+_LONGEST = 103
+"""Bytes in the path of a socket: 107 on Linux, 103 on macOS."""
 
 
 class NoRayError(OneLineError):
@@ -54,21 +57,27 @@ class Connection:
             try:
                 self.ray.init(address=address, **quiet)
             except (ConnectionError, ValueError, RuntimeError, self.ray.exceptions.RayError) as error:
-                why = " ".join(str(error).split())
+                why = _in_one_line(error)
                 if "RAY_AUTH_MODE" not in os.environ:
                     why += "; if it asks for a token, set RAY_AUTH_MODE=token here too"
                 raise NoRayError(f"no Ray cluster at '{address}': {why}") from error
             return
         # its own folder: that of another user in /tmp/ray could not be written to
         _clear_abandoned()
-        self._folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
-        count = readers or 1
+        try:
+            self._folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_place())
+            self._start(readers or 1, quiet)
+        except Exception as error:  # Ray itself raises no narrower one
+            raise NoRayError(f"Ray could not be started on this machine: {_in_one_line(error)}") from error
+
+    def _start(self, readers: int, options: dict[str, Any]) -> None:
         self.ray.init(
-            num_cpus=count,
+            address="local",  # whatever RAY_ADDRESS says
+            num_cpus=readers,
             include_dashboard=False,
-            object_store_memory=_STORE + _PER_READER * count,
+            object_store_memory=_STORE + _PER_READER * readers,
             _temp_dir=self._folder,
-            **quiet,
+            **options,
         )
 
     @property
@@ -82,6 +91,10 @@ class Connection:
             self.ray.shutdown()
         if self._folder is not None:
             _remove(self._folder)
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 @contextmanager
@@ -103,6 +116,15 @@ def _own_handlers() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def _place() -> str:
+    """The folder for temporary files; /tmp if the paths of Ray's sockets in it would be too long."""
+    folder, pid = tempfile.gettempdir(), os.getpid()
+    socket_in = (
+        f"{folder}/{_PREFIX}{pid}-abcdefgh/session_2000-01-01_00-00-00_000000_{pid}/sockets/plasma_store"
+    )
+    return _SHORT if len(os.fsencode(socket_in)) > _LONGEST and os.path.isdir(_SHORT) else folder
+
+
 def _remove(folder: str) -> None:
     """Remove the files of a Ray, some of whose processes may still be ending and writing."""
     for _ in range(_ATTEMPTS):
@@ -114,7 +136,7 @@ def _remove(folder: str) -> None:
 
 def _clear_abandoned() -> None:
     """Remove what processes of this user left that were killed."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+    for path in Path(_place()).glob(f"{_PREFIX}*-*"):
         pid = path.name.removeprefix(_PREFIX).partition("-")[0]
         with suppress(OSError):
             if pid.isdecimal() and path.stat().st_uid == os.getuid() and not _runs(int(pid)):
@@ -140,6 +162,12 @@ def _check_answers(address: str) -> None:
         socket.create_connection((host, int(port)), _PATIENCE).close()
     except (OSError, OverflowError) as error:
         raise NoRayError(f"no Ray cluster at '{address}': {error}") from error
+
+
+def check_address(address: str) -> None:
+    """Raise `NoRayError` for an address at which Ray would start a cluster instead of finding one."""
+    if address.strip() in ("", "local"):
+        raise NoRayError(f"'{address}' is not the address of a Ray cluster: give HOST:PORT or auto")
 
 
 def check_installed() -> None:

@@ -86,9 +86,11 @@ def reading_elsewhere(
     if workers is None and ray is None:
         yield
         return
-    from thresher.cluster.connection import check_installed
+    from thresher.cluster.connection import check_address, check_installed
 
     _check(workers, ray)
+    if ray is not None:
+        check_address(ray)
     check_installed()
     ready = _Workers(workers, ray, say)
     try:

@@ -122,10 +122,14 @@ class Packer:
     def __init__(self) -> None:
         self._slots = np.zeros(_SLOTS, np.int32)
 
-    def pack(self, parsed: Parsed) -> Packed:
-        """The packed block; arrays that are not narrowed are views of it."""
+    def pack(self, parsed: Parsed, far: bool = True) -> Packed:
+        """The packed block; arrays that are not narrowed are views of it.
+
+        Dictionaries are made only if the block goes `far`, over a network: making and reading them takes
+        longer than copying what they save.
+        """
         chunk = parsed.chunk
-        keys, words, cuts = self._narrowed(chunk.keys)
+        keys, words, cuts = self._narrowed(chunk.keys, far)
         lengths = np.diff(chunk.indptr)
         values, others = _without_ones(chunk.values)
         return Packed(
@@ -145,11 +149,11 @@ class Packer:
             parsed.uncounted,
         )
 
-    def _narrowed(self, keys: NDArray[np.uint64]) -> tuple[NDArray[Any], NDArray[np.uint64], Any]:
+    def _narrowed(self, keys: NDArray[np.uint64], far: bool) -> tuple[NDArray[Any], NDArray[np.uint64], Any]:
         no_words, no_cuts = np.zeros(0, np.uint64), np.zeros((0, 2), np.int64)
         kind = _narrowest(int(keys.max(initial=0)))
-        if kind != np.uint64:
-            return keys.astype(kind), no_words, no_cuts
+        if kind != np.uint64 or not far:
+            return keys.astype(kind, copy=False), no_words, no_cuts
         most = int(_WORTH * len(keys))
         codes, words = np.empty(len(keys), np.uint16), np.empty(most, np.uint64)
         cuts = np.empty((most // MOST_CODES + 1, 2), np.int64)

@@ -6,6 +6,7 @@ import platform
 import time
 from collections.abc import Iterator
 from importlib.metadata import version
+from pathlib import Path
 from typing import NamedTuple
 
 from thresher.cluster.packing import Packed, Packer
@@ -14,8 +15,9 @@ from thresher.data.layout import SettledLayout
 from thresher.data.opening import open_source
 from thresher.data.sources.pieces import Piece, read_piece, stamp_of
 
-BATCH_BYTES = 1 << 21
+BATCH_BYTES = 1 << 22
 """Least size of what is sent at once, packed, unless a piece ends earlier."""
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 _MATTERS = ("thresher", "numpy", "numba", "pyarrow")
 
 
@@ -29,6 +31,8 @@ class Setting(NamedTuple):
     unlabelled: bool
     where: str
     versions: dict[str, str]
+    """of the learner"""
+    machine: str
     """of the learner"""
 
 
@@ -60,6 +64,14 @@ class Note(NamedTuple):
 def versions() -> dict[str, str]:
     """The versions of all that decides what is read from the same bytes."""
     return {"Python": platform.python_version()} | {name: version(name) for name in _MATTERS}
+
+
+def machine() -> str:
+    """A name for this machine; containers on it have the same where there is a boot id."""
+    try:
+        return _BOOT.read_text()
+    except OSError:
+        return platform.node()
 
 
 class Reader:
@@ -102,9 +114,9 @@ class Reader:
             where=setting.where,
         )
         spans, batch, size = list[tuple[int, int, int]](), list[Packed](), 0
-        begun = time.perf_counter()
+        far, begun = machine() != setting.machine, time.perf_counter()
         for block, parsed in read_piece(source, Piece(0, task.start, task.stop)):
-            batch.append(self._packer.pack(parsed))
+            batch.append(self._packer.pack(parsed, far))
             spans.append((block.offset, block.end, block.raw_position))
             size += batch[-1].nbytes
             if size >= BATCH_BYTES:

@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any
 from thresher.cluster.connection import Connection
 from thresher.cluster.pace import Pace
 from thresher.cluster.packing import unpack
-from thresher.cluster.reader import Note, Reader, Setting, Task, versions
+from thresher.cluster.reader import Note, Reader, Setting, Task, machine, versions
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError
-from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
 from thresher.data.sources.parsed import QUARANTINE, Arenas, Parsed
 from thresher.data.sources.pieces import Piece, Positions, Span, pieces_of, read_piece, stamp_of
@@ -88,9 +87,6 @@ class RayReaders:
 
     def read(self, source: TextSource, start: Place, watches: Watches | None) -> Pass:
         """Begin a pass over `source`, or the rest of one from `start` on."""
-        for name in source.names:
-            if is_stream(name):
-                raise DataError(f"{name}: other processes cannot read standard input or a pipe; give a file")
         return Pass(self, source, start, watches)
 
     def close(self) -> None:
@@ -132,6 +128,7 @@ class Pass:
             source.unlabelled,
             source.where,
             versions(),
+            machine(),
         )
         self._setting = self._ray.put(setting)
         self._stamps = [None if is_remote(name) else stamp_of(name) for name in source.names]

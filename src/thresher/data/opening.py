@@ -100,10 +100,10 @@ def open_source(
     Raises `DataError` at once if a file is missing, a directory, unreadable or empty.
     """
     from thresher.data.files.blocks import BLOCK_BYTES, CROSSED_BYTES
-    from thresher.data.sources.pieces import current_readers
+    from thresher.data.sources.pieces import readers_for
 
-    names = expand(data)
-    given, streams = _checked(layout), dict[str, Any]()
+    names, streams = expand(data), dict[str, Any]()
+    given, readers = _checked(layout), readers_for(names)
     given = check_layout(given if given.format else replace(given, format=format_of(names)))
     chosen = {"where": where} if where else {}
     if where and not is_in_batches(given.format):
@@ -125,6 +125,6 @@ def open_source(
         where=where,
     )
     source.may_be_words, source.unlabelled = getattr(form, "may_be_words", False), unlabelled
-    source.readers = current_readers()
+    source.readers = readers
     source.categorical = getattr(given, "categorical", ())
     return source

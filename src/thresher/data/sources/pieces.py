@@ -9,9 +9,10 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from thresher.data.chunk import Place
+from thresher.data.errors import DataError
 from thresher.data.files.blocks import TextBuffer
 from thresher.data.files.content import ReadSoFar
-from thresher.data.files.paths import size_of
+from thresher.data.files.paths import called, is_stream, size_of
 from thresher.data.sources.parsed import Parsed
 
 if TYPE_CHECKING:
@@ -71,6 +72,15 @@ _current: ContextVar[Readers | None] = ContextVar("readers", default=None)
 def current_readers() -> Readers | None:
     """The readers that sources opened here will use; None: threads of this process."""
     return _current.get()
+
+
+def readers_for(names: Sequence[str]) -> Readers | None:
+    """The same for these files; `DataError` if one of them can be read by this process only."""
+    readers = current_readers()
+    once = next(filter(is_stream, names), None) if readers is not None else None
+    if once is not None:
+        raise DataError(f"{called(once)}: other processes cannot read standard input or a pipe; give a file")
+    return readers
 
 
 @contextmanager

@@ -1,0 +1,85 @@
+"""A Ray that is started here, and addresses at which there is none."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import thresher
+from thresher.cluster import connection
+from thresher.cluster.connection import Connection, NoRayError
+from thresher.data import DataError
+
+
+class Ray:
+    """Notes how it is started; `error` is raised by `init`."""
+
+    exceptions = SimpleNamespace(RayError=RuntimeError)
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error, self.given, self.stopped = error, dict[str, Any](), False
+
+    def is_initialized(self) -> bool:
+        return False
+
+    def init(self, **given: Any) -> None:
+        self.given = given
+        assert os.path.isdir(given["_temp_dir"])
+        if self.error is not None:
+            raise self.error
+
+    def shutdown(self) -> None:
+        self.stopped = True
+
+
+def test_a_ray_that_does_not_start_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = Ray(Exception("The node timed out\n  during startup."))  # as Ray raises it
+    monkeypatch.setattr(connection, "_imported", lambda: ray)
+    expected = r"^Ray could not be started on this machine: The node timed out during startup\.$"
+    with pytest.raises(NoRayError, match=expected):
+        Connection(None, 2)
+    assert ray.stopped
+    assert not os.path.exists(ray.given["_temp_dir"])
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_sockets_have_room_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fits: bool) -> None:
+    folder = tempfile.mkdtemp(dir="/tmp", prefix="t") if fits else str(tmp_path / ("x" * 90))
+    Path(folder).mkdir(exist_ok=True)
+    monkeypatch.setattr(tempfile, "tempdir", folder)
+    monkeypatch.setattr(connection, "_LONGEST", 150 if fits else 103)
+    ray = Ray()
+    monkeypatch.setattr(connection, "_imported", lambda: ray)
+    Connection(None, 1).close()
+    assert os.path.dirname(ray.given["_temp_dir"]) == (folder if fits else "/tmp")
+    assert os.listdir(folder) == []
+    os.rmdir(folder)
+
+
+@pytest.mark.parametrize("address", ["", "local"])
+def test_an_address_that_would_start_a_ray_is_refused(address: str) -> None:
+    with pytest.raises(NoRayError, match=f"^'{address}' is not the address of a Ray cluster: give HOST:PORT"):
+        thresher.train("nothing.svm", ray=address)
+
+
+@pytest.mark.parametrize("number", [0, -1, 1025])
+def test_a_number_of_workers_out_of_range_is_refused(number: int) -> None:
+    with pytest.raises(ValueError, match=f"^workers must be from 1 to 1024, not {number}$"):
+        thresher.train("nothing.svm", workers=number)
+
+
+@pytest.mark.parametrize("given", ["data", "holdout"])
+def test_standard_input_is_refused_before_ray_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    path = tmp_path / "a.svm"
+    path.write_text("1 1:1\n-1 2:1\n")
+    monkeypatch.setattr(connection, "_imported", lambda: pytest.fail("Ray is started"))
+    names = {"data": str(path), "holdout": str(path), given: "-"}
+    with pytest.raises(DataError, match=r"^standard input: other processes cannot read standard input"):
+        thresher.train(names["data"], holdout=names["holdout"], workers=1)
