@@ -178,9 +178,50 @@ def test_a_bad_line_is_named_and_kept(nodes: Nodes, data: list[str], tmp_path: P
     with pytest.raises(thresher.data.DataError, match=rf"^{bad}:2501:"):
         thresher.train(str(bad), **OPTIONS, workers=2)
     kept = tmp_path / "kept"
-    model = thresher.train(str(bad), **OPTIONS, workers=2, on_error=f"quarantine={kept}")
+    for on_error in ("skip", f"quarantine={kept}"):
+        wanted = trained([str(bad)], tmp_path / "wanted", on_error=on_error)
+        assert trained([str(bad)], tmp_path / "model", workers=2, on_error=on_error) == wanted
     assert kept.read_bytes() == b"1\tx\n"
-    assert model.examples == ROWS
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (Path.unlink, "cannot be (found on|read)"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "changed while it was read"),
+    ],
+    ids=["disappears", "changes"],
+)
+def test_a_file_that_disappears_or_changes_is_named(
+    nodes: Nodes, data: list[str], tmp_path: Path, change: Callable[[Path], Any], message: str
+) -> None:
+    own = [shutil.copy(name, tmp_path) for name in data]
+    last = Path(own[-1])
+    with (
+        disturbed(lambda: change(last), after=1),
+        pytest.raises(thresher.data.DataError, match=f"^{last}: {message}"),
+    ):
+        thresher.train(own, **OPTIONS, workers=1)
+
+
+def test_a_full_object_store_changes_nothing(
+    nodes: Nodes, data: list[str], plain: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 1 << 30)  # batches too large to be sent without the store
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 20)
+    sizes = [4 << 20] * 24 + [1 << 18] * 14
+    held = [ray.get(ray.put(np.ones(size, np.uint8))) for size in sizes]  # in use, so they stay there
+    assert trained(data, tmp_path / "model", workers=2) == plain
+    assert all(one.all() for one in held)
+
+
+def test_readers_with_other_versions_are_refused(
+    nodes: Nodes, data: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "versions", lambda: {"numpy": "1.26.0"})
+    expected = r"^a worker on .* has numpy .*, the learner has 1\.26\.0: install the same versions"
+    with pytest.raises(thresher.data.DataError, match=expected):
+        thresher.train(data, **OPTIONS, workers=2)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray")
