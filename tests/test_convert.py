@@ -165,17 +165,24 @@ def test_comments_of_svm_light_are_dropped(tmp_path: Path) -> None:
     [
         ("uci", "iris.data", b"1,2\n", "the known files are spambase.data, "),
         ("uci", "wdbc.data.gz", b"1,2\n", "Not a gzipped file"),
+        ("uci", "wdbc.data.gz", gzip.compress(b"1,2\n")[:-6], "damaged or cut short"),
+        ("uci", "wdbc.data.bz2", bz2.compress(b"1,2\n")[:-6], "damaged or cut short"),
+        ("uci", "wdbc.data.xz", b"1,2\n", "damaged or cut short"),
+        ("uci", "wdbc.data", b"\n", "wdbc.data: no rows"),
+        ("uci", "wdbc.data", b"8,X" + b",0" * 30, "line 1: the label is 'X', not M or B"),
         ("uci", "zoo.data", b"\nbear,1,0\n", "line 2: 3 columns, not 18"),
-        ("uci", "housing.data", b"1 " * 12 + b"x 2\n", "line 1: 'x' is no number"),
+        ("uci", "housing.data", b"1 " * 12 + b"x 2\n", "line 1: 'x' is not a number"),
         ("mnist", "train-images.idx", b"", "the files of MNIST are train-images-idx3-ubyte, "),
-        ("mnist", "t10k-labels-idx1-ubyte", images(1), "not an idx file of bytes with 1 dimensions"),
+        ("mnist", "t10k-labels-idx1-ubyte", images(1), "not an idx file of labels"),
         (
             "mnist",
             "t10k-images-idx3-ubyte",
             images(2)[:-1],
-            "1,567 bytes after the head, which tells of 1,568",
+            "1,567 bytes of data; its header says 1,568",
         ),
         ("acq", "train.dat", b"1 3:1\n2 4:1\n", "line 2: the label is '2', not \\+1 or -1"),
+        ("acq", "train.dat", b"1 3:1\n-1 4;1\n", "line 2: the features are not id:value pairs"),
+        ("acq", "train.dat", b"", "train.dat: no rows"),
         ("acq", "other.dat", b"", "are train.dat and test.dat"),
     ],
 )
@@ -186,3 +193,9 @@ def test_a_file_that_is_something_else_is_refused(
     with pytest.raises(SystemExit, match=complaint):
         convert(tmp_path / "out", kind, tmp_path / name)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "train.dat").write_text("1 3:1\n")
+    with pytest.raises(SystemExit, match=r"train.dat.*: (Not a directory|File exists)"):
+        convert(tmp_path / "train.dat", "acq", tmp_path / "train.dat")

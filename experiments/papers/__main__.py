@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.papers import NAMES, make
 from experiments.papers.page import DOCS, write
 from experiments.papers.sets import MissingDataError, Sets
+from thresher.data.errors import OneLineError
+
+ORIGIN = "docs/papers/data.md says where the data sets come from"
 
 
 def main() -> None:
@@ -26,22 +31,37 @@ def main() -> None:
     if given.list:
         print("\n".join(NAMES))
         return
-    if given.data is None and not given.quick:
-        parser.error("give --data DIR, or --quick; docs/papers/data.md tells where the data come from")
     if given.quick and given.out == DOCS:
         parser.error("--quick needs --out DIR: docs/papers shows the full size")
-    sets, start = Sets(given.data, quick=given.quick), time.perf_counter()
-    for name in given.only:
+    if not given.quick and (given.data is None or not given.data.is_dir()):
+        missing = "give --data DIR, or --quick" if given.data is None else f"there is no folder {given.data}"
+        parser.error(f"{missing}; {ORIGIN}")
+    try:
+        sys.exit(made(given.only, Sets(given.data, quick=given.quick), given.out))
+    except KeyboardInterrupt:
+        print("\ninterrupted; the pages reported above are written", file=sys.stderr)
+        sys.exit(130)
+
+
+def made(names: Sequence[str], sets: Sets, folder: Path) -> int:
+    """Make these pages; status 1 if files for some were missing or damaged."""
+    start, failed = time.perf_counter(), 0
+    for name in names:
         begun = time.perf_counter()
         try:
             page = make(name, sets)
-        except MissingDataError as error:
-            sys.exit(f"{name}: {error}")
-        write(given.out, name, page, NAMES)
+        except (MissingDataError, OneLineError, OSError, EOFError, zlib.error) as error:
+            print(f"{name}: not made: {error}", file=sys.stderr, flush=True)
+            failed += 1
+            continue
+        write(folder, name, page, NAMES)
         held = sum(verdict.holds for verdict in page.verdicts)
         took = time.perf_counter() - begun
         print(f"{name}: {held} of {len(page.verdicts)} claims hold; {took:.1f} s", flush=True)
-    print(f"{len(given.only)} pages in {time.perf_counter() - start:.0f} s: {given.out}")
+    print(f"{len(names) - failed} pages in {time.perf_counter() - start:.0f} s: {folder}")
+    if failed:
+        print(f"{failed} pages were not made; {ORIGIN}", file=sys.stderr)
+    return int(failed > 0)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import argparse
 import bz2
 import gzip
 import lzma
+import re
 import struct
 import sys
 import zlib
@@ -19,9 +20,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from thresher.learning.wholefile import whole_file
+
 UNPACKED = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
 MNIST = tuple(f"{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1"))
 MISSING = "?"
+_FEATURES = re.compile(r"(?:\s*\d+:[-+.\deE]+)*\s*")
 
 
 class ConvertError(Exception):
@@ -34,8 +38,8 @@ class Table(NamedTuple):
     file: str
     columns: int
     label: int
-    positive: str = ""
-    """the label of class 1, all others are -1; without, labels are numbers and stay as they are"""
+    classes: tuple[str, ...] = ()
+    """the labels of class 1 and of class -1; without, labels are numbers and stay as they are"""
     unused: tuple[int, ...] = ()
     words: tuple[int, ...] = ()
     """categories: one feature for each value, of which a missing one is one"""
@@ -43,14 +47,14 @@ class Table(NamedTuple):
 
 
 UCI = {
-    "spambase": Table("spambase.data", 58, 57, "1"),
-    "krvskp": Table("kr-vs-kp.data", 37, 36, "won", words=tuple(range(36))),
-    "shrooms": Table("agaricus-lepiota.data", 23, 0, "p", words=tuple(range(1, 23))),
-    "crx": Table("crx.data", 16, 15, "+", words=(0, 3, 4, 5, 6, 8, 9, 11, 12)),
+    "spambase": Table("spambase.data", 58, 57, ("1", "0")),
+    "krvskp": Table("kr-vs-kp.data", 37, 36, ("won", "nowin"), words=tuple(range(36))),
+    "shrooms": Table("agaricus-lepiota.data", 23, 0, ("p", "e"), words=tuple(range(1, 23))),
+    "crx": Table("crx.data", 16, 15, ("+", "-"), words=(0, 3, 4, 5, 6, 8, 9, 11, 12)),
     "housing": Table("housing.data", 14, 13, separator=None),
-    "wbc": Table("breast-cancer-wisconsin.data", 11, 10, "4", unused=(0,)),
-    "wdbc": Table("wdbc.data", 32, 1, "M", unused=(0,)),
-    "wpbc": Table("wpbc.data", 35, 1, "R", unused=(0,)),
+    "wbc": Table("breast-cancer-wisconsin.data", 11, 10, ("4", "2"), unused=(0,)),
+    "wdbc": Table("wdbc.data", 32, 1, ("M", "B"), unused=(0,)),
+    "wpbc": Table("wpbc.data", 35, 1, ("R", "N"), unused=(0,)),
     "zoo": Table("zoo.data", 18, 17, unused=(0,)),
 }
 
@@ -59,8 +63,10 @@ def bytes_of(path: Path) -> bytes:
     """The content of a file, decompressed."""
     try:
         return UNPACKED.get(path.suffix, bytes)(path.read_bytes())
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise ConvertError(f"{path}: {error}") from error
+    except OSError as error:
+        raise ConvertError(f"{path}: {error.strerror or error}") from error
+    except (EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
+        raise ConvertError(f"{path}: damaged or cut short: {error}") from error
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
@@ -78,14 +84,21 @@ def stem_of(path: Path) -> str:
 
 def write(path: Path, content: bytes) -> None:
     """Write gzip, the same bytes for the same content."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(gzip.compress(content, mtime=0))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path, "wb") as file:
+            file.write(gzip.compress(content, mtime=0))
+    except OSError as error:
+        raise ConvertError(f"{error.filename}: {error.strerror}") from error
     print(path)
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines of text."""
-    write(path, "".join(f"{line}\n" for line in lines).encode())
+def write_lines(path: Path, lines: Iterable[str], source: str) -> None:
+    """Write lines of text, made from the files `source`, which must have some."""
+    content = "".join(f"{line}\n" for line in lines)
+    if not content:
+        raise ConvertError(f"{source}: no rows")
+    write(path, content.encode())
 
 
 def mixed(rows: Sequence[str]) -> list[str]:
@@ -101,11 +114,11 @@ def mnist(path: Path, folder: Path) -> None:
     content, dimensions = bytes_of(path), 3 if "idx3" in name else 1
     head = 4 * (1 + dimensions)
     if len(content) < head or content[:4] != bytes([0, 0, 8, dimensions]):
-        raise ConvertError(f"{path}: not an idx file of bytes with {dimensions} dimensions")
+        raise ConvertError(f"{path}: not an idx file of {'images' if dimensions == 3 else 'labels'}")
     sizes = struct.unpack(f">{dimensions}I", content[4:head])
     size = int(np.prod(sizes, dtype=np.int64))
     if len(content) != head + size:
-        raise ConvertError(f"{path}: {len(content) - head:,} bytes after the head, which tells of {size:,}")
+        raise ConvertError(f"{path}: {len(content) - head:,} bytes of data; its header says {size:,}")
     write(folder / "mnist" / f"{name}.gz", content)
 
 
@@ -119,7 +132,7 @@ def uci(path: Path, folder: Path) -> None:
     rows = {number: _cells(path, number, line, table) for number, line in lines_of(path)}
     ids = _ids(list(rows.values()), table)
     lines = [_svmlight(f"{path}, line {number}", row, table, ids) for number, row in rows.items()]
-    write_lines(folder / "uci" / names[0] / f"{names[0]}.svm.gz", mixed(lines))
+    write_lines(folder / "uci" / names[0] / f"{names[0]}.svm.gz", mixed(lines), str(path))
 
 
 def _cells(path: Path, number: int, line: str, table: Table) -> list[str]:
@@ -143,10 +156,12 @@ def _ids(rows: Sequence[Sequence[str]], table: Table) -> dict[tuple[int, str], i
 def _svmlight(where: str, row: Sequence[str], table: Table, ids: dict[tuple[int, str], int]) -> str:
     """A row as svmlight; zeros and missing numbers are left out."""
     label = row[table.label]
-    if not table.positive:
+    if not table.classes:
         _number(where, label)
+    elif label in table.classes:
+        label = "+1" if label == table.classes[0] else "-1"
     else:
-        label = "+1" if label == table.positive else "-1"
+        raise ConvertError(f"{where}: the label is {label!r}, not {' or '.join(table.classes)}")
     words = [label]
     for column, text in enumerate(row):
         if (column, text) in ids and text:
@@ -161,18 +176,25 @@ def _number(where: str, text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise ConvertError(f"{where}: {text!r} is no number") from error
+        raise ConvertError(f"{where}: {text!r} is not a number") from error
+
+
+def _features(path: Path, number: int, text: str) -> str:
+    """The features of a line, ``id:value id:value ...``."""
+    if not _FEATURES.fullmatch(text):
+        raise ConvertError(f"{path}, line {number}: the features are not id:value pairs")
+    return text.strip()
 
 
 def svmlight(path: Path, target: Path) -> None:
     """Write a two-class file of LIBSVM or SVM-light without its comments, in the order of its rows."""
     found = []
     for number, line in lines_of(path):
-        label = line.split()[0]
+        label, _, features = line.partition(" ")
         if label not in ("1", "+1", "-1"):
             raise ConvertError(f"{path}, line {number}: the label is {label!r}, not +1 or -1")
-        found.append(line)
-    write_lines(target, found)
+        found.append(f"{label} {_features(path, number, features)}")
+    write_lines(target, found, str(path))
 
 
 def acq(paths: Sequence[Path], folder: Path) -> None:
@@ -200,7 +222,7 @@ def of_libsvm(path: Path, names: Sequence[str]) -> Iterator[Story]:
             raise ConvertError(
                 f"{path}, line {number}: {labels!r} are not labels below {len(names)}"
             ) from error
-        yield Story(topics, features.strip())
+        yield Story(topics, _features(path, number, features))
 
 
 def of_lyrl(path: Path, topics: dict[str, list[str]]) -> Iterator[Story]:
@@ -209,7 +231,7 @@ def of_lyrl(path: Path, topics: dict[str, list[str]]) -> Iterator[Story]:
         document, _, features = line.partition(" ")
         if document not in topics:
             raise ConvertError(f"{path}, line {number}: no topics for document {document!r}")
-        yield Story(tuple(topics[document]), features.strip())
+        yield Story(tuple(topics[document]), _features(path, number, features))
 
 
 def qrels(path: Path) -> dict[str, list[str]]:
@@ -245,11 +267,9 @@ def rcv1(train: Sequence[Path], test: Sequence[Path], topics: Path, folder: Path
         order = np.random.RandomState(0).permutation(len(kept))
         kept = [kept[k] for k in order]
         lines = [f"{'+1' if 'CCAT' in story.topics else '-1'} {story.features}" for story in kept]
-        write_lines(folder / "rcv1" / f"rcv1_ccat_{part}.svm.gz", lines)
-        write_lines(
-            folder / "rcv1" / f"rcv1_{part}_topics.txt.gz",
-            (" ".join(sorted(story.topics)) for story in kept),
-        )
+        source, of_each = ", ".join(map(str, paths)), [" ".join(sorted(story.topics)) for story in kept]
+        write_lines(folder / "rcv1" / f"rcv1_ccat_{part}.svm.gz", lines, source)
+        write_lines(folder / "rcv1" / f"rcv1_{part}_topics.txt.gz", of_each, source)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -289,6 +309,8 @@ def main(words: Sequence[str] | None = None) -> None:
                 {"mnist": mnist, "uci": uci}[given.kind](path, given.data)
     except ConvertError as error:
         sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

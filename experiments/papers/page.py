@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from thresher.learning.wholefile import whole_file
 
 DOCS = Path(__file__).parents[2] / "docs" / "papers"
 VERDICTS = "verdicts.tsv"
@@ -89,18 +92,19 @@ def _file(name: str, number: int) -> str:
 def write(folder: Path, name: str, page: Page, names: Sequence[str]) -> None:
     """Write the page, its pictures, its lines of `VERDICTS`, and the overview of all `names`."""
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob(f"{name}*.svg"):
-        if old.stem.removeprefix(name).strip("-0123456789") == "":
-            old.unlink()
-    for number, picture in enumerate(page.pictures):
-        (folder / _file(name, number)).write_text(picture.svg, encoding="utf-8")
-    (folder / f"{name}.md").write_text(markdown(name, page), encoding="utf-8")
+    pictures = {_file(name, number): picture.svg for number, picture in enumerate(page.pictures)}
     rows = [row for row in saved(folder) if row[0] != name]
     rows += [(name, page.title, page.source, *v[:3], v.word) for v in page.verdicts]
     rows = [row for each in names for row in rows if row[0] == each]
-    with (folder / VERDICTS).open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, delimiter="\t", lineterminator="\n").writerows([_HEAD, *rows])
-    (folder / "README.md").write_text(overview(rows), encoding="utf-8")
+    lines = io.StringIO()
+    csv.writer(lines, delimiter="\t", lineterminator="\n").writerows([_HEAD, *rows])
+    texts = {f"{name}.md": markdown(name, page), VERDICTS: lines.getvalue(), "README.md": overview(rows)}
+    for path, text in (pictures | texts).items():
+        with whole_file(folder / path, "wb") as file:
+            file.write(text.encode())
+    for old in folder.glob(f"{name}*.svg"):
+        if old.name not in pictures and old.stem.removeprefix(name).strip("-0123456789") == "":
+            old.unlink()
 
 
 def saved(folder: Path) -> list[tuple[str, ...]]:
@@ -126,7 +130,8 @@ def overview(rows: Sequence[Sequence[str]]) -> str:
                 "# The papers, reproduced",
                 "Figures and tables of the papers behind the rules, made again by thresher on real data. "
                 f"{held} of {len(rows)} claims hold; where one does not, its page says what was tried.",
-                "`make papers` makes all pages again from the [data sets](data.md); `ONLY=name` makes one.",
+                "`make papers` makes all pages again from the [data sets](data.md); `ONLY=name` makes one. "
+                "Measured seconds differ from run to run; everything else comes out the same.",
                 table(("figure", "claim", "published", "ours", "verdict"), lines).replace("---:", "---"),
                 toctree,
             ]

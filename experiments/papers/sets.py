@@ -40,9 +40,7 @@ class Sets:
     def path(self, name: str) -> Path:
         """A file of the folder; `MissingDataError` if there is none."""
         if self.folder is None or not (self.folder / name).exists():
-            raise MissingDataError(
-                f"{name} is not in the data folder; docs/papers/data.md tells where it is from"
-            )
+            raise MissingDataError(f"{name} is not in {self.folder}")
         return self.folder / name
 
     def _read(self, name: str, domain: str = "binary") -> Chunk:

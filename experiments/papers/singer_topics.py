@@ -131,7 +131,9 @@ def _needs(topic: Topic, rule: str) -> int:
 
 def _errors(topics: Sequence[Topic]) -> str:
     rows = [
-        Bar(f"{topic.name}, {rule}", found.error) for topic in topics for rule, found in topic.found.items()
+        Bar(f"{topic.name}, {rule}", round(found.error, 4))
+        for topic in topics
+        for rule, found in topic.found.items()
     ]
     return bars(
         "Test error of four rules on the top topics of RCV1",

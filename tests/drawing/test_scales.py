@@ -44,6 +44,7 @@ def test_ticks_ascend_and_do_not_touch(axis: Axis, values: list[float]) -> None:
         ([1, 1e6], Axis(log=True, whole=True), ["1", "10", "100", "1k", "10k", "100k", "1M"]),
         ([0, 3, 9000], Axis(log=True, whole=True), ["0", "10", "100", "1,000", "10,000"]),
         ([20, 90], Axis(log=True), ["20", "40", "60", "80"]),
+        ([0.03, 3], Axis(log=True), ["0.05", "0.1", "0.2", "0.5", "1", "2"]),
         ([1e-9, 1e-2], Axis(log=True), ["1e-9", "1e-7", "1e-5", "0.001"]),
         ([0, 1], Axis(low=0, high=1, percent=True), ["0%", "20%", "40%", "60%", "80%", "100%"]),
         ([-3, 3], Axis(), ["−3", "−2", "−1", "0", "1", "2", "3"]),
@@ -54,6 +55,13 @@ def test_ticks_ascend_and_do_not_touch(axis: Axis, values: list[float]) -> None:
 )
 def test_what_ticks_say(values: list[float], axis: Axis, texts: list[str]) -> None:
     assert [tick.text for tick in ticks_across(scale_of(axis, values, 50, 350))] == texts
+
+
+@given(st.floats(-6, 6), st.floats(0.3, 6))
+def test_a_short_logarithmic_axis_has_two_ticks_or_more(low: float, decades: float) -> None:
+    scale = scale_of(Axis(log=True), [10**low, 10 ** (low + decades)], 160, 0)
+    assert len(ticks_upright(scale)) >= 2
+    assert len(ticks_across(scale.on(50, 600))) >= 2
 
 
 @given(st.lists(st.integers(-40, 40), min_size=2, max_size=9, unique=True), st.integers(-6, 12))

@@ -136,7 +136,7 @@ def _ticks(scale: Scale, most: int) -> list[Tick]:
     if scale.axis.log and scale.axis.whole:
         values = [value for value in values if value == int(value)]
     placed = [(value, place) for value in values if (place := scale.place(value)) is not None]
-    texts = written([value for value, _ in placed], scale.axis.percent)
+    texts = written([value for value, _ in placed], scale.axis.percent, alike=not scale.axis.log)
     return [Tick(value, place, text) for (value, place), text in zip(placed, texts, strict=True)]
 
 
@@ -155,30 +155,37 @@ def steps(low: float, high: float, most: int, whole: bool = False) -> list[float
 
 
 def _decades(low: float, high: float, most: int) -> list[float]:
-    """Powers of ten; with few of them, also their doubles and halves; with none, round numbers."""
+    """Powers of ten; with few of them, also numbers between them; with none, round numbers."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     powers = list(range(first, last + 1))
     if len(powers) >= 4 or len(powers) > most:
         return [float(f"1e{k}") for k in powers[:: math.ceil(len(powers) / most)]]
-    fine = [float(f"{one}e{k}") for k in range(first - 1, last + 1) for one in (1, 2, 5)]
-    fine = [value for value in fine if low <= value <= high]
-    if len(fine) >= 3:
-        return fine if len(fine) <= most else [float(f"1e{k}") for k in powers] or fine[::2]
-    return [value for value in steps(low, high, max(most // 2, 1)) if value > 0]
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        fine = [float(f"{one}e{k}") for k in range(first - 1, last + 1) for one in digits]
+        fine = [value for value in fine if low <= value <= high]
+        if max(len(digits), 2) <= len(fine) <= most:
+            return fine
+    found = [[value for value in steps(low, high, n) if value > 0] for n in (most // 2 + 1, most, 2 * most)]
+    return next((values for values in found if len(values) >= 2), found[-1])
 
 
-def written(values: Sequence[float], percent: bool = False) -> list[str]:
+def written(values: Sequence[float], percent: bool = False, *, alike: bool = True) -> list[str]:
     """Labels of ticks: as few digits as distinguish them, thousands separated, 1M for a million.
+
+    With `alike`, all have as many decimals.
 
     >>> written([0.1, 0.15]), written([0, 5000, 10000]), written([1e3, 1e6]), written([0.05, 0.1], True)
     (['0.10', '0.15'], ['0', '5,000', '10,000'], ['1k', '1M'], ['5%', '10%'])
+    >>> written([0.5, 1, 10], alike=False)
+    ['0.5', '1', '10']
     """
     if percent:
-        return [f"{text}%" for text in written([float(f"{100 * value:.12g}") for value in values])]
+        shown = [float(f"{100 * value:.12g}") for value in values]
+        return [f"{text}%" for text in written(shown, alike=alike)]
     largest = max(map(abs, values), default=0.0)
     spread = largest / min((abs(value) for value in values if value), default=1.0)
     found = [_suffixed(value) if 1e6 <= largest < 1e15 else _alone(value) for value in values]
-    if 1e-4 <= largest < 1e6 and spread < 1e3:
+    if alike and 1e-4 <= largest < 1e6 and spread < 1e3:
         found = _alike(values)
     if len(set(found)) < len(set(values)):
         found = [f"{value:,.10g}" for value in values]

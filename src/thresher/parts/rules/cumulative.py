@@ -24,7 +24,8 @@ class Cumulative(NamedTuple):
     Lazy update: by definition, none during training. When the model is read, every weight first
     receives the rest of its penalty, as if it had a gradient now.
 
-    Known weakness: a coordinate first seen late receives all of u at once, which hurts rare features.
+    Known weakness: a coordinate first seen late receives all of u at once, which hurts rare features. On
+    seven sets of texts it makes the most errors, with `fobos`: docs/papers/oiwa-frequency.md.
 
     Reference: Tsuruoka, Tsujii and Ananiadou, Stochastic Gradient Descent Training for
     L1-regularized Log-linear Models with Cumulative Penalty (ACL 2009), section 3.2, Figure 2.

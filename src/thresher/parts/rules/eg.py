@@ -26,6 +26,9 @@ class Eg(NamedTuple):
     Lazy update: the clock holds the common normaliser norm / Z with its rounding error; the exponents share
     a shift, so none overflows. Choose a rate near sqrt(2 log(features)) / (norm max|x| sqrt(t)).
 
+    Known weakness: no weight is ever zero, and with few features `l1-ball` comes nearer to the optimum:
+    docs/papers/singer-ball.md.
+
     Reference: Kivinen and Warmuth (Information and Computation 1997), Figures 2 and 3.
 
     >>> Eg(norm=2.0, features=4.0).clock0()  # t, eta_t, shift, Z, its rounding error, norm / Z

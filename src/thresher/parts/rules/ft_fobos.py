@@ -25,6 +25,9 @@ class FtFobos(NamedTuple):
     between gradients. Sums of eta^2 g^2 grow ever more slowly, too slowly for float32, so the state is
     float64.
 
+    Known weakness: with the penalty that makes the fewest errors, it keeps up to five times as many
+    weights as `fobos`: docs/papers/oiwa-frequency.md.
+
     Reference: Oiwa, Matsushima and Nakagawa, Frequency-Aware Truncated Methods for Sparse Online
     Learning (ECML PKDD 2011), FT-FOBOS.
 

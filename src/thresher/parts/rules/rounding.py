@@ -17,6 +17,9 @@ class Rounding(NamedTuple):
 
     (The paper's formula for T0 has the inequality the wrong way round; this follows its text.)
 
+    Known weakness: with many rare features, whose weights are all small, it rounds the useful ones away
+    too; on RCV1 truncated-gradient ranks better with as many weights: docs/papers/langford-curves.md.
+
     Lazy update: one rounding, if a multiple of K has passed since. The number of roundings is compared
     for equality, so the state is float64, exact up to 2^53.
 

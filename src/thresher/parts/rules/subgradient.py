@@ -21,7 +21,8 @@ class Subgradient(NamedTuple):
     """w_{t+1} = w_t - eta g - eta l1 sign(w_t); weights below `theta` are read as zero at the end.
 
     The step overshoots zero and oscillates around it, so it gives no zeros of its own: the rule that the
-    others were invented to replace.
+    others were invented to replace. Nor does it come as near to the minimum as `fobos` with the same
+    gradients: docs/papers/singer-solvers.md.
 
     Lazy update: eta_s l1 sign(w) for each missed step s. Until the weight crosses zero, that is a
     difference of running sums; after that, at a constant rate, it oscillates between r and r - eta l1,
