@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from experiments.papers.page import DOCS, write
 from experiments.papers.sets import MissingDataError, Sets
 from thresher.data.errors import OneLineError
 
-ORIGIN = "docs/papers/data.md says where the data sets come from"
+ORIGIN = "docs/papers/data.md says where the data sets are from and how to convert them"
 
 
 def main() -> None:
@@ -34,8 +33,8 @@ def main() -> None:
     if given.quick and given.out == DOCS:
         parser.error("--quick needs --out DIR: docs/papers shows the full size")
     if not given.quick and (given.data is None or not given.data.is_dir()):
-        missing = "give --data DIR, or --quick" if given.data is None else f"there is no folder {given.data}"
-        parser.error(f"{missing}; {ORIGIN}")
+        missing = "" if given.data is None else f"there is no folder {given.data}: "
+        parser.error(f"{missing}give --data DIR (make papers DATA=DIR), or --quick; {ORIGIN}")
     try:
         sys.exit(made(given.only, Sets(given.data, quick=given.quick), given.out))
     except KeyboardInterrupt:
@@ -50,7 +49,7 @@ def made(names: Sequence[str], sets: Sets, folder: Path) -> int:
         begun = time.perf_counter()
         try:
             page = make(name, sets)
-        except (MissingDataError, OneLineError, OSError, EOFError, zlib.error) as error:
+        except (MissingDataError, OneLineError) as error:
             print(f"{name}: not made: {error}", file=sys.stderr, flush=True)
             failed += 1
             continue
@@ -58,9 +57,9 @@ def made(names: Sequence[str], sets: Sets, folder: Path) -> int:
         held = sum(verdict.holds for verdict in page.verdicts)
         took = time.perf_counter() - begun
         print(f"{name}: {held} of {len(page.verdicts)} claims hold; {took:.1f} s", flush=True)
-    print(f"{len(names) - failed} pages in {time.perf_counter() - start:.0f} s: {folder}")
+    print(f"{len(names) - failed} of {len(names)} pages in {time.perf_counter() - start:.0f} s: {folder}")
     if failed:
-        print(f"{failed} pages were not made; {ORIGIN}", file=sys.stderr)
+        print(ORIGIN, file=sys.stderr)
     return int(failed > 0)
 
 

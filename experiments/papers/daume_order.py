@@ -19,6 +19,7 @@ from thresher.learning.recipe import Recipe
 
 ORDERS = {"sorted": "as-is", "permuted once": "once", "permuted every pass": "every"}
 STEPS, BATCHES, PASSES, SEEDS = (0.01, 0.1, 1.0, 10.0), (1, 10), 5, range(4)
+A_POINT = 0.01
 
 
 class Case(NamedTuple):
@@ -124,24 +125,34 @@ def _verdicts(cases: Sequence[Case], steps: Sequence[float]) -> list[Verdict]:
         )
         for after, gaps in (("1 pass", best[:, 0]), (f"{best.shape[1]} passes", best[:, -1]))
     ]
-    return found[:1] if best.shape[1] == 1 else [*found, _everywhere(cases), _again(cases, steps)]
+    return found[:1] if best.shape[1] == 1 else [*found, _everywhere(cases, steps), _again(cases, steps)]
 
 
-def _everywhere(cases: Sequence[Case]) -> Verdict:
+def _everywhere(cases: Sequence[Case], steps: Sequence[float]) -> Verdict:
     """Whether sorted rows are worse with each step size, good or bad, after the first pass and the last."""
     by_label, once, every = (
         np.array([case.errors[:, [0, -1]] for case in _of(cases, order)]) for order in ORDERS
     )
     constant = np.array([case.constant for case in _of(cases, "sorted")])[:, np.newaxis, np.newaxis]
     permuted = np.maximum(once, every)
-    counts, worse = permuted < constant, by_label > permuted
+    counts, worse = permuted < constant - A_POINT, by_label > permuted
+    few = _named(cases, steps, counts & ~worse)
     return Verdict(
-        "the same with every step size with which permuted rows are better than a constant prediction",
+        "the same with every step size with which permuted rows are better than a constant prediction, by "
+        "more than a point",
         "very bad",
-        f"in {(counts & worse).sum()} of {counts.sum()} settings; in {(~counts).sum()} others, the steps are "
-        "too small for any order",
-        bool((worse | ~counts).all()),
+        f"in {(counts & worse).sum()} of {counts.sum()} settings; in the {(~counts).sum()} others, the steps "
+        "are too small for permuted rows, too",
+        not few,
+        f"not with {few}" if few else "",
     )
+
+
+def _named(cases: Sequence[Case], steps: Sequence[float], chosen: NDArray[np.bool_]) -> str:
+    """The settings of a mask (sets x batches, steps, ...)."""
+    of = _of(cases, "sorted")
+    places = dict.fromkeys((int(n), int(k)) for n, k, *_ in np.argwhere(chosen))
+    return ", ".join(f"η₀ = {steps[k]:g} on {of[n].data} (batch {of[n].batch})" for n, k in places)
 
 
 def _again(cases: Sequence[Case], steps: Sequence[float]) -> Verdict:
@@ -150,19 +161,15 @@ def _again(cases: Sequence[Case], steps: Sequence[float]) -> Verdict:
     once, every = (np.array([pair[k].losses[:, -1] for pair in pairs]) for k in (0, 1))
     slower = once > every
     errors = 100 * float(np.mean([one.errors[:, -1] - other.errors[:, -1] for one, other in pairs]))
-    not_on = [
-        f"η₀ = {steps[k]:g} on {pairs[n][0].data} (batch {pairs[n][0].batch})"
-        for n, k in np.argwhere(~slower)
-    ]
-    holds = len(not_on) <= slower.size / 10
+    holds = bool(np.mean(slower) >= 0.9)
     return Verdict(
-        "permuting once converges more slowly than permuting in every pass",
+        "permuting once converges more slowly than permuting in every pass, in nine of ten settings",
         "more slowly",
         f"the training loss is higher in {slower.sum()} of {slower.size} settings, by "
         f"{np.median(once / every - 1):.2%} in the median and up to {np.max(once / every - 1):.0%}; the test "
         f"error by {errors:.2f} points on average",
         holds,
-        "" if holds else f"not with {', '.join(not_on)}",
+        "" if holds else f"not with {_named(cases, steps, ~slower)}",
     )
 
 

@@ -163,11 +163,12 @@ def _common(one: Sequence[Point], other: Sequence[Point]) -> list[tuple[Point, P
 
 def _behind(methods: dict[str, list[Point]]) -> float:
     """How far theta = infinity is behind the better of theta = gravity and rounding: the mean difference."""
-    best = [
-        max(other, another, key=lambda point: point.auc)
-        for other, another in _common(methods[LIKE], methods[ROUNDED])
-    ]
-    return float(np.mean([other.auc - point.auc for point, other in _common(methods[FAR], best)]))
+    best: dict[int, Point] = {}
+    for point in (*methods[LIKE], *methods[ROUNDED]):
+        if point.budget not in best or point.auc > best[point.budget].auc:
+            best[point.budget] = point
+    pairs = _common(methods[FAR], list(best.values()))
+    return float(np.mean([other.auc - point.auc for point, other in pairs]))
 
 
 def _last(methods: dict[str, list[Point]]) -> int:

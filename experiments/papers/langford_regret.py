@@ -168,8 +168,8 @@ def page(sets: Sets) -> Page:
 METHOD = (
     "`krvskp`, each row divided by its length. With logistic loss the constants of the theorems are then "
     "A = 0 and B = 1. `truncated-gradient` with a constant step size and no intercept. 3.1: gravity 0.01; "
-    "the rows once in mixed order, and once an adversary's choice: at each step the row on which the "
-    "learner does worst beside w. Here w is the minimiser of the mean loss + gravity |w|, found by "
+    "the rows in mixed order, and once chosen by an adversary: at each step, the row with the largest "
+    "regret. Here w is the minimiser of the mean loss + gravity |w|, found by "
     "[`boost`](../boost.md), the batch solver. Regret below zero is not drawn. 3.2: gravity 0.003, rows "
     "drawn with replacement; for each step size eta as many rows as make the bound equal to eta, |w|^2 / "
     "eta^2. The gap is the objective on all rows minus its minimum: the mean over 40 random times, and "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +21,7 @@ RCV1 = "rcv1/rcv1_ccat_{}.svm.gz"
 
 
 class MissingDataError(Exception):
-    """A file of the data folder is missing."""
+    """A file of the data folder is missing or damaged."""
 
 
 class Parts(NamedTuple):
@@ -69,8 +70,16 @@ class Sets:
 
     def mnist(self, part: str = "train") -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """MNIST, ``train`` or ``t10k``: images (n, 28, 28) and digits."""
-        images = idx(self.path(f"mnist/{part}-images-idx3-ubyte.gz"), 16).reshape(-1, 28, 28)
-        return images, idx(self.path(f"mnist/{part}-labels-idx1-ubyte.gz"), 8)
+        images = self._idx(f"mnist/{part}-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)
+        return images, self._idx(f"mnist/{part}-labels-idx1-ubyte.gz", 8)
+
+    def _idx(self, name: str, header: int) -> NDArray[np.uint8]:
+        path = self.path(name)
+        try:
+            found: NDArray[np.uint8] = idx(path, header)
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            raise MissingDataError(f"{path} is damaged: {error}") from error
+        return found
 
     def uci(self, name: str) -> Chunk:
         """A UCI set with its rows in a fixed random order, and two classes, or real targets (housing)."""

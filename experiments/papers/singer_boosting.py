@@ -87,7 +87,7 @@ def page(sets: Sets) -> Page:
         method="`thresher boost` without intercept to a certificate of 1e-4, on RCV1-CCAT (17,189 rows, "
         f"l1 = 2) and on the first {LOAD_ROWS:,} rows of the generated load (`benchmarks/loads.py`, l1 = 5). "
         "A round is one sweep over the features that have a weight or violate their condition; each of "
-        "these moves once. The solver reports after several rounds, hence the distance of the points. "
+        "these moves once. The solver reports every few rounds; each point is a report. "
         f"Parallel updates were run with one and with {THREADS} threads, with the same result bit for bit. "
         "F* is the objective at a certificate a thousand times smaller. Seconds are those of one machine "
         "with two cores, which had other work to do, after reading.",

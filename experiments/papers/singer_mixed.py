@@ -37,7 +37,7 @@ class Size(NamedTuple):
     passes: int
 
 
-FULL, QUICK = Size(40, 60, 8, 8, 16, 60), Size(24, 24, 4, 4, 6, 12)
+FULL, QUICK = Size(40, 60, 8, 8, 16, 60), Size(24, 24, 4, 4, 5, 10)
 
 
 class Shared(NamedTuple):

@@ -200,7 +200,7 @@ def _verdict(rule: str, found: Sequence[Followed], given: Sequence[Stream]) -> V
     )
     holds = all(one.small() for one in found)
     large = [stream.name for stream, one in zip(given, found, strict=True) if not one.small()]
-    lost = ", ".join(f"{one.choice.with_few:.1%}" for one in found if not one.small())
+    lost = " and ".join(f"{one.choice.with_few:.1%}" for one in found if not one.small())
     why = (
         f"not on {' and '.join(large)}: of the settings tried, those with weights for at most {FEW:.0%} "
         f"of the features make at least {lost} errors; see the notes"

@@ -118,6 +118,6 @@ def parts_of(sets: Sets, name: str, random: bool = False) -> Parts:
     """A set with its numbers divided; RCV1 as it is."""
     if name == RCV1:
         return sets.rcv1()
-    rows = few_numbers(200) if sets.quick else sets.uci(name)
+    rows = few_numbers(150) if sets.quick else sets.uci(name)
     rows = with_random_features(rows, 100 if sets.quick else RANDOM) if random else rows
     return divided(Parts(*split_rows(rows)))
