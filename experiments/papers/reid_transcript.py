@@ -103,7 +103,7 @@ def page(sets: Sets) -> Page:
             Picture(_curves(topics), "ROC curves of the topics"),
         ],
         tables=[_transcript(lines, published), _topics(topics)],
-        notes="No published figures stand beside those of the topics.",
+        notes="The article has no figures for the topics.",
     )
 
 

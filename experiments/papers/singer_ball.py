@@ -256,5 +256,5 @@ def _table(found: Sequence[Compared]) -> str:
         for setting, rules in one.courses.items()
         for rule, course in rules.items()
     ]
-    heads = ("", "radius", "f - f* at the end", "rate", "non-zero weights", "f*", "its gap")
+    heads = ("", "radius", "f - f* at the end", "rate", "non-zero weights", "f*", "duality gap")
     return table((*heads, "held-out error at f*"), rows)

@@ -15,7 +15,7 @@ from thresher.batch.plan import Round
 from thresher.data import Chunk, concat
 from thresher.drawing import Axis, Panel, Series, panels
 
-LOAD_ROWS, TOLERANCE, THREADS = 50_000, 1e-4, 2
+LOAD_ROWS, TOLERANCE, THREADS, REPEATS = 50_000, 1e-4, 2, 3
 ONE_BY_ONE = ("cyclic", "random")
 
 
@@ -57,11 +57,13 @@ def solve(problem: Problem, order: str, threads: int = 1, tolerance: float = TOL
     return Solved(rounds)
 
 
-def runs_of(problem: Problem) -> tuple[Runs, float]:
-    """Every order, and the objective at the optimum."""
+def runs_of(problem: Problem, repeats: int) -> tuple[Runs, float]:
+    """Every order, the quickest of `repeats` runs of each; and the objective at the optimum."""
     best = solve(problem, "random", tolerance=TOLERANCE / 1000)  # also compiles
-    found = {order: solve(problem, order) for order in (*ONE_BY_ONE, "parallel")}
-    return found | {THREADED: solve(problem, "parallel", THREADS)}, best.rounds[-1].objective
+    settings = [(order, order, 1) for order in (*ONE_BY_ONE, "parallel")] + [(THREADED, "parallel", THREADS)]
+    tried = [{name: solve(problem, order, n) for name, order, n in settings} for _ in range(repeats)]
+    found = {name: min((one[name] for one in tried), key=lambda one: one.seconds) for name, _, _ in settings}
+    return found, best.rounds[-1].objective
 
 
 def problems(sets: Sets) -> list[Problem]:
@@ -75,7 +77,7 @@ def problems(sets: Sets) -> list[Problem]:
 def page(sets: Sets) -> Page:
     """Solve each problem in every order."""
     given = problems(sets)
-    found = [runs_of(problem) for problem in given]
+    found = [runs_of(problem, 1 if sets.quick else REPEATS) for problem in given]
     runs = {problem.name: one for problem, (one, _) in zip(given, found, strict=True)}
     return Page(
         title="Boosting with L1, one feature at a time and all at once",
@@ -89,8 +91,8 @@ def page(sets: Sets) -> Page:
         "A round is one sweep over the features that have a weight or violate their condition; each of "
         "these moves once. The solver reports every few rounds; each point is a report. "
         f"Parallel updates were run with one and with {THREADS} threads, with the same result bit for bit. "
-        "F* is the objective at a certificate a thousand times smaller. Seconds are those of one machine "
-        "with two cores, which had other work to do, after reading.",
+        f"F* is the objective at a certificate a thousand times smaller. Seconds are the least of {REPEATS} "
+        "runs, without reading, on a machine with two cores that had other work to do.",
         verdicts=_verdicts(runs, sets.quick),
         pictures=[_drawn(problem.name, one, best) for problem, (one, best) in zip(given, found, strict=True)],
         tables=[_table(runs)],
@@ -198,5 +200,5 @@ def _notes(runs: dict[str, Runs]) -> str:
         "round, not after every feature. But random order needs so few rounds "
         f"({min(rounds):.0f} to {max(rounds):.0f} times fewer) that it is {min(ratios):.0f} to "
         f"{max(ratios):.0f} times as fast on this machine. It is the default of `thresher boost`; parallel "
-        "updates would need more machines than that. Cyclic order, by ascending keys, is far behind."
+        "updates would need more machines than that. Cyclic order, by ascending keys, is far behind it."
     )

@@ -43,7 +43,7 @@ FULL = Plan(
     [("constant", c) for c in (1.0, 4.0, 10.0)] + [("inverse-sqrt", c) for c in (4.0, 10.0, 30.0)],
     [("inverse-sqrt", c) for c in (10.0, 30.0, 100.0)],
 )
-QUICK = Plan(30, 15, [("constant", 2.0), ("inverse-sqrt", 4.0)], [])
+QUICK = Plan(20, 10, [("constant", 2.0), ("inverse-sqrt", 4.0)], [])
 
 
 class Problem:
@@ -239,6 +239,11 @@ def _sparsity(sparse: dict[float, Course]) -> Picture:
     return Picture(svg, text[:-1])
 
 
+def _shown(rate: str) -> str:
+    name, _, size = rate.partition(":")
+    return f"`{name}:{float(size):.3g}`" if rate else ""
+
+
 def _table(found: dict[str, Course]) -> str:
     def needed(course: Course, level: float) -> str:
         count = course.until(level)
@@ -247,7 +252,7 @@ def _table(found: dict[str, Course]) -> str:
     rows = [
         (
             name,
-            f"`{course.rate}`" if course.rate else "",
+            _shown(course.rate),
             *(needed(course, level) for level in LEVELS),
             f"{course.gaps[-1]:.1e}",
             f"{course.nonzero[-1]:,}",
