@@ -31,7 +31,8 @@ def page(sets: Sets) -> Page:
         verdicts=[_verdict(found)],
         pictures=[Picture(_picture(found), "Ratio of AUC with gravity to that without, by data set")],
         tables=[_table(found)],
-        notes="wpbc has 39 test rows, of which 11 are positive: its ratios depend on a few rows.",
+        notes="wpbc has 39 test rows, of which 11 are positive, and zoo has 20: their ratios depend on a few "
+        "rows.",
     )
 
 

@@ -82,8 +82,13 @@ class Sets:
         return found
 
     def uci(self, name: str) -> Chunk:
-        """A UCI set with its rows in a fixed random order, and two classes, or real targets (housing)."""
-        return mixed(self.read(f"uci/{name}/{name}.svm.gz", "real" if name == "housing" else "binary"))
+        """A UCI set with its rows in a fixed random order, and two classes, or real targets (housing).
+
+        Of the seven classes of zoo, mammals are 1 and all others -1.
+        """
+        domain = {"housing": "real", "zoo": "classes:1-7"}.get(name, "binary")
+        rows = mixed(self.read(f"uci/{name}/{name}.svm.gz", domain))
+        return replace(rows, labels=signs(rows.labels == 1)) if name == "zoo" else rows
 
 
 def signs(positive: NDArray[np.bool_]) -> NDArray[np.float32]:
