@@ -219,3 +219,16 @@ def test_averages_from_training_to_evaluation(
         assert thresher(f"{command} --checkpoint-every 150").status == 1
     assert thresher(f"train {data} -m m -q --resume").status == 0
     assert Path("m").read_bytes() == whole
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+@pytest.mark.parametrize("output", ["margin", "probability", "label"])
+def test_predictions_that_are_not_finite_are_counted(thresher: Thresher, folder: Path, output: str) -> None:
+    (folder / "a.svm").write_text("1 1:1 2:1\n-1 1:-1 2:-1\n" * 60)
+    (folder / "b.svm").write_text("1 1:3e38 2:3e38\n1 1:1\n-1 1:-3e38\n")
+    thresher("train a.svm -m a --rule sgd --rate constant:10 -q")
+    ran = thresher(f"predict a b.svm --output {output}")
+    assert ran.status == 0
+    assert ran.err == "warning: 2 predictions are not finite: the values in these rows are too large\n"
+    assert len(ran.out.splitlines()) == 3
+    assert thresher("predict a a.svm").err == ""

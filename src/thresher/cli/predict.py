@@ -72,7 +72,8 @@ def command(
     options.check_model_first(model, data, NAME)
     readout = load(model)
     wanted: Any = output.value
-    answer = _answering(readout, wanted)
+    broken = list[int]()
+    answer = _answering(readout, wanted, broken)
     layout = table.like(readout.layout)
     source = open_source(
         data,
@@ -91,10 +92,20 @@ def command(
             lines = readout.head.written(answer(chunk), wanted, words)
             file.write("".join(line + "\n" for line in lines))
     tell_skipped(source.report)
+    if sum(broken):
+        what = "1 prediction is" if sum(broken) == 1 else f"{sum(broken):,} predictions are"
+        typer.echo(f"warning: {what} not finite: the values in these rows are too large", err=True)
 
 
-def _answering(readout: Readout | Ensemble[Readout], wanted: Any) -> Callable[[Chunk], Any]:
-    """What to compute for the rows of a chunk; UsageError if the model cannot give it."""
+def _answering(
+    readout: Readout | Ensemble[Readout], wanted: Any, broken: list[int]
+) -> Callable[[Chunk], Any]:
+    """What to compute for the rows of a chunk; UsageError if the model cannot give it.
+
+    Numbers of rows whose margins are not finite are added to `broken`.
+    """
+    import numpy as np
+
     from thresher.learning.ensemble import Ensemble
 
     if wanted == Output.spread:
@@ -105,7 +116,14 @@ def _answering(readout: Readout | Ensemble[Readout], wanted: Any) -> Callable[[C
         return readout.spreads
     if wanted == Output.probability and not readout.head.joint.PROBABILITY:
         raise UsageError("this model's loss gives no probabilities; use --output margin or label")
-    return lambda chunk: readout.respond(readout.margins(chunk), wanted)
+
+    def respond(chunk: Chunk) -> Any:
+        margins = readout.margins(chunk)
+        if not np.isfinite(margins).all():
+            broken.append(int((~np.isfinite(margins)).reshape(len(margins), -1).any(axis=1).sum()))
+        return readout.respond(margins, wanted)
+
+    return respond
 
 
 def _words_for(words: Sequence[str], output_file: Path | None) -> Sequence[str]:
