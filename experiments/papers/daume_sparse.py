@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from experiments.papers.page import Page, Picture, Verdict, table
 from experiments.papers.sets import Parts, Sets
 from experiments.papers.sweeps import chosen, scored
+from thresher import TroubleWarning
 from thresher.batch.api import boost
 from thresher.data import Chunk
 from thresher.drawing import Axis, Series, chart
@@ -53,10 +55,10 @@ def measured(parts: Parts, penalties: Sequence[float], numbers: Sequence[int]) -
 
     def swept(rule: str, l1: Sequence[float], passes: int, **rate: Any) -> list[Point]:
         order = "every" if passes > 1 else "as-is"
-        models = path(
-            parts.train, rule=rule, l1=l1, passes=passes, order=order, holdout_every=0, **rate
-        ).models
-        return _points(models, parts.test)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TroubleWarning)  # the steps that suit SGD may be bad ones here
+            found = path(parts.train, rule=rule, l1=l1, passes=passes, order=order, holdout_every=0, **rate)
+        return _points(found.models, parts.test)
 
     for passes in numbers:
         after = f"{passes} pass{'es' * (passes > 1)}"

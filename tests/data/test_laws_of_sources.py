@@ -148,6 +148,7 @@ def weights_of(sample: Sample, path: Path, **options: Any) -> tuple[bytes, ...]:
 
 @SAMPLED
 @pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.filterwarnings("ignore:the labels -1 and 0")
 def test_every_record_is_learned_or_reported(tmp_path: Path, name: str, seed: int) -> None:
     sample = ALL[name]
     records, wrong = sample.mixed(90, 0 if seed == 1 else 60, seed)

@@ -93,7 +93,7 @@ def test_a_look_finds_all_words_sorted(tmp_path: Path) -> None:
     for path in written(words, tmp_path).values():
         found = looked(path)
         assert found.classes == WORDS, path
-        settled = open_source(path, layout=found).layout
+        settled = open_source(path, layout=found, domain=f"classes:1-{len(WORDS)}").layout
         assert settled.classes == WORDS, path
         assert SettledLayout.from_dict(json.loads(json.dumps(settled.as_dict()))) == settled
     assert looked(Streamed(pa.table({"y": words, "x": [1] * len(words)}))).classes == WORDS

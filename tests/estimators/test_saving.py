@@ -67,7 +67,7 @@ def test_estimators_are_taken_where_models_are() -> None:
     with not_compiled():
         model = SparseOnlineClassifier(random_state=0).fit(X, Y)
         signs = np.where(Y == "up", 1.0, -1.0)
-        assert thresher.evaluate(model, (X, signs))["error"] == pytest.approx(1 - model.score(X, Y))
+        assert thresher.evaluate(model, (X, Y))["error"] == pytest.approx(1 - model.score(X, Y))
         started = thresher.train((0.0 * X[:1], signs[:1]), "ftrl", init=model)
         np.testing.assert_allclose(started.weights()[1], model.coef_[model.coef_ != 0], rtol=1e-6)
     for take in (lambda one: thresher.save(one, "nowhere"), lambda one: thresher.evaluate(one, (X, Y))):

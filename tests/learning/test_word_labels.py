@@ -91,7 +91,7 @@ def test_examples_in_memory(words: tuple[str, ...]) -> None:
 
 def test_texts_that_write_numbers_are_numbers() -> None:
     X = np.eye(4)
-    assert thresher.train((X, ["1", "-1", "1", "0"])).classes == ()
+    assert thresher.train((X, ["1", "-1", "1", "-1"])).classes == ()
     model = thresher.train((X, ["1.5", "-1", "2", "0"]), loss="squared")
     assert weights_of(model) == weights_of(thresher.train((X, [1.5, -1, 2, 0]), loss="squared"))
 
