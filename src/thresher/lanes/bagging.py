@@ -14,6 +14,7 @@ from thresher.engine.sound import StateError, Tensors, given, require
 from thresher.lanes.bags import Bags, drawn
 from thresher.learning import header as headers
 from thresher.learning import modelfile
+from thresher.learning.abreast import each
 from thresher.learning.ensemble import Ensemble
 from thresher.learning.model import Model
 from thresher.learning.modelfile import LANES, ModelFileError
@@ -57,11 +58,14 @@ class Bagging(Ensemble[Model]):
         """Let each model learn its part of the rows lo <= i < hi of `chunk`. See `Model.learn`."""
         if lo > 0 or hi is not None:
             chunk = chunk.rows(lo, len(chunk) if hi is None else hi)
-        draws = self.bags.draw(self._rows, len(chunk))
+        draws, compiled = self.bags.draw(self._rows, len(chunk)), self._given > 0
         self._rows += len(chunk)
         self._given += len(chunk)
-        for model, times in zip(self.models, draws, strict=True):
-            model.learn(drawn(chunk, times), again=again)
+
+        def teach(k: int) -> None:
+            self.models[k].learn(drawn(chunk, draws[k]), again=again)
+
+        each(teach, range(len(self.models)), chunk.nnz if compiled else 0)
         if draws.any():
             last = np.flatnonzero(draws.any(axis=0))[-1]
             self._last = int(np.flatnonzero(draws[:, last])[0])

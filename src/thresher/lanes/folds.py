@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError
 from thresher.lanes.lanes import Lanes
+from thresher.learning.abreast import each
 from thresher.learning.checks import check_whole
 from thresher.learning.finite import DivergedError
 from thresher.learning.head import Head
@@ -76,12 +77,13 @@ class Folds:
         """
         if lo > 0 or hi is not None:
             chunk = chunk.rows(lo, len(chunk) if hi is None else hi)
-        folds = self._folds_of(chunk)
+        folds, compiled = self._folds_of(chunk), self._given > 0
         self._given += len(chunk)
-        for k, lanes in enumerate(self.lanes):
-            lanes.learn(chunk.take(folds != k), again=again)
-        if self.whole is not None:
-            self.whole.learn(chunk, again=again)
+
+        def learn(k: int) -> None:
+            self._sets[k].learn(chunk.take(folds != k) if k < self.count else chunk, again=again)
+
+        each(learn, range(len(self._sets)), chunk.nnz if compiled else 0)
         self._note_dropped()
 
     def _folds_of(self, chunk: Chunk) -> NDArray[np.int64]:

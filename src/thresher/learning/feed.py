@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from threading import Lock
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from thresher.engine.index import Resolved
 from thresher.engine.sound import MOST_STEPS, Tensors, given, require
 from thresher.engine.stores import make_index
 from thresher.learning import pending
+from thresher.learning.abreast import each
 from thresher.learning.checks import check_chunk
 from thresher.learning.finite import EXTREME, Before, DivergedError, has_extremes, ranges
 from thresher.learning.head import Head
@@ -209,7 +211,7 @@ class Feed:
             resolved = resolved._replace(hi=lo + (fits - lo) // self.batch * self.batch)
         if len(fed) > 1 or self.batch > 1 or fed[0].loop.S.ndim > 2:
             self.index.extend(keys[indptr[lo] : indptr[hi]])
-        ends, before = [one.learn(resolved, lo) for one in fed], self.learned + 1 - lo
+        ends, before = self._ends(fed, resolved, lo, len(keys)), self.learned + 1 - lo
         done = max(ends)
         self.learned += done - lo
         last = min(done + self.batch, stop)
@@ -224,6 +226,20 @@ class Feed:
         if done == resolved.hi < hi:
             self.index.make_room(int(indptr[last] - indptr[done]))
         return done
+
+    def _ends(self, fed: list[_Feeding], resolved: Resolved, lo: int, values: int) -> list[int]:
+        """Let all learn from example `lo` on; return the first example that each has not learned."""
+        together: dict[Any, list[int]] = {}
+        for k, one in enumerate(fed):
+            together.setdefault(id(one.loop.holder), []).append(k)
+
+        def learn(group: list[int]) -> list[int]:
+            return [fed[k].learn(resolved, lo) for k in group]
+
+        groups = list(together.values())
+        found = each(learn, groups, values if self.learned else 0)  # the first examples compile the loops
+        ends: dict[int, int] = dict(zip(chain.from_iterable(groups), chain.from_iterable(found), strict=True))
+        return [ends[k] for k in range(len(fed))]
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The shared part of the learning state."""

@@ -85,6 +85,11 @@ class Loop:
     limit = float("inf")
     """A loop that watches stops before a value of at least this magnitude."""
 
+    @property
+    def holder(self) -> Any:
+        """What holds the state: loops with another holder may learn at the same time."""
+        return self
+
     def rest(self) -> None:
         """Stop learning; keep the state as it is."""
 

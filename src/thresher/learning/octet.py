@@ -102,6 +102,11 @@ class LaneLoop(OneLoop):
         """Do nothing: the octet has set the initial state."""
 
     @property
+    def holder(self) -> Any:
+        """The octet."""
+        return self._octet
+
+    @property
     def S(self) -> Array:  # noqa: N802
         """A view (rows, columns)."""
         return self._octet.S[:, :, self._k]

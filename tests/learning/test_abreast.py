@@ -1,0 +1,97 @@
+"""Models that learn in several threads are those that learn one after the other, bit for bit (law 7)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from thresher.data import open_source
+from thresher.lanes.bagging import Bagging
+from thresher.lanes.bags import Bags
+from thresher.lanes.folds import Folds
+from thresher.lanes.lanes import Lanes
+from thresher.learning import abreast
+from thresher.learning.abreast import each
+from thresher.learning.model import Model
+from thresher.learning.recipe import Recipe
+
+DATA = "examples/data/rcv1_train2000.dat.gz"
+RECIPES = [Recipe(f"ftrl:alpha=1,l1={0.1 * (k + 1)}") for k in range(10)]
+
+
+def with_processors(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr(abreast, "processors", lambda: count)
+    monkeypatch.setattr(abreast, "WORTH", 1)
+
+
+def test_results_are_in_order_and_work_is_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_processors(monkeypatch, 3)
+    meeting = threading.Barrier(3, timeout=60)  # which nobody passes alone
+
+    def name(_: int) -> str:
+        return threading.current_thread().name
+
+    def work(item: int) -> tuple[int, list[str]]:
+        meeting.wait()
+        return item, each(name, range(2), 1)
+
+    found = each(work, range(3), 1)
+    assert [item for item, _ in found] == [0, 1, 2]
+    assert all(len(set(nested)) == 1 for _, nested in found), "nested work stays in its thread"
+    assert not [one for one in threading.enumerate() if one.name.startswith("thresher-learner")]
+
+
+@pytest.mark.parametrize(("processors", "items", "values"), [(1, 3, 9), (3, 1, 9), (3, 3, 0)])
+def test_little_work_is_done_here(
+    monkeypatch: pytest.MonkeyPatch, processors: int, items: int, values: int
+) -> None:
+    with_processors(monkeypatch, processors)
+    assert set(each(lambda _: threading.get_ident(), range(items), values)) == {threading.get_ident()}
+
+
+def test_the_first_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_processors(monkeypatch, 3)
+
+    def work(item: int) -> None:
+        if item:
+            raise ValueError(item)
+
+    with pytest.raises(ValueError, match=r"^1$"):
+        each(work, range(3), 1)
+
+
+def in_lanes() -> tuple[Any, Callable[[Any], list[Model]]]:
+    return Lanes(RECIPES), lambda lanes: lanes.models
+
+
+def in_folds() -> tuple[Any, Callable[[Any], list[Model]]]:
+    sets = Folds(RECIPES[:2], 3, whole=True)
+    return sets, lambda folds: [one for lanes in (*folds.lanes, folds.whole) for one in lanes.models]
+
+
+def in_bags() -> tuple[Any, Callable[[Any], list[Model]]]:
+    return Bagging(RECIPES[0], Bags.of("3")), lambda bagging: bagging.models
+
+
+@pytest.mark.parametrize("made", [in_lanes, in_folds, in_bags])
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, made: Callable[[], Any]) -> None:
+    states, threads, pool = list[Any](), list[int](), ThreadPoolExecutor
+
+    def noted(count: int, *given: Any) -> Any:
+        threads.append(count)
+        return pool(count, *given)
+
+    monkeypatch.setattr(abreast, "ThreadPoolExecutor", noted)
+    for processors in (1, 3):
+        with_processors(monkeypatch, processors)
+        learner, models = made()
+        for chunk in open_source(DATA, block_bytes=1 << 17).chunks():
+            learner.learn(chunk)
+        learner.finish()
+        states.append([{k: a.tobytes() for k, a in one.state().items()} for one in models(learner)])
+        assert bool(threads) == (processors > 1)
+    assert states[0] == states[1]
