@@ -229,6 +229,8 @@ class Feed:
 
     def _ends(self, fed: list[_Feeding], resolved: Resolved, lo: int, values: int) -> list[int]:
         """Let all learn from example `lo` on; return the first example that each has not learned."""
+        if len(fed) == 1:
+            return [fed[0].learn(resolved, lo)]
         together: dict[Any, list[int]] = {}
         for k, one in enumerate(fed):
             together.setdefault(id(one.loop.holder), []).append(k)
