@@ -140,7 +140,8 @@ def _mixed_labels(run: Run) -> Trouble | None:
     seen = run.seen
     if run.model.head.domain.name != "binary" or not seen.zeros or seen.low == 0:
         return None
-    reason = f"the labels -1 and 0 ({seen.zeros:,} times) both occur, and both mean the negative class"
+    zeros = "1 row has 0" if seen.zeros == 1 else f"{seen.zeros:,} rows have 0"
+    reason = f"the labels -1 and 0 both occur ({zeros}), and both mean the negative class"
     return Trouble("mixed-labels", f"{reason}: if they are two classes, use --outputs classes")
 
 
@@ -150,9 +151,7 @@ def _labels(run: Run) -> Trouble | None:
     if not head.classifies or head.outputs.kind not in ("one", "classes"):
         return None
     if seen.rows > FEW and seen.low == seen.high:
-        return Trouble(
-            "one-label", f"all {seen.rows:,} labels are the same: there is nothing to learn; check them"
-        )
+        return Trouble("one-label", f"all {seen.rows:,} labels are the same, so there is nothing to learn")
     layout = run.model.recipe.layout
     words = layout.classes if layout else ()
     odd = [word for word in words if is_number(word.encode()) and not any(map(str.isdigit, word))]
