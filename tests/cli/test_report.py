@@ -48,8 +48,8 @@ def test_slices_are_the_figures_of_their_rows(thresher: Thresher, visits: Path) 
     assert [*counts][:2] == ["under 1", "1 to 2"]
     assert counts["no value"] == 86
     Checked(Path("r.html").read_text())
-    for chosen in ("--slice 2 --slice 3", "--slice 2-3", "--slice s* --slice *nt"):
-        again = thresher(f"report v --data visits.csv {chosen} -o r.html --json").json
+    for columns in ("--slice 2 --slice 3", "--slice 2-3", "--slice s* --slice *nt"):
+        again = thresher(f"report v --data visits.csv {columns} -o r.html --json").json
         assert again["slices"] == told["slices"]
 
 

@@ -1,6 +1,6 @@
 """The same examples as a table, a file or rows give the same model."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +177,11 @@ def test_names_and_numbers_of_features_do_not_mix(store: str) -> None:
     named = thresher.train(rows, Y, store=store)
     numbered = thresher.train(MATRIX, Y, store=store)
     texts = thresher.train([str(row) for row in rows], Y, store=store)
-    for ask in (lambda *given: given[0].predict(given[1]), lambda *given: thresher.evaluate(*given, Y)):
+    asking: list[Callable[[Any, Any], Any]] = [
+        lambda model, data: model.predict(data),
+        lambda model, data: thresher.evaluate(model, data, Y),
+    ]
+    for ask in asking:
         for model, data, error in (
             (named, MATRIX, "named features: give rows as dictionaries or texts, not ndarray"),
             (named.readout(), csr_matrix(MATRIX), "named features: .* not csr_matrix"),

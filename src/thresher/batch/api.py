@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -95,7 +95,7 @@ def boost(
     sample_weight: ArrayLike | None = None,
     l1: float = 1.0,
     l2: float = 0.0,
-    order: Literal["random", "cyclic", "parallel"] = "random",
+    order: str = "random",
     intercept: bool = True,
     tolerance: float = 1e-4,
     rounds: int = 1000,
