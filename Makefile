@@ -68,8 +68,8 @@ fuzz: $(FUZZ_READY)  ## search for bad lines (SECONDS=60 a format, TARGETS=...) 
 	@echo models; $(BIN)/python -m tests.fuzz.models --mutations $(MODELS)
 	@echo models, compiled; $(BIN)/python -m tests.fuzz.models --mutations $$(( $(MODELS) / 5 )) --compiled
 
-hostile: $(READY)  ## full disks, kills, damaged files, bombs: what tests/hostile tries, the slow trials too
-	$(BIN)/python -m pytest -n auto -m "hostile or not hostile" tests/hostile
+hostile: $(READY)  ## full disks, kills, lost machines, damaged files, bombs: the slow trials too
+	$(BIN)/python -m pytest -n auto -m "hostile or not hostile" tests/hostile tests/cluster
 
 mutants: $(READY)  ## faults made by hand: does a test fail for each? (MUTANTS='NAME NAME' for some)
 	$(BIN)/python -m tests.mutants $(foreach name,$(MUTANTS),--only $(name))

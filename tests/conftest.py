@@ -98,8 +98,3 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByCode:
     """Replaces the scheduler chosen by ``--dist``."""
     config.option.loadscopereorder = False  # in the order of the files, slow tests of Ray begin early
     return ByCode(config, log)
-
-
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """For ``-n auto``, one worker more than processors: tests of Ray and of signals wait most of the time."""
-    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1

@@ -148,11 +148,13 @@ def test_readers_that_are_killed_change_nothing(
         assert trained(data, tmp_path / "model", workers=2) == plain
 
 
+@pytest.mark.hostile
 def test_a_slow_reader_changes_nothing(nodes: Nodes, data: list[str], plain: bytes, tmp_path: Path) -> None:
     with disturbed(pause_one, after=2):
         assert trained(data, tmp_path / "model", workers=2) == plain
 
 
+@pytest.mark.hostile
 def test_a_learner_that_is_killed_is_resumed(nodes: Nodes, data: list[str], tmp_path: Path) -> None:
     own = [str(shutil.copy(name, tmp_path)) for name in data]  # whose cache no other test finds
     wanted = trained(own, tmp_path / "wanted", passes=PASSES, cache=False)
@@ -192,6 +194,7 @@ def test_a_bad_line_is_named_and_kept(nodes: Nodes, data: list[str], tmp_path: P
     ],
     ids=["disappears", "changes"],
 )
+@pytest.mark.hostile
 def test_a_file_that_disappears_or_changes_is_named(
     nodes: Nodes, data: list[str], tmp_path: Path, change: Callable[[Path], Any], message: str
 ) -> None:
@@ -204,6 +207,7 @@ def test_a_file_that_disappears_or_changes_is_named(
         thresher.train(own, **OPTIONS, workers=1)
 
 
+@pytest.mark.hostile
 def test_a_full_object_store_changes_nothing(
     nodes: Nodes, data: list[str], plain: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +229,7 @@ def test_readers_with_other_versions_are_refused(
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray")
+@pytest.mark.hostile
 def test_a_dataset_of_ray_is_a_table(nodes: Nodes, tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     table = pa.table({"x": random.normal(size=5000), "day": random.integers(0, 7, 5000)})
@@ -237,6 +242,7 @@ def test_a_dataset_of_ray_is_a_table(nodes: Nodes, tmp_path: Path) -> None:
     assert losses[1] == pytest.approx(losses[0], rel=1e-12)
 
 
+@pytest.mark.hostile
 def test_a_node_that_is_lost_and_another_that_comes_change_nothing(
     nodes: Nodes, data: list[str], plain: bytes, tmp_path: Path
 ) -> None:
@@ -252,7 +258,7 @@ def boosted(data: list[str], path: Path, **options: Any) -> bytes:
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("workers", [2, pytest.param(3, marks=pytest.mark.hostile)])
 def test_boosting_on_workers_changes_nothing(
     nodes: Nodes, data: list[str], tmp_path: Path, workers: int
 ) -> None:
@@ -266,6 +272,7 @@ def assert_ended() -> None:
     assert not alive
 
 
+@pytest.mark.hostile
 def test_boosting_begins_again_if_a_worker_is_lost(nodes: Nodes, data: list[str], tmp_path: Path) -> None:
     rounds = list[int]()
 
@@ -279,6 +286,7 @@ def test_boosting_begins_again_if_a_worker_is_lost(nodes: Nodes, data: list[str]
     assert rounds.count(0) == 2
 
 
+@pytest.mark.hostile
 def test_boosting_ends_if_workers_keep_getting_lost(
     nodes: Nodes, data: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
