@@ -104,9 +104,9 @@ class _Index:
     def count(self, keys: U64) -> None:
         """Count new keys as met, if they are not counted by their rows."""
 
-    def features(self) -> U64:
-        """Key of each row in use."""
-        return np.arange(self.used, dtype=np.uint64)
+    def features(self, most: int | None = None) -> U64:
+        """Key of each row in use, or of the first `most`."""
+        return np.arange(self.used if most is None else min(most, self.used), dtype=np.uint64)
 
     def extend(self, keys: U64) -> bool:
         """Grow until every key has a row; False if all had one."""
@@ -153,9 +153,9 @@ class GrowingIndex(_Index):
         """Number of rows in use, including the null row, which comes first and is empty."""
         return self._count
 
-    def features(self) -> U64:
-        """Key of each row in use; 0 for the null row."""
-        return self._known[: self._count]
+    def features(self, most: int | None = None) -> U64:
+        """Key of each row in use, or of the first `most`; 0 for the null row."""
+        return self._known[: self._count if most is None else min(most, self._count)]
 
     def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
         """Rows of as many of the examples lo..hi-1 as fit; new keys are added."""

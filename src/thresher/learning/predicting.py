@@ -65,7 +65,7 @@ def with_codes(model: Any, data: Any) -> Any:
 
 def some_features(index: Index) -> NDArray[np.uint64]:
     """Keys of some features in the index; none if its rows may each stand for several."""
-    return index.features()[1:_SAMPLE] if index.NAME != HashedIndex.NAME else np.empty(0, np.uint64)
+    return index.features(_SAMPLE)[1:] if index.NAME != HashedIndex.NAME else np.empty(0, np.uint64)
 
 
 def source_to_predict(model: Any, data: Data, domain: Any, **reading: Any) -> Any:
