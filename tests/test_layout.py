@@ -38,8 +38,8 @@ ARROWS = {
     ),
     # solvers know neither the online loop nor its rules; their results are read like any model
     "batch": (
-        *("engine.jit", "engine.verbs", "cluster.elsewhere", "cluster.reader", "data.*", "parts", "batch.*"),
-        "_version",
+        *("engine.jit", "engine.verbs", "cluster.elsewhere", "cluster.lifeline", "cluster.reader"),
+        *("data.*", "parts", "batch.*", "_version"),
         *("learning.beginning", "learning.checks", "learning.given", "learning.head", "learning.keywords"),
         *("learning.modelfile", "learning.readout", "learning.trouble"),
     ),

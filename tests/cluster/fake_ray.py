@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from thresher.cluster.connection import Connection
+from thresher.cluster.lifeline import Lifeline
 from thresher.cluster.readers import RayReaders
 
 
@@ -106,12 +108,16 @@ class FakeRay:
     def put(self, value: Any) -> Reference:
         return Reference(value)
 
-    def get(self, reference: Reference) -> Any:
+    def get(self, reference: Reference | list[Reference]) -> Any:
+        if isinstance(reference, list):
+            return [self.get(one) for one in reference]
         if reference.error is not None:
             raise reference.error
         return reference.value
 
-    def wait(self, references: list[Reference], timeout: float) -> tuple[list[Reference], list[Reference]]:
+    def wait(
+        self, references: list[Reference], timeout: float, num_returns: int = 1
+    ) -> tuple[list[Reference], list[Reference]]:
         found = [one for one in references if one is not _PENDING]
         if not found:
             time.sleep(min(timeout, 0.01))
@@ -121,6 +127,19 @@ class FakeRay:
         actor.dead = True
 
 
-def readers_of(ray: FakeRay, count: int = 2, said: list[str] | None = None) -> RayReaders:
-    connection: Any = SimpleNamespace(ray=ray, close=lambda: None, processors=count)
-    return RayReaders(connection, count, (said if said is not None else []).append)
+class FakeConnection(Connection):
+    """A connection to a `FakeRay`; that to its node ends with the server of `path`, if there is one."""
+
+    def __init__(self, ray: Any, path: str = "", ended: Callable[[], None] = lambda: None) -> None:
+        self.ray, self._folder, self._was_connected = ray, None, True
+        self._unreturned = []
+        self._lifeline = Lifeline(ended)
+        self.calling = self._lifeline.calling
+        self._lifeline.watch(path)
+
+
+def readers_of(
+    ray: FakeRay, count: int = 2, said: list[str] | None = None, connection: Connection | None = None
+) -> RayReaders:
+    said = [] if said is None else said
+    return RayReaders(connection or FakeConnection(ray), count, said.append)

@@ -33,6 +33,12 @@ class Ray:
         if self.error is not None:
             raise self.error
 
+    def get_runtime_context(self) -> Any:
+        return SimpleNamespace(get_node_id=lambda: "here", gcs_address="127.0.0.1:1")
+
+    def nodes(self) -> list[dict[str, str]]:
+        return [{"NodeID": node, "RayletSocketName": f"/none/{node}"} for node in ("there", "here")]
+
     def shutdown(self) -> None:
         self.stopped = True
 
@@ -59,6 +65,22 @@ def test_sockets_have_room_in_the_folder(tmp_path: Path, monkeypatch: pytest.Mon
     assert os.path.dirname(ray.given["_temp_dir"]) == (folder if fits else "/tmp")
     assert os.listdir(folder) == []
     os.rmdir(folder)
+
+
+@pytest.mark.parametrize("noted", ["the environment", "the last cluster's file"])
+def test_auto_is_an_address_that_must_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noted: str
+) -> None:
+    monkeypatch.setattr(connection, "_imported", lambda: Ray(AssertionError("Ray is asked")))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    if noted == "the environment":
+        monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    else:
+        (tmp_path / "ray").mkdir()
+        (tmp_path / "ray" / "ray_current_cluster").write_text("127.0.0.1:1\n")
+    with pytest.raises(NoRayError, match=r"^no Ray cluster at 127\.0\.0\.1:1, which 'auto' stands for: "):
+        Connection("auto", None)
 
 
 @pytest.mark.parametrize("address", ["", "local"])

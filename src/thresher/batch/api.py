@@ -19,6 +19,7 @@ from thresher.batch.solvers import solver_of
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.formats.tables.heads import ColumnSeen, columns_seen
 from thresher.data.layout import AnyLayout
+from thresher.data.sources.pieces import prepare_readers
 from thresher.learning import modelfile
 from thresher.learning.beginning import classes_in, labels_or_part, opened
 from thresher.learning.checks import check_flag
@@ -46,7 +47,7 @@ class Solution:
     endless: str | None
     """why the objective has no minimum, if that is known"""
     seconds: float
-    """total time, including reading"""
+    """total time, including reading, but not the start of readers"""
 
     @property
     def converged(self) -> bool:
@@ -168,6 +169,7 @@ def solved(
 
     If a worker that holds rows is lost, the work begins again, up to `_TRIES` times in all.
     """
+    started += prepare_readers()
     for tries_left in reversed(range(_TRIES)):
         try:
             with closing(solver_of(source, intercept, loss, plan)) as solver:

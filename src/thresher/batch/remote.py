@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.batch.shards import SHARDS, Group, LostWorkerError
 from thresher.cluster.elsewhere import Cluster
+from thresher.cluster.lifeline import LostRayError
 from thresher.cluster.reader import difference, versions
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
@@ -31,9 +34,10 @@ class There:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster, self._ray = cluster, cluster.connection.ray
         self._count = min(cluster.workers, SHARDS)
-        kind = self._ray.remote(num_cpus=0, scheduling_strategy="SPREAD")(Worker)
-        self._workers = [kind.remote(range(k, SHARDS, self._count)) for k in range(self._count)]
         self._waiting: list[Any] = []
+        kind = self._ray.remote(num_cpus=0, scheduling_strategy="SPREAD")(Worker)
+        with self._calling():
+            self._workers = [kind.remote(range(k, SHARDS, self._count)) for k in range(self._count)]
         try:
             self._check()
         except BaseException:
@@ -48,14 +52,15 @@ class There:
 
     def add(self, number: int, chunk: Chunk) -> None:
         """Add rows to a shard."""
-        self._waiting.append(self._workers[number % self._count].add.remote(number, chunk))
+        with self._calling():
+            self._waiting.append(self._workers[number % self._count].add.remote(number, chunk))
         if len(self._waiting) > _WAITING:
-            self._get(self._waiting.pop(0))
+            self._get([self._waiting.pop(0)])
 
     def build(self, intercept: bool) -> list[tuple[NDArray[np.uint64], int, float]]:
         """Make the shards."""
         while self._waiting:
-            self._get(self._waiting.pop())
+            self._get([self._waiting.pop()])
         return self._of_shards("build", intercept)
 
     def call(self, method: str, *arguments: Any) -> list[Any]:
@@ -64,8 +69,9 @@ class There:
 
     def close(self) -> None:
         """End the processes."""
-        for worker in self._workers:
-            self._ray.kill(worker)
+        with suppress(LostWorkerError), self._calling():
+            for worker in self._workers:
+                self._ray.kill(worker)
 
     def _of_shards(self, method: str, *arguments: Any) -> list[Any]:
         results: list[Any] = [None] * SHARDS
@@ -75,14 +81,27 @@ class There:
 
     def _all(self, method: str, *arguments: Any) -> list[Any]:
         """The results of all workers; large arguments are sent to each machine once."""
-        sent = [self._ray.put(one) if isinstance(one, np.ndarray) else one for one in arguments]
-        found: list[Any] = self._get([getattr(worker, method).remote(*sent) for worker in self._workers])
-        return found
+        with self._calling():
+            sent = [self._ray.put(one) if isinstance(one, np.ndarray) else one for one in arguments]
+            asked = [getattr(worker, method).remote(*sent) for worker in self._workers]
+        return self._get(asked)
 
-    def _get(self, results: Any) -> Any:
+    def _get(self, references: list[Any]) -> list[Any]:
+        with self._errors():
+            return self._cluster.connection.get(references)
+
+    @contextmanager
+    def _calling(self) -> Iterator[None]:
+        """A block in which Ray may be called."""
+        with self._errors(), self._cluster.connection.calling():
+            yield
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn what Ray raises into `LostWorkerError`, but for faults of the program."""
         try:
-            return self._ray.get(results)
+            yield
         except self._ray.exceptions.RayTaskError:
-            raise  # a fault of the program, not of a machine
-        except self._ray.exceptions.RayError as error:
+            raise
+        except (LostRayError, self._ray.exceptions.RayError) as error:
             raise LostWorkerError(self._cluster.say) from error

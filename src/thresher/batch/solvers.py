@@ -39,7 +39,7 @@ def _at_once(source: Any, intercept: bool, loss: Any, plan: Plan) -> Rounds:
 
 def _holder(threads: int) -> Holder:
     cluster = current_cluster()
-    if cluster is None:
+    if cluster is None or cluster.connection.lost:
         return Here(threads)
     from thresher.batch.remote import There
 

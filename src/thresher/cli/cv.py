@@ -32,6 +32,7 @@ from thresher.cli.reading import Reading, run, sources_of, with_classes
 if TYPE_CHECKING:
     from thresher.lanes.folds import Folds
     from thresher.lanes.validation import CrossValidation
+    from thresher.learning.model import Model
     from thresher.learning.recipe import Recipe
     from thresher.learning.training import Outcome, Trainer
 
@@ -92,13 +93,15 @@ def command(
 
     A rule with a fixed penalty, or with none, is evaluated as it is. An interrupted run saves nothing.
     """
+    from thresher.data.sources.pieces import prepare_readers
     from thresher.lanes.validation import judged_by
     from thresher.learning import modelfile
 
-    started = time.perf_counter()
     check_model(model, [options.quarantine_of(on_error)], data)
     reading = Reading(data, None, table, on_error, threads, cache, order, False, None)
+    started = time.perf_counter()
     trainer, penalty = _trainer(reading, passes or 1, flags, l1, folds, model, quiet)
+    started += prepare_readers()
     outcome = run(trainer)
     found = judged_by(trainer, penalty)
     number, which = chosen_of(found.points, choose, trainer.watcher.say)
@@ -110,11 +113,16 @@ def command(
         _tell(outcome, found, summary, None, as_json, quiet, strict)
         return
     with saving.unbroken(model):
-        assert found.folds.whole is not None
-        final = found.folds.whole.models[number]
+        final = _final(found, number)
         modelfile.save(final, model)
         summary |= {"nonzero": final.nonzero, "model": str(model)}
         _tell(outcome, found, summary, model, as_json, quiet, strict)
+
+
+def _final(found: CrossValidation, number: int) -> Model:
+    """The model of a penalty that learned from all rows."""
+    assert found.folds.whole is not None
+    return found.folds.whole.models[number]
 
 
 def _trainer(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import logging
 import os
 import shutil
@@ -17,14 +19,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from thresher.cluster.lifeline import Lifeline, LostRayError
 from thresher.data.errors import OneLineError
 
 _PER_READER, _STORE = 64 << 20, 128 << 20
 """Shared memory for blocks on their way, for each reader and besides."""
 _PATIENCE = 10.0
+_POLL = 0.2
 _PREFIX = "thresher-ray-"
 _ATTEMPTS, _PAUSE = 100, 0.1
 _SHORT = "/tmp"
+_AUTO = "auto"
 _LONGEST = 103
 """Bytes in the path of a socket: 107 on Linux, 103 on macOS."""
 
@@ -39,19 +44,26 @@ class Connection:
     def __init__(self, address: str | None, readers: int | None) -> None:
         """Connect to `address`; None: start a Ray for `readers` readers on this machine."""
         self._folder: str | None = None
+        self._unreturned: list[list[Any]] = []
+        """what was borrowed when the connection was lost"""
         self.ray: Any = _imported()
         self._was_connected = self.ray.is_initialized()
-        if not self._was_connected:
-            try:
+        self._lifeline = Lifeline(functools.partial(_abandon, self.ray))
+        self.calling = self._lifeline.calling
+        """a block in which Ray may be called"""
+        try:
+            if not self._was_connected:
                 with _own_handlers():
                     self._connect(address, readers)
-            except BaseException:
-                self.close()
-                raise
+            self._lifeline.watch(*_node_and_head(self.ray))
+        except BaseException:
+            self.close()
+            raise
 
     def _connect(self, address: str | None, readers: int | None) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        _silence(True)
         if address is not None:
             _check_answers(address)
             try:
@@ -85,9 +97,47 @@ class Connection:
         """How many readers the cluster can run at once."""
         return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
 
+    @property
+    def lost(self) -> bool:
+        """Whether the node of this machine has ended, and with it the connection."""
+        return self._lifeline.lost
+
+    def get(self, references: list[Any]) -> list[Any]:
+        """The results of calls, when all are there, copied. Raises their errors, and `LostRayError`."""
+        self._wait(references)
+        with self.calling():
+            found: list[Any] = copy.deepcopy(self.ray.get(references))
+        return found
+
+    @contextmanager
+    def borrowed(self, reference: Any) -> Iterator[list[Any]]:
+        """The list that a call returned, whose arrays lie in shared memory, in this block only.
+
+        To give memory back is a call to Ray. Raises the errors of `get`.
+        """
+        self._wait([reference])
+        with self.calling():
+            found: list[Any] = self.ray.get(reference)
+        try:
+            yield found
+        finally:
+            try:
+                with self.calling():
+                    found.clear()
+            except LostRayError:
+                self._unreturned.append(found)
+
+    def _wait(self, references: list[Any]) -> None:
+        waiting = references
+        while waiting:
+            with self.calling():
+                waiting = self.ray.wait(waiting, num_returns=len(waiting), timeout=_POLL)[1]
+
     def close(self) -> None:
         """Disconnect; stop the Ray that was started here, and remove its files."""
+        self._lifeline.close()
         if not self._was_connected:
+            _silence(False)
             self.ray.shutdown()
         if self._folder is not None:
             _remove(self._folder)
@@ -153,15 +203,57 @@ def _runs(pid: int) -> bool:
     return True
 
 
+def _silence(silent: bool) -> None:
+    """Keep Ray from printing its own messages to standard output, where predictions may go."""
+    worker: Any = sys.modules.get("ray._private.worker")
+    if worker is not None:
+        worker._worker_logs_enabled = not silent
+
+
+def _abandon(ray: Any) -> None:
+    """Disconnect from a Ray that has ended, while other threads may drop references to what it held.
+
+    Ray ends this process if one is dropped in the middle of `ray.shutdown`; it ignores them while it has no
+    core worker.
+    """
+    worker: Any = sys.modules.get("ray._private.worker")
+    core = vars(worker.global_worker).pop("core_worker", None) if worker is not None else None
+    if core is not None:
+        core.shutdown_driver()
+    ray.shutdown()
+
+
+def _node_and_head(ray: Any) -> tuple[str, str]:
+    """The socket of the node that this process is connected to, and the address of the cluster's head."""
+    here = ray.get_runtime_context()
+    own = here.get_node_id()
+    path = next((str(node["RayletSocketName"]) for node in ray.nodes() if node["NodeID"] == own), "")
+    return path, here.gcs_address
+
+
 def _check_answers(address: str) -> None:
     """Raise `NoRayError` if nothing listens at HOST:PORT; Ray itself would wait for many minutes."""
-    host, _, port = address.rpartition("://")[2].rpartition(":")
+    found = _noted_address() if address == _AUTO else address
+    host, _, port = found.rpartition("://")[2].rpartition(":")
     if not (host and port.isdecimal()):
         return
     try:
         socket.create_connection((host, int(port)), _PATIENCE).close()
     except (OSError, OverflowError) as error:
-        raise NoRayError(f"no Ray cluster at '{address}': {error}") from error
+        at = f"'{address}'" if found == address else f"{found}, which '{address}' stands for"
+        raise NoRayError(f"no Ray cluster at {at}: {error}") from error
+
+
+def _noted_address() -> str:
+    """What "auto" stands for: RAY_ADDRESS, or the cluster that was started last on this machine."""
+    if given := os.environ.get("RAY_ADDRESS"):
+        return given
+    try:
+        return (
+            (Path(os.environ.get("RAY_TMPDIR") or _SHORT) / "ray" / "ray_current_cluster").read_text().strip()
+        )
+    except OSError:
+        return ""
 
 
 def check_address(address: str) -> None:

@@ -28,6 +28,11 @@ class Pace:
         self._waited = 0.0
         self._rows = self._read_rows = 0
         self._reading = 0.0
+        self._alone = False
+
+    def go_alone(self) -> None:
+        """The learner itself reads a piece of this pass, whose rates say nothing any more."""
+        self._alone = True
 
     def ask(self) -> None:
         """The learner begins to wait for a batch, if it does not wait already."""
@@ -61,7 +66,7 @@ class Pace:
 
     def _tell(self, now: float) -> None:
         learning = now - self._begun - self._waited
-        if learning <= 0 or not self._reading:
+        if learning <= 0 or not self._reading or self._alone:
             return
         learner, each = self._rows / learning, self._read_rows / self._reading
         many = "1 worker reads" if self._readers == 1 else f"{self._readers} workers read"

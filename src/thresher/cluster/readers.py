@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from thresher.cluster.connection import Connection
+from thresher.cluster.lifeline import LostRayError
 from thresher.cluster.pace import Pace
 from thresher.cluster.packing import unpack
 from thresher.cluster.reader import Note, Reader, Setting, Task, machine, versions
@@ -38,10 +39,12 @@ _ASKED = 2
 """Calls to a reader under way at once."""
 _TRIES = 3
 """How often a piece is begun by another reader before the learner reads it itself."""
-_PATIENCE = 60.0
-"""Seconds to wait for readers before training begins; then they are waited for while reading."""
+_SOON, _PATIENCE = 15.0, 60.0
+"""Seconds to wait for readers before the user is told, and before training begins; then they are waited for
+while reading."""
 _REPLACED = 15.0
 """Seconds to wait for another reader after one was lost; then the learner reads the piece itself."""
+_MINUTE = 60.0
 _POLL = 0.2
 _REPORTED = 5
 
@@ -57,28 +60,57 @@ class RayReaders:
         self.ray = connection.ray
         self._kind = self.ray.remote(num_cpus=1, max_restarts=0)(Reader)
         self._idle: list[Any] = []
-        self._lock, self._losses = threading.Lock(), 0
+        self._lock, self._losses, self._ray_lost = threading.Lock(), 0, False
+        self._told_pace = -math.inf
 
     def prepare(self) -> None:
         """Start the readers, and wait for the first."""
-        started = [self.take() for _ in range(self.count)]
-        with suppress(self.ray.exceptions.RayError):
-            self.ray.wait([one.ready.remote() for one in started], timeout=_PATIENCE)
-        for one in started:
-            self.give_back(one)
+        with suppress(LostRayError, self.ray.exceptions.RayError):
+            started = [self.take() for _ in range(self.count)]
+            with self.connection.calling():
+                answers = [one.ready.remote() for one in started]
+            if not self._wait_for_one(answers, _SOON):
+                self.say("no worker has started yet: the cluster may have no free processor")
+                self._wait_for_one(answers, _PATIENCE - _SOON)
+            for one in started:
+                self.give_back(one)
+
+    def _wait_for_one(self, answers: list[Any], patience: float) -> bool:
+        """Whether one of the answers is there within so many seconds."""
+        until = time.monotonic() + patience
+        while time.monotonic() < until:
+            with self.connection.calling():
+                if self.ray.wait(answers, timeout=_POLL)[0]:
+                    return True
+        return False
 
     def say_lost(self, name: str, then: str) -> None:
-        """Say that a reader of a file was lost, the first few times."""
+        """Say that a reader of a file was lost, the first few times; or once, that Ray was."""
         with self._lock:
+            if self.connection.lost:
+                if not self._ray_lost:
+                    self.say("the connection to Ray is lost; this process goes on alone")
+                self._ray_lost = True
+                return
             self._losses += 1
             last = " (further losses are not reported)" if self._losses == _REPORTED else ""
             if self._losses <= _REPORTED:
                 self.say(f"a reader of {name} was lost; {then}{last}")
 
+    def say_pace(self, line: str) -> None:
+        """Say how fast readers and learner are, at most once a minute however short the passes."""
+        now = time.monotonic()
+        if now - self._told_pace >= _MINUTE:
+            self._told_pace = now
+            self.say(line)
+
     def take(self) -> Any:
         """A reader that waits for work, or a new one."""
         with self._lock:
-            return self._idle.pop() if self._idle else self._kind.remote()
+            if self._idle:
+                return self._idle.pop()
+            with self.connection.calling():
+                return self._kind.remote()
 
     def give_back(self, reader: Any) -> None:
         """Keep a reader for the next pass."""
@@ -91,11 +123,15 @@ class RayReaders:
 
     def close(self) -> None:
         """Stop the readers and disconnect."""
-        with self._lock, suppress(self.ray.exceptions.RayError):
-            for reader in self._idle:
-                self.ray.kill(reader)
-            self._idle.clear()
+        for reader in self._idle:
+            self.kill(reader)
+        self._idle.clear()
         self.connection.close()
+
+    def kill(self, reader: Any) -> None:
+        """End the process of a reader."""
+        with suppress(LostRayError, self.ray.exceptions.RayError), self.connection.calling():
+            self.ray.kill(reader)
 
 
 class _Stream:
@@ -130,7 +166,10 @@ class Pass:
             versions(),
             machine(),
         )
-        self._setting = self._ray.put(setting)
+        self._failures = (LostRayError, self._ray.exceptions.RayError)
+        self._setting: Any = None
+        with suppress(LostRayError), readers.connection.calling():
+            self._setting = self._ray.put(setting)
         self._stamps = [None if is_remote(name) else stamp_of(name) for name in source.names]
         self._positions = Positions(source.names, watches)
         self._arenas = Arenas(_AHEAD + 2)
@@ -139,7 +178,7 @@ class Pass:
         self._streams: queue.SimpleQueue[_Stream | Exception | None] = queue.SimpleQueue()
         self._stopped = threading.Event()
         self._finished = False
-        self._pace = Pace(readers.count, readers.say)
+        self._pace = Pace(readers.count, readers.say_pace)
         self._threads = [
             threading.Thread(target=self._work, name=f"thresher-remote-{k}", daemon=True)
             for k in range(readers.count)
@@ -171,23 +210,24 @@ class Pass:
             if note.ended:
                 return
             try:
-                packed = None if note is _LOST else self._ray.get(reference)
-            except self._ray.exceptions.RayError:
-                packed = None
-            if packed is None:
+                if note is _LOST:
+                    raise LostRayError
+                with self._readers.connection.borrowed(reference) as packed:
+                    self._pace.receive()
+                    self._pace.count(sum(len(one.lengths) for one in packed), note.seconds)
+                    for k, span in enumerate(note.spans):
+                        yield self._positions.span(piece.file, *span), unpack(packed[k], self._arenas)
+                        at = span[1]
+            except self._failures:
                 stream.abandoned = True
                 self._readers.say_lost(
                     self._source.names[piece.file], "this process reads the rest of its piece"
                 )
                 yield from self._read_here(piece._replace(start=at))
                 return
-            self._pace.receive()
-            self._pace.count(sum(len(one.lengths) for one in packed), note.seconds)
-            for span, one in zip(note.spans, packed, strict=True):
-                yield self._positions.span(piece.file, *span), unpack(one, self._arenas)
-            at = note.spans[-1][1]
 
     def _read_here(self, piece: Piece) -> Iterator[tuple[Span, Parsed]]:
+        self._pace.go_alone()
         for block, parsed in read_piece(self._source, piece):
             span = self._positions.span(piece.file, block.offset, block.end, block.raw_position)
             yield span, parsed
@@ -197,7 +237,7 @@ class Pass:
         reader = None
         try:
             reader = self._started()
-            while reader is not None and (stream := self._take()) is not None:
+            while (stream := self._take()) is not None:
                 reader = self._read(stream, reader) or self._started()
         except self._ray.exceptions.RayError as error:
             self._streams.put(DataError(f"Ray failed: {_first_line(error)}"))
@@ -205,22 +245,26 @@ class Pass:
             self._streams.put(error)
         if reader is not None:
             if self._stopped.is_set():
-                self._ray.kill(reader)
+                self._readers.kill(reader)
             else:
                 self._readers.give_back(reader)
 
     def _started(self, patience: float = math.inf) -> Any:
-        """A reader whose process runs; None if none is needed any more, or after `patience` seconds."""
+        """A reader whose process runs; None if none is needed or can be had, or after `patience` seconds."""
         for tries_left in reversed(range(_TRIES)):
-            reader = self._readers.take()
             try:
-                if self._wait(reader.ready.remote(), patience):
+                reader = self._readers.take()
+                with self._readers.connection.calling():
+                    answer = reader.ready.remote()
+                if self._wait(answer, patience):
                     return reader
+            except LostRayError:
+                return None
             except self._ray.exceptions.RayError:
                 if not tries_left:
                     raise
             else:
-                self._ray.kill(reader)
+                self._readers.kill(reader)
                 break
         return None
 
@@ -228,9 +272,10 @@ class Pass:
         """Wait for a result; False if the pass has ended, or after `patience` seconds."""
         until = time.monotonic() + patience
         while not (self._stopped.is_set() or self._finished) and time.monotonic() < until:
-            if self._ray.wait([reference], timeout=_POLL)[0]:
-                self._ray.get(reference)
-                return True
+            with self._readers.connection.calling():
+                if self._ray.wait([reference], timeout=_POLL)[0]:
+                    self._ray.get(reference)
+                    return True
         return False
 
     def _take(self) -> _Stream | None:
@@ -246,9 +291,15 @@ class Pass:
             return stream
 
     def _read(self, stream: _Stream, reader: Any) -> Any:
-        """Let a reader read a piece; returns it, or the reader that replaced it, or None."""
+        """Let a reader read a piece; returns it, or the reader that replaced it, or None.
+
+        Without a reader, the learner reads the piece.
+        """
         at, tries = stream.piece.start, 0
         while True:
+            if reader is None:
+                self._put(stream, _LOST, None)
+                return None
             try:
                 for note, reference in self._batches(stream.piece._replace(start=at), reader):
                     self._put(stream, note, reference)
@@ -259,31 +310,32 @@ class Pass:
             except self._ray.exceptions.RayTaskError as error:
                 self._put(stream, Note((), True, f"a reader failed: {_first_line(error)}"), None)
                 return reader
-            except self._ray.exceptions.RayError:
+            except self._failures:
                 tries += 1
                 if not self._stopped.is_set():
                     self._readers.say_lost(self._source.names[stream.piece.file], "another takes over")
                 reader = self._started(_REPLACED) if tries < _TRIES else None
-                if reader is None:
-                    self._put(stream, _LOST, None)
-                    return None
 
     def _batches(self, piece: Piece, reader: Any) -> Iterator[tuple[Note, Any]]:
         name = self._source.names[piece.file]
         path = name if is_remote(name) else os.path.abspath(name)
         task = Task(path, name, piece.start, piece.stop, self._stamps[piece.file])
-        reader.begin.remote(self._setting, task)
-        following = reader.next.options(num_returns=2)
-        asked = deque(following.remote() for _ in range(_ASKED))
+        calling = self._readers.connection.calling
+        with calling():
+            reader.begin.remote(self._setting, task)
+            following = reader.next.options(num_returns=2)
+            asked = deque(following.remote() for _ in range(_ASKED))
         while True:
             note_of, reference = asked.popleft()
             if not self._wait(note_of):
                 return
-            note: Note = self._ray.get(note_of)
+            with calling():
+                note: Note = self._ray.get(note_of)
             yield note, reference
             if note.ended:
                 return
-            asked.append(following.remote())
+            with calling():
+                asked.append(following.remote())
 
     def _put(self, stream: _Stream, note: Note, reference: Any) -> None:
         while not self._stopped.is_set() and not stream.abandoned:

@@ -16,7 +16,7 @@ from thresher.data.errors import DataError
 from thresher.data.formats.tables.heads import ColumnSeen
 from thresher.data.order import AsIs, Order
 from thresher.data.report import Report
-from thresher.data.sources.pieces import current_readers
+from thresher.data.sources.pieces import prepare_readers
 from thresher.engine.notices import seconds_compiling
 from thresher.learning import checkpoint, curve
 from thresher.learning.checks import check_whole
@@ -209,8 +209,7 @@ class Trainer(Generic[M]):
 
     def run(self) -> Outcome:
         """Run the remaining passes."""
-        if (readers := current_readers()) is not None:
-            readers.prepare()
+        prepare_readers()
         self._started, self._compiled = time.perf_counter(), seconds_compiling()
         self._examples_before = self.model.examples
         while self.position.number <= self.plan.passes:

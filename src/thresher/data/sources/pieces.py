@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
@@ -72,6 +73,14 @@ _current: ContextVar[Readers | None] = ContextVar("readers", default=None)
 def current_readers() -> Readers | None:
     """The readers that sources opened here will use; None: threads of this process."""
     return _current.get()
+
+
+def prepare_readers() -> float:
+    """Start the readers that sources opened here will use, if any; the seconds that took."""
+    started = time.perf_counter()
+    if (readers := current_readers()) is not None:
+        readers.prepare()
+    return time.perf_counter() - started
 
 
 def readers_for(names: Sequence[str]) -> Readers | None:
