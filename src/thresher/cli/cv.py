@@ -113,8 +113,7 @@ def command(
         _tell(outcome, found, summary, None, as_json, quiet, strict)
         return
     with saving.unbroken(model):
-        final = _final(found, number)
-        modelfile.save(final, model)
+        modelfile.save(final := _final(found, number), model)
         summary |= {"nonzero": final.nonzero, "model": str(model)}
         _tell(outcome, found, summary, model, as_json, quiet, strict)
 
