@@ -9,7 +9,7 @@ import pytest
 
 from docs.rule_pages import EXAMPLES, FOLDER, command, index, page, rules
 from docs.verb_table import DESIGN, with_tables
-from thresher.cli.app import app
+from thresher.cli.app import build
 from thresher.engine.protocol import PROTOCOL
 from thresher.parts import REGISTRY, describe, lookup, parameters
 
@@ -65,7 +65,7 @@ def test_an_example_is_a_command_that_holds(name: str) -> None:
 
     program, verb, *words = shlex.split(command(name))
     assert (program, verb) == ("thresher", "train")
-    train = typer.main.get_command(app).commands["train"]  # type: ignore[attr-defined]
+    train = typer.main.get_command(build()).commands["train"]  # type: ignore[attr-defined]
     given = train.make_context("train", words).params
     from thresher import Model
 

@@ -12,10 +12,10 @@ import typer.main
 from tests.cli.conftest import ROWS, Thresher
 from tests.commands import environment
 from tests.served import program, served
-from thresher.cli.app import app
+from thresher.cli.app import NAMES, build
 from thresher.cli.examples import EXAMPLES
 
-COMMANDS = [str(one.name) for one in app.registered_commands]
+COMMANDS = list(NAMES)
 ALL = [(name, example) for name in COMMANDS for example in EXAMPLES[name]]
 
 
@@ -37,7 +37,7 @@ def test_they_are_understood(name: str, example: str) -> None:
     words = shlex.split(re.sub(r" > \S+$", "", example.rpartition("| ")[2]))
     place = words.index("thresher")
     assert words[place + 1] == name
-    commands: dict[str, typer.core.TyperCommand] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    commands: dict[str, typer.core.TyperCommand] = typer.main.get_command(build()).commands  # type: ignore[attr-defined]
     assert commands[name].make_context(name, words[place + 2 :]).params
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer.main
 
-from thresher.cli.app import app
+from thresher.cli.app import build
 from thresher.parts import make
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -19,7 +19,7 @@ def test_the_examples_on_the_page_hold() -> None:
 
 
 def test_flags_and_specs_of_the_table_are_there() -> None:
-    train = typer.main.get_command(app).commands["train"]  # type: ignore[attr-defined]
+    train = typer.main.get_command(build()).commands["train"]  # type: ignore[attr-defined]
     known = {flag for option in train.params for flag in (*option.opts, *option.secondary_opts)}
     text = (DOCS / "from-vw.md").read_text(encoding="utf-8")
     rows = [line.split(" | ")[1] for line in text.splitlines() if line.startswith("| ")][1:]

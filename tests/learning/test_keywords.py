@@ -11,7 +11,7 @@ import typer.main
 
 import thresher
 from tests.plain import not_compiled
-from thresher.cli.app import app
+from thresher.cli.app import build
 from thresher.cli.options import Table
 from thresher.data.layout import Layout
 from thresher.learning.keywords import LayoutOptions, ModelOptions, SourceOptions, TrainOptions, layout_given
@@ -44,7 +44,7 @@ def keywords() -> set[str]:
 
 
 def options() -> set[str]:
-    train = typer.main.get_command(app).commands["train"]  # type: ignore[attr-defined]
+    train = typer.main.get_command(build()).commands["train"]  # type: ignore[attr-defined]
     return {OTHER_NAMES.get(one.name, one.name) for one in train.params}
 
 

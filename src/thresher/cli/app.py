@@ -2,44 +2,49 @@
 
 from __future__ import annotations
 
-import copy
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 from thresher._version import __version__
-from thresher.cli import (
-    boost,
-    cache,
-    catalogue,
-    cv,
-    diff,
-    evaluate,
-    info,
-    name,
-    path,
-    predict,
-    report,
-    train,
-    tune,
-    warm,
-    weights,
-)
+from thresher.cli import catalogue
 from thresher.cli.errors import Cancelled, OutputClosedError
 from thresher.cli.examples import epilog
 from thresher.cli.plain_values import Command, Commands
 from thresher.cli.usage import unknown_command
 
-app = typer.Typer(
-    name="thresher",
-    cls=Commands,
-    help="Sparse linear models, learned from streams of any length.",
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+MODULES = (
+    *("train", "path", "cv", "tune", "boost", "predict", "evaluate"),
+    *("report", "weights", "info", "diff", "name", "warm", "cache"),
 )
+"""The commands that have a module each, of the same name."""
+KINDS = {plural: kind for kind, plural in catalogue.PLURALS.items()}
+NAMES = (*MODULES, *KINDS)
+
+
+def build(names: Iterable[str] = NAMES) -> typer.Typer:
+    """The application with these commands; to import and build all takes 50 ms."""
+    app = typer.Typer(
+        name="thresher",
+        cls=Commands,
+        help="Sparse linear models, learned from streams of any length.",
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(_options)
+    for name in names:
+        if name in KINDS:
+            short, command = f"List the {name} and their parameters.", catalogue.lister(KINDS[name])
+        else:
+            module: Any = import_module(f"thresher.cli.{name}")
+            short, command = module.SHORT, module.command
+        shown: Any = {"short_help": short, "epilog": epilog(name), "cls": Command}
+        app.command(name, **shown)(_guarded(command))
+    return app
 
 
 def _guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -57,37 +62,12 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return guarded
 
 
-for _module in (
-    train,
-    path,
-    cv,
-    tune,
-    boost,
-    predict,
-    evaluate,
-    report,
-    weights,
-    info,
-    diff,
-    name,
-    warm,
-    cache,
-):
-    _shown: Any = {"short_help": _module.SHORT, "epilog": epilog(_module.NAME), "cls": Command}
-    app.command(_module.NAME, **_shown)(_guarded(_module.command))
-for _kind, _plural in catalogue.PLURALS.items():
-    _short = f"List the {_plural} and their parameters."
-    _shown = {"short_help": _short, "epilog": epilog(_plural), "cls": Command}
-    app.command(_plural, **_shown)(_guarded(catalogue.lister(_kind)))
-
-
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"thresher {__version__}")
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
@@ -98,9 +78,7 @@ def _options(
 
 def run(arguments: list[str]) -> Any:
     """Run one command with its arguments; without arguments, print the help."""
-    chosen = copy.copy(app)
-    named = [one for one in app.registered_commands if arguments and one.name == arguments[0]]
+    named = [name for name in NAMES if arguments and name == arguments[0]]
     if arguments and not named and not arguments[0].startswith("-"):
-        raise unknown_command(arguments[0], [str(one.name) for one in app.registered_commands])
-    chosen.registered_commands = named or app.registered_commands  # typer builds all of those: 20 ms
-    return chosen(arguments or ["--help"], prog_name="thresher", standalone_mode=False)
+        raise unknown_command(arguments[0], list(NAMES))
+    return build(named or NAMES)(arguments or ["--help"], prog_name="thresher", standalone_mode=False)

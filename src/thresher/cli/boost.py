@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from thresher.batch.api import Boosted
     from thresher.batch.plan import Plan, Round
 
-NAME = "boost"
 SHORT = "Find the optimal sparse model for data in memory."
 
 _HEAD = f"{'round':>6} {'sweeps':>7} {'objective':>16} {'certificate':>12} {'non-zero':>10} {'seconds':>8}"

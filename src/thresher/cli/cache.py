@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-NAME = "cache"
 SHORT = "Show or clear the cache folder."
 _CODE = re.compile(r"\S+-[0-9a-f]{32}\.nbc|\S+\.[0-9a-f]{16}\.tmp|\S+\.py\d+\.(nbi|\d+\.nbc)")
 """File names that thresher creates: THRESHER_CACHE_DIR may be a folder with other files too."""

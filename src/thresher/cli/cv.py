@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from thresher.learning.recipe import Recipe
     from thresher.learning.training import Outcome, Trainer
 
-NAME = "cv"
 SHORT = "Cross-validate many penalties in one reading, and choose one."
 
 Count = Annotated[

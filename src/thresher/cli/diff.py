@@ -14,7 +14,6 @@ from thresher.cli.plain_values import Bounds
 if TYPE_CHECKING:
     from thresher.learning.readout import Readout
 
-NAME = "diff"
 SHORT = "Show which weights moved from one model to another."
 DIFFERENT = 1
 """Exit status, as for diff(1)"""

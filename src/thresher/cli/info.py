@@ -9,7 +9,6 @@ import typer
 
 from thresher.cli import options
 
-NAME = "info"
 SHORT = "Show what is in a model, and how it was made."
 _SHOWN = 50
 """maximum number of rows of a printed table"""

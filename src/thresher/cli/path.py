@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from thresher.learning.recipe import Recipe
     from thresher.learning.training import Outcome, Plan, Trainer
 
-NAME = "path"
 SHORT = "Learn a model for each of many penalties in one reading, and choose one."
 Folder = Annotated[
     Path | None,

@@ -9,15 +9,16 @@ import typer
 
 
 def _checked(path: Path | None) -> Path | None:
+    if path is None:
+        return None
     from thresher.cli.overwriting import check_picture
     from thresher.learning.pictures import check_ending
 
-    if path is not None:
-        try:
-            check_ending(str(path))
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from error
-        check_picture(path)
+    try:
+        check_ending(str(path))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    check_picture(path)
     return path
 
 

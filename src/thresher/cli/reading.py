@@ -71,9 +71,11 @@ class Reading:
 
     def initial_weights(self) -> Readout | None:
         """The weights to start from (`--init`), or None."""
+        if not self.init:
+            return None
         from thresher.learning.api import load
 
-        return load(self.init) if self.init else None
+        return load(self.init)
 
     def layout(self, before: Model | None, initial: Readout | None) -> AnyLayout:
         """How to read the data: like the checkpoint, or like the data of the weights to start from."""
@@ -83,9 +85,9 @@ class Reading:
 
     def check_nameable(self, source: Any, store: str) -> None:
         """UsageError or DataError if `--names` is given and names cannot be found."""
-        from thresher.learning.feature_names import check_nameable
-
         if self.names:
+            from thresher.learning.feature_names import check_nameable
+
             check_nameable(store)
             if not source.rereadable:
                 raise UsageError(

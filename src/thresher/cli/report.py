@@ -15,7 +15,6 @@ from thresher.cli.evaluate import Threshold
 if TYPE_CHECKING:
     from thresher.reporting.facts import Facts
 
-NAME = "report"
 SHORT = "Write an HTML page about a model: its training, quality and weights."
 _ENDINGS = (".html", ".htm")
 _Model = Annotated[

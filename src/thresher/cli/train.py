@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from thresher.learning.model import Model
     from thresher.learning.training import Outcome, Plan, Trainer
 
-NAME = "train"
 SHORT = "Learn a sparse linear model from a stream."
 
 

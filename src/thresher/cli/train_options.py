@@ -98,10 +98,12 @@ WeightsOnly = Annotated[
 
 
 def _check_ensemble(text: str | None) -> str | None:
+    if text is None:
+        return None
     from thresher.lanes.bags import Bags
 
     try:
-        return text if text is None else Bags.of(text).spec
+        return Bags.of(text).spec
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from thresher.lanes.tuning import Trial
     from thresher.learning.shares import Every
 
-NAME = "tune"
 SHORT = "Race settings of several rules, and learn the best."
 _VARIED = ("rule", "rate", "alpha", "l1")
 _OWN = ("rules", "budget", "as_json", "quiet", "strict")

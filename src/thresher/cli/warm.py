@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from thresher.learning.model import Model
 
-NAME = "warm"
 SHORT = "Compile ahead of time, for example in a container image."
 
 

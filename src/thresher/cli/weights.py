@@ -9,7 +9,6 @@ import typer
 from thresher.cli import options
 from thresher.cli.plain_values import Bounds
 
-NAME = "weights"
 SHORT = "Print the weights, largest first."
 
 
