@@ -32,11 +32,8 @@ MODELS: list[tuple[str, dict[str, Any]]] = [  # many are compiled for other test
     ("l1-ball:radius=0.5", {"store": "hashed:4", "rate": RATE}),
     ("fobos:l1=0.01", {"rate": RATE, "average": True}),
     ("ft-ftrl:group=linf", {**SOFTMAX, "store": "growing"}),
-    ("fobos:l1=0.01,group=linf", {**SOFTMAX, "rate": RATE, "average": True}),
-    (
-        "perceptron",
-        {"loss": "hinge", "outputs": "classes:3", "batch": 4, "average": True, "store": "growing"},
-    ),
+    ("fobos:l1=0.01,group=linf", {**SOFTMAX, "rate": RATE, "average": True, "store": "growing"}),
+    ("pegasos:l2=1", {**SOFTMAX, "rate": RATE, "batch": 4, "average": True, "store": "growing"}),
 ]
 CASES = list(cases())
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import thresher as package
-from tests.cli.conftest import Ran, Thresher
+from tests.cli.conftest import NARROW, Ran, Thresher
+from tests.plain import compiled_if
 from thresher.lanes import auto
 from thresher.learning import modelfile
 from thresher.learning.recipe import Recipe
@@ -52,9 +53,6 @@ def compared(thresher: Thresher, options: str, data: str = "train.svm") -> str:
         "--passes 3 --order every --holdout test.svm",
         "--passes 2 --holdout every-7th --no-cache",
         "--passes 4 --holdout test.svm --early-stop 1",
-        "--average --passes 2",
-        "--batch 7 --admit 2,bits=12",
-        "--store hashed:9 --loss hinge",
         "--l1 2 --alpha 5",
         "--order buffer:100 --names",
     ],
@@ -63,9 +61,18 @@ def test_the_model_is_that_of_the_rule(options: str, thresher: Thresher) -> None
     assert compared(thresher, options) != DEFAULT
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager", "plainly")
+@pytest.mark.parametrize(
+    "options", ["--average --passes 2", "--batch 7 --admit 2,bits=12", "--store hashed:9 --loss hinge"]
+)
+def test_whatever_it_learns_with(options: str, thresher: Thresher) -> None:
+    Path("narrow.svm").write_bytes(NARROW)
+    assert compared(thresher, options, "narrow.svm") != DEFAULT
+
+
+@pytest.mark.usefixtures("eager", "plainly")
 def test_many_outputs(thresher: Thresher) -> None:
-    lines = Path("train.svm").read_text().splitlines(keepends=True)
+    lines = NARROW.decode().splitlines(keepends=True)
     Path("many.svm").write_text(
         "".join(f"{k % 3 + 1} {one.partition(' ')[2]}" for k, one in enumerate(lines))
     )
@@ -120,6 +127,13 @@ def test_stopping_changes_nothing(
     number: int, options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Checkpoints of the race, and of its winner, which is not the default."""
+    if "--batch" in options:
+        Path("train.svm").write_bytes(NARROW)
+    with compiled_if("--batch" not in options):
+        check_stops(number, options, thresher, monkeypatch)
+
+
+def check_stops(number: int, options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     command = f"train train.svm -m a --rule auto --passes 2 --checkpoint-every 70 -q --json {options}"
     save, written = auto.save, []
 
@@ -204,8 +218,9 @@ def test_in_python(thresher: Thresher) -> None:
     assert json.loads(json.dumps(model.recipe.as_dict()))["rule"] == rule
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager", "plainly")
 def test_what_is_given_stays_and_what_goes_on_is_told(thresher: Thresher) -> None:
+    Path("train.svm").write_bytes(NARROW)
     ran = thresher("train train.svm -m a --rule auto --l1 8 --json")
     assert ",l1=8.0," in ran.json["rule"]
     assert re.search(rf"after \d+ examples: continuing with {ran.json['rule']}", ran.err)
