@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import thresher as package
-from tests.cli.conftest import NARROW, Ran, Thresher
-from tests.plain import compiled_if
+from tests.cli.conftest import Ran, Thresher
 from thresher.lanes import auto
 from thresher.learning import modelfile
 from thresher.learning.recipe import Recipe
@@ -61,18 +60,17 @@ def test_the_model_is_that_of_the_rule(options: str, thresher: Thresher) -> None
     assert compared(thresher, options) != DEFAULT
 
 
-@pytest.mark.usefixtures("eager", "plainly")
+@pytest.mark.usefixtures("eager", "narrow")
 @pytest.mark.parametrize(
     "options", ["--average --passes 2", "--batch 7 --admit 2,bits=12", "--store hashed:9 --loss hinge"]
 )
 def test_whatever_it_learns_with(options: str, thresher: Thresher) -> None:
-    Path("narrow.svm").write_bytes(NARROW)
-    assert compared(thresher, options, "narrow.svm") != DEFAULT
+    assert compared(thresher, options) != DEFAULT
 
 
-@pytest.mark.usefixtures("eager", "plainly")
+@pytest.mark.usefixtures("eager", "narrow")
 def test_many_outputs(thresher: Thresher) -> None:
-    lines = NARROW.decode().splitlines(keepends=True)
+    lines = Path("train.svm").read_text().splitlines(keepends=True)
     Path("many.svm").write_text(
         "".join(f"{k % 3 + 1} {one.partition(' ')[2]}" for k, one in enumerate(lines))
     )
@@ -124,16 +122,15 @@ def table(ran: Ran) -> list[list[float]]:
 @pytest.mark.parametrize("number", [1, 3, 4, 5, 8])
 @pytest.mark.parametrize("options", ["", "--batch 7", "--holdout test.svm --early-stop 1"])
 def test_stopping_changes_nothing(
-    number: int, options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+    number: int,
+    options: str,
+    thresher: Thresher,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Checkpoints of the race, and of its winner, which is not the default."""
     if "--batch" in options:
-        Path("train.svm").write_bytes(NARROW)
-    with compiled_if("--batch" not in options):
-        check_stops(number, options, thresher, monkeypatch)
-
-
-def check_stops(number: int, options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+        request.getfixturevalue("narrow")
     command = f"train train.svm -m a --rule auto --passes 2 --checkpoint-every 70 -q --json {options}"
     save, written = auto.save, []
 
@@ -218,9 +215,8 @@ def test_in_python(thresher: Thresher) -> None:
     assert json.loads(json.dumps(model.recipe.as_dict()))["rule"] == rule
 
 
-@pytest.mark.usefixtures("eager", "plainly")
+@pytest.mark.usefixtures("eager", "narrow")
 def test_what_is_given_stays_and_what_goes_on_is_told(thresher: Thresher) -> None:
-    Path("train.svm").write_bytes(NARROW)
     ran = thresher("train train.svm -m a --rule auto --l1 8 --json")
     assert ",l1=8.0," in ran.json["rule"]
     assert re.search(rf"after \d+ examples: continuing with {ran.json['rule']}", ran.err)

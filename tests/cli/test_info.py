@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.cli.conftest import NARROW, ROWS, Thresher
+from tests.cli.conftest import ROWS, Thresher
 from tests.plain import not_compiled
 from thresher import Chunk, Model, load
 from thresher.lanes import folder
@@ -44,10 +44,9 @@ MADE = [
 ]
 
 
-@pytest.mark.usefixtures("plainly")
+@pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("options", MADE)
 def test_the_command_makes_the_model_again(options: str, thresher: Thresher, table: Path) -> None:
-    Path("train.svm").write_bytes(NARROW)
     ran = thresher(f"train {options} -m first -q")
     assert ran.status == 0, ran.err
     words = shlex.split(thresher("info first --json").json["command"])
