@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.plain import not_compiled
+from tests.plain import compiled_if, not_compiled
 from tests.streams import FLAT, KINDS, LOSSES, RATE, RULES, cut, domain_of, has_rate, settings_of, stream
 from tests.test_averaging import ABLE
 from tests.test_laws_of_state import FEATURES, KEYS, ROWS, make_small
@@ -111,19 +111,18 @@ def test_keys_of_64_bits() -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_penalties_of_one_rule(name: str, small_tables: None) -> None:
-    recipes = penalties_of(name)
-    octets = octet.LANES if name in COMPILED else 0
-    if octets:
-        check(recipes[:octets], WIDE)  # those beyond are fewer, of which loops would be compiled once more
-    if recipes[octets:]:
-        with not_compiled():
-            check(recipes[octets:], WIDE)
-
-
-def penalties_of(name: str) -> list[Recipe]:
-    specs = [spec for spec in settings_of(name) if "false" not in spec and "true" not in spec]
+    specs = settings_of(name)
+    flagged = [spec for spec in specs if "true" in spec.lower() or "false" in spec.lower()]
     rates = [RATE, FLAT] if name == "fobos" else [RATE]
-    return [recipe_of(spec, rate) for spec in specs for rate in rates]
+    alike, others = (
+        [recipe_of(spec, rate) for spec in some for rate in rates]
+        for some in ([spec for spec in specs if spec not in flagged], flagged)
+    )
+    with compiled_if(name in COMPILED):
+        check(alike, WIDE)
+    if others:
+        with not_compiled():  # each would be an octet with code of its own
+            check([*alike, *others], WIDE)
 
 
 @pytest.mark.parametrize("way", ["octets"], indirect=True)

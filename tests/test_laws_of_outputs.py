@@ -150,7 +150,11 @@ AVERAGED = {"average": True, "dtype": "float64"}
 # rows that measure; groups with and without lazy penalties
 @pytest.mark.parametrize(
     ("spec", "options"),
-    [("ft-ftrl:l1=0.3", {}), ("fobos:l1=0.03,l2=0.3,group=linf", AVERAGED), ("ft-ftrl:l1=0.3,group=linf", {})],
+    [
+        ("ft-ftrl:l1=0.3", {}),
+        ("fobos:l1=0.03,l2=0.3,group=linf", AVERAGED),
+        ("ft-ftrl:l1=0.3,group=linf", {}),
+    ],
 )
 def test_compiled_loops_are_eager(spec: str, options: dict[str, Any]) -> None:
     data = stream_for("softmax", "classes", seed=5, rows=300)

@@ -33,7 +33,7 @@ MODELS: list[tuple[str, dict[str, Any]]] = [  # many are compiled for other test
     ("fobos:l1=0.01", {"rate": RATE, "average": True, "store": "growing"}),
     ("ft-ftrl:group=linf", {**SOFTMAX, "store": "growing"}),
     ("fobos:l1=0.01,group=linf", {**SOFTMAX, "rate": RATE, "average": True, "store": "growing"}),
-    ("pegasos:l2=1", {**SOFTMAX, "rate": RATE, "batch": 4, "average": True, "store": "growing"}),
+    ("pegasos:l2=1", {**SOFTMAX, "batch": 4, "average": True, "store": "growing"}),
 ]
 CASES = list(cases())
 
