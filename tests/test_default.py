@@ -244,7 +244,7 @@ def test_a_group_finds_the_features_that_outputs_share() -> None:
     chunk, _ = classes_told_by(10, columns=300, classes=5, rows=4000, seed=0)
     found = []
     for spec in ("l1=1.5,group=l2", "l1=1", "l1=2"):
-        model = Model(f"ft-ftrl:{spec}", "softmax", outputs="classes:5")
+        model = Model(f"ft-ftrl:{spec}", "logistic", outputs="classes:5")
         model.learn(chunk)
         alive = np.count_nonzero(model.weights()[1], axis=1)
         found.append((model.tally.average, len(alive), set(alive)))
@@ -284,7 +284,7 @@ def test_classes_that_never_occur_do_not_decide_for_the_others() -> None:
     chunk, y = classes_told_by(8, columns=100, classes=4, rows=3000, seed=9)
     wrong, live = [], []
     for classes in (4, 10):
-        model = Model("ft-ftrl:l1=1.5,group=l2", "softmax", outputs=f"classes:{classes}")
+        model = Model("ft-ftrl:l1=1.5,group=l2", "logistic", outputs=f"classes:{classes}")
         model.learn(chunk)
         wrong.append(np.mean(model.predict(chunk).argmax(axis=1) + 1 != y))
         live.append(len(model.weights()[0]))
