@@ -86,7 +86,10 @@ def arow_step(S, j, w, x, slope, growth, h):  # type: ignore[no-untyped-def]
 def learn(weight, aim, step, S, h, rows, order, touched):  # type: ignore[no-untyped-def]
     """Learn the rows in `order`, and mark the features met."""
     indptr, keys, values, labels = rows
-    held = np.empty(np.diff(indptr).max())
+    longest = 0
+    for i in order:
+        longest = max(longest, indptr[i + 1] - indptr[i])
+    held = np.empty(longest)  # np.diff and np.max take three seconds to compile
     for i in order:
         margin, size = 0.0, 0.0
         for p in range(indptr[i], indptr[i + 1]):

@@ -143,11 +143,22 @@ def _first_output(seed: int) -> Stream:
     return data
 
 
+AVERAGED = {"average": True, "dtype": "float64"}
+"""Compiled for tests/test_references.py too"""
+
+
 # rows that measure; groups with and without lazy penalties
-@pytest.mark.parametrize("spec", ["ft-ftrl:l1=0.3", *GROUPS[6::3]])
-def test_compiled_loops_are_eager(spec: str) -> None:
+@pytest.mark.parametrize(
+    ("spec", "options"),
+    [
+        ("ft-ftrl:l1=0.3", {}),
+        ("fobos:l1=0.03,l2=0.3,group=linf", AVERAGED),
+        ("ft-ftrl:l1=0.3,group=linf", {}),
+    ],
+)
+def test_compiled_loops_are_eager(spec: str, options: dict[str, Any]) -> None:
     data = stream_for("softmax", "classes", seed=5, rows=300)
-    check(model_of(spec, "softmax", "classes:3", dtype="float32"), data, 1e-4)
+    check(model_of(spec, "softmax", "classes:3", **{"dtype": "float32", **options}), data, 1e-4)
 
 
 @pytest.mark.parametrize("spec", FIRST)
@@ -159,7 +170,8 @@ def test_single_precision_is_near(spec: str) -> None:
 
 @pytest.mark.parametrize("spec", ["pegasos:l2=1"])
 def test_compiled_batches_are_eager(spec: str) -> None:
-    check(model_of(spec, "softmax", "classes:3", batch=4), stream_for("softmax", "classes", seed=6))
+    data = stream_for("softmax", "classes", seed=6)
+    check(model_of(spec, "softmax", "classes:3", batch=4, **AVERAGED), data)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])

@@ -109,7 +109,7 @@ def test_what_cannot_be() -> None:
 def test_the_range_is_found_without_tables_of_a_whole_store() -> None:
     """29 of them would be gigabytes."""
     ranges = [
-        [point.penalty for point in thresher.path(SAMPLE, "fobos", l1="auto:2", store=store).points]
+        [point.penalty for point in thresher.path(SAMPLE, "ftrl", l1="auto:2", store=store).points]
         for store in ("growing", "hashed:5")
     ]
     assert ranges[0] == ranges[1]

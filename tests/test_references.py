@@ -30,13 +30,10 @@ MODELS: list[tuple[str, dict[str, Any]]] = [  # many are compiled for other test
     ("fobos:l1=0.01", {"rate": RATE, "store": "growing"}),
     ("ft-ftrl:forget=20", {"admit": 2, "store": "growing"}),
     ("l1-ball:radius=0.5", {"store": "hashed:4", "rate": RATE}),
-    ("fobos:l1=0.01", {"rate": RATE, "average": True}),
+    ("fobos:l1=0.01", {"rate": RATE, "average": True, "store": "growing"}),
     ("ft-ftrl:group=linf", {**SOFTMAX, "store": "growing"}),
-    ("fobos:l1=0.01,group=linf", {**SOFTMAX, "rate": RATE, "average": True}),
-    (
-        "perceptron",
-        {"loss": "hinge", "outputs": "classes:3", "batch": 4, "average": True, "store": "growing"},
-    ),
+    ("fobos:l1=0.01,group=linf", {**SOFTMAX, "rate": RATE, "average": True, "store": "growing"}),
+    ("pegasos:l2=1", {**SOFTMAX, "batch": 4, "average": True, "store": "growing"}),
 ]
 CASES = list(cases())
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.cli.conftest import ROWS, Thresher
+from tests.cli.conftest import NARROW, ROWS, Thresher
 from tests.commands import start
 from thresher.learning import modelfile
 
@@ -52,6 +52,7 @@ def test_figures_are_those_of_runs_without_each_fold(thresher: Thresher) -> None
     }
 
 
+@pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize(
     "options",
     [
@@ -66,7 +67,7 @@ def test_figures_are_those_of_runs_without_each_fold(thresher: Thresher) -> None
 )
 def test_the_command_trains_the_model(options: str, thresher: Thresher) -> None:
     """The printed command makes the file that -m wrote, byte for byte, whatever the options."""
-    Path("bad.svm").write_bytes(b"no number\n" + b"".join(ROWS[:50]))
+    Path("bad.svm").write_bytes(b"no number\n" + b"".join(NARROW[:50]))
     Path("table").write_text(TABLE.partition("\n")[2] if "--no-header" in options else TABLE)
     ran = thresher(f"cv {options} --folds 3 --l1 0.001:0.1:2 -q --json -m m")
     assert ran.status == 0, ran.err

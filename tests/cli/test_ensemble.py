@@ -102,6 +102,7 @@ def test_words_and_margins(thresher: Thresher) -> None:
         (8, "--rule sgd --loss hinge --rate constant:9 --holdout test.svm --passes 6 --early-stop 1"),
     ],
 )
+@pytest.mark.usefixtures("narrow")
 def test_stopping_changes_nothing(
     number: int, options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:

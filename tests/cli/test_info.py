@@ -40,10 +40,12 @@ MADE = [
     "train.svm --holdout 0.4 --rule ftrl",
     "rcv1_small100.vw --hash vw --bits 18 --rule ftrl --names --average",
     f"t.csv {TABLE} --rule ftrl --scale max-abs --numeric size",
-    "h.tsv --no-header --label 6 --ignore 7-8 --categorical 1-3 --rule ftrl --missing x,9 --names",
+    "h.tsv --no-header --label 6 --ignore 7-8 --categorical 1-3 --bins 4 --interact 1,2 --missing x,9"
+    " --names",
 ]
 
 
+@pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("options", MADE)
 def test_the_command_makes_the_model_again(options: str, thresher: Thresher, table: Path) -> None:
     ran = thresher(f"train {options} -m first -q")

@@ -43,6 +43,7 @@ def test_each_model_is_that_of_train_byte_for_byte(thresher: Thresher) -> None:
     assert len(set(counts)) == 5
 
 
+@pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize(
     "options",
     [
@@ -124,8 +125,14 @@ def stopped_at(thresher: Thresher, number: int, command: str, monkeypatch: pytes
     ["", "--batch 7", f"--holdout test.svm --early-stop 1 --rule fobos {OVERFIT}"],
 )
 def test_stopping_changes_nothing(
-    number: int, options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+    number: int,
+    options: str,
+    thresher: Thresher,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if "--batch" in options:
+        request.getfixturevalue("narrow")
     command = f"path train.svm -m f --l1 0.001:0.1:3 --passes 4 --checkpoint-every 70 {options}"
     ran = stopped_at(thresher, number, command, monkeypatch)
     assert ran.status == 0, ran.err

@@ -45,7 +45,11 @@ def alone(thresher: Thresher, command: str) -> Ran:
         "--store hashed:9 --dtype float64",
     ],
 )
-def test_the_command_leaves_the_same_model(options: str, thresher: Thresher) -> None:
+def test_the_command_leaves_the_same_model(
+    options: str, thresher: Thresher, request: pytest.FixtureRequest
+) -> None:
+    if set(options.split()) & {"--loss", "--batch", "--dtype"}:
+        request.getfixturevalue("narrow")
     ran = thresher(f"{TUNE} --json {options}")
     assert (ran.status, ran.err) == (0, "")
     found = ran.json

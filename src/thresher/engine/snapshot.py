@@ -14,7 +14,7 @@ def snapshot(self, clock, S):
     A tuple stays in registers, so a loop over a row loads and rounds it once. A running sum is rounded in
     the same way when it is noted and when the lazy update is applied, so the differences add up.
     """
-    return tuple(clock.astype(S.dtype))
+    return tuple(clock.astype(S.dtype, copy=False))
 
 
 @snapshot.emits
