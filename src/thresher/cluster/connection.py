@@ -46,6 +46,8 @@ class Connection:
         self._folder: str | None = None
         self._unreturned: list[list[Any]] = []
         """what was borrowed when the connection was lost"""
+        if address is not None and "ray" not in sys.modules:
+            _check_answers(address)  # sooner than to import Ray
         self.ray: Any = _imported()
         self._was_connected = self.ray.is_initialized()
         self._lifeline = Lifeline(functools.partial(_abandon, self.ray))
