@@ -64,6 +64,11 @@ def epochs(l2: float, parts: Parts, columns: int, average: bool = False) -> list
     return found
 
 
+def plain_and_averaged(l2: float, parts: Parts, columns: int) -> tuple[list[Epoch], list[Epoch]]:
+    """SGD, and SGD with averaged weights."""
+    return epochs(l2, parts, columns), epochs(l2, parts, columns, average=True)
+
+
 def optimum(l2: float, parts: Parts, columns: int) -> tuple[Epoch, float]:
     """The minimiser of the cost, by LIBLINEAR, and its seconds."""
     from sklearn.svm import LinearSVC
@@ -99,7 +104,7 @@ def page(sets: Sets) -> Page:
         *(extended(part, COLUMNS, np.full((len(part), 1), BIAS, np.float32)) for part in sets.rcv1())
     )
     l2, columns = (1e-2 if sets.quick else 1e-4), COLUMNS + 1
-    plain, averaged = (epochs(l2, parts, columns, average) for average in (False, True))
+    plain, averaged = plain_and_averaged(l2, parts, columns)
     best, solver = optimum(l2, parts, columns)
     costs = [one.cost / best.cost - 1 for one in plain]
     falling = Verdict(

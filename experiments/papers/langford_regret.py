@@ -132,7 +132,7 @@ def approach(eta: float, rows: Chunk, best: Vector, gravity: float) -> Approach:
             model.learn(drawn)
         found.append(above(dense(plain, len(best))))
         done = stop
-    bound = eta / 2 + best @ best / (2 * eta * count)
+    bound = eta / 2 + float(best @ best) / (2 * eta * count)
     return Approach(eta, count, float(np.mean(found[:-1])), above(dense(averaged, len(best))), bound)
 
 
