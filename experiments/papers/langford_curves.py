@@ -12,7 +12,7 @@ from benchmarks.peers import csr
 from experiments.papers.page import Page, Picture, Verdict, table
 from experiments.papers.sets import Parts, Sets
 from experiments.papers.sweeps import cross_validated
-from experiments.papers.truncation import HOUSING, NAMES, RCV1, ZOO, parts_of
+from experiments.papers.truncation import HOUSING, NAMES, RANDOM, RCV1, ZOO, parts_of
 from thresher.drawing import Axis, Panel, Series, panels
 from thresher.learning.metrics import auc
 from thresher.learning.recipe import Recipe
@@ -101,7 +101,7 @@ def curves(sets: Sets, name: str, random: bool = True) -> dict[str, list[Point]]
     """The curves of all methods; without random features, of the online methods."""
     parts = parts_of(sets, name, random and name != RCV1)
     rows = min(len(parts.train), ROWS) if name == RCV1 else len(parts.train)
-    whole = rows // (10 * FOLDS) * 10 * FOLDS  # every fold ends with a truncation
+    whole = rows // (EVERY * FOLDS) * EVERY * FOLDS  # every fold ends with a truncation
     parts = parts._replace(train=parts.train.rows(0, whole))
     found = {rule: curve(name, rule, parts, sets.quick) for rule in RULES}
     return found | {LASSO: lasso(parts, sets.quick)} if random else found
@@ -133,15 +133,16 @@ def page(sets: Sets) -> Page:
 
 
 METHOD = (
-    "The two-class UCI sets with 1,000 random features, prepared as for [the features "
-    "left](langford-features.md), and the first 5,000 training rows of RCV1-CCAT. K = 10 for truncated "
-    "gradient and rounding; training rows beyond a multiple of 50 are left out, so that every fold ends "
-    "with a truncation. A truncation with theta = gravity takes K eta gravity from each weight below theta: "
-    "it is rounding if K eta >= 1, as on RCV1, where all steps are that large, and on the UCI sets with the "
-    "largest rate. Each online method runs with 16 penalties (subgradients, with 4) and, on the UCI "
-    "sets, three rates and one or five passes, in 5-fold cross-validation. A point shows the recipe with "
-    "the highest AUC in cross-validation among those whose models have at most so many features; its AUC "
-    "is that on the test rows. The Lasso is scikit-learn's, with squared loss and 23 penalties, each a "
+    f"The two-class UCI sets with {RANDOM:,} random features, prepared as for [the features "
+    f"left](langford-features.md), and the first {ROWS:,} training rows of RCV1-CCAT. K = {EVERY} for "
+    f"truncated gradient and rounding; training rows beyond a multiple of {EVERY * FOLDS} are left out, so "
+    "that every fold ends with a truncation. A truncation with theta = gravity takes K eta gravity from each "
+    "weight below theta: it is rounding if K eta >= 1, as on RCV1, where all steps are that large, and on "
+    f"the UCI sets with the largest rate. Each online method runs with {COUNT} penalties (subgradients, with "
+    f"4) and, on the UCI sets, three rates and one or five passes, in {FOLDS}-fold cross-validation. A point "
+    "shows the recipe with the highest AUC in cross-validation among those whose models have at most so many "
+    "features; its AUC is that on the test rows. The Lasso is scikit-learn's, with squared loss and 23 "
+    "penalties, each a "
     f"point, and up to {STEPS_OF_LASSO:,} iterations.\n\n"
     f"Two curves are compared at {len(BUDGETS)} numbers of features, evenly spaced from {BUDGETS[0]} to "
     f"{BUDGETS[-1]:,} on a log scale: at those where both have a model, up to half as many again as the "

@@ -69,8 +69,8 @@ NOTES = (
     "the model is read: a weight stays only if its last step was larger than ten times gravity. (Training "
     "rows beyond a multiple of 100 are left out there, so that every fold ends with a truncation; `zoo` has "
     "too few for that.) "
-    "[`rda`](../rules/rda.md) compares the mean of all slopes with l1, whatever the last rows were, and "
-    "drops almost all of the random features."
+    "[`rda`](../rules/rda.md) compares the mean of all slopes with l1, whatever the last rows were, so it "
+    "can drop features that come back often."
 )
 
 

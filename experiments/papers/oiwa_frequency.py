@@ -100,7 +100,7 @@ def page(sets: Sets) -> Page:
         claim="A threshold in proportion to h, the p-norm of a feature's steps so far, spares rare "
         "features. Then p = 2 makes the fewest errors, FT-FOBOS fewer than FOBOS, and RDA fewer than both, "
         "with about as many weights. For the cumulative penalty such thresholds are not good.",
-        method=_method(),
+        method=_method(len(first)),
         verdicts=_verdicts(found, spread),
         pictures=[] if sets.quick else [_errors(found), _factors(spread)],
         tables=[
@@ -119,13 +119,13 @@ def factors(rule: str, rows: Chunk, passes: int) -> list[float]:
     return sorted(h[h > 0].tolist(), reverse=True)
 
 
-def _method() -> str:
+def _method(rows: int) -> str:
     grids = "; ".join(
         f"{', '.join(f'{one:g}' for one in grid)} for {names}"
         for grid, names in ((PLAIN, "FOBOS, RDA and cumulative"), (AWARE, "the others"))
     )
     return (
-        "Bags of words with counts: reviews of books and DVDs at Amazon (2,000 to train), messages of 20 "
+        f"Bags of words with counts: reviews of books ({rows:,} to train) and DVDs at Amazon, messages of 20 "
         "newsgroups by date without headers, stories of Reuters-21578 with exactly one of the 20 largest "
         f"topics. Sets ob have overlapping groups, {', '.join(OVERLAPPING.split())}; sets sb separate ones, "
         f"{', '.join(SEPARATE.split())}; ob-2 and sb-2 the first two of them. The choice of groups is ours. "
