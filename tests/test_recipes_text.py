@@ -192,10 +192,10 @@ def test_very_bad_is_more_errors() -> None:
 
 
 def test_error_and_cost_are_those_of_the_weights() -> None:
-    rows = rows_of([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [3.0, 0.0]], [1, -1, 1, -1])
+    rows = rows_of([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [3.0, 0.0]], [1, -1, 1, 1])
     found = bottou_svmsgd.figures(np.array([0.5, -1.0]), 0.1, Parts(rows, rows))
-    assert found.error == 0.5
-    assert found.cost == pytest.approx((0.5 + 0 + 1.5 + 2.5) / 4 + 0.05 * 1.25)
+    assert found.error == 0.25
+    assert found.cost == pytest.approx((0.5 + 0 + 1.5 + 0) / 4 + 0.05 * 1.25)
 
 
 def test_averaged_weights_are_the_mean_of_those_along_the_way() -> None:
