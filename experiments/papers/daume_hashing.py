@@ -43,7 +43,8 @@ def kernel(rows: Chunk, spec: str, seed: int) -> F64:
     used = slice(0, int(found.indptr[-1]))
     places = row * index.size + found.rows[used].astype(np.int64)
     phi = np.bincount(places, found.values[used], len(rows) * index.size).reshape(len(rows), index.size)
-    return np.sum(phi[0::2] * phi[1::2], axis=1)
+    product: F64 = np.sum(phi[0::2] * phi[1::2], axis=1)
+    return product
 
 
 def named(rows: Chunk) -> Chunk:
@@ -80,16 +81,21 @@ def spread(rows: Chunk, signed: str, bits: Sequence[int], seeds: int) -> Spread:
     )
 
 
-def page(sets: Sets) -> Page:
-    """Measure both kernels."""
-    bits, pairs, seeds = ((3, 5, 7), 3, 60) if sets.quick else (BITS, PAIRS, SEEDS)
-    rows = sets.rcv1().train.rows(0, 2 * pairs)
+def measured(rows: Chunk, bits: Sequence[int], seeds: int) -> dict[str, Spread]:
+    """Both kernels with names of the words, and the plain one with their numbers."""
     words = named(rows)
-    found = {
+    return {
         PLAIN: spread(words, "", bits, seeds),
         SIGNED: spread(words, ",signed", bits, seeds),
         IDS: spread(rows, "", bits, seeds),
     }
+
+
+def page(sets: Sets) -> Page:
+    """Measure both kernels."""
+    bits, pairs, seeds = ((3, 5, 7), 3, 60) if sets.quick else (BITS, PAIRS, SEEDS)
+    rows = sets.rcv1().train.rows(0, 2 * pairs)
+    found = measured(rows, bits, seeds)
     return Page(
         title="How much noise does hashing add?",
         source="Daumé, *A Course in Machine Learning* (2012), section 12.5 with equations 12.10 to 12.14; "

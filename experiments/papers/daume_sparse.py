@@ -76,18 +76,20 @@ def measured(parts: Parts, penalties: Sequence[float], numbers: Sequence[int]) -
 def page(sets: Sets) -> Page:
     """Non-zeros and errors for each penalty."""
     penalties, passes = ((1e-3, 3e-3), (1,)) if sets.quick else (PENALTIES, PASSES)
-    found = measured(sets.rcv1(), penalties, passes)
+    parts = sets.rcv1()
+    found = measured(parts, penalties, passes)
     return Page(
         title="How sparse is a clipped subgradient step?",
         source="Daumé, *A Course in Machine Learning* (2012), chapter 12, equation 12.8",
         claim="Equation 12.8 adds an L1 penalty to a gradient step and stops a weight at zero instead of "
         "letting it cross. The book says that this works well with gradients of all rows, and less well with "
         "steps on single examples: the model is somewhat sparse, but not as sparse as it could be.",
-        method="RCV1-CCAT, 17,189 rows to train and 5,301 to test, logistic loss. Equation 12.8 is "
-        "`clipped-subgradient`. Its step size is that with which SGD makes the fewest errors on held-out "
-        f"training rows; likewise α of `ftrl`: {'; '.join(found.settings)}. The penalty λ is that of a "
-        "mean over the rows. The minimum of mean loss + λ‖w‖₁ is found by `thresher boost`, which certifies "
-        "it; `boost` and `ftrl` take λ times the number of examples. No penalty is chosen: all are shown.",
+        method=f"RCV1-CCAT, {len(parts.train):,} rows to train and {len(parts.test):,} to test, logistic "
+        "loss. Equation 12.8 is `clipped-subgradient`. Its step size is that with which SGD makes the fewest "
+        f"errors on held-out training rows; likewise α of `ftrl`: {'; '.join(found.settings)}. The penalty λ "
+        "is that of a mean over the rows. The minimum of mean loss + λ‖w‖₁ is found by `thresher boost`, "
+        "which certifies it; `boost` and `ftrl` take λ times the number of examples. No penalty is chosen: "
+        "all are shown.",
         verdicts=_verdicts(found),
         pictures=[_weights(found, penalties), _errors(found)],
         tables=[_table(found, penalties)],
@@ -169,5 +171,8 @@ def _table(found: Found, penalties: Sequence[float]) -> str:
         (f"{l1:g}", *(f"{line[k].nonzero:,}: {100 * line[k].error:.2f}" for line in found.lines.values()))
         for k, l1 in enumerate(penalties)
     ]
-    sgd = ", ".join(f"{one.nonzero:,}: {100 * one.error:.2f} after {k}" for k, one in found.sgd.items())
-    return table(("λ", *found.lines), rows, f"Non-zero weights: test error in %. SGD has {sgd}.")
+    kept = list(dict.fromkeys(point.nonzero for point in found.sgd.values()))
+    all_of = "all " if kept == [found.features] else ""
+    sgd = f"SGD keeps {all_of}{' and '.join(f'{each:,}' for each in kept)}; its error is "
+    sgd += ", ".join(f"{100 * one.error:.2f} % after {after}" for after, one in found.sgd.items())
+    return table(("λ", *found.lines), rows, f"Non-zero weights: test error in %. {sgd}.")

@@ -95,7 +95,8 @@ def course(rule: str, eta: float, worst: bool, rows: Chunk, against: Vector) -> 
             inside = np.abs(weights) <= part.theta
             regret[i] += part.every * GRAVITY * ((np.abs(weights) - np.abs(against)) * inside).sum()
     name = f"eta = {eta:g}" + (", always the row with the largest regret" if worst else "")
-    name += "" if part.every == 1 else f", theta = {part.theta:g}, K = {part.every:g}"
+    limit = "infinity" if np.isinf(part.theta) else f"{part.theta:g}"
+    name += f", theta = {limit}, K = {part.every:g}"
     return Course(name, np.cumsum(regret) / count, eta / 2 + against @ against / (2 * eta * count))
 
 
@@ -131,7 +132,7 @@ def approach(eta: float, rows: Chunk, best: Vector, gravity: float) -> Approach:
             model.learn(drawn)
         found.append(above(dense(plain, len(best))))
         done = stop
-    bound = eta / 2 + best @ best / (2 * eta * count)
+    bound = eta / 2 + float(best @ best) / (2 * eta * count)
     return Approach(eta, count, float(np.mean(found[:-1])), above(dense(averaged, len(best))), bound)
 
 
@@ -155,10 +156,10 @@ def page(sets: Sets) -> Page:
         "eta B / 2 + |w|^2 / (2 eta T) against any weights w (3.1). On rows drawn at random, the weights at "
         "a random time, and their average, come as close to the optimum with L1 (3.2): the gap closes as "
         "eta falls and T grows.",
-        method=METHOD,
+        method=f"{METHOD} The settings of 3.1: {'; '.join(one.name for one in courses)}.",
         verdicts=_verdicts(courses, approaches),
         pictures=[
-            Picture(_stream(courses), "Regret per row and its bound along the stream, for four settings"),
+            Picture(_stream(courses), "Regret per row and its bound along the stream, for each setting"),
             Picture(_gaps(approaches), "Distance to the minimum against eta, and the bound"),
         ],
         tables=[_table(approaches)],

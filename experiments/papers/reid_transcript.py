@@ -84,7 +84,9 @@ def page(sets: Sets) -> Page:
     verdicts = [
         Verdict("the lines of the transcript", str(count), f"{equal} of {count} equal", equal == count)
     ]
-    topics = [tested(name, sets.rcv1(name)) for name in (TOPICS[:1] if sets.quick else TOPICS)]
+    parts = {name: sets.rcv1(name) for name in (TOPICS[:1] if sets.quick else TOPICS)}
+    topics = [tested(name, one) for name, one in parts.items()]
+    sizes = [len(part) for part in parts[TOPICS[0]]]
     if not sets.quick:
         verdicts.append(_in_time())
     return Page(
@@ -95,8 +97,8 @@ def page(sets: Sets) -> Page:
         "the examples so far with a positive hinge loss.",
         method=f"`{RULE}`, hinge loss, no intercept; `skip_correct`, because the program leaves w as it is "
         "if the hinge loss is zero, but counts the step. The rows are those of the article, which ship with "
-        "thresher (`examples/data/rcv1_train2000.dat.gz`). The topics have 17,189 rows to train on and 5,301 "
-        "to test on, each topic against the rest; one pass with the same parameters.",
+        f"thresher (`examples/data/{FILE.name}`). The topics have {sizes[0]:,} rows to train on and "
+        f"{sizes[1]:,} to test on, each topic against the rest; one pass with the same parameters.",
         verdicts=verdicts,
         pictures=[
             Picture(_lines(lines, published), "Features and errors by step, here and in the transcript"),

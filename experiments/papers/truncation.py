@@ -43,7 +43,10 @@ class Choice(NamedTuple):
 
     name: str
     features: int
-    """features that occur"""
+    """features that occur in training rows"""
+    rare: int
+    """test rows of the class that is the rarer one in training rows; of real targets, 0"""
+    tests: int
     base: Tried
     """the lowest error without gravity"""
     sparse: Tried
@@ -53,6 +56,11 @@ class Choice(NamedTuple):
     def left(self) -> float:
         """Share of the features that have a weight."""
         return self.sparse.test.nonzero / self.features
+
+    @property
+    def rise(self) -> float:
+        """Test error with gravity minus that without."""
+        return self.sparse.test.error - self.base.test.error
 
     @property
     def ratio(self) -> float:
@@ -87,7 +95,7 @@ def _divided(part: Chunk, keys: NDArray[np.uint64], by: NDArray[np.float64]) -> 
     return replace(part, values=(part.values / spread).astype(np.float32))
 
 
-def least(tried: Sequence[Tried], name: str, features: int) -> Choice:
+def least(tried: Sequence[Tried], name: str, parts: Parts) -> Choice:
     """The two recipes; only cross-validation counts."""
     plain = [
         one for one in tried if "gravity=0.0," in str(one.recipe.rule) or "l1=0.0," in str(one.recipe.rule)
@@ -95,7 +103,9 @@ def least(tried: Sequence[Tried], name: str, features: int) -> Choice:
     base = min(plain, key=lambda one: (one.error, one.passes))
     most = base.error * (1 + ALLOWED) if name == HOUSING else base.error + ALLOWED
     sparse = min((one for one in tried if one.error <= most), key=lambda one: (one.nonzero, one.error))
-    return Choice(name, features, base, sparse)
+    labels, more = parts.test.labels > 0, float(np.mean(parts.train.labels > 0)) > 0.5
+    rare = 0 if name == HOUSING else int((labels != more).sum())
+    return Choice(name, len(np.unique(parts.train.keys)), rare, len(labels), base, sparse)
 
 
 @lru_cache(maxsize=64)
@@ -104,13 +114,12 @@ def swept(sets: Sets, name: str, random: bool = False, rule: str = EACH) -> Choi
     parts = parts_of(sets, name, random)
     if rule == TENTH and len(parts.train) > 100:  # every fold then ends with a truncation
         parts = parts._replace(train=parts.train.rows(0, len(parts.train) // 100 * 100))
-    features = len(np.unique(np.concatenate([part.keys for part in parts])))
     grid = recipes(name, rule, len(parts.train))
     if sets.quick:
         few = [one for one in grid if "p=1" in str(one.rate) and "eta0=0.1," in str(one.rate)]
-        return least(cross_validated(few[::2], parts, (1,), 3), name, features)
+        return least(cross_validated(few[::2], parts, (1,), 3), name, parts)
     passes = (1, 2) if name == RCV1 else PASSES if rule == EACH else PASSES[:-1]
-    return least(cross_validated(grid, parts, passes, FOLDS), name, features)
+    return least(cross_validated(grid, parts, passes, FOLDS), name, parts)
 
 
 @lru_cache(maxsize=32)
