@@ -132,7 +132,7 @@ class FakeConnection(Connection):
 
     def __init__(self, ray: Any, path: str = "", ended: Callable[[], None] = lambda: None) -> None:
         self.ray, self._folder, self._was_connected = ray, None, True
-        self._unreturned = []
+        self._unreturned, self._entered = [], False
         self._lifeline = Lifeline(ended)
         self.calling = self._lifeline.calling
         self._lifeline.watch(path)
@@ -142,4 +142,4 @@ def readers_of(
     ray: FakeRay, count: int = 2, said: list[str] | None = None, connection: Connection | None = None
 ) -> RayReaders:
     said = [] if said is None else said
-    return RayReaders(connection or FakeConnection(ray), count, said.append)
+    return RayReaders(connection or FakeConnection(ray), count, said.append, said.append)

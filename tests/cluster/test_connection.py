@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -81,6 +82,30 @@ def test_auto_is_an_address_that_must_answer(
         (tmp_path / "ray" / "ray_current_cluster").write_text("127.0.0.1:1\n")
     with pytest.raises(NoRayError, match=r"^no Ray cluster at 127\.0\.0\.1:1, which 'auto' stands for: "):
         Connection("auto", None)
+
+
+def test_one_thread_at_a_time_uses_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_imported", Ray)
+    first = Connection(None, 1)
+    with ThreadPoolExecutor(1) as other:
+        with pytest.raises(NoRayError, match=r"^another thread of this process reads with workers= or ray="):
+            other.submit(Connection, None, 1).result()
+        Connection(None, 1).close()  # the same thread may
+        first.close()
+        other.submit(Connection, None, 1).result().close()
+
+
+def test_another_cluster_than_that_of_the_session_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = Ray()
+    monkeypatch.setattr(ray, "is_initialized", lambda: True)
+    monkeypatch.setattr(connection, "_imported", lambda: ray)
+    monkeypatch.setattr(connection, "_check_answers", lambda address: None)
+    for address in (None, "auto", "127.0.0.1:1", "localhost:1"):
+        Connection(address, 1).close()
+    expected = r"^this process is connected to the Ray cluster at 127\.0\.0\.1:1, not to 127\.0\.0\.1:2$"
+    with pytest.raises(NoRayError, match=expected):
+        Connection("127.0.0.1:2", 1)
+    assert not ray.stopped
 
 
 @pytest.mark.parametrize("address", ["", "local"])

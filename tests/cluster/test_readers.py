@@ -116,6 +116,28 @@ def test_what_is_lost_is_read_again(tmp_path: Path, name: str, fault: str) -> No
     assert ("this process reads" in " ".join(said)) == (fault in ("batch lost", "all die"))
 
 
+def test_the_learner_reads_alone_while_no_reader_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driving, "_REPLACED", 0.2)
+    monkeypatch.setattr(driving, "_SOON", 0.1)
+    monkeypatch.setattr(driving, "_PATIENCE", 0.2)
+    sample = ALL["svmlight"]
+    paths = [written(sample, tmp_path / f"{k}.svm", sample.good(150, k)) for k in range(4)]
+    plain = read(opened(sample, paths, threads=1))
+    full, said = True, list[str]()
+    ray = FakeRay(hangs=lambda number: full)
+    source = opened(sample, paths, threads=1)
+    source.readers = readers = readers_of(ray, said=said)
+    readers.prepare()
+    assert alike(read(source), plain)
+    assert alike(read(source), plain), "a second pass"
+    assert len(said) == 2, "each is said once"
+    assert said[0].startswith("no worker has started yet")
+    assert said[1] == "no worker takes the next piece; this process reads until one does"
+    full = False
+    assert alike(read(source), plain)
+    assert not readers.alone
+
+
 def test_a_reader_that_is_never_replaced_holds_nothing_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

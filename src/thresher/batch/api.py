@@ -177,7 +177,7 @@ def solved(
         except LostWorkerError as error:
             if not tries_left:
                 raise
-            error.say(f"{error}; starting again")
+            error.warn(f"{error}; starting again")
     raise AssertionError
 
 

@@ -104,4 +104,4 @@ class There:
         except self._ray.exceptions.RayTaskError:
             raise
         except (LostRayError, self._ray.exceptions.RayError) as error:
-            raise LostWorkerError(self._cluster.say) from error
+            raise LostWorkerError(self._cluster.warn) from error

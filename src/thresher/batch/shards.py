@@ -29,9 +29,9 @@ _STRIPE = 256
 class LostWorkerError(OneLineError):
     """A process that held shards, or its machine, is gone, and its rows with it."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, warn: Callable[[str], None]) -> None:
         super().__init__("a worker was lost, and its rows with it")
-        self.say = say
+        self.warn = warn
 
 
 class Share(NamedTuple):

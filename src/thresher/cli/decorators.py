@@ -74,7 +74,7 @@ def reads_elsewhere(command: Callable[..., None]) -> Callable[..., None]:
         from thresher.cluster.elsewhere import reading_elsewhere
 
         quiet = options.get("quiet", False)
-        with reading_elsewhere(workers, ray, lambda line: None if quiet else tell(line)):
+        with reading_elsewhere(workers, ray, lambda line: None if quiet else tell(line), tell):
             command(*args, **options)
 
     parameters = list[inspect.Parameter]()

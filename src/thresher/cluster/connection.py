@@ -49,6 +49,8 @@ class Connection:
         if address is not None and "ray" not in sys.modules:
             _check_answers(address)  # sooner than to import Ray
         self.ray: Any = _imported()
+        _enter()
+        self._entered = True
         self._was_connected = self.ray.is_initialized()
         self._lifeline = Lifeline(functools.partial(_abandon, self.ray))
         self.calling = self._lifeline.calling
@@ -57,6 +59,8 @@ class Connection:
             if not self._was_connected:
                 with _own_handlers():
                     self._connect(address, readers)
+            elif address is not None:
+                _check_same(address, self.ray.get_runtime_context().gcs_address)
             self._lifeline.watch(*_node_and_head(self.ray))
         except BaseException:
             self.close()
@@ -64,6 +68,7 @@ class Connection:
 
     def _connect(self, address: str | None, readers: int | None) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # messages for those who work on Ray
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         _silence(True)
         if address is not None:
@@ -139,8 +144,11 @@ class Connection:
         """Disconnect; stop the Ray that was started here, and remove its files."""
         self._lifeline.close()
         if not self._was_connected:
-            _silence(False)
             self.ray.shutdown()
+            _silence(False)
+        if self._entered:
+            _leave()
+            self._entered = False
         if self._folder is not None:
             _remove(self._folder)
 
@@ -203,6 +211,34 @@ def _runs(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+class _Using:
+    """The thread of this process that uses Ray for thresher, and how many connections it has."""
+
+    lock = threading.Lock()
+    thread = connections = 0
+
+
+def _enter() -> None:
+    """Raise `NoRayError` if another thread has a connection: whoever ends first would end Ray for both."""
+    with _Using.lock:
+        if _Using.connections and _Using.thread != threading.get_ident():
+            raise NoRayError("another thread of this process reads with workers= or ray=; wait for its end")
+        _Using.thread = threading.get_ident()
+        _Using.connections += 1
+
+
+def _leave() -> None:
+    with _Using.lock:
+        _Using.connections -= 1
+
+
+def _check_same(address: str, connected: str) -> None:
+    """Raise `NoRayError` if this process is connected to a cluster with another port."""
+    port, own = address.rpartition(":")[2], connected.rpartition(":")[2]
+    if port.isdecimal() and port != own:
+        raise NoRayError(f"this process is connected to the Ray cluster at {connected}, not to {address}")
 
 
 def _silence(silent: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 MOST_WORKERS = 1024
+Say = Callable[[str], None]
 
 
 class Cluster(NamedTuple):
@@ -25,14 +27,14 @@ class Cluster(NamedTuple):
 
     connection: Connection
     workers: int
-    say: Callable[[str], None]
+    warn: Say
 
 
 class _Workers:
     """Readers that are started when the first file is read. See `data.sources.pieces.Readers`."""
 
-    def __init__(self, count: int | None, address: str | None, say: Callable[[str], None]) -> None:
-        self._count, self._address, self._say = count, address, say
+    def __init__(self, count: int | None, address: str | None, say: Say, warn: Say) -> None:
+        self._count, self._address, self._say, self._warn = count, address, say, warn
         self._readers: RayReaders | None = None
 
     def read(self, source: TextSource, start: Place, watches: Watches | None) -> RemoteBlocks:
@@ -55,12 +57,12 @@ class _Workers:
         here = self._address is None
         self._say("starting Ray on this machine" if here else f"connecting to Ray at {self._address}")
         connection = Connection(self._address, self._count)
-        return RayReaders(connection, self._count or connection.processors, self._say)
+        return RayReaders(connection, self._count or connection.processors, self._say, self._warn)
 
     def cluster(self) -> Cluster:
         """What they run on."""
         readers = self._started()
-        return Cluster(readers.connection, readers.count, readers.say)
+        return Cluster(readers.connection, readers.count, self._warn)
 
     def close(self) -> None:
         """Stop the readers, if there are any."""
@@ -76,23 +78,24 @@ def current_cluster() -> Cluster | None:
 
 @contextmanager
 def reading_elsewhere(
-    workers: int | None, ray: str | None, say: Callable[[str], None] = lambda _: None
+    workers: int | None, ray: str | None, say: Say = lambda _: None, warn: Say = lambda _: None
 ) -> Iterator[None]:
     """Within this block, files are read by `workers` processes, of the cluster at `ray` or of this machine.
 
-    Does nothing if both are None. Calls `say` with a line when processes are started or lost. Raises
-    `NoRayError`, ValueError for a wrong number, TypeError for wrong types.
+    Does nothing if both are None. Calls `say` with a line when processes are started and on how fast they
+    are, `warn` when some are lost or do not start. Raises `NoRayError`, ValueError for a wrong number,
+    TypeError for wrong types.
     """
     if workers is None and ray is None:
         yield
         return
     from thresher.cluster.connection import check_address, check_installed
 
-    _check(workers, ray)
+    workers = _checked(workers, ray)
     if ray is not None:
         check_address(ray)
     check_installed()
-    ready = _Workers(workers, ray, say)
+    ready = _Workers(workers, ray, say, warn)
     try:
         with reading_with(ready):
             yield
@@ -100,13 +103,21 @@ def reading_elsewhere(
         ready.close()
 
 
-def _check(workers: Any, ray: Any) -> None:
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int)):
-        raise TypeError(f"workers must be a whole number, not {workers!r}")
-    if workers is not None and not 1 <= workers <= MOST_WORKERS:
-        raise ValueError(f"workers must be from 1 to {MOST_WORKERS}, not {workers}")
+def _checked(workers: Any, ray: Any) -> int | None:
+    """The number of workers, as an int."""
     if ray is not None and not isinstance(ray, str):
         raise TypeError(f"ray must be the address of a cluster, such as 'auto', not {ray!r}")
+    if workers is None:
+        return None
+    try:
+        count = operator.index(workers)
+    except TypeError:
+        raise TypeError(f"workers must be a whole number, not {workers!r}") from None
+    if isinstance(workers, bool):
+        raise TypeError(f"workers must be a whole number, not {workers!r}")
+    if not 1 <= count <= MOST_WORKERS:
+        raise ValueError(f"workers must be from 1 to {MOST_WORKERS}, not {workers}")
+    return count
 
 
 def reads_elsewhere(function: F) -> F:

@@ -39,6 +39,7 @@ class Lifeline:
         self._calls = 0
         self._lost = self._closed = False
         self._socket: socket.socket | None = None
+        self._thread: threading.Thread | None = None
         self._look: select.poll | None = None
         self._head: tuple[str, int] | None = None
 
@@ -65,7 +66,10 @@ class Lifeline:
         host, _, port = head.rpartition(":")
         if port.isdecimal() and _answers((host, int(port))):
             self._head = (host, int(port))
-        threading.Thread(target=self._wait, args=(line,), name="thresher-lifeline", daemon=True).start()
+        self._thread = threading.Thread(
+            target=self._wait, args=(line,), name="thresher-lifeline", daemon=True
+        )
+        self._thread.start()
 
     @contextmanager
     def calling(self) -> Iterator[None]:
@@ -87,12 +91,15 @@ class Lifeline:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """Stop watching."""
-        self._closed = True
+        """Stop watching; returns after the end of a disconnection that is under way."""
+        with self._changed:
+            self._closed = True
         self._look = None
         if self._socket is not None:
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
+        if self._thread is not None:
+            self._thread.join()
 
     def _has_ended(self, patience: float) -> bool:
         """Whether node or head has ended, or the node does within so many seconds."""

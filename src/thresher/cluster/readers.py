@@ -53,15 +53,21 @@ class RayReaders:
     """`count` readers, for one pass after the other. See `data.sources.pieces.Readers`."""
 
     def __init__(
-        self, connection: Connection, count: int, say: Callable[[str], None] = lambda _: None
+        self,
+        connection: Connection,
+        count: int,
+        say: Callable[[str], None] = lambda _: None,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`say` is called with a line when a reader is lost."""
-        self.connection, self.count, self.say = connection, count, say
+        """`say` is called with a line on how fast they are, `warn` when one is lost or does not start."""
+        self.connection, self.count, self._say, self.warn = connection, count, say, warn
         self.ray = connection.ray
         self._kind = self.ray.remote(num_cpus=1, max_restarts=0)(Reader)
         self._idle: list[Any] = []
         self._lock, self._losses, self._ray_lost = threading.Lock(), 0, False
         self._told_pace = -math.inf
+        self.alone = False
+        """whether no reader takes pieces at the moment"""
 
     def prepare(self) -> None:
         """Start the readers, and wait for the first."""
@@ -70,7 +76,7 @@ class RayReaders:
             with self.connection.calling():
                 answers = [one.ready.remote() for one in started]
             if not self._wait_for_one(answers, _SOON):
-                self.say("no worker has started yet: the cluster may have no free processor")
+                self.warn("no worker has started yet: the cluster may have no free processor")
                 self._wait_for_one(answers, _PATIENCE - _SOON)
             for one in started:
                 self.give_back(one)
@@ -89,20 +95,20 @@ class RayReaders:
         with self._lock:
             if self.connection.lost:
                 if not self._ray_lost:
-                    self.say("the connection to Ray is lost; this process goes on alone")
+                    self.warn("the connection to Ray is lost; this process goes on alone")
                 self._ray_lost = True
                 return
             self._losses += 1
             last = " (further losses are not reported)" if self._losses == _REPORTED else ""
             if self._losses <= _REPORTED:
-                self.say(f"a reader of {name} was lost; {then}{last}")
+                self.warn(f"a reader of {name} was lost; {then}{last}")
 
     def say_pace(self, line: str) -> None:
         """Say how fast readers and learner are, at most once a minute however short the passes."""
         now = time.monotonic()
         if now - self._told_pace >= _MINUTE:
             self._told_pace = now
-            self.say(line)
+            self._say(line)
 
     def take(self) -> Any:
         """A reader that waits for work, or a new one."""
@@ -137,8 +143,8 @@ class RayReaders:
 class _Stream:
     """The batches of a piece, as references."""
 
-    def __init__(self, piece: Piece) -> None:
-        self.piece = piece
+    def __init__(self, piece: Piece, by_reader: bool) -> None:
+        self.piece, self.by_reader = piece, by_reader
         self.batches: queue.Queue[tuple[Note, Any]] = queue.Queue(_AHEAD)
         self.abandoned = False
         """whether the learner reads the rest itself"""
@@ -197,8 +203,21 @@ class Pass:
         self._finished = True
 
     def _next_stream(self) -> _Stream | Exception | None:
+        """The stream of the next piece, which this process reads itself if no reader takes it in time."""
         self._pace.ask()
-        return self._streams.get()
+        readers = self._readers
+        while True:
+            try:
+                stream = self._streams.get(timeout=_POLL if readers.alone else _REPLACED)
+            except queue.Empty:
+                if not readers.alone:
+                    readers.warn("no worker takes the next piece; this process reads until one does")
+                readers.alone = True
+                if (mine := self._take(by_reader=False)) is not None:
+                    mine.batches.put((_LOST, None))
+                continue
+            readers.alone = readers.alone and not (isinstance(stream, _Stream) and stream.by_reader)
+            return stream
 
     def _blocks_of(self, stream: _Stream) -> Iterator[tuple[Span, Parsed]]:
         piece, at = stream.piece, stream.piece.start
@@ -220,9 +239,9 @@ class Pass:
                         at = span[1]
             except self._failures:
                 stream.abandoned = True
-                self._readers.say_lost(
-                    self._source.names[piece.file], "this process reads the rest of its piece"
-                )
+                if stream.by_reader:
+                    name = self._source.names[piece.file]
+                    self._readers.say_lost(name, "this process reads the rest of its piece")
                 yield from self._read_here(piece._replace(start=at))
                 return
 
@@ -278,7 +297,7 @@ class Pass:
                     return True
         return False
 
-    def _take(self) -> _Stream | None:
+    def _take(self, by_reader: bool = True) -> _Stream | None:
         """The stream of the next piece; None if there is none left."""
         with self._turn:
             piece = None if self._stopped.is_set() else next(self._pieces, None)
@@ -286,7 +305,7 @@ class Pass:
                 if not self._stopped.is_set():
                     self._streams.put(None)
                 return None
-            stream = _Stream(piece)
+            stream = _Stream(piece, by_reader)
             self._streams.put(stream)
             return stream
 
