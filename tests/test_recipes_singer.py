@@ -262,15 +262,16 @@ def test_a_share_that_grows_does_not_stay() -> None:
 
 
 def test_rare_words_count_as_right_only_with_their_own_sign() -> None:
-    speaks, frequent = directions(4), FREQUENT
-    times = np.array([50] * frequent + [1, 3, 4, 9])
-    w = np.zeros(frequent + 4)
-    w[0] = frequent  # mean size of garbage: 1
-    w[frequent:] = speaks * np.array([5.0, 0.0, 2.0, -3.0])
-    weights, garbage, shares, sizes, seldom = singer_rare._looked_at(w, times, 4)
-    assert (weights, garbage, seldom) == (4, 1, 0.5)
-    assert shares[:4] == [1.0, 0.0, 1.0, 1.0]
-    assert sizes[:4] == pytest.approx([5.0, 0.0, 2.0, -3.0])
+    speaks = directions(5)
+    assert set(speaks) == {-1.0, 1.0}
+    times = np.array([50] * FREQUENT + [1, 3, 4, 9, 20])
+    w = np.zeros(FREQUENT + 5)
+    w[0] = FREQUENT  # mean size of garbage: 1
+    w[FREQUENT:] = speaks * np.array([5.0, 0.0, 2.0, -3.0, 4.0])
+    weights, garbage, shares, sizes, seldom = singer_rare._looked_at(w, times, 5)
+    assert (weights, garbage, seldom) == (5, 1, 0.5)
+    assert shares[:5] == [1.0, 0.0, 1.0, 1.0, 1.0]
+    assert sizes[:5] == pytest.approx([5.0, 0.0, 2.0, -3.0, 4.0])
 
 
 # what they conclude

@@ -142,7 +142,7 @@ def page(sets: Sets) -> Page:
 
 
 def _span(shares: Sequence[float]) -> str:
-    return f"{min(shares):.0%} to {max(shares):.0%}"
+    return f"{min(shares):.1%} to {max(shares):.1%}"
 
 
 def _tenth(topics: Sequence[Topic], later: Sequence[Topic]) -> Verdict:

@@ -108,8 +108,11 @@ def _verdicts(topics: Sequence[Topic]) -> list[Verdict]:
         told = f"on {len(found)} of {count}" + (f": {which}" if found and not holds else "")
         return Verdict(claim, published, told, holds, "" if holds else why)
 
+    lowest = sorted({min((one.error, rule) for rule, one in topic.found.items())[1] for topic in topics})
     after = {
-        claim: f"after {PASSES} passes it holds on {len(found)} of {count}" for claim, found in later.items()
+        claim: f"the fewest errors are those of {' and '.join(lowest)}; after {PASSES} passes it holds on "
+        f"{len(found)} of {count}"
+        for claim, found in later.items()
     }
     verdicts = [
         verdict(claim, f"on {len(theirs[claim])} of {len(TOPICS)}", found, after.get(claim, "see the table"))
@@ -119,7 +122,7 @@ def _verdicts(topics: Sequence[Topic]) -> list[Verdict]:
         return verdicts[1:]
     tried = f"with all {len(PENALTIES)} penalties at the step size of the best; see the table"
     fewer = "AdaGrad needs fewer weights than L1 alone for an error near its best"
-    return [*verdicts, verdict(fewer, "drawn; numbers not at hand", sparser, tried)]
+    return [*verdicts, verdict(fewer, "not at hand", sparser, tried)]
 
 
 def _by_rule(found: dict[str, Figures]) -> dict[str, float]:
