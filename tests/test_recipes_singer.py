@@ -99,6 +99,7 @@ def test_ball_chooses_the_radius_on_held_out_images_and_the_rate_by_its_end(
     found = singer_ball.compared("made", (problem, held), (1.0, 2.0, 4.0), plan)
     assert found.radius == 2.0
     assert found.optimum.gap <= plan.certain
+    assert found.length == 4.0
     courses = [course for rules in found.courses.values() for course in rules.values()]
     assert [course.gaps for course in courses] == [[0.1]] * 4
     assert not any(course.at_edge for course in courses)
@@ -290,7 +291,7 @@ def _compared(
         for setting, nonzero in zip((singer_ball.ALL, singer_ball.SOME), left, strict=True)
     }
     optimum = Optimum(np.eye(10)[:1], 0.1, 0.0)
-    return singer_ball.Compared("made", 1.0, optimum, 0.2, 10, courses)
+    return singer_ball.Compared("made", 1.0, optimum, 0.2, 10, 3.0, courses)
 
 
 def test_ball_is_ahead_if_its_loss_is_lower_at_the_end() -> None:

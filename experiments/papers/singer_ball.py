@@ -63,6 +63,8 @@ class Compared(NamedTuple):
     held_out: float
     """error on held-out images at the optimum"""
     weights: int
+    length: float
+    """mean number of features of an image"""
     courses: dict[str, dict[str, Course]]
     """by setting and rule"""
 
@@ -139,7 +141,8 @@ def compared(name: str, parts: tuple[Problem, Problem], radii: Sequence[float], 
     }
     wrong = held.probabilities(optimum.weights).argmax(axis=1) != held.rows.labels.astype(int) - 1
     weights = problem.classes * len(np.unique(problem.rows.keys))
-    return Compared(name, radius, optimum, float(wrong.mean()), weights, courses)
+    length = len(problem.rows.keys) / len(problem.rows)
+    return Compared(name, radius, optimum, float(wrong.mean()), weights, length, courses)
 
 
 def best_of(
@@ -207,8 +210,9 @@ def page(sets: Sets) -> Page:
         pictures=[_drawn(found)],
         tables=[_table(found)],
         notes="The bounds say when to expect what: that of gradient descent grows with the length of a row, "
-        "that of EG with its largest value and the logarithm of the number of features. An image has about "
-        "100 pixels but 700 products. The steps leave more weights than the optimum has, because each of "
+        "that of EG with its largest value and the logarithm of the number of features. An image has "
+        + ", but ".join(f"{one.length:.0f} {one.name}" for one in found)
+        + ", on average. The steps leave more weights than the optimum has, because each of "
         "them moves all features of its rows.",
     )
 
