@@ -328,7 +328,7 @@ def test_boosting_compares_processor_time_and_rounds() -> None:
     more, cyclic, random = singer_boosting._verdicts({"made": runs}, False)
     assert (more.holds, cyclic.holds, random.holds) == (True, True, False)
     assert cyclic.ours == "made: parallel 2.00 s, cyclic 3.00 s"
-    assert random.ours == "made: parallel 2.00 s (less if 2.0 machines share it), random 1.00 s"
+    assert random.ours == "made: parallel 2.00 s (less if more than 2.0 machines share it), random 1.00 s"
     runs["parallel"] = _solved(40, 0.5)
     more, cyclic, random = singer_boosting._verdicts({"made": runs}, False)
     assert (more.holds, cyclic.holds, random.holds) == (False, True, True)

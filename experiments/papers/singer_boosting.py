@@ -122,7 +122,7 @@ def _verdicts(runs: dict[str, Runs], quick: bool) -> list[Verdict]:
 
     def seconds(order: str, one: Runs) -> str:
         ours, theirs = one["parallel"].seconds, one[order].seconds
-        more = f" (less if {ours / theirs:.1f} machines share it)" if ours > theirs else ""
+        more = f" (less if more than {ours / theirs:.1f} machines share it)" if ours > theirs else ""
         return f"parallel {ours:.2f} s{more}, {order} {theirs:.2f} s"
 
     def verdict(
@@ -131,7 +131,7 @@ def _verdicts(runs: dict[str, Runs], quick: bool) -> list[Verdict]:
         holds = all(true(one) for one in runs.values())
         ours = "; ".join(f"{name}: {shown(one)}" for name, one in runs.items())
         where = [name for name, one in runs.items() if true(one)]
-        why = f"on {' and '.join(where) or 'neither set'}; threads divide the work, but do not make it less"
+        why = f"it holds on {' and '.join(where) or 'neither set'}; see the notes"
         return Verdict(claim, published, ours, holds, "" if holds else why)
 
     more = verdict(
@@ -226,7 +226,8 @@ def _notes(runs: dict[str, Runs]) -> str:
     return (
         f"{cheap} order needs so few rounds ({min(rounds):.0f} to {max(rounds):.0f} times fewer) that "
         f"parallel updates cost {min(ratios):.1f} to {max(ratios):.1f} times its processor time, and would "
-        "need more machines than that to be faster. It is the default of `thresher boost`. Cyclic order, "
+        f"need more machines than that to be faster; {THREADS} threads divide their work, but do not make it "
+        "less. Random order is the default of `thresher boost`. Cyclic order, "
         f"by ascending keys, needs {min(cyclic):.0f} to {max(cyclic):.0f} times the rounds of random order."
     )
 
