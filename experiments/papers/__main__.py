@@ -11,6 +11,7 @@ from pathlib import Path
 from experiments.papers import NAMES, make
 from experiments.papers.page import DOCS, write
 from experiments.papers.sets import MissingDataError, Sets
+from thresher.cli import signals
 from thresher.data.errors import OneLineError
 
 ORIGIN = "docs/papers/data.md says where the data sets are from and how to convert them"
@@ -35,6 +36,7 @@ def main() -> None:
     if not given.quick and (given.data is None or not given.data.is_dir()):
         missing = "" if given.data is None else f"there is no folder {given.data}: "
         parser.error(f"{missing}give --data DIR (make papers DATA=DIR), or --quick; {ORIGIN}")
+    signals.install_handlers()  # a compiler can swallow KeyboardInterrupt
     try:
         sys.exit(made(given.only, Sets(given.data, quick=given.quick), given.out))
     except KeyboardInterrupt:

@@ -132,9 +132,9 @@ def recovered(of: Shared, norm: str, size: Size) -> Pattern:
         found.append((float(((of.held_x @ again - of.held_y) ** 2).mean()), weights, again))
     _, weights, again = min(found, key=lambda one: one[0])
     there, true = weights != 0, of.weights != 0
-    wrong = np.count_nonzero(there.any(axis=1) & ~true.any(axis=1))
+    wrong = int(np.count_nonzero(there.any(axis=1) & ~true.any(axis=1)))
     error = float(((again - of.weights) ** 2).sum() / (of.weights**2).sum())
-    return Pattern(weights, error, wrong, np.count_nonzero(true & ~there))
+    return Pattern(weights, error, wrong, int(np.count_nonzero(true & ~there)))
 
 
 def _refitted(of: Shared, there: NDArray[np.bool_]) -> F64:
@@ -156,7 +156,7 @@ def haar(side: int) -> F64:
 def compressed(name: str, images: F64, count: int) -> Images:
     """Compress images (n, side, side) with each norm and many penalties."""
     side, Y = images.shape[1], images.reshape(len(images), -1).T
-    wavelets = np.kron(haar(side), haar(side)).T
+    wavelets: F64 = np.kron(haar(side), haar(side)).T.astype(np.float64)
     data, exact = chunk_of(wavelets, Y), wavelets.T @ Y
     curves: dict[str, list[tuple[int, float]]] = {norm: [] for norm in NORMS}
     refitted: dict[str, list[tuple[int, float]]] = {norm: [] for norm in NORMS}
@@ -164,7 +164,7 @@ def compressed(name: str, images: F64, count: int) -> Images:
         for l1 in penalties(wavelets, Y, norm, count, 0.001):
             weights = fitted(data, side * side, norm, l1, 0.5, 1)  # orthonormal: one step is exact
             there = (weights != 0).any(axis=1)
-            elements = np.count_nonzero(there)
+            elements = int(np.count_nonzero(there))
             curves[norm].append((elements, float(((exact - weights) ** 2).mean())))
             refitted[norm].append((elements, float((exact[~there] ** 2).sum()) / exact.size))
     return Images(name, curves, refitted)
