@@ -170,6 +170,16 @@ def test_every_page_cites_its_papers() -> None:
     assert "https://www.jmlr.org/papers/v12/duchi11a.html" in page
 
 
+def test_commands_of_the_docs_work_in_a_fresh_clone() -> None:
+    """Outside of .venv there is no thresher; `make papers` without DATA looks for a folder that few have."""
+    root = DOCS.parents[1]
+    assert "make .venv/.ready" in (DOCS / "data.md").read_text()
+    for path in (DOCS / "data.md", DOCS / "README.md", root / "README.md", root / "CONTRIBUTING.md"):
+        text = path.read_text()
+        assert not re.findall(r"(?<!\.venv/bin/)python -m experiments", text), path
+        assert not re.findall(r"make papers(?!`? ?\s*(?:DATA|QUICK)=)", text), path
+
+
 def test_the_page_of_the_data_tells_what_each_page_needs() -> None:
     assert list(NEEDS) == list(NAMES)
     assert set(COMMITTED) == {file for files in FILES.values() for file in files}

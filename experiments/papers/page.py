@@ -111,7 +111,7 @@ def markdown(name: str, page: Page, origin: Origin = FULL) -> str:
     ]
     pictures = [f"![{picture.alt}]({_file(name, k)})" for k, picture in enumerate(page.pictures)]
     papers = "\n".join(f"- {paper}" for paper in cited(page.source))
-    again = "python -m experiments.papers --quick --out DIR --only " if origin.small else "make papers ONLY="
+    again = f"make papers {'QUICK=DIR' if origin.small else 'DATA=folder'} ONLY="
     parts = [
         f"# {page.title}",
         *origin.head(),
