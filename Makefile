@@ -8,6 +8,7 @@ TARGETS ?=
 MODELS ?= 10000
 MUTANTS ?=
 ONLY ?=
+QUICK ?=
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
@@ -55,8 +56,15 @@ pages: $(READY)  ## write docs/rules and the tables of verbs; examples are run (
 	$(BIN)/python docs/verb_table.py
 	$(BIN)/python docs/rule_pages.py $(RULES)
 
-papers: $(READY)  ## make docs/papers again from the data sets (DATA=folder, ONLY='NAME NAME' for some pages)
-	$(BIN)/python -m experiments.papers --data $(DATA) $(if $(ONLY),--only $(ONLY))
+papers: export DATA := $(DATA)
+papers: export QUICK := $(QUICK)
+papers:  ## make docs/papers again from the data sets (DATA=folder, ONLY='NAME NAME'); QUICK=folder: small pages there
+	@test -n "$$QUICK" || test -d "$$DATA" || { \
+	  echo "there is no folder '$$DATA' of data sets; docs/papers/data.md says what it holds. Either" >&2; \
+	  echo "  make papers DATA=folder    # the data sets are in folder; writes docs/papers" >&2; \
+	  echo "  make papers QUICK=folder   # small data, nothing needed; writes to folder" >&2; exit 1; }
+	@$(MAKE) --no-print-directory $(READY)
+	$(BIN)/python -m experiments.papers $(if $(QUICK),--quick --out "$$QUICK",--data "$$DATA") $(if $(ONLY),--only $(ONLY))
 
 bench: $(BENCH_READY)  ## speed and memory beside other learners (BENCH_ARGS=..., DATA=folder)
 	$(BIN)/python -m benchmarks $(if $(wildcard $(DATA)),--data $(DATA)) $(BENCH_ARGS)

@@ -1,16 +1,39 @@
 """The figures of the papers: each claim holds on small data, and the pages are those of the experiments."""
 
+import os
+import re
+import signal
+import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import pytest
 
 from experiments.papers import NAMES, make
-from experiments.papers.__main__ import made
-from experiments.papers.page import DOCS, VERDICTS, Page, Verdict, overview, saved, write
-from experiments.papers.sets import MissingDataError, Sets
+from experiments.papers import page as page_module
+from experiments.papers.cited import cited
+from experiments.papers.known import COMMITTED, FILES, NEEDS
+from experiments.papers.page import (
+    DOCS,
+    OTHER,
+    SMALL,
+    VERDICTS,
+    Origin,
+    Page,
+    Picture,
+    Verdict,
+    markdown,
+    overview,
+    saved,
+    write,
+)
+from experiments.papers.sets import Sets
 from tests.plain import not_compiled
+from thresher.learning.wholefile import temporary_path
 
 PAGE = Page("A figure", "A paper, Figure 1", "It falls.", "One pass.", [Verdict("it falls", "9", "8", True)])
 
@@ -25,14 +48,42 @@ def test_claims_hold_on_small_data(name: str) -> None:
         ElementTree.fromstring(picture.svg)
 
 
+def complaints(folder: Path, names: Sequence[str]) -> list[str]:
+    """Pages of a folder that were not made from the data of the papers, or not at all."""
+    rows = saved(folder)
+    found = [f"{name}: no verdicts" for name in names if name not in {row[0] for row in rows}]
+    found += [f"{row[0]}: {row[6]}" for row in rows if row[6] not in ("holds", "differs")]
+    for name in {row[0] for row in rows}:
+        text = (folder / f"{name}.md").read_text()
+        found += [f"{name}: {mark}" for mark in (SMALL, OTHER) if f"**Made from {mark}**" in text]
+    return found
+
+
 def test_every_page_was_made_from_the_full_data() -> None:
     rows = saved(DOCS)
+    assert complaints(DOCS, NAMES) == []
     assert list(dict.fromkeys(row[0] for row in rows)) == list(NAMES)
     assert (DOCS / "README.md").read_text() == overview(rows)
     for name in NAMES:
         text = (DOCS / f"{name}.md").read_text()
         for row in rows:
             assert row[0] != name or (f"| {row[3]} |" in text and f"| {row[6]}" in text)
+
+
+@pytest.mark.parametrize(
+    ("origin", "mark"), [(Origin(small=True), SMALL), (Origin(other=["a: 2 rows where 3"]), OTHER)]
+)
+def test_pages_from_small_or_other_data_say_so(origin: Origin, mark: str, tmp_path: Path) -> None:
+    write(tmp_path, "one", PAGE, ("one", "two"))
+    assert complaints(tmp_path, ("one",)) == []
+    write(tmp_path, "one", PAGE, ("one", "two"), origin)
+    assert complaints(tmp_path, ("one",)) == [f"one: holds ({mark})", f"one: {mark}"]
+    page = (tmp_path / "one.md").read_text()
+    assert page.index(f"**Made from {mark}**") < page.index("| claim |")
+    index = (tmp_path / "README.md").read_text()
+    assert f"| holds ({mark}) |" in index
+    assert f"*{mark}*" in index.partition("| figure |")[0]
+    assert "real data" not in page + index
 
 
 def test_a_page_written_again_replaces_its_lines_and_pictures(tmp_path: Path) -> None:
@@ -43,37 +94,11 @@ def test_a_page_written_again_replaces_its_lines_and_pictures(tmp_path: Path) ->
     assert (tmp_path / VERDICTS).read_text().count("it falls") == 2
 
 
-def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MissingDataError, match="rcv1_ccat_train"):
-        Sets(tmp_path).rcv1()
-
-
-def test_a_page_without_its_files_does_not_stop_the_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pages: dict[str, Page | Exception] = {
-        "daume-hashing": MissingDataError("rcv1 is not in data"),
-        "singer-rare": PAGE,
-    }
-
-    def page(name: str, sets: Sets) -> Page:
-        if isinstance(found := pages[name], Exception):
-            raise found
-        return found
-
-    monkeypatch.setattr("experiments.papers.__main__.make", page)
-    assert made(tuple(pages), Sets(tmp_path), tmp_path / "out") == 1
-    said = capsys.readouterr()
-    assert "1 of 2 pages" in said.out
-    assert "daume-hashing: not made: rcv1 is not in data" in said.err
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"singer-rare.md", "README.md", VERDICTS}
-
-
 def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, "one", PAGE, ("one",))
     before = {path.name: path.read_text() for path in tmp_path.iterdir()}
 
-    def stop(rows: object) -> str:
+    def stop(*given: object) -> str:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("experiments.papers.page.overview", stop)
@@ -82,8 +107,84 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
 
 
-def test_damaged_images_are_named(tmp_path: Path) -> None:
-    (tmp_path / "mnist").mkdir()
-    (tmp_path / "mnist/train-images-idx3-ubyte.gz").write_bytes(b"no gzip")
-    with pytest.raises(MissingDataError, match=r"train-images-idx3-ubyte\.gz is damaged: Not a gzipped file"):
-        Sets(tmp_path).mnist()
+def test_two_runs_lose_no_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second begins while the first has read the table and not yet written its own."""
+    names = ("one", "two")
+    second = threading.Thread(target=write, args=(tmp_path, "two", PAGE, names))
+    whole = page_module.overview
+
+    def slow(*given: Any) -> str:
+        if threading.current_thread() is threading.main_thread():
+            second.start()
+            second.join(0.2)
+        return whole(*given)
+
+    monkeypatch.setattr(page_module, "overview", slow)
+    write(tmp_path, "one", PAGE, names)
+    second.join()
+    assert [row[0] for row in saved(tmp_path)] == ["one", "two"]
+    assert "[A figure](two.md)" in (tmp_path / "README.md").read_text()
+
+
+def test_what_a_killed_run_left_is_removed(tmp_path: Path) -> None:
+    left = temporary_path(tmp_path / "gone.svg")
+    left.write_bytes(b"half")
+    write(tmp_path, "one", PAGE, ("one",))
+    assert not left.exists()
+
+
+def test_pictures_are_renamed_first_and_signals_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    renamed, replaced = [], os.replace
+
+    def interrupted(source: str, target: Path) -> None:
+        renamed.append(Path(target).name)
+        replaced(source, target)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("thresher.learning.wholefile.os.replace", interrupted)
+    page = replace(PAGE, pictures=[Picture("<svg/>", "A picture"), Picture("<svg/>", "Another")])
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path, "one", page, ("one",))
+    assert renamed == ["one.svg", "one-2.svg", "one.md", VERDICTS, "README.md"]
+
+
+def test_links_hold_from_any_folder(tmp_path: Path) -> None:
+    page = replace(PAGE, notes="See [`rda`](../rules/rda.md) and [the other](two.md).")
+    write(tmp_path, "one", page, ("one", "two"))
+    text = (tmp_path / "one.md").read_text()
+    assert f"]({DOCS.parent}/rules/rda.md)" in text
+    assert "](two.md)" in text
+    index = (tmp_path / "README.md").read_text()
+    assert f"]({DOCS}/data.md)" in index
+    assert "\ndata\n" not in index
+    links = re.findall(r"\]\((/[^)#]*)", text + index)
+    assert len(links) == 3
+    assert all(Path(unquote(link)).exists() for link in links)
+
+
+def test_every_page_cites_its_papers() -> None:
+    for name, _, source, *_ in saved(DOCS):
+        assert cited(source), name
+    page = markdown("one", replace(PAGE, source="Duchi, Hazan and Singer (JMLR 2011)"))
+    assert "- Duchi, Hazan and Singer, *Adaptive Subgradient" in page
+    assert "https://www.jmlr.org/papers/v12/duchi11a.html" in page
+
+
+def test_commands_of_the_docs_work_in_a_fresh_clone() -> None:
+    """Outside of .venv there is no thresher; `make papers` without DATA looks for a folder that few have."""
+    root = DOCS.parents[1]
+    assert "make .venv/.ready" in (DOCS / "data.md").read_text()
+    for path in (DOCS / "data.md", DOCS / "README.md", root / "README.md", root / "CONTRIBUTING.md"):
+        text = path.read_text()
+        assert not re.findall(r"(?<!\.venv/bin/)python -m experiments", text), path
+        assert not re.findall(r"make papers(?!`? ?\s*(?:DATA|QUICK)=)", text), path
+
+
+def test_the_page_of_the_data_tells_what_each_page_needs() -> None:
+    assert list(NEEDS) == list(NAMES)
+    assert set(COMMITTED) == {file for files in FILES.values() for file in files}
+    text = (DOCS / "data.md").read_text()
+    for name, sets in NEEDS.items():
+        assert f"| [{name}]({name}.md) | {', '.join(sets) or 'none'} |" in text
+    for contents in COMMITTED.values():
+        assert f"{contents.rows:,}" in text

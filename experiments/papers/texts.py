@@ -5,37 +5,44 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
-from experiments.papers.sets import Parts, Sets, signs
+from experiments.papers.known import Contents
+from experiments.papers.sets import MissingDataError, Parts, Sets, intact, signs
 from thresher.data import Chunk
 
 WORDS = r"[a-z]{2,}"
+STORY = {"lewissplit": str, "topics_attr": str, "topics": list, "title": str, "body": str}
 
 
 def newsgroups(sets: Sets, groups: Sequence[str]) -> Parts:
     """20 newsgroups by date: the bodies of all messages in some of the groups, without their headers."""
-    parts = [
-        [
-            (one["text"].partition("\n\n")[2], one["group"])
-            for one in _documents(path)
-            if one["group"] in groups
-        ]
-        for path in (sets.path(f"20news/20news-bydate-{part}.jsonl.gz") for part in ("train", "test"))
-    ]
+    parts = []
+    for part in ("train", "test"):
+        name = f"20news/20news-bydate-{part}.jsonl.gz"
+        found = _documents(sets.path(name), {"group": str, "text": str})
+        sets.found(name, Contents(len(found)))
+        if absent := set(groups) - {one["group"] for one in found}:
+            raise MissingDataError(f"{name}: no message of {', '.join(sorted(absent))}")
+        parts.append(
+            [(one["text"].partition("\n\n")[2], one["group"]) for one in found if one["group"] in groups]
+        )
     return _bags(parts, groups)
 
 
 def topics(sets: Sets, count: int) -> Parts:
     """Reuters-21578, ModApte: the stories with exactly one of the `count` most frequent topics."""
-    used = [
-        one for one in _documents(sets.path("reuters/reuters21578.jsonl.gz")) if one["topics_attr"] == "YES"
-    ]
+    name = "reuters/reuters21578.jsonl.gz"
+    every = _documents(sets.path(name), STORY)
+    used = [one for one in every if one["topics_attr"] == "YES"]
+    splits = Counter(f"{one['lewissplit']} with topics" for one in used)
+    parts = {key: splits[key] for key in ("TRAIN with topics", "TEST with topics")}
+    sets.found(name, Contents(len(every), labels=parts))
     seen = Counter(topic for one in used for topic in one["topics"])
     largest = [topic for topic, _ in seen.most_common(count)]
 
@@ -50,10 +57,22 @@ def topics(sets: Sets, count: int) -> Parts:
     return _bags([stories("TRAIN"), stories("TEST")], largest)
 
 
-def _documents(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
+def _documents(path: Path, fields: Mapping[str, type]) -> list[dict[str, Any]]:
+    """The objects of a file, one a line, each with these fields of these types."""
+    found = []
+    with intact(path), gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                one = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise MissingDataError(f"{path}, line {number}: not a JSON object: {error}") from error
+            for field, kind in fields.items():
+                if not isinstance(one, dict) or not isinstance(one.get(field), kind):
+                    raise MissingDataError(f"{path}, line {number}: no {field!r} of type {kind.__name__}")
+            found.append(one)
+    if not found:
+        raise MissingDataError(f"{path}: no lines")
+    return found
 
 
 def _bags(parts: Sequence[Sequence[tuple[str, str]]], classes: Sequence[str]) -> Parts:

@@ -1,0 +1,181 @@
+"""The data of the papers: damaged files are named, and data other than those of the committed pages too."""
+
+import gzip
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.papers import texts
+from experiments.papers.__main__ import made
+from experiments.papers.known import Contents
+from experiments.papers.page import saved
+from experiments.papers.sets import MissingDataError, Sets
+from tests.test_convert import digits, images
+from tests.test_figures import PAGE
+
+GROUPS = ("sci.med", "sci.space")
+NEWS = [
+    {"group": group, "text": f"From: me\n\n{word} here"}
+    for group, word in zip(GROUPS, ("pill", "star"), strict=True)
+]
+STORY = {"lewissplit": "TRAIN", "topics_attr": "YES", "topics": ["acq"], "title": "A", "body": "some words"}
+CCAT = "rcv1/rcv1_ccat_{}.svm.gz"
+
+
+def put(folder: Path, name: str, content: bytes | str, *, packed: bool = True) -> Path:
+    """A file of the data folder."""
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    raw = content.encode() if isinstance(content, str) else content
+    (folder / name).write_bytes(gzip.compress(raw) if packed else raw)
+    return folder / name
+
+
+def as_lines(objects: list[Any]) -> str:
+    return "".join(f"{json.dumps(one)}\n" for one in objects)
+
+
+def complete(folder: Path) -> Sets:
+    """A small folder that has all that these tests read."""
+    for part in ("train", "test"):
+        put(folder, CCAT.format(part), "+1 3:1\n-1 4:1\n")
+        put(folder, f"rcv1/rcv1_{part}_topics.txt.gz", "CCAT C15\nGCAT\n")
+        put(folder, f"20news/20news-bydate-{part}.jsonl.gz", as_lines(NEWS))
+    stories = [STORY, STORY | {"topics": ["earn"]}, STORY | {"lewissplit": "TEST"}]
+    put(folder, "reuters/reuters21578.jsonl.gz", as_lines(stories))
+    put(folder, "mnist/train-images-idx3-ubyte.gz", images(3))
+    put(folder, "mnist/train-labels-idx1-ubyte.gz", digits(3))
+    return Sets(folder)
+
+
+READS: dict[str, Callable[[Sets], Any]] = {
+    CCAT.format("train"): lambda sets: sets.rcv1(),
+    "rcv1/rcv1_train_topics.txt.gz": lambda sets: sets.rcv1("GCAT"),
+    "20news/20news-bydate-test.jsonl.gz": lambda sets: texts.newsgroups(sets, GROUPS),
+    "reuters/reuters21578.jsonl.gz": lambda sets: texts.topics(sets, 2),
+    "mnist/train-images-idx3-ubyte.gz": lambda sets: sets.mnist(),
+    "mnist/train-labels-idx1-ubyte.gz": lambda sets: sets.mnist(),
+}
+
+
+@pytest.mark.parametrize("damage", ["cut", "plain", "folder", "letters", "empty"])
+@pytest.mark.parametrize("name", READS)
+def test_a_damaged_file_is_named_in_one_line(name: str, damage: str, tmp_path: Path) -> None:
+    sets = complete(tmp_path)
+    READS[name](sets)
+    path, sets = tmp_path / name, Sets(tmp_path)
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[:-9])
+    elif damage == "folder":
+        path.unlink()
+        path.mkdir()
+    else:
+        content = {"plain": "no gzip", "letters": "\xfc \xff\n", "empty": ""}[damage].encode("latin-1")
+        put(tmp_path, name, content, packed=damage != "plain")
+    with pytest.raises(MissingDataError, match=name.rpartition("/")[2]) as raised:
+        READS[name](sets)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("20news/20news-bydate-test.jsonl.gz", "{}\n", r"line 1: no 'group' of type str"),
+        ("20news/20news-bydate-test.jsonl.gz", as_lines(NEWS[:1]), r"test.jsonl.gz: no message of sci.space"),
+        ("20news/20news-bydate-test.jsonl.gz", as_lines(NEWS) + "[1]\n", r"line 3: no 'group'"),
+        ("20news/20news-bydate-test.jsonl.gz", as_lines(NEWS) + "{,}\n", r"line 3: not a JSON object"),
+        (
+            "reuters/reuters21578.jsonl.gz",
+            as_lines([STORY | {"topics": "acq"}]),
+            "line 1: no 'topics' of type list",
+        ),
+        ("mnist/train-labels-idx1-ubyte.gz", images(3), "labels-idx1-ubyte.gz: not an idx file of labels"),
+        ("mnist/train-labels-idx1-ubyte.gz", digits(5), "train-labels.* has 5 labels for 3 images"),
+        (
+            "mnist/train-images-idx3-ubyte.gz",
+            struct.pack(">4I", 0x803, 2, 10, 10) + bytes(200),
+            "10 x 10 pixels",
+        ),
+        (
+            "rcv1/rcv1_train_topics.txt.gz",
+            "CCAT\n",
+            "rcv1_train_topics.txt.gz has 1 lines, and .*_ccat_train.* 2 rows",
+        ),
+    ],
+)
+def test_a_file_that_is_something_else_is_named(
+    name: str, content: bytes | str, complaint: str, tmp_path: Path
+) -> None:
+    complete(tmp_path)
+    put(tmp_path, name, content)
+    with pytest.raises(MissingDataError, match=complaint):
+        READS[name](Sets(tmp_path))
+
+
+def test_other_data_are_told_in_one_figure() -> None:
+    known = Contents(3, 5, {"class 1": 1, "class -1": 2})
+    assert known.difference(known) == ""
+    assert Contents(2_000, 5, {}).difference(known) == "2,000 rows where the committed page has 3"
+    assert known._replace(features=4).difference(known) == "4 features where the committed page has 5"
+    swapped = known._replace(labels={"class 1": 2, "class -1": 1})
+    assert swapped.difference(known) == "1 rows of class -1 where the committed page has 2"
+
+
+def test_files_are_compared_when_they_are_read(tmp_path: Path) -> None:
+    sets = complete(tmp_path)
+    for read in READS.values():
+        read(sets)
+    assert sets.other[CCAT.format("train")] == (
+        f"{CCAT.format('train')}: 2 rows where the committed page has 17,189"
+    )
+    assert set(READS) <= set(sets.other)
+
+
+def test_data_like_those_of_the_committed_pages_are_not_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sets = complete(tmp_path)
+    two = Contents(2, 2, {"class 1": 1, "class -1": 1})
+    monkeypatch.setattr("experiments.papers.sets.COMMITTED", {CCAT.format(p): two for p in ("train", "test")})
+    sets.rcv1()
+    assert sets.other == {}
+    put(tmp_path, CCAT.format("train"), "+1 3:1\n+1 4:1\n")
+    changed = Sets(tmp_path)
+    changed.rcv1()
+    assert list(changed.other) == [CCAT.format("train")]
+
+
+def test_pages_from_other_data_say_so_even_if_another_page_read_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sweeps of Langford's first figures are kept, so that the second page reads nothing."""
+    sets = complete(tmp_path)
+
+    def page(name: str, sets: Sets) -> Any:
+        if name == "langford-features":
+            sets.rcv1()
+        return PAGE
+
+    monkeypatch.setattr("experiments.papers.__main__.make", page)
+    assert made(("langford-features", "langford-auc", "singer-ball"), sets, tmp_path / "out") == 0
+    verdicts = {row[0]: row[6] for row in saved(tmp_path / "out")}
+    other = "holds (other data)"
+    assert verdicts == {"langford-features": other, "langford-auc": other, "singer-ball": "holds"}
+    text = (tmp_path / "out/langford-auc.md").read_text()
+    assert "**Made from other data**" in text
+    assert "2 rows where the committed page has 17,189" in text
+
+
+def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MissingDataError, match="rcv1_ccat_train"):
+        Sets(tmp_path).rcv1()
+
+
+def test_damaged_images_are_named(tmp_path: Path) -> None:
+    (tmp_path / "mnist").mkdir()
+    (tmp_path / "mnist/train-images-idx3-ubyte.gz").write_bytes(b"no gzip")
+    with pytest.raises(MissingDataError, match=r"train-images-idx3-ubyte\.gz: Not a gzipped file"):
+        Sets(tmp_path).mnist()
