@@ -68,7 +68,6 @@ class Connection:
 
     def _connect(self, address: str | None, readers: int | None) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # messages for those who work on Ray
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         _silence(True)
         if address is not None:
