@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import thresher
@@ -112,6 +113,18 @@ def test_another_cluster_than_that_of_the_session_is_refused(monkeypatch: pytest
 def test_an_address_that_would_start_a_ray_is_refused(address: str) -> None:
     with pytest.raises(NoRayError, match=f"^'{address}' is not the address of a Ray cluster: give HOST:PORT"):
         thresher.train("nothing.svm", ray=address)
+
+
+def test_whole_numbers_of_numpy_are_numbers_of_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.svm"
+    path.write_text("1 1:1\n-1 2:1\n")
+    ray = Ray(Exception("asked"))
+    monkeypatch.setattr(connection, "_imported", lambda: ray)
+    with pytest.raises(NoRayError, match=r"asked$"):
+        thresher.train(str(path), workers=np.int64(3))  # type: ignore[arg-type]
+    assert ray.given["num_cpus"] == 3
 
 
 @pytest.mark.parametrize("number", [0, -1, 1025])

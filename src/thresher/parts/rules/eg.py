@@ -26,8 +26,7 @@ class Eg(NamedTuple):
     Lazy update: the clock holds the common normaliser norm / Z with its rounding error; the exponents share
     a shift, so none overflows. Choose a rate near sqrt(2 log(features)) / (norm max|x| sqrt(t)).
 
-    Known weakness: no weight is ever zero, and with few features `l1-ball` comes nearer to the optimum:
-    docs/papers/singer-ball.md.
+    Known weakness: no weight is ever zero, while `l1-ball` leaves zeros: docs/papers/singer-ball.md.
 
     Reference: Kivinen and Warmuth (Information and Computation 1997), Figures 2 and 3.
 

@@ -26,7 +26,7 @@ class Fobos(NamedTuple):
     soft becomes the prox of eta l1 ||.|| on the weights of a feature for all outputs.
 
     Known weakness: rare features are penalised as strongly as frequent ones. adagrad-fobos and ft-fobos
-    keep more of the informative ones: docs/papers/singer-rare.md.
+    keep more of the informative ones, with more weights in all: docs/papers/singer-rare.md.
 
     Lazy update: with P_t the product of the (1 + eta l2) and v = w P, a step shrinks |v| by just
     eta l1 P_{t-1}, so the missed penalty is a difference of running sums, and w = v / P. (With l2 = 0, P

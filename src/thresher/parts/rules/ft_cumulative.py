@@ -24,7 +24,8 @@ class FtCumulative(NamedTuple):
     Lazy update: none during training; when the model is read, every weight first receives the rest of
     its penalty. The state is float64, as in `ft-fobos`.
 
-    Known weakness: slightly more errors than `ft-fobos` on average: docs/papers/oiwa-frequency.md.
+    Known weakness: on seven sets of texts it makes no fewer errors than the simpler `ft-fobos`:
+    docs/papers/oiwa-frequency.md.
 
     Reference: Oiwa, Matsushima and Nakagawa (ECML PKDD 2011), combined with the cumulative penalty of
     Tsuruoka, Tsujii and Ananiadou (ACL 2009).
