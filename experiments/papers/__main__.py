@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from experiments.papers.page import DOCS, Origin, PageError, is_docs, saved, wri
 from experiments.papers.sets import MissingDataError, Sets
 from thresher.cli import signals
 from thresher.data.errors import OneLineError, printable
+from thresher.data.hints import did_you_mean
 
 ORIGIN = "docs/papers/data.md says where the data sets are from and how to convert them"
 # what an experiment runs into on data that can be read, but are not what it expects
@@ -28,8 +28,7 @@ def page_name(text: str) -> str:
     """The name of a page; the error suggests one."""
     if text in NAMES:
         return text
-    near = difflib.get_close_matches(text, NAMES, 1)
-    hint = f"did you mean {near[0]}?" if near else "--list prints the names"
+    hint = did_you_mean("only", text, NAMES).removeprefix("; ") or "--list prints the names"
     raise argparse.ArgumentTypeError(f"there is no page {text!r}: {hint}")
 
 
