@@ -11,12 +11,17 @@ ONLY ?=
 QUICK ?=
 
 BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+MADE := $(VENV)/.made
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.ready-bench
 OLDEST := $(VENV)/oldest
 FUZZ_READY := $(VENV)/.ready-fuzz
 DOCS_READY := $(VENV)/.ready-docs
+
+# Keep bytecode, as Python does unless told otherwise: or every process compiles the sources again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -33,7 +38,7 @@ test: $(READY)  ## run the tests, on all cores
 
 oldest: $(READY)  ## the tests of the estimators with the oldest scikit-learn they support
 	rm -rf $(OLDEST)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(OLDEST) \
+	$(INSTALL) --no-compile --no-deps --target $(OLDEST) \
 	  scikit-learn==$(shell sed -n 's/^sklearn = .*>=\([0-9.]*\).*/\1/p' pyproject.toml)
 	PYTHONPATH=$(OLDEST) $(BIN)/python -c "import sklearn; print('scikit-learn', sklearn.__version__)"
 	PYTHONPATH=$(OLDEST) $(BIN)/python -m pytest -n auto tests/estimators \
@@ -86,27 +91,31 @@ clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(INSTALLED): pyproject.toml
+$(MADE): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "thresher needs Python 3.11 or newer; name one: make PYTHON=python3.11" >&2; exit 1; }
-	@echo "setting up $(VENV): about a minute"
+	@echo "creating $(VENV)"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-$(READY): $(INSTALLED)
-	@echo "installing what the tests need: about a minute"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+$(INSTALLED): $(MADE)
+	@echo "installing thresher in $(VENV): about a minute"
+	@$(INSTALL) -e .
 	@touch $@
+
+$(READY): $(MADE)
+	@echo "installing thresher and what its tests need in $(VENV): about a minute"
+	@$(INSTALL) --no-compile -e '.[dev]'
+	@touch $(INSTALLED) $@
 
 $(BENCH_READY): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(INSTALL) -e '.[bench]'
 	@touch $@
 
 $(FUZZ_READY): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	$(INSTALL) -e '.[fuzz]'
 	@touch $@
 
 $(DOCS_READY): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(INSTALL) --no-compile -e '.[docs]'
 	@touch $@

@@ -47,6 +47,14 @@ def in_one_process() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_power_cut() -> Iterator[None]:
+    """Do not wait until files are on the disk: they need to survive a process, not the machine."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(os, "fsync", lambda file: None)
+        yield
+
+
 @pytest.fixture(autouse=True, scope="module")
 def searched_for_garbage_once() -> None:
     """Exclude what earlier files left from garbage collection: above all Numba's millions of objects."""

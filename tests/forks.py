@@ -104,6 +104,7 @@ def import_all() -> None:
 
     for name in ("thresher.cli.app", "thresher.learning.training"):
         importlib.import_module(name)
+    os.fsync = lambda file: None  # type: ignore[assignment]  # processes are killed here, not machines
     numba.njit(lambda v: v)(1.0)
     gc.collect()
     gc.freeze()

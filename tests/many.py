@@ -11,6 +11,7 @@ import numpy as np
 
 from tests.oracle_base import Vector, from_origin
 from tests.oracles import ORACLES
+from tests.oracles_projection import threshold_of
 from thresher.learning.head import Head
 
 
@@ -34,17 +35,12 @@ def prox_l2(v: Vector, a: float) -> Vector:
 
 
 def prox_linf(v: Vector, a: float) -> Vector:
-    """Argmin ½‖w − v‖² + a‖w‖_∞: bisection on the cap c with Σ(|v| − c)₊ = a."""
-    if np.abs(v).sum() <= a:
+    """Argmin ½‖w − v‖² + a‖w‖_∞: cut off at c with Σ(|v| − c)₊ = a."""
+    sizes = np.abs(v)
+    if sizes.sum() <= a:
         return np.zeros_like(v)
-    sizes = [abs(float(one)) for one in v]
-    low, high = 0.0, max(sizes)
-    while low < (middle := (low + high) / 2) < high:
-        if sum(max(size - middle, 0.0) for size in sizes) > a:
-            low = middle
-        else:
-            high = middle
-    return np.clip(v, -low, low)
+    cap = threshold_of(sizes, a)
+    return np.clip(v, -cap, cap)
 
 
 PROX = {"L2": prox_l2, "Linf": prox_linf}

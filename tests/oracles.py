@@ -166,9 +166,10 @@ class AdagradFobos(Oracle):
 
     def step(self, w: Vector, g: Vector, t: int, value: float) -> Vector:
         r = self.rule
-        self.squares[:] += g * g
-        a = r.delta + np.sqrt(self.squares)
-        scale = np.where(a > 0, r.eta / np.where(a > 0, a, 1.0), 0.0)
+        squares = self.squares
+        squares += g * g
+        a = r.delta + np.sqrt(squares)
+        scale = r.eta * (a > 0) / (a + (a == 0))  # 0 where a is
         moved: Vector = _soft(w - scale * g, scale * r.l1 * self.mask)
         out: Vector = moved / (1.0 + scale * r.l2 * self.mask)
         return out
@@ -207,7 +208,7 @@ class Pegasos(Oracle):
         if r.skip_correct and value == 0:
             return w
         w = (1 - self.mask / t) * w - g / (r.l2 * t)
-        norm = np.linalg.norm(w * self.mask)
+        norm = np.sqrt(np.sum(w * w * self.mask))
         if r.project and norm * np.sqrt(r.l2) > 1:
             w = np.where(self.mask > 0, w / (norm * np.sqrt(r.l2)), w)
         return w

@@ -1,4 +1,4 @@
-"""Dense oracles of the rules that project, by sorting or bisection over all coordinates."""
+"""Dense oracles of the rules that project, by elimination or bisection over all coordinates."""
 
 from typing import Any
 
@@ -8,13 +8,17 @@ from tests.oracle_base import Oracle, Vector
 
 
 def threshold_of(v: Vector, total: float) -> float:
-    """θ with Σ(v − θ)₊ = total, by sorting: Duchi et al. (ICML 2008), Figure 1."""
-    u = np.sort(v)[::-1]
-    sums = np.cumsum(u)
-    theta = 0.0
-    for k in range(len(u)):
-        if u[k] * (k + 1) > sums[k] - total:
-            theta = (sums[k] - total) / (k + 1)
+    """θ with Σ(v − θ)₊ = total, by leaving out what is below the mean excess (Michelot, 1986)."""
+    theta, before = -np.inf, 0
+    for _ in range(len(v)):
+        k, rest = 0, -total
+        for one in v:
+            if one >= theta:
+                k += 1
+                rest += one
+        if k in (0, before):
+            break
+        theta, before = rest / k, k
     return theta
 
 

@@ -6,6 +6,7 @@ matter for a particular rule.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -86,7 +87,7 @@ SETTINGS: dict[str, list[str]] = {
     "simplex": ["features=45", "features=60"],
     "l1-ball": ["radius=0.5", "radius=0.05", "radius=3"],
     "pegasos": [
-        "l2=3",
+        "l2=0.3",
         "l2=1,project=false",
         "l2=1,skip_correct=true",
         "l2=2,project=false,skip_correct=true",
@@ -122,6 +123,18 @@ def settings_of(name: str) -> list[str]:
     return [f"{name}:{text}" for text in dict.fromkeys([*written, *SETTINGS.get(name, [])])]
 
 
+def kinds_of(name: str) -> list[str]:
+    """The first of the settings that differ in what is zero or turned on, and the last.
+
+    Enough for what is done to a state, whatever the numbers.
+    """
+    first: dict[tuple[bool, ...], str] = {}
+    for spec in settings_of(name):
+        made: Any = parts.make("rule", spec)
+        first.setdefault(tuple(bool(value) for value in made if not isinstance(value, tuple)), spec)
+    return list(dict.fromkeys([*first.values(), settings_of(name)[-1]]))
+
+
 def has_rate(spec: str) -> bool:
     return "rate" in parts.lookup("rule", spec.partition(":")[0])._fields
 
@@ -130,6 +143,16 @@ def model_of(spec: str, loss: str = "logistic", *, rate: str = RATE, **options: 
     options.setdefault("dtype", "float64")
     options.setdefault("store", "growing")
     return Model(spec, loss, rate=rate if has_rate(spec) else None, **options)
+
+
+@contextmanager
+def case(*names: object) -> Iterator[None]:
+    """Name one of many cases tried by one test, in the report of its failure."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"in the case {' '.join(map(str, names))}")
+        raise
 
 
 class Stream(NamedTuple):

@@ -11,31 +11,31 @@ import numpy as np
 import pytest
 
 from tests.plain import not_compiled
-from tests.streams import settings_of
-from tests.test_averaging import ABLE, SPECS
+from tests.streams import case, settings_of
+from tests.test_averaging import ABLE
 from tests.test_laws_of_outputs import (
     CLASSES,
     FEATURES,
-    GROUPS,
-    STORED,
     Stream,
     check,
-    fingerprint,
+    check_cuts,
+    check_stores,
+    grouped,
     model_of,
+    states_of,
     stream_for,
+    tried,
 )
 from tests.test_laws_of_state import make_small
 from thresher.data.chunk import Chunk
-from thresher.learning import history, modelfile
+from thresher.learning import history
 from thresher.learning.model import Model
-
-FIRST = [settings_of(name)[0] for name in ABLE]
 
 
 @pytest.fixture(autouse=True)
 def short_rings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Catch up all rows every 23 steps."""
-    monkeypatch.setattr(history, "_RING", 23)
+    """Catch up all rows every 9 steps."""
+    monkeypatch.setattr(history, "_RING", 9)
 
 
 def averaged(spec: str, loss: str, outputs: str, **options: Any) -> Model:
@@ -45,35 +45,42 @@ def averaged(spec: str, loss: str, outputs: str, **options: Any) -> Model:
 # The mean of the path
 
 
-@pytest.mark.parametrize("spec", [*SPECS, *GROUPS])
-def test_the_mean_of_the_dense_path(spec: str) -> None:
-    with not_compiled():
-        check(averaged(spec, "softmax", "classes:3"), stream_for("softmax", "classes", seed=1, rows=50))
+@pytest.mark.parametrize("name", ABLE)
+def test_the_mean_of_the_dense_path(name: str) -> None:
+    data = stream_for("softmax", "classes", seed=1, rows=32)
+    for spec in [*settings_of(name), *grouped(name)]:
+        with case(spec), not_compiled():
+            check(averaged(spec, "softmax", "classes:3"), data)
 
 
-@pytest.mark.parametrize(("loss", "batch"), [("softmax", 3), ("crammer-singer", 1)])
-@pytest.mark.parametrize("spec", [*FIRST, *GROUPS])
-def test_the_mean_of_batches_and_where_some_outputs_step(spec: str, loss: str, batch: int) -> None:
-    with not_compiled():
-        check(averaged(spec, loss, "classes:3", batch=batch), stream_for(loss, "classes", seed=1, rows=80))
+@pytest.mark.parametrize("name", ABLE)
+def test_the_mean_of_batches_and_where_some_outputs_step(name: str) -> None:
+    for spec in tried(name):
+        for loss, batch, rows in (("softmax", 3, 60), ("crammer-singer", 1, 32)):
+            with case(spec, loss, batch), not_compiled():
+                data = stream_for(loss, "classes", seed=1, rows=rows)
+                check(averaged(spec, loss, "classes:3", batch=batch), data)
 
 
-@pytest.mark.parametrize(("outputs", "batch"), [("labels:1-3", 1), ("values:3", 2), ("one", 3)])
-@pytest.mark.parametrize("spec", FIRST)
-def test_the_mean_of_other_outputs(spec: str, outputs: str, batch: int) -> None:
-    data = stream_for("hinge", "labels", seed=2)
-    if outputs == "one":
+@pytest.mark.parametrize("name", ABLE)
+def test_the_mean_of_other_outputs(name: str) -> None:
+    spec = settings_of(name)[0]
+    for outputs, batch in (("labels:1-3", 1), ("values:3", 2), ("one", 3)):
+        data = stream_for("hinge", "labels", seed=2, rows=20 + 10 * batch)
         chunk = data.chunk
-        data.targets = data.targets[:, :1]
-        data.chunk = Chunk.from_csr(chunk.indptr, chunk.keys, chunk.values, data.targets[:, 0], chunk.weights)
-    with not_compiled():
-        check(averaged(spec, "hinge", outputs, batch=batch, intercept=outputs != "values:3"), data)
+        if outputs == "one":
+            data.targets = data.targets[:, :1]
+            data.chunk = Chunk.from_csr(
+                chunk.indptr, chunk.keys, chunk.values, data.targets[:, 0], chunk.weights
+            )
+        with case(spec, outputs, batch), not_compiled():
+            check(averaged(spec, "hinge", outputs, batch=batch, intercept=outputs != "values:3"), data)
 
 
 def test_the_compiled_mean() -> None:
-    """Of a group with a lazy penalty; a page of the docs compiles the mean of batches."""
+    """Of a group with a lazy penalty; tests/test_laws_of_outputs.py compiles the mean of batches."""
     check(
-        averaged("fobos:l1=0.05,group=linf", "softmax", "classes:3", store="direct"),
+        averaged("fobos:l1=0.05,group=linf", "softmax", "classes:3"),
         stream_for("softmax", "classes", seed=3, rows=300),
     )
 
@@ -95,25 +102,15 @@ class Sparse(Stream):
         self.chunk = Chunk.from_csr(indptr, column, self.X[row, column], labels, self.importance)
 
 
-@pytest.mark.parametrize("ring", [1 << 14, 100])
-@pytest.mark.parametrize(
-    "spec",
-    [
-        f"{rule},group={group}"
-        for group in ("single", "l2", "linf")
-        for rule in (
-            "fobos:l1=3e-3",
-            "fobos:l1=3e-3,l2=1e-2",
-            "adagrad-fobos:eta=0.2,l1=3e-3",
-            "adagrad-fobos:eta=0.2,l1=3e-3,l2=1e-2",
-        )
-    ],
-)
-def test_features_met_once(spec: str, ring: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ring", [1 << 14, 60])
+@pytest.mark.parametrize("rule", ["fobos:l1=3e-3", "adagrad-fobos:eta=0.2,l1=3e-3"])
+def test_features_met_once(rule: str, ring: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two occurrences the largest outputs of a group shrink together and are joined by the next."""
     monkeypatch.setattr(history, "_RING", ring)
-    with not_compiled():
-        check(averaged(spec, "softmax", "classes:3"), Sparse(rows=400))
+    for group in ("single", "l2", "linf"):
+        for spec in (f"{rule},group={group}", f"{rule},l2=1e-2,group={group}"):
+            with case(spec), not_compiled():
+                check(averaged(spec, "softmax", "classes:3"), Sparse(rows=240))
 
 
 @pytest.mark.parametrize("batch", [1, 4])
@@ -156,51 +153,29 @@ def test_each_step_counts_once_whatever_its_batch() -> None:
 # The laws of state
 
 
-@pytest.mark.parametrize(
-    ("spec", "store", "batch"),
-    [(spec, "growing", batch) for spec in [*FIRST, *GROUPS[::3]] for batch in (1, 5)]
-    + [
-        (spec, *other)
-        for spec in STORED
-        if spec in [*FIRST, *GROUPS]
-        for other in (("direct", 1), ("hashed:4", 5))
-    ],
-)
+@pytest.mark.parametrize("name", ABLE)
 def test_neither_cutting_nor_stopping_nor_looking_changes_anything(
-    spec: str, store: str, batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In pieces of which some end between two rings."""
     make_small(monkeypatch)
-    data = stream_for("softmax", "classes", seed=8, rows=60)
-    place = tmp_path / "model"
-    with not_compiled():
-        whole, cut = (averaged(spec, "softmax", "classes:3", store=store, batch=batch) for _ in range(2))
-        whole.learn(data.chunk)
-        for lo, hi in pairwise([0, 1, 2, 17, 18, 33, 60]):
-            cut.learn(data.chunk.rows(lo, hi))
-            cut.predict(data.chunk)
-            modelfile.save(cut, place)
-            assert cut.readout().predict(data.chunk).tobytes() == cut.predict(data.chunk).tobytes()
-            cut, _ = modelfile.load(place)
-        assert fingerprint(cut) == fingerprint(whole)
-        assert cut.recipe.average
-        readout, header = modelfile.load_readout(place)
-        assert readout.predict(data.chunk).tobytes() == whole.predict(data.chunk).tobytes()
-        assert header["nonzero"] == whole.nonzero == np.count_nonzero(readout.weights)
-        assert header["recipe"]["average"]
+    data = stream_for("softmax", "classes", seed=8, rows=30)
+    for spec, store, batch in states_of(name):
+        with case(spec, store, batch), not_compiled():
+            whole, cut = (averaged(spec, "softmax", "classes:3", store=store, batch=batch) for _ in range(2))
+            check_cuts(whole, cut, data.chunk, tmp_path / "model")
 
 
-@pytest.mark.parametrize("spec", [*FIRST, *GROUPS[::3]])
-def test_the_store_changes_nothing(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ABLE)
+def test_the_store_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = stream_for("softmax", "classes", seed=9)
     make_small(monkeypatch)
-    found = []
-    with not_compiled():
-        for store in ("growing", "direct"):
-            model = averaged(spec, "softmax", "classes:3", store=store)
-            model.learn(data.chunk)
-            keys, weights = model.weights()
-            found.append((keys.tobytes(), weights.tobytes(), model.tally, model.features_seen))
-    assert found[0] == found[1]
+    for spec in tried(name):
+        with case(spec), not_compiled():
+            growing, direct = (
+                averaged(spec, "softmax", "classes:3", store=store) for store in ("growing", "direct")
+            )
+            check_stores(growing, direct, data.chunk)
 
 
 @pytest.mark.usefixtures("plainly")

@@ -9,7 +9,7 @@ import pytest
 from tests.plain import not_compiled
 from tests.processes import run, run_file
 from tests.rule_text import READ, RULE
-from tests.streams import LONG, LOSSES, RULES, Stream, domain_of, model_of, settings_of, stream
+from tests.streams import LONG, LOSSES, RULES, Stream, case, domain_of, model_of, settings_of, stream
 from thresher.engine import kernels
 from thresher.engine.jit import Kernel, kernel
 from thresher.engine.verbs import value_slope
@@ -34,12 +34,14 @@ def near(compiled: Model, plain: Model, tolerance: float) -> None:
     assert compiled.weights()[0].tolist() == plain.weights()[0].tolist()
 
 
-@pytest.mark.parametrize("spec", [spec for name in RULES for spec in settings_of(name)])
-def test_compiled_rules_are_plain_rules(spec: str) -> None:
+@pytest.mark.parametrize("name", RULES)
+def test_compiled_rules_are_plain_rules(name: str) -> None:
     data = stream(61, 40, 8)
-    near(*both(model_of(spec, dtype="float32"), data), 1e-5)
-    if spec.partition(":")[0] in LONG:
-        near(*both(model_of(spec), data), 1e-13)
+    for spec in settings_of(name):
+        with case(spec):
+            near(*both(model_of(spec, dtype="float32"), data), 1e-5)
+            if name in LONG:
+                near(*both(model_of(spec), data), 1e-13)
 
 
 @kernel
@@ -154,28 +156,23 @@ def test_an_edited_rule_is_never_served_stale(tmp_path: Path) -> None:
     assert looked_up() == found, "what was compiled before the edits is still good"
 
 
-def test_a_rule_of_a_script_is_cached_and_never_stale(tmp_path: Path) -> None:
-    def looked_up(*edited: str) -> tuple[int, int]:
-        write_own(tmp_path, edited)
-        script = tmp_path / "script.py"
-        script.write_text((tmp_path / "own.py").read_text() + READ + ANSWER)
-        found, hits, misses = run_file(script, tmp_path / "cache")
-        assert found == pytest.approx(factor(len(edited)))
-        return hits, misses
-
-    assert looked_up() == (0, 1)
-    assert looked_up() == (1, 0), "the second process compiles again"
-    assert looked_up("own.py", "fourth.py") == (0, 1)
-
-
-def test_rules_of_a_script_may_be_defined_one_after_the_other(tmp_path: Path) -> None:
+def test_rules_of_a_script_are_cached_and_never_stale(tmp_path: Path) -> None:
     """In the second process the first rule's code is read from the cache before the second rule exists."""
-    write_own(tmp_path)
     script = tmp_path / "script.py"
-    other = OWN[OWN.index('@part("rule")') :].replace("Own", "Other")
-    script.write_text(OWN + READ + ANSWER + other + ANSWER.replace('"own:eta=0.5"', '"other:eta=0.25"'))
-    for lookups in ([0, 2], [2, 0]):
-        assert run_file(script, tmp_path / "cache") == [pytest.approx(factor(0) / 2), *lookups]
+
+    def looked_up(*edited: str) -> list[int]:
+        write_own(tmp_path, edited)
+        own = (tmp_path / "own.py").read_text()
+        other = own[own.index('@part("rule")') :].replace("Own", "Other")
+        asked = ANSWER.replace('"own:eta=0.5"', '"other:eta=0.25"')
+        script.write_text(own + READ + ANSWER + other + asked)
+        found, hits, misses = run_file(script, tmp_path / "cache")
+        assert found == pytest.approx(factor(len(edited)) / 2)
+        return [hits, misses]
+
+    assert looked_up() == [0, 2]
+    assert looked_up() == [2, 0], "the second process compiles again"
+    assert looked_up("own.py", "fourth.py") == [0, 2]
 
 
 def test_every_kernel_has_its_function_in_plain_python() -> None:

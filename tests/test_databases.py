@@ -1,7 +1,6 @@
 """Query results as data: DuckDB on Parquet files, and ADBC."""
 
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 
 import duckdb
@@ -66,12 +65,10 @@ def test_a_query_that_gives_other_rows_the_second_time_is_an_error() -> None:
     connection.close()
 
 
-def test_it_prints_what_its_page_says() -> None:
-    done = subprocess.run(
-        [sys.executable, "examples/duckdb_clicks.py"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+def test_it_prints_what_its_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples" / "duckdb_clicks.py"), run_name="__main__")
     page = (ROOT / "docs/formats/databases.md").read_text(encoding="utf-8")
-    assert f"$ python examples/duckdb_clicks.py\n{done.stdout}" in page
+    assert f"$ python examples/duckdb_clicks.py\n{capsys.readouterr().out}" in page
 
 
 def test_adbc(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.plain import not_compiled
+from tests.plain import compiled_if, not_compiled
 from thresher import Chunk, Model, evaluate, train
 from thresher.learning.finite import DivergedError
 
@@ -20,23 +20,28 @@ def test_a_gradient_that_all_but_cancels_out_is_no_scale(dtype: str) -> None:
     with not_compiled():
         model = Model("ft-ftrl:l1=0", batch=2, intercept=False, dtype=dtype)
         model.learn(Chunk.of_rows(rows))
-    weights = dict(zip(*model.weights(), strict=True))
+        weights = dict(zip(*model.weights(), strict=True))
     assert 0 < abs(weights[7]) < abs(weights[1]) < 10
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_steps_on_many_examples_learn_next_to_as_well(dtype: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "l1s", "batches"), [("float32", [0.001, 1.0], [1, 2, 7, 50]), ("float64", [0.001], [1, 7])]
+)
+def test_steps_on_many_examples_learn_next_to_as_well(
+    dtype: str, l1s: list[float], batches: list[int], tmp_path: Path
+) -> None:
     """A low threshold keeps features with almost no gradient, with weights of the usual size."""
     lines = gzip.decompress(RCV1.read_bytes()).splitlines(keepends=True)
     learned, held = tmp_path / "learned.svm", tmp_path / "held.svm"
     learned.write_bytes(b"".join(lines[:400]))
     held.write_bytes(b"".join(lines[400:1000]))
-    for l1 in (0.001, 1.0):
-        losses = [
-            evaluate(train(learned, l1=l1, batch=batch, dtype=dtype, passes=2), held)["loss"]
-            for batch in (1, 2, 7, 50)
-        ]
-        assert max(losses[1:]) < 1.1 * losses[0] < 0.45
+    with compiled_if(dtype == "float32"):
+        for l1 in l1s:
+            losses = [
+                evaluate(train(learned, l1=l1, batch=batch, dtype=dtype, passes=2), held)["loss"]
+                for batch in batches
+            ]
+            assert max(losses[1:]) < 1.1 * losses[0] < 0.45
 
 
 def test_a_batch_that_is_not_learned_is_not_measured() -> None:

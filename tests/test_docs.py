@@ -9,7 +9,7 @@ import pytest
 
 from docs.rule_pages import EXAMPLES, FOLDER, command, index, page, rules
 from docs.verb_table import DESIGN, with_tables
-from thresher.cli.app import build
+from thresher.cli.app import command_of
 from thresher.engine.protocol import PROTOCOL
 from thresher.parts import REGISTRY, describe, lookup, parameters
 
@@ -61,11 +61,9 @@ def test_there_is_a_page_for_every_rule_and_no_other() -> None:
 @every_rule
 def test_an_example_is_a_command_that_holds(name: str) -> None:
     """As far as this can be checked without running it."""
-    import typer.main
-
     program, verb, *words = shlex.split(command(name))
     assert (program, verb) == ("thresher", "train")
-    train = typer.main.get_command(build()).commands["train"]  # type: ignore[attr-defined]
+    train = command_of().commands["train"]
     given = train.make_context("train", words).params
     from thresher import Model
 

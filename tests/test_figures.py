@@ -38,10 +38,16 @@ from thresher.learning.wholefile import temporary_path
 PAGE = Page("A figure", "A paper, Figure 1", "It falls.", "One pass.", [Verdict("it falls", "9", "8", True)])
 
 
+@pytest.fixture(scope="module")
+def sets() -> Sets:
+    """Some pages show the same models."""
+    return Sets(None, quick=True)
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_claims_hold_on_small_data(name: str) -> None:
+def test_claims_hold_on_small_data(name: str, sets: Sets) -> None:
     with not_compiled():
-        page = make(name, Sets(None, quick=True))
+        page = make(name, sets)
     assert page.verdicts
     assert [verdict.claim for verdict in page.verdicts if not verdict.holds] == []
     for picture in page.pictures:

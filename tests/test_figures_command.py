@@ -96,7 +96,7 @@ def test_make_passes_on_a_folder_with_blanks_and_quotes(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\nprintf '<%s>' \"$@\"\n")
     program.chmod(0o755)
     (tmp_path / "pyproject.toml").touch()
-    for ready in (".installed", ".ready"):
+    for ready in (".made", ".installed", ".ready"):
         (tmp_path / "v" / ready).touch()
     command = ["make", "--no-print-directory", "-f", str(ROOT / "Makefile"), "papers", f"VENV={tmp_path}/v"]
     for words, passed in (

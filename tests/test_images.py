@@ -1,11 +1,11 @@
 """The example of several images: for the same error, groups keep far fewer elements, and the right ones."""
 
 import re
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from examples import images
 from tests.pages import text_of
@@ -35,12 +35,10 @@ def test_the_dictionary_is_what_the_images_are_made_of() -> None:
     assert np.abs(amounts).min() > 0.2
 
 
-def test_as_a_script_it_prints_what_the_page_says() -> None:
-    done = subprocess.run(
-        [sys.executable, "examples/images.py"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+def test_as_a_script_it_prints_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples" / "images.py"), run_name="__main__")
     (shown,) = re.findall(
         r"^\$ python examples/images.py\n(.*?)^```$", text_of("docs/outputs"), re.DOTALL | re.MULTILINE
     )
-    assert done.stdout == shown
+    assert capsys.readouterr().out == shown
     assert "<svg" in (ROOT / "build" / "images.svg").read_text(encoding="utf-8")[:1000]

@@ -97,7 +97,7 @@ def test_memory_follows_the_live_weights(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_table_without_idle_rows_holds_under_64_bytes_a_weight() -> None:
     model = Model("fobos:l1=0", intercept=False)
     worst = 0.0
-    for keys in np.array_split(spread_keys(6, 1_000_000), 50):
+    for keys in np.array_split(spread_keys(6, 500_000), 25):
         model.learn(singles(keys, per_row=1))
         if model.features_seen > 1 << 17:
             worst = max(worst, model.nbytes / model.nonzero)
@@ -188,10 +188,11 @@ def test_a_hashed_store_merges_keys_that_meet_in_one_example() -> None:
     assert model.features_seen == 2
 
 
+@pytest.mark.usefixtures("plainly")
 def test_the_seed_of_a_hashed_store_moves_the_keys() -> None:
     kept = []
     for seed in (0, 1):
-        model = model_of("sgd", store="hashed:16", seed=seed)
+        model = model_of("sgd", store="hashed:12", seed=seed)
         model.learn(Chunk.of_rows([(1.0, dict.fromkeys(range(20), 1.0))]))
         kept.append(model.weights()[0].tolist())
     assert kept[0] != kept[1]

@@ -1,5 +1,8 @@
 """Law 1: lazy is eager. Every rule of the registry, in every setting, with every loss, against its oracle."""
 
+from collections.abc import Iterator
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,6 +20,7 @@ from tests.streams import (
     RATES,
     RULES,
     Stream,
+    case,
     domain_of,
     has_rate,
     labels_of,
@@ -30,8 +34,6 @@ from thresher import parts
 from thresher.data.chunk import Chunk
 from thresher.learning.model import Model
 
-SPECS = [spec for name in RULES for spec in settings_of(name)]
-FIRST = [settings_of(name)[0] for name in RULES]
 EXACT, SINGLE = 1e-10, 1e-4
 
 
@@ -68,63 +70,74 @@ def check(model: Model, data: Stream, tolerance: float, expected: Trace | None =
     return expected
 
 
+def test_every_rule_has_an_oracle_and_settings_that_name_it() -> None:
+    for name in RULES:
+        assert name in ORACLES, (
+            f"write the dense recursion of {name} in tests/oracles.py and name it in ORACLES"
+        )
+        for spec in settings_of(name):
+            parts.make("rule", spec)
+
+
+def pairs_of(name: str) -> list[tuple[str, str, bool]]:
+    """With every loss and intercepts or none; other settings with a loss of each kind of slope."""
+    first, *others = settings_of(name)
+    return [
+        *((first, loss, True) for loss in LOSSES),
+        *((spec, loss, True) for spec in others for loss in ("hinge", "logistic", "squared")),
+        *((spec, loss, False) for spec in (first, *others) for loss in ("logistic", "squared")),
+    ]
+
+
+@cache
+def short(domain: str) -> Stream:
+    """Long enough for each rule to truncate, forget or begin a new stage more than once."""
+    return stream(seed=1, rows=64, domain=domain)
+
+
 @pytest.mark.parametrize("name", RULES)
-def test_every_rule_has_an_oracle_and_settings_that_name_it(name: str) -> None:
-    assert name in ORACLES, f"write the dense recursion of {name} in tests/oracles.py and name it in ORACLES"
+def test_lazy_is_eager(name: str) -> None:
+    for spec, loss, intercept in pairs_of(name):
+        with case(spec, loss, intercept), not_compiled():  # compiling each pair would take a second
+            model = model_of(spec, loss, intercept=intercept)
+            expected = check(model, short(domain_of(loss)), EXACT)
+            learned = np.abs(expected.weights).max() > 1e-3 or np.abs(expected.margins).max() > 1e-3
+            assert learned or not expected.losses.any(), "nothing learned"
+
+
+@pytest.mark.parametrize("name", [name for name in RULES if has_rate(name)])
+def test_lazy_is_eager_at_every_rate(name: str) -> None:
+    data = stream(seed=2, rows=80)
     for spec in settings_of(name):
-        parts.make("rule", spec)
-
-
-PAIRS = [
-    *((spec, loss, True) for spec in FIRST for loss in LOSSES),
-    *((spec, loss, True) for spec in SPECS if spec not in FIRST for loss in ("hinge", "logistic", "squared")),
-    *((spec, loss, False) for spec in SPECS for loss in ("logistic", "squared")),
-]
-"""Every rule with every loss and intercepts or none, its other settings with a loss of each kind of slope"""
-
-
-@pytest.mark.parametrize(("spec", "loss", "intercept"), PAIRS)
-def test_lazy_is_eager(spec: str, loss: str, intercept: bool) -> None:
-    data = stream(seed=1, domain=domain_of(loss))
-    with not_compiled():  # compiled code is the same source, and takes a second per pair
-        expected = check(model_of(spec, loss, intercept=intercept), data, EXACT)
-    learned = np.abs(expected.weights).max() > 1e-3 or np.abs(expected.margins).max() > 1e-3
-    assert learned or not expected.losses.any(), "nothing learned"
-
-
-@pytest.mark.parametrize("rate", sorted(RATES))
-@pytest.mark.parametrize("spec", [spec for spec in SPECS if has_rate(spec)])
-def test_lazy_is_eager_at_every_rate(spec: str, rate: str) -> None:
-    with not_compiled():
-        check(model_of(spec, rate=RATES[rate]), stream(seed=2, rows=200), EXACT)
+        for rate in RATES.values():
+            with case(spec, rate), not_compiled():
+                check(model_of(spec, rate=rate), data, EXACT)
 
 
 def test_every_rate_is_among_those_tested() -> None:
     assert set(RATES) == set(parts.REGISTRY["rate"])
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared"])
-@pytest.mark.parametrize("spec", SPECS)
-def test_single_precision_is_near(spec: str, loss: str) -> None:
-    data = stream(seed=3, rows=400, domain=domain_of(loss), scale=0.5)
-    with compiled_if(loss == "logistic"):
-        check(model_of(spec, loss, dtype="float32"), data, SINGLE)
+@pytest.mark.parametrize("name", RULES)
+def test_single_precision_is_near(name: str) -> None:
+    for loss in ("logistic", "squared"):
+        data = stream(seed=3, rows=150, domain=domain_of(loss), scale=0.5)
+        for spec in settings_of(name):
+            with case(spec, loss), compiled_if(loss == "logistic"):
+                check(model_of(spec, loss, dtype="float32"), data, SINGLE)
 
 
 @st.composite
 def streams(draw: st.DrawFn, domain: str) -> Stream:
     """Any pattern of features and importances; the values are random, so there are no ties."""
-    features = draw(st.integers(1, 6))
-    pattern = draw(st.lists(st.integers(0, 2**features - 1), max_size=40))
-    stored = np.array([[row >> j & 1 for j in range(features)] for row in pattern], bool).reshape(
-        -1, features
-    )
-    rows = len(pattern)
-    importance = draw(st.lists(st.sampled_from([0.0, 0.3, 1.0, 2.5]), min_size=rows, max_size=rows))
+    features, rows = draw(st.integers(1, 6)), draw(st.integers(0, 40))
+    drawn = np.frombuffer(draw(st.binary(min_size=rows, max_size=rows)), np.uint8)
+    stored = (drawn[:, np.newaxis] >> np.arange(features) & 1).astype(bool)
+    importance = np.array([0.0, 0.3, 1.0, 2.5])[drawn >> 6]
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     X = np.where(stored, rng.uniform(-1, 1, stored.shape), 0.0)
     y = labels_of(domain, rng.normal(size=rows), rng)
-    return stream_of(X, stored, y, np.array(importance))
+    return stream_of(X, stored, y, importance)
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -138,21 +151,23 @@ def test_lazy_is_eager_on_any_stream(name: str, data: st.DataObject) -> None:
         check(model_of(spec, loss, intercept=intercept), examples, EXACT)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("spec", SPECS)
-def test_vanishing_values_leave_weights_finite(spec: str, dtype: str) -> None:
+@pytest.mark.parametrize("name", RULES)
+def test_vanishing_values_leave_weights_finite(name: str) -> None:
     """Zeros, and numbers whose squares are zero in the state's dtype."""
-    with compiled_if(dtype == "float32"):
-        model = model_of(spec, dtype=dtype)
-        for _ in range(3):
-            model.learn(Chunk.of_rows([(1.0, {0: 0.0, 1: 1e-30, 2: 1e-45})]))
-        model.learn(Chunk.of_rows([(1.0, dict.fromkeys(range(3), 1.0))]))
-        assert np.isfinite(model.state()["S"]).all()
-        assert np.isfinite(model.weights()[1]).all()
+    tiny = Chunk.of_rows([(1.0, {0: 0.0, 1: 1e-30, 2: 1e-45})])
+    ones = Chunk.of_rows([(1.0, dict.fromkeys(range(3), 1.0))])
+    for spec in settings_of(name):
+        for dtype in ("float32", "float64"):
+            with case(spec, dtype), compiled_if(dtype == "float32"):
+                model = model_of(spec, dtype=dtype)
+                for chunk in (tiny, tiny, tiny, ones):
+                    model.learn(chunk)
+                assert np.isfinite(model.state()["S"]).all()
+                assert np.isfinite(model.weights()[1]).all()
 
 
 # Many steps, with settings under which weights keep becoming zero and nonzero: a million for some rules,
-# whose oracles are compiled too, ten thousand for the others. In float32, the default dtype.
+# whose oracles are compiled too, thousands for the others. In float32, the default dtype.
 
 
 def compiled_oracle_of(model: Model, data: Stream) -> Trace:
@@ -161,22 +176,21 @@ def compiled_oracle_of(model: Model, data: Stream) -> Trace:
     return Trace(w[:-1], float(w[-1]), np.empty(0), np.empty(0), None)
 
 
-def agree(model: Model, data: Stream, tolerance: float, expected: Trace | None = None) -> None:
-    expected = expected or compiled_oracle_of(model, data)
-    model.learn(data.chunk)
-    found = read_weights(model, data.X.shape[1])
+def agree(model: Model, expected: Trace, tolerance: float) -> bool:
+    """Compare weights and intercept; False if all weights are zero."""
+    found = read_weights(model, len(expected.weights))
     scale = np.abs(expected.weights).max()
-    assert scale > 1e-3, "nothing to compare"
     assert np.abs(found - expected.weights).max() <= tolerance * max(1.0, scale)
     assert abs(model.intercept - expected.intercept) <= tolerance * max(1.0, scale)
+    return bool(scale > 1e-3)
 
 
 FOLDED = [
-    ("fobos:l1=1e-4,l2=0.1", FLAT, 1.0),  # the product grows by 2^40 every 2800 steps
+    ("fobos:l1=1e-4,l2=1", FLAT, 1.0),  # the product grows by 2^40 every 291 steps
     ("pegasos:l2=1e-3,skip_correct=true", RATE, 300.0),  # each step is projected by a large factor
     ("pegasos:l2=1e-3", RATE, 300.0),
     ("l2-ball:radius=0.1", RATE, 30.0),
-    ("fobos-l2norm:l2norm=0.1", FLAT, 1.0),
+    ("fobos-l2norm:l2norm=0.2", FLAT, 1.0),
 ]
 
 
@@ -202,28 +216,33 @@ def million() -> Stream:
 @pytest.mark.parametrize("name", LONG)
 def test_a_million_steps(name: str, million: Stream) -> None:
     expected = compiled_oracle_of(model_of(gentle(name)), million)
-    agree(model_of(gentle(name), dtype="float32"), million, SINGLE, expected)
-    agree(model_of(gentle(name)), million, EXACT, expected)
+    for dtype, tolerance in (("float32", SINGLE), ("float64", EXACT)):
+        model = model_of(gentle(name), dtype=dtype)
+        model.learn(million.chunk)
+        assert agree(model, expected, tolerance), "nothing to compare"
 
 
 @pytest.mark.parametrize("name", sorted({*RULES} - {*LONG}))
-def test_ten_thousand_steps(name: str, million: Stream) -> None:
-    data, model = first(million, 10_000), model_of(gentle(name), dtype="float32")
-    agree(model, data, SINGLE, oracle_of(model_of(gentle(name)), data))
+def test_thousands_of_steps(name: str, million: Stream) -> None:
+    data, model = first(million, 4000), model_of(gentle(name), dtype="float32")
+    model.learn(data.chunk)
+    assert agree(model, oracle_of(model_of(gentle(name)), data), SINGLE), "nothing to compare"
 
 
 @pytest.mark.parametrize(("spec", "rate", "scale"), FOLDED)
 def test_common_scales_are_folded_many_times(spec: str, rate: str, scale: float) -> None:
-    data = stream(seed=6, rows=15_000, features=8, scale=scale)
-    model = model_of(spec, rate=rate)
-    path, places = oracle_of(model, data, keep_path=True).path, folds(model, data)
-    assert path is not None
-    assert len(places) > 4
-    for place in (places[0], places[1], places[len(places) // 2], places[-1]):
-        for rows in (place, place + 1, place + 20):  # later steps may hide a wrong fold
-            w = path[min(rows, len(data.y))]
-            expected = Trace(w[:-1], w[-1], np.empty(0), np.empty(0), None)
-            agree(model_of(spec, rate=rate), first(data, rows), EXACT, expected)
+    """Right after a fold the weights are compared, and after some steps: many steps may hide a wrong one."""
+    data = stream(seed=6, rows=2000, features=8, scale=scale)
+    with compiled_if(name_of(spec) in LONG):
+        model = model_of(spec, rate=rate)
+        path, last, compared = oracle_of(model, data, keep_path=True).path, -100, 0
+        assert path is not None
+        for rows, folded in enumerate(folding(model, data), 1):
+            last = rows if folded else last
+            if rows - last in (0, 1, 20):
+                w = path[rows]
+                compared += agree(model, Trace(w[:-1], w[-1], np.empty(0), np.empty(0), None), EXACT)
+    assert compared > 12
 
 
 def test_generations_are_counted_anew_before_float32_cannot() -> None:
@@ -245,17 +264,15 @@ def test_generations_are_counted_anew_before_float32_cannot() -> None:
     assert 10 < deaths < 390
 
 
-def folds(model: Model, data: Stream) -> list[int]:
-    """The numbers of examples after which the common scale is folded, seen in the clock."""
+def folding(model: Model, data: Stream) -> Iterator[bool]:
+    """Learn example by example; whether the common scale is folded after it, seen in the clock."""
     scale = model.rule.CLOCK.index("product" if "product" in model.rule.CLOCK else "scale")
-    places, before = [], 1.0
+    before = 1.0
     for i in range(len(data.y)):
         model.learn(data.chunk, i, i + 1)
         after = model.state()["clock"][scale]
-        if not 2.0**-20 < after / before < 2.0**20:
-            places.append(i + 1)
+        yield not 2.0**-20 < after / before < 2.0**20
         before = after
-    return places
 
 
 def first(data: Stream, rows: int) -> Stream:

@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 
 from tests import many
 from tests.plain import not_compiled
-from tests.streams import KINDS, LOSSES, RULES, Vector, domain_of, has_rate, labels_of, settings_of
+from tests.streams import (
+    KINDS,
+    LONG,
+    LOSSES,
+    RULES,
+    Vector,
+    case,
+    domain_of,
+    has_rate,
+    labels_of,
+    settings_of,
+)
 from tests.test_laws_of_state import make_small
 from thresher import parts
 from thresher.data.chunk import Chunk
@@ -29,12 +40,20 @@ GROUPS = [
         "ft-ftrl:l1=0.3",
     )
 ]
-SPECS = [spec for name in RULES for spec in settings_of(name)]
-FIRST = [settings_of(name)[0] for name in RULES]
-STORED = [*(spec for spec in FIRST if spec.partition(":")[0] in KINDS[::3]), *GROUPS[::3]]
-"""What is tried in other stores than the growing one, too"""
+STORED = KINDS[::3]
+"""Rules that are tried in other stores than the growing one, too"""
 JOINT = ["softmax", "softmax:smoothing=0.1", "crammer-singer"]
 CLASSES, FEATURES = 3, 8
+
+
+def grouped(name: str) -> list[str]:
+    """Settings of a rule with which the outputs of a feature form a group."""
+    return [spec for spec in GROUPS if spec.partition(":")[0] == name]
+
+
+def tried(name: str) -> list[str]:
+    """The first setting of a rule, and those with groups."""
+    return [settings_of(name)[0], *grouped(name)]
 
 
 class Stream:
@@ -100,39 +119,45 @@ def check(model: Model, data: Stream, tolerance: float = 1e-10) -> None:
     assert learned or not expected.losses.any(), "nothing learned"
 
 
-# Law 1: all settings with all losses in plain Python, every rule compiled with one loss of many outputs.
+# Law 1: all settings of all rules in plain Python, loops of each kind compiled
 
 
-# every loss with every rule, and some with every setting of it
-EVERY = ["softmax", "squared"]
-PAIRS = [(spec, loss) for spec in [*SPECS, *GROUPS] for loss in EVERY]
-PAIRS += [(spec, loss) for spec in FIRST for loss in [*JOINT, *LOSSES] if loss not in EVERY]
-PAIRS += [(spec, loss) for spec in GROUPS for loss in JOINT if loss not in EVERY]
+def pairs_of(name: str) -> list[tuple[str, str]]:
+    """Every setting with a joint loss and with a loss of each output, and some rules with every loss."""
+    losses = [*JOINT, *(LOSSES if name in LONG else ["logistic"])]
+    pairs = [(spec, loss) for spec in [*settings_of(name), *grouped(name)] for loss in ("softmax", "squared")]
+    pairs += [(settings_of(name)[0], loss) for loss in losses]
+    return list(dict.fromkeys([*pairs, *((spec, loss) for spec in grouped(name) for loss in JOINT)]))
 
 
-@pytest.mark.parametrize(("spec", "loss"), PAIRS)
-def test_lazy_is_eager(spec: str, loss: str) -> None:
-    outputs = f"classes:{CLASSES}" if loss in JOINT else f"values:{CLASSES}"
-    with not_compiled():
-        check(model_of(spec, loss, outputs), stream_for(loss, outputs, seed=1))
+@pytest.mark.parametrize("name", RULES)
+def test_lazy_is_eager(name: str) -> None:
+    for spec, loss in pairs_of(name):
+        outputs = f"classes:{CLASSES}" if loss in JOINT else f"values:{CLASSES}"
+        with case(spec, loss), not_compiled():
+            check(model_of(spec, loss, outputs), stream_for(loss, outputs, seed=1, rows=32))
 
 
-@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "bare"])
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
-@pytest.mark.parametrize("spec", [*FIRST, *GROUPS])
-def test_one_versus_the_rest_is_eager(spec: str, loss: str, intercept: bool) -> None:
-    outputs = f"classes:{CLASSES}"
-    with not_compiled():
-        check(model_of(spec, loss, outputs, intercept=intercept), stream_for(loss, outputs, seed=2))
+@pytest.mark.parametrize("name", RULES)
+def test_one_versus_the_rest_is_eager(name: str) -> None:
+    for spec in tried(name):
+        for loss, intercept in (("logistic", True), ("hinge", False)):
+            with case(spec, loss), not_compiled():
+                check(
+                    model_of(spec, loss, "classes:3", intercept=intercept),
+                    stream_for(loss, "classes", seed=2),
+                )
 
 
-@pytest.mark.parametrize("batch", [2, 7])
-@pytest.mark.parametrize("spec", [*SPECS, *GROUPS])
-def test_a_batch_is_one_step(spec: str, batch: int) -> None:
-    with not_compiled():
-        check(model_of(spec, "softmax", "classes:3", batch=batch), stream_for("softmax", "classes", seed=3))
-        if spec not in GROUPS:
-            check(model_of(spec, "logistic", "values:1", batch=batch), _first_output(seed=4))
+@pytest.mark.parametrize("name", RULES)
+def test_a_batch_is_one_step(name: str) -> None:
+    first, *others = settings_of(name)
+    data, binary = stream_for("softmax", "classes", seed=3), _first_output(seed=4)
+    for spec, batch in [(first, 2), *((spec, 7) for spec in (first, *others, *grouped(name)))]:
+        with case(spec, batch), not_compiled():
+            check(model_of(spec, "softmax", "classes:3", batch=batch), data)
+            if spec == first:
+                check(model_of(spec, "logistic", "values:1", batch=batch), binary)
 
 
 def _first_output(seed: int) -> Stream:
@@ -149,29 +174,29 @@ AVERAGED = {"average": True, "dtype": "float64"}
 
 # rows that measure; groups with and without lazy penalties
 @pytest.mark.parametrize(
-    ("spec", "options"),
+    ("spec", "loss", "options"),
     [
-        ("ft-ftrl:l1=0.3", {}),
-        ("fobos:l1=0.03,l2=0.3,group=linf", AVERAGED),
-        ("ft-ftrl:l1=0.3,group=linf", {}),
+        ("ft-ftrl:l1=0.3", "logistic", {}),  # compiled for estimators too
+        ("fobos:l1=0.03,l2=0.3,group=linf", "softmax", AVERAGED),
+        ("ft-ftrl:l1=0.3,group=linf", "softmax", {}),
     ],
 )
-def test_compiled_loops_are_eager(spec: str, options: dict[str, Any]) -> None:
-    data = stream_for("softmax", "classes", seed=5, rows=300)
-    check(model_of(spec, "softmax", "classes:3", **{"dtype": "float32", **options}), data, 1e-4)
+def test_compiled_loops_are_eager(spec: str, loss: str, options: dict[str, Any]) -> None:
+    data = stream_for(loss, "classes", seed=5, rows=300)
+    check(model_of(spec, loss, "classes:3", **{"dtype": "float32", **options}), data, 1e-4)
 
 
-@pytest.mark.parametrize("spec", FIRST)
-def test_single_precision_is_near(spec: str) -> None:
-    data = stream_for("crammer-singer", "classes", seed=6, rows=100)
+@pytest.mark.parametrize("name", RULES)
+def test_single_precision_is_near(name: str) -> None:
+    data = stream_for("crammer-singer", "classes", seed=6, rows=60)
     with not_compiled():
-        check(model_of(spec, "crammer-singer", "classes:3", dtype="float32"), data, 1e-4)
+        check(model_of(settings_of(name)[0], "crammer-singer", "classes:3", dtype="float32"), data, 1e-4)
 
 
-@pytest.mark.parametrize("spec", ["pegasos:l2=1"])
-def test_compiled_batches_are_eager(spec: str) -> None:
-    data = stream_for("softmax", "classes", seed=6)
-    check(model_of(spec, "softmax", "classes:3", batch=4, **AVERAGED), data)
+def test_compiled_batches_are_eager() -> None:
+    """With parts that a page of the docs compiles too."""
+    data = stream_for("hinge", "labels", seed=6)
+    check(model_of("perceptron:eta=0.1", "hinge", "labels:1-3", batch=4, **AVERAGED), data)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
@@ -220,30 +245,38 @@ def test_a_penalty_as_strong_as_the_dual_norm_leaves_nothing_and_one_less_strong
         assert v.any() == (left and max(map(abs, row)) > 0), (v, owed)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared-hinge"])
-@pytest.mark.parametrize("spec", [*FIRST, *GROUPS])
-def test_labels_are_so_many_values_and_so_many_binary_models(spec: str, loss: str, tmp_path: Path) -> None:
-    data = stream_for(loss, "labels", seed=11)
-    chunk, place = data.chunk, tmp_path / "model"
-    with not_compiled():
-        labels, values = (model_of(spec, loss, outputs) for outputs in ("labels:4-6", "values:3"))
-        for model in (labels, values):
-            model.learn(chunk)
-        assert fingerprint(labels) == fingerprint(values)
-        modelfile.save(labels, place)
-        readout, _ = modelfile.load_readout(place)
-        assert readout.head.outputs.spec == "labels:4-6"
-        margins = readout.predict(chunk)
-        assert margins.tobytes() == values.predict(chunk).tobytes()
-        assert np.array_equal(readout.predict(chunk, "label") > 0, margins > 0)
-        if spec in GROUPS:
-            return
-        for k in range(CLASSES):
-            single = model_of(spec, loss, "one")
-            single.learn(
-                Chunk.from_csr(chunk.indptr, chunk.keys, chunk.values, data.targets[:, k], chunk.weights)
-            )
-            assert np.allclose(single.predict(chunk), margins[:, k], rtol=0, atol=1e-12)
+@pytest.mark.parametrize("name", RULES)
+def test_labels_are_so_many_values_and_so_many_binary_models(name: str, tmp_path: Path) -> None:
+    for loss in ("logistic", "squared-hinge") if name in LONG else ("logistic",):
+        data = stream_for(loss, "labels", seed=11)
+        for spec in tried(name):
+            with case(spec, loss), not_compiled():
+                margins = _margins_of_labels(spec, loss, data, tmp_path / "model")
+                if spec not in GROUPS:
+                    _are_those_of_binary_models(margins, spec, loss, data)
+
+
+def _margins_of_labels(spec: str, loss: str, data: Stream, place: Path) -> Vector:
+    """What a model of labels predicts, which is what one of values does."""
+    labels, values = (model_of(spec, loss, outputs) for outputs in ("labels:4-6", "values:3"))
+    for model in (labels, values):
+        model.learn(data.chunk)
+    assert fingerprint(labels) == fingerprint(values)
+    modelfile.save(labels, place)
+    readout, _ = modelfile.load_readout(place)
+    assert readout.head.outputs.spec == "labels:4-6"
+    margins = readout.predict(data.chunk)
+    assert margins.tobytes() == values.predict(data.chunk).tobytes()
+    assert np.array_equal(readout.predict(data.chunk, "label") > 0, margins > 0)
+    return margins
+
+
+def _are_those_of_binary_models(margins: Vector, spec: str, loss: str, data: Stream) -> None:
+    chunk = data.chunk
+    for k in range(CLASSES):
+        single, labels = model_of(spec, loss, "one"), data.targets[:, k]
+        single.learn(Chunk.from_csr(chunk.indptr, chunk.keys, chunk.values, labels, chunk.weights))
+        assert np.allclose(single.predict(chunk), margins[:, k], rtol=0, atol=1e-12)
 
 
 # Laws 2, 3, 4, 6, 8
@@ -253,45 +286,64 @@ def fingerprint(model: Model) -> dict[str, bytes]:
     return {name: np.ascontiguousarray(array).tobytes() for name, array in model.state().items()}
 
 
-@pytest.mark.parametrize(
-    ("spec", "store", "batch"),
-    [(spec, "growing", batch) for spec in [*FIRST, *GROUPS] for batch in (1, 5)]
-    + [(spec, *other) for spec in STORED for other in (("direct", 1), ("hashed:4", 5))],
-)
+def states_of(name: str) -> list[tuple[str, str, int]]:
+    """Settings, stores and batches of a rule in which its state is cut, saved and read."""
+    specs = tried(name)
+    stored = [*(specs[:1] if name in STORED else []), *specs[1::3]]
+    others = [(spec, *other) for spec in stored for other in (("direct", 1), ("hashed:4", 5))]
+    return [*((spec, "growing", batch) for spec in specs for batch in (1, 5)), *others]
+
+
+@pytest.mark.parametrize("name", RULES)
 def test_neither_cutting_nor_stopping_nor_looking_changes_anything(
-    spec: str, store: str, batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_small(monkeypatch)
-    data = stream_for("softmax", "classes", seed=8, rows=40)
-    options = {"store": store, "batch": batch, "dtype": "float32"}
-    place = tmp_path / "model"
-    with not_compiled():
-        whole, cut = (model_of(spec, "softmax", "classes:3", **options) for _ in range(2))
-        whole.learn(data.chunk)
-        for lo, hi in pairwise([0, 1, 2, 17, 18, 33, 40]):
-            cut.learn(data.chunk.rows(lo, hi))
-            cut.predict(data.chunk)
-            modelfile.save(cut, place)
-            assert cut.readout().predict(data.chunk).tobytes() == cut.predict(data.chunk).tobytes()
-            cut, _ = modelfile.load(place)
-        assert fingerprint(cut) == fingerprint(whole)
-        readout, header = modelfile.load_readout(place)
-        assert readout.predict(data.chunk).tobytes() == whole.predict(data.chunk).tobytes()
-        assert header["nonzero"] == whole.nonzero == np.count_nonzero(readout.weights)
-        assert whole.examples == 40
+    data = stream_for("softmax", "classes", seed=8, rows=30)
+    for spec, store, batch in states_of(name):
+        with case(spec, store, batch), not_compiled():
+            options = {"store": store, "batch": batch, "dtype": "float32"}
+            whole, cut = (model_of(spec, "softmax", "classes:3", **options) for _ in range(2))
+            check_cuts(whole, cut, data.chunk, tmp_path / "model")
 
 
-@pytest.mark.parametrize("spec", [*FIRST, *GROUPS])
-def test_the_store_changes_nothing(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_cuts(whole: Model, cut: Model, chunk: Chunk, place: Path) -> None:
+    """Learn the chunk at once, and in pieces between which the model is looked at, saved and loaded."""
+    recipe, few = whole.recipe, chunk.rows(10, 20)
+    whole.learn(chunk)
+    for lo, hi in pairwise([0, 1, 12, 13, len(chunk)]):
+        cut.learn(chunk.rows(lo, hi))
+        margins = cut.predict(few)
+        modelfile.save(cut, place)
+        assert cut.readout().predict(few).tobytes() == margins.tobytes()
+        cut, _ = modelfile.load(place)
+    assert fingerprint(cut) == fingerprint(whole)
+    assert cut.recipe == recipe
+    readout, header = modelfile.load_readout(place)
+    assert readout.predict(chunk).tobytes() == whole.predict(chunk).tobytes()
+    assert header["nonzero"] == whole.nonzero == np.count_nonzero(readout.weights)
+    assert header["recipe"].get("average", False) == recipe.average
+    assert whole.examples == len(chunk)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_store_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = stream_for("softmax", "classes", seed=9)
     make_small(monkeypatch)
+    for spec in tried(name):
+        with case(spec), not_compiled():
+            growing, direct = (
+                model_of(spec, "softmax", "classes:3", store=store) for store in ("growing", "direct")
+            )
+            check_stores(growing, direct, data.chunk)
+
+
+def check_stores(one: Model, other: Model, chunk: Chunk) -> None:
     found = []
-    with not_compiled():
-        for store in ("growing", "direct"):
-            model = model_of(spec, "softmax", "classes:3", store=store)
-            model.learn(data.chunk)
-            keys, weights = model.weights()
-            found.append((keys.tobytes(), weights.tobytes(), model.tally, model.features_seen))
+    for model in (one, other):
+        model.learn(chunk)
+        keys, weights = model.weights()
+        found.append((keys.tobytes(), weights.tobytes(), model.tally, model.features_seen))
     assert found[0] == found[1]
 
 
@@ -302,6 +354,7 @@ def test_a_feature_dies_for_all_outputs_and_frees_its_row(monkeypatch: pytest.Mo
         with not_compiled():
             model = model_of(f"fobos:l1=0.4,group={group}", "softmax", "classes:3")
             model.learn(data.chunk)
+            weights = model.weights()[1]
         _, freed, _ = model.state()["counts"]
         assert freed > FEATURES
-        assert (np.count_nonzero(model.weights()[1], axis=1) == CLASSES).all() or group == "linf"
+        assert (np.count_nonzero(weights, axis=1) == CLASSES).all() or group == "linf"

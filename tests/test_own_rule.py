@@ -25,6 +25,7 @@ def own_rule() -> Iterator[ModuleType]:
     REGISTRY["rule"].pop("adagrad-l1", None)
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("spec", ["adagrad-l1:l1=0.02", "adagrad-l1:0.3,0.02,1", "adagrad-l1:l1=0"])
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_it_equals_its_dense_recursion(spec: str, loss: str, own_rule: ModuleType) -> None:
@@ -43,6 +44,7 @@ def test_it_equals_its_dense_recursion(spec: str, loss: str, own_rule: ModuleTyp
     assert np.abs(w).max() > 0.1
 
 
+@pytest.mark.usefixtures("plainly")
 def test_it_obeys_the_laws_of_cutting(own_rule: ModuleType) -> None:
     data = stream(42, 100)
     whole, pieces = model_of("adagrad-l1"), model_of("adagrad-l1")

@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from experiments.papers.reid_transcript import PUBLISHED, followed
 from tests.oracle_base import Vector
 from tests.oracles import growth_constants, regret_bound_truncated
+from tests.plain import not_compiled
 from tests.streams import Stream, model_of, read_weights, stream, stream_of
 from thresher.data import open_source
 from thresher.data.chunk import Chunk, concat
@@ -26,8 +27,7 @@ def rcv1() -> Chunk:
 
 
 @pytest.mark.usefixtures("plainly")
-@pytest.mark.parametrize("store", ["growing", "direct"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("dtype", "store"), [("float64", "growing"), ("float32", "direct")])
 def test_reids_transcript_line_by_line(dtype: str, store: str, rcv1: Chunk) -> None:
     model = Model("pegasos:l2=1e-4,skip_correct=true", "hinge", intercept=False, dtype=dtype, store=store)
     found, features = followed(model, rcv1)
@@ -51,8 +51,9 @@ def path_of(model: Model, data: Stream) -> Vector:
 
 
 def holds(spec: str, loss: str, eta: float, data: Stream, comparators: list[Vector]) -> None:
-    model = model_of(spec, loss, rate=f"constant:{eta}", intercept=False)
-    path = path_of(model, data)
+    with not_compiled():
+        model = model_of(spec, loss, rate=f"constant:{eta}", intercept=False)
+        path = path_of(model, data)
     radius = float(np.sqrt((data.X**2).sum(axis=1).max(initial=0.0)))
     growth = growth_constants(loss, radius)
     for comparator in [*comparators, path[-1], path.mean(axis=0)]:
@@ -69,7 +70,6 @@ GRAVITIES = [
 ]
 
 
-@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("eta", [0.01, 0.2, 0.45])
 @pytest.mark.parametrize("loss", PAPER_LOSSES)
 @pytest.mark.parametrize("spec", GRAVITIES)
@@ -109,6 +109,7 @@ class Spiteful:
         return worst[0], worst[1]
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("eta", [0.05, 0.45])
 @pytest.mark.parametrize("loss", PAPER_LOSSES)
 @pytest.mark.parametrize("spec", GRAVITIES)
@@ -179,6 +180,7 @@ def test_fobos_with_the_next_rate_converges_on_a_batch() -> None:
     assert np.abs(w - (found.x[:4] - found.x[4:])).max() < 0.02
 
 
+@pytest.mark.usefixtures("plainly")
 def test_fobos_with_the_next_rate_keeps_its_batch_bound() -> None:
     """Sum of eta_t (F(w_t) - F(v)) <= |v|^2 / 2 + sum of eta_t^2 |g_t|^2 / 2, F = loss + l1 |w|_1, every v.
 
@@ -224,6 +226,7 @@ def test_rda_without_penalty_is_dual_averaging() -> None:
     assert np.abs(read_weights(model, 12) - w).max() <= 1e-12
 
 
+@pytest.mark.usefixtures("plainly")
 def test_pegasos_without_projection_is_a_running_mean() -> None:
     """w_{t+1} = 1 / (l2 t) times the sum of y x over the margin errors so far."""
     data, l2 = stream(33, 300, weighted=False), 0.5

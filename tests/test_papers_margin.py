@@ -122,7 +122,7 @@ def test_an_importance_multiplies_c() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_novikoffs_bound_on_mistakes(seed: int) -> None:
     """At most (R / gamma)^2 mistakes, however often the examples come; then never another."""
-    data, u = separable(seed)
+    data, u = separable(seed, rows=100)
     model = bare("perceptron", "perceptron")
     gamma = (data.y * (data.X @ u)).min() / np.sqrt(u @ u)
     passes = [int((margins_of(model, data) <= 0).sum()) for _ in range(60)]

@@ -1,6 +1,7 @@
 """What the papers promise of projections, exponentiated gradients and portfolios."""
 
 import doctest
+from functools import cache
 
 import numpy as np
 import pytest
@@ -74,18 +75,22 @@ def dense(X: Vector, y: Vector) -> Chunk:
     return Chunk.from_csr(np.arange(n + 1) * d, np.tile(np.arange(d), n), X.ravel(), y)
 
 
+@pytest.mark.usefixtures("plainly")
 def test_the_l1_ball_holds_the_weights_and_finds_the_truth() -> None:
     rng = np.random.default_rng(0)
-    X, truth = rng.normal(size=(4000, 50)), np.zeros(50)
+    X, truth = rng.normal(size=(800, 32)), np.zeros(32)
     truth[[3, 17, 31]] = 1.0, -1.0, 0.5
     model = Model("l1-ball:radius=2.5", "squared", rate="inverse-sqrt:0.1", intercept=False)
-    model.learn(dense(X, X @ truth + 0.1 * rng.normal(size=4000)))
+    model.learn(dense(X, X @ truth + 0.1 * rng.normal(size=800)))
     keys, weights = model.weights()
     assert np.abs(weights).sum() <= 2.5 + 1e-9
     assert set(keys[np.argsort(-np.abs(weights))[:3]].tolist()) == {3, 17, 31}
-    found = np.zeros(50)
+    found = np.zeros(32)
     found[keys.astype(int)] = weights
     assert np.abs(found - truth).max() < 0.1
+
+
+DAYS = [250, 1000, 4000]
 
 
 def prices(days: int, seed: int) -> Vector:
@@ -94,6 +99,13 @@ def prices(days: int, seed: int) -> Vector:
     volatile = np.where(np.arange(days) % 2 == 0, 2.0, 0.5)
     drifting = np.exp(rng.normal([0.0, 0.0005, -0.001], 0.02, (days, 3)))
     return np.column_stack([np.ones(days), volatile, drifting])
+
+
+@cache
+def market(days: int) -> tuple[Chunk, float]:
+    """Prices, and the log wealth of the best constant rebalanced portfolio at the stored prices."""
+    X = prices(days, seed=1)
+    return dense(X, np.ones(days)), best_constant_mixture(X.astype(np.float32).astype(np.float64))
 
 
 def best_constant_mixture(X: Vector) -> float:
@@ -107,6 +119,7 @@ def best_constant_mixture(X: Vector) -> float:
         w /= w.sum()
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize(
     ("rule", "rate"),
     [
@@ -117,31 +130,28 @@ def best_constant_mixture(X: Vector) -> float:
 def test_portfolios_keep_up_with_the_best_constant_mixture(rule: str, rate: str) -> None:
     """Regret against the best constant rebalanced portfolio grows no faster than √T, and wealth does grow."""
     regrets = []
-    for days in (500, 2000, 8000):
-        X = prices(days, seed=1)
+    for days in DAYS:
+        chunk, best = market(days)
         model = Model(rule, "wealth", rate=rate, intercept=False)
-        chunk = dense(X, np.ones(days))
-        X32 = X.astype(np.float32).astype(np.float64)
         model.learn(chunk)
-        regrets.append(model.tally.loss + best_constant_mixture(X32))
+        regrets.append(model.tally.loss + best)
         assert model.tally.loss < 0, "wealth has not grown"
     assert all(regret >= -1e-6 for regret in regrets)
-    growth = np.polyfit(np.log([500, 2000, 8000]), np.log(np.maximum(regrets, 1e-9)), 1)[0]
+    growth = np.polyfit(np.log(DAYS), np.log(np.maximum(regrets, 1e-9)), 1)[0]
     assert growth <= 0.6
-    assert regrets[-1] / 8000 < 0.01
+    assert regrets[-1] / DAYS[-1] < 0.01
 
 
+@pytest.mark.usefixtures("plainly")
 def test_the_whole_gradient_makes_exponentiated_gradient_a_batch_method() -> None:
     """With all rows in one step, EG± comes ever closer to the best weights in its ball."""
     rng = np.random.default_rng(2)
-    X, truth = rng.choice([-1.0, 1.0], (200, 100)), np.zeros(100)
-    truth[[5, 50]] = 0.6, -0.4
+    X, truth = rng.choice([-1.0, 1.0], (30, 12)), np.zeros(12)
+    truth[[5, 9]] = 0.6, -0.4
     chunk = dense(X, X @ truth)
     losses = []
-    for steps in (1, 30, 300):
-        model = Model(
-            "eg:norm=1.2,features=100", "squared", rate="constant:0.002", batch=200, intercept=False
-        )
+    for steps in (1, 15, 100):
+        model = Model("eg:norm=1.2,features=12", "squared", rate="constant:0.02", batch=30, intercept=False)
         for _ in range(steps):
             model.learn(chunk)
         losses.append(float(((model.predict(chunk) - chunk.labels) ** 2).mean()))
@@ -149,20 +159,21 @@ def test_the_whole_gradient_makes_exponentiated_gradient_a_batch_method() -> Non
     assert losses[2] < 1e-3
 
 
+@pytest.mark.usefixtures("plainly")
 def test_exponentiated_gradient_needs_few_examples_where_few_of_many_features_matter() -> None:
     """Loss grows with the logarithm of the features, gradient descent's with their number."""
     lost = {}
-    for d in (20, 2000):
+    for d in (10, 300):
         rng = np.random.default_rng(3)
-        X, truth = rng.choice([-1.0, 1.0], (300, d)), np.zeros(d)
+        X, truth = rng.choice([-1.0, 1.0], (100, d)), np.zeros(d)
         truth[:2] = 0.5, -0.5
         chunk = dense(X, X @ truth)
         for rule, rate in ((f"eg:norm=1,features={d}", "constant:0.05"), ("sgd", f"constant:{0.2 / d}")):
             model = Model(rule, "squared", rate=rate, intercept=False)
             model.learn(chunk)
             lost[rule.partition(":")[0], d] = model.tally.loss
-    assert lost["eg", 2000] < 4 * lost["eg", 20]
-    assert lost["sgd", 2000] > 4 * lost["sgd", 20]
+    assert lost["eg", 300] < 4 * lost["eg", 10]
+    assert lost["sgd", 300] > 4 * lost["sgd", 10]
 
 
 def test_the_examples_in_docstrings_hold() -> None:

@@ -92,7 +92,9 @@ def test_a_burst_rejects_the_proportion_asked(rejection: float, informative: str
     rng = np.random.default_rng(1)
     X = rng.uniform(0.1, 1.0, (400, 40)) * rng.choice([-1.0, 1.0], (400, 40))
     data = stream_of(X, X != 0, np.where(X @ rng.normal(size=40) > 0, 1.0, -1.0), np.ones(400))
-    model = model_of(f"stabilised:rejection={rejection},purging=0,every=20,informative={informative}")
+    model = model_of(
+        f"stabilised:rejection={rejection},purging=0,every=20,informative={informative}", dtype="float32"
+    )
     for lo in range(0, 400, 20):
         model.learn(data.chunk, lo, lo + 19)
         assert model.nonzero == 40
@@ -139,7 +141,7 @@ def test_what_is_purged_or_late_never_comes_back() -> None:
     X[:, 0], X[:200, 1] = y, 0.1 * rng.choice([-1.0, 1.0], 200)
     X[200:, 1:] = y[200:, None]
     data = stream_of(X, X != 0, y, np.ones(400))
-    model = model_of("stabilised:rejection=0.5,purging=1,every=20")
+    model = model_of("stabilised:rejection=0.5,purging=1,every=20", dtype="float32")
     model.learn(data.chunk, 0, 100)
     assert np.flatnonzero(read_weights(model, 3)).tolist() == [0]
     model.learn(data.chunk, 100, 400)
@@ -150,7 +152,7 @@ def test_what_is_purged_or_late_never_comes_back() -> None:
 def test_annealing_rejects_less_as_less_is_left(annealing: float) -> None:
     """The rejection rate after each stage follows from the share that stayed, from most to none."""
     data = noisy(3)
-    model = model_of(f"stabilised:rejection=0.8,purging=0.6,every=50,annealing={annealing}")
+    model = model_of(f"stabilised:rejection=0.8,purging=0.6,every=50,annealing={annealing}", dtype="float32")
     rates, left = [0.8], [SIGNALS + NOISE]
     for lo in range(0, 4000, 250):
         model.learn(data.chunk, lo, lo + 250)
@@ -238,6 +240,7 @@ def test_adagrad_gives_the_rare_features_the_heaviest_weights(spec: str, slide60
 
 FAR, TIMES, READS = 1000.0, [1_000, 10_000, 100_000], 100
 L1 = 1e-4
+FALLING = "power:0.5,1,0.5"
 
 
 def tosses(signs: Vector) -> Chunk:
@@ -272,7 +275,7 @@ def test_regret_grows_as_the_root_of_time(spec: str) -> None:
     aware = 0.5 * np.sqrt(np.cumsum(1 / t))  # h of eta_s = 1 / (2 sqrt(s)) and |g| = 1
     strength = aware if spec.startswith("ft-") else np.ones(len(t))
     rng = np.random.default_rng(1)
-    runs = [regrets(spec, "inverse-sqrt:0.5", rng.choice([-1.0, 1.0], len(t)), strength) for _ in range(12)]
+    runs = [regrets(spec, FALLING, rng.choice([-1.0, 1.0], len(t)), strength) for _ in range(12)]
     mean = np.mean(runs, axis=0)
     assert (mean > 0.2 * np.sqrt(TIMES)).all()
     assert (mean < 4 * np.sqrt(TIMES)).all()
@@ -283,8 +286,7 @@ def test_regret_by_turns_tells_a_falling_rate_from_a_constant_one() -> None:
     """Slopes 1, -1, 1, -1, ...: each pair costs one step, so the regret is half the sum of the step sizes."""
     signs = np.where(np.arange(TIMES[-1]) % 2, 1.0, -1.0)
     falling, constant = (
-        regrets("fobos:l1=0", rate, signs, np.zeros(len(signs)))
-        for rate in ("inverse-sqrt:0.5", "constant:0.5")
+        regrets("fobos:l1=0", rate, signs, np.zeros(len(signs))) for rate in (FALLING, "power:0.5,1,0")
     )
     assert exponent(falling) == pytest.approx(0.5, abs=0.01)
     assert exponent(constant) == pytest.approx(1.0, abs=0.01)

@@ -29,7 +29,7 @@ from experiments.parallel import LEARNERS, Setting, Side, cliff, lines, rounds, 
 
 SAMPLE = Path(__file__).parent.parent / "examples" / "data"
 CASES = [
-    pytest.param(rule, merge, id=f"{rule.name}-{name}-{number}")
+    pytest.param(rule, merge, id=f"{rule.name}_{name}_{number}")  # scheduled with the rest of the file
     for rule in (FTRL, ADAGRAD, AROW)
     for name, made in merges(rule)
     for number, merge in enumerate(made)
@@ -41,7 +41,7 @@ H_OF: dict[str, H] = {"ftrl": (2.0, 1.0, 0.3), "adagrad-fobos": (0.5, 1e-3, 0.0)
 def side() -> Side:
     task = Task("RCV1-CCAT", "rcv1_train2000.dat.gz")
     split = task.split(SAMPLE)
-    return Side(Split(task, split.train.rows(0, 500), split.test))
+    return Side(Split(task, split.train.rows(0, 250), split.test.rows(0, 300)))
 
 
 def learned(side: Side, setting: Setting) -> F64:
@@ -56,7 +56,8 @@ class _Halved(Rule):
         return super().spec((h[0] / 2, *h[1:]))
 
 
-@pytest.mark.parametrize("rule", [FTRL, ADAGRAD, AROW], ids=lambda rule: rule.name)
+@pytest.mark.usefixtures("plainly")
+@pytest.mark.parametrize("rule", [FTRL, ADAGRAD, AROW], ids=lambda rule: rule.name.upper())
 def test_one_learner_is_thresher(side: Side, rule: Rule) -> None:
     h = H_OF[rule.name]
     side.check(rule, h)
@@ -98,7 +99,7 @@ def after(rule: Rule, before: F64, gradients: F64, h: H) -> F64:
     return parts
 
 
-@pytest.mark.parametrize("rule", [FTRL, ADAGRAD], ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", [FTRL, ADAGRAD], ids=lambda rule: rule.name.upper())
 def test_adapted_sums_are_adaptive_revision(rule: Rule) -> None:
     """One gradient per learner, all taken at the same weights: the algorithm of McMahan and Streeter."""
     random, h = np.random.default_rng(0), (0.7, 1.0, 0.0)
@@ -152,6 +153,7 @@ def test_the_mean_of_weights_has_the_mean_as_its_weights() -> None:
         np.testing.assert_allclose(settled(FTRL.weight, merged, h), weights.mean(axis=0), rtol=1e-10)
 
 
+@pytest.mark.usefixtures("plainly")
 def test_the_table_has_a_line_for_every_merge(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "FACTORS", (0.5, 1.0))
     monkeypatch.setattr(parallel, "SCHEDULES", {1: (4.0,)})
@@ -165,6 +167,7 @@ def test_the_table_has_a_line_for_every_merge(side: Side, monkeypatch: pytest.Mo
         assert 0 < float(first[5]) < 100
 
 
+@pytest.mark.usefixtures("plainly")
 def test_rounds_that_never_hold_a_row_for_each_learner_are_one_learner(
     side: Side, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,16 +50,17 @@ def test_penalties_may_be_listed(penalties: Sequence[float]) -> None:
     assert repr(listed) == repr(thresher.path(SAMPLE, "ftrl", l1="0.5:2:3"))
 
 
+@pytest.mark.usefixtures("plainly")
 def test_data_in_memory_and_what_is_held_out() -> None:
     rng = np.random.default_rng(3)
-    X = sparse.random(600, 50, 0.2, "csr", rng=rng)
-    y = np.where(X @ rng.normal(size=50) > 0, 1.0, -1.0)
-    held = thresher.path((X[:400], y[:400]), holdout=(X[400:], y[400:]), average=True)
-    assert [point.holdout and point.holdout["examples"] for point in held.points] == [200] * 16
-    assert held.models[0].examples == 400
+    X = sparse.random(150, 12, 0.3, "csr", rng=rng)
+    y = np.where(X @ rng.normal(size=12) > 0, 1.0, -1.0)
+    held = thresher.path((X[:100], y[:100]), holdout=(X[100:], y[100:]), average=True)
+    assert [point.holdout and point.holdout["examples"] for point in held.points] == [50] * 16
+    assert held.models[0].examples == 100
     none = thresher.path((X, y), holdout_every=0, l1="1:2:2")
     assert none.points[0].holdout is None
-    assert none.models[0].examples == 600
+    assert none.models[0].examples == 150
     assert none.choose() == min((0, 1), key=lambda k: none.points[k].loss)
     with pytest.raises(ValueError, match="1se needs rows that are held out"):
         none.choose("1se")

@@ -33,7 +33,10 @@ MODELS: list[tuple[str, dict[str, Any]]] = [  # many are compiled for other test
     ("fobos:l1=0.01", {"rate": RATE, "average": True, "store": "growing"}),
     ("ft-ftrl:group=linf", {**SOFTMAX, "store": "growing"}),
     ("fobos:l1=0.01,group=linf", {**SOFTMAX, "rate": RATE, "average": True, "store": "growing"}),
-    ("pegasos:l2=1", {**SOFTMAX, "batch": 4, "average": True, "store": "growing"}),
+    (
+        "perceptron",
+        {"loss": "hinge", "outputs": "labels:1-3", "batch": 4, "average": True, "store": "growing"},
+    ),
 ]
 CASES = list(cases())
 
@@ -107,7 +110,9 @@ def test_what_does_not_count_makes_no_arrays(compiled: Any, hint: str) -> None:
 @pytest.mark.parametrize(("rule", "options"), MODELS)
 def test_models(rule: str, options: dict[str, Any], tmp_path: Path) -> None:
     chunk = stream(seed=20, rows=60, features=12).chunk
-    if "outputs" in options:
+    if options.get("outputs") == "labels:1-3":
+        chunk = replace(chunk, targets=np.sign(np.sin(np.arange(1, 181.0))).reshape(60, 3).astype(np.float32))
+    elif "outputs" in options:
         chunk = replace(chunk, labels=np.arange(60, dtype=np.float32) % 3 + 1)
     model = Model(rule, **{"loss": "logistic", "store": "direct", **options})
     model.learn(chunk)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thresher import parts
@@ -137,6 +137,7 @@ def values_of(cls: Any, field: str, default: Any) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize(("kind", "name"), CLASSES)
+@settings(max_examples=max(15, settings().max_examples // 3))
 @given(st.data())
 def test_a_part_is_written_as_the_spec_that_makes_it(kind: str, name: str, data: st.DataObject) -> None:
     cls = parts.lookup(kind, name)

@@ -18,7 +18,8 @@ from thresher.parts import SpecError, make, rule_of
 
 ROWS = 600
 STREAM = stream(seed=5, rows=ROWS, features=60, density=0.2).chunk
-RULES = ("fobos", "ftrl")
+RULES = ("ft-ftrl", "ftrl")
+"""Octets of these are compiled for commands, too."""
 
 
 @pytest.fixture(autouse=True)
@@ -157,6 +158,7 @@ def test_what_is_tuned_of_a_rule() -> None:
     assert values_of(moved) == {"l1": 0.25, "rate.eta0": 2.0}
 
 
+@pytest.mark.usefixtures("plainly")
 def test_settings_that_diverge() -> None:
     """Diverging settings are reported, and it is an error only if all diverge."""
     wild = replace(STREAM, values=STREAM.values * np.float32(1e6))

@@ -37,7 +37,7 @@ class Size(NamedTuple):
     passes: int
 
 
-FULL, QUICK = Size(40, 60, 8, 8, 16, 60), Size(24, 24, 4, 4, 5, 10)
+FULL, QUICK = Size(40, 60, 8, 8, 16, 60), Size(24, 24, 4, 4, 4, 8)
 
 
 class Shared(NamedTuple):

@@ -143,7 +143,7 @@ def page(sets: Sets) -> Page:
     """Minimise one objective with every method, and follow the sparsity of FOBOS for three penalties."""
     plan = QUICK if sets.quick else FULL
     if sets.quick:
-        problem, l1 = Problem(few_words(200, 0).train, 40), 2.0
+        problem, l1 = Problem(few_words(100, 0).train, 40), 2.0
     else:
         problem, l1 = Problem(sets.rcv1().train.rows(0, ROWS), FEATURES), LAMBDAS[1]
     found = _courses(problem, l1, plan, by_row=not sets.quick)

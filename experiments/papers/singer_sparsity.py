@@ -113,7 +113,7 @@ def measured(name: str, parts: Parts, plan: Plan, passes: int) -> Topic:
 def page(sets: Sets) -> Page:
     """Four topics, two forms of AdaGrad."""
     if sets.quick:
-        found = [measured("generated", few_words(300, 200), QUICK, 1)]
+        found = [measured("generated", few_words(220, 150), QUICK, 1)]
     else:
         found = [
             measured(name, sets.rcv1(name), FULL, passes) for name, passes in product(TOPICS, FULL.passes)

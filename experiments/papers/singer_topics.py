@@ -62,7 +62,7 @@ def measured(name: str, parts: Parts, penalties: Sequence[str], passes: int) -> 
 def page(sets: Sets) -> Page:
     """Four topics, four rules."""
     if sets.quick:
-        topics = [measured("generated", rare_words(300, 300), PENALTIES[::2], 1)]
+        topics = [measured("generated", rare_words(150, 200), PENALTIES[::2], 1)]
     else:
         topics = [measured(name, sets.rcv1(name), PENALTIES, PASSES) for name in TOPICS]
     return Page(

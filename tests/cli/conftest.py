@@ -12,7 +12,7 @@ from tests.commands import SAMPLE, own_cache
 from thresher.cli.main import status_of
 
 ROWS = gzip.decompress(SAMPLE.read_bytes()).splitlines(keepends=True)
-NARROW = [b" ".join(row.split()[:5]) + b"\n" for row in ROWS[:600]]
+NARROW = [b" ".join(row.split()[:5]) + b"\n" for row in ROWS[:300]]
 """The label and four features of each row"""
 
 
@@ -45,12 +45,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def narrow(folder: Path, plainly: None) -> None:
-    """The same rows with four features each, learned in plain Python: faster than a loop is compiled.
+    """Half the rows with four features each, learned in plain Python: faster than a loop is compiled.
 
     For options with which no other test learns.
     """
-    (folder / "train.svm").write_bytes(b"".join(NARROW[:400]))
-    (folder / "test.svm").write_bytes(b"".join(NARROW[400:]))
+    (folder / "train.svm").write_bytes(b"".join(NARROW[:200]))
+    (folder / "test.svm").write_bytes(b"".join(NARROW[200:]))
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,9 +36,9 @@ def compress_zstd(raw: bytes) -> bytes:
 
 KINDS: dict[str, Callable[[bytes], bytes]] = {
     "plain": bytes,
-    "gzip": gzip.compress,
-    "bz2": bz2.compress,
-    "xz": lzma.compress,
+    "gzip": partial(gzip.compress, compresslevel=1),
+    "bz2": partial(bz2.compress, compresslevel=1),
+    "xz": partial(lzma.compress, preset=0),
     "zstd": compress_zstd,
 }
 

@@ -34,6 +34,7 @@ def test_what_moved(thresher: Thresher, model: Path) -> None:
     assert any(line.startswith("seed") for line in people)
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

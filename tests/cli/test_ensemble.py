@@ -107,7 +107,7 @@ def test_stopping_changes_nothing(
     number: int, options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = COMMAND.replace("--rule ftrl --l1 0.1", "") if "--rule" in options else COMMAND
-    command = f"{start} --checkpoint-every 70 --json --curve {{}} {options}"
+    command = f"{start} --checkpoint-every 35 --json --curve {{}} {options}"
     save, written = bagging.save, list[Path]()
 
     def keeping(path: Path, *rest: Any) -> None:

@@ -27,7 +27,7 @@ def visits(count: int, seed: int) -> str:
 @pytest.fixture
 def tables(folder: Path) -> None:
     for seed, name in enumerate(("train.csv", "test.csv")):
-        (folder / name).write_text(visits(600, seed))
+        (folder / name).write_text(visits(300, seed))
 
 
 @pytest.mark.usefixtures("tables")
@@ -58,7 +58,7 @@ def test_resume_keeps_them_and_refuses_others(thresher: Thresher, monkeypatch: p
     assert thresher(f"train train.csv -m whole {OPTIONS} -q").status == 0
     with monkeypatch.context() as patch:
         patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
-        assert thresher(f"train train.csv -m m {OPTIONS} -q --checkpoint-every 1000").status == 1
+        assert thresher(f"train train.csv -m m {OPTIONS} -q --checkpoint-every 500").status == 1
     for said, have in (
         ("--scale max-abs", "made with --scale standard; leave --scale out"),
         ("--admit 4", "made with --admit 3,bits=14; leave --admit out"),
@@ -70,6 +70,7 @@ def test_resume_keeps_them_and_refuses_others(thresher: Thresher, monkeypatch: p
     assert Path("m").read_bytes() == Path("whole").read_bytes()
 
 
+@pytest.mark.usefixtures("narrow")
 def test_resume_without_them_cannot_begin_to_have_them(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:

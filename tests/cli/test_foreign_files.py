@@ -100,6 +100,7 @@ def test_counts_of_another_type_are_refused(change: dict[str, Any], thresher: Th
         assert f"{next(iter(change))} must be a number" in found.err
 
 
+@pytest.mark.usefixtures("plainly")
 def test_a_class_without_a_word_is_refused(thresher: Thresher) -> None:
     Path("w.csv").write_text("label,a\n" + "x,1\ny,2\nz,3\n" * 20)
     assert thresher("train w.csv -m w -q").status == 0

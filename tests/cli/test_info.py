@@ -167,8 +167,8 @@ def test_weights_by_namespace_and_by_class(thresher: Thresher) -> None:
     thresher("train n.vw -m m -q --rule ftrl --names")
     told = thresher("info m --json").json
     assert {one["group"]: one["features"] for one in told["groups"]} == {"": 1, "a": 3, "b": 2}
-    many = Model("ftrl:l1=0.3", "softmax", outputs="classes:4-6")
     with not_compiled():
+        many = Model("ftrl:l1=0.3", "softmax", outputs="classes:4-6")
         many.learn(Chunk.of_rows([(4.0 + k % 3, {k % 5: 1.0, 9: 0.5}) for k in range(30)]))
     modelfile.save(many, "many")
     found = thresher("info many --json").json

@@ -13,7 +13,7 @@ from thresher.data import DataError
 from thresher.data.layout import Layout
 from thresher.learning import modelfile
 
-pytestmark = pytest.mark.usefixtures("plainly")
+pytestmark = pytest.mark.usefixtures("narrow")
 
 
 def test_training_begins_with_the_weights_of_a_model(thresher: Thresher) -> None:

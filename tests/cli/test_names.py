@@ -71,6 +71,7 @@ def test_names_with_tabs_are_escaped(thresher: Thresher, folder: Path) -> None:
     assert r"c=x\ty\\" in named(thresher("weights model").out).values()
 
 
+@pytest.mark.usefixtures("narrow")
 def test_what_has_no_names(thresher: Thresher, clicks: Path) -> None:
     ran = thresher("train clicks.vw --store hashed:8 --names -m model")
     assert (ran.status, ran.err) == (

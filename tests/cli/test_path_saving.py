@@ -51,25 +51,33 @@ def whole(thresher: Thresher) -> dict[str, bytes]:
 @pytest.mark.parametrize("at", ["model", "picture", "swap", "removal"])
 @pytest.mark.parametrize("older", [False, True])
 def test_a_kill_while_the_folder_is_written_costs_nothing(
-    at: str, older: bool, thresher: Thresher, whole: dict[str, bytes], folder: Path
+    at: str,
+    older: bool,
+    thresher: Thresher,
+    whole: dict[str, bytes],
+    folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Neither the older frontier nor the run is lost: it can be resumed or started again."""
+    if older:
+        assert thresher(OTHER).status == 0
+    before = contents("f") if older else None
+    words = f"{COMMAND} --checkpoint-every 100".split()
+    status, err = run_code(_KILLER, at, *words, folder=folder)
+    assert status == 9, err
+    assert Path("f.checkpoint").exists()
+    swapped = at == "removal"
+    assert (contents("f") if Path("f").exists() else None) == (whole if swapped else before)
+    assert len([name for name in names() if name.startswith(".f.")]) == (older or not swapped)
+    left = tmp_path_factory.mktemp("left")
+    shutil.copytree(folder, left, ignore=shutil.ignore_patterns("cache"), dirs_exist_ok=True)
     for more in ("--resume", ""):
-        if older:
-            assert thresher(OTHER).status == 0
-        before = contents("f") if older else None
-        words = f"{COMMAND} --checkpoint-every 100".split()
-        status, err = run_code(_KILLER, at, *words, folder=folder)
-        assert status == 9, err
-        assert Path("f.checkpoint").exists()
-        swapped = at == "removal"
-        assert (contents("f") if Path("f").exists() else None) == (whole if swapped else before)
-        assert len([name for name in names() if name.startswith(".f.")]) == (older or not swapped)
         ran = thresher(f"{COMMAND} --checkpoint-every 100 {more}")
         assert ran.status == 0, ran.err
         assert contents("f") == whole
         assert names() == NAMES
         shutil.rmtree("f")
+        shutil.copytree(left, folder, dirs_exist_ok=True)
 
 
 @pytest.mark.parametrize("more", ["--resume", ""])

@@ -74,6 +74,7 @@ def test_without_probabilities_the_error_of_each_class_is_drawn(thresher: Thresh
         assert f"{missed:g}%" in told
 
 
+@pytest.mark.usefixtures("plainly")
 def test_numbers_are_drawn_beside_what_was_observed(thresher: Thresher) -> None:
     Path("homes.csv").write_text("price,rooms\n" + "".join(f"{3 * k % 50},{k % 50}\n" for k in range(200)))
     assert thresher("train homes.csv -m m --label price --loss squared --numeric rooms -q").status == 0

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
 from tests.cli.conftest import Thresher
 from tests.commands import SAMPLE, environment, run, start
+from tests.forks import forked
 
 HEAVY = ("numba", "numpy", "pyarrow", "pydantic", "scipy", "sklearn")
 FULL = Path("/dev/full")
@@ -93,7 +94,7 @@ def rest(process: subprocess.Popen[bytes]) -> str:
 
 
 def test_what_came_by_standard_input_can_be_gone_on_with(folder: Path, thresher: Thresher) -> None:
-    text = b"".join(b"%d %d:1 %d:0.5\n" % (k % 3 == 0, k % 50, k % 7 + 60) for k in range(600_000))
+    text = b"".join(b"%d %d:1 %d:0.5\n" % (k % 3 == 0, k % 50, k % 7 + 60) for k in range(400_000))
     (folder / "all.svm").write_bytes(text)
     assert thresher("train all.svm -m whole -q").status == 0
     with start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE) as process:
@@ -182,8 +183,9 @@ def test_a_full_disk_at_a_checkpoint(
 def on_a_terminal(*arguments: str, folder: Path) -> tuple[int, str]:
     """Exit status, and everything sent to the terminal."""
     ours, theirs = pty.openpty()
-    xterm = {"TERM": "xterm", "COLUMNS": "100"}
-    process = start(*arguments, folder=folder, stdout=theirs, stderr=theirs, **xterm)
+    xterm = environment(folder, TERM="xterm", COLUMNS="100")
+    streams: Any = {"stdin": subprocess.DEVNULL, "stdout": theirs, "stderr": theirs}
+    process = forked([*arguments], cwd=folder, env=xterm, **streams)
     os.close(theirs)
     seen = b""
     while True:

@@ -22,9 +22,9 @@ def predicted(text: str) -> list[float]:
 @pytest.mark.parametrize("output", ["margin", "probability", "label"])
 def test_another_process_predicts_what_the_model_does(folder: Path, output: str, thresher: Thresher) -> None:
     """Law 8."""
-    model = train("train.svm", rule="truncated-gradient:gravity=1e-4", loss="logistic")
+    model = train("train.svm", rule="fobos:l1=1e-4", loss="logistic")
     expected = np.concatenate([model.predict(c, output) for c in open_source("test.svm").chunks()])  # type: ignore[call-overload]
-    thresher("train train.svm -m model -q --rule truncated-gradient:gravity=1e-4")
+    thresher("train train.svm -m model -q --rule fobos:l1=1e-4")
     status, out, err = run("predict", "model", "test.svm", "--output", output, folder=folder)
     assert (status, err) == (0, "")
     assert out == "".join(f"{value:.9g}\n" for value in expected.tolist())

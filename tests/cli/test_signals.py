@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Thresher
-from tests.commands import environment
+from tests.commands import environment, run_code
 from thresher.data.errors import DataError
 from thresher.learning import feature_names
 from thresher.learning.stopping import Stopper
@@ -46,6 +46,7 @@ HANG_UP = pytest.param(
 )
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", HANG_UP])
 @pytest.mark.parametrize(
     "command",
@@ -207,6 +208,7 @@ builtins.__import__ = importing
 
 def test_what_cannot_be_interrupted_ends_with_the_process(folder: Path) -> None:
     code = """
+import os, signal, time
 from thresher.learning import ahead
 from thresher.learning.model import Model
 from thresher.learning.wholefile import whole_file
@@ -221,5 +223,7 @@ def compiling(*_, **__):
                 pass
 Model.learn = compiling
 """
-    assert interrupted(code, folder) == (130, "thresher: interrupted\n")
+    code += "from thresher.cli.main import run\nrun()\n"
+    command = ("train", "train.svm", "-m", "m", "-q")
+    assert run_code(code, *command, folder=folder) == (130, "thresher: interrupted\n")
     assert sorted(p.name for p in folder.iterdir()) == ["cache", "test.svm", "train.svm"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import ROWS, Thresher
+from tests.cli.conftest import NARROW, Thresher
 from tests.models import without_record
 from tests.plain import not_compiled
 from thresher import evaluate, load, train
@@ -42,7 +42,7 @@ WITH_RATES = [(rule, None) for rule in REGISTRY["rule"]] + [("sgd", rate) for ra
 
 @pytest.mark.parametrize(("rule", "rate"), WITH_RATES)
 def test_every_rule_and_rate(thresher: Thresher, rule: str, rate: str | None) -> None:
-    Path("few.svm").write_bytes(b"".join(ROWS[:50]))
+    Path("few.svm").write_bytes(b"".join(NARROW[:50]))
     with not_compiled():
         ran = thresher(
             "train", "few.svm", "-m", "m", "--rule", rule, "-q", *(["--rate", rate] if rate else [])
@@ -237,9 +237,9 @@ def test_resume_with_the_same_options_said_again(thresher: Thresher, stopped: st
     assert not Path("m.checkpoint").exists()
 
 
-@pytest.mark.usefixtures("plainly")
+@pytest.mark.usefixtures("narrow")
 def test_an_averaged_model_from_training_to_evaluation(thresher: Thresher) -> None:
-    Path("few.svm").write_bytes(b"".join(ROWS[:80]))
+    Path("few.svm").write_bytes(b"".join(NARROW[:80]))
     command = "train few.svm -m m --rule fobos:l1=1e-3 --passes 2 --average -q --json"
     figures = thresher(command).json
     model = train("few.svm", "fobos:l1=1e-3", passes=2, average=True)
@@ -266,7 +266,7 @@ def test_an_averaged_model_from_training_to_evaluation(thresher: Thresher) -> No
 def test_a_resumed_run_keeps_its_options(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str
 ) -> None:
-    Path("few.svm").write_bytes(b"".join(ROWS[:80]))
+    Path("few.svm").write_bytes(b"".join(NARROW[:80]))
     command = f"train few.svm -m m {options} -q"
     assert thresher(command).status == 0
     whole = Path("m").read_bytes()
@@ -363,6 +363,7 @@ def test_a_resumed_training_makes_the_passes_that_were_asked_for(
     assert (folder / "m").read_bytes() == (folder / "whole").read_bytes()
 
 
+@pytest.mark.usefixtures("narrow")
 def test_losses_that_are_not_known_yet_are_dashes(thresher: Thresher) -> None:
     table = thresher("train train.svm -m m --batch 100").err.splitlines()
     assert table[1].split()[:6] == ["1", "-", "-", "1", "0.5000", "0"]

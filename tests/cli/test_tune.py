@@ -55,7 +55,8 @@ def test_the_command_leaves_the_same_model(
     found = ran.json
     told = alone(thresher, found["command"]).json
     assert (found["examples"], found["nonzero"]) == (told["examples"], told["nonzero"])
-    assert found["examples"] == (240 if "0.4" in options else 400)
+    rows = Path("train.svm").read_bytes().count(b"\n")
+    assert found["examples"] == (rows * 6 // 10 if "0.4" in options else rows)
     best = found["trials"][found["chosen"]]
     assert best["rule"] == found["rule"] == modelfile.read("a")[0]["recipe"]["rule"]
     assert best["progressive_loss"] == told["progressive_loss"]
@@ -76,10 +77,11 @@ def test_help_leaves_out_what_is_refused(thresher: Thresher) -> None:
 
 def reported(thresher: Thresher, found: dict[str, Any]) -> dict[str, Any]:
     """The loss of the last tenth: the total loss less that of the other rows."""
-    assert found["report_on"] == "rows 361 to 400, each before it was learned"
+    rows = Path("train.svm").read_bytes().count(b"\n")
+    assert found["report_on"] == f"rows {rows * 9 // 10 + 1} to {rows}, each before it was learned"
     return {
         "holdout_on": found["report_on"],
-        "holdout_examples": 40,
+        "holdout_examples": rows // 10,
         "holdout_loss": found["report_loss"],
     }
 
@@ -150,6 +152,8 @@ def test_standard_input(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> 
     assert (refused.status, "later passes need the cache" in refused.err) == (1, True)
 
 
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+@pytest.mark.usefixtures("narrow")
 def test_settings_that_diverge_are_told(thresher: Thresher) -> None:
     rows = Path("train.svm").read_text().splitlines()
     grown = (re.sub(r":(\S+)", r":\1e9", row.replace("e-", "")) for row in rows)
@@ -231,6 +235,6 @@ def test_settings_that_are_dropped_give_no_warning(thresher: Thresher) -> None:
     random = np.random.default_rng(4)
     rows = [f"{k % 2} {1 + k % 2}:1 {3 + random.integers(0, 50)}:1" for k in range(3000)]
     Path("many.svm").write_text("\n".join(rows) + "\n")
-    found = thresher("tune many.svm -m tuned -q --budget 64")
+    found = thresher("tune many.svm -m tuned -q --budget 64 --rules ft-ftrl,ftrl")
     assert found.status == 0
     assert "nan" not in found.err

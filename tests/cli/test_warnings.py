@@ -10,11 +10,6 @@ from thresher.learning import modelfile
 SORTED = "warning: the labels are sorted (the label changes once in 400 rows"
 
 
-@pytest.fixture(autouse=True)
-def plain(plainly: None) -> None:
-    """Let warnings apply to small data."""
-
-
 @pytest.fixture
 def data(folder: Path) -> str:
     """Files with sorted labels, with the same rows shuffled, and with held-out rows."""
@@ -74,7 +69,7 @@ def test_a_resumed_run_warns_the_same(
 
 
 def test_later_passes_without_a_hold_out_flatter(thresher: Thresher, data: str) -> None:
-    sgd = "-m m -q --rule sgd --rate constant:0.2"
+    sgd = "-m m -q --rule sgd"
     ran = thresher(f"train sane.svm {sgd} --passes 4")
     assert "counts examples that were seen before; it was" in ran.err
     assert "--holdout every-10th" in ran.err

@@ -64,11 +64,11 @@ def test_a_head_that_is_out_of_reach_for_long_has_ended(
     node: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lifeline, "_EVERY", 0.02)
-    monkeypatch.setattr(lifeline, "_WITHOUT_HEAD", 0.2)
+    monkeypatch.setattr(lifeline, "_WITHOUT_HEAD", 0.1)
     head, ended = Server(socket.AF_INET, ("127.0.0.1", 0)), threading.Event()
     line = Lifeline(ended.set)
     line.watch(node.address, f"127.0.0.1:{head.address[1]}")
-    assert not ended.wait(0.5)
+    assert not ended.wait(0.25)
     head.end()
     assert ended.wait(10)
     assert line.lost
@@ -83,9 +83,9 @@ def test_a_head_that_cannot_be_reached_from_here_is_not_watched(
     ended = threading.Event()
     line = Lifeline(ended.set)
     line.watch(node.address, head)
-    assert not ended.wait(0.3)
+    assert not ended.wait(0.15)
     line.close()
-    assert not ended.wait(0.1)
+    assert not ended.wait(0.05)
     assert not line.lost
 
 

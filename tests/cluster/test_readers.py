@@ -45,7 +45,7 @@ def elsewhere(sample: Sample, data: Any, ray: FakeRay, on_error: str = "skip", c
 @SAMPLED
 def test_readers_give_the_chunks_and_reports_of_one_process(tmp_path: Path, name: str) -> None:
     sample = ALL[name]
-    paths = [written(sample, tmp_path / f"{k}{sample.ending}", sample.mixed(150, 30, k)[0]) for k in range(3)]
+    paths = [written(sample, tmp_path / f"{k}{sample.ending}", sample.mixed(70, 20, k)[0]) for k in range(3)]
     if sample.packed:
         paths[1].write_bytes(PACKERS["gzip"](paths[1].read_bytes()))
     here, there = tmp_path / "here", tmp_path / "there"
@@ -83,9 +83,9 @@ def test_dictionaries_are_sent_to_other_machines_only(
 @SAMPLED
 def test_any_chunk_can_be_continued_from(tmp_path: Path, name: str) -> None:
     sample = ALL[name]
-    paths = [written(sample, tmp_path / f"{k}{sample.ending}", sample.mixed(60, 9, k)[0]) for k in range(2)]
+    paths = [written(sample, tmp_path / f"{k}{sample.ending}", sample.mixed(40, 9, k)[0]) for k in range(2)]
     whole = read(opened(sample, paths, threads=1))
-    for k in range(0, len(whole.chunks), 3):
+    for k in range(0, len(whole.chunks), 4):
         again = elsewhere(sample, paths, FakeRay())
         again.report = Report.from_dict(whole.reports[k])
         rest = read(again, whole.chunks[k].after)
@@ -117,9 +117,9 @@ def test_what_is_lost_is_read_again(tmp_path: Path, name: str, fault: str) -> No
 
 
 def test_the_learner_reads_alone_while_no_reader_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driving, "_REPLACED", 0.2)
-    monkeypatch.setattr(driving, "_SOON", 0.1)
-    monkeypatch.setattr(driving, "_PATIENCE", 0.2)
+    monkeypatch.setattr(driving, "_REPLACED", 0.1)
+    monkeypatch.setattr(driving, "_SOON", 0.05)
+    monkeypatch.setattr(driving, "_PATIENCE", 0.1)
     sample = ALL["svmlight"]
     paths = [written(sample, tmp_path / f"{k}.svm", sample.good(150, k)) for k in range(4)]
     plain = read(opened(sample, paths, threads=1))

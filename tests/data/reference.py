@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ def _moderate(text: str) -> str:
     return f"{mantissa}e{max(-most, min(most, int(exponent or 0)))}"
 
 
+@lru_cache(1 << 14)
 def float32_of(text: str) -> np.float32:
     """The nearest float32, found with exact fractions among the neighbours of a first guess."""
     if not NUMBER.fullmatch(text):

@@ -61,14 +61,15 @@ def zstd(text: bytes) -> bytes:
     return bytes(pa.compress(text, codec="zstd", asbytes=True))
 
 
+_bz2, _xz = partial(bz2.compress, compresslevel=1), partial(lzma.compress, preset=0)
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "plain": bytes,
     "gzip": gzip.compress,
     "gzip, two members and zeros": lambda text: two_members(gzip.compress, text) + b"\0" * 512,
-    "bz2": bz2.compress,
-    "bz2, two": partial(two_members, bz2.compress),
-    "xz": lzma.compress,
-    "xz, two": partial(two_members, lzma.compress),
+    "bz2": _bz2,
+    "bz2, two": partial(two_members, _bz2),
+    "xz": _xz,
+    "xz, two": partial(two_members, _xz),
     "zstd": zstd,
     "zstd, two frames": partial(two_members, zstd),
 }

@@ -70,15 +70,15 @@ def alike(a: Pass, b: Pass) -> bool:
 @SAMPLED
 def test_threads_compression_and_passes_change_nothing(tmp_path: Path, name: str) -> None:
     sample = ALL[name]
-    path = written(sample, tmp_path / f"data{sample.ending}", sample.mixed(300, 30, 1)[0])
+    path = written(sample, tmp_path / f"data{sample.ending}", sample.mixed(130, 30, 1)[0])
     plain, text = read(opened(sample, path, threads=1)), path.read_bytes()
-    assert len(plain.chunks) > 8
-    for pack in PACKERS.values() if sample.packed else [bytes]:
+    assert len(plain.chunks) >= 5
+    for k, pack in enumerate(PACKERS.values() if sample.packed else [bytes]):
         path.write_bytes(pack(text))
-        for threads in (1, 3):
-            source = opened(sample, path, threads=threads)
-            assert alike(read(source), plain)
-            assert source.position_bytes == source.total_bytes == os.path.getsize(path)
+        threads = 3 if (k + len(name)) % 2 or pack is bytes else 1  # in the next format the other way round
+        source = opened(sample, path, threads=threads)
+        assert alike(read(source), plain), (k, threads)
+        assert source.position_bytes == source.total_bytes == os.path.getsize(path)
     assert alike(read(source), plain)
 
 
@@ -105,17 +105,16 @@ def test_the_size_of_blocks_changes_no_row(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sample = ALL[name]
-    records, bad = sample.mixed(120, 30, 2)
+    records, bad = sample.mixed(60, 30, 2)
     path = written(sample, tmp_path / f"data{sample.ending}", records)
     counts, found = set(), set()
-    for block in (1, 50, 333, 1 << 20):
+    for block, threads in ((1, 3), (50, 1), (333, 3), (1 << 20, 1)):
         monkeypatch.setattr(arrow_files, "BATCH", max(1, block // 50))
-        for threads in (1, 3):
-            result = read(opened(sample, path, threads=threads, block=block))
-            counts.add(len(result.chunks))
-            found.add(repr((result.rows, result.reports[-1])))
-            assert result.reports[-1]["examples"] == len(result.rows) == 120
-            assert result.reports[-1]["skipped"] == len(bad)
+        result = read(opened(sample, path, threads=threads, block=block))
+        counts.add(len(result.chunks))
+        found.add(repr((result.rows, result.reports[-1])))
+        assert result.reports[-1]["examples"] == len(result.rows) == 60
+        assert result.reports[-1]["skipped"] == len(bad)
     assert len(found) == 1
     assert len(counts) > 1
 
@@ -123,7 +122,7 @@ def test_the_size_of_blocks_changes_no_row(
 @SAMPLED
 def test_any_chunk_can_be_gone_on_from(tmp_path: Path, name: str) -> None:
     sample, rejects = ALL[name], tmp_path / "rejects"
-    mixtures = [sample.mixed(80, 20, k)[0] for k in range(3)]
+    mixtures = [sample.mixed(good, 20, k)[0] for k, good in enumerate((60, 50, 3))]
     paths = [written(sample, tmp_path / f"{k}{sample.ending}", mixtures[k]) for k in range(3)]
     if sample.packed:
         paths[1].write_bytes(PACKERS["gzip"](paths[1].read_bytes()))
@@ -136,8 +135,8 @@ def test_any_chunk_can_be_gone_on_from(tmp_path: Path, name: str) -> None:
         rest = read(again, chunk.after)
         assert alike(rest, Pass(whole.chunks[k + 1 :], whole.reports[k + 1 :]))
         assert rejects.read_bytes() == bad
-        assert same(next(opened(sample, paths).chunks(chunk.place)), chunk)
-    assert len({chunk.place for chunk in whole.chunks}) == len(whole.chunks) > 8
+        assert same(next(opened(sample, paths, threads=1).chunks(chunk.place)), chunk)
+    assert len({chunk.place for chunk in whole.chunks}) == len(whole.chunks) > 4
     assert opened(sample, paths).fingerprint() == opened(sample, paths).fingerprint()
 
 
@@ -147,11 +146,10 @@ def weights_of(sample: Sample, path: Path, **options: Any) -> tuple[bytes, ...]:
 
 
 @SAMPLED
-@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.filterwarnings("ignore:the labels -1 and 0")
-def test_every_record_is_learned_or_reported(tmp_path: Path, name: str, seed: int) -> None:
+def test_every_record_is_learned_or_reported(tmp_path: Path, name: str) -> None:
     sample = ALL[name]
-    records, wrong = sample.mixed(90, 0 if seed == 1 else 60, seed)
+    records, wrong = sample.mixed(90, 60, 2)
     path = written(sample, tmp_path / f"data{sample.ending}", records)
     clean = written(sample, tmp_path / f"clean{sample.ending}", sample.good(1, 0))
     good = [record for k, record in enumerate(records) if k not in wrong]

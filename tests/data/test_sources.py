@@ -57,17 +57,17 @@ def test_any_block_size_gives_the_same_rows(
 
 
 @pytest.mark.parametrize("form", LINE_FORMATS)
-@pytest.mark.parametrize("filling", [b"\0", b"9", b":", b"|", b"\n", b"\xff"])
-def test_what_stands_behind_a_block_is_not_read(form: str, filling: bytes) -> None:
+def test_what_stands_behind_a_block_is_not_read(form: str) -> None:
     """The chunk depends on the text alone, whatever memory follows it."""
     parser = parser_of(form)(Layout(form), Reading(DOMAINS["binary"], "skip", Arenas(1)))
-    lines = [line + b"\n" for line in some_lines(form, 200, 1).split(b"\n")]
+    lines = [line + b"\n" for line in some_lines(form, 120, 1).split(b"\n")]
     for text in [b"".join(lines), *lines]:
-        memory = np.frombuffer(bytearray(text + filling * PAD), np.uint8)
-        parsed = parser.parse(Block(memory, len(text), LINES, 0, 0, len(text), len(text)))
         rows, bad, blank = reference(form, text, "binary")
-        assert rows_of(parsed.chunk) == bits(rows)
-        assert (parsed.tally.skipped, parsed.tally.blank) == (len(bad), blank)
+        for filling in (b"\0", b"9", b":", b"|", b"\n", b"\xff"):
+            memory = np.frombuffer(bytearray(text + filling * PAD), np.uint8)
+            parsed = parser.parse(Block(memory, len(text), LINES, 0, 0, len(text), len(text)))
+            assert rows_of(parsed.chunk) == bits(rows), filling
+            assert (parsed.tally.skipped, parsed.tally.blank) == (len(bad), blank), filling
 
 
 def test_position_ends_at_the_size(tmp_path: Path) -> None:

@@ -13,16 +13,17 @@ from thresher.sklearn import (
     SparseOnlineRegressor,
 )
 
+# in as few passes as the checks of what was learned allow; one frontier finds its penalties, one is told
 CLASSIFIERS = [
     SparseOnlineClassifier(),
-    SparseOnlineClassifier("adagrad-fobos", "softmax"),
-    SparseOnlineClassifier("arow", "squared-hinge"),
-    SparseFrontierClassifier(l1s=4, cv=2),
+    SparseOnlineClassifier("adagrad-fobos", "softmax", passes=3),
+    SparseOnlineClassifier("arow", "squared-hinge", passes=1),
+    SparseFrontierClassifier(l1s=[0.1, 1.0], cv=2, passes=1),
 ]
 REGRESSORS = [
     SparseOnlineRegressor(),
-    SparseOnlineRegressor("adagrad-rda"),
-    SparseFrontierRegressor(l1s=3, cv=2, choose="1se"),
+    SparseOnlineRegressor("adagrad-rda", passes=1),
+    SparseFrontierRegressor(l1s=2, cv=2, passes=1, choose="1se"),
 ]
 DEFAULT = SparseOnlineClassifier().rule
 # squared-hinge has none

@@ -20,6 +20,7 @@ from sklearn.multioutput import ClassifierChain
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from tests.plain import compiled_if, not_compiled
 from thresher.data.layout import SettledLayout
 from thresher.parts import make
 from thresher.parts.rules.ftrl import Ftrl
@@ -54,9 +55,9 @@ def test_pipelines_and_grids() -> None:
     search = GridSearchCV(model, grid, cv=3).fit(*IRIS)
     assert search.best_params_["sparseonlineclassifier__l1"] == 0.1
     assert search.best_score_ > 0.85
-    rules = {"sparseonlineclassifier__rule": ["ftrl:l1=1e4", "ftrl:l1=0.1"]}
+    rules = {"sparseonlineclassifier__rule": ["ft-ftrl:l1=1e4", "ft-ftrl:l1=0.1"]}
     halving = HalvingGridSearchCV(model, rules, cv=3, random_state=0).fit(*IRIS)
-    assert halving.best_params_["sparseonlineclassifier__rule"] == "ftrl:l1=0.1"
+    assert halving.best_params_["sparseonlineclassifier__rule"] == "ft-ftrl:l1=0.1"
     assert halving.score(*IRIS) > 0.85
 
 
@@ -76,12 +77,14 @@ def test_skops_finds_nothing_to_trust_but_the_classes() -> None:
         (SparseOnlineClassifier(random_state=0), ["some words", "and others"] * 75, set()),
     ]
     for model, given, parts in cases:
-        saved = skops.io.dumps(model.fit(given, y))
+        with compiled_if(Ftrl not in parts):
+            saved = skops.io.dumps(model.set_params(passes=1).fit(given, y))
         types = {f"{kind.__module__}.{kind.__qualname__}" for kind in {SparseOnlineClassifier, *parts}}
         assert set(skops.io.get_untrusted_types(data=saved)) == types
-        again = skops.io.loads(saved, trusted=sorted(types))
-        np.testing.assert_array_equal(again.decision_function(given), model.decision_function(given))
-        more = [estimator.partial_fit(given, y).coef_ for estimator in (again, model)]
+        with compiled_if(Ftrl not in parts):
+            again = skops.io.loads(saved, trusted=sorted(types))
+            np.testing.assert_array_equal(again.decision_function(given), model.decision_function(given))
+            more = [estimator.partial_fit(given, y).coef_ for estimator in (again, model)]
         np.testing.assert_array_equal(*more)
 
 
@@ -118,8 +121,9 @@ def test_a_frontier_is_a_part_too() -> None:
 
 def test_calibration_and_wrappers(wide: tuple[Any, Any]) -> None:
     X, y = wide
-    base = SparseOnlineClassifier(loss="hinge", random_state=0)
-    assert CalibratedClassifierCV(base, cv=3).fit(X, y).predict_proba(X).shape == (300, 2)
+    base = SparseOnlineClassifier(loss="hinge", passes=1, random_state=0)
+    with not_compiled():
+        assert CalibratedClassifierCV(base, cv=3).fit(X[::5], y[::5]).predict_proba(X[:9]).shape == (9, 2)
     assert OneVsRestClassifier(SparseOnlineClassifier(random_state=0)).fit(*IRIS).score(*IRIS) > 0.7
     labels = np.column_stack([X[:, 0] > 0, X[:, 1] > 0]).astype(int)
     chain = ClassifierChain(SparseOnlineClassifier(random_state=0)).fit(X, labels)

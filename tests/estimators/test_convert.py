@@ -34,7 +34,7 @@ WORDS = np.array(["setosa", "versicolor", "virginica"])[Y]
 SGD = SGDClassifier(loss="log_loss", random_state=0)
 
 
-def model_of(loss: str = "logistic", y: Any = WORDS, rule: str = "ftrl") -> SparseOnlineClassifier:
+def model_of(loss: str = "logistic", y: Any = WORDS, rule: str = "ft-ftrl") -> SparseOnlineClassifier:
     return SparseOnlineClassifier(rule, loss, l1=0.1, random_state=0).fit(X, y)
 
 
@@ -141,6 +141,7 @@ def test_what_a_frontier_has_chosen() -> None:
         np.testing.assert_array_equal(labels, model.predict(X))
 
 
+@pytest.mark.usefixtures("plainly")
 def test_onnx_of_other_losses() -> None:
     for y in (WORDS, TWO):
         model = model_of("softmax", y, "adagrad-fobos")

@@ -30,7 +30,8 @@ def test_clicks(capsys: Any) -> None:
     assert learned < share
 
 
-def test_genes() -> None:
+def test_genes(monkeypatch: Any) -> None:
+    monkeypatch.setattr(sklearn_genes, "GENES", 4000)
     levels, groups, differing = sklearn_genes.simulate()
     search = sklearn_genes.search_penalty(levels, groups)
     assert search.best_score_ > 0.9

@@ -28,7 +28,7 @@ from thresher.sklearn.drawing import folds, held_out
 from thresher.sklearn.frontier import FALLBACK
 
 Array = NDArray[Any]
-RNG, N = np.random.default_rng(7), 80
+RNG, N = np.random.default_rng(7), 40
 X = RNG.normal(size=(N, 6))
 TWO = np.where(X[:, 0] + 0.3 * RNG.normal(size=N) > 0, "yes", "no")
 THREE = np.array(["a", "b", "c"])[X[:, :3].argmax(axis=1)]
@@ -266,7 +266,7 @@ def test_copies_and_pickles_are_what_was_chosen(stories: Any) -> None:
 @pytest.mark.parametrize("store", [None, "hashed:8", "growing"])
 def test_wide_data_are_kept_by_their_weights(store: str | None) -> None:
     wide = csr_matrix(
-        (X.ravel(), np.tile([3, 70_000, 140_000, 200_000, 250_000, 299_999], N), 6 * np.arange(N + 1))
+        (X.ravel(), np.tile([3, 40_000, 70_000, 100_000, 120_000, 139_999], N), 6 * np.arange(N + 1))
     )
     with not_compiled():
         model = fitted(SparseFrontierClassifier, store=store).fit(wide, TWO)
@@ -275,7 +275,7 @@ def test_wide_data_are_kept_by_their_weights(store: str | None) -> None:
         np.testing.assert_array_equal(model.predict_proba(wide), own.predict_proba(wide))
     assert model.model_.store.startswith(store or "growing")
     path = model.coef_path_
-    assert path.shape == (3, len(model.feature_keys_path_) if store == "hashed:8" else 300_000)
+    assert path.shape == (3, len(model.feature_keys_path_) if store == "hashed:8" else 140_000)
     np.testing.assert_array_equal(np.diff(path.indptr), model.nnz_path_)
 
 
@@ -302,9 +302,9 @@ def test_standard_errors_are_of_differences_on_the_same_rows() -> None:
         model = fitted(SparseFrontierClassifier, cv=PAIR, l1s=[0.1, 1.0, 2.0, 3.0, 4.0, 8.0]).fit(X, TWO)
         own = [alone(SparseOnlineClassifier, l1, {}).fit(X[~SPLIT], TWO[~SPLIT]) for l1 in model.l1s_]
     second = (TWO[SPLIT] == "yes").astype(int)
-    losses = np.array([-one.predict_log_proba(X[SPLIT])[np.arange(20), second] for one in own])
+    losses = np.array([-one.predict_log_proba(X[SPLIT])[np.arange(N // 4), second] for one in own])
     best = int(losses.mean(axis=1).argmin())
-    errors = (losses - losses[best]).std(axis=1) / np.sqrt(20)
+    errors = (losses - losses[best]).std(axis=1) / np.sqrt(N // 4)
     np.testing.assert_allclose(model.se_path_, errors, rtol=1e-3, atol=1e-9)
     near = losses.mean(axis=1) <= losses[best].mean() + errors
     assert 1 < near.sum() < 6
@@ -347,7 +347,7 @@ def test_a_penalty_that_diverges_is_left_out() -> None:
             for given in ({1: 2}, [1, 2], [(range(N),)], [(["a"], [1])], [([N], [1])])
         ),
         ({"cv": [(range(N), [])]}, "each split of cv needs"),
-        ({"cv": 81}, "cv=81 folds are too many for n_samples=80"),
+        ({"cv": 81}, "cv=81 folds are too many for n_samples=40"),
         ({"cv": 2, "refit": False}, "unless refit=True"),
         ({"refit": "no"}, "refit"),
         ({"validation_fraction": 0.0}, "validation_fraction"),

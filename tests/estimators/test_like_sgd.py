@@ -10,9 +10,10 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_svmlight_file, make_classification
 from sklearn.linear_model import LinearRegression, Ridge, SGDClassifier, SGDRegressor
 
-from tests.plain import not_compiled
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 from thresher.sklearn.convert import from_sklearn, to_sklearn
+
+pytestmark = pytest.mark.usefixtures("plainly")
 
 X, Y = make_classification(120, 8, n_informative=4, random_state=0)
 X /= 4
@@ -28,8 +29,7 @@ def theirs_of(kind: Any, **options: Any) -> Any:
 
 
 def ours_of(kind: Any, *parts: str, **options: Any) -> Any:
-    with not_compiled():
-        return kind(*parts, **IN_ORDER, **options).fit(X, Z if kind is SparseOnlineRegressor else Y)
+    return kind(*parts, **IN_ORDER, **options).fit(X, Z if kind is SparseOnlineRegressor else Y)
 
 
 def distance(one: Any, other: Any) -> float:
@@ -55,13 +55,11 @@ def test_penalty_l1_on_sparse_data_is_nearer_to_cumulative() -> None:
     given, y = given[:500], y[:500]
     penalty: dict[str, Any] = {"penalty": "l1", "alpha": 1e-3, "fit_intercept": False}
     theirs = SGDClassifier("log_loss", learning_rate="constant", eta0=0.1, **penalty, **THEIRS).fit(given, y)
+    options: dict[str, Any] = {"rate": "constant:0.1", "fit_intercept": False}
     found = []
     for rule in ("cumulative", "fobos"):
-        with not_compiled():
-            model = SparseOnlineClassifier(
-                rule, l1=1e-3, rate="constant:0.1", fit_intercept=False, **IN_ORDER
-            )
-            found.append(model.fit(given, y).coef_)
+        model = SparseOnlineClassifier(rule, l1=1e-3, store="growing", **options, **IN_ORDER)
+        found.append(model.fit(given, y).coef_)
     gaps = [np.linalg.norm(coef - theirs.coef_) for coef in found]
     assert gaps[0] < gaps[1] / 1.5
     assert np.count_nonzero(found[0]) < np.count_nonzero(theirs.coef_) < np.count_nonzero(found[1])
@@ -115,13 +113,11 @@ def averaged(steps: int, eta: float) -> tuple[NDArray[Any], NDArray[Any]]:
     return started, ended
 
 
-@pytest.mark.usefixtures("plainly")
 def test_average_is_one_step_behind() -> None:
     started, ended = averaged(20, 0.1)
     options: dict[str, Any] = {"average": True, "fit_intercept": False}
-    with not_compiled():
-        model = SparseOnlineRegressor("sgd", "squared:scale=0.5", rate="constant:0.1", **options, **IN_ORDER)
-        model.fit(X[:20], Z[:20])
+    model = SparseOnlineRegressor("sgd", "squared:scale=0.5", rate="constant:0.1", **options, **IN_ORDER)
+    model.fit(X[:20], Z[:20])
     theirs = SGDRegressor(penalty=None, learning_rate="constant", eta0=0.1, **options, **THEIRS).fit(
         X[:20], Z[:20]
     )
@@ -142,8 +138,7 @@ def test_partial_fit_refuses_early_stopping() -> None:
 @pytest.mark.parametrize("rate", ["constant:0.1", None])
 def test_shapes_of_a_regressor(columns: int, rate: str | None) -> None:
     y = Z if not columns else np.column_stack([Z] * columns)
-    with not_compiled():
-        model = SparseOnlineRegressor("sgd", rate=rate).fit(X, y)
+    model = SparseOnlineRegressor("sgd", rate=rate).fit(X, y)
     theirs = Ridge().fit(X, y)
     assert model.coef_.shape == ((8,) if not columns else (columns, 8))
     assert model.intercept_.shape == (columns or 1,)

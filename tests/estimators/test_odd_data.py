@@ -19,6 +19,8 @@ from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 X = np.round(np.random.default_rng(0).normal(size=(20, 4)), 1).astype(np.float32)
 Y = (X[:, 0] > 0).astype(int)
 NAMES = np.array(["no", "yes"])[Y]
+# compiled code does not warn
+OVERFLOWING = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
 
 
 def classifier(**options: Any) -> SparseOnlineClassifier:
@@ -207,6 +209,8 @@ def test_probabilities_are_those_of_the_loss_that_was_learned_with() -> None:
     np.testing.assert_array_equal(model.set_params(loss="hinge").predict_proba(X), proba)
 
 
+@OVERFLOWING
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_a_weight_that_overflows_is_a_value_error(method: str) -> None:
     X, y = np.array([[0.0, 9.0], [1.0, 0.0]]), [1.0, -1.0]
@@ -215,6 +219,8 @@ def test_a_weight_that_overflows_is_a_value_error(method: str) -> None:
         getattr(model, method)(X, y)
 
 
+@OVERFLOWING
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("rule", ["ft-ftrl", "ftrl"])
 def test_labels_that_break_weights_leave_the_model_as_it_was(rule: str, rows: int) -> None:

@@ -4,9 +4,7 @@ import doctest
 import re
 from pathlib import Path
 
-import typer.main
-
-from thresher.cli.app import build
+from thresher.cli.app import command_of
 from thresher.parts import make
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -19,7 +17,7 @@ def test_the_examples_on_the_page_hold() -> None:
 
 
 def test_flags_and_specs_of_the_table_are_there() -> None:
-    train = typer.main.get_command(build()).commands["train"]  # type: ignore[attr-defined]
+    train = command_of().commands["train"]
     known = {flag for option in train.params for flag in (*option.opts, *option.secondary_opts)}
     text = (DOCS / "from-vw.md").read_text(encoding="utf-8")
     rows = [line.split(" | ")[1] for line in text.splitlines() if line.startswith("| ")][1:]

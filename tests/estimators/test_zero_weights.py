@@ -13,10 +13,11 @@ from sklearn.base import clone
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier, SGDRegressor
 
-from tests.plain import not_compiled
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 from thresher.sklearn.convert import from_sklearn, to_sklearn
 from thresher.sklearn.onnx import to_onnx
+
+pytestmark = pytest.mark.usefixtures("plainly")
 
 X = np.random.default_rng(0).normal(size=(12, 4))
 TWO = (X[:, 0] > 0).astype(int)
@@ -49,8 +50,7 @@ cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 def fitted(case: Given) -> Any:
     kind, options, given, y = case[:4]
-    with not_compiled():
-        return kind(l1=1e6, random_state=0, passes=1, **options).fit(given, y)
+    return kind(l1=1e6, random_state=0, passes=1, **options).fit(given, y)
 
 
 def assert_zeros(model: Any, shape: tuple[int, ...], outputs: int) -> None:
@@ -67,9 +67,8 @@ def test_weights_are_zeros_of_the_right_shape(case: Given) -> None:
     again = pickle.loads(pickle.dumps(model))
     for found in (model, again, again.sparsify(), again.densify()):
         assert_zeros(found, *case[4:])
-    with not_compiled():
-        assert_zeros(clone(model).fit(*case[2:4]), *case[4:])
-        np.testing.assert_array_equal(again.predict(case[2]), model.predict(case[2]))
+    assert_zeros(clone(model).fit(*case[2:4]), *case[4:])
+    np.testing.assert_array_equal(again.predict(case[2]), model.predict(case[2]))
 
 
 @cases

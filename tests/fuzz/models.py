@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import os
 import random
 import signal
 import subprocess
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.forks import forked
 from tests.fuzz.mutations import mutated
 from tests.intakes import LAYOUT, table
 from tests.plain import compiled_if
@@ -50,6 +52,8 @@ ROWS = "\n".join(
 SECONDS = 60
 """Seconds that one mutation may take before its process is killed."""
 PLAN = Plan(passes=3, holdout_every=5, patience=2)
+TRAINED, EVERY = 24, 23
+"""Rows, and examples between checkpoints: the last is written in the third pass."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,9 @@ class Case:
 
     def trainer(self, path: Path, loaded: Any = None) -> Trainer[Model]:
         """A trainer in the middle of training or at its beginning."""
-        plan = replace(PLAN, checkpoint=path, checkpoint_every=11)
+        plan = replace(PLAN, checkpoint=path, checkpoint_every=EVERY)
         model = loaded[0] if loaded else self.model()
-        made = Trainer(model, MemorySource(self.data(3, 40), model.head.domain), plan)
+        made = Trainer(model, MemorySource(self.data(3, TRAINED), model.head.domain), plan)
         if loaded:
             with modelfile.naming_file(path):
                 made.continue_from(loaded[1])
@@ -288,17 +292,17 @@ def work(numbers: range, folder: Path, compiled: bool) -> Counter[str]:
 
 def worker(numbers: range, folder: Path, compiled: bool) -> subprocess.CompletedProcess[str]:
     """Run `work` in a separate process."""
-    command = [sys.executable, "-m", "tests.fuzz.models", "--worker", str(folder)]
-    command += ["--first", str(numbers.start), "--mutations", str(len(numbers))]
-    limit = 600 + SECONDS + len(numbers)
-    return subprocess.run(
-        [*command, *(["--compiled"] if compiled else [])],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=limit,
-        cwd=Path(__file__).parents[2],
-    )
+    words = ["--worker", str(folder), "--first", str(numbers.start), "--mutations", str(len(numbers))]
+    words += ["--compiled"] if compiled else []
+    pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    code, place = "from tests.fuzz.models import main\nmain()", Path(__file__).parents[2]
+    with forked(words, code, cwd=place, env=os.environ, text=True, **pipes) as process:
+        try:
+            out, err = process.communicate(timeout=600 + SECONDS + len(numbers))
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(words, process.returncode, out, err)
 
 
 def main() -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.fuzz.models import CASES, corpus, small_and_plain, worker
 from tests.streams import RULES
 
-MUTATIONS = range(300)
+MUTATIONS = range(140)
 
 
 def test_every_rule_is_fuzzed() -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from tests.commands import OLDER_MODEL, own_cache
 from tests.hostile.conftest import SmallDisk, Tried
-from tests.hostile.trials import failed, file_size, names_in, svmlight, thresher
+from tests.hostile.trials import failed, file_size, here, names_in, svmlight, thresher
 
-BAD = b"this is no example\n" * 40_000
+BAD = b"this is no example\n" * 10_000
+ROWS = 6000
 _SKIP = ["-q", "--on-error", "skip"]
 WRITES = {
     "model": ("m", ["train", "d.svm", "-m", "disk/m", *_SKIP]),
@@ -26,15 +27,15 @@ every_write = pytest.mark.parametrize("what", WRITES)
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     folder = tmp_path_factory.mktemp("model")
-    svmlight(folder / "d.svm", 20_000, 20_000)
-    assert thresher("train", "d.svm", "-m", "model", "-q", folder=folder)[0] == 0
+    svmlight(folder / "d.svm", ROWS, ROWS)
+    assert here("train", "d.svm", "-m", "model", "-q", folder=folder)[0] == 0
     return (folder / "model").read_bytes()
 
 
 @pytest.fixture
 def data(folder: Path, model: bytes) -> Path:
     """Data and a model of them, both much larger than the disks here."""
-    svmlight(folder / "d.svm", 20_000, 20_000)
+    svmlight(folder / "d.svm", ROWS, ROWS)
     (folder / "model").write_bytes(model)
     with open(folder / "d.svm", "ab") as file:
         file.write(BAD)
@@ -71,9 +72,9 @@ def test_a_disk_that_is_full(data: Path, what: str, small_disk: SmallDisk) -> No
 
 
 def test_a_cache_that_cannot_grow_is_done_without(folder: Path) -> None:
-    svmlight(folder / "d.svm", 20_000)
+    svmlight(folder / "d.svm", ROWS)
     command = ["train", "d.svm", "-q", "--passes", "4", "-m"]
-    assert thresher(*command, "whole", folder=folder)[0] == 0
+    assert here(*command, "whole", folder=folder)[0] == 0
     shutil.rmtree(folder / "cache" / "data")
     status, _, err = thresher(*command, "m", folder=folder, limit=file_size(32 << 10))
     assert status == 0
@@ -85,16 +86,11 @@ def test_a_cache_that_cannot_grow_is_done_without(folder: Path) -> None:
 def test_standard_output_that_takes_a_part_of_the_last_write(data: Path, tried: Tried) -> None:
     """Also unbuffered, where Python ignores partial writes."""
     predict = ["predict", "model", "d.svm", "--on-error", "skip"]
-    _, out, _ = thresher(*predict, folder=data)
-    for unbuffered in ("1", ""):
+    _, out, _ = here(*predict, folder=data)
+    for variables in ({"PYTHONUNBUFFERED": "1"}, {}):
         with open(data / "out", "wb") as file:
-            ran = thresher(
-                *predict,
-                folder=data,
-                limit=file_size(len(out) - 5000),
-                stdout=file,
-                PYTHONUNBUFFERED=unbuffered,
-            )
+            limit = file_size(len(out) - 5000)
+            ran = thresher(*predict, folder=data, limit=limit, stdout=file, world=variables)
         failed(ran, "File too large")
         assert (data / "out").stat().st_size < len(out)
     tried(2)

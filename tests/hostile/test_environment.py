@@ -12,7 +12,7 @@ import pytest
 
 from tests.commands import environment
 from tests.hostile.conftest import Tried
-from tests.hostile.trials import failed, names_in, said, svmlight, thresher
+from tests.hostile.trials import failed, here, names_in, said, svmlight, thresher
 from thresher.data import open_source
 from thresher.learning.passes import Passes
 
@@ -31,7 +31,7 @@ import thresher.__main__
 @pytest.fixture
 def data(folder: Path) -> bytes:
     svmlight(folder / "d.svm", 500)
-    assert thresher(*_TRAIN, "whole", folder=folder)[0] == 0
+    assert here(*_TRAIN, "whole", folder=folder)[0] == 0
     return (folder / "whole").read_bytes()
 
 
@@ -96,13 +96,13 @@ def test_modes_of_what_is_written(folder: Path, data: bytes, mask: int) -> None:
     """Models get the mode that the umask allows; files the program learns from or runs are private."""
     shutil.rmtree(folder / "cache" / "data")
     (folder / "m").unlink(missing_ok=True)
-    status, _, err = thresher(*_TRAIN, "m", folder=folder, limit=lambda: (os.umask(mask), None)[1])
+    status, _, err = thresher(*_TRAIN, "m", folder=folder, limit=f"import os; os.umask({mask})")
     assert status == 0
     assert stat.S_IMODE((folder / "m").stat().st_mode) == 0o666 & ~mask
     if "no cache" not in err:
         assert stat.S_IMODE((folder / "cache" / "data").stat().st_mode) & 0o022 == 0
     os.chmod(folder / "m", 0o640)
-    assert thresher(*_TRAIN, "m", folder=folder)[0] == 0
+    assert here(*_TRAIN, "m", folder=folder)[0] == 0
     assert stat.S_IMODE((folder / "m").stat().st_mode) == 0o640
 
 
@@ -155,7 +155,7 @@ def test_a_clock_that_goes_back(folder: Path, data: bytes, tried: Tried) -> None
         for path in (folder / "d.svm", *(folder / "cache" / "data").iterdir()):
             now = path.stat().st_mtime + seconds
             os.utime(path, (max(now, 0), max(now, 0)))
-        status, _, err = thresher(*_TRAIN, "m", folder=folder)
+        status, _, err = here(*_TRAIN, "m", folder=folder)
         assert (status, err) == (0, "")
         assert (folder / "m").read_bytes() == data
         tried(1)

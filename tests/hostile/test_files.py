@@ -9,7 +9,7 @@ import pytest
 import thresher as library
 from tests.commands import start
 from tests.hostile.conftest import Tried
-from tests.hostile.trials import failed, names_in, open_files, outcome, svmlight, thresher
+from tests.hostile.trials import failed, here, names_in, open_files, outcome, svmlight, thresher
 from thresher.cli.main import status_of
 from thresher.data import DataError, open_source
 
@@ -33,7 +33,7 @@ def more_files_than_may_be_open(folder: Path, count: int) -> None:
     assert status == 0
     assert f'"examples": {2 * count},' in out
     (folder / "all.svm").write_bytes(b"".join(p.read_bytes() for p in sorted(folder.glob(pattern))))
-    assert thresher("train", "all.svm", "-m", "n", "-q", "--passes", "2", folder=folder)[0] == 0
+    assert here("train", "all.svm", "-m", "n", "-q", "--passes", "2", folder=folder)[0] == 0
     assert (folder / "m").read_bytes() == (folder / "n").read_bytes()
     (folder / "many" / f"{count // 2:05}.svm").write_bytes(b"")
     ran = thresher(*train, "o", folder=folder, limit=open_files(64))
@@ -42,7 +42,7 @@ def more_files_than_may_be_open(folder: Path, count: int) -> None:
 
 
 def test_hundreds_of_files(folder: Path) -> None:
-    more_files_than_may_be_open(folder, 300)
+    more_files_than_may_be_open(folder, 150)
 
 
 @pytest.mark.hostile
@@ -111,7 +111,7 @@ def test_an_output_that_is_an_input(
 ) -> None:
     """Under another name: nothing is started."""
     data, held = svmlight(folder / "d.svm", 100), svmlight(folder / "h.svm", 100, seed=1)
-    assert thresher("train", "d.svm", "-m", "m", "-q", folder=folder)[0] == 0
+    assert here("train", "d.svm", "-m", "m", "-q", folder=folder)[0] == 0
     for name in ("d.svm", "h.svm", "m"):
         link(folder / name, folder / f"to-{name}")
     kept = {name: (folder / name).read_bytes() for name in ("d.svm", "h.svm", "m")}

@@ -9,7 +9,7 @@ import pytest
 
 from tests.commands import run_code, start
 from tests.hostile.conftest import Tried
-from tests.hostile.trials import names_in, svmlight, thresher
+from tests.hostile.trials import here, names_in, svmlight
 
 _KILLER = """
 import os, signal, sys
@@ -52,14 +52,14 @@ def killed(folder: Path, place: str, at: int, when: str) -> bool:
 def gone_on(folder: Path, train: list[str] = _TRAIN) -> bytes:
     """The model that the same command gives, resumed if there is a checkpoint."""
     resume = ["--resume"] if (folder / "m.checkpoint").exists() else []
-    status, _, err = thresher(*train, *resume, folder=folder)
+    status, _, err = here(*train, *resume, folder=folder)
     assert (status, err) == (0, "")
     return (folder / "m").read_bytes()
 
 
 def sweep(folder: Path, places: list[tuple[str, int, str]], tried: Tried) -> int:
     svmlight(folder / "d.svm", 2500)
-    whole = thresher(*_TRAIN, folder=folder)
+    whole = here(*_TRAIN, folder=folder)
     assert whole[0] == 0
     model = (folder / "m").read_bytes()
     data, died = folder / "cache" / "data", 0
@@ -105,7 +105,7 @@ def test_a_kill_at_any_time_costs_nothing(folder: Path, tried: Tried) -> None:
     """Later and later, until the training finishes before the kill."""
     svmlight(folder / "d.svm", 100_000, 100_000)
     started = time.monotonic()
-    assert thresher(*_LONGER, folder=folder)[0] == 0
+    assert here(*_LONGER, folder=folder)[0] == 0
     span, model = time.monotonic() - started, (folder / "m").read_bytes()
     for step in range(20):
         for left in (folder / "m", *(folder / "cache" / "data").iterdir()):

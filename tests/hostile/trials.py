@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import resource
-import signal
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
 
 from tests import commands
-from tests.commands import environment, start
+from tests.commands import environment
+from tests.forks import forked
+from tests.served import run_here
 from thresher.data import DataError, open_source
 
-Limit = Callable[[], None]
+Limit = str | Callable[[], None]
+"""Code that a process runs before the program; or a function, for a process that no server forks."""
+_RUN = "\nfrom thresher.cli.main import run\nrun()"
 # not ru_maxrss, which a process inherits from its parent
 _PEAK = """
 with open("/proc/self/status") as file:
@@ -40,16 +45,13 @@ def svmlight(path: Path, rows: int, features: int = 50, seed: int = 0) -> Path:
 
 def file_size(most: int) -> Limit:
     """Limit the size of files: a write beyond it fails as on a full disk."""
-
-    def limit() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-
-    return limit
+    return f"""import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most}))"""
 
 
 def open_files(most: int) -> Limit:
-    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return f"import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, ({most}, {most}))"
 
 
 def peak_memory(code: str, folder: Path, most: int) -> str:
@@ -76,8 +78,10 @@ def thresher(
     **variables: str,
 ) -> tuple[int, str, str]:
     """Status, standard output and standard error of the program, run with a `limit` or by another command."""
-    if not (limit or prefix or unset or world or variables):
-        with start(*words, folder=folder, stdout=stdout) as process:
+    if isinstance(limit or "", str) and not (prefix or unset or world or variables):
+        streams: Any = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": subprocess.PIPE}
+        code = f"{limit}{_RUN}" if limit else ""
+        with forked([*map(str, words)], code, cwd=folder, env=environment(folder), **streams) as process:
             out, err = process.communicate(timeout=timeout)
         return process.returncode, (out or b"").decode(errors="replace"), said(err)
     known = {
@@ -89,13 +93,24 @@ def thresher(
         [*prefix, sys.executable, "-m", "thresher", *map(str, words)],
         cwd=folder,
         env=known,
-        preexec_fn=limit,
+        preexec_fn=partial(exec, limit, {}) if isinstance(limit, str) else limit,
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=subprocess.PIPE,
         timeout=timeout,
     )
     return ran.returncode, (ran.stdout or b"").decode(errors="replace"), said(ran.stderr)
+
+
+def here(*words: object, folder: Path) -> tuple[int, str, str]:
+    """The same of the program in this process, where its process is not what is tested."""
+    with open(os.devnull) as nothing, TemporaryFile() as out, TemporaryFile() as err:
+        streams = [os.dup(file.fileno()) for file in (nothing, out, err)]
+        status = run_here(streams, [*map(str, words)], str(folder), environment(folder))
+        for stream in streams:
+            os.close(stream)
+        printed = [(file.seek(0), file.read())[1] for file in (out, err)]
+    return status, printed[0].decode(errors="replace"), said(printed[1])
 
 
 def said(err: bytes) -> str:

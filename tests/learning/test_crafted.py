@@ -210,13 +210,20 @@ def test_a_state_that_cannot_be_is_refused(
     assert "\n" not in str(found.value)
 
 
+SHARED = {f"state.{name}" for name in ("keys", "counts", "tally", "registers", "counters")}
+SHARED |= {"weights.keys", "weights.values", "weights.intercept"}
+"""Tensors that every rule has in the same shape."""
+
+
 @pytest.mark.parametrize("name", RULES)
 def test_a_state_is_refused_where_any_tensor_is_missing_cut_or_of_another_kind(
     name: str, tmp_path: Path
 ) -> None:
     model = learned(settings_of(name)[0])
     header, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
-    for tensor, array in tensors.items():
+    assert set(tensors) > SHARED
+    for tensor in [*tensors] if name in ("ftrl", "sgd") else sorted(set(tensors) - SHARED):
+        array = tensors[tensor]
         load: Any = modelfile.load if tensor.startswith("state.") else modelfile.load_readout
         for other in (array[:-1], array[np.newaxis], array.astype(np.float16)):
             modelfile.write(tmp_path / "model", header, {**tensors, tensor: other})

@@ -16,7 +16,7 @@ from thresher.data import DataError
 from thresher.drawing.scales import Axis, scale_of, ticks_upright
 from thresher.sklearn import SparseOnlineClassifier
 
-ROWS = 300
+ROWS = 150
 
 
 @pytest.fixture(scope="module")

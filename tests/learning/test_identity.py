@@ -139,9 +139,13 @@ def keep_size(name: str) -> None:
     modelfile.write(CHECKPOINT, header, tensors)
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("order", ["as-is", "buffer:20", "every"])
-def test_a_checkpoint_refuses_data_that_have_changed(form: Form, order: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "order"),
+    [*((name, "as-is") for name in FORMS)]
+    + [(name, order) for name in ("text", "gzip", "parquet") for order in ("buffer:20", "every")],
+)
+def test_a_checkpoint_refuses_data_that_have_changed(name: str, order: str) -> None:
+    form = FORMS[name]
     form.write()
     stopped_after(trainer(form, order=order), 100)
     form.write(changed=5)

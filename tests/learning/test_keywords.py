@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
 import thresher
 from tests.plain import not_compiled
-from thresher.cli.app import build
+from thresher.cli.app import command_of
 from thresher.cli.options import Table
 from thresher.data.layout import Layout
 from thresher.learning.keywords import LayoutOptions, ModelOptions, SourceOptions, TrainOptions, layout_given
@@ -44,7 +43,7 @@ def keywords() -> set[str]:
 
 
 def options() -> set[str]:
-    train = typer.main.get_command(build()).commands["train"]  # type: ignore[attr-defined]
+    train = command_of().commands["train"]
     return {OTHER_NAMES.get(one.name, one.name) for one in train.params}
 
 

@@ -41,10 +41,10 @@ def between_passes(ready: Trainer[Model], change: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("order", ["as-is", "buffer:20"])
 @pytest.mark.parametrize("change", [{"rows": 300}, {"rows": 200}, {"changed": 150}])
-def test_later_passes_must_find_what_the_first_has_found(form: Form, order: str, change: Any) -> None:
+def test_later_passes_must_find_what_the_first_has_found(form: Form, change: Any) -> None:
     form.write()
+    order = "buffer:20" if (len(form.name) + len(change)) % 2 else "as-is"
     with pytest.raises(DataError, match=CHANGED):
         between_passes(trainer(form, 3, order=order), lambda: form.write(**change))
 
@@ -219,7 +219,7 @@ def test_no_cache_serves_rows_of_before_an_edit(
     Path("b.svm").write_bytes(b"".join(ROWS[150:]))
     for name in names:
         os.utime(name, ns=(10**18, 10**18))
-    time.sleep(0.05)
+    time.sleep(0.02)
 
     def read() -> tuple[bool, list[Chunk]]:
         source = open_source(names, block_bytes=1 << 12)
@@ -228,7 +228,7 @@ def test_no_cache_serves_rows_of_before_an_edit(
         return passes.first is not source, list(passes.later().chunks())
 
     before = read()[1]
-    time.sleep(0.05)
+    time.sleep(0.02)
     edit("b.svm")
     after, fresh = read()[1], list(open_source(names, block_bytes=1 << 12).chunks())
     values = [b"".join(chunk.values.tobytes() for chunk in chunks) for chunks in (before, after, fresh)]

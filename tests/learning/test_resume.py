@@ -77,6 +77,7 @@ CASES: dict[str, tuple[Callable[[Path], list[str]], str]] = {
     "arrow": (tables("data.arrows"), f"{COLUMNS} --passes 3 --no-cache"),
     "quarantine, three files, two passes": (three_files, "--passes 2 --on-error quarantine=bad.txt"),
 }
+KILLED_AGAIN = ("permuted every pass", "quarantine, three files, two passes", "parquet")
 SEED = 20260101
 
 
@@ -91,13 +92,13 @@ def train(folder: Path, data: list[str], options: str, stops: Sequence[signal.Si
     chance, stopped = random.Random(SEED), 0
     checkpoint = folder / "model.checkpoint"
     command = ["train", *data, "-m", "model", "--curve", "curve", *options.split()]
-    command += ["--checkpoint-every", "20"] if stops else []
+    often = ["--checkpoint-every", "20"]
     for how in stops:
         before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
-        process = start(*command, *(["--resume"] if before else []), folder=folder)
+        process = start(*command, *often, *(["--resume"] if before else []), folder=folder)
         while process.poll() is None and (not checkpoint.exists() or checkpoint.stat().st_mtime_ns == before):
             time.sleep(0.005)
-        time.sleep(chance.uniform(0, 0.2))
+        time.sleep(chance.uniform(0, 0.05))
         process.send_signal(how)
         _, err = process.communicate(timeout=60)
         if process.returncode == 0:  # it finished before
@@ -119,7 +120,8 @@ def test_killed_training_ends_in_the_same_file(case: str, tmp_path: Path) -> Non
     data = [str(tmp_path / name) for name in make(tmp_path)]
     options = options.replace("test.svm", str(tmp_path / "test.svm"))
     train(tmp_path / "whole", data, options)
-    assert train(tmp_path / "killed", data, options, [signal.SIGKILL] * 2) > 0
+    kills = 2 if case in KILLED_AGAIN else 1
+    assert train(tmp_path / "killed", data, options, [signal.SIGKILL] * kills) > 0
     same_outcome(tmp_path / "whole", tmp_path / "killed")
 
 

@@ -64,7 +64,7 @@ def test_the_weights_of_placed_rows_are_those(name: str, dtype: Any) -> None:
     ],
 )
 def test_a_model_begins_with_the_weights_of_another(name: str, store: str, dtype: str) -> None:
-    with compiled_if(dtype == "float32"):
+    with compiled_if(dtype == "float32" and name.endswith("fobos")):
         before, model = (model_of(rule, dtype=dtype, store=store) for rule in ("sgd", name))
         before.learn(ROWS)
         check_start(model, before)

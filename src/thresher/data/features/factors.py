@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from thresher.data.columns import BINS, CATEGORICAL, FEATURES, LIST, matching
 from thresher.data.errors import DataError
 from thresher.data.features.crossing import MOST_SPANS, Crosses
+from thresher.data.features.wanted import Naming, no_names
 from thresher.data.interactions import ANY, Terms, terms_of
 from thresher.data.layout import AnyLayout, SettledLayout
 
@@ -50,8 +51,19 @@ def of_namespaces(layout: AnyLayout, seed: Callable[[str], int]) -> Crosses | No
     return _crosses(terms, layout, seeds=[seed(factor) for factor in terms.factors], wild=wild)
 
 
-def no_crosses(columns: int = 0) -> Crosses:
-    """No terms, for `columns` columns."""
+def extra_of(
+    crosses: Crosses | None, naming: Naming | None, columns: int = 0
+) -> tuple[Crosses, Naming] | tuple[None, None]:
+    """What compiled readers of `columns` columns take for interactions and names.
+
+    One without the other is an empty one, so that there are two kinds of compiled code, not four.
+    """
+    if crosses is None and naming is None:
+        return None, None
+    return crosses or _no_crosses(columns), naming or no_names()
+
+
+def _no_crosses(columns: int) -> Crosses:
     none = np.zeros(columns, np.int64)
     return _crosses(Terms([], []), AnyLayout(), none, none)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,22 @@ class Naming(NamedTuple):
     """(COUNTERS,) numbers of entries, letters and keys in use, and of names that did not fit"""
     mask: np.uint64
     """mask of the bits of a key that are kept"""
+    on: bool = True
+    """whether any name is wanted"""
+
+
+@functools.cache
+def no_names() -> Naming:
+    """For readers of products that name none: the same compiled code as with names."""
+    none = np.zeros(1, np.uint64)
+    marks, counters = np.zeros(1, np.uint8), np.zeros(COUNTERS, np.int64)
+    return Naming(none, marks, none.reshape(1, 1), marks, counters, np.uint64(0), on=False)
+
+
+@scalar
+def names_any(naming):
+    """Whether any name is wanted."""
+    return naming is not None and naming.on
 
 
 @scalar
@@ -95,7 +112,7 @@ def _write(naming, text, at, size):
 @scalar
 def offer(naming, key, text, at, size, space):
     """Enter ``text[at : at + size]``, in the namespace or column number `space`, as the name of `key`."""
-    if naming is not None:
+    if naming is not None and naming.on:
         place, used = _place(naming, key & naming.mask), naming.state[LETTERS]
         if _wanted(naming, place, size):
             _write(naming, text, at, size)
@@ -105,7 +122,7 @@ def offer(naming, key, text, at, size, space):
 @scalar
 def offer_whole(naming, key, number, space):
     """Enter a whole number of at most 7 digits, in the column number `space`, as the name of `key`."""
-    if naming is not None:
+    if naming is not None and naming.on:
         place, used, size = _place(naming, key & naming.mask), naming.state[LETTERS], np.int64(1)
         rest = abs(number)
         while rest >= 10:
@@ -125,7 +142,7 @@ def offer_whole(naming, key, number, space):
 @scalar
 def offer_with(naming, key, text, at, size, before, before_size):
     """Enter a name in the namespace ``text[before : before + before_size]`` as the name of `key`."""
-    if naming is not None:
+    if naming is not None and naming.on:
         place, used = _place(naming, key), naming.state[LETTERS]
         whole = size + before_size + (before_size > 0)
         if _wanted(naming, place, whole):
@@ -140,7 +157,7 @@ def offer_with(naming, key, text, at, size, before, before_size):
 @scalar
 def offer_product(naming, key, a, b, c, factors):
     """Enter `key` as the product of two or three features, whose names are then wanted too."""
-    if naming is not None:
+    if naming is not None and naming.on:
         place = _place(naming, key)
         if _wanted(naming, place, 0):
             _note(naming, place, factors, a, b, c)

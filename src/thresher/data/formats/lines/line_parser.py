@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.data.errors import BadLine, shown
 from thresher.data.features import crossing
-from thresher.data.features.factors import no_crosses
+from thresher.data.features.factors import extra_of
 from thresher.data.files.blocks import LINES, Block
 from thresher.data.formats import outcomes
 from thresher.data.formats.lines import line_rows as rows
@@ -73,7 +73,7 @@ class LineParser:
 
     def __init__(self, grammar: Any, wording: Wording, reading: Reading, crosses: Any) -> None:
         self._grammar, self._usual = grammar, wording.usual
-        self._reading, self._extra = reading, (crosses or (reading.naming and no_crosses()), reading.naming)
+        self._reading, self._extra = reading, extra_of(crosses, reading.naming)
         self._domain = reading.domain
         self._advice = wording.advice
         self._expected = {**_EXPECTED, **wording.expected, outcomes.LABEL_DOMAIN: self._domain.meaning}

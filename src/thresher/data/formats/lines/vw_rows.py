@@ -19,7 +19,7 @@ from thresher.data.features.murmur import (
     first_bytes,
     whole_murmur3_64,
 )
-from thresher.data.features.wanted import offer_with
+from thresher.data.features.wanted import names_any, offer_with
 from thresher.data.formats.lines.line_rows import ends_line, exact_number, head_number, skip_blanks
 from thresher.data.formats.lines.vw_head import LAST, breaks, read_head
 from thresher.data.formats.lines.vw_quick import ID_DIGITS, hash_name, quick_feature, quick_head
@@ -200,7 +200,7 @@ def _features(grammar, text, at, keys, values, nnz, exact, space, start, sorted_
     `keys` and `values` are addresses. The row began at entry `start`, and the name of the namespace at
     `before`. Returns ``(position of the bar, line end or error, nnz, whether keys ascend, outcome)``.
     """
-    ascend, numbered, safe = sorted_so_far, np.int64(0), abs(space[3]) < _SAFE_SCALE and naming is None
+    ascend, numbered, safe = sorted_so_far, np.int64(0), abs(space[3]) < _SAFE_SCALE and not names_any(naming)
     floor = load_word(keys, 8 * (nnz - 1)) + _ONE if nnz > start else _NONE
     while True:
         at = skip_blanks(text, at)
@@ -242,7 +242,7 @@ def _features(grammar, text, at, keys, values, nnz, exact, space, start, sorted_
 @scalar
 def _offer(naming, key, text, at, end, before):
     """Enter the name of a feature; if its value is text, the name includes the value."""
-    if naming is not None:
+    if names_any(naming):
         stop = _name_end(text, at)
         if stop < end and not _begins_number(text, stop + 1):
             stop = end

@@ -208,8 +208,8 @@ class BatchParser:
                 columns = self._arenas.roomier(columns, int(state[outcomes.ROWS]), int(state[outcomes.NNZ]))
             wrong += [(row, code) for row, code, *_ in self._bad[: state[outcomes.BAD]].tolist()]
             state[outcomes.BAD] = 0
-        if extra[1] is not None:
-            offer_columns(extra[1], batch, kinds)
+        if self._reading.naming is not None:
+            offer_columns(self._reading.naming, batch, kinds)
             self._reading.take_names(kinds.names)
         del held  # the buffers that `table` points to
         chunk = columns.chunk(int(state[outcomes.ROWS]), int(state[outcomes.NNZ]))

@@ -241,7 +241,17 @@ class DelimitedParser:
         self._skip_head(block, state)
         room, extra = self._room_for(block), kinds.extra(self._reading.naming, self._spans)
         domain, dialect = self._domain.code(), self._dialect.compiled()
-        rest = (kinds.compiled, dialect, room, _rooms_for(kinds), grams, kinds.mask, domain, state, self._bad)
+        rest = (
+            kinds.compiled,
+            dialect,
+            room,
+            _rooms_for(kinds, extra),
+            grams,
+            kinds.mask,
+            domain,
+            state,
+            self._bad,
+        )
         parsed = gather(
             lambda columns, exact: rows.parse_delimited(text, block.size, columns, *rest, exact, extra),
             lambda exact: _with(exact, self._row_at(block, int(state[AT])), state),
@@ -318,9 +328,11 @@ class DelimitedParser:
         return BadLine("", line + 1 + before.count(b"\n"), at - start - begins + 1, expected, found, raw)
 
 
-def _rooms_for(kinds: Kinds) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint64] | None]:
-    """Scratch space for `ascending`; without long rows, the sort for them is not compiled."""
-    few = len(kinds.codes) <= FEW and TEXT not in kinds.what and kinds.crosses is None
+def _rooms_for(
+    kinds: Kinds, extra: Any
+) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint64] | None]:
+    """Scratch space for `ascending`; without long rows and `extra`, the sort for them is not compiled."""
+    few = len(kinds.codes) <= FEW and TEXT not in kinds.what and extra[0] is None
     rooms = np.empty(FEW + 8, np.uint64), np.empty(FEW + 8, np.float32)
     return *rooms, None if few else np.empty(BUCKETS, np.uint64)
 

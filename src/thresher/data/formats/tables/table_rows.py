@@ -16,7 +16,7 @@ from thresher.data.columns import kinds_in
 from thresher.data.errors import DataError
 from thresher.data.features import crossing
 from thresher.data.features.crossing import Crosses
-from thresher.data.features.factors import no_crosses, of_columns
+from thresher.data.features.factors import extra_of, of_columns
 from thresher.data.features.murmur import hash_few, seed_of, whole_murmur3_64
 from thresher.data.formats.label_rows import check_label
 from thresher.data.formats.outcomes import (
@@ -85,9 +85,7 @@ class Kinds(NamedTuple):
 
     def extra(self, naming: Any, spans: NDArray[np.int64]) -> tuple[Crosses | None, Any]:
         """Interactions (with space for the `spans` of a row) and `naming`, for compiled code."""
-        if self.crosses is None and naming is None:
-            return None, None
-        return (self.crosses or no_crosses(len(self.names)))._replace(spans=spans), naming
+        return extra_of(self.crosses and self.crosses._replace(spans=spans), naming, len(self.names))
 
     def with_words(self) -> Kinds:
         """These kinds with labels that are words."""
