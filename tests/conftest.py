@@ -102,6 +102,11 @@ class ByCode(LoadScopeScheduling):
         return found[1] if found else nodeid.partition("::")[0]
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are processors, because some tests wait for other processes."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByCode:
     """Replaces the scheduler chosen by ``--dist``."""
     config.option.loadscopereorder = False  # in the order of the files, slow tests of Ray begin early

@@ -33,7 +33,7 @@ class L1Ball(Oracle):
             return moved
         theta = threshold_of(sizes, self.rule.radius)
         kept: Vector = np.sign(moved) * np.maximum(np.abs(moved) - theta, 0.0)
-        return np.where(self.mask > 0, kept, moved)
+        return self.mask * kept + (1 - self.mask) * moved  # compiles faster than np.where
 
 
 class FobosLinf(Oracle):

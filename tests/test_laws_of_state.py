@@ -181,7 +181,7 @@ def test_the_store_changes_nothing(name: str, dense: Stream) -> None:
             check_stores(spec, "float64", dense)
 
 
-@pytest.mark.parametrize("name", ["fobos", "pegasos"])
+@pytest.mark.parametrize("name", ["fobos", "ft-ftrl"])
 def test_the_store_changes_nothing_in_compiled_code(name: str, dense: Stream) -> None:
     for spec in settings_of(name):
         with case(spec):

@@ -163,9 +163,9 @@ def test_a_page_stays_small_whatever_things_are_called(tmp_path: Path) -> None:
     """A quote takes six bytes in HTML."""
     chance, q = np.random.default_rng(5), '"'
     cells = {
-        f"{k}{q * 700}": [f"{q * 50}{v}{q * 150}" for v in chance.integers(0, 40, 400)] for k in range(10)
+        f"{k}{q * 700}": [f"{q * 50}{v}{q * 150}" for v in chance.integers(0, 40, 200)] for k in range(10)
     }
-    frame = pd.DataFrame(cells).assign(y=[f"{q * 58}{v:02d}{q * 300}" for v in chance.integers(0, 10, 400)])
+    frame = pd.DataFrame(cells).assign(y=[f"{q * 58}{v:02d}{q * 300}" for v in chance.integers(0, 10, 200)])
     model = thresher.train(frame, label="y", names=True, l1=0.0)
     page = page_of(model, tmp_path, frame, slices="*")
     assert f"By 0{'&quot;' * 29}…<" in page

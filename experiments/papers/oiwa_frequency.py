@@ -61,7 +61,7 @@ COLLECTIONS = {
     "sb-8": Collection(_news(SEPARATE, 8), 8, 2),
     "reut20": Collection(lambda sets: texts.topics(sets, 20), 20, 2),
 }
-QUICK = {"generated": Collection(lambda sets: rare_words(120, 200, rare=50), 2, 2)}
+QUICK = {"generated": Collection(lambda sets: rare_words(80, 120, rare=40), 2, 2)}
 
 Found = Mapping[str, Mapping[str, Tried]]
 """By collection and rule"""

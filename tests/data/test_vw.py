@@ -245,9 +245,7 @@ def test_one_set_in_both_formats_is_one_model(tmp_path: Path) -> None:
     a, b = read_all(first), read_all(second)
     assert a.nnz == 154_972
     assert same(a.at(None), b.at(None))
-    models = [
-        train(path, rule="ftrl:alpha=1,l1=1", loss="hinge", passes=2, cache=False) for path in (first, second)
-    ]
+    models = [train(path, rule="ftrl:alpha=1,l1=1", passes=2, cache=False) for path in (first, second)]
     weights = [model.weights() for model in models]
     assert all(np.array_equal(x, y) for x, y in zip(*weights, strict=True))
     assert models[0].layout == SettledLayout("svmlight")

@@ -156,6 +156,7 @@ def test_the_default_begun_with_weights_is_better_than_begun_without(scale: floa
     assert thresher.evaluate(warm, first)["loss"] < thresher.evaluate(cold, first)["loss"]
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("name", ["rda", "coin", "simplex"])
 def test_a_rule_that_has_no_state_for_a_weight_says_which_have(name: str) -> None:
     with pytest.raises(parts.SpecError, match=f"^{name} cannot start .* these rules can: .*fobos.*ftrl"):
