@@ -46,7 +46,7 @@ class Naming(NamedTuple):
 
 @functools.cache
 def no_names() -> Naming:
-    """For readers of products that name none: the same compiled code as with names."""
+    """An empty table, for readers that make products but collect no names."""
     none = np.zeros(1, np.uint64)
     marks, counters = np.zeros(1, np.uint8), np.zeros(COUNTERS, np.int64)
     return Naming(none, marks, none.reshape(1, 1), marks, counters, np.uint64(0), on=False)

@@ -331,7 +331,7 @@ class DelimitedParser:
 def _rooms_for(
     kinds: Kinds, extra: Any
 ) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint64] | None]:
-    """Scratch space for `ascending`; without long rows and `extra`, the sort for them is not compiled."""
+    """Scratch space for `ascending`; the sort for long rows is compiled only if a row can be long."""
     few = len(kinds.codes) <= FEW and TEXT not in kinds.what and extra[0] is None
     rooms = np.empty(FEW + 8, np.uint64), np.empty(FEW + 8, np.float32)
     return *rooms, None if few else np.empty(BUCKETS, np.uint64)
