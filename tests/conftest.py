@@ -25,7 +25,7 @@ for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:  # child processes inherit this
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
-settings.register_profile("steady", derandomize=True, deadline=None, max_examples=40)
+settings.register_profile("steady", derandomize=True, deadline=None, max_examples=25)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 

@@ -90,7 +90,7 @@ def test_averages() -> None:
 
 def test_penalties_of_one_rule() -> None:
     """Compiled, in octets."""
-    check([recipe_of("ftrl:alpha=0.2", l1=0.03 * k) for k in range(5)], WIDE)
+    check([recipe_of("ft-ftrl:alpha=0.2", l1=0.03 * k) for k in range(5)], WIDE)
 
 
 @pytest.mark.parametrize("batch", [1, 7])

@@ -224,7 +224,7 @@ def test_a_million_steps(name: str, million: Stream) -> None:
 
 @pytest.mark.parametrize("name", sorted({*RULES} - {*LONG}))
 def test_thousands_of_steps(name: str, million: Stream) -> None:
-    data, model = first(million, 4000), model_of(gentle(name), dtype="float32")
+    data, model = first(million, 2000), model_of(gentle(name), dtype="float32")
     model.learn(data.chunk)
     assert agree(model, oracle_of(model_of(gentle(name)), data), SINGLE), "nothing to compare"
 

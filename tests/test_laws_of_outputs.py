@@ -15,6 +15,7 @@ from tests.streams import (
     KINDS,
     LONG,
     LOSSES,
+    RATE,
     RULES,
     Vector,
     case,
@@ -82,10 +83,9 @@ def stream_for(loss: str, outputs: str, **options: Any) -> Stream:
     return Stream("classes" if outputs.startswith("classes") else domain_of(loss), **options)
 
 
-def model_of(spec: str, loss: str, outputs: str, **options: Any) -> Model:
-    rate = "power:0.2,10,0.5" if has_rate(spec) else None
+def model_of(spec: str, loss: str, outputs: str, *, rate: str = RATE, **options: Any) -> Model:
     options.setdefault("dtype", "float64")
-    return Model(spec, loss, outputs=outputs, rate=rate, **options)
+    return Model(spec, loss, outputs=outputs, rate=rate if has_rate(spec) else None, **options)
 
 
 def check(model: Model, data: Stream, tolerance: float = 1e-10) -> None:
@@ -168,22 +168,30 @@ def _first_output(seed: int) -> Stream:
     return data
 
 
-AVERAGED = {"average": True, "dtype": "float64"}
+AVERAGED: dict[str, Any] = {"average": True, "dtype": "float64"}
 """Compiled for tests/test_references.py too"""
 
 
-# rows that measure; groups with and without lazy penalties
+# rows that measure; a mean; groups; each is compiled for other tests, too
 @pytest.mark.parametrize(
     ("spec", "loss", "options"),
     [
-        ("ft-ftrl:l1=0.3", "logistic", {}),  # compiled for estimators too
+        ("ft-ftrl:l1=0.3", "logistic", {}),
         ("fobos:l1=0.03,l2=0.3,group=linf", "softmax", AVERAGED),
-        ("ft-ftrl:l1=0.3,group=linf", "softmax", {}),
+        ("ft-ftrl:l1=0.3,group=l2", "softmax", {}),
     ],
 )
 def test_compiled_loops_are_eager(spec: str, loss: str, options: dict[str, Any]) -> None:
     data = stream_for(loss, "classes", seed=5, rows=300)
     check(model_of(spec, loss, "classes:3", **{"dtype": "float32", **options}), data, 1e-4)
+
+
+@pytest.mark.parametrize("group", ["l2", "linf"])
+def test_compiled_groups_are_eager(group: str) -> None:
+    """With parts that examples/images.py compiles too."""
+    options: dict[str, Any] = {"rate": "constant:0.1", "dtype": "float32", "batch": 4}
+    for spec in (f"fobos:l1=0.05,group={group}", f"fobos:l1=0.03,l2=0.3,group={group}"):
+        check(model_of(spec, "squared", "values:3", **options), stream_for("squared", "values", seed=5), 1e-4)
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -302,7 +310,7 @@ def test_neither_cutting_nor_stopping_nor_looking_changes_anything(
     data = stream_for("softmax", "classes", seed=8, rows=30)
     for spec, store, batch in states_of(name):
         with case(spec, store, batch), not_compiled():
-            options = {"store": store, "batch": batch, "dtype": "float32"}
+            options: dict[str, Any] = {"store": store, "batch": batch, "dtype": "float32"}
             whole, cut = (model_of(spec, "softmax", "classes:3", **options) for _ in range(2))
             check_cuts(whole, cut, data.chunk, tmp_path / "model")
 
@@ -311,7 +319,7 @@ def check_cuts(whole: Model, cut: Model, chunk: Chunk, place: Path) -> None:
     """Learn the chunk at once, and in pieces between which the model is looked at, saved and loaded."""
     recipe, few = whole.recipe, chunk.rows(10, 20)
     whole.learn(chunk)
-    for lo, hi in pairwise([0, 1, 12, 13, len(chunk)]):
+    for lo, hi in pairwise([0, 1, 13, len(chunk)]):
         cut.learn(chunk.rows(lo, hi))
         margins = cut.predict(few)
         modelfile.save(cut, place)

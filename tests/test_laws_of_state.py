@@ -71,7 +71,7 @@ def model_of(spec: str, **options: Any) -> Model:
 def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "_FIRST_SIZE", 8)
     monkeypatch.setattr(index, "_ALWAYS_KEPT", 8)
-    monkeypatch.setattr(feed, "_PIECE", 5)
+    monkeypatch.setattr(feed, "_PIECE", 30)
 
 
 def learned(spec: str, chunk: Chunk, **options: Any) -> Model:

@@ -17,7 +17,7 @@ from thresher.learning import modelfile
 
 
 def test_a_path_of_a_file(tmp_path: Path) -> None:
-    found = thresher.path(SAMPLE, "ftrl", l1="0.1:2:3", passes=2)
+    found = thresher.path(SAMPLE, "ft-ftrl", l1="0.1:2:3", passes=2)
     assert found.penalty == "l1"
     for k, point in enumerate(found.points):
         alone = thresher.train(SAMPLE, point.spec, passes=2, holdout_every=10)
@@ -34,7 +34,7 @@ def test_a_path_of_a_file(tmp_path: Path) -> None:
 
 
 def test_a_frontier_is_shown_as_its_table() -> None:
-    found = thresher.path(SAMPLE, "ftrl", l1="0.1:2:3")
+    found = thresher.path(SAMPLE, "ft-ftrl", l1="0.1:2:3")
     head, *lines = repr(found).splitlines()[:4]
     assert head.split()[:3] == ["l1", "non-zero", "progressive"]
     assert [line.startswith("* ") for line in lines] == [k == found.choose() for k in range(3)]
@@ -45,9 +45,9 @@ def test_a_frontier_is_shown_as_its_table() -> None:
 
 @pytest.mark.parametrize("penalties", [[0.5, 1.0, 2.0], np.array([0.5, 1.0, 2.0])], ids=["list", "array"])
 def test_penalties_may_be_listed(penalties: Sequence[float]) -> None:
-    listed = thresher.path(SAMPLE, "ftrl", l1=penalties)
+    listed = thresher.path(SAMPLE, "ft-ftrl", l1=penalties)
     assert [point.penalty for point in listed.points] == [0.5, 1.0, 2.0]
-    assert repr(listed) == repr(thresher.path(SAMPLE, "ftrl", l1="0.5:2:3"))
+    assert repr(listed) == repr(thresher.path(SAMPLE, "ft-ftrl", l1="0.5:2:3"))
 
 
 @pytest.mark.usefixtures("plainly")
@@ -67,7 +67,7 @@ def test_data_in_memory_and_what_is_held_out() -> None:
 
 
 def test_models_that_stopped_in_different_passes_are_compared_side_by_side() -> None:
-    found = thresher.path(SAMPLE, "ftrl:alpha=50", l1="0.001:8:5", passes=15, holdout_every=4, patience=1)
+    found = thresher.path(SAMPLE, "ft-ftrl:alpha=20", l1="0.3:3:5", passes=15, holdout_every=4, patience=1)
     rested = [model.examples for model in found.models]
     assert len(set(rested)) > 1
     judged = Judgement(dict(enumerate(found.models)))
@@ -110,7 +110,7 @@ def test_what_cannot_be() -> None:
 def test_the_range_is_found_without_tables_of_a_whole_store() -> None:
     """29 of them would be gigabytes."""
     ranges = [
-        [point.penalty for point in thresher.path(SAMPLE, "ftrl", l1="auto:2", store=store).points]
+        [point.penalty for point in thresher.path(SAMPLE, "ft-ftrl", l1="auto:2", store=store).points]
         for store in ("growing", "hashed:5")
     ]
     assert ranges[0] == ranges[1]

@@ -31,7 +31,7 @@ MODELS: list[tuple[str, dict[str, Any]]] = [  # many are compiled for other test
     ("ft-ftrl:forget=20", {"admit": 2, "store": "growing"}),
     ("l1-ball:radius=0.5", {"store": "hashed:4", "rate": RATE}),
     ("fobos:l1=0.01", {"rate": RATE, "average": True, "store": "growing"}),
-    ("ft-ftrl:group=linf", {**SOFTMAX, "store": "growing"}),
+    ("ft-ftrl:group=l2", {**SOFTMAX, "store": "growing"}),
     ("fobos:l1=0.01,group=linf", {**SOFTMAX, "rate": RATE, "average": True, "store": "growing"}),
     (
         "perceptron",

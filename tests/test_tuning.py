@@ -18,7 +18,7 @@ from thresher.parts import SpecError, make, rule_of
 
 ROWS = 600
 STREAM = stream(seed=5, rows=ROWS, features=60, density=0.2).chunk
-RULES = ("ft-ftrl", "ftrl")
+RULES = ("ft-ftrl", "adagrad-fobos")
 """Octets of these are compiled for commands, too."""
 
 

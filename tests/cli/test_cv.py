@@ -13,7 +13,7 @@ from tests.cli.conftest import NARROW, ROWS, Thresher
 from tests.commands import start
 from thresher.learning import modelfile
 
-CV = "cv train.svm --rule ftrl --l1 0.05:2:3 --folds 4 -q"
+CV = "cv train.svm --rule ft-ftrl --l1 0.05:2:3 --folds 4 -q"
 TABLE = "label,a,b\n" + "".join(f"{n % 2},{n % 7 + n % 2}.5,{'xyz'[n % 3]}\n" for n in range(30))
 
 
@@ -56,7 +56,7 @@ def test_figures_are_those_of_runs_without_each_fold(thresher: Thresher) -> None
 @pytest.mark.parametrize(
     "options",
     [
-        "train.svm --rule ftrl:alpha=0.3 --passes 3 --order once --seed 4",
+        "train.svm --rule ft-ftrl:alpha=0.3 --passes 3 --order once --seed 4",
         "train.svm --rule fobos --rate constant:0.5 --loss hinge --no-intercept --dtype float64",
         "train.svm --batch 7 --average --passes 2 --admit 2,bits=12 --store hashed:9 --alpha 2",
         "bad.svm --on-error skip --rule truncated-gradient --order buffer:50",
@@ -99,17 +99,17 @@ def test_the_table(thresher: Thresher) -> None:
     told = dict(line.split("  ", 1) for line in lines[4:])
     assert told["folds"].strip() == "4"
     assert told["command"].strip() == found["command"]
-    assert " -m MODEL --rule ftrl:" in found["command"]
+    assert " -m MODEL --rule ft-ftrl:" in found["command"]
     assert same_files(before)
 
 
 @pytest.mark.usefixtures("narrow")
 def test_a_rule_without_a_penalty_to_vary(thresher: Thresher) -> None:
-    for rule in ("pa-i", "ftrl:l1=0.5"):
+    for rule in ("pa-i", "ft-ftrl:l1=0.5"):
         found = thresher(f"cv train.svm --rule {rule} --folds 4 --json -m m").json
         assert (len(found["lanes"]), found["chosen"], found["penalty"]) == (1, 0, None)
         assert thresher(*shlex.split(found["command"])[1:], "-q").status == 0
-    found = thresher("cv train.svm --rule ftrl:l1=3 --l1 1:2:2 --folds 4 --json").json
+    found = thresher("cv train.svm --rule ft-ftrl:l1=3 --l1 1:2:2 --folds 4 --json").json
     assert [one["l1"] for one in found["lanes"]] == pytest.approx([1, 2])
     ran = thresher("cv train.svm --rule pa-i --folds 4")
     assert ran.out.split()[:2] == ["non-zero", "loss"]
@@ -240,6 +240,8 @@ def test_a_run_that_is_stopped_leaves_nothing(how: signal.Signals, folder: Path)
 
 
 def test_a_range_wins_over_the_penalty_of_a_rule(thresher: Thresher) -> None:
-    told = [thresher(f"cv train.svm --rule ftrl:{l1} --l1 1:2:2 --json").json for l1 in ("l1=3", "alpha=0.5")]
+    told = [
+        thresher(f"cv train.svm --rule ft-ftrl:{l1} --l1 1:2:2 --json").json for l1 in ("l1=3", "alpha=3")
+    ]
     assert [[lane["l1"] for lane in one["lanes"]] for one in told] == [[1.0, 2.0]] * 2
     assert told[0]["lanes"] == told[1]["lanes"]

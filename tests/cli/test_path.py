@@ -19,7 +19,7 @@ from thresher.learning import modelfile
 from thresher.learning.model import Model
 
 OVERFIT = "--rate inverse-sqrt:1000"  # without a penalty the first pass is the best on the hold-out
-FRONTIER = "path train.svm -m f --rule ftrl --l1 0.05:2:5"
+FRONTIER = "path train.svm -m f --rule ft-ftrl --l1 0.05:2:5"
 LANES = [f"lane-{k:03d}.model" for k in range(5)]
 
 
@@ -51,7 +51,7 @@ def test_each_model_is_that_of_train_byte_for_byte(thresher: Thresher) -> None:
         "--batch 7 --passes 2 --admit 2,bits=12",
         "--average --rule ftrl",
         "--rule ft-ftrl --store hashed:9 --passes 2 --checkpoint-every 50",
-        "--rule ftrl --holdout none --dtype float64",
+        "--rule ft-ftrl --holdout none --dtype float64",
     ],
 )
 def test_options_mean_what_they_mean_to_train(thresher: Thresher, options: str) -> None:
@@ -209,13 +209,17 @@ def test_wrong_usage(case: str, thresher: Thresher) -> None:
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [("--rule fobos", "with rule ftrl"), ("--loss hinge", "with loss logistic"), ("--seed 3", "with seed 0")],
+    [
+        ("--rule fobos", "with rule ft-ftrl"),
+        ("--loss hinge", "with loss logistic"),
+        ("--seed 3", "with seed 0"),
+    ],
 )
 def test_other_options_beside_resume(change: str, words: str, thresher: Thresher) -> None:
     assert thresher("train train.svm -m g -q").status == 0
     shutil.copy("g", "f.checkpoint")
     assert "not a checkpoint of a frontier" in thresher(f"{FRONTIER} --resume").err
-    lanes = Lanes([Model("ftrl:l1=0.05").recipe, Model("ftrl:l1=0.5").recipe])
+    lanes = Lanes([Model("ft-ftrl:l1=0.05").recipe, Model("ft-ftrl:l1=0.5").recipe])
     from thresher.learning.seen import Seen
     from thresher.learning.trained import Tally
     from thresher.learning.training_state import Held, Origin, Position, TrainingState
@@ -237,7 +241,7 @@ def test_other_options_beside_resume(change: str, words: str, thresher: Thresher
         Seen(),
     )
     checkpoint.save(Path("f.checkpoint"), lanes, nothing, judging.LanesHoldout())
-    ran = thresher(f"path train.svm -m f --rule ftrl --resume {change}")
+    ran = thresher(f"path train.svm -m f --rule ft-ftrl --resume {change}")
     assert (ran.status, words in ran.err) == (2, True), ran.err
 
 
@@ -251,7 +255,7 @@ def test_a_folder_is_asked_for_nothing_but_a_choice(thresher: Thresher) -> None:
 
 def test_what_is_not_finished(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its checkpoint is not a model, its penalties stay the same, and a message says how to continue."""
-    command = "path train.svm -m f --rule ftrl --l1 0.1:1:3 --checkpoint-every 100"
+    command = "path train.svm -m f --rule ft-ftrl --l1 0.1:1:3 --checkpoint-every 100"
     with monkeypatch.context() as patch:
         patch.setattr(folder, "save", lambda *given: exit(3))
         with pytest.raises(SystemExit):
@@ -285,7 +289,7 @@ def test_rows_that_weigh_nothing(thresher: Thresher) -> None:
         ran = thresher(f"path nothing.svm -m f --label-weights --l1 1:2:2 --choose {which}")
         assert (ran.status, Path("f").exists()) == (1, False)
         assert ran.err.splitlines()[-1].startswith("thresher: no model has a finite loss")
-    for command in ("path nothing.svm -m f", "cv nothing.svm --folds 2 --rule ftrl"):
+    for command in ("path nothing.svm -m f", "cv nothing.svm --folds 2 --rule ft-ftrl"):
         ran = thresher(f"{command} --label-weights -q")
         assert ran == (1, "", "thresher: all importance weights are zero\n"), command
 
@@ -372,7 +376,7 @@ def test_the_error_of_a_difference_is_that_of_the_rows(thresher: Thresher) -> No
     """Compared with the value computed from the losses of all rows."""
     import thresher as package
 
-    lanes = Lanes([Model("ftrl", l1=0.1).recipe, Model("ftrl", l1=1.0).recipe])
+    lanes = Lanes([Model("ft-ftrl", l1=0.1).recipe, Model("ft-ftrl", l1=1.0).recipe])
     source = package.open_source("train.svm")
     rng, chunks = np.random.default_rng(4), []
     for chunk in source.chunks():

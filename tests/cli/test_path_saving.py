@@ -16,7 +16,7 @@ from thresher.lanes.picture import picture
 from thresher.learning import modelfile
 from thresher.learning.model import Model
 
-COMMAND = "path train.svm -m f --rule ftrl --l1 0.1:1:3 -q"
+COMMAND = "path train.svm -m f --rule ft-ftrl --l1 0.1:1:3 -q"
 OTHER = COMMAND.replace("0.1:1", "0.2:2")
 NAMES = ["cache", "f", "test.svm", "train.svm"]
 
@@ -134,7 +134,7 @@ def test_other_things_that_come_while_it_learns_stay(
 def test_two_runs_that_save_at_once_leave_the_folder_of_one(
     older: bool, thresher: Thresher, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other = (path("train.svm", "ftrl", l1=given) for given in ("0.1:1:3", "0.2:2:5"))
+    one, other = (path("train.svm", "ft-ftrl", l1=given) for given in ("0.1:1:3", "0.2:2:5"))
     other.save("alone")
     one.save("f" if older else "g")
     save, calls = modelfile.save, []
@@ -185,7 +185,7 @@ def test_a_full_disk_leaves_the_older_folder(thresher: Thresher, monkeypatch: py
 
 
 def test_a_frontier_in_python_is_saved_in_the_same_way(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found: Frontier = path("train.svm", "ftrl", l1="0.1:1:3")
+    found: Frontier = path("train.svm", "ft-ftrl", l1="0.1:1:3")
     found.save("f", "1se")
     before = contents("f")
 

@@ -9,7 +9,7 @@ from tests.cli.conftest import Thresher
 from thresher.lanes import folder
 from thresher.learning import modelfile
 
-FRONTIER = "path train.svm -m f --rule ftrl --l1 0.05:2:5"
+FRONTIER = "path train.svm -m f --rule ft-ftrl --l1 0.05:2:5"
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_quiet_is_without_the_table(thresher: Thresher) -> None:
     whole, quiet = thresher(FRONTIER).out.splitlines(), thresher(f"{FRONTIER} -q").out.splitlines()
     assert [line.split()[0] for line in quiet] == [line.split()[0] for line in whole[6:]]
     assert quiet[-1].startswith("command ")
-    cv = "cv train.svm --rule ftrl --l1 0.05:2:3 --folds 2"
+    cv = "cv train.svm --rule ft-ftrl --l1 0.05:2:3 --folds 2"
     whole, quiet = thresher(cv).out.splitlines(), thresher(f"{cv} -q").out.splitlines()
     assert [line.split()[0] for line in quiet] == [line.split()[0] for line in whole[4:]]
 

@@ -13,7 +13,7 @@ from tests.cli.conftest import Ran, Thresher
 from thresher.lanes import tuning
 from thresher.learning import modelfile
 
-TUNE = "tune train.svm -m a --budget 8 --rules ft-ftrl,ftrl -q"
+TUNE = "tune train.svm -m a --budget 8 --rules ft-ftrl,adagrad-fobos -q"
 
 
 @pytest.fixture(autouse=True)
@@ -159,7 +159,7 @@ def test_settings_that_diverge_are_told(thresher: Thresher) -> None:
     grown = (re.sub(r":(\S+)", r":\1e9", row.replace("e-", "")) for row in rows)
     Path("train.svm").write_text("\n".join(grown) + "\n")
     options = "--loss squared --rules sgd,ft-ftrl"
-    found = thresher(f"{TUNE.replace('--rules ft-ftrl,ftrl', options)} --json").json
+    found = thresher(f"{TUNE.replace('--rules ft-ftrl,adagrad-fobos', options)} --json").json
     assert "ft-ftrl" in found["rule"]
     assert any("is not finite" in str(one["dropped"]) for one in found["trials"])
     ran = thresher("tune train.svm -m b --loss squared --rules sgd --budget 4")
@@ -217,7 +217,9 @@ def test_wrong_usage(options: str, words: str, thresher: Thresher) -> None:
 
 def test_in_python(thresher: Thresher) -> None:
     found = thresher(f"{TUNE} --json --holdout test.svm --seed 2").json
-    tuned = package.tune("train.svm", rules=["ft-ftrl", "ftrl"], budget=8, holdout="test.svm", seed=2)
+    tuned = package.tune(
+        "train.svm", rules=["ft-ftrl", "adagrad-fobos"], budget=8, holdout="test.svm", seed=2
+    )
     package.save(tuned.model, "b")
     assert Path("a").read_bytes() == Path("b").read_bytes()
     assert [one.as_dict() for one in tuned.trials] == found["trials"]
@@ -235,6 +237,6 @@ def test_settings_that_are_dropped_give_no_warning(thresher: Thresher) -> None:
     random = np.random.default_rng(4)
     rows = [f"{k % 2} {1 + k % 2}:1 {3 + random.integers(0, 50)}:1" for k in range(3000)]
     Path("many.svm").write_text("\n".join(rows) + "\n")
-    found = thresher("tune many.svm -m tuned -q --budget 64 --rules ft-ftrl,ftrl")
+    found = thresher("tune many.svm -m tuned -q --budget 64 --rules ft-ftrl,adagrad-fobos")
     assert found.status == 0
     assert "nan" not in found.err
