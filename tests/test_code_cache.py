@@ -187,6 +187,11 @@ def test_a_file_that_others_can_write_is_not_run(tmp_path: Path) -> None:
     assert canary.exists(), "what was planted would have run, had it been this user's own"
 
 
+def test_without_a_folder_all_works_as_before(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("a file where the folder should be")
+    assert respond("logistic", tmp_path / "file") == (0, 1)
+
+
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
 def test_a_folder_that_others_can_write_to_is_not_used(mode: int, tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()

@@ -3,14 +3,15 @@
 import importlib
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.forks import forked
 from tests.streams import fingerprint, model_of, read_weights, stream
 from thresher import parts
 from thresher.parts.registry import REGISTRY
@@ -55,13 +56,13 @@ def test_it_obeys_the_laws_of_cutting(own_rule: ModuleType) -> None:
 
 
 def test_its_script_runs() -> None:
-    surroundings = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    script = ROOT / "examples" / "own_rule.py"
-    done = subprocess.run(
-        [sys.executable, str(script)], env=surroundings, capture_output=True, text=True, check=True
-    )
-    words = done.stdout.split()
+    begin = f"import runpy\nrunpy.run_path({str(ROOT / 'examples' / 'own_rule.py')!r}, run_name='__main__')"
+    pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with forked([], begin, cwd=ROOT, env=dict(os.environ), text=True, **pipes) as process:
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    words = out.split()
     assert words[:2] == ["progressive", "loss"]
     assert 0.1 < float(words[2]) < 0.4
     assert 0 < int(words[4]) < int(words[6]) == 13_104
-    assert all("compiling" in line for line in done.stderr.splitlines())
+    assert all("compiling" in line for line in err.splitlines())

@@ -170,6 +170,7 @@ def test_stopping_changes_nothing(
         ("--rule ftrl", "--rule auto", "give the same options"),
         ("--rule ft-ftrl:l1=7", "--rule auto", "give the same options"),
     ],
+    ids=["another", "default", "more given", "another loss", "as another", "as the default"],
 )
 def test_resuming_otherwise(
     kept: str, options: str, words: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch

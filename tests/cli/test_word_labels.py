@@ -60,7 +60,7 @@ def test_words_are_learned_as_numbers_are(
         assert ran.err.startswith(f"labels are {'words' if len(words) == 2 else '3 words'}"), file
         assert weights_in("m") == weights_in("n"), file
         assert load("m").classes == words, file
-        assert thresher(f"train {file} --label kind -m m -q").err == "", file
+    assert thresher(f"train {file} --label kind -m m -q").err == ""
 
 
 def test_words_of_vw_text_and_of_a_compressed_file(thresher: Thresher, folder: Path) -> None:

@@ -37,20 +37,20 @@ class _Method:
         return _Method(self._actor, self._name, num_returns)
 
     def remote(self, *given: Any) -> Any:
-        return self._actor.call(self._name, self._returns, given)
+        return self._actor.carry_out(self._name, self._returns, given)
 
 
 class Actor:
     """A reader; its calls are carried out at once, in order."""
 
-    def __init__(self, ray: FakeRay, number: int, kind: type) -> None:
+    def __init__(self, ray: FakeRay, number: int, kind: type, given: Any) -> None:
         self.number, self.dead = number, False
-        self._ray, self._inner = ray, kind()
+        self._ray, self._inner = ray, kind(*given)
 
     def __getattr__(self, name: str) -> _Method:
         return _Method(self, name)
 
-    def call(self, name: str, returns: int, given: Any) -> Any:
+    def carry_out(self, name: str, returns: int, given: Any) -> Any:
         if self._ray.hangs(self.number):
             return [_PENDING] * returns if returns > 1 else _PENDING
         arguments = [one.value if isinstance(one, Reference) else one for one in given]
@@ -96,13 +96,13 @@ class FakeRay:
 
     def remote(self, **_: Any) -> Callable[[type], Any]:
         def start(kind: type) -> Any:
-            return SimpleNamespace(remote=lambda: self._start(kind))
+            return SimpleNamespace(remote=lambda *given: self._start(kind, given))
 
         return start
 
-    def _start(self, kind: type) -> Actor:
+    def _start(self, kind: type, given: Any) -> Actor:
         with self._lock:
-            self.actors.append(Actor(self, len(self.actors), kind))
+            self.actors.append(Actor(self, len(self.actors), kind, given))
             return self.actors[-1]
 
     def put(self, value: Any) -> Reference:

@@ -26,6 +26,20 @@ def unknown(uid):
 pwd.getpwuid = unknown
 import thresher.__main__
 """
+_TWICE = """
+import os, sys
+sys.modules["scipy"] = sys.modules["yaml"] = None  # as `thresher.cli.main` does
+import thresher.cli.app, thresher.learning.training
+place = sys.argv.index("then")
+if os.fork():
+    if os.wait()[1]:
+        sys.exit("the first command failed")
+    del sys.argv[1 : place + 1]
+else:
+    del sys.argv[place:]
+import thresher.__main__
+"""
+"""Runs the words before "then" as a command, and then those after it, with one start of Python."""
 
 
 @pytest.fixture
@@ -82,12 +96,25 @@ def test_locales_zones_and_encodings(folder: Path, data: bytes, tried: Tried) ->
         {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
         {"LC_ALL": "xx_XX.none", "LANG": "", "TZ": "Nowhere/Land", "COLUMNS": "-1", "TERM": "\x1b"},
     ):
-        ran = thresher(
-            "train", "dä\udcff.svm", "-q", "--passes", "2", "-m", "mä\udcff", folder=folder, world=world
-        )
-        assert (ran[0], ran[2]) == (0, ""), ran
+        words = [
+            "train",
+            "dä\udcff.svm",
+            "-q",
+            "--passes",
+            "2",
+            "-m",
+            "mä\udcff",
+            "then",
+            "train",
+            "nö\udcff.svm",
+            "-m",
+            "m",
+        ]
+        env = environment(folder, **world)
+        ran = subprocess.run([sys.executable, "-c", _TWICE, *words], cwd=folder, env=env, capture_output=True)
+        failed((ran.returncode, "", said(ran.stderr)), "No such file")
         assert Path("mä\udcff").read_bytes() == data
-        failed(thresher("train", "nö\udcff.svm", "-m", "m", folder=folder, world=world), "No such file")
+        Path("mä\udcff").unlink()
         tried(2)
 
 

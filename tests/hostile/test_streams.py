@@ -17,8 +17,8 @@ from tests.hostile.conftest import Tried
 from tests.hostile.trials import here, said, svmlight
 from thresher.data import Chunk, DataError, open_source
 
-ROWS = 60_000
-BLOCK = 1 << 19
+ROWS = 10_000
+BLOCK = 1 << 16
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 import time
 from collections.abc import Iterator
@@ -61,6 +62,7 @@ class Note(NamedTuple):
     """time it took to read and pack the batch; 0 for the first of a process, which may compile"""
 
 
+@functools.cache
 def versions() -> dict[str, str]:
     """The versions of all that decides what is read from the same bytes."""
     return {"Python": platform.python_version()} | {name: version(name) for name in _MATTERS}

@@ -71,9 +71,13 @@ class Wording(NamedTuple):
 class LineParser:
     """Parses blocks into chunks with a grammar, and adds the interactions of `crosses`."""
 
-    def __init__(self, grammar: Any, wording: Wording, reading: Reading, crosses: Any) -> None:
+    def __init__(
+        self, grammar: Any, wording: Wording, reading: Reading, crosses: Any, named: bool = False
+    ) -> None:
+        """`named` says whether features have names; of those with ids only products have."""
         self._grammar, self._usual = grammar, wording.usual
-        self._reading, self._extra = reading, extra_of(crosses, reading.naming)
+        naming = reading.naming if named or crosses else None  # or code that finds no name would be compiled
+        self._reading, self._extra = reading, extra_of(crosses, naming)
         self._domain = reading.domain
         self._advice = wording.advice
         self._expected = {**_EXPECTED, **wording.expected, outcomes.LABEL_DOMAIN: self._domain.meaning}

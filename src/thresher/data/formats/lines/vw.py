@@ -76,4 +76,5 @@ def parser(layout: AnyLayout, reading: Reading) -> LineParser:
         Wording(_EXPECTED, usual=usual, advice=_kind_message),
         reading,
         of_namespaces(layout, seed),
+        named=True,
     )
