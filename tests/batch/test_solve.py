@@ -161,7 +161,7 @@ def test_no_step_makes_it_worse(
     solver = solver_of(data_of(4, scale=scale), loss, intercept, l1=l1 * scale, l2=l2 * scale**2)
     before = first = solver.objective()
     rng = np.random.default_rng(0)
-    for _ in range(15):
+    for _ in range(8):
         for j in rng.permutation(solver.all):
             solver.ease[j] = ease or solver.ease[j]
             solver.sweep(np.array([j]))

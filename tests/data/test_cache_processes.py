@@ -95,10 +95,10 @@ def test_a_run_killed_while_it_writes_the_cache_does_no_harm(
     assert not [suffix for suffix in cached(tmp_path) if suffix in (".arrow", ".partial", ".narrow")]
 
 
-def test_eight_processes_share_one_cache(data: str, whole: bytes, tmp_path: Path) -> None:
+def test_four_processes_share_one_cache(data: str, whole: bytes, tmp_path: Path) -> None:
     running = [
         start("train", data, "-m", f"model{k}", *OPTIONS, folder=tmp_path, stdout=subprocess.DEVNULL)
-        for k in range(8)
+        for k in range(4)
     ]
     for k, process in enumerate(running):
         _, err = process.communicate(timeout=300)

@@ -82,7 +82,7 @@ def rows_with_breaks(text: str, delimiter: str) -> list[str]:
     return rows
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=lines,
     form=st.sampled_from(["csv", "tsv"]),

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
-import sys
+from pathlib import Path
+from typing import Any
 
 from tests.data.samples import SAMPLES
+from tests.forks import forked
 
 
 def guarded(*arguments: str) -> tuple[int, str]:
     """Status and output of the program that parses in guarded memory."""
-    command = [sys.executable, "-m", "tests.data.guarded", *arguments]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return done.returncode, done.stdout
+    pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    code, place = "from tests.data.guarded import main\nmain()", Path(__file__).parents[2]
+    with forked([*arguments], code, cwd=place, env=os.environ, text=True, **pipes) as process:
+        output, _ = process.communicate(timeout=600)
+    return process.returncode, output
 
 
 def test_parsers_stay_in_their_memory() -> None:

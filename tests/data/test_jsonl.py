@@ -44,7 +44,7 @@ def read(path: Path, block: int) -> Any:
     return rows, [one.line for one in source.report.first_bad], source.report.blank
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(lines, max_size=6))
 def test_a_line_means_what_it_means_alone(tmp_path: Path, body: list[str]) -> None:
     path = tmp_path / "d.jsonl"

@@ -129,13 +129,17 @@ def test_any_chunk_can_be_gone_on_from(tmp_path: Path, name: str) -> None:
     quarantine = f"quarantine={rejects}"
     whole = read(opened(sample, paths, quarantine))
     bad = rejects.read_bytes()
+    files, last = [chunk.place and chunk.place.file for chunk in whole.chunks], len(whole.chunks) - 1
+    ends = {k for k in range(last) if files[k] != files[k + 1]}
     for k, chunk in enumerate(whole.chunks):
+        assert same(next(opened(sample, paths, threads=1).chunks(chunk.place)), chunk)
+        if k % 3 and k != last and not {k, k - 1} & ends:
+            continue  # a third, and those at the ends of files, are enough
         again = opened(sample, paths, quarantine, threads=1 + k % 3)
         again.report = Report.from_dict(whole.reports[k])
         rest = read(again, chunk.after)
         assert alike(rest, Pass(whole.chunks[k + 1 :], whole.reports[k + 1 :]))
         assert rejects.read_bytes() == bad
-        assert same(next(opened(sample, paths, threads=1).chunks(chunk.place)), chunk)
     assert len({chunk.place for chunk in whole.chunks}) == len(whole.chunks) > 4
     assert opened(sample, paths).fingerprint() == opened(sample, paths).fingerprint()
 

@@ -20,7 +20,7 @@ BINARY = (
     " (for other classes: --classes A,B; for many: --outputs classes; for a number: --loss squared)"
 )
 
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 digits = st.text("0123456789", min_size=0, max_size=22)
 numbers = st.one_of(

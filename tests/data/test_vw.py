@@ -21,7 +21,7 @@ from thresher.data.layout import Layout, SettledLayout
 
 ROOT = Path(__file__).parents[2]
 SAID = json.loads((Path(__file__).parent / "vw_features.json").read_text(encoding="utf-8"))
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 LAYOUTS = [
     Layout("vw"),

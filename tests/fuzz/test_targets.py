@@ -43,7 +43,7 @@ def test_every_format_of_lines_is_a_target() -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_any_bytes_are_examples_or_reported(name: str) -> None:
-    @settings(max_examples=settings().max_examples * 2)
+    @settings(max_examples=settings().max_examples * 3 // 2)
     @given(texts(name))
     def search(text: bytes) -> None:
         checker(name)(text)

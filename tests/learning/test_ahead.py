@@ -14,6 +14,8 @@ import pytest
 from tests.commands import SAMPLE, start
 from tests.plain import not_compiled
 from tests.streams import RULES, has_rate, settings_of
+from thresher.data import open_source
+from thresher.engine.folders import cache_folder
 from thresher.engine.notices import compiling, seconds_compiling
 from thresher.lanes.lanes import Lanes
 from thresher.learning import ahead
@@ -64,6 +66,17 @@ def cold(folder: Path) -> dict[str, str]:
     return {"THRESHER_CACHE_DIR": str(folder / "cache")}
 
 
+def knows_reading(folder: Path) -> dict[str, str]:
+    """As `cold`, but with the compiled parsers of other tests: all that reading compiles is a checksum."""
+    list(open_source(SAMPLE).chunks())
+    variables, code = cold(folder), folder / "cache" / "code"
+    code.mkdir()
+    for file in (cache_folder() / "code").glob("thresher.data.*.nbc"):
+        if ".xxh64." not in file.name:
+            (code / file.name).symlink_to(file.resolve())
+    return variables
+
+
 def train(folder: Path, **variables: str) -> Any:
     told = ("train", SAMPLE, "-m", folder / "a.model", "-q", "--no-cache", "--json", "--rule", "sgd")
     return start(*told, folder=folder, **variables)
@@ -85,8 +98,8 @@ def first_child(process: Any) -> int:
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor compiles nothing beside")
 def test_a_first_run_compiles_in_two_processes_and_can_lose_one(tmp_path: Path) -> None:
-    variables = cold(tmp_path)
-    assert compiling_for(tmp_path, variables) > 0.5
+    variables = knows_reading(tmp_path)
+    assert compiling_for(tmp_path, variables) > 0.3
     first = (tmp_path / "a.model").read_bytes()
     assert compiling_for(tmp_path, variables) == 0.0
     assert (tmp_path / "a.model").read_bytes() == first

@@ -19,9 +19,11 @@ from thresher.learning.training import Outcome, Plan, Trainer
 from thresher.learning.training_state import TrainingState
 
 ROWS = gzip.decompress(SAMPLE.read_bytes()).splitlines(keepends=True)[:300]
-EVERY, TRIED = 30, 7
-"""Runs are resumed from the first two checkpoints, from every seventh after these, and from the last one."""
-BLOCK = 1 << 14  # about nine rows per chunk, with bad lines between them
+EVERY, TRIED = 30, 11
+"""Runs are resumed from the first two checkpoints, from every eleventh after these, and from the last one."""
+POWER = "power:0.2,10,0.5"
+"""A step size with which the tests of compiled rules compile the same code."""
+BLOCK = 1 << 15  # about twenty rows per chunk, with bad lines between them
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,10 @@ def overfit() -> Model:
 
 CASES = {
     "one pass": Case(Plan()),
-    "three passes": Case(Plan(passes=3), lambda: Model("truncated-gradient:gravity=1e-4", dtype="float64")),
-    "three passes, cached": Case(Plan(passes=3), cached=True),
+    "three passes": Case(Plan(passes=3), lambda: Model("truncated-gradient:gravity=1e-4", rate=POWER)),
+    "three passes, cached": Case(
+        Plan(passes=3), lambda: Model("fobos:l1=1e-4", rate=POWER, dtype="float64"), cached=True
+    ),
     "every-3rd": Case(Plan(passes=3, holdout_every=3), lambda: Model("rda")),
     "every-3rd, cached": Case(Plan(passes=3, holdout_every=3), cached=True),
     "two of five, buffer": Case(Plan(passes=3, holdout_every=Fraction(5, 2)), order="buffer:17"),
@@ -81,7 +85,9 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def litter(data: list[str]) -> None:
     """Bad lines everywhere, sometimes whole blocks of them."""
     lines = Path(data[0]).read_bytes().splitlines(keepends=True)
-    spoilt = [row + b"oops %d\n" % k * (9000 if k % 30 == 29 else 1) for k, row in enumerate(lines)]
+    spoilt = [
+        row + b"oops %d%s\n" % (k, b"!" * 90) * (800 if k % 30 == 29 else 1) for k, row in enumerate(lines)
+    ]
     Path(data[0]).write_bytes(b"".join(spoilt))
 
 

@@ -16,7 +16,7 @@ from thresher.data import DataError
 from thresher.drawing.scales import Axis, scale_of, ticks_upright
 from thresher.sklearn import SparseOnlineClassifier
 
-ROWS = 150
+ROWS = 90
 
 
 @pytest.fixture(scope="module")

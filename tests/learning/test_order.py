@@ -77,10 +77,10 @@ def test_threads_blocks_and_the_cache_change_nothing(data: Stream, order: str, e
         trained(order, every=every, **options)
         for options in (
             {},
-            {"threads": 1, "block_bytes": 300},
-            {"threads": 3, "block_bytes": 1000},
-            {"block_bytes": 700, "cached": True},  # written, and read by the later passes
-            {"block_bytes": 700, "cached": True},  # read by all
+            {"threads": 1, "block_bytes": 900},
+            {"threads": 3, "block_bytes": 3000},
+            {"block_bytes": 2000, "cached": True},  # written, and read by the later passes
+            {"block_bytes": 2000, "cached": True},  # read by all
         )
     ]
     assert len({model for model, _ in found}) == 1
@@ -140,7 +140,7 @@ def test_sorted_labels_are_learned_better_in_random_order(data: Stream) -> None:
     errors = {}
     for name in ("as-is", "once", "buffer:400"):
         ready = Trainer(
-            Model("sgd", rate="constant:0.3"),
+            Model("sgd", rate="inverse-sqrt:0.3"),
             MemorySource(concat(both)),
             Plan(),
             order=make_order(name),

@@ -141,7 +141,7 @@ def test_a_file_cut_off_while_it_is_read_is_an_error(form: Form) -> None:
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_a_file_changed_while_it_is_read_is_an_error_and_leaves_no_cache(form: Form) -> None:
     form.write()
-    source = open_source(form.name, layout=form.layout, block_bytes=1 << 12, threads=1)
+    source = open_source(form.name, layout=form.layout, block_bytes=form.block, threads=1)
     writer = CacheWriter(source)
 
     def read() -> None:
@@ -157,13 +157,13 @@ def test_a_file_changed_while_it_is_read_is_an_error_and_leaves_no_cache(form: F
         read()
     writer.abandon()
     form.write()
-    assert open_cache(open_source(form.name, layout=form.layout, block_bytes=1 << 12)) is None
+    assert open_cache(open_source(form.name, layout=form.layout, block_bytes=form.block)) is None
 
 
 def test_a_file_may_grow_while_it_is_read() -> None:
     form = FORMS["text"]
     form.write()
-    source = open_source(form.name, block_bytes=1 << 12, threads=1)
+    source = open_source(form.name, block_bytes=form.block, threads=1)
     source.keep_hash, rows = True, 0
     for k, chunk in enumerate(source.chunks()):
         rows += len(chunk)
@@ -222,7 +222,7 @@ def test_no_cache_serves_rows_of_before_an_edit(
     time.sleep(0.02)
 
     def read() -> tuple[bool, list[Chunk]]:
-        source = open_source(names, block_bytes=1 << 12)
+        source = open_source(names, block_bytes=1 << 14)
         passes = Passes(source, 2, cached=True)
         list(passes.first.chunks())
         return passes.first is not source, list(passes.later().chunks())
@@ -230,7 +230,7 @@ def test_no_cache_serves_rows_of_before_an_edit(
     before = read()[1]
     time.sleep(0.02)
     edit("b.svm")
-    after, fresh = read()[1], list(open_source(names, block_bytes=1 << 12).chunks())
+    after, fresh = read()[1], list(open_source(names, block_bytes=1 << 14).chunks())
     values = [b"".join(chunk.values.tobytes() for chunk in chunks) for chunks in (before, after, fresh)]
     assert values[1] == values[2] != values[0]
 
@@ -238,10 +238,10 @@ def test_no_cache_serves_rows_of_before_an_edit(
 def test_a_damaged_cache_is_not_made_up_for_by_other_rows() -> None:
     form = FORMS["text"]
     form.write()
-    source = open_source(form.name, block_bytes=1 << 12)
+    source = open_source(form.name, block_bytes=form.block)
     passes = Passes(source, 2, cached=True)
     count = sum(1 for _ in passes.first.chunks())
-    cached = open_cache(open_source(form.name, block_bytes=1 << 12))
+    cached = open_cache(open_source(form.name, block_bytes=form.block))
     assert cached is not None
     form.write(changed=200)
     content = bytearray(cached.path.read_bytes())

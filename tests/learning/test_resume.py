@@ -58,8 +58,6 @@ def tables(name: str) -> Callable[[Path], list[str]]:
 COLUMNS = "--weight w --numeric x,y --categorical id --on-error quarantine=bad.txt"
 OVERFIT = "--rule sgd --loss hinge --rate constant:9"  # the first pass is the best on the hold-out
 CASES: dict[str, tuple[Callable[[Path], list[str]], str]] = {
-    "one pass": (one_file, ""),
-    "every-7th, three passes": (one_file, "--passes 3 --holdout every-7th"),
     "early stop, no cache": (one_file, f"--passes 6 --holdout test.svm --early-stop 2 --no-cache {OVERFIT}"),
     "permuted every pass": (one_file, "--passes 3 --order every --holdout every-7th"),
     "buffer": (three_files, "--passes 2 --order buffer:300 --on-error quarantine=bad.txt"),

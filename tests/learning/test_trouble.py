@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 from numpy.typing import NDArray
 
+from tests.plain import compiled_if
 from tests.streams import cut
 from thresher import Chunk, DivergedError, Model, TroubleWarning, cv, path, train, tune
 from thresher.data.layout import SettledLayout
@@ -23,16 +24,19 @@ from thresher.learning.remedies import scale_remedy
 from thresher.learning.seen import Seen
 
 SGD = {"rule": "sgd", "rate": "constant:0.5"}
+OTHERWISE = {"rule", "loss", "outputs", "admit", "scale"}
+"""Options that make a model learn with other compiled code than the default, which many tests need."""
 
 
 @pytest.fixture(autouse=True)
-def plain(plainly: None, as_commands_say: None) -> None:
-    """Let warnings apply to small data."""
+def as_said(as_commands_say: None) -> None:
+    """Warnings name options."""
 
 
 def warned(data: Any, **options: Any) -> dict[str, str]:
     """The warnings of a training by name; each was also issued once as a Python warning."""
-    with warnings.catch_warnings(record=True) as caught:
+    default = not OTHERWISE & options.keys()
+    with compiled_if(default), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = train(data, **options)
     heard = [str(one.message) for one in caught if one.category is TroubleWarning]
@@ -281,6 +285,7 @@ def test_no_weight_left() -> None:
     assert warned(chunk(clicks(400)), rule="ftrl", l1=0.1) == {}
 
 
+@pytest.mark.usefixtures("plainly")
 def test_one_of_several_models_with_weights_is_enough() -> None:
     """The model with the lowest progressive loss has no weights: these labels are random."""
     rows = [(float(k * k % 7 < 3), {1 + k * 31 % 11: 1.0}) for k in range(400)]
@@ -345,6 +350,7 @@ MANY: list[Callable[[Chunk], Any]] = [
 ]
 
 
+@pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize("learn", MANY)
 def test_many_models_are_warned_of_once(learn: Callable[[Chunk], Any]) -> None:
     with pytest.warns(TroubleWarning) as caught:
@@ -356,6 +362,7 @@ def test_many_models_are_warned_of_once(learn: Callable[[Chunk], Any]) -> None:
 # --- divergence
 
 
+@pytest.mark.usefixtures("plainly")
 def test_divergence_names_the_column_and_the_option() -> None:
     data = table(hour=[1e18 * (k % 3) for k in range(400)])
     with np.errstate(all="ignore"), pytest.raises(DivergedError) as caught:
@@ -366,6 +373,7 @@ def test_divergence_names_the_column_and_the_option() -> None:
     assert "--scale max-abs" in message
 
 
+@pytest.mark.usefixtures("plainly")
 def test_divergence_names_the_largest_features() -> None:
     rows = chunk([(1.0, {1: 1.0, 2: 5.0, 7: 3e15})] * 40)
     model = Model("sgd", "squared", rate="constant:9")

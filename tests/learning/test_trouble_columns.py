@@ -17,8 +17,8 @@ from thresher.data.errors import DataError
 
 
 @pytest.fixture(autouse=True)
-def plain(plainly: None, as_commands_say: None) -> None:
-    """Let warnings apply to small data."""
+def as_said(as_commands_say: None) -> None:
+    """Warnings name options."""
 
 
 def as_csv(data: pa.Table, folder: Path) -> str:
@@ -48,25 +48,25 @@ def test_columns_that_differ_in_every_row(write: Callable[[pa.Table, Path], Any]
         "town": [f"t{k % 50}" for k in range(400)],
         "year": [2020] * 400,
     }
-    found = warned(write(table(**traps, **sane), tmp_path), rule="normalized")
+    found = warned(write(table(**traps, **sane), tmp_path))
     assert list(found) == ["id-columns"]
     assert "columns row, user differ in every one of the first 400 rows" in found["id-columns"]
     assert "--ignore row,user" in found["id-columns"]
-    assert warned(write(table(**sane), tmp_path), rule="normalized") == {}
+    assert warned(write(table(**sane), tmp_path)) == {}
 
 
 def test_numbers_that_happen_to_differ_are_no_ids() -> None:
     scattered = np.random.default_rng(2).permutation(10**6)[:400]
-    assert warned(table(metres=scattered), rule="normalized") == {}
-    assert list(warned(table(user_id=scattered), rule="normalized")) == ["id-columns"]
+    assert warned(table(metres=scattered)) == {}
+    assert list(warned(table(user_id=scattered))) == ["id-columns"]
 
 
 def test_long_numbers_of_one_length_are_ids() -> None:
     customers = np.random.default_rng(3).permutation(9 * 10**5)[:400] * 1000 + 10**8
-    assert list(warned(table(customer=customers), rule="normalized")) == ["id-columns"]
-    assert warned(table(second=np.sort(customers)), rule="normalized") == {}, "a time, for example"
+    assert list(warned(table(customer=customers))) == ["id-columns"]
+    assert warned(table(second=np.sort(customers))) == {}, "a time, for example"
     customers[7] = customers[300]
-    assert warned(table(customer=customers), rule="normalized") == {}
+    assert warned(table(customer=customers)) == {}
 
 
 def numbers_but(*others: str) -> list[str]:
@@ -178,12 +178,12 @@ def test_texts_read_as_categories(write: Callable[[pa.Table, Path], Any], tmp_pa
 def test_a_row_read_as_the_names_of_columns(tmp_path: Path) -> None:
     rows = "".join(f"{k % 2},{k * 7 % 11}.25,0.{k * 3 % 7}\n" for k in range(400))
     (tmp_path / "rows.csv").write_text(rows)
-    found = warned(str(tmp_path / "rows.csv"), label="1", rule="normalized")
+    found = warned(str(tmp_path / "rows.csv"), label="1", l1=0.0)
     assert list(found) == ["numbers-as-names"]
     assert "names of columns (0.25, 0.0)" in found["numbers-as-names"]
-    assert warned(str(tmp_path / "rows.csv"), label="1", rule="normalized", header=False) == {}
+    assert warned(str(tmp_path / "rows.csv"), label="1", l1=0.0, header=False) == {}
     (tmp_path / "rows.csv").write_text(f"y,0.25,price\n{rows}")
-    assert warned(str(tmp_path / "rows.csv"), label="y", rule="normalized") == {}
+    assert warned(str(tmp_path / "rows.csv"), label="y", l1=0.0) == {}
 
 
 def test_an_odd_name_of_a_column_is_shown_in_one_line() -> None:

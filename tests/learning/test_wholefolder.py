@@ -5,13 +5,12 @@ import gc
 import itertools
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.commands import environment
+from tests.commands import run_code
 from tests.interrupts import Interrupted
 from thresher.learning import wholefolder
 from thresher.learning.wholefile import lock, remove_unfinished, whole_file
@@ -102,11 +101,10 @@ def test_a_kill_at_any_step_leaves_one_or_the_other(
     for at in itertools.count(1):
         if before:
             write(path, before)
-        words = [str(path), str(at), str(at_once)]
-        ran = subprocess.run([sys.executable, "-c", _KILLED, *words], env=environment(tmp_path))
-        if ran.returncode == 0:
+        status, err = run_code(_KILLED, str(path), str(at), str(at_once), folder=tmp_path)
+        if status == 0:
             break
-        assert ran.returncode == 9
+        assert status == 9, err
         gaps += before is not None and not path.exists()
         assert not path.exists() or found(path) in (before, NEW)
         clear_abandoned(path, ours)

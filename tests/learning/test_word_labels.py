@@ -22,7 +22,7 @@ LAYOUT = Layout(label="kind")
 CLASSES = ("bird", "fish", "fly")
 
 
-def frame(words: tuple[str, ...] = CLASSES, count: int = 200) -> pd.DataFrame:
+def frame(words: tuple[str, ...] = CLASSES, count: int = 120) -> pd.DataFrame:
     random = np.random.default_rng(1)
     which = (len(words) - 1 - np.arange(count)) % len(words)
     numbers = {f"x{j}": random.normal(size=count) + (which == j) * 2 for j in range(3)}
