@@ -2,9 +2,9 @@
 
 Hypothesis tries the same examples every time, or new ones with HYPOTHESIS_PROFILE=search.
 
-Tests that need the same compiled code run on the same worker: those of one rule, those of parsers, and those
-of one file. Signals have their default effect on processes started by tests, even if ``nohup`` or a shell
-ignores them for background jobs.
+Tests that need the same compiled code run on the same worker: those of parsers, those of one rule in files
+that try all rules, and those of one file. Signals have their default effect on processes started by tests,
+even if ``nohup`` or a shell ignores them for background jobs.
 """
 
 import gc
@@ -31,10 +31,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 LONGEST_FIRST = sorted(parts.REGISTRY["rule"], key=len, reverse=True)
 READING = re.compile(
-    r"tests/(data/|cluster/test_readers|fuzz/test_targets|test_formats_docs"
+    r"tests/(data/|cluster/test_readers|fuzz/test_targets|test_formats_docs|test_default_batches"
     r"|test_references\.py::test_parsers|learning/test_resume)"
 )
 RULE = re.compile(rf"[\[-]({'|'.join(LONGEST_FIRST)})[] :-]")
+TRIES_ALL_RULES = re.compile(r"tests/(learning/)?test_")
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -98,7 +99,7 @@ class ByCode(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         if READING.match(nodeid):
             return "reading"
-        found = RULE.search(nodeid)
+        found = RULE.search(nodeid) if TRIES_ALL_RULES.match(nodeid) else None
         return found[1] if found else nodeid.partition("::")[0]
 
 

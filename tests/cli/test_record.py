@@ -34,15 +34,15 @@ def test_the_pass_that_was_kept_is_the_one_noted(thresher: Thresher) -> None:
 
 
 def test_lanes_are_noted_and_taken_out_with_it(thresher: Thresher) -> None:
-    assert thresher("path train.svm -m f --rule ftrl --l1 0.1:2:3 -q").status == 0
+    assert thresher("path train.svm -m f --rule ft-ftrl --l1 0.1:2:3 -q").status == 0
     assert record("f/lane-001.model") == Record(1, "as-is", 10, "", lines=400, examples=400)
-    found = package.path("train.svm", "ftrl", l1="0.1:2:3")
+    found = package.path("train.svm", "ft-ftrl", l1="0.1:2:3")
     assert found.model().record == record("f/lane-000.model")
 
 
 def test_lanes_that_stopped_early_are_noted_with_their_own_passes(folder: Path) -> None:
     over: dict[str, object] = {"passes": 9, "holdout_every": 4, "patience": 1}
-    found = package.path("train.svm", "ftrl:alpha=50", l1="0.001:8:5", **over)  # type: ignore[arg-type]
+    found = package.path("train.svm", "ft-ftrl:alpha=20", l1="0.3:3:5", **over)  # type: ignore[arg-type]
     passes = [model.record.passes for model in found.models if model.record]
     assert [300 * number for number in passes] == [model.examples for model in found.models]
     assert len(set(passes)) > 1

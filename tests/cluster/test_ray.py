@@ -21,8 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-import ray
-import ray.data
 
 import thresher
 from tests.forks import forked
@@ -126,7 +124,7 @@ def kill_one() -> None:
     processes()[0].kill()
 
 
-def start_both() -> None:
+def start_both(ray: Any) -> None:
     """Wait until two readers run: or one could read a short file before the other has begun."""
     workers = current_readers()
     assert isinstance(workers, _Workers)
@@ -159,7 +157,7 @@ def test_two_nodes_give_the_same_models_and_messages(
     bad, wanted = with_a_bad_line(data[0], tmp_path / "bad.tsv"), tmp_path / "wanted"
     without, alone = trained([bad], wanted, on_error="skip"), boosted(data, tmp_path / "alone")
     with reading_elsewhere(2, None):
-        start_both()
+        start_both(nodes.connection.ray)
         assert trained(data, tmp_path / "model") == plain
         assert trained([bad], tmp_path / "model", on_error="skip") == without
         check_that_bad_lines_are_kept(bad, without, tmp_path)
@@ -237,6 +235,7 @@ def test_a_full_object_store_changes_nothing(
     monkeypatch.setattr(pieces, "PIECE_BYTES", 1 << 30)  # batches too large to be sent without the store
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 20)
     sizes = [4 << 20] * 24 + [1 << 18] * 14
+    ray = nodes.connection.ray
     held = [ray.get(ray.put(np.ones(size, np.uint8))) for size in sizes]  # in use, so they stay there
     assert trained(data, tmp_path / "model", workers=2) == plain
     assert all(one.all() for one in held)
@@ -259,7 +258,9 @@ def test_a_dataset_of_ray_is_a_table(nodes: Nodes, tmp_path: Path) -> None:
     table = pa.table({"x": random.normal(size=5000), "day": random.integers(0, 7, 5000)})
     table = table.append_column("y", pc.greater(table["x"], 0.3).cast("int8"))
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=700)
-    dataset = ray.data.read_parquet(str(tmp_path / "t.parquet"), override_num_blocks=5)
+    from ray import data as readers_of_ray  # takes half a second, which no other test needs
+
+    dataset = readers_of_ray.read_parquet(str(tmp_path / "t.parquet"), override_num_blocks=5)
     models = [thresher.train(data, label="y", passes=2) for data in (table, dataset)]
     assert [*models[0].weights()[1]] == [*models[1].weights()[1]] != []
     losses = [thresher.evaluate(models[0], data)["loss"] for data in (table, dataset)]

@@ -65,14 +65,16 @@ def test_a_fifth_is_every_fifth() -> None:
 
 
 def test_tune_reports_on_a_share_that_it_does_not_learn() -> None:
-    found = thresher.tune(CHUNK, rules=["ftrl"], budget=4, holdout=0.4)
+    found = thresher.tune(CHUNK, rules=["ft-ftrl"], budget=4, holdout=0.4)
     head, *lines, report = repr(found).splitlines()
     assert head.split()[:2] == ["round", "rows"]
     assert [line.startswith("* ") for line in lines] == [k == found.chosen for k in range(4)]
     assert all(trial.rule in line for line, trial in zip(lines, found.trials, strict=True))
     assert report.startswith("rows not used for choosing: examples ")
     held = (np.arange(1, ROWS + 1) * 2 // 5) > (np.arange(ROWS) * 2 // 5)
-    other = thresher.tune(CHUNK.take(~held), rules=["ftrl"], budget=4, holdout=MemorySource(CHUNK.take(held)))
+    other = thresher.tune(
+        CHUNK.take(~held), rules=["ft-ftrl"], budget=4, holdout=MemorySource(CHUNK.take(held))
+    )
     assert found.report["examples"] == 400
     assert found.report == pytest.approx(other.report)
     for one, same in zip(found.model.weights(), other.model.weights(), strict=True):
@@ -98,5 +100,5 @@ def test_passes_that_nobody_waits_for() -> None:
 
 def test_a_file_may_be_called_like_a_share() -> None:
     Path("0.2").write_text("1 1:1\n-1 3:1\n")
-    found = thresher.path(CHUNK, "ftrl", holdout="./0.2", l1="0.1:0.2:2")
+    found = thresher.path(CHUNK, "ft-ftrl", holdout="./0.2", l1="0.1:0.2:2")
     assert [point.holdout and point.holdout["examples"] for point in found.points] == [2, 2]
