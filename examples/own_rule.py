@@ -3,7 +3,8 @@
 Run it: ``python examples/own_rule.py``.
 
 A rule is a NamedTuple. Its fields are hyper-parameters; its methods update one coordinate. They are compiled
-into the learner's loop and cached on disk, like those of the built-in rules.
+into the learner's loop and cached on disk, like those of the built-in rules. Compiled code does not check
+indices: run a new rule once with NUMBA_BOUNDSCHECK=1 in the environment, where a wrong one is an IndexError.
 
 The method is composite mirror descent with a diagonal matrix (Duchi, Hazan and Singer, 2011). With G the sum
 of the squared gradients of a coordinate and a = delta + sqrt(G),

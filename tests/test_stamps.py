@@ -1,5 +1,6 @@
 """Compiled code of a user's own rule is cached by the code of the rule in memory, not by its file."""
 
+import os
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from tests.processes import run
 from tests.rule_text import READ, RULE
+from thresher.engine import stamps
 from thresher.engine.stamps import stamp
 
 
@@ -84,3 +86,23 @@ def test_arrays_tuples_and_defaults_count() -> None:
         made(LIMITS.astype("f4")),
     ]
     assert len({one, *(stamp(other) for other in others)}) == 6
+
+
+def test_a_source_that_was_edited_since_it_was_read_shares_no_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if the edit has been taken back: what was imported may be either text."""
+    name, copy = "thresher.data.features.crossing", tmp_path / "copy.py"
+    source = stamps._SOURCES[name]
+    copy.write_text(source.text)
+    same = source._replace(path=copy, state=stamps._state_of(copy))
+    monkeypatch.setitem(stamps._SOURCES, name, same)
+    hashed = stamps._digest.__wrapped__
+    before = hashed(name)
+    assert before == hashed(name)
+    os.utime(copy, ns=(1, 1))
+    found = {before, hashed(name)}
+    copy.unlink()
+    found.add(hashed(name))
+    monkeypatch.setattr(stamps, "_THIS_PROCESS", b"another")
+    assert len({*found, hashed(name)}) == 3, "one for the text, one for each process"

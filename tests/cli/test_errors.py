@@ -76,6 +76,8 @@ USAGE = {
     "test model test.svm": "no command is called 'test'; did you mean thresher evaluate?",
     "trian train.svm": "did you mean thresher train?",
     "train.svm -m m -q": "no command is called 'train.svm'; did you mean thresher train train.svm -m MODEL?",
+    "-h": "no such option: -h; did you mean --help?",
+    "train -h": "no such option: -h; did you mean --help?",
     "-m m train train.svm": "no such option: -m; options come after the name of the command",
     "evaluate train.svm model": "train.svm is not a model, model is one: the model comes first",
     "predict train.svm model": "the model comes first (thresher predict model train.svm)",

@@ -104,6 +104,15 @@ def test_what_is_no_matrix(wrong: Any) -> None:
         chunk_of(wrong, [1])
 
 
+def test_a_damaged_matrix_is_refused() -> None:
+    matrix = sparse.csr_array(DENSE)
+    matrix.indices[0] = 10**6
+    with pytest.raises(
+        DataError, match=rf"a matrix of {DENSE.shape[1]} columns has a value in column 1000000"
+    ):
+        chunk_of(matrix, LABELS)
+
+
 def examples(count: int) -> list[tuple[dict[Any, Any], int]]:
     rng = np.random.default_rng(5)
     chosen = rng.integers(0, 40, (count, 4))

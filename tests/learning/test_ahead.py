@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from tests.commands import SAMPLE, start
 from tests.plain import not_compiled
 from tests.streams import RULES, has_rate, settings_of
 from thresher.data import open_source
+from thresher.engine import notices
 from thresher.engine.folders import cache_folder
 from thresher.engine.notices import compiling, seconds_compiling
 from thresher.lanes.lanes import Lanes
@@ -146,6 +149,20 @@ def test_nobody_compiles_beside_what_no_cache_can_keep(
     assert ahead._cache().lacks_mark(*kind)
     ahead._cache().mark(*kind)
     compile_ahead(Model(), False).wait()
+
+
+@pytest.mark.parametrize(("seconds", "told"), [("0.1", 0), ("0.8", 1)])
+def test_a_second_process_that_finds_all_compiled_is_not_told_of(
+    seconds: str, told: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, marks = list[str](), list[Any]()
+    monkeypatch.setattr(notices, "_tell", [said.append])
+    monkeypatch.setattr(notices, "_announced", set())
+    monkeypatch.setattr(ahead, "_cache", lambda: SimpleNamespace(mark=lambda *kind: marks.append(kind)))
+    with subprocess.Popen(["sleep", seconds]) as process:
+        ahead.Ahead(process.pid, ("this", "kind")).wait()
+        process.returncode = 0  # it has been waited for
+    assert (len(said), marks) == (told, [("this", "kind")])
 
 
 def test_time_spent_compiling_is_counted_once_however_many_compile() -> None:

@@ -121,7 +121,9 @@ Ensemble = Annotated[
 Quiet = Annotated[
     bool,
     typer.Option(
-        "--quiet", "-q", help="No table and no progress bar; warnings and errors are still printed."
+        "--quiet",
+        "-q",
+        help="No table, no progress bar, no word of compiling; warnings and errors are still printed.",
     ),
 ]
 Strict = Annotated[

@@ -51,6 +51,8 @@ def _with_metavar(parameter: Any) -> str:
 def _unknown_option(option: str, context: Any) -> str:
     from thresher.data.hints import meant
 
+    if option == "-h":
+        return "no such option: -h; did you mean --help?"
     if context.parent is None:
         return f"no such option: {option}; options come after the name of the command"
     shown = [one for one in context.command.params if not getattr(one, "hidden", False)]

@@ -57,6 +57,7 @@ def chunk_of(
         matrix = X.tocsr()
         if matrix.ndim != 2:
             raise DataError(f"a matrix of examples must be two-dimensional, not {matrix.ndim}-dimensional")
+        _check_columns(matrix)
         indptr, keys, values = matrix.indptr, _as_keys(matrix.indices), matrix.data
     elif _holds(X, Mapping):
         indptr, keys, values = RowReader(seed).rows(X)
@@ -98,6 +99,13 @@ def _holds(X: Any, kind: type) -> bool:
     if not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
         return False
     return isinstance(next(iter(X), None), kind)
+
+
+def _check_columns(matrix: Any) -> None:
+    """A damaged matrix is not learned from: SciPy does not check the columns of one it did not make."""
+    indices, columns = matrix.indices, matrix.shape[1]
+    if indices.size and int(indices.max()) >= columns:
+        raise DataError(f"a matrix of {columns} columns has a value in column {int(indices.max())}")
 
 
 def _as_keys(indices: NDArray[Any]) -> NDArray[Any]:

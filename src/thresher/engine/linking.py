@@ -184,7 +184,7 @@ class KernelCompiler(_compiler.Compiler):
 
     def compile_extra(self, function: Any) -> Any:
         """The compiled function."""
-        work = work_of(function.__module__, self.state.args)
+        work = work_of(f"{function.__module__}.{function.__name__}", self.state.args)
         with _no_collection(), compiling(work):
             return super().compile_extra(function)
 

@@ -23,15 +23,19 @@ class Work(NamedTuple):
 
 
 LEARNING = Work("learning loop", 3)
+_OUTPUTS = Work("learning loop of several outputs or examples at a time", 6)
 WORKS = {
-    "thresher.data.formats.lines.line_rows": Work("reader of {}", 5),
-    "thresher.data.formats.tables.delimited_rows": Work("reader of CSV and TSV", 4),
-    "thresher.data.formats.tables.arrow_rows": Work("reader of tables (JSON, Parquet, Arrow)", 3),
-    "thresher.engine.kernels": LEARNING,
-    "thresher.engine.lanes": Work("learning loop of many models side by side", 4),
-    "thresher.batch.kernels": Work("solver", 2),
+    "thresher.data.formats.lines.line_rows.parse_lines": Work("reader of {}", 5),
+    "thresher.data.formats.tables.delimited_rows.parse_delimited": Work("reader of CSV and TSV", 5),
+    "thresher.data.formats.tables.arrow_rows.encode": Work("reader of tables (JSON, Parquet, Arrow)", 4),
+    "thresher.engine.kernels.learn": LEARNING,
+    "thresher.engine.outputs.learn_together": _OUTPUTS,
+    "thresher.engine.batches.learn_batches": _OUTPUTS,
+    "thresher.engine.measured_batches.learn_measured_batches": _OUTPUTS,
+    "thresher.engine.lanes.learn_lanes": Work("learning loop of many models side by side", 4),
+    "thresher.batch.kernels.sweep": Work("solver", 2),
 }
-"""By the module of the compiled function; others take no more than a second or two."""
+"""By the compiled function; others take no more than a second or two."""
 
 
 def log(message: str) -> None:
@@ -51,9 +55,9 @@ def when_compiling(tell: Callable[[str], None] | None) -> None:
     _tell[:] = [] if tell is None else [tell]
 
 
-def work_of(module: str, types: Iterable[Any]) -> Work | None:
-    """The work that compiling this function for arguments of these types belongs to; None: no message."""
-    work = WORKS.get(module)
+def work_of(function: str, types: Iterable[Any]) -> Work | None:
+    """The work of compiling the function of this full name for arguments of these types; None: no message."""
+    work = WORKS.get(function)
     if work is None or "{}" not in work.what:
         return work
     parts = (getattr(one, "instance_class", None) for one in types)

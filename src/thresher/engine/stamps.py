@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,23 +28,42 @@ _OF_TUPLES = {"_make", "_replace", "_asdict", "_fields", "_field_defaults"}
 _IMPORT = re.compile(r"^(?:from (thresher[\w.]*) import (\([^)]*\)|[^\n]*)|import (thresher[\w.]*))", re.M)
 
 
-def _read_all() -> dict[str, str]:
+class _Source(NamedTuple):
+    """A file as it was when this module was imported."""
+
+    path: Path
+    state: tuple[int, ...]
+    text: str
+
+
+def _state_of(path: Path) -> tuple[int, ...]:
+    """What differs once a file has been edited, also after the edit was taken back; () if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_mtime_ns, found.st_ino, found.st_size
+
+
+def _read_all() -> dict[str, _Source]:
     """Module name -> source, for all folders; read at once, as soon after import as possible."""
     found = {}
     for path in sorted(path for wing in _WINGS for path in (_ROOT / wing).rglob("*.py")):
         parts = path.relative_to(_ROOT.parent).with_suffix("").parts
-        found[".".join(parts).removesuffix(".__init__")] = path.read_text(encoding="utf-8")
+        source = _Source(path, _state_of(path), path.read_text(encoding="utf-8"))
+        found[".".join(parts).removesuffix(".__init__")] = source
     return found
 
 
 _SOURCES = _read_all()
+_THIS_PROCESS = os.urandom(16)
 
 
 @functools.cache
 def _imports(module: str) -> frozenset[str]:
     """The modules of thresher that a module imports at module level."""
     found: set[str] = set()
-    for package, names, plain in _IMPORT.findall(_SOURCES[module]):
+    for package, names, plain in _IMPORT.findall(_SOURCES[module].text):
         words = re.findall(r"(\w+)(?: as \w+)?", re.sub(r"#[^\n]*", "", names))
         inner = {f"{package}.{word}" for word in words}
         found |= inner if inner and inner <= _SOURCES.keys() else {plain or package, *inner}
@@ -85,7 +105,14 @@ def _digest_of(*modules: str) -> bytes:
 
 @functools.cache
 def _digest(module: str) -> bytes:
-    return hashlib.sha256(_SOURCES[module].encode()).digest()
+    """A hash of the source of a module that has been imported.
+
+    If its file has changed since it was read here, nobody knows which text was imported: then no other
+    process gets the compiled code of this one, nor this one theirs.
+    """
+    source = _SOURCES[module]
+    known = hashlib.sha256(source.text.encode()).digest()
+    return known if _state_of(source.path) == source.state else known + _THIS_PROCESS
 
 
 class _Seen:

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -28,6 +29,8 @@ from thresher.learning.model import Model
 
 _DEATH_OF_PARENT = 1
 """PR_SET_PDEATHSIG in <linux/prctl.h>"""
+_UNTOLD = 0.5
+"""Seconds of waiting that need no message"""
 _typeof: Any = numba.typeof
 _FEATURES = 1 << 13
 """More than a new table has room for, so that the code that grows it is compiled too."""
@@ -43,10 +46,21 @@ class Ahead:
         """Wait until the process has ended, and record that this configuration needs no other."""
         process, self._process = self._process, 0
         if process:
-            if os.waitpid(process, os.WNOHANG)[0] == 0:
+            if not _ends_within(_UNTOLD, process):
                 with compiling(LEARNING):
                     os.waitpid(process, 0)
             _cache().mark(*self._kind)
+
+
+def _ends_within(seconds: float, process: int) -> bool:
+    """Wait for a child, which ends at once if all it needs is cached already; whether it has ended."""
+    end = time.monotonic() + seconds
+    with compiling():
+        while os.waitpid(process, os.WNOHANG)[0] == 0:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.01)
+    return True
 
 
 class Learns(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 try:
     import sklearn
 except ImportError as error:
-    raise ImportError("thresher.sklearn needs scikit-learn: pip install thresher[sklearn]") from error
+    raise ImportError("thresher.sklearn needs scikit-learn: pip install scikit-learn") from error
 
 OLDEST = (1, 6)
 """Oldest tested version of scikit-learn"""
