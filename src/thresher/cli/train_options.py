@@ -123,7 +123,7 @@ Quiet = Annotated[
     typer.Option(
         "--quiet",
         "-q",
-        help="No table, no progress bar, no word of compiling; warnings and errors are still printed.",
+        help="No table, progress bar or messages while compiling; warnings and errors are still printed.",
     ),
 ]
 Strict = Annotated[

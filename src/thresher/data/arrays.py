@@ -102,7 +102,7 @@ def _holds(X: Any, kind: type) -> bool:
 
 
 def _check_columns(matrix: Any) -> None:
-    """A damaged matrix is not learned from: SciPy does not check the columns of one it did not make."""
+    """Refuse a damaged matrix: SciPy does not check indices that are assigned later."""
     indices, columns = matrix.indices, matrix.shape[1]
     if indices.size and int(indices.max()) >= columns:
         raise DataError(f"a matrix of {columns} columns has a value in column {int(indices.max())}")

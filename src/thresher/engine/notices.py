@@ -23,7 +23,7 @@ class Work(NamedTuple):
 
 
 LEARNING = Work("learning loop", 3)
-_OUTPUTS = Work("learning loop of several outputs or examples at a time", 6)
+_OUTPUTS = Work("learning loop for several outputs or batches", 6)
 WORKS = {
     "thresher.data.formats.lines.line_rows.parse_lines": Work("reader of {}", 5),
     "thresher.data.formats.tables.delimited_rows.parse_delimited": Work("reader of CSV and TSV", 5),

@@ -37,7 +37,7 @@ class _Source(NamedTuple):
 
 
 def _state_of(path: Path) -> tuple[int, ...]:
-    """What differs once a file has been edited, also after the edit was taken back; () if there is none."""
+    """What differs once a file has been edited, even if the edit was then undone; () if there is no file."""
     try:
         found = path.stat()
     except OSError:

@@ -74,9 +74,9 @@ class LineParser:
     def __init__(
         self, grammar: Any, wording: Wording, reading: Reading, crosses: Any, named: bool = False
     ) -> None:
-        """`named` says whether features have names; of those with ids only products have."""
+        """`named` says whether features have names; where they have ids, only products have names."""
         self._grammar, self._usual = grammar, wording.usual
-        naming = reading.naming if named or crosses else None  # or code that finds no name would be compiled
+        naming = reading.naming if named or crosses else None  # None compiles less code
         self._reading, self._extra = reading, extra_of(crosses, naming)
         self._domain = reading.domain
         self._advice = wording.advice
