@@ -32,7 +32,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 LONGEST_FIRST = sorted(parts.REGISTRY["rule"], key=len, reverse=True)
 READING = re.compile(
     r"tests/(data/|cluster/test_readers|fuzz/test_targets|test_formats_docs|test_default_batches"
-    r"|test_references\.py::test_parsers|learning/test_resume)"
+    r"|test_references|learning/test_resume)"
 )
 RULE = re.compile(rf"[\[-]({'|'.join(LONGEST_FIRST)})[] :-]")
 TRIES_ALL_RULES = re.compile(r"tests/(learning/)?test_")

@@ -27,8 +27,8 @@ DENSE = stream(seed=11, rows=ROWS, features=FEATURES, density=0.1).chunk
 PLACES = [0, 7, 7, 30, 31, ROWS - 1]
 FIRST = [settings_of(name)[0] for name in RULES]
 EACH_KIND = [settings_of(name)[0] for name in KINDS]
-COMPILED = {"fobos": 8, "pegasos": 2, "ft-ftrl": 2}
-"""A penalty owed, a common scale, rows that measure: an octet of so many is compiled, others are not"""
+COMPILED = {"fobos": 8, "ft-ftrl": 2}
+"""A penalty owed and a common scale, rows that measure: an octet of so many is compiled, others are not"""
 
 
 def recipe_of(spec: str, rate: str = RATE, **options: Any) -> Recipe:

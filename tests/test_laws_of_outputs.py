@@ -168,22 +168,18 @@ def _first_output(seed: int) -> Stream:
     return data
 
 
-AVERAGED: dict[str, Any] = {"average": True, "dtype": "float64"}
-"""Compiled for tests/test_references.py too"""
-
-
-# rows that measure; a mean; groups; each is compiled for other tests, too
+# rows that measure; steps on one example; groups; each is compiled for other tests, too
 @pytest.mark.parametrize(
-    ("spec", "loss", "options"),
+    ("spec", "loss"),
     [
-        ("ft-ftrl:l1=0.3", "logistic", {}),
-        ("fobos:l1=0.03,l2=0.3,group=linf", "softmax", AVERAGED),
-        ("ft-ftrl:l1=0.3,group=l2", "softmax", {}),
+        ("ft-ftrl:l1=0.3", "logistic"),
+        ("adagrad-rda:l1=0.01", "hinge"),
+        ("ft-ftrl:l1=0.3,group=l2", "softmax"),
     ],
 )
-def test_compiled_loops_are_eager(spec: str, loss: str, options: dict[str, Any]) -> None:
+def test_compiled_loops_are_eager(spec: str, loss: str) -> None:
     data = stream_for(loss, "classes", seed=5, rows=300)
-    check(model_of(spec, loss, "classes:3", **{"dtype": "float32", **options}), data, 1e-4)
+    check(model_of(spec, loss, "classes:3", dtype="float32"), data, 1e-4)
 
 
 @pytest.mark.parametrize("group", ["l2", "linf"])
@@ -202,9 +198,10 @@ def test_single_precision_is_near(name: str) -> None:
 
 
 def test_compiled_batches_are_eager() -> None:
-    """With parts that a page of the docs compiles too."""
+    """And a mean: with parts that a page of the docs compiles too."""
     data = stream_for("hinge", "labels", seed=6)
-    check(model_of("perceptron:eta=0.1", "hinge", "labels:1-3", batch=4, **AVERAGED), data)
+    averaged: dict[str, Any] = {"average": True, "dtype": "float64"}
+    check(model_of("perceptron:eta=0.1", "hinge", "labels:1-3", batch=4, **averaged), data)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])

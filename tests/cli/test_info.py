@@ -26,7 +26,7 @@ TABLE = "--label y --weight w --ignore skip --bins n --text note --categorical c
 @pytest.fixture
 def table(folder: Path) -> Path:
     (folder / "t.csv").write_text(CSV)
-    (folder / "h.tsv").write_text("".join(line.replace(",", "\t") + "\n" for line in CSV.splitlines()[1:]))
+    (folder / "h.csv").write_text(CSV.partition("\n")[2])
     for name in ("zoo.svm", "rcv1_small100.vw"):
         (folder / name).write_bytes(gzip.decompress((EXAMPLES / f"{name}.gz").read_bytes()))
     return folder
@@ -40,7 +40,7 @@ MADE = [
     "train.svm --holdout 0.4 --rule ftrl",
     "rcv1_small100.vw --hash vw --bits 18 --rule ftrl --names --average",
     f"t.csv {TABLE} --rule ftrl --scale max-abs --numeric size",
-    "h.tsv --no-header --label 6 --ignore 7-8 --categorical 1-3 --bins 4 --interact 1,2 --missing x,9"
+    "h.csv --no-header --label 6 --ignore 7-8 --categorical 1-3 --bins 4 --interact 1,2 --missing x,9"
     " --names",
 ]
 
@@ -92,6 +92,16 @@ def test_boost_too(thresher: Thresher, table: Path) -> None:
     words = shlex.split(told["command"].replace("DATA", "train.svm").replace("MODEL", "second"))
     assert thresher(*words[1:], "-q").status == 0
     assert Path("first").read_bytes() == Path("second").read_bytes()
+
+
+def test_a_rule_of_ones_own_is_shown_but_trained_by_no_command(thresher: Thresher, model: Path) -> None:
+    header, tensors = modelfile.read(model)
+    header["recipe"]["rule"] = "tilted:eta=0.25"
+    modelfile.write(model, header, tensors)
+    ran = thresher("info model --json")
+    assert (ran.status, ran.json["rule"], ran.json.get("command")) == (0, "tilted:eta=0.25", None)
+    assert thresher("report model -o r.html").status == 0
+    assert "tilted:eta=0.25" in Path("r.html").read_text()
 
 
 def test_figures_are_those_of_the_weights(thresher: Thresher, model: Path) -> None:

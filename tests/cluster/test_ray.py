@@ -291,8 +291,8 @@ def test_boosting_on_three_workers_changes_nothing(nodes: Nodes, data: list[str]
 
 
 def assert_ended() -> None:
-    """The processes that held shards end soon."""
-    _, alive = psutil.wait_procs(processes("Worker"), timeout=10)
+    """The processes that held shards end by themselves, on a busy machine after a while."""
+    _, alive = psutil.wait_procs(processes("Worker"), timeout=60)
     assert not alive
 
 

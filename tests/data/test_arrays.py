@@ -106,10 +106,9 @@ def test_what_is_no_matrix(wrong: Any) -> None:
 
 def test_a_damaged_matrix_is_refused() -> None:
     matrix = sparse.csr_array(DENSE)
-    matrix.indices[0] = 10**6
-    with pytest.raises(
-        DataError, match=rf"a matrix of {DENSE.shape[1]} columns has a value in column 1000000"
-    ):
+    matrix.indices[-1] = 10**6
+    last = (len(LABELS) - 1, DENSE.shape[1] - 1)
+    with pytest.raises(DataError, match=rf"X\[{last[0]}, 1000000\] is beyond the last column, {last[1]}"):
         chunk_of(matrix, LABELS)
 
 

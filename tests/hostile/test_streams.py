@@ -35,9 +35,10 @@ def test_a_pipe_that_stalls_and_goes_on(folder: Path, whole: tuple[bytes, bytes]
     os.mkfifo("pipe")
     places = [0, 1, 7, data.index(b"\n") + 1, len(data) // 2, len(data) - 1, len(data)]
     with start("train", "pipe", "-m", "m", "-q", folder=folder) as process:
-        with open("pipe", "wb", buffering=0) as pipe:
+        with open("pipe", "wb") as pipe:
             for begin, end in zip([0, *places], [*places, len(data)], strict=True):
                 pipe.write(data[begin:end])
+                pipe.flush()
                 time.sleep(0.03)
         _, err = process.communicate(timeout=120)
     assert (process.returncode, said(err)) == (0, "")

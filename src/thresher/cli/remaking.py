@@ -21,16 +21,19 @@ _COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
 def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | None:
     """The command, with DATA and INIT in place of files; for a checkpoint, the command that resumes it.
 
-    `info` is the description of the model by `learning.anatomy`. None if the data came from memory or the
-    file does not record how the model was trained.
+    `info` is the description of the model by `learning.anatomy`. None if the data came from memory, the
+    rule is the user's own, which no command knows, or the file does not record how the model was trained.
     """
     from thresher.learning.recipe import Recipe, layout_of
+    from thresher.parts import REGISTRY
 
     layout = layout_of(header["recipe"])
     if layout is None or not layout.format:
         return None
     if header["recipe"]["rule"] is None:
         return _boosted(header, layout)
+    if header["recipe"]["rule"].partition(":")[0] not in REGISTRY["rule"]:
+        return None
     recipe, stopped, record = Recipe.from_dict(header["recipe"]), info.get("stopped"), info["record"]
     if stopped and "models" not in stopped:
         given = _table(layout, stopped["where"])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.errors import DataError, nonfinite
+from thresher.data.errors import DataError, beyond_last, nonfinite
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.ngrams import rows_of_texts
 from thresher.data.given_labels import numbers_of
@@ -103,9 +103,11 @@ def _holds(X: Any, kind: type) -> bool:
 
 def _check_columns(matrix: Any) -> None:
     """Refuse a damaged matrix: SciPy does not check indices that are assigned later."""
-    indices, columns = matrix.indices, matrix.shape[1]
-    if indices.size and int(indices.max()) >= columns:
-        raise DataError(f"a matrix of {columns} columns has a value in column {int(indices.max())}")
+    columns, last = matrix.indices, matrix.shape[1] - 1
+    if columns.size and int(columns.max()) > last:
+        wrong = int(np.argmax(columns > last))
+        row = int(np.searchsorted(matrix.indptr, wrong, "right")) - 1
+        raise DataError(beyond_last(row, int(columns[wrong]), last))
 
 
 def _as_keys(indices: NDArray[Any]) -> NDArray[Any]:

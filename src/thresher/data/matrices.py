@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, Place, read_only
-from thresher.data.errors import DataError, nonfinite
+from thresher.data.errors import DataError, beyond_last, nonfinite
 from thresher.data.report import Report
 from thresher.engine.jit import kernel, scalar
 from thresher.engine.lookup import fetch
@@ -161,7 +161,7 @@ class Matrix(NamedTuple):
             value = nonfinite(float(numbers[bad[0]]))
             return f"X[{row}, {columns[bad[0]]}] is {value}: every value must be finite in float32"
         beyond = columns[(columns < 0) | (columns.astype(np.uint64) > self.last)]
-        return f"X[{row}, {beyond[0]}] is beyond the last column, {self.last}"
+        return beyond_last(row, int(beyond[0]), int(self.last))
 
     def hashes(self) -> U64:
         """A hash of each example, including its label."""

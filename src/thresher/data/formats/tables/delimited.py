@@ -172,7 +172,8 @@ def _positions(layout: SettledLayout, count: int, name: str) -> list[str]:
     """The columns of a file without a header; absent columns may be missing."""
     wanted = [c for c, kind in zip(layout.columns, layout.kinds, strict=True) if kind != "absent"]
     if count not in (len(layout.columns), len(wanted)):
-        raise DataError(f"{name}: {count} columns, but the training data had {len(layout.columns)}")
+        columns = "column" if count == 1 else "columns"
+        raise DataError(f"{name}: {count} {columns}, but the training data had {len(layout.columns)}")
     return list(layout.columns) if count == len(layout.columns) else wanted
 
 
