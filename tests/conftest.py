@@ -8,10 +8,12 @@ even if ``nohup`` or a shell ignores them for background jobs.
 """
 
 import gc
+import importlib
 import os
 import re
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -29,6 +31,7 @@ settings.register_profile("steady", derandomize=True, deadline=None, max_example
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
+ROOT = Path(__file__).parent.parent
 LONGEST_FIRST = sorted(parts.REGISTRY["rule"], key=len, reverse=True)
 READING = re.compile(
     r"tests/(data/|cluster/test_readers|fuzz/test_targets|test_formats_docs|test_default_batches"
@@ -91,6 +94,17 @@ def as_commands_say() -> Iterator[None]:
 
     with on_the_command_line():
         yield
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Workers import the test files in different orders: each compiles some to bytecode for the others."""
+    if session.config.option.file_or_dir or not hasattr(session.config, "workerinput"):
+        return
+    own, workers = (session.config.workerinput[name] for name in ("workerid", "workercount"))
+    files = sorted(ROOT.glob("tests/**/test_*.py"))
+    first = len(files) * int(own.removeprefix("gw")) // workers
+    for path in [*files[first:], *files[:first]]:
+        importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
 class ByCode(LoadScopeScheduling):
