@@ -287,3 +287,10 @@ def test_an_option_that_a_rule_does_not_have_leads_to_the_one_it_has(
     text = rf"{rule} has no parameter {said}; " + (rf"did you mean {meant}\?" if meant else "it has l2, ")
     with pytest.raises(SpecError, match=text):
         rule_of(rule, **options)
+
+
+@pytest.mark.parametrize("wrong", ["rul", "", dict])
+def test_the_kind_must_be_one_there_is(wrong: Any) -> None:
+    """A class is given where the parentheses after ``@part`` were forgotten."""
+    with pytest.raises(TypeError, match=r'a part is one of .*@part\("rule"\)[^;]*; not'):
+        part(wrong)

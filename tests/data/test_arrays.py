@@ -16,6 +16,7 @@ from thresher.data import Chunk, DataError, Place
 from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.learning.given import as_source
+from thresher.sklearn import SparseOnlineClassifier
 
 DENSE = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [-1.5, 0.0, 4.0]])
 LABELS = [1, -1, 1]
@@ -110,6 +111,40 @@ def test_a_damaged_matrix_is_refused() -> None:
     last = (len(LABELS) - 1, DENSE.shape[1] - 1)
     with pytest.raises(DataError, match=rf"X\[{last[0]}, 1000000\] is beyond the last column, {last[1]}"):
         chunk_of(matrix, LABELS)
+
+
+DAMAGE: list[tuple[str, str, int, int]] = [
+    *[
+        ("csc", "indptr", at, value)
+        for at, value in ((1, 10**8), (1, -5), (-1, 10**8), (-1, -5), (2, 0), (0, 2))
+    ],
+    *[("csc", "indices", 1, value) for value in (3, -1, 10**6)],
+    *[("coo", name, 2, value) for name in ("row", "col") for value in (3, 10**6, -3)],
+    *[("bsr", "indptr", 1, 10**8), ("bsr", "indices", 0, 10**7), ("bsr", "indices", 0, -1)],
+]
+
+
+@pytest.mark.parametrize(("form", "name", "at", "value"), DAMAGE)
+def test_what_scipy_would_convert_outside_memory_is_refused(
+    form: str, name: str, at: int, value: int
+) -> None:
+    matrix = getattr(sparse, f"{form}_array")(DENSE)
+    getattr(matrix, name)[at] = value
+    with pytest.raises(DataError, match=f"a damaged {form.upper()} matrix"):
+        chunk_of(matrix, LABELS)
+    with pytest.raises(ValueError, match=f"a damaged {form.upper()} matrix"):
+        SparseOnlineClassifier().fit(matrix, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("form", "names"), [("csc", "indptr indices data"), ("coo", "row data"), ("dia", "offsets data")]
+)
+def test_arrays_of_other_lengths_are_refused(form: str, names: str) -> None:
+    for name in names.split():
+        matrix = getattr(sparse, f"{form}_matrix")(DENSE)
+        setattr(matrix, name, getattr(matrix, name)[:1])
+        with pytest.raises(DataError, match=f"a damaged {form.upper()} matrix"):
+            chunk_of(matrix, LABELS)
 
 
 def examples(count: int) -> list[tuple[dict[Any, Any], int]]:

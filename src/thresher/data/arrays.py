@@ -54,9 +54,10 @@ def chunk_of(
     if isinstance(X, Iterator):
         X = list(X)
     if hasattr(X, "tocsr"):
+        if X.ndim != 2:
+            raise DataError(f"a matrix of examples must be two-dimensional, not {X.ndim}-dimensional")
+        check_stored(X)
         matrix = X.tocsr()
-        if matrix.ndim != 2:
-            raise DataError(f"a matrix of examples must be two-dimensional, not {matrix.ndim}-dimensional")
         _check_columns(matrix)
         indptr, keys, values = matrix.indptr, _as_keys(matrix.indices), matrix.data
     elif _holds(X, Mapping):
@@ -99,6 +100,37 @@ def _holds(X: Any, kind: type) -> bool:
     if not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
         return False
     return isinstance(next(iter(X), None), kind)
+
+
+def check_stored(X: Any) -> None:
+    """Refuse a damaged sparse matrix before SciPy converts it to CSR.
+
+    SciPy does not check arrays that are changed after the matrix was made, and then writes outside memory.
+    """
+    if X.format == "coo":
+        sound = len(X.row) == len(X.col) == len(X.data)
+        sound = sound and _within(X.row, X.shape[0]) and _within(X.col, X.shape[1])
+    elif X.format in ("csc", "bsr"):
+        height, width = X.blocksize if X.format == "bsr" else (1, 1)
+        rows, columns = X.shape[0] // height, X.shape[1] // width
+        sound = _points_within(X, *((columns, rows) if X.format == "csc" else (rows, columns)))
+    else:
+        sound = X.format != "dia" or len(X.offsets) == len(X.data)
+    if not sound:
+        kind = X.format.upper()
+        raise DataError(f"a damaged {kind} matrix: an index is out of range or an array is too short")
+
+
+def _points_within(X: Any, lines: int, across: int) -> bool:
+    """Whether `lines` slices of a compressed matrix lie in its arrays, with indices below `across`."""
+    starts, end = X.indptr, min(len(X.indices), len(X.data))
+    if len(starts) != lines + 1 or starts[0] != 0 or starts[-1] > end or bool((np.diff(starts) < 0).any()):
+        return False
+    return _within(X.indices[: starts[-1]], across)
+
+
+def _within(indices: NDArray[Any], size: int) -> bool:
+    return not indices.size or (int(indices.min()) >= 0 and int(indices.max()) < size)
 
 
 def _check_columns(matrix: Any) -> None:

@@ -23,15 +23,16 @@ class Work(NamedTuple):
 
 
 LEARNING = Work("learning loop", 3)
-_OUTPUTS = Work("learning loop for several outputs or batches", 6)
+OF_MANY = Work("learning loop for several outputs or batches", 8)
 WORKS = {
     "thresher.data.formats.lines.line_rows.parse_lines": Work("reader of {}", 5),
     "thresher.data.formats.tables.delimited_rows.parse_delimited": Work("reader of CSV and TSV", 5),
     "thresher.data.formats.tables.arrow_rows.encode": Work("reader of tables (JSON, Parquet, Arrow)", 4),
+    "thresher.data.features.ngrams._enter_texts": Work("reader of texts", 3),
     "thresher.engine.kernels.learn": LEARNING,
-    "thresher.engine.outputs.learn_together": _OUTPUTS,
-    "thresher.engine.batches.learn_batches": _OUTPUTS,
-    "thresher.engine.measured_batches.learn_measured_batches": _OUTPUTS,
+    "thresher.engine.outputs.learn_together": OF_MANY,
+    "thresher.engine.batches.learn_batches": OF_MANY,
+    "thresher.engine.measured_batches.learn_measured_batches": OF_MANY,
     "thresher.engine.lanes.learn_lanes": Work("learning loop of many models side by side", 4),
     "thresher.batch.kernels.sweep": Work("solver", 2),
 }
@@ -48,7 +49,7 @@ _announced: set[str] = set()
 
 
 def when_compiling(tell: Callable[[str], None] | None) -> None:
-    """Call `tell` with a line for each kind of work, the first time this process compiles it; None: no lines.
+    """Call `tell` with a line each time this process compiles something that takes long; None: no lines.
 
     `tell` may be called from any thread.
     """
@@ -67,11 +68,11 @@ def work_of(function: str, types: Iterable[Any]) -> Work | None:
 
 def _announce(work: Work) -> None:
     with _spent.lock:
-        new, first = work.what not in _announced, not _announced
+        first, again = not _announced, " again, for other options" if work.what in _announced else ""
         _announced.add(work.what)
-    if new and _tell:
+    if _tell:
         once = ", once for these options" if first else ""
-        _tell[0](f"{COMPILING}{work.what}: about {work.seconds} s{once}")
+        _tell[0](f"{COMPILING}{work.what}{again}: about {work.seconds} s{once}")
 
 
 class _Spent:

@@ -23,7 +23,7 @@ import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.engine import kernels
-from thresher.engine.notices import LEARNING, compiling
+from thresher.engine.notices import LEARNING, OF_MANY, Work, compiling
 from thresher.learning.metrics import score
 from thresher.learning.model import Model
 
@@ -39,15 +39,15 @@ _FEATURES = 1 << 13
 class Ahead:
     """A process that compiles; 0: no process."""
 
-    def __init__(self, process: int = 0, kind: Any = None) -> None:
-        self._process, self._kind = process, kind
+    def __init__(self, process: int = 0, kind: Any = None, work: Work = LEARNING) -> None:
+        self._process, self._kind, self._work = process, kind, work
 
     def wait(self) -> None:
         """Wait until the process has ended, and record that this configuration needs no other."""
         process, self._process = self._process, 0
         if process:
             if not _ends_within(_UNTOLD, process):
-                with compiling(LEARNING):
+                with compiling(self._work):
                     os.waitpid(process, 0)
             _cache().mark(*self._kind)
 
@@ -94,7 +94,7 @@ def compile_ahead(
         process = os.fork()
     if process == 0:
         _compile(model, predicts, learners, parent)
-    return Ahead(process, kind)
+    return Ahead(process, kind, OF_MANY if model.head.count > 1 or model.batch > 1 else LEARNING)
 
 
 def compile_now(model: Model) -> None:

@@ -38,8 +38,11 @@ class SpecError(ValueError):
 def part(kind: str) -> Callable[[T], T]:
     """Class decorator: check a NamedTuple against its protocol, complete it, register it.
 
-    Raises TypeError if a required verb is missing or parameters have other names.
+    Raises TypeError for another kind, if a required verb is missing or if parameters have other names.
     """
+    if kind not in REGISTRY:
+        kinds = ", ".join(f'@part("{one}")' for one in REGISTRY)
+        raise TypeError(f"a part is one of {kinds}; not {getattr(kind, '__name__', kind)!r}")
 
     def register(cls: T) -> T:
         if not getattr(cls, "_fields", ()):

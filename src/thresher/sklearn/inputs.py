@@ -103,10 +103,12 @@ def _all_numbers(table: Any) -> bool:
 
 
 def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
-    from thresher.data.arrays import nulls_as_zeros
+    from thresher.data.arrays import check_stored, nulls_as_zeros
     from thresher.data.chunk import check_starts
 
     arguments: dict[str, Any] = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": _FLOATS}
+    if issparse(X):
+        check_stored(X)
     # finiteness is checked once, when numbers are copied, with an error that names the entry
     given, X = X, validate_data(estimator, X, ensure_all_finite=False, reset=reset, **arguments)
     if issparse(X):
