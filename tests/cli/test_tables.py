@@ -132,7 +132,7 @@ def test_reviews_on_the_command_line(thresher: Thresher) -> None:
     assert thresher("predict m new.jsonl --output label").out == "-1\n1\n"
     ran = thresher("train reviews.jsonl -m n --text review --ngrams bigrams")
     assert ran.status == 2
-    assert "text options are words=LO-HI" in ran.err
+    assert "n-grams are given as words=LO-HI" in ran.err
 
 
 def test_columns_that_the_training_data_did_not_have(thresher: Thresher) -> None:

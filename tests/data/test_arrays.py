@@ -72,7 +72,7 @@ def test_texts() -> None:
     assert train((texts * 200, LABELS * 200)).nonzero == 3
     with pytest.raises(DataError, match="example 2: expected a text, found None"):
         chunk_of(["a", None], [1, 1])
-    with pytest.raises(DataError, match="text options are"):
+    with pytest.raises(DataError, match="n-grams are given as"):
         chunk_of(texts, LABELS, text="bigrams")
 
 

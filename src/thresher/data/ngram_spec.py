@@ -76,8 +76,8 @@ def grams_of(spec: str) -> Grams:
             made = made._replace(lowercase=False)
         else:
             raise DataError(
-                f"text options are words=LO-HI, chars=LO-HI, case, tokens=words|letters|blanks, shortest=N,"
-                f" scale=count|binary|log and norm, separated by commas; not '{piece}'"
+                f"n-grams are given as words=LO-HI, chars=LO-HI, case, tokens=words|letters|blanks,"
+                f" shortest=N, scale=count|binary|log and norm, separated by commas; not '{piece}'"
             )
     if made.words == made.chars == (0, 0):
         raise DataError("text has no features without words or chars")
