@@ -147,6 +147,19 @@ def test_arrays_of_other_lengths_are_refused(form: str, names: str) -> None:
             chunk_of(matrix, LABELS)
 
 
+class Foreign:
+    """A sparse matrix of another library: all that is known of it is that it can be converted."""
+
+    format = "coo"
+
+    def tocsr(self) -> Any:
+        return sparse.csr_array(DENSE)
+
+
+def test_sparse_matrices_of_other_libraries() -> None:
+    assert same(chunk_of(Foreign(), LABELS, [1, 2, 3]), WANTED)
+
+
 def examples(count: int) -> list[tuple[dict[Any, Any], int]]:
     rng = np.random.default_rng(5)
     chosen = rng.integers(0, 40, (count, 4))

@@ -54,8 +54,8 @@ def chunk_of(
     if isinstance(X, Iterator):
         X = list(X)
     if hasattr(X, "tocsr"):
-        if X.ndim != 2:
-            raise DataError(f"a matrix of examples must be two-dimensional, not {X.ndim}-dimensional")
+        if (sides := getattr(X, "ndim", 2)) != 2:
+            raise DataError(f"a matrix of examples must be two-dimensional, not {sides}-dimensional")
         check_stored(X)
         matrix = X.tocsr()
         _check_columns(matrix)
@@ -106,7 +106,10 @@ def check_stored(X: Any) -> None:
     """Refuse a damaged sparse matrix before SciPy converts it to CSR.
 
     SciPy does not check arrays that are changed after the matrix was made, and then writes outside memory.
+    Matrices of other libraries are left to them.
     """
+    if not any(base.__module__.startswith("scipy.sparse") for base in type(X).__mro__):
+        return
     if X.format == "coo":
         sound = len(X.row) == len(X.col) == len(X.data)
         sound = sound and _within(X.row, X.shape[0]) and _within(X.col, X.shape[1])
