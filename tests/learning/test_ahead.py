@@ -165,6 +165,24 @@ def test_a_second_process_that_finds_all_compiled_is_not_told_of(
     assert (len(said), marks) == (told, [("this", "kind")])
 
 
+@pytest.mark.parametrize(
+    ("options", "work"),
+    [
+        ({}, notices.LEARNING),
+        ({"batch": 4}, notices.OF_MANY),
+        ({"loss": "softmax", "outputs": "classes:3"}, notices.OF_MANY),
+    ],
+)
+def test_it_tells_of_what_is_compiled(
+    options: dict[str, Any], work: notices.Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "_cache", lambda: SimpleNamespace(lacks_mark=lambda *kind: True))
+    monkeypatch.setattr("threading.active_count", lambda: 1)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("os.fork", lambda: 1 << 30)
+    assert compile_ahead(Model("sgd", **options), False)._work is work
+
+
 def test_time_spent_compiling_is_counted_once_however_many_compile() -> None:
     before = seconds_compiling()
     with compiling(), compiling():
