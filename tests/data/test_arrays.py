@@ -105,6 +105,12 @@ def test_what_is_no_matrix(wrong: Any) -> None:
         chunk_of(wrong, [1])
 
 
+def test_sparse_arrays_of_one_dimension_are_no_data_of_estimators_either() -> None:
+    for form in (sparse.coo_array, sparse.csr_array):
+        with pytest.raises(ValueError, match="two-dimensional"):
+            SparseOnlineClassifier().fit(form(np.ones(3)), LABELS)
+
+
 def test_a_damaged_matrix_is_refused() -> None:
     matrix = sparse.csr_array(DENSE)
     matrix.indices[-1] = 10**6

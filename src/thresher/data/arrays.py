@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Chunk, Place, ascends
 from thresher.data.errors import DataError, beyond_last, nonfinite
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.ngrams import rows_of_texts
@@ -54,8 +54,6 @@ def chunk_of(
     if isinstance(X, Iterator):
         X = list(X)
     if hasattr(X, "tocsr"):
-        if (sides := getattr(X, "ndim", 2)) != 2:
-            raise DataError(f"a matrix of examples must be two-dimensional, not {sides}-dimensional")
         check_stored(X)
         matrix = X.tocsr()
         _check_columns(matrix)
@@ -103,22 +101,26 @@ def _holds(X: Any, kind: type) -> bool:
 
 
 def check_stored(X: Any) -> None:
-    """Refuse a damaged sparse matrix before SciPy converts it to CSR.
+    """Refuse a sparse matrix that is not two-dimensional, or is damaged, before SciPy converts it to CSR.
 
-    SciPy does not check arrays that are changed after the matrix was made, and then writes outside memory.
-    Matrices of other libraries are left to them.
+    SciPy does not check arrays that were changed after the matrix was made, and would access memory outside
+    them. Matrices of other libraries are left to their own checks.
     """
+    if (sides := getattr(X, "ndim", 2)) != 2:
+        raise DataError(f"a matrix of examples must be two-dimensional, not {sides}-dimensional")
     if not any(base.__module__.startswith("scipy.sparse") for base in type(X).__mro__):
         return
+    rows, columns = X.shape
+    sound = True
     if X.format == "coo":
-        sound = len(X.row) == len(X.col) == len(X.data)
-        sound = sound and _within(X.row, X.shape[0]) and _within(X.col, X.shape[1])
-    elif X.format in ("csc", "bsr"):
-        height, width = X.blocksize if X.format == "bsr" else (1, 1)
-        rows, columns = X.shape[0] // height, X.shape[1] // width
-        sound = _points_within(X, *((columns, rows) if X.format == "csc" else (rows, columns)))
-    else:
-        sound = X.format != "dia" or len(X.offsets) == len(X.data)
+        sound = len(X.row) == len(X.col) == len(X.data) and _within(X.row, rows) and _within(X.col, columns)
+    elif X.format == "csc":
+        sound = _points_within(X, columns, rows)
+    elif X.format == "bsr":
+        height, width = X.blocksize
+        sound = _points_within(X, rows // height, columns // width)
+    elif X.format == "dia":
+        sound = len(X.offsets) == len(X.data)
     if not sound:
         kind = X.format.upper()
         raise DataError(f"a damaged {kind} matrix: an index is out of range or an array is too short")
@@ -126,10 +128,8 @@ def check_stored(X: Any) -> None:
 
 def _points_within(X: Any, lines: int, across: int) -> bool:
     """Whether `lines` slices of a compressed matrix lie in its arrays, with indices below `across`."""
-    starts, end = X.indptr, min(len(X.indices), len(X.data))
-    if len(starts) != lines + 1 or starts[0] != 0 or starts[-1] > end or bool((np.diff(starts) < 0).any()):
-        return False
-    return _within(X.indices[: starts[-1]], across)
+    starts, last = X.indptr, min(len(X.indices), len(X.data))
+    return len(starts) == lines + 1 and ascends(starts, last) and _within(X.indices[: starts[-1]], across)
 
 
 def _within(indices: NDArray[Any], size: int) -> bool:
@@ -137,7 +137,7 @@ def _within(indices: NDArray[Any], size: int) -> bool:
 
 
 def _check_columns(matrix: Any) -> None:
-    """Refuse a damaged matrix: SciPy does not check indices that are assigned later."""
+    """Refuse a CSR matrix with an index beyond its last column; `Chunk.from_csr` checks the rest."""
     columns, last = matrix.indices, matrix.shape[1] - 1
     if columns.size and int(columns.max()) > last:
         wrong = int(np.argmax(columns > last))

@@ -216,8 +216,13 @@ def _starts(indptr: ArrayLike) -> NDArray[np.int64]:
 
 def check_starts(starts: NDArray[Any], last: int) -> None:
     """Raise `DataError` unless row starts begin at 0, never fall, and end at `last` at most."""
-    if starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > last:
+    if not ascends(starts, last):
         raise DataError("indptr must start at 0, never decrease, and not exceed the number of values")
+
+
+def ascends(starts: NDArray[Any], last: int) -> bool:
+    """Whether the starts of slices begin at 0, never fall, and end at `last` at most."""
+    return bool(starts[0] == 0 and (starts[1:] >= starts[:-1]).all() and starts[-1] <= last)
 
 
 def _keys(indices: ArrayLike) -> NDArray[np.uint64]:

@@ -49,7 +49,7 @@ _announced: set[str] = set()
 
 
 def when_compiling(tell: Callable[[str], None] | None) -> None:
-    """Call `tell` with a line each time this process compiles something that takes long; None: no lines.
+    """Call `tell` with a line each time this process compiles something slow; None: no lines.
 
     `tell` may be called from any thread.
     """
