@@ -5,6 +5,7 @@ import errno
 import gc
 import itertools
 import os
+import pathlib
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.commands import environment
-from tests.interrupts import Interrupted
+from tests.interrupts import Interrupted, Meanwhile
 from thresher.learning import wholefile
 from thresher.learning.wholefile import check_writable, discard, whole_file
 
@@ -208,3 +209,42 @@ def test_an_interrupt_at_any_line_leaves_nothing(tmp_path: Path) -> None:
         (tmp_path / "file").unlink(missing_ok=True)
     assert left == ["file"]
     assert moment > 30
+
+
+@pytest.mark.parametrize("kind", ["file", "pipe"])
+def test_a_target_that_vanishes_at_any_line_is_written_anew(kind: str, tmp_path: Path) -> None:
+    """Another training on the same path removes its checkpoint, or a script removes the model."""
+    path = tmp_path / "file"
+
+    def vanish() -> None:
+        path.unlink(missing_ok=True)
+        for reader in readers:
+            os.close(reader)
+        readers.clear()
+
+    for moment in itertools.count():
+        readers = list[int]()
+        if kind == "file":
+            path.write_text("old")
+        else:
+            os.mkfifo(path)
+            readers.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+        meanwhile = Meanwhile(moment, vanish, wholefile.__file__, pathlib.__file__)
+        with contextlib.suppress(BrokenPipeError), meanwhile, whole_file(path) as file:
+            file.write("new")
+        left = [one.name for one in tmp_path.iterdir()]
+        assert left in ([], ["file"]), moment
+        assert not left or not path.is_file() or path.read_text() == "new"
+        came = meanwhile.came
+        vanish()
+        if not came:
+            break
+    assert moment > 20
+
+
+def test_every_file_clears_what_killed_writers_of_it_left(tmp_path: Path) -> None:
+    killed_while_writing(tmp_path / "file")
+    assert len(files(tmp_path)) == 1
+    with whole_file(tmp_path / "file") as file:
+        file.write("new")
+    assert files(tmp_path) == ["file"]

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.commands import run_code
-from tests.interrupts import Interrupted
-from thresher.learning import wholefolder
+from tests.interrupts import Interrupted, Meanwhile
+from thresher.learning import modelfolder, wholefile, wholefolder
+from thresher.learning.modelfolder import FRONTIER
 from thresher.learning.wholefile import lock, remove_unfinished, whole_file
 from thresher.learning.wholefolder import check_replaceable, clear_abandoned, whole_folder
 
@@ -21,7 +22,7 @@ pytest.importorskip("fcntl", reason="locks of folders are those of Unix")
 _KILLED = """
 import os, sys
 from pathlib import Path
-from thresher.learning import wholefolder
+from thresher.learning import modelfolder, wholefile, wholefolder
 from thresher.learning.wholefile import whole_file
 
 path, at, at_once = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "True"
@@ -293,6 +294,45 @@ def test_a_link_keeps_pointing_and_permissions_stay(tmp_path: Path, swap: str) -
     (tmp_path / "plain").mkdir()
     write(tmp_path / "fresh", NEW)
     assert (tmp_path / "fresh").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_folder_that_vanishes_at_any_line_is_written_anew(how: str, tmp_path: Path, swap: str) -> None:
+    """A script removes the folder, or another run replaces it, while this run checks and saves it."""
+    path, kind = tmp_path / "f", FRONTIER
+    files = {kind.table: "{}", kind.picture or "": "<svg/>"}
+
+    def fill(folder: Path, mark: str) -> None:
+        folder.mkdir(exist_ok=True)
+        for name, text in files.items():
+            (folder / name).write_text(text + mark)
+
+    def change() -> None:
+        if not path.exists():  # between two renames
+            return
+        os.rename(path, tmp_path / "old")
+        if how == "replaced":
+            fill(tmp_path / "theirs", "theirs")
+            os.rename(tmp_path / "theirs", path)
+        shutil.rmtree(tmp_path / "old")
+
+    for moment in itertools.count():
+        fill(path, "old")
+        here = (wholefolder.__file__, wholefile.__file__, modelfolder.__file__)
+        meanwhile = Meanwhile(moment, change, *here)
+        with meanwhile:
+            kind.check(path)
+            with kind.written(path) as aside:
+                fill(aside, "new")
+        left = names(tmp_path)
+        assert left in ([], ["f"]), moment
+        assert not left or set(found(path)) == set(files)
+        if not meanwhile.came:
+            break
+        shutil.rmtree(path, ignore_errors=True)
+    assert swap
+    assert found(path) == {name: text + "new" for name, text in files.items()}
+    assert moment > 60
 
 
 def test_an_interrupt_at_any_line_leaves_nothing(tmp_path: Path) -> None:

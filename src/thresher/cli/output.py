@@ -102,8 +102,7 @@ def output_file(path: Path | None) -> Iterator[IO[str]]:
     if path is None:
         yield typer.get_text_stream("stdout")
         return
-    from thresher.learning.wholefile import clear_abandoned, whole_file
+    from thresher.learning.wholefile import whole_file
 
     with whole_file(path) as file:
         yield file
-    clear_abandoned(path)

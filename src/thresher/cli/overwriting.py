@@ -72,7 +72,10 @@ def check_predictions(path: Path | None, words: Collection[str]) -> None:
 def _check(path: Path | None, kind: str, is_ours: Callable[[bytes], bool]) -> None:
     if path is None or not path.is_file():
         return
-    with path.open("rb") as file:
-        head = file.read(_HEAD)
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except FileNotFoundError:  # removed meanwhile
+        return
     if head and not is_ours(head):
         raise UsageError(f"{path} exists and is not {kind}: name another file, or remove it")

@@ -261,14 +261,20 @@ def agreed(plan: Plan, passes: int | None, before: TrainingState | None) -> Plan
 
 
 def look_at(spare: Path, watching: Quiet) -> None:
-    """Report an old checkpoint at this path; UsageError if the file there is not a checkpoint."""
-    from thresher.learning.modelfile import looks_like_ours
+    """Report an old checkpoint at this path; UsageError if the file there is not a checkpoint.
 
-    if spare.is_symlink() or (spare.exists() and not looks_like_ours(spare)):
+    Unfinished checkpoints of killed runs are removed.
+    """
+    from thresher.learning.modelfile import looks_like_ours
+    from thresher.learning.wholefile import clear_abandoned
+
+    clear_abandoned(spare)
+    ours = looks_like_ours(spare)
+    if spare.is_symlink() or ours is False:
         raise UsageError(
             f"{spare} is not a checkpoint, but checkpoints would be written there: move or rename it"
         )
-    if spare.exists():
+    if ours:
         watching.say(f"{spare} is left from an earlier run and not used; --resume continues from it")
 
 

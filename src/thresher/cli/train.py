@@ -119,10 +119,9 @@ def _trainer(
 def _save(trainer: Trainer[Model], reading: Reading, path: Path, weights_only: bool, quiet: bool) -> bool:
     """Save the model, then again with names if `--names` was given; False if a signal interrupted that."""
     from thresher.data.errors import DataError
-    from thresher.learning.wholefile import clear_abandoned, discard
+    from thresher.learning.wholefile import discard
 
     trainer.model.save(path, state=not weights_only)
-    clear_abandoned(path)
     if trainer.plan.checkpoint is not None and trainer.owns_checkpoint:
         discard(trainer.plan.checkpoint)
     if not reading.names:

@@ -71,7 +71,6 @@ def command(
     """
     from thresher.cli.watching import watcher
     from thresher.learning import modelfile
-    from thresher.learning.wholefile import clear_abandoned
 
     _check_open(flags)
     every, held = held_out(holdout)
@@ -88,7 +87,6 @@ def command(
     figures["command"] = _command(context, trial)
     with saving.unbroken(model):
         modelfile.save(found, model)
-        clear_abandoned(model)
         _tell(search, figures, model, as_json, quiet)
     check_strictly(search.warnings, strict, model)
 

@@ -101,12 +101,12 @@ def open_cache(source: TextSource, folder: str | os.PathLike[str] | None = None)
     if not any(place.glob(f"{size}-*.arrow")) or not (source.rereadable or source.finished):
         return None
     path = place / _file_name(source, source.fingerprint())
-    if not path.exists():
-        return None
     from thresher.data.cachefile import DamagedCacheError
 
     try:
         cached = CacheSource(path, source)
+    except FileNotFoundError:
+        return None
     except DamagedCacheError as error:
         _discarded(path, error)
         return None

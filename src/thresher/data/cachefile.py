@@ -163,7 +163,10 @@ class BatchReader:
     """Reads a cache file by memory map. Raises `DamagedCacheError` if it is incomplete or has changed."""
 
     def __init__(self, path: Path, trusted: bool = False) -> None:
-        """`trusted`: do not check the chunks, since this process has just written the file."""
+        """`trusted`: do not check the chunks, since this process has just written the file.
+
+        FileNotFoundError if there is none.
+        """
         self._dropped = 0
         try:
             with open(path, "rb") as file:
@@ -173,6 +176,8 @@ class BatchReader:
             self._file = pa.ipc.open_file(buffer)
             self.count = self._file.num_record_batches - 1
             self.last: Note = self._batch(self.count)[1]
+        except FileNotFoundError:
+            raise
         except (OSError, pa.ArrowException, ValueError, KeyError, IndexError) as error:
             raise DamagedCacheError(f"{path}: {error}") from error
         if self.last.get("end") is not True:

@@ -211,11 +211,13 @@ def _checksum(array: NDArray[Any]) -> int:
     return zlib.crc32(_bytes_of(array), kind)
 
 
-def looks_like_ours(path: Path) -> bool:
-    """Whether a file starts like the models and checkpoints written by thresher."""
+def looks_like_ours(path: Path) -> bool | None:
+    """Whether a file starts like the models and checkpoints written by thresher; None if there is none."""
     try:
         with open(path, "rb") as file:
             return begins_a_model(file.read(_HEAD))
+    except FileNotFoundError:
+        return None
     except OSError:
         return False
 

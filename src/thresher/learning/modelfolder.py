@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,21 +43,24 @@ class FolderKind(NamedTuple):
         """
         clear_abandoned(path, self.owns)
         check_replaceable(path, self.owns)
-        for file in sorted(path.iterdir()) if path.is_dir() else ():
-            if not self._is_content_ours(file):
-                raise FileExistsError(
-                    17, f"a folder with a file of another kind in it ({file.name})", str(path)
-                )
+        with contextlib.suppress(FileNotFoundError):  # none, or removed meanwhile
+            for file in sorted(path.iterdir()):
+                if not self._is_content_ours(file):
+                    reason = f"a folder with a file of another kind in it ({file.name})"
+                    raise FileExistsError(17, reason, str(path))
 
     def _is_content_ours(self, file: Path) -> bool:
-        """Whether a file whose name is ours begins as such a file does; it may be empty or cut off."""
-        with open(file, "rb") as opened:
-            head = opened.read(_HEAD)
+        """Whether a file whose name is ours begins as such a file does; it may be empty, cut off or gone."""
+        try:
+            with open(file, "rb") as opened:
+                head = opened.read(_HEAD)
+        except FileNotFoundError:
+            return True
         if file.name == self.table:
             return head.lstrip().startswith(b"{") or not head
         return begins_a_model(head) if file.suffix == ".model" and head else b"<svg" in head or not head
 
-    def written(self, path: Path) -> AbstractContextManager[Path]:
+    def written(self, path: Path) -> contextlib.AbstractContextManager[Path]:
         """A new temporary folder to write to; it replaces `path` if the block succeeds. Raises OSError."""
         return whole_folder(path, self.owns)
 

@@ -13,11 +13,11 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from glob import escape
 from pathlib import Path
 from typing import IO, Any
 
@@ -42,22 +42,53 @@ def whole_file(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
 
     If the block fails, an existing file is unchanged and the temporary file is removed. The new file gets the
     permissions of the one it replaces; a symbolic link keeps its target; a device or pipe is written
-    directly. An OSError names `path`.
+    directly. Temporary files left by processes killed while writing `path` are removed. An OSError names
+    `path`. The file at `path` may vanish or be replaced at any time.
     """
     target = Path(os.path.realpath(path))
     try:
-        if target.exists() and not target.is_file():
-            if target.is_fifo():
-                _await_reader(target)
-            with open(target, mode) as file:
-                yield file
-            return
-        with _temporary_file(target, mode) as file:
+        special = _special_file(target, mode)
+        with _temporary_file(target, mode) if special is None else special as file:
             yield file
     except OSError as error:
         if error.filename is None or error.filename.endswith(SUFFIX):
             error.filename = str(path)
         raise
+
+
+def _special_file(target: Path, mode: str) -> IO[Any] | None:
+    """A device or pipe, opened; None if `target` is a regular file or does not exist."""
+    status = status_of(target)
+    if status is None or stat.S_ISREG(status.st_mode):
+        return None
+    try:
+        if stat.S_ISFIFO(status.st_mode):
+            _await_reader(target)
+        return open(target, mode, opener=_open_existing)
+    except FileNotFoundError:
+        return None
+
+
+def _open_existing(path: str, flags: int) -> int:
+    return os.open(path, flags & ~os.O_CREAT)
+
+
+def status_of(path: Path) -> os.stat_result | None:
+    """The status of a file or folder; None if it does not exist.
+
+    Asked once where several answers must agree: other processes may remove or replace it at any time.
+    """
+    try:
+        return os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def keep_permissions(target: Path, temporary: Path) -> None:
+    """Give a temporary file or folder the permissions of the one it will replace, if there is one."""
+    before = status_of(target)
+    if before is not None:
+        os.chmod(temporary, stat.S_IMODE(before.st_mode))
 
 
 def _await_reader(pipe: Path) -> None:
@@ -80,9 +111,9 @@ def _temporary_file(target: Path, mode: str) -> Iterator[IO[Any]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            os.chmod(temporary, target.stat().st_mode & 0o7777)
+        keep_permissions(target, temporary)
         os.replace(temporary, target)
+    clear_abandoned(target)
 
 
 def remove_unfinished() -> None:
@@ -175,9 +206,19 @@ def discard(path: Path) -> None:
 def clear_abandoned(path: Path) -> None:
     """Remove temporary files left by processes killed while writing `path`, but none in use."""
     target = Path(os.path.realpath(path))
-    for left in target.parent.glob(f"{escape(prefix_of(target))}*{SUFFIX}"):
+    for left in left_beside(target):
         with contextlib.suppress(OSError):  # removed meanwhile, or owned by another user
-            _clear(left)
+            if left.suffix == SUFFIX:
+                _clear(left)
+
+
+def left_beside(target: Path) -> list[Path]:
+    """Temporary files and folders for `target`, finished or not; none if its folder cannot be listed."""
+    prefix = prefix_of(target)
+    try:
+        return [target.parent / name for name in os.listdir(target.parent) if name.startswith(prefix)]
+    except OSError:
+        return []
 
 
 def _clear(left: Path) -> None:
@@ -203,10 +244,18 @@ def is_abandoned(descriptor: int) -> bool:
 def check_writable(path: Path) -> None:
     """Raise OSError now rather than after the work is done."""
     target = Path(os.path.realpath(path))
-    if target.is_dir():
+    status = status_of(target)
+    if status is not None and stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(21, "a directory, not a file", str(path))
+    if status is None or stat.S_ISREG(status.st_mode):
+        check_parent(target)
+    elif not os.access(target, os.W_OK):
+        raise PermissionError(13, "not writable", str(path))
+
+
+def check_parent(target: Path) -> None:
+    """Raise OSError unless files can be created beside `target`."""
     if not target.parent.is_dir():
         raise FileNotFoundError(2, "no such directory", str(target.parent))
-    special = target.exists() and not target.is_file()
-    if not os.access(target if special else target.parent, os.W_OK):
-        raise PermissionError(13, "not writable", str(path if special else target.parent))
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(13, "not writable", str(target.parent))

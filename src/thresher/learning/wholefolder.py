@@ -11,19 +11,21 @@ import contextlib
 import ctypes
 import errno
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from glob import escape
 from pathlib import Path
 
 from thresher.learning.wholefile import (
     SUFFIX,
-    check_writable,
+    check_parent,
     is_abandoned,
+    keep_permissions,
+    left_beside,
     lock,
     name_written,
-    prefix_of,
+    status_of,
     temporary_path,
     unfinished,
 )
@@ -109,8 +111,7 @@ def _sync(descriptor: int | None) -> None:
 
 def _swap_in(temporary: Path, target: Path, ours: Ours) -> None:
     """Rename a complete folder to `target`. The old folder then has the temporary name, or is removed."""
-    if target.exists():
-        temporary.chmod(target.stat().st_mode & 0o7777)
+    keep_permissions(target, temporary)
     away = temporary.with_suffix(_REPLACED)
     try:
         for _ in range(_ATTEMPTS):
@@ -151,8 +152,9 @@ def _exchanged(one: Path, other: Path) -> bool:
 
 def _settle(away: Path, target: Path, ours: Ours) -> None:
     """Remove the old folder, or put it back if no other folder has replaced it."""
-    if away.exists() and (target.exists() or not _renamed(away, target)):
-        _remove(away, ours)
+    with contextlib.suppress(FileNotFoundError):  # another process has settled it
+        if away.exists() and (target.exists() or not _renamed(away, target)):
+            _remove(away, ours)
 
 
 def _remove(folder: Path, ours: Ours) -> None:
@@ -175,7 +177,7 @@ def clear_abandoned(path: str | Path, ours: Ours) -> None:
     If one of them had moved the old folder away without replacing it, the old folder is put back.
     """
     target = Path(os.path.realpath(path))
-    for left in target.parent.glob(f"{escape(prefix_of(target))}*"):
+    for left in left_beside(target):
         if left.suffix not in (SUFFIX, _REPLACED) or not left.is_dir():
             continue
         with contextlib.suppress(OSError), _open(left) as descriptor:
@@ -190,17 +192,23 @@ def clear_abandoned(path: str | Path, ours: Ours) -> None:
 def check_replaceable(path: Path, ours: Ours) -> None:
     """Raise OSError now rather than at the end, if `path` is not a folder of ours or cannot be replaced."""
     target = Path(os.path.realpath(path))
-    if not target.exists():
-        check_writable(path)
-        return
-    if not target.is_dir():
+    status = status_of(target)
+    if status is not None and not stat.S_ISDIR(status.st_mode):
         raise FileExistsError(17, "is a file; give a folder", str(path))
+    if status is not None:
+        with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+            _check_existing(target, path, ours)
+    check_parent(target)
+
+
+def _check_existing(target: Path, path: Path, ours: Ours) -> None:
+    """The same for an existing folder; FileNotFoundError if it is removed meanwhile."""
     for entry in sorted(target.iterdir()):
-        if not _is_one_of(entry, ours):
+        if not _is_one_of(entry, ours) and os.path.lexists(entry):
             reason = f"a folder with other files in it ({entry.name}): name a new one"
             raise FileExistsError(17, reason, str(path))
     if target.is_mount() or target.samefile(os.curdir):
         raise OSError(errno.EBUSY, "it is a mount point or in use: name a folder inside it", str(path))
-    for folder in (target, target.parent):
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(13, "not writable", str(folder))
+    if not os.access(target, os.W_OK):
+        os.stat(target)
+        raise PermissionError(13, "not writable", str(target))

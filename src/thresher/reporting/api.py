@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -72,9 +73,11 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     """The path, if a report can be written there. FileExistsError for another kind of file, OSError."""
     target = Path(path)
     check_writable(target)
-    if target.is_file() and target.stat().st_size:
-        with open(target, "rb") as file:
-            if file.read(len(BEGINNING)) != BEGINNING.encode():
+    with contextlib.suppress(FileNotFoundError):  # none, or removed meanwhile
+        if target.is_file():
+            with open(target, "rb") as file:
+                head = file.read(len(BEGINNING))
+            if head not in (b"", BEGINNING.encode()):
                 raise FileExistsError(17, "is not a thresher report, so it is not overwritten", str(target))
     return target
 

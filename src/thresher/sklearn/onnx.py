@@ -10,6 +10,8 @@ from scipy.sparse import csr_matrix
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from thresher.learning.wholefile import whole_file
+
 _OPSET, _ML_OPSET, _IR = 17, 3, 8
 COLUMNS = "thresher.feature_keys"
 """Metadata key: the feature keys of the input columns, if they are not those of X"""
@@ -51,7 +53,8 @@ def to_onnx(model: Any, path: Any = None, *, columns: str = "all") -> Any:
         onnx.helper.set_model_props(made, {COLUMNS: " ".join(map(str, keys.tolist()))})
     onnx.checker.check_model(made)
     if path is not None:
-        onnx.save_model(made, str(path))
+        with whole_file(path, "wb") as file:
+            onnx.save_model(made, file)
     return made
 
 

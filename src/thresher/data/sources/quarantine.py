@@ -22,12 +22,11 @@ class Quarantine:
         """Start an empty file, or continue after the first `keep` bytes that an interrupted pass wrote."""
         self._path = path
         try:
-            resumed = keep is not None and path.exists()
-            check_ours(path, resumed)
-            self._file: BinaryIO = open(path, "r+b" if resumed else "wb")  # noqa: SIM115
+            check_ours(path, resumed=keep is not None)
+            self._file: BinaryIO = open(path, "wb" if keep is None else "ab")  # noqa: SIM115
             _mark(self._file.fileno())
-            if resumed:
-                self._file.seek(self._file.truncate(min(keep or 0, path.stat().st_size)))
+            if keep is not None:
+                self._file.truncate(min(keep, os.fstat(self._file.fileno()).st_size))
         except OSError as error:
             raise DataError(f"{path}: cannot write the quarantine file: {error.strerror}") from error
 
@@ -73,5 +72,7 @@ def _is_marked(path: Path) -> bool | None:
         return bool(os.getxattr(path, _MARK) == _OURS)
     except AttributeError:
         return None
+    except FileNotFoundError:  # removed meanwhile
+        return True
     except OSError as error:
         return None if error.errno in (errno.ENOTSUP, errno.EPERM) else False

@@ -55,11 +55,18 @@ class OnError:
 
     def check_spares(self, names: Sequence[str]) -> None:
         """Raise `DataError` if the quarantine file is one of the files `names`."""
-        if self.path is not None and self.path.exists():
-            files = [name for name in names if os.path.exists(name)]
-            if any(os.path.samefile(name, self.path) for name in files):
+        if self.path is not None:
+            if any(_same_file(name, self.path) for name in names):
                 raise DataError(f"{self.path}: the quarantine file is one of the data files")
             check_ours(self.path, resumed=True)
+
+
+def _same_file(one: str, other: Path) -> bool:
+    """Whether both are the same file; False if one does not exist."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
 
 
 def _is_count(value: Any) -> bool:

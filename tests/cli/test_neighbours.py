@@ -1,0 +1,112 @@
+"""What killed processes left beside a target is cleared by the next run; targets may vanish while checked."""
+
+import itertools
+import pathlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Thresher
+from tests.commands import OLDER_MODEL
+from tests.interrupts import Meanwhile
+from thresher.cli import overwriting, reading
+from thresher.cli.watching import Quiet
+from thresher.data import cache, cachefile, open_source
+from thresher.data.sources import quarantine, text
+from thresher.data.sources.quarantine import Quarantine
+from thresher.data.sources.text import OnError
+from thresher.learning import modelfile, wholefile
+from thresher.learning.wholefile import temporary_path
+from thresher.reporting import api
+from thresher.reporting.page import BEGINNING
+
+WRITERS = {
+    "train": ("train train.svm -m t -q --curve c --plot t.svg", ["t", "t.checkpoint", "c", "t.svg"]),
+    "ensemble": ("train train.svm -m t -q --ensemble 2", ["t/", "t.checkpoint"]),
+    "tune": ("tune train.svm -m t -q --rules ftrl --budget 2", ["t"]),
+    "cv": ("cv train.svm -m t -q --l1 1:2:2 --folds 2", ["t"]),
+    "boost": ("boost train.svm -m t -q", ["t"]),
+    "name": ("name model train.svm -o t", ["t"]),
+    "name itself": ("name model train.svm", ["model"]),
+    "path": ("path train.svm -m t --l1 1:2:2 -q --plot t.svg", ["t/", "t.checkpoint", "t.svg"]),
+    "path DIR": ("path f -m t --plot t.svg", ["t", "t.svg"]),
+    "report": ("report model -o t.html", ["t.html"]),
+    "evaluate": ("evaluate model test.svm --plot t.svg", ["t.svg"]),
+    "predict": ("predict model test.svm -o t", ["t"]),
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_what_a_killed_run_left_is_cleared_by_the_next(
+    writer: str, narrow: None, model: Path, thresher: Thresher
+) -> None:
+    command, targets = WRITERS[writer]
+    if writer == "path DIR":
+        assert thresher("path train.svm -m f --l1 1:2:2 -q").status == 0
+    for target in targets:
+        left = temporary_path(Path(target.rstrip("/")))
+        if target.endswith("/"):
+            left.mkdir()
+        else:
+            left.write_text("half")
+    ran = thresher(command)
+    assert ran.status == 0, ran.err
+    assert [one.name for one in Path().iterdir() if one.name.startswith(".")] == []
+
+
+def _quarantined(keep: int | None) -> None:
+    """Write a line as a first, or as a resumed run does."""
+    file = Quarantine(Path("t"), keep)
+    file.write(b"bad\n")
+    file.close()
+
+
+CHECKS: dict[str, tuple[bytes, Callable[[], object]]] = {
+    "a model": (OLDER_MODEL, lambda: overwriting.check_model(Path("t"), [], [])),
+    "a curve": (b"examples\t", lambda: overwriting.check_curve(Path("t"))),
+    "predictions": (b"0.5\n", lambda: overwriting.check_predictions(Path("t"), ())),
+    "a report": (BEGINNING.encode(), lambda: api.check_target("t")),
+    "a checkpoint": (OLDER_MODEL, lambda: reading.look_at(Path("t"), Quiet())),
+    "rejected lines": (b"", lambda: OnError("quarantine=t", ["train.svm", "t2"])),
+    "new rejected lines": (b"", lambda: _quarantined(None)),
+    "more rejected lines": (b"", lambda: _quarantined(4)),
+}
+
+
+@pytest.mark.parametrize("kind", CHECKS)
+def test_a_target_may_vanish_at_any_line_of_its_check(kind: str, folder: Path) -> None:
+    content, check = CHECKS[kind]
+    modules = (overwriting, reading, api, modelfile, quarantine, text, wholefile, pathlib)
+    for moment in itertools.count():
+        if "rejected" in kind:
+            _quarantined(None)
+        else:
+            Path("t").write_bytes(content)
+        meanwhile = Meanwhile(moment, lambda: Path("t").unlink(missing_ok=True), *map(_file, modules))
+        with meanwhile:
+            check()
+        if not meanwhile.came:
+            break
+    assert moment > 5
+
+
+def _file(module: object) -> str:
+    return str(getattr(module, "__file__", ""))
+
+
+def test_a_cache_may_vanish_while_it_is_opened(folder: Path) -> None:
+    """Another process clears the cache: the text is read, and nothing is called damaged."""
+    place, source = folder / "parsed", open_source("test.svm")
+    for moment in itertools.count():
+        writer = cache.CacheWriter(source, place)
+        for chunk in source.chunks():
+            writer.write(chunk)
+        writer.commit()
+        meanwhile = Meanwhile(moment, lambda: cache.clear_cache(place), _file(cache), _file(cachefile))
+        with meanwhile:
+            found = cache.open_cache(source, place)
+        assert found is None or len(next(iter(found.chunks())))
+        if not meanwhile.came:
+            break
+    assert found is not None
