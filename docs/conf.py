@@ -44,13 +44,14 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"thresher {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["verdicts.js"]
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is
 html_sidebars = {"**": ["whole-path"]}
 html_theme_options = {
     "logo": {"text": "thresher"},
     "navbar_center": [],
-    "navbar_persistent": ["search-button"],
+    "navbar_persistent": ["search-button-field"],
     "navbar_end": ["theme-switcher"],
     "show_prev_next": True,
     "show_toc_level": 2,

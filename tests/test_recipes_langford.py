@@ -20,16 +20,17 @@ pytestmark = pytest.mark.usefixtures("plainly")
 
 def choice(left: float = 0.1, ratio: float = 1.0, rise: float = 0.0, name: str = "wbc") -> truncation.Choice:
     base, sparse = tried(test_auc=0.8), tried(0.1, round(1000 * left), 0.1 + rise, test_auc=0.8 * ratio)
-    return truncation.Choice(name, 1000, 30, 100, base, sparse)
+    return truncation.Choice(name, 1000, 30, 100, base, sparse, sparse)
 
 
 def test_the_sparsest_model_within_the_limit_is_chosen_by_cross_validation() -> None:
     plain = [tried(error, 90, rule="truncated-gradient:gravity=0") for error in (0.12, 0.1)]
-    sparse = [tried(0.1099, 30, 0.9), tried(0.108, 40, 0.0), tried(0.12, 5, 0.0)]
+    sparse = [tried(0.1099, 30, 0.9), tried(0.108, 40, 0.0), tried(0.1129, 20), tried(0.12, 5, 0.0)]
     train, test = rows_of([[1.0, 0], [1.0, 2.0], [0.5, 3.0]], [1, 1, -1]), rows_of([[1.0], [2.0]], [-1, 1])
     found = truncation.least([*plain, *sparse], "wbc", Parts(train, test))
     assert found.base is plain[1]
     assert found.sparse is sparse[0]
+    assert found.sparser is sparse[2]
     assert (found.features, found.rare, found.tests) == (2, 1, 2)
     dearer = truncation.least([*plain, tried(0.1009, 30), tried(0.1011, 5)], "housing", Parts(train, test))
     assert dearer.sparse.nonzero == 30, "of a squared error of 0.1, one per cent"

@@ -46,11 +46,13 @@ class Table(NamedTuple):
 
 
 UCI = {
+    "ad": Table("ad.data", 1559, 1558, ("ad.", "nonad.")),
     "spambase": Table("spambase.data", 58, 57, ("1", "0")),
     "krvskp": Table("kr-vs-kp.data", 37, 36, ("won", "nowin"), words=tuple(range(36))),
     "shrooms": Table("agaricus-lepiota.data", 23, 0, ("p", "e"), words=tuple(range(1, 23))),
     "crx": Table("crx.data", 16, 15, ("+", "-"), words=(0, 3, 4, 5, 6, 8, 9, 11, 12)),
     "housing": Table("housing.data", 14, 13, separator=None),
+    "magic04": Table("magic04.data", 11, 10, ("g", "h")),
     "wbc": Table("breast-cancer-wisconsin.data", 11, 10, ("4", "2"), unused=(0,)),
     "wdbc": Table("wdbc.data", 32, 1, ("M", "B"), unused=(0,)),
     "wpbc": Table("wpbc.data", 35, 1, ("R", "N"), unused=(0,)),

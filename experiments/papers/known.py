@@ -44,7 +44,7 @@ def _reviews(name: str) -> tuple[str, ...]:
     return tuple(f"amazon-reviews/bow5000/{name}_{part}.svmlight.gz" for part in ("train", "test"))
 
 
-UCI = ("crx", "housing", "krvskp", "shrooms", "spambase", "wbc", "wdbc", "wpbc", "zoo")
+UCI = ("ad", "crx", "housing", "krvskp", "magic04", "shrooms", "spambase", "wbc", "wdbc", "wpbc", "zoo")
 FILES: dict[str, tuple[str, ...]] = {
     "RCV1-CCAT": ("rcv1/rcv1_ccat_train.svm.gz", "rcv1/rcv1_ccat_test.svm.gz"),
     "topics of RCV1": ("rcv1/rcv1_train_topics.txt.gz", "rcv1/rcv1_test_topics.txt.gz"),
@@ -82,9 +82,11 @@ COMMITTED: dict[str, Contents] = {
     "mnist/train-labels-idx1-ubyte.gz": _many(
         5_923, 6_742, 5_958, 6_131, 5_842, 5_421, 5_918, 6_265, 5_851, 5_949
     ),
+    "uci/ad/ad.svm.gz": _two(459, 539, 1_263),
     "uci/crx/crx.svm.gz": _two(307, 383, 51),
     "uci/housing/housing.svm.gz": Contents(506, 13),
     "uci/krvskp/krvskp.svm.gz": _two(1_669, 1_527, 73),
+    "uci/magic04/magic04.svm.gz": _two(12_332, 6_688, 10),
     "uci/shrooms/shrooms.svm.gz": _two(3_916, 4_208, 117),
     "uci/spambase/spambase.svm.gz": _two(1_813, 2_788, 57),
     "uci/wbc/wbc.svm.gz": _two(241, 458, 9),
@@ -96,7 +98,7 @@ COMMITTED: dict[str, Contents] = {
 NEEDS: dict[str, tuple[str, ...]] = {
     "langford-features": ("RCV1-CCAT", *UCI),
     "langford-auc": ("RCV1-CCAT", *(name for name in UCI if name != "housing")),
-    "langford-curves": ("RCV1-CCAT", "crx", "krvskp", "shrooms", "spambase", "wbc", "wdbc", "wpbc"),
+    "langford-curves": ("RCV1-CCAT", *(name for name in UCI if name not in ("housing", "zoo"))),
     "langford-regret": ("krvskp",),
     "oiwa-frequency": ("books", "dvd", "20 newsgroups", "Reuters-21578"),
     "singer-ball": ("MNIST",),

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from experiments.papers.page import Page, Picture, Verdict, table
 from experiments.papers.sets import Sets
 from experiments.papers.truncation import (
+    AD,
     ALLOWED,
     DUAL,
     EACH,
     HOUSING,
+    MORE,
     NAMES,
     RCV1,
     RULES,
@@ -21,6 +23,8 @@ from experiments.papers.truncation import (
 from thresher.drawing import Bar, bars
 
 MOST = 0.1
+OF_AD = 0.71, 0.914
+"""published shares of the features of `ad` that go, when `ALLOWED` and when `MORE` may be given up"""
 
 
 def page(sets: Sets) -> Page:
@@ -39,7 +43,9 @@ def page(sets: Sets) -> Page:
         "in cross-validation (of real targets, one per cent of squared error), more than 90 % of the "
         "features go where 1,000 random ones were added.",
         method=METHOD,
-        verdicts=[more] if sets.quick else [_most(random), more, _large(rcv1[0])],
+        verdicts=[more]
+        if sets.quick
+        else [_most(random), *_of_ad(plain, random[EACH]), more, _large(rcv1[0])],
         pictures=[
             Picture(_picture([*plain, *rcv1], random[EACH]), "Share of the features left, by data set")
         ],
@@ -49,8 +55,9 @@ def page(sets: Sets) -> Page:
 
 
 METHOD = (
-    "UCI sets, each as it is and with 1,000 random features, each of which is 1 in 5 % of the rows. Of "
-    "the paper's sets, `ad` and `magic04` are not among ours; `zoo` is mammals against the rest. One row "
+    "UCI sets, each as it is and with 1,000 random features, each of which is 1 in 5 % of the rows. "
+    "Our copy of `ad` has 998 of 3,279 rows, all 459 advertisements but only the first 539 of 2,820 others: "
+    "46 % are advertisements, in the paper 14 %. `zoo` is mammals against the rest. One row "
     "in five is held out to test on. Numbers are divided by their standard deviation in the training rows; "
     "features that are 0 or 1 stay as they are. `truncated-gradient` with K = 1 and theta = infinity, "
     "logistic loss (housing: squared). Gravity, rate, decay of the rate (`power` with p = 1/2 or 1) and the "
@@ -68,7 +75,9 @@ NOTES = (
     "nearly separable, and slopes small. With K = 10, the gravity of ten rows acts at once, right before "
     "the model is read: a weight stays only if its last step was larger than ten times gravity. (Training "
     "rows beyond a multiple of 100 are left out there, so that every fold ends with a truncation; `zoo` has "
-    "too few for that.) "
+    "too few for that.) In our copy of `ad` nearly half of the rows are advertisements, so errors are "
+    "frequent, slopes stay large, and gravity has more to undo than in the published file, where a seventh "
+    "are. "
     "[`rda`](../rules/rda.md) compares the mean of all slopes with l1, whatever the last rows were, so it "
     "can drop features that come back often."
 )
@@ -99,20 +108,38 @@ def _most(random: dict[str, list[Choice]]) -> Verdict:
     why = f"with K = 10 on {len(found[TENTH])}, with RDA on {len(found[DUAL])} of {count}; see the notes"
     return Verdict(
         "more than 90 % of the features go where random ones were added",
-        "more than 90 % (ad: 71 %; 91.4 % when 1.3 % is given up)",
+        "more than 90 %, but for ad",
         f"on {len(few)} of {count}" + ("" if holds or not few else f": {', '.join(few)}"),
         holds,
         "" if holds else why,
     )
 
 
+def _of_ad(plain: Sequence[Choice], random: Sequence[Choice]) -> list[Verdict]:
+    """The exception that the paper makes, and what it says of it."""
+    bare, one = (next(one for one in choices if one.name == AD) for choices in (plain, random))
+    left = {ALLOWED: (one.left, bare.left), MORE: (one.left_of_more, bare.left_of_more)}
+    return [
+        Verdict(
+            f"of ad, {100 * published:g} % of the features go where random ones were added and "
+            f"{100 * allowed:g} % is given up",
+            f"{100 * published:g} %",
+            f"{1 - left[allowed][0]:.1%} (without random ones {1 - left[allowed][1]:.1%})",
+            holds := 1 - left[allowed][0] >= published,
+            "" if holds else "our copy has another class balance and fewer rows; see the notes",
+        )
+        for allowed, published in zip((ALLOWED, MORE), OF_AD, strict=True)
+    ]
+
+
 def _more(plain: Sequence[Choice], random: Sequence[Choice]) -> Verdict:
     found = [one.name for one, other in zip(plain, random, strict=True) if other.left < one.left]
+    rest = [one.name for one in plain if one.name not in found]
     return Verdict(
         "a larger share of the features goes where random ones were added",
         "more than 90 % with random ones",
-        f"on {len(found)} of {len(plain)}",
-        len(found) == len(plain),
+        f"on {len(found)} of {len(plain)}" + (f", not on {', '.join(rest)}" if rest else ""),
+        not rest,
     )
 
 

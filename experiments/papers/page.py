@@ -188,26 +188,41 @@ def saved(folder: Path) -> list[tuple[str, ...]]:
 
 def overview(rows: Sequence[Sequence[str]], docs: bool = True) -> str:
     """docs/papers/README.md; outside of `docs`, the data sets are not part of the same site."""
-    pages = list(dict.fromkeys(row[0] for row in rows))
-    held = sum(row[-1].startswith("holds") for row in rows)
-    lines = []
-    for k, (name, title, source, *found) in enumerate(rows):
-        first = k == 0 or rows[k - 1][0] != name
-        lines.append((f"[{title}]({name}.md)<br>{source}" if first else "", *found))
+    figures: dict[str, list[Sequence[str]]] = {}
+    for row in rows:
+        figures.setdefault(row[0], []).append(row)
+    held = sum(_held(found) for found in figures.values())
+    counts = [
+        (f"[{found[0][1]}]({name}.md)", f"{_held(found)} of {len(found)}") for name, found in figures.items()
+    ]
     parts = [
         "# The papers, reproduced",
         "Figures and tables of the papers behind the rules, made again by thresher"
         f"{_data_of(rows)}. {held} of {len(rows)} claims hold; where one does not, its page shows the "
         "figures, and the reason if one is known.",
+        table(("figure", "claims that hold"), counts),
         "`make papers DATA=folder` makes all pages again from the [data sets](data.md) in `folder`, "
         "in 10 to 20 minutes on two cores; `ONLY=name` makes one. Measured seconds differ from run to run, "
         "and so may verdicts on seconds. Everything else comes out the same from the same data with the same "
         "versions of Python's packages. [How to change an experiment or add one]"
         "(../contributing.md#adding-an-experiment-of-a-paper).",
-        table(("figure", "claim", "published", "ours", "verdict"), lines).replace("---:", "---"),
-        "\n".join(["```{toctree}", ":hidden:", "", *pages, *(["data"] if docs else []), "```"]),
+        *(_section(name, found) for name, found in figures.items()),
+        "\n".join(["```{toctree}", ":hidden:", "", *figures, *(["data"] if docs else []), "```"]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _held(rows: Sequence[Sequence[str]]) -> int:
+    return sum(row[-1].startswith("holds") for row in rows)
+
+
+def _section(name: str, rows: Sequence[Sequence[str]]) -> str:
+    """One figure: where it is from, and its claims."""
+    _, title, source, *_ = rows[0]
+    claims = table(("verdict", "claim", "published", "ours"), [(row[-1], *row[3:-1]) for row in rows])
+    return (
+        f"## {title}\n\n{source}. [Figures, method and notes]({name}.md)\n\n{claims.replace('---:', '---')}"
+    )
 
 
 def _data_of(rows: Sequence[Sequence[str]]) -> str:

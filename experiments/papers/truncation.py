@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 
 from benchmarks.tasks import split_rows
 from experiments.papers.generated import few_numbers, with_random_features
+from experiments.papers.known import UCI
 from experiments.papers.sets import Parts, Sets
 from experiments.papers.sweeps import Tried, cross_validated
 from thresher.data import Chunk
 from thresher.learning.recipe import Recipe
 
-NAMES = ("crx", "housing", "krvskp", "shrooms", "spambase", "wbc", "wdbc", "wpbc", "zoo")
-RCV1, HOUSING, ZOO = "rcv1", "housing", "zoo"
+NAMES = UCI
+RCV1, HOUSING, ZOO, AD = "rcv1", "housing", "zoo", "ad"
 RANDOM, FOLDS, PASSES = 1000, 10, (1, 2, 5, 20)
 ALLOWED = 0.01
 """error that may be given up: points, or of real targets a share of the squared error"""
+MORE = 0.013
+"""what the paper allows for `ad` as well"""
 RULES = {
     "K = 1": "truncated-gradient:gravity={0}",
     "K = 10": "truncated-gradient:gravity={0},every=10",
@@ -39,7 +42,7 @@ GAMMAS = (0.1, 1, 10, 100)
 
 
 class Choice(NamedTuple):
-    """A data set, and two recipes chosen by cross-validation of its training rows."""
+    """A data set, and recipes chosen by cross-validation of its training rows."""
 
     name: str
     features: int
@@ -51,11 +54,18 @@ class Choice(NamedTuple):
     """the lowest error without gravity"""
     sparse: Tried
     """the fewest weights with at most `ALLOWED` more"""
+    sparser: Tried
+    """the fewest weights with at most `MORE` more"""
 
     @property
     def left(self) -> float:
         """Share of the features that have a weight."""
         return self.sparse.test.nonzero / self.features
+
+    @property
+    def left_of_more(self) -> float:
+        """Share of the features that have a weight if `MORE` may be given up."""
+        return self.sparser.test.nonzero / self.features
 
     @property
     def rise(self) -> float:
@@ -96,16 +106,19 @@ def _divided(part: Chunk, keys: NDArray[np.uint64], by: NDArray[np.float64]) -> 
 
 
 def least(tried: Sequence[Tried], name: str, parts: Parts) -> Choice:
-    """The two recipes; only cross-validation counts."""
+    """The recipes; only cross-validation counts."""
     plain = [
         one for one in tried if "gravity=0.0," in str(one.recipe.rule) or "l1=0.0," in str(one.recipe.rule)
     ]
     base = min(plain, key=lambda one: (one.error, one.passes))
-    most = base.error * (1 + ALLOWED) if name == HOUSING else base.error + ALLOWED
-    sparse = min((one for one in tried if one.error <= most), key=lambda one: (one.nonzero, one.error))
+    found = []
+    for allowed in (ALLOWED, MORE):
+        most = base.error * (1 + allowed) if name == HOUSING else base.error + allowed
+        fitting = [one for one in tried if one.error <= most]
+        found.append(min(fitting, key=lambda one: (one.nonzero, one.error)))
     labels, more = parts.test.labels > 0, float(np.mean(parts.train.labels > 0)) > 0.5
     rare = 0 if name == HOUSING else int((labels != more).sum())
-    return Choice(name, len(np.unique(parts.train.keys)), rare, len(labels), base, sparse)
+    return Choice(name, len(np.unique(parts.train.keys)), rare, len(labels), base, *found)
 
 
 @lru_cache(maxsize=64)
