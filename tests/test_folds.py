@@ -17,7 +17,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.layout import Layout
 from thresher.lanes import folds as module
-from thresher.lanes.estimates import estimates_of
+from thresher.lanes.estimates import Results, estimates_of
 from thresher.lanes.folds import Folds
 from thresher.lanes.frontier import choose
 from thresher.lanes.penalties import Range
@@ -148,7 +148,7 @@ def test_means_and_standard_errors() -> None:
         [{"examples": 5, "loss": loss, "auc": None if k < 3 else 0.75} for k, loss in enumerate(row)]
         for row in losses
     ]
-    found = estimates_of(folds, judged, varied=True)
+    found = estimates_of(Results.of(folds, judged), varied=True)
     assert [one.penalty for one in found] == [0.1, 1.0, 10.0]
     for one, row in zip(found, losses, strict=True):
         assert one.loss == one.figures["loss"] == pytest.approx(row.mean())
@@ -169,7 +169,7 @@ def test_means_and_standard_errors() -> None:
 def test_a_fold_whose_rows_weigh_nothing_has_no_loss() -> None:
     chunk = replace(DENSE, weights=np.where(NUMBERS % K == 1, 0.0, 1.0).astype(np.float32))
     folds = folded([recipe_of("fobos:l1=0.01")], chunk)
-    (found,) = estimates_of(folds, folds.judge([chunk]), varied=False)
+    (found,) = estimates_of(Results.of(folds, folds.judge([chunk])), varied=False)
     judged = folds.judge([chunk])[0]
     assert found.loss == pytest.approx((judged[0]["loss"] + judged[2]["loss"]) / 2)  # type: ignore[operator]
     assert (found.penalty, found.as_dict(None)["loss"]) == (None, found.loss)
@@ -186,7 +186,7 @@ def test_a_penalty_that_diverges_in_a_fold_is_dropped_and_the_others_go_on() -> 
         assert len(said) == 1
         assert said[0].startswith(f"{WILD.rule}: without fold 1, the loss of example ")
         assert [len(one) for one in judged] == [K, 0]
-        found = estimates_of(folds, judged, varied=False)
+        found = estimates_of(Results.of(folds, judged), varied=False)
         assert (found[1].dropped, found[1].loss) == (folds.dropped[1], float("inf"))
         assert choose(found, "nnz:1000") == 0
         with pytest.raises(DivergedError, match="the loss of example"):

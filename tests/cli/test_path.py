@@ -142,7 +142,7 @@ def test_a_lane_that_rests_goes_on_resting(thresher: Thresher, monkeypatch: pyte
 
     def checking(path: Path, lanes: Lanes, *rest: Any, **named: Any) -> None:
         save(path, lanes, *rest, **named)
-        loaded, _, judged = checkpoint.load(path)
+        loaded, _, judged, _ = checkpoint.load(path)
         resting.append([k for k in range(3) if k not in lanes.alive])
         assert loaded.alive == lanes.alive
         assert judged.waited == named["holdout"].waited

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,7 +33,6 @@ from thresher.cli.reading import Reading, run, sources_of, with_classes
 if TYPE_CHECKING:
     from thresher.lanes.folds import Folds
     from thresher.lanes.validation import CrossValidation
-    from thresher.learning.model import Model
     from thresher.learning.recipe import Recipe
     from thresher.learning.training import Outcome, Trainer
 
@@ -93,7 +93,6 @@ def command(
     A rule with a fixed penalty, or with none, is evaluated as it is. An interrupted run saves nothing.
     """
     from thresher.data.sources.pieces import prepare_readers
-    from thresher.lanes.validation import judged_by
     from thresher.learning import modelfile
 
     check_model(model, [options.quarantine_of(on_error)], data)
@@ -102,25 +101,47 @@ def command(
     trainer, penalty = _trainer(reading, passes or 1, flags, l1, folds, model, quiet)
     started += prepare_readers()
     outcome = run(trainer)
-    found = judged_by(trainer, penalty)
+    found = _judged(trainer, penalty, choose, quiet)
     number, which = chosen_of(found.points, choose, trainer.watcher.say)
     more = {"passes": passes, "order": order, "on_error": None if on_error == "fail" else on_error}
     same = train_command(data, model, found.points[number].spec, flags, table, **more)
     summary: dict[str, Any] = {"chosen": number, "choice": which, "penalty": penalty, "folds": folds}
+    summary |= _use(found, number, which, as_json, trainer.watcher.say)
     summary |= {"seconds": round(time.perf_counter() - started, 3), "command": same}
     if model is None:
         _tell(outcome, found, summary, None, as_json, quiet, strict)
         return
     with saving.unbroken(model):
-        modelfile.save(final := _final(found, number), model)
+        modelfile.save(final := found.model(which), model)
         summary |= {"nonzero": final.nonzero, "model": str(model)}
         _tell(outcome, found, summary, model, as_json, quiet, strict)
 
 
-def _final(found: CrossValidation, number: int) -> Model:
-    """The model of a penalty that learned from all rows."""
-    assert found.folds.whole is not None
-    return found.folds.whole.models[number]
+def _judged(trainer: Trainer[Folds], penalty: str | None, which: str, quiet: bool) -> CrossValidation:
+    """Evaluate the folds, and further penalties if `which` is a budget of weights that lies between two."""
+    from thresher.lanes.budget import between, reading_again
+    from thresher.lanes.validation import judged_by
+
+    found = judged_by(trainer, penalty)
+    if (penalties := between(found.points, which)) and not quiet:
+        trainer.watcher.say(reading_again(penalties))
+    found.fill(which)
+    return found
+
+
+def _use(
+    found: CrossValidation, number: int, which: str, as_json: bool, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """The use of a budget of weights, if there is one."""
+    from thresher.lanes.budget import sentence, use_of
+
+    use = use_of(found.points, number, which)
+    if use and found.folds.whole is None:
+        say(
+            "weights are means over the folds, and a model of all rows has more: give --model to choose by "
+            "its own"
+        )
+    return {"budget": use if as_json else sentence(use)} if use else {}
 
 
 def _trainer(
@@ -190,7 +211,7 @@ def _tell(
     figures["seconds"] = summary["seconds"]
     figures |= {"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}
     figures["skipped"] = outcome.skipped
-    figures |= {name: summary[name] for name in ("nonzero", "model", "command") if name in summary}
+    figures |= {name: summary[name] for name in ("budget", "nonzero", "model", "command") if name in summary}
     if as_json:
         lanes = [point.as_dict(found.penalty) for point in found.points]
         figures = {"lanes": lanes, **summary, **figures, "warnings": in_json(outcome.warnings)}

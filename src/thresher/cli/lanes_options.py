@@ -31,6 +31,13 @@ def check_choice(text: str | None) -> str | None:
         raise typer.BadParameter(str(error)) from error
 
 
+def budget_of(which: str) -> int | None:
+    """N of ``nnz:N``; None for other choices."""
+    from thresher.lanes import budget
+
+    return budget.budget_of(which)
+
+
 def choice(default: str) -> Any:
     """The option for which model to choose."""
     return typer.Option(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +19,7 @@ from thresher.cli.lanes_options import (
     AUTO,
     BEST,
     Penalties,
+    budget_of,
     check_varied,
     choice,
     chosen_of,
@@ -31,9 +32,13 @@ from thresher.cli.plotting import plot as drawing
 from thresher.cli.reading import Reading, agreed, look_at, planned, run, sources_of, with_classes
 
 if TYPE_CHECKING:
+    from thresher.cli.watching import Quiet
+    from thresher.lanes.checkpoint import Loaded
     from thresher.lanes.folder import Table
+    from thresher.lanes.frontier import Learned
     from thresher.lanes.judging import LanesHoldout
     from thresher.lanes.lanes import Lanes
+    from thresher.learning.model import Model
     from thresher.learning.recipe import Recipe
     from thresher.learning.training import Outcome, Plan, Trainer
 
@@ -95,10 +100,13 @@ def command(
     model, spare = _outputs(model, [options.quarantine_of(on_error), plot])
     plan, held = planned(passes, None, _judged(holdout), early_stop, spare, checkpoint_every)
     reading = Reading(data, held, table, on_error, threads, cache, order, False, None)
-    trainer, judging = _trainer(plan, passes, flags, reading, l1, resume, quiet)
-    lenient = None if on_error == "fail" else on_error
-    trains = partial(_command, trainer, judging, data, flags, table, lenient)
-    _learn(trainer, judging, model, choose or BEST, trains, plot, as_json, quiet, strict)
+    choose = choose or BEST
+    running = _running(plan, passes, flags, reading, l1, resume, quiet, choose)
+    more = {"on_error": None if on_error == "fail" else on_error}
+    if budget_of(choose) is not None and holdout != "none":
+        more["holdout"] = holdout or "every-10th"  # a model of more rows has more weights
+    trains = partial(_command, running.trainer, data, flags, table, more)
+    _learn(running, model, choose, trains, plot, as_json, quiet, strict)
 
 
 def _judged(holdout: str | None) -> str | None:
@@ -118,49 +126,123 @@ def _outputs(model: Path | None, others: list[Path | None]) -> tuple[Path, Path]
 
 def _command(
     trainer: Trainer[Lanes],
-    judging: LanesHoldout,
     data: list[str],
     flags: ModelFlags,
     table: options.Table,
-    on_error: str | None,
+    more: dict[str, Any],
     found: Table,
+    chosen: Model,
 ) -> str:
-    """The command that trains the chosen model on all rows, for as many passes as were best."""
-    best, order = judging.bests.get(found.chosen), trainer.order.spec
-    passes = best.number if best else trainer.plan.passes
-    more: dict[str, Any] = {
+    """The command that trains the chosen model for as many passes as were best: on all rows, or as it was."""
+    order, passes = trainer.order.spec, chosen.record.passes if chosen.record else 1
+    own: dict[str, Any] = {
         "passes": None if passes == 1 else passes,
         "order": None if order == "as-is" else order,
     }
-    more["on_error"] = on_error
-    return train_command(data, None, found.points[found.chosen].spec, flags, table, **more)
+    return train_command(data, None, found.points[found.chosen].spec, flags, table, **own, **more)
+
+
+@dataclass
+class _Running:
+    """Training of lanes, and of further lanes to use a budget of weights."""
+
+    trainer: Trainer[Lanes]
+    judging: LanesHoldout
+    reading: Reading
+    beside: list[float]
+    """penalties of the finished models, in the folder, to which these lanes will be added"""
+
+    def learned(self) -> Learned:
+        """The trained models."""
+        from thresher.lanes.frontier import Learned, points_of
+
+        return Learned(points_of(self.trainer.model, self.judging), self.trainer.model.models)
+
+    def again(self, penalties: list[float], beside: list[float]) -> _Running:
+        """Lanes with further penalties on the same data; a signal stops them with a checkpoint."""
+        from thresher.lanes import checkpoint
+        from thresher.lanes.judging import LanesHoldout
+        from thresher.lanes.lanes import Lanes
+        from thresher.lanes.penalties import with_penalty
+
+        first, plan = self.trainer, self.trainer.plan
+        base, spare = first.model.models[0].recipe, plan.checkpoint
+        reading = replace(self.reading, on_error=self.reading.lenient)
+        layout = first.model.layout or reading.table.layout()
+        source, held = sources_of(reading, layout, base.head().domain, [spare], plan.passes)
+        lanes = Lanes([with_penalty(base, value) for value in penalties], first.watcher.say)
+        lanes.layout, judging = source.layout, LanesHoldout(plan.holdout_every, held)
+        save = partial(checkpoint.save, holdout=judging, beside=beside)
+        more: Any = {"watcher": first.watcher, "judging": lambda every, given: judging, "save": save}
+        order = reading.order_of(None, base.seed)
+        trainer = reading.trainer(lanes, source, held, plan, order, **more)
+        trainer.stopper, trainer.owns_checkpoint = first.stopper, first.owns_checkpoint
+        return _Running(trainer, judging, reading, beside)
 
 
 def _learn(
-    trainer: Trainer[Lanes],
-    judging: LanesHoldout,
+    running: _Running,
     path: Path,
     which: str,
-    trains: Callable[[Table], str],
+    trains: Callable[[Table, Model], str],
     plot: Path | None,
     as_json: bool,
     quiet: bool,
     strict: bool,
 ) -> None:
     """Train, save and report."""
+    from thresher.learning.wholefile import discard
+
+    trainer = running.trainer
     held = trainer.holdout.given
     options.check_outputs([plot], [*trainer.source.names, *(held.names if held else [])])
     trainer.stopper.listen()
     try:
         outcome = run(trainer)
+        learned = _filled(running, path, which, quiet)
         with saving.signals_wait(path, trainer.stopper):
-            found = _save(trainer, judging, path, which)
+            found = _save(trainer, learned, path, which)
+            if trainer.plan.checkpoint is not None and trainer.owns_checkpoint:
+                discard(trainer.plan.checkpoint)
             with saving.saved_before(path):
                 _draw(found, plot)
-            _tell(outcome, found, trains(found), path, as_json, quiet)
+            command = trains(found, learned.models[found.chosen])
+            _tell(outcome, found, command, path, as_json, quiet)
         check_strictly(outcome.warnings, strict, path)
     finally:
         trainer.stopper.close()
+
+
+def _filled(running: _Running, path: Path, which: str, quiet: bool) -> Learned:
+    """The trained models; for a budget that lies between two, also some with penalties between theirs.
+
+    What is there already is saved before the data are read again.
+    """
+    from thresher.lanes import budget, folder
+    from thresher.lanes.frontier import joined
+    from thresher.learning.finite import DivergedError
+
+    if running.beside:
+        before = folder.load_models(path, folder.load(path))
+        return joined(before, running.learned(), running.judging.source())
+    trainer, learned = running.trainer, running.learned()
+    held, between = running.judging.given, budget.between(learned.points, which)
+    if not between:
+        return learned
+    if not (trainer.source.rereadable and (held is None or held.rereadable)):
+        trainer.watcher.say(budget.unread(between))
+        return learned
+    with saving.signals_wait(path, trainer.stopper):
+        _save(trainer, learned, path, which, say=lambda line: None)
+    if not quiet:
+        trainer.watcher.say(budget.reading_again(between))
+    further = running.again(between, [point.penalty for point in learned.points])
+    try:
+        run(further.trainer)
+    except DivergedError:
+        return learned
+    trainer.owns_checkpoint |= further.trainer.owns_checkpoint
+    return joined(learned, further.learned(), further.judging.source())
 
 
 def _is_frontier(source: Path, more: bool) -> bool:
@@ -188,6 +270,7 @@ def _take(source: Path, choose: str | None, target: Path | None, plot: Path | No
     """Copy a model out of a folder, by default the one chosen when it was written; or show the table."""
     from thresher.cli.output import show_figures, show_result
     from thresher.lanes import folder, table
+    from thresher.lanes.budget import sentence, use_of
     from thresher.lanes.frontier import choose as chosen
 
     found = folder.load(source)
@@ -199,66 +282,92 @@ def _take(source: Path, choose: str | None, target: Path | None, plot: Path | No
         raise UsageError(str(error)) from error
     found = replace(found, chosen=number, choice=choose or found.choice)
     _draw(found, plot)
+    use = use_of(found.points, number, found.choice)
+    of_use = {"budget": use if as_json else sentence(use)} if use else {}
     if target is None and as_json:
-        show_figures(found.as_dict(), True)
+        show_figures({**found.as_dict(), **of_use}, True)
         return
     if target is None:
         typer.echo("\n".join(table.of_points(found.points, found.penalty, number)))
+        show_figures(of_use, False)
         return
     with saving.unbroken(target):
         folder.take(source, number, target)
     point = found.points[number].as_dict(found.penalty)
     shown = {k: v for k, v in point.items() if k != "dropped"}
-    show_result({**shown, "model": str(target)}, as_json, target)
+    show_result({**shown, **of_use, "model": str(target)}, as_json, target)
 
 
-def _trainer(
-    plan: Plan, passes: int | None, flags: ModelFlags, reading: Reading, l1: str | None, resume: bool,
-    quiet: bool,
-) -> tuple[Trainer[Lanes], LanesHoldout]:  # fmt: skip
-    from thresher.cli.watching import say_unless, watcher
+def _watching(quiet: bool) -> Quiet:
+    from thresher.cli.watching import watcher
     from thresher.engine import notices
+
+    watching = watcher(quiet)
+    notices.when_compiling(None if quiet else watching.say)
+    return watching
+
+
+def _running(
+    plan: Plan, passes: int | None, flags: ModelFlags, reading: Reading, l1: str | None, resume: bool,
+    quiet: bool, which: str,
+) -> _Running:  # fmt: skip
+    from thresher.cli.watching import say_unless
     from thresher.lanes import checkpoint
     from thresher.lanes.judging import LanesHoldout
     from thresher.lanes.lanes import Lanes
     from thresher.learning import modelfile
 
-    watching = watcher(quiet)
-    notices.when_compiling(None if quiet else watching.say)
-    spare: Any = plan.checkpoint  # always named here
+    watching = _watching(quiet)
     layout, wanted = with_classes(flags, reading, reading.table.layout(), say_unless(quiet, watching))
     base = new_recipe(wanted)
     check_varied(flags.rule or "", l1, base)
+    spare: Any = plan.checkpoint  # always named here
     loaded = checkpoint.load(spare) if resume else None
-    plan = agreed(plan, passes, loaded[1] if loaded else None)
+    plan = agreed(plan, passes, loaded.training if loaded else None)
     if loaded is None:
         look_at(spare, watching)
     ahead = compile_penalties_ahead(base, plan.judges(reading.holdout))
-    layout = reading.table.layout(loaded[0].layout) if loaded else layout
+    layout = reading.table.layout(loaded.lanes.layout) if loaded else layout
     source, held = sources_of(reading, layout, base.head().domain, [spare], plan.passes)
-    order = reading.order_of(loaded[1] if loaded else None, base.seed)
+    order = reading.order_of(loaded.training if loaded else None, base.seed)
     if loaded:
-        lanes = loaded[0]
-        _check_same(lanes, base, l1)
+        lanes, _, judging, finished = loaded
+        _check_same(loaded, base, l1, spare)
     else:
         lanes = Lanes(recipes_of(base, l1 or AUTO, reading, source, order, ahead.wait), watching.say)
-    judging = loaded[2] if loaded else LanesHoldout()
+        judging, finished = LanesHoldout(), []
     judging.begin(plan.holdout_every, held)
     lanes.layout = source.layout
     beside: Any = {"watcher": watching, "ready": ahead.wait, "judging": lambda every, given: judging}
-    save = partial(checkpoint.save, holdout=judging)
-    trainer = reading.trainer(lanes, source, held, plan, order, save=save, **beside)
+    beside["save"] = partial(checkpoint.save, holdout=judging, beside=finished)
+    more = budget_of(which) is not None and source.rereadable and not finished
+    trainer = reading.trainer(lanes, source, held, plan, order, more, **beside)
     if loaded is not None:
         with modelfile.naming_file(spare):
-            trainer.continue_from(loaded[1])
-    return trainer, judging
+            trainer.continue_from(loaded.training)
+    return _Running(trainer, judging, reading, finished)
 
 
-def _check_same(lanes: Lanes, base: Recipe, l1: str | None) -> None:
+def _check_finished(beside: list[float], spare: Path) -> None:
+    """UsageError unless the models to which a checkpoint adds others are in the folder."""
+    from thresher.lanes import folder
+
+    path = spare.with_name(spare.name.removesuffix(".checkpoint"))
+    there = [point.penalty for point in folder.load(path).points] if folder.is_frontier(path) else []
+    if there != beside:
+        raise UsageError(
+            f"{spare} adds models to {path}, which does not have the others: run again without --resume"
+        )
+
+
+def _check_same(loaded: Loaded, base: Recipe, l1: str | None, spare: Path) -> None:
     """UsageError if options contradict the recipes of a checkpoint."""
     from thresher.lanes.penalties import Range, penalty_in, penalty_name, with_penalty
 
-    had = [penalty_in(model.rule) for model in lanes.models]
+    lanes = loaded.lanes
+    if loaded.beside:
+        _check_finished(loaded.beside, spare)
+    had = loaded.beside or [penalty_in(model.rule) for model in lanes.models]
     wanted = Range(l1 or AUTO)
     if (wanted.values and wanted.values != had) or (l1 and wanted.count != len(had)):
         raise UsageError(
@@ -274,24 +383,26 @@ def _check_same(lanes: Lanes, base: Recipe, l1: str | None) -> None:
             raise UsageError(f"the checkpoint was made with {field.name} {then}: give the same options")
 
 
-def _save(trainer: Trainer[Lanes], judging: LanesHoldout, path: Path, which: str) -> Table:
+def _save(
+    trainer: Trainer[Lanes],
+    learned: Learned,
+    path: Path,
+    which: str,
+    say: Callable[[str], None] | None = None,
+) -> Table:
     from thresher.lanes import folder
-    from thresher.lanes.frontier import points_of
     from thresher.lanes.penalties import penalty_name
-    from thresher.learning.wholefile import discard
 
-    points = points_of(trainer.model, judging)
-    number, which = chosen_of(points, which, trainer.watcher.say)
-    found = folder.Table(penalty_name(trainer.model.models[0].rule), points, number, which)
-    folder.save(path, found, trainer.model)
-    if trainer.plan.checkpoint is not None and trainer.owns_checkpoint:
-        discard(trainer.plan.checkpoint)
+    number, which = chosen_of(learned.points, which, say or trainer.watcher.say)
+    found = folder.Table(penalty_name(learned.models[0].rule), learned.points, number, which)
+    folder.save(path, found, learned.models)
     return found
 
 
 def _tell(outcome: Outcome, found: Table, command: str, path: Path, as_json: bool, quiet: bool) -> None:
     from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings
     from thresher.lanes import table
+    from thresher.lanes.budget import sentence, use_of
     from thresher.lanes.folder import PICTURE, model_file
 
     for report in outcome.reports:
@@ -305,13 +416,16 @@ def _tell(outcome: Outcome, found: Table, command: str, path: Path, as_json: boo
         **({"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}),
         "skipped": outcome.skipped,
     }
+    use = use_of(found.points, found.chosen, found.choice)
     if as_json:
         figures_shown = {**found.as_dict(), **figures, "model": str(path), "command": command}
+        figures_shown |= {"budget": use} if use else {}
         figures_shown["warnings"] = in_json(outcome.warnings)
         show_result(figures_shown, True, path)
         return
     if not quiet:
         typer.echo("\n".join(table.of_points(found.points, found.penalty, found.chosen)))
+    figures |= {"budget": sentence(use)} if use else {}
     figures |= {"picture": str(path / PICTURE), "chosen": str(path / model_file(found.chosen))}
     figures["command"] = command
     show_result(figures, False, path)

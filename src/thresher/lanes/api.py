@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -15,16 +15,17 @@ from thresher.data.errors import DataError
 from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
-from thresher.lanes import auto, folder, table
-from thresher.lanes.frontier import Point, choose, noted, points_of
+from thresher.lanes import auto, budget, folder, table
+from thresher.lanes.frontier import Learned, Point, check_choice, choose, joined, noted, points_of
 from thresher.lanes.judging import LanesHoldout
-from thresher.lanes.lanes import Lanes
+from thresher.lanes.lanes import Lanes, alone
 from thresher.lanes.penalties import Range, penalty_name, with_penalty
 from thresher.lanes.picture import picture
 from thresher.learning.api import held_of, planned, readout_of
 from thresher.learning.beginning import classes_in, labels_or_part, opened, prepared, prepared_for_lanes
 from thresher.learning.checks import check_flag
 from thresher.learning.feature_names import check_namer_again, keep_names
+from thresher.learning.finite import DivergedError
 from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import ModelOptions, TrainOptions, check_names, layout_given, parted
 from thresher.learning.model import Model
@@ -33,10 +34,13 @@ from thresher.learning.pictures import checked, learning, stages_of_curve, write
 from thresher.learning.predicting import ModelOrFile
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
-from thresher.learning.training import Plan, Trainer
+from thresher.learning.training import Outcome, Plan, Trainer
 from thresher.learning.trouble import Trouble, warn
 from thresher.learning.warmstart import check_data, layout_from, start_from
 from thresher.parts import AUTO
+
+if TYPE_CHECKING:
+    from thresher.lanes.validation import CrossValidation
 
 
 @dataclass(frozen=True)
@@ -47,42 +51,64 @@ class Frontier:
     """name of the penalty parameter"""
     points: list[Point]
     """loss and number of weights of each model"""
-    lanes: Lanes
+    models: list[Model]
+    """the model of each point. These are lanes: a `copy` can keep learning on its own"""
     warnings: list[Trouble] = field(default_factory=list)
     """trouble with the data or the run"""
+    choice: str = "best"
+    """what is chosen unless you say otherwise"""
+    _learn: Callable[[Learned, list[float]], Learned] | None = field(default=None, repr=False, compare=False)
+    """adds models with further penalties; None if the data cannot be read again"""
+    _tried: set[str] = field(default_factory=set, repr=False, compare=False)
+    """budgets for which penalties were added"""
 
     def __repr__(self) -> str:
-        """The table printed by ``thresher path``, with a star at the best model."""
-        best = table.best_of(self.points)
-        return noted(table.of_points(self.points, self.penalty, best), self.points, best)
-
-    @property
-    def models(self) -> list[Model]:
-        """The model of each point. These are lanes: a `copy` can keep learning on its own."""
-        return self.lanes.models
+        """The table printed by ``thresher path``, with a star at the chosen model."""
+        try:
+            chosen: int | None = choose(self.points, self.choice)
+        except ValueError:
+            chosen = None
+        lines = table.of_points(self.points, self.penalty, chosen)
+        use = None if chosen is None else budget.use_of(self.points, chosen, self.choice)
+        return noted([*lines, *([budget.sentence(use)] if use else [])], self.points, chosen)
 
     @property
     def model_(self) -> Model:
-        """The best one, which `thresher.predict`, `evaluate`, `save` and the like take in place of all."""
+        """The chosen one, which `thresher.predict`, `evaluate`, `save` and the like take in place of all."""
         return self.models[self.choose()]
 
-    def choose(self, which: str = "best") -> int:
-        """Number of the point selected by ``best``, ``1se``, ``within:P%`` or ``nnz:N``; ValueError."""
+    def choose(self, which: str | None = None) -> int:
+        """Number of the point selected by ``best``, ``1se``, ``within:P%`` or ``nnz:N``; ValueError.
+
+        The first ``nnz:N`` whose budget lies between two models reads the data once more: models with
+        penalties between theirs are added, and numbers of points change. If the data can be read only once, a
+        warning says so.
+        """
+        which = check_choice(self.choice if which is None else which)
+        budget.fill(self.points, which, self._tried, None if self._learn is None else self._add)
         return choose(self.points, which)
 
-    def model(self, which: str = "best") -> Model:
+    def _add(self, penalties: list[float]) -> None:
+        """Learn models with further penalties."""
+        assert self._learn is not None
+        grown = self._learn(Learned(self.points, self.models), penalties)
+        self.points[:], self.models[:] = grown
+
+    def model(self, which: str | None = None) -> Model:
         """The model of the selected point, independent of the other lanes."""
-        return self.lanes.alone(self.choose(which))
+        return alone(self.models[self.choose(which)])
 
-    def plot(self, path: str | PathLike[str], which: str = "best") -> None:
+    def plot(self, path: str | PathLike[str], which: str | None = None) -> None:
         """Draw loss over the number of weights to an SVG file. Raises OSError, ValueError."""
-        write(checked(path), picture(self.points, self.choose(which)))
+        chosen = self.choose(which)
+        write(checked(path), picture(self.points, chosen))
 
-    def save(self, path: str | PathLike[str], which: str = "best") -> None:
+    def save(self, path: str | PathLike[str], which: str | None = None) -> None:
         """Write the same folder as ``thresher path``, replacing an older one. Raises OSError."""
         folder.check_folder(Path(path))
-        found = folder.Table(self.penalty, self.points, self.choose(which), which)
-        folder.save(Path(path), found, self.lanes)
+        chosen = self.choose(which)
+        found = folder.Table(self.penalty, self.points, chosen, self.choice if which is None else which)
+        folder.save(Path(path), found, self.models)
 
 
 @reads_elsewhere
@@ -232,13 +258,22 @@ def _begin(model: Model | Lanes, started: Readout | None, layout: Any) -> None:
 
 
 def trainer_of(
-    model: Any, source: Any, plan: Plan, order: Order, held: Any, cache: bool, **more: Any
+    model: Any,
+    source: Any,
+    plan: Plan,
+    order: Order,
+    held: Any,
+    cache: bool,
+    *,
+    more: bool = False,
+    **beside: Any,
 ) -> Trainer[Any]:
-    """The trainer for all passes over the source."""
+    """The trainer for all passes over the source, which is read again later if there is `more` to learn."""
     check_flag("cache", cache)
-    reads = Passes(source, order.reads(plan.passes), cached=cache and hasattr(source, "identity"))
-    beside = {"reread": reads.later, "order": order, "holdout": held, "columns": columns_seen(source)}
-    return Trainer(model, reads.first, plan, **beside, **more)
+    readings = order.reads(plan.passes) + more
+    reads = Passes(source, readings, cached=cache and hasattr(source, "identity"))
+    beside |= {"reread": reads.later, "order": order, "holdout": held, "columns": columns_seen(source)}
+    return Trainer(model, reads.first, plan, **beside)
 
 
 def _started(
@@ -280,6 +315,7 @@ def path(
     holdout_every: int | None = None,
     early_stop: int | None = None,
     patience: int = 0,
+    choose: str = "best",
     on_error: str = "fail",
     threads: int | None = None,
     cache: bool = True,
@@ -294,6 +330,9 @@ def path(
         l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
             one from the first rows: the data must then be readable twice.
         holdout, holdout_every: the hold-out to choose by; default every tenth row (0: none).
+        choose: ``best``, the lowest loss; ``1se``, the sparsest within one standard error of it;
+            ``within:P%``, the sparsest whose loss is at most P % higher; ``nnz:N``, the best with at most N
+            weights, for which the data are read once more, with penalties between the two models next to N.
         outputs, passes, order, early_stop, patience, on_error, threads, cache, layout, where, options: as for
             `train`.
 
@@ -302,22 +341,72 @@ def path(
     >>> frontier = path("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4")
     >>> [point.nonzero for point in frontier.points]
     [4539, 899, 166, 35]
-    >>> frontier.model("nnz:1000").nonzero
-    899
+    >>> frontier.model("nnz:1000").nonzero, len(frontier.points)
+    (998, 12)
     """
     check_names(path, options, ModelOptions)
+    check_choice(choose)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
     patience = patience if early_stop is None else early_stop
     plan, holdout = planned(passes, patience, holdout, holdout_every, 10)
     read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
     base, source = prepared_for_lanes(data, rule, loss, outputs, options, **read)
-    domain = base.head().domain
-    held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), base.seed)
-    lanes = Lanes([with_penalty(base, value) for value in penalties_of(Range(l1), shuffling, source, base)])
-    judging = LanesHoldout(plan.holdout_every, held)
-    outcome = trainer_of(lanes, source, plan, shuffling, held, cache, judging=lambda *given: judging).run()
-    return Frontier(penalty_name(base.rule), points_of(lanes, judging), lanes, warn(outcome.warnings))
+    held = held_of(holdout, base.head().domain, source, threads)
+    values = penalties_of(Range(l1), make_order(str(order), base.seed), source, base)
+    return with_choice(_Lanes(base, source, plan, str(order), held, cache).frontier(values, choose))
+
+
+F = TypeVar("F", "Frontier", "CrossValidation")
+
+
+def with_choice(found: F) -> F:
+    """The models, of which one is chosen: the best, with a warning, if the criterion selects none."""
+    try:
+        found.choose()
+    except ValueError as error:
+        if found.choice == "best":
+            return found  # choosing explains it
+        warnings = found.warnings + warn([Trouble("choice", f"{error}; choosing the best instead")])
+        return replace(found, choice="best", warnings=warnings)
+    return found
+
+
+@dataclass(frozen=True)
+class _Lanes:
+    """Trains models with different penalties on the same data."""
+
+    base: Recipe
+    source: Any
+    plan: Plan
+    order: str
+    held: Any
+    cache: bool
+
+    def frontier(self, penalties: list[float], choice: str) -> Frontier:
+        """The models of these penalties."""
+        again = self.source.rereadable and (self.held is None or self.held.rereadable)
+        if again and hasattr(self.source, "identity"):
+            self.source.keep_hash = True
+        found, _, outcome = self._run(penalties, again and budget.budget_of(choice) is not None)
+        warnings = warn(outcome.warnings)
+        return Frontier(penalty_name(self.base.rule), *found, warnings, choice, self._add if again else None)
+
+    def _run(self, penalties: list[float], more: bool = False) -> tuple[Learned, Any, Outcome]:
+        lanes = Lanes([with_penalty(self.base, value) for value in penalties])
+        judging = LanesHoldout(self.plan.holdout_every, self.held)
+        order = make_order(self.order, self.base.seed)
+        beside: dict[str, Any] = {"more": more, "judging": lambda *given: judging}
+        outcome = trainer_of(lanes, self.source, self.plan, order, self.held, self.cache, **beside).run()
+        return Learned(points_of(lanes, judging), lanes.models), judging.source(), outcome
+
+    def _add(self, before: Learned, penalties: list[float]) -> Learned:
+        """The models of an earlier run, and those with further penalties."""
+        try:
+            found, held, _ = self._run(penalties)
+        except DivergedError:
+            return before
+        return joined(before, found, held)
 
 
 def penalties_of(wanted: Range, order: Order, source: Any, base: Recipe) -> list[float]:

@@ -91,6 +91,6 @@ def save(path: Path, model: Lanes | Model, training_state: TrainingState) -> Non
 def load(path: Path) -> tuple[Lanes | Model, TrainingState]:
     """The inverse of `save`; `ModelFileError`."""
     if path.exists() and modelfile.LANES in modelfile.read(path, lanes=True)[0]:
-        lanes, training_state, _ = checkpoint.load(path, race_of)
+        lanes, training_state, *_ = checkpoint.load(path, race_of)
         return lanes, training_state
     return of_one.load(path)

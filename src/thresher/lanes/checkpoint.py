@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from thresher.engine.sound import StateError, Tensors
 from thresher.lanes.judging import LanesHoldout
@@ -21,7 +21,23 @@ from thresher.learning.training_state import TrainingState
 _STATE, _BEST, _RACE = "lanes.", "best.", "race."
 
 
-def save(path: Path, lanes: Lanes, training_state: TrainingState, holdout: LanesHoldout) -> None:
+class Loaded(NamedTuple):
+    """The content of a checkpoint."""
+
+    lanes: Lanes
+    training: TrainingState
+    holdout: LanesHoldout
+    beside: list[float]
+    """penalties of the finished models to which these lanes will be added"""
+
+
+def save(
+    path: Path,
+    lanes: Lanes,
+    training_state: TrainingState,
+    holdout: LanesHoldout,
+    beside: Sequence[float] = (),
+) -> None:
     """Write everything that `load` needs to resume bit for bit. Raises OSError, `DivergedError`."""
     lanes.check_finite()
     saved = {
@@ -31,6 +47,7 @@ def save(path: Path, lanes: Lanes, training_state: TrainingState, holdout: Lanes
         "bests": {str(k): {"number": one.number, "figures": one.figures} for k, one in holdout.bests.items()},
         "waited": {str(k): passes for k, passes in holdout.waited.items()},
         "curves": [model.curve for model in lanes.models],
+        **({"beside": list(beside)} if beside else {}),
     }
     header = {**modelfile.header_of(lanes.lead), modelfile.LANES: saved, "training": training_state.as_dict()}
     tensors = modelfile.weights_of(lanes.lead.readout())
@@ -42,7 +59,7 @@ def save(path: Path, lanes: Lanes, training_state: TrainingState, holdout: Lanes
     modelfile.write(path, header, tensors)
 
 
-def load(path: Path, race: Callable[[int], Race] | None = None) -> tuple[Lanes, TrainingState, LanesHoldout]:
+def load(path: Path, race: Callable[[int], Race] | None = None) -> Loaded:
     """The lanes in a checkpoint, the state of their training and their hold-out; `ModelFileError`.
 
     `race` makes a race for a number of lanes, if the lanes were racing.
@@ -62,7 +79,8 @@ def load(path: Path, race: Callable[[int], Race] | None = None) -> tuple[Lanes, 
             lanes.race.record.restore(racing)
         holdout = LanesHoldout()
         _judged(holdout, header[modelfile.LANES], tensors, lanes)
-        return lanes, TrainingState.from_dict(header["training"], {}), holdout
+        beside = _beside(header[modelfile.LANES])
+        return Loaded(lanes, TrainingState.from_dict(header["training"], {}), holdout, beside)
 
 
 def _lanes_of(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int], Race] | None) -> Lanes:
@@ -90,6 +108,13 @@ def _judged(holdout: LanesHoldout, saved: dict[str, Any], tensors: Tensors, lane
             holdout.bests[number] = Best(int(one["number"]), dict(one["figures"]), state)
             holdout.waited[number] = int(saved["waited"][k])
     except (KeyError, TypeError, AttributeError) as error:
+        raise StateError(f"lanes: damaged ({error})") from error
+
+
+def _beside(saved: dict[str, Any]) -> list[float]:
+    try:
+        return [float(penalty) for penalty in saved.get("beside", [])]
+    except (TypeError, ValueError) as error:
         raise StateError(f"lanes: damaged ({error})") from error
 
 

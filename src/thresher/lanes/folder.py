@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from thresher._version import __version__
-from thresher.lanes.frontier import Point
-from thresher.lanes.lanes import Lanes
+from thresher.lanes.frontier import Learned, Point
 from thresher.lanes.picture import picture
 from thresher.learning import modelfile
+from thresher.learning.model import Model
 from thresher.learning.modelfile import ModelFileError
 from thresher.learning.modelfolder import FRONTIER
 from thresher.learning.wholefile import whole_file
@@ -59,11 +60,11 @@ def check_folder(path: Path) -> None:
     FRONTIER.check(path)
 
 
-def save(path: Path, frontier: Table, lanes: Lanes) -> None:
+def save(path: Path, frontier: Table, models: Sequence[Model]) -> None:
     """Write the whole folder, replacing an older frontier; call `check_folder` first. Raises OSError."""
     with FRONTIER.written(path) as temporary:
-        for k, model in enumerate(lanes.models):
-            if k not in lanes.dropped:
+        for k, model in enumerate(models):
+            if frontier.points[k].dropped is None:
                 modelfile.save(model, temporary / model_file(k))
         with whole_file(temporary / PICTURE) as file:
             file.write(picture(frontier.points, frontier.chosen))
@@ -83,6 +84,17 @@ def load(path: Path) -> Table:
     if not whole:
         raise ModelFileError(f"{path / TABLE}: not a table of a frontier that this version reads")
     return frontier
+
+
+def load_models(path: Path, frontier: Table) -> Learned:
+    """The models of a folder, which can continue learning; dropped ones are models that know nothing.
+
+    Raises `ModelFileError`, OSError.
+    """
+    there = [k for k, point in enumerate(frontier.points) if point.dropped is None]
+    loaded = {k: modelfile.load(path / model_file(k))[0] for k in there}
+    empty = {k: Model(loaded[there[0]].recipe) for k in range(len(frontier.points)) if k not in loaded}
+    return Learned(frontier.points, [model for _, model in sorted((loaded | empty).items())])
 
 
 def take(path: Path, number: int, target: Path) -> None:

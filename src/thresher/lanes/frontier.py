@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple, Protocol
 
 from thresher.data.errors import OneLineError
-from thresher.lanes.judging import LanesHoldout
+from thresher.lanes.judging import Judgement, LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import penalty_in
+from thresher.learning.model import Model
 
 _FIGURES = ("examples", "loss", "error", "rmse", "micro_f1", "auc")
 """Figures of `Evaluation`, in the order in which they are shown."""
@@ -25,8 +27,8 @@ class Judged(Protocol):
         """The loss to choose by; infinite if learning diverged."""
 
     @property
-    def nonzero(self) -> float | None:
-        """Number of nonzero weights; None if learning diverged."""
+    def size(self) -> float | None:
+        """Number of nonzero weights to choose by; None if learning diverged."""
 
     @property
     def paired_error(self) -> float | None:
@@ -56,6 +58,11 @@ class Point:
         found = self.progressive_loss if self.holdout is None else self.holdout["loss"]
         return float("inf") if self.dropped is not None or found is None else float(found)
 
+    @property
+    def size(self) -> int:
+        """The number of nonzero weights."""
+        return self.nonzero
+
     def as_dict(self, name: str) -> dict[str, Any]:
         """The content in JSON, with the penalty under its `name`."""
         found = self.holdout or {}
@@ -81,6 +88,13 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+class Learned(NamedTuple):
+    """The models of a frontier, and a point for each, from the weakest penalty to the strongest."""
+
+    points: list[Point]
+    models: list[Model]
+
+
 def points_of(lanes: Lanes, holdout: LanesHoldout) -> list[Point]:
     """A point for each lane, from the weakest penalty to the strongest."""
     judged = holdout.judgement
@@ -104,6 +118,27 @@ def points_of(lanes: Lanes, holdout: LanesHoldout) -> list[Point]:
     return found
 
 
+def joined(one: Learned, other: Learned, held: Any) -> Learned:
+    """The models of two runs over the same data, ordered by penalty.
+
+    `held` is the source of the held-out rows or None: standard errors are those of differences to the best
+    of all.
+    """
+    pairs = [*zip(*one, strict=True), *zip(*other, strict=True)]
+    pairs.sort(key=lambda pair: pair[0].penalty)
+    points, models = [point for point, _ in pairs], [model for _, model in pairs]
+    if held is not None:
+        there = {k: model for k, model in enumerate(models) if points[k].dropped is None}
+        judged = Judgement(there)
+        with closing(held.chunks()) as chunks:
+            for chunk in chunks:
+                judged.add(chunk)
+        best = judged.best()
+        for k in there:
+            points[k] = replace(points[k], paired_error=judged.error_of_difference(k, best))
+    return Learned(points, models)
+
+
 def check_choice(text: Any) -> str:
     """Validate a choice; ValueError."""
     if not isinstance(text, str) or not re.fullmatch(r"best|1se|within:\d+(\.\d+)?%|nnz:\d+", text):
@@ -121,12 +156,12 @@ def choose(points: Sequence[Judged], text: str) -> int:
     model.
     """
     check_choice(text)
-    able = {k: (one.loss, one.nonzero or 0) for k, one in enumerate(points) if one.loss < float("inf")}
+    able = {k: (one.loss, one.size or 0) for k, one in enumerate(points) if one.loss < float("inf")}
     if not able:
         raise ValueError("no model has a finite loss: learning diverged, or all importance weights are zero")
     kind, _, given = text.partition(":")
     if kind == "nnz":
-        fewest = min(nonzero for _, nonzero in able.values())
+        fewest = min(size for _, size in able.values())
         able = {k: one for k, one in able.items() if one[1] <= int(given)}
         if not able:
             raise ValueError(f"no model has at most {int(given):,} weights: the sparsest has {fewest:,}")

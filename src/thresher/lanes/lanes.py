@@ -176,11 +176,7 @@ class Lanes:
 
     def alone(self, number: int) -> Model:
         """An independent model in the state of this lane."""
-        lane = self.models[number]
-        model = Model(lane.recipe)
-        model.restore(lane.state())
-        model.names, model.record, model.curve = lane.names, lane.record, lane.curve
-        return model
+        return alone(self.models[number])
 
     def sums(self, number: int) -> Tally:
         """Sums of progressive loss and importance of a lane."""
@@ -261,6 +257,14 @@ class Lanes:
         for k in resting:
             self.rest(k)
         self._first = min(self.alive or [0])
+
+
+def alone(lane: Model) -> Model:
+    """An independent model in the state of a lane."""
+    model = Model(lane.recipe)
+    model.restore(lane.state())
+    model.names, model.record, model.curve = lane.names, lane.record, lane.curve
+    return model
 
 
 def _of_lane(state: Tensors, number: int) -> dict[str, NDArray[Any]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
@@ -14,16 +15,16 @@ from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
-from thresher.lanes import table
-from thresher.lanes.api import penalties_of
-from thresher.lanes.estimates import Estimate, estimates_of
+from thresher.lanes import budget, table
+from thresher.lanes.api import penalties_of, with_choice
+from thresher.lanes.estimates import Estimate, Results, estimates_of
 from thresher.lanes.folds import Folds, check_size
-from thresher.lanes.frontier import choose, noted
-from thresher.lanes.lanes import Lanes
+from thresher.lanes.frontier import check_choice, choose, noted
 from thresher.lanes.penalties import Range, leaves_penalty_open, penalty_name, with_penalty
 from thresher.learning.api import planned
 from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.checks import check_flag
+from thresher.learning.finite import DivergedError
 from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import ModelOptions, check_names
 from thresher.learning.model import Model
@@ -42,36 +43,68 @@ class CrossValidation:
     points: list[Estimate]
     """loss and number of weights for each penalty"""
     folds: Folds
-    """the models"""
+    """the models of the first reading"""
     warnings: list[Trouble] = field(default_factory=list)
     """trouble with the data or the run"""
+    choice: str = "best"
+    """what is chosen unless you say otherwise"""
+    _results: Results | None = field(default=None, repr=False, compare=False)
+    _learn: Callable[[list[float]], Results | None] | None = field(default=None, repr=False, compare=False)
+    """evaluates further penalties"""
+    _tried: set[str] = field(default_factory=set, repr=False, compare=False)
+    """budgets for which penalties were added"""
 
     def __repr__(self) -> str:
-        """The table printed by ``thresher cv``, with a star at the best."""
-        best = table.best_of(self.points)
-        return noted(table.of_estimates(self.points, self.penalty, best), self.points, best)
+        """The table printed by ``thresher cv``, with a star at the chosen one."""
+        try:
+            chosen: int | None = choose(self.points, self.choice)
+        except ValueError:
+            chosen = None
+        use = None if chosen is None else budget.use_of(self.points, chosen, self.choice)
+        lines = table.of_estimates(self.points, self.penalty, chosen)
+        return noted([*lines, *([budget.sentence(use)] if use else [])], self.points, chosen)
 
-    def choose(self, which: str = "best") -> int:
-        """Number of the point selected by ``best``, ``1se``, ``within:P%`` or ``nnz:N``; ValueError."""
+    def choose(self, which: str | None = None) -> int:
+        """Number of the point selected by ``best``, ``1se``, ``within:P%`` or ``nnz:N``; ValueError.
+
+        With `refit`, ``nnz:N`` counts the weights of the models of all rows, else their mean over folds. The
+        first ``nnz:N`` whose budget lies between two penalties evaluates further ones between them, which are
+        added; numbers of points then change.
+        """
+        which = check_choice(self.choice if which is None else which)
+        self.fill(which)
         return choose(self.points, which)
+
+    def fill(self, which: str) -> None:
+        """Evaluate further penalties if `which` is ``nnz:N`` and its budget lies between two of them."""
+        budget.fill(self.points, which, self._tried, self._add)
+
+    def _add(self, penalties: list[float]) -> None:
+        """Evaluate further penalties."""
+        more = None if self._learn is None else self._learn(penalties)
+        if more is not None and self._results is not None:
+            grown = self._results.joined(more)
+            vars(self._results).update(vars(grown))
+            self.points[:] = estimates_of(grown, self.penalty is not None)
 
     @property
     def model_(self) -> Model:
-        """The best one, which `thresher.predict`, `evaluate`, `save` and the like take; as `model`."""
-        return self._whole.models[self.choose()]
+        """The chosen one, which `thresher.predict`, `evaluate`, `save` and the like take; as `model`."""
+        return self._whole[self.choose()]
 
-    def model(self, which: str = "best") -> Model:
+    def model(self, which: str | None = None) -> Model:
         """The model with that penalty trained on all rows, which can keep learning on its own.
 
         ValueError unless cross-validation ran with `refit`.
         """
-        return copy(self._whole.models[self.choose(which)])
+        number = self.choose(which) if self.folds.whole else 0
+        return copy(self._whole[number])
 
     @property
-    def _whole(self) -> Lanes:
-        if self.folds.whole is None:
+    def _whole(self) -> list[Model]:
+        if self._results is None or self._results.whole is None:
             raise ValueError("no final model was trained: use cv(..., refit=True)")
-        return self.folds.whole
+        return self._results.whole
 
 
 @reads_elsewhere
@@ -88,6 +121,7 @@ def cv(
     outputs: str | None = None,
     passes: int = 1,
     order: str = "as-is",
+    choose: str = "best",
     on_error: str = "fail",
     threads: int | None = None,
     cache: bool = True,
@@ -108,6 +142,7 @@ def cv(
             one from the first rows (default ``auto:16``).
         refit: train models of all rows, too.
         order: as for `train`, but in several passes not one that is drawn anew in each.
+        choose: as for `path`.
         outputs, passes, on_error, threads, cache, layout, where, options: as for `train`.
 
     Raises the errors of `train`; `DataError` for fewer rows than folds.
@@ -115,12 +150,13 @@ def cv(
     >>> found = cv("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4", folds=5, refit=True)
     >>> found.choose(), round(found.points[1].figures["error"], 3)
     (0, 0.114)
-    >>> found.model("nnz:900").nonzero  # the mean over folds, which have fewer rows, is 807
-    935
+    >>> found.model("nnz:900").nonzero
+    809
     """
     check_names(cv, options, ModelOptions)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
     check_flag("refit", refit)
+    check_choice(choose)
     plan, _ = planned(passes, 0)
     read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
@@ -135,7 +171,7 @@ def cv(
     beside: dict[str, Any] = {"reread": reads.later, "order": shuffling, "columns": columns_seen(source)}
     trainer = Trainer(learning, reads.first, plan, **beside)
     warnings = warn(trainer.run().warnings)
-    return replace(judged_by(trainer, name), warnings=warnings)
+    return with_choice(replace(judged_by(trainer, name), warnings=warnings, choice=choose))
 
 
 def check_order(order: Order, passes: int, otherwise: str = "be in a different fold") -> None:
@@ -148,7 +184,28 @@ def check_order(order: Order, passes: int, otherwise: str = "be in a different f
 
 def judged_by(trainer: Trainer[Folds], penalty: str | None) -> CrossValidation:
     """Evaluate the folds that a trainer has trained, by reading its data once more."""
+    results, learn = _results_of(trainer), partial(_further, trainer)
+    points = estimates_of(results, penalty is not None)
+    return CrossValidation(penalty, points, trainer.model, _results=results, _learn=learn)
+
+
+def _results_of(trainer: Trainer[Folds]) -> Results:
     again = trainer.order.over(trainer.reread(), 1)
     with closing(again.chunks()) as chunks:
-        figures = trainer.model.judge(chunks)
-    return CrossValidation(penalty, estimates_of(trainer.model, figures, penalty is not None), trainer.model)
+        return Results.of(trainer.model, trainer.model.judge(chunks))
+
+
+def _further(trainer: Trainer[Folds], penalties: list[float]) -> Results | None:
+    """Results for further penalties, in the same folds of the same data; None if learning diverges."""
+    before = trainer.model
+    recipes = [with_penalty(before.recipes[0], value) for value in penalties]
+    folds = Folds(recipes, before.count, whole=before.whole is not None, say=trainer.watcher.say)
+    beside: dict[str, Any] = {"watcher": trainer.watcher, "stopper": trainer.stopper}
+    again = Trainer(
+        folds, trainer.reread(), trainer.plan, reread=trainer.reread, order=trainer.order, **beside
+    )
+    try:
+        again.run()
+    except DivergedError:
+        return None
+    return _results_of(again)

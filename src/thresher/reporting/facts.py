@@ -13,6 +13,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.report import Report
 from thresher.lanes import folder
+from thresher.lanes.api import Frontier
 from thresher.lanes.inspecting import file_of
 from thresher.learning import modelfile
 from thresher.learning.anatomy import anatomy
@@ -86,7 +87,7 @@ def facts_of(given: Any) -> Facts:
 
 
 def _save(given: Any, path: Path) -> None:
-    given.save(path) if hasattr(given, "lanes") else modelfile.save(given, path)
+    given.save(path) if isinstance(given, Frontier) else modelfile.save(given, path)
 
 
 def _read(path: Path) -> Facts:

@@ -42,8 +42,6 @@ class SparseFrontierEstimator(SparseEstimator):
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        from thresher.sklearn.sidebyside import SideBySide
-
         X = inputs.held(X)
         numbers = inputs.read(self, X, reset=True)
         self._check_names()
@@ -52,15 +50,29 @@ class SparseFrontierEstimator(SparseEstimator):
         recipe = replace(self._recipe(), layout=vars(self).get("_layout"))
         matrix = self._matrix(numbers, encoded, recipe.head().domain)
         draws = drawn(self, matrix, weights, self._split_of(y, numbers.size))
+        self._learn(matrix, encoded, draws, recipe)
+        self._keep_names(X, self._path)
+
+    def _learn(self, matrix: Any, encoded: Any, draws: Any, recipe: Any) -> None:
+        """Learn a model for each penalty; again with more of them if `choose` is a budget between two."""
+        from thresher.lanes.budget import between
+        from thresher.sklearn.sidebyside import SideBySide
+
         school = SideBySide(self, matrix, encoded, draws.seed)
         penalties = self._penalties(recipe, school.source(draws.whole), draws.whole.size)
-        school.begin(recipe, penalties)
-        for learned, held in draws.splits:
-            school.learn_split(learned, held)
-        if self.refit:
-            school.learn_all(draws.whole)
-        self._take(school, penalties)
-        self._keep_names(X, self._path)
+        for last in (False, True):
+            school.begin(recipe, penalties)
+            for learned, held in draws.splits:
+                school.learn_split(learned, held)
+            if self.refit:
+                school.learn_all(draws.whole)
+            self._take(school, penalties)
+            more = [] if last else between(self._points(), self.choose)
+            if not more:
+                break
+            penalties = sorted([*penalties, *more])
+            school = SideBySide(self, matrix, encoded, draws.seed)
+        self.choose_again(self.choose)
 
     def _split_of(self, y: Any, size: int) -> Splitter:
         from sklearn.model_selection import check_cv  # takes 0.2 s to import
@@ -98,14 +110,21 @@ class SparseFrontierEstimator(SparseEstimator):
         best = kept[int(np.nanargmin(self.loss_path_))]
         self.se_path_ = np.array([held.losses.error_of_difference(k, best) for k in kept])
         self._passes = school.passes[kept]
-        self.choose_again(self.choose)
+
+    def _points(self) -> list[Any]:
+        """The models, for choosing."""
+        from thresher.lanes.frontier import Point
+
+        paths = (self.l1s_, self.nnz_path_, self.loss_path_, self.se_path_)
+        columns = zip(*(one.tolist() for one in paths), strict=True)
+        return [Point(l1, "", nnz, None, {"loss": loss}, se) for l1, nnz, loss, se in columns]
 
     def choose_again(self, which: str | int) -> Self:
         """Choose another of the models by index or by a criterion, as for `choose`, without learning.
 
         The choice stays until the next `fit`. ValueError if there is no such model; nothing then changes.
         """
-        from thresher.lanes.frontier import Point, choose
+        from thresher.lanes.frontier import choose
 
         check_is_fitted(self, "_path")
         if isinstance(which, int | np.integer):
@@ -113,10 +132,7 @@ class SparseFrontierEstimator(SparseEstimator):
                 raise ValueError(f"there are models 0 to {len(self._path) - 1}, not {which}")
             number = int(which)
         else:
-            paths = (self.l1s_, self.nnz_path_, self.loss_path_, self.se_path_)
-            columns = zip(*(one.tolist() for one in paths), strict=True)
-            points = [Point(l1, "", nnz, None, {"loss": loss}, se) for l1, nnz, loss, se in columns]
-            number = choose(points, which)
+            number = choose(self._points(), which)
         self.chosen_, self.l1_ = number, float(self.l1s_[number])
         self._model, self.n_iter_ = self._path[number], int(self._passes[number])
         return self

@@ -1,0 +1,137 @@
+"""``--choose nnz:N``: the data are read once more if the budget lies between two models."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thresher as package
+from tests.cli.conftest import Thresher
+from thresher.lanes import checkpoint, folder
+from thresher.lanes.budget import between
+from thresher.lanes.frontier import Point, choose
+from thresher.learning import modelfile
+from thresher.learning.stopping import Interrupted
+
+GRID = "--rule ft-ftrl --l1 0.4:1.6:3"
+BUDGET = 200
+COMMAND = f"path train.svm -m f {GRID} --choose nnz:{BUDGET}"
+
+
+def contents(path: str) -> dict[str, bytes]:
+    return {one.name: one.read_bytes() for one in sorted(Path(path).iterdir())}
+
+
+def sizes(path: str) -> list[int]:
+    return [point.nonzero for point in folder.load(Path(path)).points]
+
+
+def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
+    assert thresher(f"path train.svm -m coarse {GRID}").status == 0
+    coarse = sizes("coarse")
+    assert max(size for size in coarse if size <= BUDGET) < 0.5 * BUDGET
+    ran = thresher(f"{COMMAND} --json")
+    assert "reading the data again, for 8 penalties from" in ran.err
+    table, use = folder.load(Path("f")), ran.json["budget"]
+    assert len(table.points) == 11
+    assert [point.penalty for point in table.points] == sorted(point.penalty for point in table.points)
+    assert use == {
+        "weights": BUDGET,
+        "used": table.points[table.chosen].nonzero,
+        "fullest": max(size for size in sizes("f") if size <= BUDGET),
+        "next": min(size for size in sizes("f") if size > BUDGET),
+    }
+    assert 0.93 * BUDGET <= use["used"] <= BUDGET
+    for k in range(11):
+        alone = f"train train.svm -m alone --holdout every-10th -q --json --rule {table.points[k].spec}"
+        figures = thresher(alone).json
+        assert Path("alone").read_bytes() == Path(f"f/{folder.model_file(k)}").read_bytes()
+        assert figures["holdout_loss"] == (table.points[k].holdout or {})["loss"]
+    losses = [point.loss for point in table.points]
+    zero = [k for k, point in enumerate(table.points) if point.paired_error == 0]
+    assert zero == [losses.index(min(losses))]
+    command = shlex.split(ran.json["command"].replace("MODEL", "again"))[1:]
+    assert thresher(*command, "-q").status == 0
+    assert Path("again").read_bytes() == Path(f"f/{folder.model_file(table.chosen)}").read_bytes()
+    first = contents("f")
+    assert thresher(COMMAND).out.count(f"{use['used']} of {BUDGET} weights; the next heavier model has") == 1
+    assert contents("f") == first
+    taken = thresher(f"path f --choose nnz:{BUDGET - 1} -m m --json").json
+    assert taken["budget"]["used"] == taken["nonzero"] < BUDGET
+    found = package.path("train.svm", "ft-ftrl", l1="0.4:1.6:3", choose=f"nnz:{BUDGET}")
+    found.save("python")
+    assert contents("python") == first
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("options", ["", "--holdout test.svm --passes 2 --order once --early-stop 1"])
+def test_a_second_reading_that_is_stopped_continues(
+    options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = f"path train.svm -m f --rule ftrl --l1 0.3:10:2 --choose nnz:6 --checkpoint-every 60 {options}"
+    assert thresher(f"{command}").status == 0
+    assert len(sizes("f")) == 18
+    Path("f").rename("whole")
+    save = checkpoint.save
+
+    def stopping(*given: Any, **more: Any) -> None:
+        save(*given, **more)
+        if more["beside"]:
+            raise Interrupted(given[0], 60)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save", stopping)
+        ran = thresher(command)
+    assert (ran.status, "checkpoint in f.checkpoint, continue with --resume" in ran.err) == (130, True)
+    assert len(sizes("f")) == 2  # usable already
+    Path("f").rename("g")
+    assert "does not have the others: run again without --resume" in thresher(f"{command} --resume").err
+    Path("g").rename("f")
+    ran = thresher(f"{command} --resume")
+    assert (ran.status, Path("f.checkpoint").exists()) == (0, False), ran.err
+    assert contents("f") == contents("whole")
+
+
+@pytest.mark.usefixtures("narrow")
+def test_data_that_can_be_read_only_once_keep_the_choice(thresher: Thresher) -> None:
+    words = [line.split() for line in Path("train.svm").read_text().splitlines()]
+    rows = [({one.split(":")[0]: float(one.split(":")[1]) for one in row[1:]}, int(row[0])) for row in words]
+    with pytest.warns(package.TroubleWarning, match=r"read only once.*run again with l1=.0\.\S+:16"):
+        once = package.path(iter(rows), rule="ftrl", l1="0.3:10:2", choose="nnz:6")
+    assert len(once.points) == 2
+    with pytest.warns(package.TroubleWarning, match="no model has at most 0 weights.*choosing the best"):
+        assert package.path(rows, rule="ftrl", l1="0.3:0.6:2", choose="nnz:0").choice == "best"
+    often = package.path(rows, rule="ftrl", l1="0.3:10:2")
+    assert "of 6 weights" not in repr(often)
+    assert often.model("nnz:6").nonzero > once.model_.nonzero
+    number = often.choose("nnz:6")
+    assert (len(often.points), number) == (18, often.choose("nnz:6"))
+
+
+@pytest.mark.usefixtures("narrow")
+def test_folds_use_the_budget_of_the_model_that_is_kept(thresher: Thresher) -> None:
+    command = "cv train.svm --rule ftrl --l1 0.3:10:2 --folds 3 --choose nnz:6"
+    ran = thresher(f"{command} -m m --json")
+    assert (ran.status, len(ran.json["lanes"])) == (0, 18)
+    assert modelfile.read("m")[0]["nonzero"] == ran.json["budget"]["used"] == ran.json["nonzero"] <= 6
+    python = package.cv("train.svm", "ftrl", l1="0.3:10:2", folds=3, refit=True, choose="nnz:6")
+    assert [point.as_dict("l1") for point in python.points] == ran.json["lanes"]
+    assert python.model().nonzero == ran.json["nonzero"]
+    alone = shlex.split(ran.json["command"])[1:]
+    kept = Path("m").read_bytes()
+    assert (thresher(*alone, "-q").status, Path("m").read_bytes()) == (0, kept)
+    assert "a model of all rows has more: give --model" in thresher(f"{command} -q").err
+
+
+def test_when_the_budget_is_no_limit() -> None:
+    def point(l1: float, size: int, loss: float) -> Point:
+        return Point(l1, "", size, loss, None, None)
+
+    falling = [point(0.1, 900, 0.3), point(1.0, 400, 0.4), point(10.0, 3, 0.6)]
+    assert len(between(falling, "nnz:500")) == 8
+    assert all(0.1 < penalty < 1.0 for penalty in between(falling, "nnz:500"))
+    assert between(falling, "nnz:2") == between(falling, "nnz:900") == between(falling, "nnz:402") == []
+    rising = [point(0.1, 900, 0.5), point(1.0, 400, 0.4), point(10.0, 3, 0.3)]
+    assert (between(rising, "nnz:500"), choose(rising, "nnz:500")) == ([], 2)
+    assert between([point(0.0, 900, 0.3), *falling[1:]], "nnz:500")[0] > 0
