@@ -18,7 +18,7 @@ from thresher.batch.shards import LostWorkerError
 from thresher.batch.solvers import solver_of
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.formats.tables.heads import ColumnSeen, columns_seen
-from thresher.data.layout import AnyLayout
+from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.sources.pieces import prepare_readers
 from thresher.learning import modelfile
 from thresher.learning.beginning import classes_in, labels_or_part, opened
@@ -67,6 +67,13 @@ class Boosted(Readout):
         self.warnings: list[Trouble] = []
         """trouble with the data or the model"""
         self.has_intercept = solver.intercept
+        self._span = (int(solver.keys[0]), int(solver.keys[-1])) if features else None
+
+    def note_data(self, source: Any) -> None:
+        """Note how the data that the model was fitted to became features, and how these are numbered."""
+        self.layout = source.layout
+        span = None if self.layout is not None and has_columns(self.layout) else self._span
+        self.note_ids(span, getattr(source, "columns", None), self.layout)
 
     def save(self, path: str | Path) -> None:
         """Write a model file with weights only; raises OSError if writing fails."""
@@ -149,7 +156,6 @@ def boost(
     source = opened(data, part.DOMAIN, on_error=on_error, **read)
     seen = columns_seen(source)
     found = solved(source, bool(intercept), part, plan, started, callback)
-    found.layout = source.layout
     found.warnings = warn(troubles_of(found, seen))
     return found
 
@@ -173,7 +179,9 @@ def solved(
     for tries_left in reversed(range(_TRIES)):
         try:
             with closing(solver_of(source, intercept, loss, plan)) as solver:
-                return Boosted(solver, loss, _solution(solver, plan, started, callback))
+                found = Boosted(solver, loss, _solution(solver, plan, started, callback))
+                found.note_data(source)
+                return found
         except LostWorkerError as error:
             if not tries_left:
                 raise

@@ -97,7 +97,6 @@ def _solved(
                 say(line)
 
     found = solved(source, intercept, part, plan, started, tell)
-    found.layout = source.layout
     found.warnings = troubles_of(found, seen)
     return found, source.report
 

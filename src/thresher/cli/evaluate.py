@@ -49,7 +49,6 @@ def command(
 ) -> None:
     """Measure a model on labelled data: loss, error, AUC and more, beside those of the base rate."""
     from thresher.cli.output import show_figures, tell_skipped
-    from thresher.data import open_source
     from thresher.learning.assessment import assessed, check_threshold
     from thresher.learning.ensemble import load
 
@@ -59,10 +58,7 @@ def command(
         check_threshold(readout.head, threshold)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    layout = table.like(readout.layout)
-    source = open_source(
-        data, layout=layout, domain=readout.head.domain, on_error=on_error, threads=threads, where=table.where
-    )
+    source = table.opened(readout, data, readout.head.domain, on_error=on_error, threads=threads)
     options.check_outputs([plot, options.quarantine_of(on_error)], [model, *source.names])
     found = assessed(readout, source, threshold)
     figures = {**found.figures(), "nonzero": readout.nonzero}

@@ -162,6 +162,15 @@ class Writing:
         base: AnyLayout = trained or AnyLayout()
         return _checked(lambda: replace(base if self.form is None else base.in_format(self.form), **given))
 
+    def opened(self, model: Any, data: Sequence[str], domain: Any, **reading: Any) -> Any:
+        """DATA as a source for `model`, read like the training data except for the options given."""
+        from thresher.data import open_source
+        from thresher.learning.numbering import in_agreement
+
+        layout = self.like(model.layout)
+        source = open_source(data, layout=layout, domain=domain, where=self.where, **reading)
+        return in_agreement(model.numbering, source)
+
 
 def _unknown(names: Sequence[str], trained: SettledLayout | None) -> list[str]:
     """The columns that the model does not have; UsageError for its features, which it needs."""

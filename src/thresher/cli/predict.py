@@ -66,7 +66,6 @@ def command(
     """
     from thresher.cli.output import output_file as opened
     from thresher.cli.output import tell_skipped
-    from thresher.data import open_source
     from thresher.learning.ensemble import load
 
     options.check_model_first(model, data, NAME)
@@ -74,15 +73,8 @@ def command(
     wanted: Any = output.value
     broken = list[int]()
     answer = _answering(readout, wanted, broken)
-    layout = table.like(readout.layout)
-    source = open_source(
-        data,
-        layout=layout,
-        domain=readout.head.open_domain,
-        on_error=on_error,
-        threads=threads,
-        unlabelled=True,
-        where=table.where,
+    source = table.opened(
+        readout, data, readout.head.open_domain, on_error=on_error, threads=threads, unlabelled=True
     )
     options.check_outputs([output_file, options.quarantine_of(on_error)], [model, *source.names])
     check_predictions(output_file, readout.classes or ())

@@ -87,7 +87,7 @@ def _trainer(
     from thresher.engine import notices
     from thresher.learning import modelfile
     from thresher.learning.ahead import compile_ahead
-    from thresher.learning.warmstart import check_data
+    from thresher.learning.warmstart import checked_data
 
     watching = watcher(quiet)
     notices.when_compiling(None if quiet else watching.say)
@@ -106,7 +106,7 @@ def _trainer(
     learner.check(reading, order, plan.passes)
     source, held = sources_of(reading, layout, model.head.domain, [*outputs], plan.passes)
     model.layout = source.layout
-    check_data(initial, source.layout)
+    source = checked_data(initial, source)
     reading.check_nameable(source, example.store)
     beside = {"watcher": watching, "ready": ahead.wait, **learner.beside(None if quiet else watching.say)}
     trainer = reading.trainer(model, source, held, plan, order, **beside)

@@ -306,7 +306,15 @@ def source_of(X: Any, y: Any, weights: Any, domain: str | Domain) -> MemorySourc
         X = list(X)
     chunk = chunk_of(X, y, weights)
     named = not hasattr(X, "tocsr") and (_holds(X, Mapping) or _holds(X, str))
-    return NamedSource(X, chunk, domain) if named else MemorySource(chunk, domain)
+    source = NamedSource(X, chunk, domain) if named else MemorySource(chunk, domain)
+    source.columns = None if named else _columns_of(X)
+    return source
+
+
+def _columns_of(X: Any) -> int | None:
+    """The number of columns of a matrix."""
+    sides = np.shape(X) if not hasattr(X, "shape") else X.shape
+    return int(sides[1]) if len(sides) == 2 else None
 
 
 class PairSource:

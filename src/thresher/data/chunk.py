@@ -58,6 +58,14 @@ class Chunk:
         """Number of stored values in all rows."""
         return len(self.keys)
 
+    def span(self) -> tuple[int, int] | None:
+        """The lowest and the highest key; None without any. Looks only at the ends of rows."""
+        filled = self.indptr[1:] > self.indptr[:-1]
+        if not filled.any():
+            return None
+        firsts, lasts = self.indptr[:-1][filled], self.indptr[1:][filled] - 1
+        return int(self.keys[firsts].min()), int(self.keys[lasts].max())
+
     def check_arrays(self) -> None:
         """Raise `DataError` if shapes, dtypes or `indptr` are invalid.
 

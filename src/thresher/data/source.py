@@ -56,6 +56,8 @@ class MemorySource:
         self.report = Report()
         self.rereadable = True
         self.layout: SettledLayout | None = None
+        self.columns: int | None = None
+        """the number of columns, if the examples are a matrix"""
         self.where = ""
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:

@@ -22,7 +22,14 @@ from thresher.lanes.lanes import Lanes, alone
 from thresher.lanes.penalties import Range, penalty_name, with_penalty
 from thresher.lanes.picture import picture
 from thresher.learning.api import held_of, planned, readout_of
-from thresher.learning.beginning import classes_in, labels_or_part, opened, prepared, prepared_for_lanes
+from thresher.learning.beginning import (
+    are_files,
+    classes_in,
+    labels_or_part,
+    opened,
+    prepared,
+    prepared_for_lanes,
+)
 from thresher.learning.checks import check_flag
 from thresher.learning.feature_names import check_namer_again, keep_names
 from thresher.learning.finite import DivergedError
@@ -36,7 +43,7 @@ from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Outcome, Plan, Trainer
 from thresher.learning.trouble import Trouble, warn
-from thresher.learning.warmstart import check_data, layout_from, start_from
+from thresher.learning.warmstart import checked_data, layout_from, start_from
 from thresher.parts import AUTO
 
 if TYPE_CHECKING:
@@ -197,7 +204,7 @@ def train(
     plan, holdout = planned(passes, patience, holdout, holdout_every)
     of_layout, of_model = parted(options)
     started = None if init is None else readout_of(init)
-    layout = _layout(layout_given(layout, of_layout), rule, started)
+    layout = _layout(data, layout_given(layout, of_layout), rule, started)
     read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
     recipe, source = _started(data, rule, loss, outputs, of_model, on_error, read)
@@ -222,7 +229,7 @@ def _trained(
     if names:
         check_namer_again(source, recipe.store)
     model = Model(recipe) if raced is None else auto.start(recipe, given=raced)
-    _begin(model, started, source.layout)
+    source = _begun(model, started, source)
     model.layout = source.layout
     trainer = trainer_of(model, source, plan, *beside, successor=auto.successor)
     del model  # frees racing lanes as soon as one of them is left
@@ -237,24 +244,28 @@ def _trained(
     return trained
 
 
-def _layout(given: AnyLayout | None, rule: Recipe | Spec, started: Readout | None) -> AnyLayout | None:
+def _layout(
+    data: Data, given: AnyLayout | None, rule: Recipe | Spec, started: Readout | None
+) -> AnyLayout | None:
     """How to read the data: as given, as in a recipe, or as the data of the initial weights were read."""
     found = given or (rule.layout if isinstance(rule, Recipe) else None)
-    return found if started is None else layout_from(started, found)
+    if started is None or (started.numbering is not None and not are_files(data)):
+        return found
+    return layout_from(started, found)
 
 
 def _is_auto(rule: Recipe | Spec) -> bool:
     return isinstance(rule, str) and rule == AUTO
 
 
-def _begin(model: Model | Lanes, started: Readout | None, layout: Any) -> None:
-    """Give a model its initial weights; `layout` is that of its data. ValueError for lanes."""
+def _begun(model: Model | Lanes, started: Readout | None, source: Any) -> Any:
+    """The source, after giving a model its initial weights. ValueError for lanes."""
     if started is None:
-        return
+        return source
     if not isinstance(model, Model):
         raise ValueError("init works with one model only: give a rule other than auto")
     start_from(model, started)
-    check_data(started, layout)
+    return checked_data(started, source)
 
 
 def trainer_of(

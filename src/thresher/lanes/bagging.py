@@ -76,6 +76,8 @@ class Bagging(Ensemble[Model]):
     def keep_record(self, record: Record, seen: Seen) -> None:
         """Keep the record of the ensemble; its models were not trained on all of those rows."""
         self.record = with_warnings(record, self, seen)
+        for one in (self, *self.models):
+            one.note_ids(seen.span, seen.columns, self.layout)
 
     def finish(self) -> None:
         """Learn the examples of incomplete batches as smaller batches."""

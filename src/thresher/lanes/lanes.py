@@ -264,6 +264,7 @@ def alone(lane: Model) -> Model:
     model = Model(lane.recipe)
     model.restore(lane.state())
     model.names, model.record, model.curve = lane.names, lane.record, lane.curve
+    model.numbering = lane.numbering
     return model
 
 

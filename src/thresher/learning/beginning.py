@@ -97,7 +97,7 @@ def classes_in(
     layout = read["layout"]
     check_layout(layout)
     lenient = "fail" if on_error == "fail" else "skip"
-    files = _are_files(data)
+    files = are_files(data)
     worded = files or is_table(data, layout)
 
     def opener(layout: Any, domain: Any) -> Any:
@@ -114,7 +114,7 @@ def classes_in(
     return found.loss, found.outputs, {**read, "layout": found.layout}
 
 
-def _are_files(data: Any) -> bool:
+def are_files(data: Any) -> bool:
     """Whether `data` consist of paths."""
     if isinstance(data, list | tuple):
         return all(isinstance(one, str | os.PathLike) for one in data)

@@ -51,6 +51,8 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "features and sizes": lambda v: _is_list(v, 0) and all(map(_is_size, v)),
     "counts and sums": lambda v: _is_list(v, 0) and all(map(_is_mark, v)),
     "losses of passes": lambda v: _is_list(v, 0) and all(map(_is_pass, v)),
+    "a span of keys": lambda v: _is_list(v, 2, 2) and all(map(_is_count, v)) and v[0] <= v[1],
+    "ids of a training": lambda v: _is_list(v, 3, 3) and all(map(_is_count, v[:2])) and type(v[2]) is bool,
     "a list": lambda v: _is_list(v, 0),
     "names, size and rows of data": lambda v: _is_data(v),
     "every N-th": is_plain,
@@ -105,6 +107,8 @@ MODEL: Fields = {"recipe": "an object", "lowest_label": "a finite number"}
 """Fields of every model."""
 CURVE: Fields = {"curve": "points of a curve"}
 """Fields of a model with a progress curve."""
+NUMBERING: Fields = {"numbering": "ids of a training"}
+"""Fields of a model whose features are numbers: the lowest and highest, and whether they are columns."""
 COUNTS: Fields = {
     "examples": "a number >= 0",
     "features_seen": "a number >= 0",
@@ -159,6 +163,7 @@ SEEN: Fields = {
     "marks": "counts and sums",
     "passes": "losses of passes",
     "features": "features and sizes",
+    "span": "a span of keys",
 }
 REPORT: Fields = {
     **dict.fromkeys(("lines", "examples", "blank", "skipped", "merged", "quarantined_bytes"), "a place"),
@@ -196,8 +201,9 @@ def check_model(given: Any) -> None:
     if "warm" in given:
         check(given, {"warm": "true or false"})
     check(given, {name: kind for name, kind in COUNTS.items() if name in given})
-    if "curve" in given:
-        check(given, CURVE)
+    for name, kind in (*CURVE.items(), *NUMBERING.items()):
+        if name in given:
+            check(given, {name: kind})
     if "record" in given:
         check_record(given["record"])
     recipe = given["recipe"]
@@ -220,7 +226,7 @@ def check_training(given: Any) -> None:
     _check_all_of(given["position"]["report"], REPORT, "report")
     for bad in given["position"]["report"]["first_bad"]:
         _check_all_of(bad, BAD_LINE, "first_bad")
-    _check_all_of(given["seen"], SEEN, "seen")
+    _check_all_of({"span": [0, 0], **given["seen"]}, SEEN, "seen")  # older checkpoints have no span
     number = given["position"]["number"]
     if number > given["passes"]:
         raise StateError(f"position: stopped in pass {number} of {given['passes']}")

@@ -82,6 +82,7 @@ class Model(Predictor):
         self.record: Record | None = None
         """how it was trained, once training is over; None if `learn` was given more examples since"""
         self.curve: Curve = ()  # how progressive loss and weights developed in training
+        self.numbering = None
         self.warm = False
         """whether it started from the weights of another model"""
         self.warnings: list[Trouble] = []
@@ -101,7 +102,7 @@ class Model(Predictor):
         with self.at_rest():
             model.restore(self.state())
         model.names, model.curve = self.names, self.curve
-        model.record, model.warm = self.record, self.warm
+        model.record, model.warm, model.numbering = self.record, self.warm, self.numbering
         return model
 
     def __deepcopy__(self, memo: Any) -> Model:
@@ -180,6 +181,7 @@ class Model(Predictor):
     def keep_record(self, record: Record, seen: Seen) -> None:
         """Set the record of this model's training, and the trouble that `seen` tells of."""
         self.record = with_warnings(record, self, seen)
+        self.note_ids(seen.span, seen.columns, self.layout)
 
     def mark(self) -> None:
         """Note a point of the progressive curve."""
@@ -362,7 +364,7 @@ class Model(Predictor):
         of_keys = not unmet.any() and not self.store.startswith(HashedIndex.NAME)
         rest = (self.lowest_label, unmet, self._feed.intake.divisors(keys if of_keys else None))
         readout = Readout(self.head, self.store, keys, weights, self.loop.bias(), *rest)
-        readout.layout, readout.names = self.layout, self.names
+        readout.layout, readout.names, readout.numbering = self.layout, self.names, self.numbering
         return readout
 
     _weights = readout

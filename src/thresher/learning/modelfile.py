@@ -28,6 +28,7 @@ from thresher.learning.curve import Curve, curve_of
 from thresher.learning.head import Head
 from thresher.learning.model import Model, as_model
 from thresher.learning.modelfolder import ENSEMBLE, FRONTIER
+from thresher.learning.numbering import Numbering
 from thresher.learning.predicting import AnyModel
 from thresher.learning.readout import Readout, names_of
 from thresher.learning.recipe import Header, Recipe, layout_of
@@ -98,7 +99,8 @@ def header_of_weights(readout: Readout, intercept: bool = True) -> Header:
 
 
 def _header_of_any(model: Model | Readout) -> Header:
-    return {"format": FORMAT, "version": __version__, "lowest_label": model.lowest_label}
+    numbering = {} if model.numbering is None else {"numbering": [*model.numbering]}
+    return {"format": FORMAT, "version": __version__, "lowest_label": model.lowest_label, **numbering}
 
 
 def save(model: AnyModel, path: str | Path, *, state: bool = True) -> None:
@@ -319,6 +321,7 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
         head = Head(recipe["loss"], recipe["outputs"])
         readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
         readout.layout, readout.names = layout_of(recipe), names_of(tensors, NAMES)
+        readout.numbering = numbering_in(header)
         if readout.layout is not None and head.domain.has_classes:
             head.domain.of_words(readout.layout.classes)  # a word for each class
     return readout
@@ -327,6 +330,11 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
 def record_of(header: Header) -> Record | None:
     """The record of the model's training, or None."""
     return Record.from_dict(header["record"]) if "record" in header else None
+
+
+def numbering_in(header: Header) -> Numbering | None:
+    """The ids that the model was trained on; None if that was not kept, or features have names."""
+    return Numbering(*header["numbering"]) if "numbering" in header else None
 
 
 def curve_in(header: Header) -> Curve:
@@ -354,7 +362,7 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
         model.restore(state)
         model.names = names_of(tensors, NAMES)
         model.record, model.warm = record_of(header), header.get("warm", False)
-        model.curve = curve_in(header)
+        model.curve, model.numbering = curve_in(header), numbering_in(header)
     return model
 
 

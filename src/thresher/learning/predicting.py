@@ -19,6 +19,7 @@ from thresher.engine.index import HashedIndex, Index
 from thresher.learning.given import Data, as_source, is_beside
 from thresher.learning.head import F64, Head, Output
 from thresher.learning.keywords import SourceOptions, check_names, layout_like, parted
+from thresher.learning.numbering import Numbering, in_agreement, numbering_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,8 @@ def source_for(model: Any, data: Data, domain: Any, **reading: Any) -> Any:
     """
     of_layout, options = parted(reading)
     layout = layout_like(model.layout, options.pop("layout", None), of_layout)
-    return as_source(data, domain, layout=layout or SettledLayout(), **options)
+    source = as_source(data, domain, layout=layout or SettledLayout(), **options)
+    return in_agreement(model.numbering, source)
 
 
 def with_codes(model: Any, data: Any) -> Any:
@@ -108,6 +110,15 @@ class Predictor:
 
     head: Head
     names: Names | None
+    numbering: Numbering | None
+    """the ids of the training data, if its features are numbers"""
+
+    def note_ids(
+        self, span: tuple[int, int] | None, columns: int | None, layout: SettledLayout | None
+    ) -> None:
+        """Note the lowest and highest key of data that were learned, and the columns if it was a matrix."""
+        found = numbering_of(span, columns, layout)
+        self.numbering = self.numbering if found is None else found.joined(self.numbering)
 
     @property
     def classes(self) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ class Readout(Predictor):
         """how the training data became features, if they came from files or tables"""
         self.names: Names | None = None
         """names of features, if they were requested"""
+        self.numbering = None
         self.divisors = divisors
         self.unmet = np.zeros_like(bias) if unmet is None else unmet
         inner = weights.shape[1:]

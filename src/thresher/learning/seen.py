@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.layout import SettledLayout
+from thresher.data.layout import SettledLayout, has_columns
 from thresher.learning.remedies import numeric_columns
 from thresher.learning.trained import Tally
 
@@ -64,6 +64,10 @@ class Seen:
         """examples, sum of losses, sum of importances; the number of examples at least doubles"""
         self.passes: list[tuple[float, float, float | None]] = []
         """sums of losses and importances at the end of each pass, and the held-out loss"""
+        self.span: tuple[int, int] | None = None
+        """the lowest and the highest key, if features have no columns"""
+        self.columns: int | None = None
+        """the number of columns of a matrix"""
         self._settled = False
 
     def add(self, chunk: Chunk, layout: SettledLayout | None) -> None:
@@ -72,6 +76,9 @@ class Seen:
             return
         if self.rows < _ROWS and self.numbers < _NUMBERS:
             self._add_features(chunk, layout)
+        if (layout is None or not has_columns(layout)) and (span := chunk.span()) is not None:
+            before = self.span or span
+            self.span = min(before[0], span[0]), max(before[1], span[1])
         self._add_labels(chunk.labels, chunk.weights)
         self.rows += len(chunk)
 
@@ -225,6 +232,7 @@ class Seen:
         """The state for a checkpoint."""
         own = {name: getattr(self, name) for name in _FIELDS}
         lists = {"labels": self.labels, "weights": self.weights, "marks": self.marks, "passes": self.passes}
+        lists |= {"span": [*self.span]} if self.span else {}
         return own | lists | {"features": [[key, size] for key, size in self.sizes.items()]}
 
     @classmethod
@@ -237,5 +245,7 @@ class Seen:
         seen.marks = [(int(a), float(b), float(c)) for a, b, c in given["marks"]]
         seen.passes = [(float(a), float(b), c) for a, b, c in given["passes"]]
         seen.sizes = {int(key): float(size) for key, size in given["features"]}
+        if "span" in given:
+            seen.span = given["span"][0], given["span"][1]
         seen._settled = bool(seen.rows)
         return seen

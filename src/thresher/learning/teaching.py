@@ -30,6 +30,8 @@ def teach(
         source = opened(data, model.head.domain, **options)
         if source.layout is not None:
             model.layout = source.layout
+    columns = getattr(source, "columns", None)
     with closing(source.chunks()) as chunks:
         for chunk in chunks:
             model.learn(chunk, again=again)
+            model.note_ids(chunk.span(), columns, model.layout)

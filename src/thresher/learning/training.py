@@ -370,6 +370,7 @@ class Trainer(Generic[M]):
         if best is not None:
             self.watcher.say(f"kept the model of pass {best}, the best of {passes} on the hold-out")
         troubles = self._troubles()
+        self._seen.columns = getattr(self.source, "columns", None)
         settings = (self.order.spec, self.holdout.every, self.source.where)
         self.holdout.keep_record(self.model, Record.of(self._report, best or passes, *settings), self._seen)
         given = self.holdout.given

@@ -12,11 +12,12 @@ from thresher import parts
 from thresher.data.columns import for_new_data
 from thresher.data.errors import DataError
 from thresher.data.formats.choosing import check_same_features
-from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
+from thresher.data.layout import AnyLayout, Layout, has_columns
 from thresher.engine.index import HashedIndex
 from thresher.engine.protocol import writes
 from thresher.learning.finite import first_broken
 from thresher.learning.model import Model
+from thresher.learning.numbering import in_agreement
 from thresher.learning.readout import Readout
 
 _SMALL = 1 << 48
@@ -52,7 +53,7 @@ def start_from(model: Model, weights: Readout) -> None:
     if _first_beyond(weights.bias, model.dtype) >= 0:
         raise ValueError(f"the intercept is not finite in {model.dtype}")
     model.loop.place(weights.keys, weights.weights, weights.bias)
-    model.warm = True
+    model.warm, model.numbering = True, weights.numbering
 
 
 def _first_beyond(numbers: NDArray[Any], dtype: Any) -> int:
@@ -80,10 +81,13 @@ def layout_from(weights: Readout, given: AnyLayout | None) -> AnyLayout | None:
     )
 
 
-def check_data(weights: Readout | None, layout: SettledLayout | None) -> None:
-    """`DataError` if data with `layout` cannot have the features of these weights, if there are any."""
-    if weights is not None and weights.layout is not None and layout is not None:
-        check_same_features(weights.layout, has_small_keys(weights), layout)
+def checked_data(weights: Readout | None, source: Any) -> Any:
+    """The source; `DataError` if its data cannot have the features of these weights, if there are any."""
+    if weights is None:
+        return source
+    if weights.layout is not None and source.layout is not None:
+        check_same_features(weights.layout, has_small_keys(weights), source.layout)
+    return in_agreement(weights.numbering, source)
 
 
 def has_small_keys(weights: Readout) -> bool:

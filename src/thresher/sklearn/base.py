@@ -91,6 +91,7 @@ class SparseOnlineEstimator(SparseEstimator):
         troubles = [one for one in trainer.run().warnings if one.name in _WARNED_OF]
         self.n_iter_ = min(trainer.position.number, self.passes)
         if not going_on:
+            self._number([model], numbers)
             self._take(model)
         self._keep_names(X, [model])
         return troubles
@@ -136,6 +137,7 @@ class SparseOnlineEstimator(SparseEstimator):
                 model.learn(chunk)
                 model.check_learned(chunk, before + 1)
         if first:
+            self._number([model], numbers)
             self._take(model)
             self.n_iter_ = 1
         self._keep_names(X, [model])

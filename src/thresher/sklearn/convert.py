@@ -15,6 +15,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.learning.head import Head
+from thresher.learning.numbering import Numbering
 from thresher.sklearn.classifier import SparseOnlineClassifier
 from thresher.sklearn.estimator import F64, SparseEstimator
 from thresher.sklearn.given import as_readout
@@ -107,6 +108,7 @@ def _with_weights(estimator: Any, loss: Any) -> SparseOnlineClassifier | SparseO
 def _take_weights(model: SparseEstimator, coef: Any, bias: F64) -> None:
     model._kind, model._sparse, model.n_features_in_ = MATRIX, None, coef.shape[1]
     model._model = as_readout(Head(model.loss, model._outputs()), model._store(), coef, bias)
+    model._model.numbering = Numbering(0, coef.shape[1] - 1, True)
 
 
 def _check_same(one: Any, other: Any) -> None:

@@ -141,6 +141,15 @@ class SparseEstimator(BaseEstimator):
         if self.names:
             keep_names(self, X, models)
 
+    def _number(self, models: Sequence[Any], numbers: Numbers) -> None:
+        """Note that the features of new models are the columns of X, if it is a matrix."""
+        from thresher.learning.numbering import Numbering
+
+        if self._kind == MATRIX:
+            low, last = int(numbers.keys.min(initial=self.n_features_in_)), self.n_features_in_ - 1
+            for model in models:
+                model.numbering = Numbering(low, last, True)
+
     def _matrix(self, numbers: Numbers, encoded: EncodedLabels, domain: Any) -> Any:
         from thresher.data.labels import check_labels
         from thresher.data.matrices import Matrix

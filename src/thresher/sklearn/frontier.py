@@ -51,6 +51,7 @@ class SparseFrontierEstimator(SparseEstimator):
         matrix = self._matrix(numbers, encoded, recipe.head().domain)
         draws = drawn(self, matrix, weights, self._split_of(y, numbers.size))
         self._learn(matrix, encoded, draws, recipe)
+        self._number(self._path, numbers)
         self._keep_names(X, self._path)
 
     def _learn(self, matrix: Any, encoded: Any, draws: Any, recipe: Any) -> None:

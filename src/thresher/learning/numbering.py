@@ -1,0 +1,129 @@
+"""Numbered features: which ids a model was trained on, and whether new data number their features alike.
+
+The columns of a matrix are counted from 0. Files often count from 1, so the matrix that scikit-learn makes of
+such a file has every feature one place before its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from thresher.data.chunk import Chunk, Place
+from thresher.data.errors import DataError
+from thresher.data.formats.listing import LINES
+from thresher.data.layout import AnyLayout
+from thresher.data.source import Through
+from thresher.data.wording import warn_user
+from thresher.learning.trouble import TroubleWarning
+
+_MOST = 2**32
+"""Ids up to here are numbers of features; hashes of names are nearly all larger."""
+
+
+class Numbering(NamedTuple):
+    """The ids that a model was trained on."""
+
+    low: int
+    """the lowest id seen"""
+    high: int
+    """the highest id seen; of a matrix, its last column, whether it has values or not"""
+    matrix: bool
+    """whether the ids are columns of a matrix"""
+
+    @property
+    def width(self) -> int:
+        """The number of columns of a matrix with these ids."""
+        return self.high + 1
+
+    def joined(self, other: Numbering | None) -> Numbering:
+        """The ids of both."""
+        if other is None:
+            return self
+        return Numbering(min(self.low, other.low), max(self.high, other.high), self.matrix and other.matrix)
+
+
+def numbering_of(
+    span: tuple[int, int] | None, columns: int | None, layout: AnyLayout | None
+) -> Numbering | None:
+    """The numbering of data with these keys: a matrix with `columns`, or a file; None for other data."""
+    if columns is not None:
+        return Numbering(columns if span is None else span[0], columns - 1, True)
+    if span is None or span[1] > _MOST or not _has_ids(layout):
+        return None
+    return Numbering(*span, False)
+
+
+def _has_ids(layout: AnyLayout | None) -> bool:
+    """Whether features are numbered in files with this layout; VW text may number them too."""
+    if layout is None or layout.format not in LINES:
+        return False
+    return not (LINES[layout.format].named and layout.bits) and not layout.interact
+
+
+def in_agreement(numbering: Numbering | None, source: Any) -> Any:
+    """The source, for a model with this numbering, which warns of ids that are beyond its columns.
+
+    `DataError` for a matrix with another number of columns. A matrix warns if it seems to start with
+    another id than the file that the model was trained on.
+    """
+    if numbering is None:
+        return source
+    columns = getattr(source, "columns", None)
+    if columns is not None:
+        _check_matrix(numbering, columns, source)
+    elif numbering.matrix and source.layout is not None and _has_ids(source.layout):
+        return _Watched(source, numbering)
+    return source
+
+
+def _check_matrix(numbering: Numbering, columns: int, source: Any) -> None:
+    """`DataError`, or a warning, for a matrix whose columns are not the ids of the model."""
+    count, low = numbering.width, numbering.low
+    given = f"the matrix has {columns:,} columns" if columns != 1 else "the matrix has 1 column"
+    if numbering.matrix:
+        if columns != count:
+            raise DataError(
+                f"{given}, but the model was trained on {count:,}: give a matrix of the same columns"
+                f" (load_svmlight_file has n_features={count})"
+            )
+        return
+    empty = "put an empty column in front, or " if low == 1 and columns == count - 1 else ""
+    right = (
+        f"column j must be id j: {empty}read the file with load_svmlight_file(FILE, n_features={count},"
+        " zero_based=True)"
+    )
+    ids = f"ids {low} to {numbering.high}"
+    if columns > count:
+        right += f"; leave out columns that the model does not know, X[:, :{count}]"
+    if columns != count:
+        raise DataError(f"{given}, counted from 0, but the model was trained on a file with {ids}: {right}")
+    if low > 0 and any((chunk.span() or (1, 1))[0] == 0 for chunk in source.chunks()):
+        warn_user(
+            f"column 0 of the matrix has values, but no line of the training data had id 0, only {ids};"
+            f" {right} [shifted-ids]",
+            TroubleWarning,
+        )
+
+
+class _Watched(Through):
+    """A file read by a model of a matrix; warns once of ids beyond the last column."""
+
+    def __init__(self, source: Any, numbering: Numbering) -> None:
+        super().__init__(source)
+        self._numbering, self._warned = numbering, False
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """The chunks of the file."""
+        high, count = self._numbering.high, self._numbering.width
+        for chunk in self._source.chunks(start):
+            beyond = 0 if self._warned else (chunk.span() or (0, 0))[1]
+            if beyond > high:
+                self._warned = True
+                warn_user(
+                    f"id {beyond} is beyond the last column, {high}, of the matrix that the model was trained"
+                    f" on: if the ids start at 1, every feature is one place off; in Python, read the file as"
+                    f" a matrix, load_svmlight_file(FILE, n_features={count}), and give that [shifted-ids]",
+                    TroubleWarning,
+                )
+            yield chunk

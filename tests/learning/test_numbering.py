@@ -1,0 +1,152 @@
+"""Numbered features: files that count ids from 1, and matrices, which count columns from 0."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+
+import thresher
+from tests.plain import not_compiled
+from thresher.data.errors import DataError
+from thresher.learning import modelfile
+from thresher.learning.seen import Seen
+from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier
+
+FILE = "ids.svm"
+WIDTH = 5
+X = sp.random(120, WIDTH, density=0.7, random_state=0, format="csr")
+Y = np.where(X @ np.array([4.0, -3.0, 2.0, -1.0, -2.0]) > 0.5, 1, -1)
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    dump_svmlight_file(X, Y, FILE, zero_based=False)
+    with not_compiled():
+        yield
+
+
+def _of_file(**options: Any) -> thresher.Model:
+    return thresher.train(FILE, rule="sgd", **options)
+
+
+def _of_matrix() -> thresher.Model:
+    return thresher.train(X, Y, rule="sgd")
+
+
+@pytest.mark.parametrize("store", ["growing", "hashed:10"])
+def test_the_matrix_of_a_file_with_ids_from_1_is_refused_and_the_remedy_works(store: str) -> None:
+    model = _of_file(store=store)
+    assert model.numbering == (1, WIDTH, False)
+    expected = model.predict(FILE)
+    for data in (load_svmlight_file(FILE)[0], X.toarray()):
+        with pytest.raises(DataError, match=r"n_features=6, zero_based=True"):
+            model.predict(data)
+        with pytest.raises(DataError, match="put an empty column in front"):
+            thresher.evaluate(model, data, Y)
+        with pytest.raises(DataError, match=r"5 columns, counted from 0, .* ids 1 to 5"):
+            model.learn(data, Y)
+    read = load_svmlight_file(FILE, n_features=WIDTH + 1, zero_based=True)[0]
+    assert np.array_equal(model.predict(read), expected)
+    assert np.array_equal(model.predict(np.insert(X.toarray(), 0, 0.0, axis=1)), expected)
+
+
+def test_other_widths_are_refused() -> None:
+    wide = sp.hstack([sp.csr_matrix((120, 1)), X, X], "csr")
+    for model, count in ((_of_file(), WIDTH + 1), (_of_matrix(), WIDTH)):
+        for data in (X[:, :3], wide, wide.toarray()):
+            with pytest.raises(DataError, match=f"n_features={count}"):
+                model.predict(data)
+        assert len(model.predict(wide[:, :count])) == len(Y)
+
+
+def test_a_first_column_that_no_line_had_warns() -> None:
+    shifted = load_svmlight_file(FILE, n_features=WIDTH + 1)[0]
+    with pytest.warns(thresher.TroubleWarning, match=r"column 0 of the matrix has values.*zero_based=True"):
+        _of_file().predict(shifted)
+
+
+def test_a_file_with_ids_from_1_warns_a_model_of_a_matrix() -> None:
+    model = _of_matrix()
+    for call in (model.predict, lambda file: thresher.evaluate(model, file), model.learn):
+        with pytest.warns(thresher.TroubleWarning, match=r"id 5 is beyond the last column, 4") as caught:
+            call(FILE)
+        assert len(caught) == 1
+    remedy = load_svmlight_file(FILE, n_features=WIDTH)[0]
+    assert np.array_equal(_of_matrix().predict(remedy), _of_matrix().predict(X))
+
+
+def test_a_file_with_ids_from_0_is_the_matrix() -> None:
+    dump_svmlight_file(X, Y, FILE)
+    model = _of_file()
+    assert np.array_equal(model.predict(X), model.predict(FILE))
+    assert np.array_equal(_of_matrix().predict(FILE), _of_matrix().predict(X))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: thresher.path(FILE, rule="fobos", l1=[0.01, 0.1], rate="constant:0.1"),
+        lambda: thresher.ensemble(FILE, models=2, rule="sgd"),
+        lambda: thresher.boost(FILE, l1=0.1),
+    ],
+    ids=["path", "ensemble", "boost"],
+)
+def test_every_way_to_train_remembers_the_ids(make: Callable[[], Any]) -> None:
+    with pytest.raises(DataError, match="ids 1 to 5"):
+        thresher.predict(make(), X)
+
+
+def test_saved_models_copies_and_warm_starts_remember() -> None:
+    model = _of_file()
+    model.save("m.model")
+    model.readout().save("w.model")
+    saved = [thresher.load("m.model"), thresher.load("w.model"), thresher.Model.load("m.model")]
+    assert all(one.numbering == model.numbering for one in (*saved, model.__copy__()))
+    with pytest.raises(DataError, match="ids 1 to 5"):
+        thresher.train(X, Y, init="m.model", rule="sgd")
+    _of_matrix().save("x.model")
+    with pytest.warns(thresher.TroubleWarning, match="id 5 is beyond"):
+        thresher.train(FILE, init="x.model", rule="sgd")
+
+
+def test_models_saved_without_the_ids_predict_as_before() -> None:
+    _of_file().save("m.model")
+    header, tensors = modelfile.read("m.model")
+    del header["numbering"], header["crc32"]
+    modelfile.write("old.model", header, tensors)
+    assert len(thresher.predict("old.model", X)) == len(Y)
+
+
+def test_estimators_know_their_columns() -> None:
+    for estimator in (
+        SparseOnlineClassifier("sgd", passes=1),
+        SparseFrontierClassifier("fobos", rate="constant:0.1", l1s=[0.01, 0.1], passes=1),
+    ):
+        estimator.fit(X, Y)
+        with pytest.warns(thresher.TroubleWarning, match="id 5 is beyond"):
+            thresher.evaluate(estimator, FILE)
+        with pytest.raises(DataError, match="3 columns"):
+            thresher.predict(estimator, X[:, :3])
+    assert SparseOnlineClassifier("sgd").partial_fit(X, Y, [-1, 1]).model_.numbering == (0, WIDTH - 1, True)
+
+
+def test_a_resumed_training_remembers_the_ids_of_the_first_run() -> None:
+    seen, chunk = Seen(), next(thresher.open_source(FILE).chunks())
+    seen.add(chunk.rows(0, 60), None)
+    again = Seen.from_dict(seen.as_dict())
+    again.add(chunk.rows(60, 120), None)
+    assert again.span == (1, WIDTH)
+    assert Seen.from_dict({k: v for k, v in seen.as_dict().items() if k != "span"}).span is None
+
+
+def test_named_features_have_no_numbering() -> None:
+    assert thresher.train([{"a": 1.0}] * 9, [1, -1, 1] * 3, rule="sgd").numbering is None
+    Path("names.vw").write_text("1 |a size red\n-1 |a blue\n" * 5)
+    assert thresher.train("names.vw", rule="sgd").numbering is None
+    Path("ids.vw").write_text("1 | 1:2 3\n-1 | 2\n" * 5)
+    assert thresher.train("ids.vw", rule="sgd").numbering == (1, 3, False)
