@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -34,13 +34,15 @@ def chunk_of(
     *,
     seed: int = 0,
     text: str = "words=1",
+    keys: Sequence[int] | None = None,
 ) -> Chunk:
     """Convert a matrix, rows of named features, or texts to one Chunk.
 
     `X` is ``(n, d)``: a scipy sparse matrix or array of any format and index type (explicit zeros are
     kept), anything dense that numpy can convert, an iterable of n mappings (see `RowReader`), or an
     iterable of n strings; `text` sets which n-grams are features (see `grams_of`). The key of a matrix
-    column is its index; the key of a name or n-gram is its hash, seeded by `seed`. `y` is ``(n,)`` or
+    column is its index; of a sparse matrix, its entry in `keys`, if these are given. The key of a name or
+    n-gram is its hash, seeded by `seed`. `y` is ``(n,)`` or
     ``(n, outputs)``, default zeros; `weights` ``(n,)`` are importance weights. Raises `DataError` if
     shapes disagree or a number is not finite in float32.
 
@@ -57,19 +59,20 @@ def chunk_of(
         check_stored(X)
         matrix = X.tocsr()
         _check_columns(matrix)
-        indptr, keys, values = matrix.indptr, _as_keys(matrix.indices), matrix.data
+        indptr, places, values = matrix.indptr, _as_keys(matrix.indices), matrix.data
     elif _holds(X, Mapping):
-        indptr, keys, values = RowReader(seed).rows(X)
+        indptr, places, values = RowReader(seed).rows(X)
     elif _holds(X, str):
-        indptr, keys, values = rows_of_texts(X, grams_of(text), seed)
+        indptr, places, values = rows_of_texts(X, grams_of(text), seed)
     else:
-        indptr, keys, values = _of_dense(X)
+        indptr, places, values = _of_dense(X)
     labels = np.zeros(len(indptr) - 1, np.float32) if y is None else y
     starts = np.asarray(indptr, np.int64)
     try:
-        return Chunk.from_csr(starts, keys, values, labels, weights)
+        given = places if keys is None else np.array(keys, np.uint64)[places]
+        return Chunk.from_csr(starts, given, values, labels, weights)
     except DataError as error:
-        raise _located(starts, keys, values) or error from error
+        raise _located(starts, places, values) or error from error
 
 
 def _located(starts: NDArray[np.int64], columns: Any, values: Any) -> DataError | None:

@@ -17,7 +17,7 @@ from thresher.learning.given import Data, as_source, with_labels
 from thresher.learning.head import Output
 from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
-from thresher.learning.predicting import ModelOrFile, codes_of, source_to_predict, with_codes
+from thresher.learning.predicting import ModelOrFile, codes_of, source_to_predict, with_codes, with_columns
 from thresher.learning.readout import Readout
 from thresher.learning.shares import Every, every_of
 from thresher.learning.training import Plan
@@ -104,7 +104,7 @@ def predict(
     ['big']
     """
     check_names(predict, reading, SourceOptions)
-    return _ready(model).predict(data, output, **reading)
+    return _ready(model).predict(with_columns(model, data), output, **reading)
 
 
 @reads_elsewhere
@@ -138,7 +138,7 @@ def evaluate(
     check_names(evaluate, reading, SourceOptions)
     target = None if plot is None else pictures.checked(plot)
     labels = y if y is None else codes_of(model, y)
-    data = with_labels(with_codes(model, data), labels, sample_weight)
+    data = with_labels(with_columns(model, with_codes(model, data)), labels, sample_weight)
     source = source_to_predict(ready, data, ready.head.domain, **reading)
     found = assessed(ready, source, threshold)
     figures = found.figures()

@@ -19,6 +19,13 @@ from thresher.data.columns import ABSENT, BINS, CATEGORICAL, LABEL, NUMERIC, TEX
 from thresher.data.given_labels import array_of, check_unmasked, label_columns, numbers_of
 from thresher.data.labels import ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
+from thresher.data.sparse_frames import (
+    SparseFrameSource,
+    is_named,
+    is_sparse_frame,
+    matrix_of,
+    reads_sparsely,
+)
 from thresher.learning.checks import check_whole
 
 
@@ -144,8 +151,8 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
             raise DataError("a tuple of examples in memory is (X, y) or (X, y, weights), with labels y")
         return _beside(data[0], data[1], data[2] if len(data) == 3 else None, domain, options)
     layout = options.get("layout")
-    if options.get("unlabelled") and (_is_rows(data, layout) or _are_texts(data, layout)):
-        return source_of(data, None, None, domain)
+    if options.get("unlabelled") and (source := _unlabelled(data, domain, layout)) is not None:
+        return source
     if (table := _as_table(data, layout)) is not None:
         return table_source(table, domain=domain, **options)
     if isinstance(data, bytes | Mapping) or hasattr(data, "read") or not hasattr(data, "__iter__"):
@@ -186,11 +193,24 @@ def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[st
     check_unmasked("sample_weight", weights)
     layout = options.get("layout")
     of_matrices = isinstance(layout, SettledLayout) and not layout.columns
+    if not of_matrices and (frame := _sparse_frame(X, layout)) is not None:
+        return _beside_frame(frame, y, weights, domain, layout)
     table = None if of_matrices else _as_table(X, layout)
     if table is None:
         return _in_memory(X, y, weights, domain, layout.classes if layout else ())
     table, layout = _joined(table, y, weights, layout, domain_of(domain))
     return table_source(table, domain=domain, **{**options, "layout": layout})
+
+
+def _beside_frame(frame: Any, y: Any, weights: Any, domain: str | Domain, layout: AnyLayout | None) -> Any:
+    """A sparse frame and its labels, with a layout that names the labels as for any table."""
+    labels = numbers_of(y, domain_of(domain).of_words(layout.classes if layout else ()))
+    source = SparseFrameSource(frame, labels, weights, domain, layout)
+    columns = 1 if np.ndim(labels) == 1 else np.shape(labels)[1]
+    base: AnyLayout = layout or Layout()
+    names = _label_names(base, source.layout.columns, columns, getattr(y, "name", None))
+    source.layout = _with_labels(source.layout, names, "")
+    return source
 
 
 def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, words: tuple[str, ...]) -> MemorySource:
@@ -200,10 +220,19 @@ def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, words: tuple[
     column = wanted.kind == ONE and np.ndim(labels) == 2 and np.shape(labels)[1] == 1
     if wanted.kind == ONE and not wanted.open and not column and np.ndim(labels) == 2:
         raise DataError(f"expected one label for each example, found {np.shape(labels)[1]}")
+    X = matrix_of(X) if is_sparse_frame(X) else X
     source = source_of(X, np.ravel(labels) if column else labels, weights, domain)
     if words:
         source.layout = SettledLayout(classes=words)
     return source
+
+
+def _unlabelled(data: Any, domain: str | Domain, layout: AnyLayout | None) -> Any:
+    """Examples in memory without labels as a source; None for a table and anything else."""
+    if _is_rows(data, layout) or _are_texts(data, layout):
+        return source_of(matrix_of(data) if is_sparse_frame(data) else data, None, None, domain)
+    frame = _sparse_frame(data, layout)
+    return None if frame is None else SparseFrameSource(frame, None, None, domain, layout)
 
 
 def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
@@ -256,7 +285,7 @@ def _holds(data: Any, kind: Any) -> bool:
 def _as_table(data: Any, layout: AnyLayout | None) -> Any:
     """`data` as a table, rows included if `layout` describes their columns; None for anything else.
 
-    A sparse DataFrame is a table only if the model has columns; its zeros are then stored.
+    A sparse DataFrame without names is a matrix, unless the model has columns. Others are made dense here.
     """
     if is_dataset(data):
         return DatasetTable(data)
@@ -264,7 +293,9 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
     if hasattr(data, _STREAM):
         if _is_texts(data):
             return None
-        return (data.sparse.to_dense() if settled else None) if _is_sparse_frame(data) else data
+        if not is_sparse_frame(data):
+            return data
+        return data.sparse.to_dense() if settled or is_named(data) else None
     if not is_table(data, layout):
         return None
     import pyarrow as pa
@@ -292,15 +323,12 @@ def _is_texts(data: Any) -> bool:
     )
 
 
-def _is_sparse_frame(table: Any) -> bool:
-    """Whether `table` is a sparse DataFrame, read as a matrix. `DataError` if it is partly sparse."""
-    if not hasattr(table, "iloc"):
-        return False
-    kinds = [str(kind).startswith("Sparse") for kind in table.dtypes]
-    if any(kinds) and not all(kinds):
-        name = table.columns[kinds.index(True)]
-        raise DataError(f"column {name!r} is sparse, but others are not: make it dense (.sparse.to_dense())")
-    return any(kinds)
+def _sparse_frame(X: Any, layout: AnyLayout | None) -> Any:
+    """`X`, if it is a sparse frame with names that is read without its zeros, else None."""
+    if not is_sparse_frame(X):
+        return None
+    settled = layout is not None and has_columns(layout)
+    return X if (settled or (is_named(X) and is_bare(layout))) and reads_sparsely(X, layout) else None
 
 
 def _joined(

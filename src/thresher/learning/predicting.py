@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack, overload
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.chunk import Chunk, concat
+from thresher.data.columns import kinds_in
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
@@ -63,6 +64,24 @@ def with_codes(model: Any, data: Any) -> Any:
     if not (is_beside(data) and len(data) in (2, 3) and data[1] is not None):
         return data
     return (data[0], codes_of(model, data[1]), *data[2:])
+
+
+def with_columns(model: Any, data: Any) -> Any:
+    """Tables for a fitted estimator of named columns, with these columns in order; other data unchanged.
+
+    Raises `DataError` for a table with other columns.
+    """
+    names, X = getattr(model, "feature_names_in_", None), data[0] if is_beside(data) else data
+    there = getattr(X, "column_names", getattr(X, "columns", None))
+    if names is None or model.model_.layout is not None or not isinstance(there, Iterable):
+        return data
+    if not hasattr(X, "__arrow_c_stream__") or [*there] == [*names]:
+        return data
+    kinds_in(
+        SettledLayout(columns=(*names,), kinds=("numeric",) * len(names)), [*map(str, there)], "the table"
+    )
+    X = X.select([*names]) if hasattr(X, "select") else X[[*names]]
+    return (X, *data[1:]) if is_beside(data) else X
 
 
 def some_features(index: Index) -> NDArray[np.uint64]:

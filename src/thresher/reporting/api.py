@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import SourceOptions, check_names
-from thresher.learning.predicting import ModelOrFile, codes_of, with_codes
+from thresher.learning.predicting import ModelOrFile, codes_of, with_codes, with_columns
 from thresher.learning.wholefile import check_writable, whole_file
 from thresher.reporting.facts import Facts, facts_of, measure
 from thresher.reporting.page import BEGINNING, page
@@ -64,7 +64,7 @@ def report(
     facts = facts_of(os.fspath(model) if isinstance(model, str | os.PathLike) else model)
     if data is not None:
         labels = y if y is None else codes_of(model, y)
-        data = with_labels(with_codes(model, data), labels, sample_weight)
+        data = with_labels(with_columns(model, with_codes(model, data)), labels, sample_weight)
         measure(facts, data, threshold, columns, **reading)
     write(target, facts)
 
