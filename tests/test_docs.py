@@ -95,7 +95,7 @@ def test_a_verb_says_its_default_in_its_first_line(kind: str, name: str) -> None
     assert ("Default: " in first) != declared.required
 
 
-@pytest.mark.parametrize("name", ["formats/memory", "python"])
+@pytest.mark.parametrize("name", ["formats/memory", "formats/svmlight", "python"])
 def test_the_examples_of_a_page_hold(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = doctest.testfile(str(FOLDER.parent / f"{name}.md"), module_relative=False)
