@@ -19,6 +19,7 @@ if _TYPE_CHECKING:
     from thresher.batch.api import boost
     from thresher.data import Chunk, open_source
     from thresher.lanes.api import path, train
+    from thresher.lanes.comparison import plot_frontier
     from thresher.lanes.ensembles import ensemble
     from thresher.lanes.inspecting import diff, info
     from thresher.lanes.search import tune
@@ -50,6 +51,7 @@ _HOMES = {
     "open_source": "thresher.data",
     "part": "thresher.parts.registry",
     "path": "thresher.lanes.api",
+    "plot_frontier": "thresher.lanes.comparison",
     "predict": "thresher.learning.api",
     "report": "thresher.reporting.api",
     "save": "thresher.learning.modelfile",
@@ -74,6 +76,7 @@ __all__ = [
     "open_source",
     "part",
     "path",
+    "plot_frontier",
     "predict",
     "report",
     "save",

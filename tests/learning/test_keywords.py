@@ -19,7 +19,6 @@ from thresher.learning.recipe import Recipe
 NO_KEYWORDS = {
     "model": "the model is returned: Model.save writes it",
     "weights_only": "an argument of Model.save: state=False",
-    "report_every": "the table of progress is printed by the command",
     "curve": "the table of progress is written by the command",
     "quiet": "nothing is printed",
     "as_json": "the figures are attributes of the model",

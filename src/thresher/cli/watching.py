@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -12,33 +11,12 @@ if TYPE_CHECKING:
     from thresher.learning.head import Head
     from thresher.learning.progress import PassEnd, Row
 
-_HEAD = (
-    f"{'examples':>12} {'since last':>10} {'average':>10} {'label':>9} {'prediction':>10} {'non-zero':>10}"
-    f" {'rows/s':>11}"
-)
-
-
-_WIDTHS = 9, 10
-"""Columns of the label and the prediction."""
-
-
-def _cut(text: str, width: int) -> str:
-    from thresher.data.errors import printable
-
-    shown = printable(text)
-    return shown if len(shown) <= width else f"{shown[: width - 2]}.."
-
 
 class Quiet:
     """Prints only important messages."""
 
-    head: Head | None = None
-    words: Sequence[str] = ()
-    """names of the classes"""
-
     def show_classes(self, head: Head, words: Sequence[str]) -> None:
         """Show classes by name from here on."""
-        self.head, self.words = head, words
 
     def row(self, row: Row) -> None:
         """Do nothing."""
@@ -63,48 +41,21 @@ class Plain(Quiet):
     """Prints lines, for logs and pipes."""
 
     def __init__(self) -> None:
-        self._started = False
+        from thresher.learning.progress import Lines
+
+        self._lines = Lines(self.say)
+
+    def show_classes(self, head: Head, words: Sequence[str]) -> None:
+        """Show classes by name from here on."""
+        self._lines.show_classes(head, words)
 
     def row(self, row: Row) -> None:
         """Print the row, after the heading if it is the first."""
-        if not self._started:
-            self._started = True
-            self.say(_HEAD)
-        self.say(self._line(row))
-
-    def _line(self, row: Row) -> str:
-        label = self._named(row.label)
-        prediction = "-" if math.isnan(row.prediction) else f"{row.prediction:.4f}"
-        if self.head is not None and self.head.outputs.kind == "classes":
-            prediction = self._named(row.prediction)
-        label, prediction = (
-            _cut(text, width) for text, width in zip((label, prediction), _WIDTHS, strict=True)
-        )
-        since, average = (
-            "-" if math.isnan(loss) else f"{loss:.6f}" for loss in (row.loss_since, row.average)
-        )
-        return (
-            f"{row.examples:>12,} {since:>10} {average:>10} {label:>9} {prediction:>10}"
-            f" {row.nonzero:>10,} {row.rate:>11,.0f}"
-        )
-
-    def _named(self, number: float) -> str:
-        """A label, by name if classes have names; empty if there is none."""
-        if math.isnan(number):
-            return ""
-        if self.head is None or not self.words:
-            return f"{number:.6g}"
-        return self.words[
-            int(number - self.head.outputs.low if self.head.outputs.kind == "classes" else number > 0)
-        ]
+        self._lines.row(row)
 
     def passed(self, end: PassEnd) -> None:
         """Print the metrics on the hold-out."""
-        from thresher.learning.figures import shown
-
-        if end.holdout is not None:
-            figures = ", ".join(f"{name} {shown(value)}" for name, value in end.holdout.items())
-            self.say(f"pass {end.number}, held-out: {figures}")
+        self._lines.passed(end)
 
 
 class Terminal(Plain):

@@ -33,12 +33,14 @@ from thresher.learning.beginning import (
 from thresher.learning.checks import check_flag
 from thresher.learning.feature_names import check_namer_again, keep_names
 from thresher.learning.finite import DivergedError
+from thresher.learning.frames import frame_of, held, identity
 from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import ModelOptions, TrainOptions, check_names, layout_given, parted
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.pictures import checked, learning, stages_of_curve, write
 from thresher.learning.predicting import ModelOrFile
+from thresher.learning.progress import Lines
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Outcome, Plan, Trainer
@@ -47,6 +49,8 @@ from thresher.learning.warmstart import checked_data, layout_from, start_from
 from thresher.parts import AUTO
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from thresher.lanes.validation import CrossValidation
 
 
@@ -105,6 +109,25 @@ class Frontier:
         """The model of the selected point, independent of the other lanes."""
         return alone(self.models[self.choose(which)])
 
+    def frame(self) -> pd.DataFrame:
+        """A row per model, under the names that all results share. ImportError without pandas.
+
+        See docs/python.md.
+        """
+        chosen = self.choose()
+        return frame_of(
+            {
+                **identity(model.recipe),
+                "examples": model.examples,
+                "nonzero": point.nonzero,
+                "progressive_loss": point.progressive_loss,
+                "chosen": k == chosen,
+                "dropped": point.dropped,
+                **held(point.holdout),
+            }
+            for k, (point, model) in enumerate(zip(self.points, self.models, strict=True))
+        )
+
     def plot(self, path: str | PathLike[str], which: str | None = None) -> None:
         """Draw loss over the number of weights to an SVG file. Raises OSError, ValueError."""
         chosen = self.choose(which)
@@ -141,6 +164,7 @@ def train(
     init: ModelOrFile | None = None,
     names: bool = False,
     plot: str | PathLike[str] | None = None,
+    report_every: int | None = None,
     **options: Unpack[TrainOptions],
 ) -> Model:
     """Train a model on `data` in one or more passes.
@@ -180,6 +204,7 @@ def train(
             given here.
         names: keep the names of the features with nonzero weights; the data are read once more for this.
         plot: an SVG file to draw progressive loss and sparsity over the examples to.
+        report_every: print the table of progress, a row per this many examples; 0: rows at 1, 2, 4, 8, ...
         options: options of the model, which are fields of a `Recipe` (``rate``, ``batch``, ``average``,
             ``scale``, ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``) and ``alpha``, ``l1``, ``l2``
             and ``eta0`` of its rule; options of how files and tables become features, which are fields of a
@@ -201,7 +226,7 @@ def train(
     target = None if plot is None else checked(plot)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
     patience = patience if early_stop is None else early_stop
-    plan, holdout = planned(passes, patience, holdout, holdout_every)
+    plan, holdout = planned(passes, patience, holdout, holdout_every, report_every=report_every)
     of_layout, of_model = parted(options)
     started = None if init is None else readout_of(init)
     layout = _layout(data, layout_given(layout, of_layout), rule, started)
@@ -231,7 +256,10 @@ def _trained(
     model = Model(recipe) if raced is None else auto.start(recipe, given=raced)
     source = _begun(model, started, source)
     model.layout = source.layout
-    trainer = trainer_of(model, source, plan, *beside, successor=auto.successor)
+    watcher = None if plan.report_every is None else Lines(print)
+    if watcher is not None:
+        watcher.show_classes(model.head, source.layout.classes if source.layout else ())
+    trainer = trainer_of(model, source, plan, *beside, successor=auto.successor, watcher=watcher)
     del model  # frees racing lanes as soon as one of them is left
     outcome = trainer.run()
     trainer.model.warnings = warn(outcome.warnings)  # of the model that is left

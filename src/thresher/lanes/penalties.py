@@ -15,7 +15,7 @@ import numpy as np
 from thresher import parts
 from thresher.data.errors import DataError
 from thresher.lanes.lanes import Lanes
-from thresher.learning.recipe import Recipe
+from thresher.learning.recipe import Recipe, penalty_field
 
 _MOST = 256
 _PILOT_ROWS = 4096
@@ -30,9 +30,10 @@ _SPAN = 1e4
 def penalty_name(rule: Any) -> str:
     """The name of the parameter that makes a rule sparse. ValueError for a rule without one."""
     made = parts.make("rule", rule)
-    if not made.PENALTIES:
+    name = penalty_field(made)
+    if name is None:
         raise ValueError(f"{parts.part_name(type(made))} has no penalty, so there is no frontier")
-    return "l1" if "l1" in made.PENALTIES else str(made.PENALTIES[0])
+    return name
 
 
 def leaves_penalty_open(rule: Any) -> bool:

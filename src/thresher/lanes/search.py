@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from typing import Any, Unpack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -21,6 +21,7 @@ from thresher.learning.api import held_apart, held_of
 from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.figures import shown
 from thresher.learning.finite import DivergedError
+from thresher.learning.frames import frame_of, held, identity
 from thresher.learning.given import Data, with_labels
 from thresher.learning.holdout import Holdout
 from thresher.learning.keywords import TrainOptions, check_names
@@ -31,6 +32,9 @@ from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.shares import Every
 from thresher.learning.training import Plan, Trainer
 from thresher.learning.trouble import Trouble, warn
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,27 @@ class Tuned:
         return "\n".join(
             [*table.of_trials(self.trials, self.chosen), f"rows not used for choosing: {figures}"]
         )
+
+    def frame(self) -> pd.DataFrame:
+        """A row per setting, under the names that all results share; ``late_loss`` was chosen by.
+
+        ``holdout_`` figures are of the chosen model, on rows not used for choosing. See docs/python.md.
+        ImportError without pandas.
+        """
+        base, rows = self.model.recipe, list[dict[str, Any]]()
+        for k, trial in enumerate(self.trials):
+            recipe = replace(base, rule=trial.rule, rate=trial.rate, alpha=None, l1=None, l2=None, eta0=None)
+            won = {"nonzero": self.model.nonzero, **held(self.report)} if k == self.chosen else {}
+            own = {
+                "examples": trial.rows,
+                "progressive_loss": trial.progressive_loss,
+                "chosen": k == self.chosen,
+                "dropped": trial.dropped,
+                **won,
+            }
+            more = {"rate": trial.rate, "round": trial.round, "late_loss": trial.late_loss}
+            rows.append({**identity(recipe), **own, **more})
+        return frame_of(rows)
 
     @property
     def model_(self) -> Model:

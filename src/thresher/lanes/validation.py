@@ -7,7 +7,7 @@ from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -25,6 +25,7 @@ from thresher.learning.api import planned
 from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.checks import check_flag
 from thresher.learning.finite import DivergedError
+from thresher.learning.frames import frame_of, held, identity
 from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import ModelOptions, check_names
 from thresher.learning.model import Model
@@ -32,6 +33,9 @@ from thresher.learning.passes import Passes
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Trainer
 from thresher.learning.trouble import Trouble, warn
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,26 @@ class CrossValidation:
             grown = self._results.joined(more)
             vars(self._results).update(vars(grown))
             self.points[:] = estimates_of(grown, self.penalty is not None)
+
+    def frame(self) -> pd.DataFrame:
+        """A row per penalty and fold, counted from 1, under the names that all results share.
+
+        See docs/python.md. ImportError without pandas.
+        """
+        chosen, found = self.choose(), self._results
+        assert found is not None
+        return frame_of(
+            {
+                **identity(recipe),
+                "fold": fold + 1,
+                "nonzero": None if found.dropped[k] else found.counts[k][fold],
+                "chosen": k == chosen,
+                "dropped": found.dropped[k],
+                **(held(found.judged[k][fold]) if found.judged[k] else {}),
+            }
+            for k, recipe in enumerate(found.recipes)
+            for fold in range(self.folds.count)
+        )
 
     @property
     def model_(self) -> Model:

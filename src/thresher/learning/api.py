@@ -13,6 +13,7 @@ from thresher.data.layout import SettledLayout
 from thresher.learning import ensemble, modelfile, pictures
 from thresher.learning.assessment import assessed
 from thresher.learning.ensemble import Ensemble
+from thresher.learning.frames import Evaluated
 from thresher.learning.given import Data, as_source, with_labels
 from thresher.learning.head import Output
 from thresher.learning.keywords import SourceOptions, check_names
@@ -38,11 +39,16 @@ def held_apart(holdout: Any, holdout_every: int | None, default: int = 0) -> tup
 
 
 def planned(
-    passes: int, patience: int, holdout: Any = None, holdout_every: int | None = None, default: int = 0
+    passes: int,
+    patience: int,
+    holdout: Any = None,
+    holdout_every: int | None = None,
+    default: int = 0,
+    report_every: int | None = None,
 ) -> tuple[Plan, Data | None]:
     """The plan, and a separate hold-out or None. ValueError for patience without any hold-out."""
     every, given = held_apart(holdout, holdout_every, default)
-    plan = Plan(passes, None, holdout_every=every, patience=patience)
+    plan = Plan(passes, report_every, holdout_every=every, patience=patience)
     if patience and not plan.judges(given):
         raise ValueError("stopping early needs examples that are held out: give holdout or holdout_every")
     return plan, given
@@ -117,7 +123,7 @@ def evaluate(
     threshold: float | None = None,
     plot: str | os.PathLike[str] | None = None,
     **reading: Unpack[SourceOptions],
-) -> dict[str, Any]:
+) -> Evaluated:
     """Evaluate a model on data. Returns the figures of ``thresher evaluate --json``, see docs/evaluate.md.
 
     Args:
@@ -132,6 +138,8 @@ def evaluate(
         reading: how to read `data`, where that differs from the training data: the options of
             `thresher.open_source` and the fields of a `Layout`.
 
+    The result has ``.frame()``: its figures as a row of a table.
+
     Raises `ModelFileError`, `DataError`, ValueError for wrong options, TypeError if `model` is not a model.
     """
     ready = _ready(model)
@@ -144,4 +152,4 @@ def evaluate(
     figures = found.figures()
     if target is not None:
         pictures.write(target, pictures.agreement(ready.head, found.binned, figures))
-    return figures
+    return Evaluated.of(figures, ready)

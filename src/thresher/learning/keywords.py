@@ -99,7 +99,7 @@ COMMAND_ONLY = {
     "resume": "init=MODEL starts from a saved model",
     "checkpoint": "feed Model.learn in parts, and save the model between them",
     "checkpoint_every": "feed Model.learn in parts, and save the model between them",
-    "report_every": _WATCH,
+    "report_every": "thresher.train prints the table of progress",
     "report": _WATCH,
     "quiet": "nothing is printed here",
     "json": _WATCH,

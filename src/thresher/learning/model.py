@@ -6,7 +6,7 @@ import os
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +43,9 @@ from thresher.learning.trained import Tally
 from thresher.learning.trouble import Trouble, with_warnings
 
 _SHOWN = {"B": "the intercept", "bias": "the intercept", "clock": "the state of the rule"}
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Model(Predictor):
@@ -95,6 +98,22 @@ class Model(Predictor):
         """The recipe, and numbers of examples and features."""
         recipe = replace(self.recipe, layout=None)  # which may name a hundred columns
         return f"<Model of {recipe!r}: {self.examples:,} examples, {self.features_seen:,} features seen>"
+
+    def _repr_html_(self) -> str:
+        """A small table for notebooks: how the model was made, and its heaviest weights."""
+        from thresher.learning.notebook import summary
+
+        return summary(self)
+
+    def frame(self) -> pd.DataFrame:
+        """The progress of training: a row per point of the curve, under the names that all results share.
+
+        See docs/python.md. ImportError without pandas.
+        """
+        from thresher.learning.frames import frame_of, identity
+
+        who = identity(self.recipe)
+        return frame_of({**who, **point.as_dict()} for point in self.curve)
 
     def __copy__(self) -> Model:
         """An independent copy in the same state."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,32 @@ class Stage(NamedTuple):
     nonzero: int | None
     """None if not counted"""
     features_seen: int
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An SVG picture that notebooks show."""
+
+    svg: str
+    """its text"""
+    about: str = ""
+    """what it shows"""
+
+    def __repr__(self) -> str:
+        """What it shows."""
+        return f"<Picture of {self.about}>"
+
+    def __str__(self) -> str:
+        """The SVG."""
+        return self.svg
+
+    def _repr_svg_(self) -> str:
+        """The SVG, for notebooks."""
+        return self.svg
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write an SVG file. Raises OSError; ValueError if `path` does not end in .svg."""
+        write(checked(path), self.svg)
 
 
 def checked(path: str | os.PathLike[str]) -> Path:

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from thresher.learning.head import Head
+
+_HEAD = (
+    f"{'examples':>12} {'since last':>10} {'average':>10} {'label':>9} {'prediction':>10} {'non-zero':>10}"
+    f" {'rows/s':>11}"
+)
+_WIDTHS = 9, 10
+"""Columns of the label and the prediction."""
 
 
 class Row(NamedTuple):
@@ -64,3 +76,68 @@ class Silent:
 
     def say(self, message: str) -> None:
         """Ignored."""
+
+
+class Lines(Silent):
+    """A Watcher that says the rows of the table, and the figures on the hold-out, as lines of text."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say, self._started = say, False
+        self._head: Head | None = None
+        self._words: Sequence[str] = ()
+
+    def show_classes(self, head: Head, words: Sequence[str]) -> None:
+        """Show classes by name from here on."""
+        self._head, self._words = head, words
+
+    def row(self, row: Row) -> None:
+        """Say the row, after the heading if it is the first."""
+        if not self._started:
+            self._started = True
+            self._say(_HEAD)
+        self._say(self._line(row))
+
+    def passed(self, end: PassEnd) -> None:
+        """Say the figures on the hold-out."""
+        from thresher.learning.figures import shown
+
+        if end.holdout is not None:
+            figures = ", ".join(f"{name} {shown(value)}" for name, value in end.holdout.items())
+            self._say(f"pass {end.number}, held-out: {figures}")
+
+    def say(self, message: str) -> None:
+        """Say a message."""
+        self._say(message)
+
+    def _line(self, row: Row) -> str:
+        label = self._named(row.label)
+        prediction = "-" if math.isnan(row.prediction) else f"{row.prediction:.4f}"
+        if self._head is not None and self._head.outputs.kind == "classes":
+            prediction = self._named(row.prediction)
+        label, prediction = (
+            _cut(text, width) for text, width in zip((label, prediction), _WIDTHS, strict=True)
+        )
+        since, average = (
+            "-" if math.isnan(loss) else f"{loss:.6f}" for loss in (row.loss_since, row.average)
+        )
+        return (
+            f"{row.examples:>12,} {since:>10} {average:>10} {label:>9} {prediction:>10}"
+            f" {row.nonzero:>10,} {row.rate:>11,.0f}"
+        )
+
+    def _named(self, number: float) -> str:
+        """A label, by name if classes have names; empty if there is none."""
+        if math.isnan(number):
+            return ""
+        if self._head is None or not self._words:
+            return f"{number:.6g}"
+        return self._words[
+            int(number - self._head.outputs.low if self._head.outputs.kind == "classes" else number > 0)
+        ]
+
+
+def _cut(text: str, width: int) -> str:
+    from thresher.data.errors import printable
+
+    shown = printable(text)
+    return shown if len(shown) <= width else f"{shown[: width - 2]}.."

@@ -174,3 +174,10 @@ def layout_of(given: Header) -> SettledLayout | None:
     """The layout in the recipe of a header; None if the data were arrays. `DataError`."""
     layout = given["layout"]
     return None if layout is None else check_settled(SettledLayout.from_dict(layout))
+
+
+def penalty_field(rule: Any) -> str | None:
+    """The name of the parameter that makes a rule sparse; None for a rule without one."""
+    if not rule.PENALTIES:
+        return None
+    return "l1" if "l1" in rule.PENALTIES else str(rule.PENALTIES[0])

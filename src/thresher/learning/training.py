@@ -57,6 +57,8 @@ class Plan:
     def __post_init__(self) -> None:
         """Raise ValueError for numbers out of range."""
         check_whole("passes", self.passes, 1, MOST_PASSES)
+        if self.report_every is not None:
+            check_whole("report_every", self.report_every, 0)
         if not isinstance(self.holdout_every, Fraction):
             check_whole("holdout_every", self.holdout_every, 0, MOST_EVERY)
         check_whole("patience", self.patience, 0)

@@ -1,0 +1,78 @@
+"""Results as tables to compute with: a pandas DataFrame in long form, with the same columns everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from thresher.learning.recipe import Recipe, penalty_field
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = {
+    "rule": "object",
+    "spec": "object",
+    "penalty": "float64",
+    "seed": "Int64",
+    "fold": "Int64",
+    "examples": "Int64",
+    "nonzero": "Int64",
+    "progressive_loss": "float64",
+    "holdout_loss": "float64",
+    "chosen": "boolean",
+    "dropped": "object",
+}
+"""Columns that every table has, in this order, with their types; further figures follow."""
+
+
+def identity(recipe: Recipe | None) -> dict[str, Any]:
+    """Name and SPEC of the rule, the value of its penalty, and the seed; nothing if the recipe is unknown."""
+    if recipe is None:
+        return {}
+    made, spec = recipe.make_rule(), str(recipe.rule)
+    name = penalty_field(made)
+    penalty = None if name is None else float(getattr(made, name))
+    return {"rule": spec.partition(":")[0], "spec": spec, "penalty": penalty, "seed": recipe.seed}
+
+
+def held(figures: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Figures on rows that were not learned, as columns; lists and tables are left out."""
+    numbers = {k: v for k, v in (figures or {}).items() if k != "examples" and _is_figure(v)}
+    return {f"holdout_{name}": value for name, value in numbers.items()}
+
+
+def _is_figure(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def frame_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """The rows as a DataFrame with `COLUMNS`, then all other names. Raises ImportError without pandas."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("frame needs pandas: pip install pandas") from error
+    given = list(rows)
+    names = list(dict.fromkeys([*COLUMNS, *(name for row in given for name in row)]))
+    frame = pd.DataFrame([{name: row.get(name) for name in names} for row in given], columns=names)
+    others = [name for name in names if name not in COLUMNS and frame[name].dtype == object]
+    figures = {name: "float64" for name in others if all(_is_figure(one) for one in frame[name])}
+    return frame.astype({**COLUMNS, **figures})
+
+
+class Evaluated(dict[str, Any]):
+    """The figures of `thresher.evaluate`, a dictionary."""
+
+    model: Mapping[str, Any]
+    """the model's columns in `frame`"""
+
+    @classmethod
+    def of(cls, figures: Mapping[str, Any], model: Any) -> Evaluated:
+        """The figures of a model."""
+        found = cls(figures)
+        found.model = {**identity(getattr(model, "recipe", None)), "nonzero": getattr(model, "nonzero", None)}
+        return found
+
+    def frame(self) -> pd.DataFrame:
+        """The figures in one row, under the names that all results share. See docs/python.md."""
+        return frame_of([{**self.model, "examples": self.get("examples"), **held(self)}])
