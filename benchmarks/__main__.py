@@ -37,6 +37,7 @@ from benchmarks import (
     texts,
     tuning,
     vwtext,
+    wide,
 )
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
@@ -58,6 +59,7 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Goal]]] = {
     "softmax": softmax.run,
     "clicks": clicks.run,
     "tables": tables.run,
+    "wide": wide.run,
     "texts": texts.run,
     "memory": memory.run,
     "formats": formats.run,

@@ -17,7 +17,7 @@ from experiments.papers.page import Verdict
 from experiments.papers.sets import Parts
 from experiments.papers.sweeps import Tried
 from tests.recipes import dense, flipped, rows_of, some_rows, tried
-from thresher.data.features.murmur import hash_few
+from thresher.data.features.murmur import hash_bytes
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -250,7 +250,7 @@ def test_the_formulas_of_hashing_on_two_rows() -> None:
 def test_words_are_hashed_by_name_and_ids_are_not() -> None:
     rows = rows_of([[1.0, 2.0, 3.0], [3.0, 0.5, 4.0]], [1, 1])
     words = daume_hashing.named(rows)
-    assert words.keys.tolist() == [hash_few(str(key).encode()) for key in rows.keys.tolist()]
+    assert words.keys.tolist() == [hash_bytes(str(key).encode()) for key in rows.keys.tolist()]
     found = daume_hashing.measured(rows, (2,), 20)
     of_names, of_ids = (daume_hashing.spread(one, "", (2,), 20) for one in (words, rows))
     assert of_names.mean[0] != of_ids.mean[0]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from experiments.papers.page import Page, Picture, Verdict, table
 from experiments.papers.sets import Sets
 from thresher.data import Chunk
-from thresher.data.features.murmur import hash_few
+from thresher.data.features.murmur import hash_bytes
 from thresher.drawing import Axis, Panel, Series, panels
 from thresher.engine.stores import make_index
 
@@ -50,7 +50,7 @@ def kernel(rows: Chunk, spec: str, seed: int) -> F64:
 def named(rows: Chunk) -> Chunk:
     """The same rows with the hash of a name for each id, as words in a text have."""
     ids, places = np.unique(rows.keys, return_inverse=True)
-    hashes = np.array([hash_few(str(one).encode()) for one in ids], np.uint64)
+    hashes = np.array([hash_bytes(str(one).encode()) for one in ids], np.uint64)
     return replace(rows, keys=hashes[places])
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from typing import Any
 
 from thresher.data.errors import DataError
@@ -54,7 +54,7 @@ def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file:
     """
     layout = given.unsettled()
     _check_once(names, file)
-    kinds = dict(zip(names, guesses, strict=True))
+    kinds, find = dict(zip(names, guesses, strict=True)), finder(names)
     chosen: dict[str, tuple[str, int]] = {}
     if not layout.label and "label" not in kinds:
         raise DataError(f"{file}: name the label column (--label COL); the columns are: {_listed(names)}")
@@ -68,7 +68,7 @@ def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file:
         (IGNORE, layout.ignore),
     ):
         for pattern in wanted:
-            found = matching(pattern, names)
+            found = find(pattern)
             if not found and not (kind == IGNORE and _WILD.search(pattern)):
                 raise DataError(f"{file}: no column is called '{pattern}'; {column_meant(pattern, names)}")
             _assign(chosen, kind, found, _precision(pattern, found), file)
@@ -77,7 +77,7 @@ def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file:
         raise DataError(f"{file}: n-grams need a text column (--text COL)")
     if sum(kind == WEIGHT for kind in kinds.values()) > 1:
         raise DataError(f"{file}: only one column can be the weight")
-    labels = [name for pattern in _label_patterns(layout, names) for name in matching(pattern, names)]
+    labels = [name for pattern in _label_patterns(layout, names) for name in find(pattern)]
     _check_once(labels, f"{file}: --label")
     return SettledLayout(
         **layout.shared(),
@@ -153,12 +153,38 @@ def _assign(
 
 def matching(pattern: str, names: Sequence[str]) -> list[str]:
     """The columns that match a name, a position (from 1), a range of positions or a pattern."""
-    if pattern in names:
-        return [pattern]
-    if found := re.fullmatch(r"(\d+)(?:-(\d+))?", pattern):
-        first, last = int(found[1]), int(found[2] or found[1])
-        return list(names[first - 1 : last]) if 1 <= first <= last <= len(names) else []
-    return [name for name in names if fnmatchcase(name, pattern)]
+    return finder(names)(pattern)
+
+
+def finder(names: Sequence[str]) -> Callable[[str], list[str]]:
+    """`matching` for many patterns and the same columns."""
+    known = frozenset(names)
+
+    def find(pattern: str) -> list[str]:
+        if pattern in known:
+            return [pattern]
+        if found := re.fullmatch(r"(\d+)(?:-(\d+))?", pattern):
+            first, last = int(found[1]), int(found[2] or found[1])
+            return list(names[first - 1 : last]) if 1 <= first <= last <= len(names) else []
+        return [*filter(_shape(pattern), names)] if _WILD.search(pattern) else []
+
+    return find
+
+
+def _shape(pattern: str) -> Callable[[str], object]:
+    """Whether a name matches a pattern with ``*``, ``?`` or ``[``."""
+    return re.compile(fnmatch.translate(pattern)).match
+
+
+class Patterns:
+    """Names and patterns of columns; contains the columns that they match."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._names = frozenset(patterns)
+        self._wild = [_shape(pattern) for pattern in self._names if _WILD.search(pattern)]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names or any(match(name) for match in self._wild)
 
 
 def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str]:
@@ -170,8 +196,9 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
             raise DataError(
                 f"{file}: no column '{name}' ({kind} in the training data); the columns are: {_listed(names)}"
             )
+    ignored = Patterns(layout.ignore)
     for name in names:
-        if name not in known and not any(fnmatchcase(name, pattern) for pattern in layout.ignore):
+        if name not in known and name not in ignored:
             raise DataError(f"{file}: column '{name}' was not in the training data (skip it with --ignore)")
     return [known.get(name, IGNORE) for name in names]
 

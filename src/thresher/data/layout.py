@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self, TypeGuard
 
 from thresher.data.class_words import check_words
@@ -134,7 +134,7 @@ class SettledLayout(AnyLayout):
 
     def as_dict(self) -> dict[str, Any]:
         """The format, and all fields that differ from their defaults."""
-        given = asdict(self)
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
             f.name: given[f.name] for f in fields(self) if f.name == "format" or given[f.name] != f.default
         }

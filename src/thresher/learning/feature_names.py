@@ -8,7 +8,7 @@ import numpy as np
 
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.errors import DataError
-from thresher.data.features.names import Names, find_names
+from thresher.data.features.names import Names, find_names, numeric_keys
 from thresher.data.layout import has_columns
 from thresher.engine.index import HashedIndex
 from thresher.learning.given import Data
@@ -16,7 +16,6 @@ from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
 from thresher.learning.predicting import AnyModel, source_for
 from thresher.learning.readout import Readout
-from thresher.learning.scaling import key_of, numeric_columns
 
 
 @reads_elsewhere
@@ -63,7 +62,7 @@ def known_names(readout: Readout) -> dict[int, str]:
     """The names of a model's features; those of numeric columns are always known."""
     layout, found = readout.layout, dict[int, str]()
     if layout is not None and has_columns(layout) and not readout.store.startswith(HashedIndex.NAME):
-        found = {key_of(name, layout): name for name in numeric_columns(layout)}
+        found = numeric_keys(layout)
     return found | dict(readout.names or {})
 
 

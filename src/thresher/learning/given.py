@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Protocol
@@ -345,18 +345,18 @@ def _joined(
         raise DataError(
             f"{whole.num_rows} examples have labels of shape {numbers.shape}: give one for each row"
         )
-    columns = label_columns(numbers, domain)
+    columns, taken = label_columns(numbers, domain), frozenset(whole.column_names)
     base: AnyLayout = layout or Layout()
     if isinstance(base, Layout) and (base.label or base.weight):
         raise DataError("labels and weights are given as y and sample_weight: leave label and weight out")
-    labels = _label_names(base, whole.column_names, len(columns), getattr(y, "name", None))
-    if twice := [name for name in labels if name in whole.column_names]:
+    labels = _label_names(base, taken, len(columns), getattr(y, "name", None))
+    if twice := [name for name in labels if name in taken]:
         raise DataError(f"the table has a column '{twice[0]}', which y would replace: rename one of them")
     for name, column in zip(labels, columns, strict=True):
         whole = whole.append_column(name, _column_of("labels y", column, None))
     weight = ""
     if weights is not None:
-        weight = _weight_name(base, whole.column_names)
+        weight = _weight_name(base, {*taken, *labels})
         if np.shape(weights) != (whole.num_rows,):
             raise DataError(f"{whole.num_rows} examples have sample_weight of shape {np.shape(weights)}")
         whole = whole.append_column(weight, _column_of("sample_weight", weights, np.float64))
@@ -378,7 +378,7 @@ def _column_of(what: str, values: Any, dtype: Any) -> Any:
         raise DataError(f"{what}: {error}") from error
 
 
-def _label_names(layout: AnyLayout, taken: Sequence[str], count: int, given: Any) -> list[str]:
+def _label_names(layout: AnyLayout, taken: Set[str], count: int, given: Any) -> list[str]:
     """Names for the label columns: those of a settled layout, else names that are not taken."""
     if has_columns(layout):
         known = dict(zip(layout.columns, layout.kinds, strict=True))
@@ -392,13 +392,13 @@ def _label_names(layout: AnyLayout, taken: Sequence[str], count: int, given: Any
     return [_free(stem if count == 1 else f"{stem}{k}", taken) for k in range(1, count + 1)]
 
 
-def _weight_name(layout: AnyLayout, taken: Sequence[str]) -> str:
+def _weight_name(layout: AnyLayout, taken: Set[str]) -> str:
     if has_columns(layout) and WEIGHT in layout.kinds:
         return layout.columns[layout.kinds.index(WEIGHT)]
     return _free("weight", taken)
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
+def _free(name: str, taken: Set[str]) -> str:
     while name in taken:
         name += "_"
     return name
@@ -410,7 +410,8 @@ def _with_labels(layout: SettledLayout, labels: Sequence[str], weight: str) -> S
     Estimators are fitted on features alone, and a model trained without weights may be measured with them.
     """
     wanted = dict.fromkeys(labels, LABEL) | ({weight: WEIGHT} if weight else {})
-    new = {name: kind for name, kind in wanted.items() if name not in layout.columns}
+    known = frozenset(layout.columns)
+    new = {name: kind for name, kind in wanted.items() if name not in known}
     several = layout.labels or (tuple(labels) if len(labels) > 1 else ())
     columns, kinds = (*layout.columns, *new), (*layout.kinds, *new.values())
     return replace(layout, columns=columns, kinds=kinds, labels=several)

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.columns import FEATURES, NUMERIC
-from thresher.data.features.murmur import hash_bytes
-from thresher.data.features.names import BETWEEN, Names
+from thresher.data.features.names import BETWEEN, Names, numeric_keys
 from thresher.data.layout import SettledLayout
 from thresher.engine.index import HashedIndex
 from thresher.learning.readout import Readout
@@ -32,7 +31,7 @@ def groups_of(readout: Readout) -> list[dict[str, Any]]:
     if readout.store.startswith(HashedIndex.NAME) or not (readout.names or NUMERIC in kinds.values()):
         return []
     groups = [b"", *(name.encode("utf-8", "surrogateescape") for name in kinds)]
-    numbers = _numeric(readout, layout, groups)
+    numbers = _numeric(readout, layout)
     if readout.names is not None:
         _named(readout.keys, readout.names, groups, bool(kinds), numbers)
     totals_of = _sums(readout, numbers, len(groups))
@@ -43,16 +42,21 @@ def groups_of(readout: Readout) -> list[dict[str, Any]]:
     return rows + ([{"group": None, **totals_of[_UNNAMED]}] if totals_of[_UNNAMED]["features"] else [])
 
 
-def _numeric(readout: Readout, layout: SettledLayout, groups: list[bytes]) -> Numbers:
+def _numeric(readout: Readout, layout: SettledLayout) -> Numbers:
     """The group of each row that belongs to a numeric column; its key is known."""
     numbers = np.full(len(readout.keys), _UNNAMED, np.int64)
-    for number, kind in enumerate(layout.kinds, 1):
-        if kind == NUMERIC:
-            key = np.uint64(hash_bytes(groups[number], layout.seed) & layout.mask)
-            place = int(np.searchsorted(readout.keys, key))
-            if place < len(readout.keys) and readout.keys[place] == key:
-                numbers[place] = number
+    columns, mine = numeric_keys(layout), {name: number for number, name in enumerate(layout.columns, 1)}
+    keys = np.array([*columns], np.uint64)
+    _enter(numbers, readout.keys, keys, np.array([mine[name] for name in columns.values()], np.int64))
     return numbers
+
+
+def _enter(into: Numbers, keys: NDArray[np.uint64], some: NDArray[np.uint64], groups: Numbers) -> None:
+    """Set the group of those of `keys`, which ascend, that are among `some`."""
+    places = np.searchsorted(keys, some)
+    there = places < len(keys)
+    there[there] = keys[places[there]] == some[there]
+    into[places[there]] = groups[there]
 
 
 def _named(keys: NDArray[np.uint64], names: Names, groups: list[bytes], columns: bool, into: Numbers) -> None:
@@ -69,10 +73,7 @@ def _named(keys: NDArray[np.uint64], names: Names, groups: list[bytes], columns:
             number = known[group] = len(groups)
             groups.append(group)
         found[k] = number
-    places = np.searchsorted(keys, names.features)
-    there = places < len(keys)
-    there[there] = keys[places[there]] == names.features[there]
-    into[places[there]] = found[there]
+    _enter(into, keys, names.features, found)
 
 
 def _before_equals(name: bytes) -> bytes:

@@ -166,7 +166,8 @@ def layout_like(
     if found is None or trained is None or layout is not None:
         return found or trained
     fields_given = _fields_given(options)
-    more = tuple(name for name in fields_given.pop("ignore", ()) if name not in trained.columns)
+    known = frozenset(trained.columns)
+    more = tuple(name for name in fields_given.pop("ignore", ()) if name not in known)
     like = for_new_data(trained, {"format": None, **fields_given})
     return replace(like, ignore=like.ignore + more)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.data.columns import NUMERIC
-from thresher.data.features.murmur import hash_few
-from thresher.data.features.names import Names
+from thresher.data.features.names import Names, numeric_keys
 from thresher.data.formats.tables.heads import ColumnSeen
 from thresher.data.layout import SettledLayout
 from thresher.engine.protocol import writes
@@ -19,23 +19,19 @@ _STEP_SIZES = ("alpha", "eta", "rate")
 _MOST = 3
 
 
-def numeric_columns(layout: SettledLayout | None) -> dict[int, str]:
-    """The keys of a table's numeric columns, with the names of the columns."""
-    given = layout or SettledLayout()
-    return {
-        hash_few(name.encode(), given.seed) & given.mask: name
-        for name, kind in zip(given.columns, given.kinds, strict=True)
-        if kind == NUMERIC
-    }
-
-
 def feature_name(key: int, layout: SettledLayout | None, names: Names | None = None) -> str:
     """A column name, the name of a feature if it is known, else its key."""
-    column = numeric_columns(layout).get(key)
-    if column is not None:
-        return f"column {column}"
-    name = names.get(key) if names else None
-    return f"feature {key}" + (f" ({name})" if name else "")
+    return feature_names([key], layout, names)[0]
+
+
+def feature_names(keys: Iterable[int], layout: SettledLayout | None, names: Names | None = None) -> list[str]:
+    """For each key, a column name, the name of the feature if it is known, or the key itself."""
+    columns, found = numeric_keys(layout), list[str]()
+    for key in keys:
+        name = names.get(key) if names and key not in columns else None
+        feature = f"feature {key}" + (f" ({name})" if name else "")
+        found.append(f"column {columns[key]}" if key in columns else feature)
+    return found
 
 
 def magnitude(value: float) -> str:
@@ -48,9 +44,10 @@ def largest_in(chunk: Chunk, layout: SettledLayout | None, names: Names | None =
     order = np.argsort(-np.abs(chunk.values), kind="stable")
     _, firsts = np.unique(chunk.keys[order], return_index=True)
     largest = order[np.sort(firsts)[:_MOST]].tolist()
-    found = [(int(chunk.keys[place]), float(chunk.values[place])) for place in largest]
-    listed = [f"{feature_name(key, layout, names)} is {value:.6g}" for key, value in found if abs(value) > 1]
-    return ", ".join(listed)
+    places = [place for place in largest if abs(chunk.values[place]) > 1]
+    found = feature_names(chunk.keys[places].tolist(), layout, names)
+    values = chunk.values[places].tolist()
+    return ", ".join(f"{name} is {value:.6g}" for name, value in zip(found, values, strict=True))
 
 
 def measures_scales(recipe: Any) -> bool:
@@ -63,7 +60,7 @@ def scale_remedy(recipe: Any) -> str:
     columns = recipe.layout is not None and recipe.layout.columns
     which = "columns" if columns else "features"
     remedies = []
-    if not columns or numeric_columns(recipe.layout):
+    if not columns or NUMERIC in recipe.layout.kinds:
         remedies.append(f"divide {which} by their largest values (--scale max-abs)")
     if not measures_scales(recipe):
         remedies.append("take --rule ft-ftrl or normalized, which need no scaling")

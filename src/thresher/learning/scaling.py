@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, read_only
 from thresher.data.columns import NUMERIC, matching
 from thresher.data.errors import DataError
-from thresher.data.features.murmur import hash_bytes
+from thresher.data.features.names import numeric_keys
 from thresher.data.hints import did_you_mean
 from thresher.data.interactions import terms_of
 from thresher.data.layout import SettledLayout, has_columns
@@ -94,28 +94,18 @@ class Features(Columns):
 
 def columns_in(layout: SettledLayout, wanted: str) -> Columns:
     """The numeric columns of a settled table; `DataError` if there are none to scale by `wanted`."""
-    names = numeric_columns(layout)
-    if not names:
+    if NUMERIC not in layout.kinds:
         raise DataError(f"there is nothing to scale by {wanted}: the table has no numeric columns")
-    _check_no_products(layout, names, wanted)
-    return Columns(np.unique(np.array([key_of(name, layout) for name in names], np.uint64)))
+    _check_no_products(layout, wanted)
+    return Columns(np.unique(np.array([*numeric_keys(layout)], np.uint64)))
 
 
-def numeric_columns(layout: SettledLayout) -> list[str]:
-    """The names of the numeric columns."""
-    return [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == NUMERIC]
-
-
-def key_of(name: str, layout: SettledLayout) -> int:
-    """The key of a numeric column."""
-    return hash_bytes(name.encode(), layout.seed) & layout.mask
-
-
-def _check_no_products(layout: SettledLayout, numeric: list[str], wanted: str) -> None:
+def _check_no_products(layout: SettledLayout, wanted: str) -> None:
     """`DataError` for products of scaled columns: products are computed from the unscaled values."""
+    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
     for factor in terms_of(layout.interact).factors:
         for name in matching(factor, layout.columns):
-            if name in numeric:
+            if kinds[name] == NUMERIC:
                 raise DataError(
                     f"column '{name}' is scaled by {wanted}, but interactions are computed before that: leave"
                     f" numeric columns out of --interact ('{factor}'), or make '{name}' categorical"

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
+from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
-from thresher.learning.remedies import numeric_columns
 from thresher.learning.trained import Tally
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Seen:
     def _settle(self, layout: SettledLayout | None) -> None:
         """Reserve a place for numeric columns, whenever they first appear."""
         self._settled = True
-        for key in list(numeric_columns(layout))[:_FEATURES]:
+        for key in list(numeric_keys(layout))[:_FEATURES]:
             self.sizes.setdefault(key, 0.0)
 
     def mark(self, examples: int, tally: Tally) -> None:

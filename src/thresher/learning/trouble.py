@@ -18,7 +18,7 @@ from thresher.learning.baserate import base_rate_loss, worst_constant_loss
 from thresher.learning.figures import shown
 from thresher.learning.record import Record
 from thresher.learning.remedies import (
-    feature_name,
+    feature_names,
     magnitude,
     measures_scales,
     missing_remedy,
@@ -166,8 +166,9 @@ def _large(run: Run) -> list[tuple[str, float]]:
     sizes = sorted([1.0, *(size for size in run.seen.largest if size)])  # 1: the intercept
     typical = sizes[(len(sizes) - 1) // 2]
     found = [(key, size) for key, size in run.seen.features if size > _UNLIKE * typical]
-    layout = run.model.recipe.layout
-    return [(feature_name(key, layout), size) for key, size in sorted(found, key=lambda one: -one[1])]
+    found.sort(key=lambda one: -one[1])
+    names = feature_names([key for key, _ in found], run.model.recipe.layout)
+    return [(name, size) for name, (_, size) in zip(names, found, strict=True)]
 
 
 def _scales(run: Run) -> Trouble | None:

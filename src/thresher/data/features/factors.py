@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.columns import BINS, CATEGORICAL, FEATURES, LIST, matching
+from thresher.data.columns import BINS, CATEGORICAL, FEATURES, LIST, finder
 from thresher.data.errors import DataError
 from thresher.data.features.crossing import MOST_SPANS, Crosses
 from thresher.data.features.wanted import Naming, no_names
@@ -26,9 +26,10 @@ def of_columns(
     if not terms.terms:
         return None
     bits = dict.fromkeys(names, 0)
-    known = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind in FEATURES]
+    known = {name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind in FEATURES}
+    find = finder(layout.columns)
     for place, factor in enumerate(terms.factors):
-        found = [name for name in matching(factor, layout.columns) if name in known]
+        found = [name for name in find(factor) if name in known]
         if not found:
             raise DataError(f"{file}: --interact: no feature column is called '{factor}'")
         for name in found:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.data.columns import NUMERIC
 from thresher.data.features import wanted as rows
+from thresher.data.features.murmur import hash_columns
 from thresher.data.formats.listing import LINES
-from thresher.data.layout import AnyLayout
+from thresher.data.layout import AnyLayout, has_columns
 
 BETWEEN = " × "
 """Separates the factors in the name of a product."""
@@ -140,6 +142,16 @@ class Namer:
             for factor in self.products[key]
         ]
         return None if None in factors else BETWEEN.encode().join(filter(None, factors))
+
+
+def numeric_keys(layout: AnyLayout | None) -> dict[int, str]:
+    """The keys of a table's numeric columns, with the names of the columns."""
+    if layout is None or not has_columns(layout):
+        return {}
+    kinds = zip(layout.columns, layout.kinds, strict=True)
+    names = [name for name, kind in kinds if kind == NUMERIC]
+    keys = hash_columns(names, layout.seed) & np.uint64(layout.mask)
+    return dict(zip(keys.tolist(), names, strict=True))
 
 
 def find_names(source: Any, keys: NDArray[np.uint64]) -> Names:

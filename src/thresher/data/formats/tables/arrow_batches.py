@@ -8,6 +8,7 @@ makes the row bad.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -46,7 +47,11 @@ _TEXTS = pa.large_string()
 
 def guess(column: Any) -> str:
     """The kind of a schema field, guessed from its type; empty if only the user can tell."""
-    kind = column.type
+    return _guessed(column.type)
+
+
+@functools.lru_cache(256)
+def _guessed(kind: Any) -> str:
     types = pa.types
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return NUMERIC
@@ -81,24 +86,29 @@ def _is_list(kind: Any) -> bool:
 
 def check_types(layout: SettledLayout, schema: Any, file: str) -> None:
     """Raise `DataError` if the type of a column does not fit its kind in the settled layout."""
+    fields = dict(zip(schema.names, schema.types, strict=True))
     for name, kind in zip(layout.columns, layout.kinds, strict=True):
-        if name not in schema.names or kind not in (*_NUMBERS, CATEGORICAL, LIST, TEXT):
+        if name not in fields or kind not in (*_NUMBERS, CATEGORICAL, LIST, TEXT):
             continue
-        found = schema.field(name)
-        like = guess(found)
-        inner = kind == LABEL and (_is_list(found.type) or pa.types.is_dictionary(found.type))
-        is_number = _are_numbers(found.type.value_type if inner else found.type)
-        is_number |= kind == LABEL and is_of_text(found.type)
-        fits = is_number if kind in _NUMBERS else like == LIST if kind == LIST else is_written(found.type)
-        if not fits:
-            raise DataError(f"{file}: column '{name}' is {kind}, but has type {found.type} here")
+        if not _fits(fields[name], kind):
+            raise DataError(f"{file}: column '{name}' is {kind}, but has type {fields[name]} here")
+
+
+@functools.lru_cache(256)
+def _fits(found: Any, kind: str) -> bool:
+    """Whether a column of type `found` can be of this kind."""
+    inner = kind == LABEL and (_is_list(found) or pa.types.is_dictionary(found))
+    if kind in _NUMBERS:
+        return _are_numbers(found.value_type if inner else found) or (kind == LABEL and is_of_text(found))
+    return _guessed(found) == LIST if kind == LIST else is_written(found)
 
 
 def _are_numbers(kind: Any) -> bool:
     types = pa.types
-    return guess(pa.field("", kind)) == NUMERIC or bool(types.is_boolean(kind) or types.is_null(kind))
+    return _guessed(kind) == NUMERIC or bool(types.is_boolean(kind) or types.is_null(kind))
 
 
+@functools.lru_cache(256)
 def is_written(kind: Any) -> bool:
     """Whether values of a type can be converted to text."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind

@@ -67,7 +67,7 @@ def has_words(kinds: Kinds, schema: Any) -> bool:
 
 def _by_schema(layout: AnyLayout, schema: Any, name: str) -> SettledLayout:
     """The layout settled by a schema; raises `DataError` if the type of a column cannot be a feature."""
-    found = settle(layout, schema.names, [guess(field) for field in schema], name)
+    found = settle(layout, schema.names, [*map(guess, schema)], name)
     for field, kind in zip(schema, found.kinds, strict=True):
         if not kind:
             called = field.name if field.name.isidentifier() else f"'{field.name}'"
@@ -217,7 +217,8 @@ class _Arrow:
         if _is_file(name):
             with _random(name) as file:
                 whole = pa.ipc.open_file(file).schema
-                fields = [k for k, field in enumerate(whole.names) if field in needed]
+                wanted = frozenset(needed)
+                fields = [k for k, field in enumerate(whole.names) if field in wanted]
                 options = pa.ipc.IpcReadOptions(included_fields=fields)
                 reader = pa.ipc.open_file(file, options=options)
                 for k in range(reader.num_record_batches):
@@ -354,7 +355,7 @@ def _first_rows(name: str, start: int) -> Iterator[int]:
 
 def _needed(kinds: Kinds, chosen: Filter | None) -> list[str]:
     """The columns that are used for features, labels and weights, or by the filter."""
-    looked_at = chosen.columns if chosen else []
+    looked_at = frozenset(chosen.columns if chosen else ())
     return [
         name
         for name, what in zip(kinds.names, kinds.what, strict=True)

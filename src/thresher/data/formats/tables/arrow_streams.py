@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from thresher.data.chunk import Place
@@ -33,13 +34,32 @@ def reader_of(table: Any) -> Any:
     if twice := [name for name, count in counts.items() if count > 1]:
         raise DataError(f"{NAME}: two columns are called '{twice[0]}': rename one")
     try:
-        return pa.Table.from_pandas(table, preserve_index=False).to_reader()
+        return _of_frame(table).to_reader()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
         why = "; ".join(map(str, error.args))
         raise DataError(f"{NAME}: a column is not all text or all numbers: {why}") from error
     except UnicodeEncodeError as error:
         text = shown(error.object.encode("utf-8", "backslashreplace"))
         raise DataError(f"{NAME}: {text} is not valid Unicode (it holds a lone surrogate)") from error
+
+
+def _of_frame(frame: Any) -> Any:
+    """A pandas table as one of Arrow. Columns of one type of NumPy's numbers are taken out together.
+
+    pandas and pyarrow take 0.2 ms for each column that is taken out alone.
+    """
+    alike = defaultdict[Any, list[int]](list)
+    for place, kind in enumerate(frame.dtypes):
+        alike[kind if isinstance(kind, np.dtype) and kind.kind in "iufb" else None].append(place)
+    columns = dict[int, Any]()
+    for kind, places in alike.items():
+        some = frame.iloc[:, places]
+        if kind is None:
+            found = pa.Table.from_pandas(some, preserve_index=False).columns
+        else:
+            found = [pa.array(one, from_pandas=True) for one in np.asfortranarray(some.to_numpy()).T]
+        columns |= zip(places, found, strict=True)
+    return pa.table([columns[k] for k in range(len(columns))], [*map(str, frame.columns)])
 
 
 class _Stream:

@@ -9,7 +9,7 @@ from contextlib import closing
 from itertools import islice
 from typing import Any, NamedTuple
 
-from thresher.data.columns import CATEGORICAL, NUMERIC, matching
+from thresher.data.columns import CATEGORICAL, NUMERIC, finder
 from thresher.data.errors import shown
 from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
@@ -80,7 +80,8 @@ def columns_seen(source: Any) -> list[ColumnSeen]:
     cells = _cells_of(source)
     kinds = dict(zip(layout.columns, layout.kinds, strict=True))
     wanted = [name for name in cells if kinds.get(name) in (CATEGORICAL, NUMERIC)]
-    chosen = {name for pattern in source.categorical for name in matching(pattern, layout.columns)}
+    find = finder(layout.columns)
+    chosen = {name for pattern in source.categorical for name in find(pattern)}
     return [_seen(name, kinds[name], cells[name], name in chosen) for name in wanted]
 
 

@@ -10,7 +10,6 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.json as pj
 from numpy.typing import NDArray
 
-from thresher.data.columns import ABSENT, BINS, IGNORE, LABEL, LIST, NUMERIC, WEIGHT
+from thresher.data.columns import ABSENT, BINS, IGNORE, LABEL, LIST, NUMERIC, WEIGHT, Patterns
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.files.blocks import LINES, Block
 from thresher.data.files.streams import OpenStreams, head_of
@@ -64,19 +63,16 @@ def opened(
         found, kinds = settled(found, schema, name, unlabelled)
         files.append(kinds)
         may_be_words = may_be_words or has_words(kinds, schema)
-        read = [_field(kinds, field, layout) for field in schema if _is_read(kinds, field.name)]
-        schemas.append(pa.schema(read))
+        what = dict(zip(kinds.names, kinds.what, strict=True))
+        read = [field for field in schema if what[field.name] not in (IGNORE, ABSENT)]
+        schemas.append(pa.schema([_field(what[field.name], field, layout) for field in read]))
     assert has_columns(found)
     return found, JsonlFormat(files, schemas, may_be_words)
 
 
-def _is_read(kinds: Kinds, name: str) -> bool:
-    return kinds.what[kinds.names.index(name)] not in (IGNORE, ABSENT)
-
-
-def _field(kinds: Kinds, field: Any, layout: AnyLayout) -> Any:
-    """The field with the type as which its values are read."""
-    what, kind = kinds.what[kinds.names.index(field.name)], field.type
+def _field(what: str, field: Any, layout: AnyLayout) -> Any:
+    """The field of a column of kind `what`, with the type as which its values are read."""
+    kind = field.type
     if what == LABEL and (pa.types.is_string(kind) or (layout.classes and pa.types.is_null(kind))):
         return pa.field(field.name, pa.string())
     if what in (NUMERIC, BINS, LABEL, WEIGHT):
@@ -124,10 +120,10 @@ class _Known:
     """The fields allowed in an object: the columns of the layout, and those its patterns ignore."""
 
     def __init__(self, layout: SettledLayout) -> None:
-        self._names, self._ignored = set(layout.columns), layout.ignore
+        self._names, self._ignored = frozenset(layout.columns), Patterns(layout.ignore)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._names or any(fnmatchcase(str(name), pattern) for pattern in self._ignored)
+    def __contains__(self, name: str) -> bool:
+        return name in self._names or name in self._ignored
 
 
 class JsonlParser(BatchParser):
@@ -161,7 +157,8 @@ class JsonlParser(BatchParser):
             table = pj.read_json(pa.BufferReader(pa.py_buffer(text)), reading, options)
         except ValueError:
             return None
-        if table.num_rows != rows or not all(name in self._known for name in table.schema.names):
+        names = table.schema.names
+        if table.num_rows != rows or not all(name in self._known for name in names):
             return None
         found = table.select(schema.names).combine_chunks().to_batches()
         return found[0] if found else None

@@ -17,7 +17,7 @@ from thresher.data.errors import DataError
 from thresher.data.features import crossing
 from thresher.data.features.crossing import Crosses
 from thresher.data.features.factors import extra_of, of_columns
-from thresher.data.features.murmur import hash_few, seed_of, whole_murmur3_64
+from thresher.data.features.murmur import hash_columns, whole_murmur3_64
 from thresher.data.formats.label_rows import check_label
 from thresher.data.formats.outcomes import (
     AFTER_QUOTE,
@@ -99,22 +99,19 @@ class Kinds(NamedTuple):
 
 def kinds_of(layout: SettledLayout, names: list[str], file: str) -> Kinds:
     """How the columns of `file` are read; raises `DataError` unless they match the settled layout."""
-    kinds = kinds_in(layout, names, file)
+    kinds, hashes = kinds_in(layout, names, file), hash_columns(names, layout.seed)
+    labels, nameless = {name: k for k, name in enumerate(layout.labels)}, np.array([not one for one in names])
+    keys = [labels.get(name, key) for name, key in zip(names, hashes.tolist(), strict=True)]
     return Kinds(
         names,
         kinds,
         np.array([_CODES[kind] for kind in kinds], np.int64),
-        np.array([_key_of(name, layout) for name in names], np.uint64),
-        np.array([seed_of(name, layout.seed) for name in names], np.uint64),
+        np.array(keys, np.uint64),
+        np.where(nameless, np.uint64(layout.seed), hashes),
         grams_of(layout.ngrams),
         np.uint64(layout.mask),
         of_columns(layout, names, kinds, file),
     )
-
-
-def _key_of(name: str, layout: SettledLayout) -> int:
-    """The key of a numeric column, or the index of a label column."""
-    return layout.labels.index(name) if name in layout.labels else hash_few(name.encode(), layout.seed)
 
 
 def check_columns_of_labels(domain: Domain, layout: SettledLayout) -> Domain:
