@@ -19,6 +19,7 @@ from thresher.batch.solvers import solver_of
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.formats.tables.heads import ColumnSeen, columns_seen
 from thresher.data.layout import AnyLayout, has_columns
+from thresher.data.report import Report
 from thresher.data.sources.pieces import prepare_readers
 from thresher.learning import modelfile
 from thresher.learning.beginning import classes_in, labels_or_part, opened
@@ -27,7 +28,7 @@ from thresher.learning.given import Data, with_labels
 from thresher.learning.head import Head
 from thresher.learning.keywords import BoostOptions, check_names, layout_given
 from thresher.learning.readout import Readout
-from thresher.learning.trouble import FEW, Trouble, no_weights, troubles_of_columns, warn
+from thresher.learning.trouble import FEW, Trouble, no_weights, troubles_of_columns, troubles_of_reading, warn
 
 STORE, LOSS = "growing", "exponential"
 _TRIES = 3
@@ -156,16 +157,17 @@ def boost(
     source = opened(data, part.DOMAIN, on_error=on_error, **read)
     seen = columns_seen(source)
     found = solved(source, bool(intercept), part, plan, started, callback)
-    found.warnings = warn(troubles_of(found, seen))
+    found.warnings = warn(troubles_of(found, seen, source.report))
     return found
 
 
-def troubles_of(found: Boosted, columns: Sequence[ColumnSeen]) -> list[Trouble]:
+def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -> list[Trouble]:
     """Trouble with the columns of the data, and a model without weights."""
     plan = found.solution.plan
     silent = len(found.keys) or found.solution.endless or found.solution.examples <= FEW
     nothing = [] if silent else [no_weights({"l1": plan.l1})]
-    return [*troubles_of_columns(columns, found.layout), *nothing]
+    of_columns = troubles_of_columns(columns, found.layout) + troubles_of_reading(report, found.layout)
+    return [*of_columns, *nothing]
 
 
 def solved(

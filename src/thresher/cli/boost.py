@@ -97,7 +97,7 @@ def _solved(
                 say(line)
 
     found = solved(source, intercept, part, plan, started, tell)
-    found.warnings = troubles_of(found, seen)
+    found.warnings = troubles_of(found, seen, source.report)
     return found, source.report
 
 

@@ -48,7 +48,7 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Measure a model on labelled data: loss, error, AUC and more, beside those of the base rate."""
-    from thresher.cli.output import show_figures, tell_skipped
+    from thresher.cli.output import show_figures, tell_reading
     from thresher.learning.assessment import assessed, check_threshold
     from thresher.learning.ensemble import load
 
@@ -66,7 +66,7 @@ def command(
         from thresher.learning import pictures
 
         pictures.write(plot, pictures.agreement(readout.head, found.binned, figures))
-    tell_skipped(source.report)
+    tell_reading(source.report)
     if as_json:
         show_figures(figures, True)
         return

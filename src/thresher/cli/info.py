@@ -12,7 +12,7 @@ from thresher.cli import options
 SHORT = "Show what is in a model, and how it was made."
 _SHOWN = 50
 """maximum number of rows of a printed table"""
-_UNREAD = ("ignore", "absent")
+_UNREAD = ("ignore", "absent", "empty")
 """column kinds that are not read"""
 _Model = Annotated[
     Path,

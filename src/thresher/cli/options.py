@@ -174,12 +174,12 @@ class Writing:
 
 def _unknown(names: Sequence[str], trained: SettledLayout | None) -> list[str]:
     """The columns that the model does not have; UsageError for its features, which it needs."""
-    from thresher.data.columns import FEATURES
+    from thresher.data.columns import EMPTY, FEATURES
 
     kinds = dict(zip(trained.columns, trained.kinds, strict=True)) if trained else {}
     if needed := [name for name in names if kinds.get(name) in FEATURES]:
         raise UsageError(f"--ignore {needed[0]}: the model was trained on this column and needs it")
-    return [name for name in names if name not in kinds]
+    return [name for name in names if kinds.get(name, EMPTY) == EMPTY]
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -304,11 +304,11 @@ class Table(Writing):
 
     def for_warm_start(self, trained: SettledLayout | None) -> AnyLayout:
         """How to read DATA for a model that starts from the weights of one `trained` on other data."""
-        from thresher.data.columns import for_new_data
+        from thresher.data.columns import extending
 
         if trained is None:
             return self.layout()
-        return _checked(lambda: for_new_data(trained, {**self.given(), "format": self.form}))
+        return _checked(lambda: extending(trained, {**self.given(), "format": self.form}))
 
 
 NO_TABLE = Table()

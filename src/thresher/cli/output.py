@@ -83,6 +83,14 @@ def tell_skipped(report: Any) -> None:
         typer.echo(f"{report.merged:,} {rows} with repeated or unsorted ids: merged, sorted", err=True)
 
 
+def tell_reading(report: Any) -> None:
+    """Print what a model that does not learn should tell of the lines and columns of data."""
+    from thresher.learning.trouble import troubles_of_reading
+
+    tell_skipped(report)
+    tell_warnings(troubles_of_reading(report))
+
+
 def tell_warnings(warnings: Sequence[Trouble]) -> None:
     """Print one line per warning on standard error."""
     from thresher.data.errors import printable

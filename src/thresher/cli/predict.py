@@ -65,7 +65,7 @@ def command(
     characters are escaped.
     """
     from thresher.cli.output import output_file as opened
-    from thresher.cli.output import tell_skipped
+    from thresher.cli.output import tell_reading
     from thresher.learning.ensemble import load
 
     options.check_model_first(model, data, NAME)
@@ -83,7 +83,7 @@ def command(
         for chunk in source.chunks():
             lines = readout.head.written(answer(chunk), wanted, words)
             file.write("".join(line + "\n" for line in lines))
-    tell_skipped(source.report)
+    tell_reading(source.report)
     if sum(broken):
         what = "1 prediction is" if sum(broken) == 1 else f"{sum(broken):,} predictions are"
         typer.echo(f"warning: {what} not finite: the values in these rows are too large", err=True)

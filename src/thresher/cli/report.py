@@ -72,7 +72,7 @@ def command(
     It shows how training went, the heaviest weights, the settings and warnings. With --data it also shows
     how well the model predicts the test data, and how well its probabilities are calibrated.
     """
-    from thresher.cli.output import show_result, tell_skipped
+    from thresher.cli.output import show_result, tell_reading
     from thresher.learning import modelfile
     from thresher.reporting import api, facts
 
@@ -89,7 +89,7 @@ def command(
             found.command = remaking(Path(found.name), found.model.header, found.model.info)
     size = api.write(target, found)
     if found.test is not None:
-        tell_skipped(found.test.lines)
+        tell_reading(found.test.lines)
     show_result(_figures(found, target, size, as_json), as_json, target)
 
 

@@ -52,6 +52,7 @@ class Packed(NamedTuple):
     bad: list[tuple[Any, ...]]
     rejected: bytes
     uncounted: int
+    noticed: tuple[tuple[str, str, int, str], ...]
 
     @property
     def nbytes(self) -> int:
@@ -147,6 +148,7 @@ class Packer:
             [tuple(one) for one in parsed.bad],
             parsed.rejected,
             parsed.uncounted,
+            parsed.noticed,
         )
 
     def _narrowed(self, keys: NDArray[np.uint64], far: bool) -> tuple[NDArray[Any], NDArray[np.uint64], Any]:
@@ -215,7 +217,7 @@ def unpack(packed: Packed, arenas: Arenas) -> Parsed:
     if packed.tags is not None:
         chunk = replace(chunk, tags=packed.tags)
     bad = [BadLine(*one) for one in packed.bad]
-    return Parsed(chunk, Tally(*packed.tally), bad, packed.rejected, packed.uncounted)
+    return Parsed(chunk, Tally(*packed.tally), bad, packed.rejected, packed.uncounted, packed.noticed)
 
 
 def _rounded(count: int) -> int:

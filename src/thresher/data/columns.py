@@ -16,23 +16,29 @@ from thresher.data.layout import (
     FEATURE_FIELDS,
     SYNTAX_FIELDS,
     AnyLayout,
+    Extension,
     Layout,
     SettledLayout,
     as_option,
 )
 
-IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, ABSENT = (
-    *("ignore", "numeric", "bins", "categorical", "list", "text", "label", "weight", "absent"),
+IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, ABSENT, EMPTY = (
+    *("ignore", "numeric", "bins", "categorical", "list", "text", "label", "weight", "absent", "empty"),
 )
-"""Kinds of columns. An absent column is not read and may be missing from the file."""
+"""Kinds of columns. An absent column is not read and may be missing from the file. An empty column had no
+value where the kinds were settled; it is not read, but a value in it is noticed."""
+UNREAD = (IGNORE, ABSENT, EMPTY)
+"""Kinds of columns that are not read, and may be missing from a file."""
 FEATURES = (NUMERIC, BINS, CATEGORICAL, LIST, TEXT)
 """Kinds of columns that yield features."""
 _SHOWN, _LONGEST = 12, 60
 _BY_STAR, _BY_PATTERN, _BY_NAME = 1, 2, 3
 _WILD = re.compile(r"[*?\[]")
+_POSITIONS = re.compile(r"(\d+)(?:-(\d+))?")
+_SEVERAL = re.compile(r"[*?\[]|^\d+(-\d+)?$")
 
 
-KINDS = (IGNORE, *FEATURES, LABEL, WEIGHT, ABSENT)
+KINDS = (*UNREAD, *FEATURES, LABEL, WEIGHT)
 
 
 def check_settled(layout: SettledLayout) -> SettledLayout:
@@ -46,45 +52,75 @@ def check_settled(layout: SettledLayout) -> SettledLayout:
     return layout
 
 
-def settle(given: AnyLayout, names: Sequence[str], guesses: Sequence[str], file: str) -> SettledLayout:
+def settle(
+    given: AnyLayout,
+    names: Sequence[str],
+    guesses: Sequence[str],
+    file: str,
+    later: Iterable[str] = (),
+    open_ended: bool = False,
+) -> SettledLayout:
     """The layout with the kind of each of the columns `names`: as given by `given`, otherwise as guessed.
+
+    Columns of `later` files are added if an option names them. If `open_ended`, further columns may appear,
+    so an option may also name a column that nobody has seen yet.
 
     Raises `DataError` if a name occurs twice, an option names no column, two options disagree about a
     column, or no column is the label.
     """
     layout = given.unsettled()
     _check_once(names, file)
-    kinds, find = dict(zip(names, guesses, strict=True)), finder(names)
-    chosen: dict[str, tuple[str, int]] = {}
-    if not layout.label and "label" not in kinds:
+    before = _before(layout)
+    seen = [*dict.fromkeys([*names, *later, *before])]
+    kinds = {**dict(zip(names, guesses, strict=True)), **before}
+    if not layout.label and LABEL not in before.values() and "label" not in kinds:
         raise DataError(f"{file}: name the label column (--label COL); the columns are: {_listed(names)}")
-    for kind, wanted in (
-        (LABEL, _label_patterns(layout, names)),
+    chosen, find, find_place = dict[str, tuple[str, int]](), finder(seen), finder(names)
+    for kind, pattern in _wanted(layout, names, before):
+        found = (find_place if _POSITIONS.fullmatch(pattern) else find)(pattern)
+        if not found and open_ended and kind not in (LABEL, WEIGHT) and not _SEVERAL.search(pattern):
+            found = [pattern]
+        if not found and not (kind == IGNORE and _WILD.search(pattern)):
+            raise DataError(f"{file}: no column is called '{pattern}'; {column_meant(pattern, names)}")
+        _assign(chosen, kind, found, _precision(pattern, found), file)
+    for name in before.keys() & chosen.keys():
+        if chosen[name][0] != before[name] and chosen[name][1] == _BY_NAME:
+            raise DataError(f"{file}: the model was trained with '{name}' as {before[name]}")
+    kinds |= {name: kind for name, (kind, _) in chosen.items() if name not in before}
+    if TEXT not in kinds.values() and layout.ngrams != Layout.ngrams:
+        raise DataError(f"{file}: n-grams need a text column (--text COL)")
+    if sum(kind == WEIGHT for kind in kinds.values()) > 1:
+        raise DataError(f"{file}: only one column can be the weight")
+    labels = [one for pattern in _label_patterns(layout, names, before) for one in find(pattern)]
+    _check_once(labels, f"{file}: --label")
+    return SettledLayout(
+        **layout.shared(),
+        columns=tuple(kinds),
+        kinds=tuple(kinds.values()),
+        labels=tuple(labels) if len(labels) > 1 else (),
+        awaited=tuple(name for name in kinds if name not in names and name not in before),
+    )
+
+
+def _before(layout: Layout) -> dict[str, str]:
+    """The columns of the model to start from, without the labels and weights that the options replace."""
+    replaced = [LABEL] * bool(layout.label) + [WEIGHT] * bool(layout.weight)
+    known = layout.known if isinstance(layout, Extension) else ()
+    return {name: kind for name, kind in known if kind not in replaced}
+
+
+def _wanted(layout: Layout, names: Sequence[str], before: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The kinds that the options give, each with a name, position or pattern of columns."""
+    options = (
+        (LABEL, _label_patterns(layout, names, before)),
         (WEIGHT, [layout.weight] if layout.weight else []),
         (NUMERIC, layout.numeric),
         (BINS, layout.bins),
         (CATEGORICAL, layout.categorical),
         (TEXT, layout.text),
         (IGNORE, layout.ignore),
-    ):
-        for pattern in wanted:
-            found = find(pattern)
-            if not found and not (kind == IGNORE and _WILD.search(pattern)):
-                raise DataError(f"{file}: no column is called '{pattern}'; {column_meant(pattern, names)}")
-            _assign(chosen, kind, found, _precision(pattern, found), file)
-    kinds |= {name: kind for name, (kind, _) in chosen.items()}
-    if TEXT not in kinds.values() and layout.ngrams != Layout.ngrams:
-        raise DataError(f"{file}: n-grams need a text column (--text COL)")
-    if sum(kind == WEIGHT for kind in kinds.values()) > 1:
-        raise DataError(f"{file}: only one column can be the weight")
-    labels = [name for pattern in _label_patterns(layout, names) for name in find(pattern)]
-    _check_once(labels, f"{file}: --label")
-    return SettledLayout(
-        **layout.shared(),
-        columns=tuple(names),
-        kinds=tuple(kinds[name] for name in names),
-        labels=tuple(labels) if len(labels) > 1 else (),
     )
+    return [(kind, pattern) for kind, patterns in options for pattern in patterns]
 
 
 def for_new_data(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout:
@@ -104,6 +140,26 @@ def for_new_data(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout
     return replace(trained.in_format(chosen.get("format") or trained.format), **written)
 
 
+def extending(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout:
+    """How to read data for a new model that starts from one `trained` on other data.
+
+    The columns of that model keep their kinds; new ones become features, as `chosen` or as they look.
+    Raises the errors of `for_new_data`.
+    """
+    if not trained.columns:
+        return for_new_data(trained, chosen)
+    given = {name: chosen[name] for name in COLUMN_OPTIONS if chosen.get(name)}
+    known = {name: kind for name, kind in zip(trained.columns, trained.kinds, strict=True) if kind != EMPTY}
+    for option, value in given.items():
+        named = value.split(",") if isinstance(value, str) else value
+        if any(known.get(name, option) != option for name in named):
+            raise DataError(f"the model was trained with other columns; leave --{option} out")
+    like = for_new_data(trained, {name: value for name, value in chosen.items() if name not in given})
+    patterns = tuple(one for one in trained.ignore if _WILD.search(one))
+    given["ignore"] = (*patterns, *given.get("ignore", ()))
+    return Extension(**{**like.shared(), **given}, known=tuple(known.items()), labels=trained.labels)
+
+
 def same_columns(given: Layout, settled: SettledLayout, whose: str) -> bool:
     """Whether the column options `given` agree with the layout `settled` for the data `whose`.
 
@@ -117,8 +173,10 @@ def same_columns(given: Layout, settled: SettledLayout, whose: str) -> bool:
     return (again.kinds, again.labels) == (settled.kinds, settled.labels)
 
 
-def _label_patterns(layout: Layout, names: Sequence[str]) -> list[str]:
+def _label_patterns(layout: Layout, names: Sequence[str], before: Mapping[str, str]) -> list[str]:
     """The names, positions and patterns of the label columns."""
+    if not layout.label and isinstance(layout, Extension) and LABEL in before.values():
+        return [*layout.labels] or [name for name, kind in before.items() if kind == LABEL]
     chosen = layout.label or "label"
     return [chosen] if chosen in names else [part for part in chosen.split(",") if part]
 
@@ -163,7 +221,7 @@ def finder(names: Sequence[str]) -> Callable[[str], list[str]]:
     def find(pattern: str) -> list[str]:
         if pattern in known:
             return [pattern]
-        if found := re.fullmatch(r"(\d+)(?:-(\d+))?", pattern):
+        if found := _POSITIONS.fullmatch(pattern):
             first, last = int(found[1]), int(found[2] or found[1])
             return list(names[first - 1 : last]) if 1 <= first <= last <= len(names) else []
         return [*filter(_shape(pattern), names)] if _WILD.search(pattern) else []
@@ -188,19 +246,56 @@ class Patterns:
 
 
 def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str]:
-    """The kind of each column of a file; raises `DataError` unless it has the columns of `layout`."""
-    there, known = set(names), dict(zip(layout.columns, layout.kinds, strict=True))
+    """The kind of each column of a file. Columns that `layout` does not know are ignored.
+
+    Raises `DataError` if the label, the weight or all feature columns of `layout` are missing.
+    """
+    known = dict(zip(layout.columns, layout.kinds, strict=True))
     _check_once(names, file)
+    patterns = Patterns(layout.ignore)
+    ignored = {name for name, kind in known.items() if kind == EMPTY and name in patterns}
+    kinds = [IGNORE if name in ignored else known.get(name, IGNORE) for name in names]
+    there = set(names)
+    some = any(kind in FEATURES for kind in kinds)
     for name, kind in known.items():
-        if name not in there and kind not in (IGNORE, ABSENT):
+        if name not in there and kind not in UNREAD and not (some and kind in FEATURES):
             raise DataError(
                 f"{file}: no column '{name}' ({kind} in the training data); the columns are: {_listed(names)}"
             )
-    ignored = Patterns(layout.ignore)
-    for name in names:
-        if name not in known and name not in ignored:
-            raise DataError(f"{file}: column '{name}' was not in the training data (skip it with --ignore)")
-    return [known.get(name, IGNORE) for name in names]
+    return kinds
+
+
+def unexpected(layout: SettledLayout, names: Sequence[str]) -> list[str]:
+    """The columns of a file that the layout neither has nor ignores by a pattern."""
+    known, ignored = frozenset(layout.columns), Patterns(layout.ignore)
+    return [name for name in names if name not in known and name not in ignored]
+
+
+def check_same(layout: SettledLayout, names: Sequence[str], file: str) -> None:
+    """Raise `DataError` unless a table has the feature columns of the layout, and no others."""
+    for name in lacking(layout, names):
+        raise DataError(f"{file}: no column '{name}'; the columns are: {_listed(names)}")
+    for name in unexpected(layout, names):
+        raise DataError(f"{file}: column '{name}' was not in the training data (skip it with --ignore)")
+
+
+def lacking(layout: SettledLayout, names: Sequence[str]) -> list[str]:
+    """The feature columns of the layout that a file does not have, except those that may come later."""
+    there = {*names, *layout.awaited}
+    pairs = zip(layout.columns, layout.kinds, strict=True)
+    return [name for name, kind in pairs if kind in FEATURES and name not in there]
+
+
+def as_option_value(wanted: Iterable[str], names: Sequence[str]) -> str:
+    """Columns as the value of an option: their names, or positions among `names` where names do not work.
+
+    >>> as_option_value(["age", "", "my city"], ["", "age", "my city"])
+    "'age,1,my city'"
+    """
+    places = {name: str(place) for place, name in enumerate(names, 1)}
+    parts = [places.get(one, one.replace(",", "?")) if not one or "," in one else one for one in wanted]
+    value = ",".join(parts)
+    return value if re.fullmatch(r"[\w.,:/+=@%-]+", value) else f"'{value}'"
 
 
 def column_meant(wanted_column: str, names: Sequence[str]) -> str:

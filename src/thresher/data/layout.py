@@ -122,6 +122,16 @@ class Layout(AnyLayout):
 
 
 @dataclass(frozen=True)
+class Extension(Layout):
+    """A layout for a new model that keeps the columns of another and may add new ones."""
+
+    known: tuple[tuple[str, str], ...] = ()
+    """the columns of the other model, with their kinds"""
+    labels: tuple[str, ...] = ()
+    """its label columns, if there are several"""
+
+
+@dataclass(frozen=True)
 class SettledLayout(AnyLayout):
     """How data were read, with the kind of each column. The model file stores it, to read new data alike."""
 
@@ -131,6 +141,8 @@ class SettledLayout(AnyLayout):
     """the kind of each of `columns`"""
     labels: tuple[str, ...] = ()
     """the label columns if there are several, in the order of the outputs"""
+    awaited: tuple[str, ...] = ()
+    """columns that the first file did not have when the layout was settled, and that options name"""
 
     def as_dict(self) -> dict[str, Any]:
         """The format, and all fields that differ from their defaults."""

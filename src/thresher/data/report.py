@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from thresher.data.errors import BadLine
 
@@ -13,6 +13,24 @@ FIRST_BAD = 10
 """How many bad lines are kept for display."""
 
 _COUNTS = ("lines", "examples", "blank", "skipped", "merged", "quarantined_bytes")
+
+
+MOST_LATE = 20
+"""How many late columns are kept for display."""
+LATE, LACKING, FOUND, HEADER = "late", "lacking", "found", "header"
+"""What reading can show of a column: a value in a column that is not known, so that it is ignored; a file
+without a column of the layout; a value in a column that was awaited; a line that repeats the header."""
+
+
+class Noticed(NamedTuple):
+    """Something that reading has shown of a column."""
+
+    what: str
+    column: str
+    place: str
+    """the file, and the line if it is known"""
+    kind: str = ""
+    """the kind of the value, if any"""
 
 
 @dataclass(slots=True)
@@ -32,6 +50,18 @@ class Report:
     quarantined_bytes: int = 0
     """length of the quarantine file so far"""
     first_bad: list[BadLine] = field(default_factory=list)
+    noticed: list[Noticed] = field(default_factory=list)
+    """the first of each kind for each column"""
+
+    def notice(self, found: Iterable[Noticed]) -> None:
+        """Add what a block has shown of columns, unless it is known."""
+        known = {(one.what, one.column) for one in self.noticed}
+        late = sum(one.what == LATE for one in self.noticed)
+        for one in found:
+            if (one.what, one.column) not in known and (one.what != LATE or late < MOST_LATE):
+                self.noticed.append(one)
+                known.add((one.what, one.column))
+                late += one.what == LATE
 
     def add(
         self, lines: int, examples: int, blank: int, skipped: int, merged: int, bad: list[BadLine]
@@ -47,6 +77,8 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """The report as a dictionary that can be written as JSON."""
         counts: dict[str, Any] = {name: getattr(self, name) for name in _COUNTS}
+        if self.noticed:
+            counts["noticed"] = [list(one) for one in self.noticed]
         counts["first_bad"] = [
             {**bad._asdict(), "raw": base64.b64encode(bad.raw).decode()} for bad in self.first_bad
         ]
@@ -56,4 +88,5 @@ class Report:
     def from_dict(cls, given: Mapping[str, Any]) -> Report:
         """The inverse of `as_dict`."""
         bad = [BadLine(**{**one, "raw": base64.b64decode(one["raw"])}) for one in given["first_bad"]]
-        return cls(**{name: int(given[name]) for name in _COUNTS}, first_bad=bad)
+        noticed = [Noticed(*one) for one in given.get("noticed", ())]
+        return cls(**{name: int(given[name]) for name in _COUNTS}, first_bad=bad, noticed=noticed)

@@ -22,6 +22,7 @@ from thresher.learning.predicting import ModelOrFile, codes_of, source_to_predic
 from thresher.learning.readout import Readout
 from thresher.learning.shares import Every, every_of
 from thresher.learning.training import Plan
+from thresher.learning.trouble import troubles_of_reading, warn
 
 
 def held_apart(holdout: Any, holdout_every: int | None, default: int = 0) -> tuple[Every, Data | None]:
@@ -149,6 +150,7 @@ def evaluate(
     data = with_labels(with_columns(model, with_codes(model, data)), labels, sample_weight)
     source = source_to_predict(ready, data, ready.head.domain, **reading)
     found = assessed(ready, source, threshold)
+    warn(troubles_of_reading(source.report))
     figures = found.figures()
     if target is not None:
         pictures.write(target, pictures.agreement(ready.head, found.binned, figures))

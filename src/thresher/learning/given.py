@@ -208,7 +208,7 @@ def _beside_frame(frame: Any, y: Any, weights: Any, domain: str | Domain, layout
     source = SparseFrameSource(frame, labels, weights, domain, layout)
     columns = 1 if np.ndim(labels) == 1 else np.shape(labels)[1]
     base: AnyLayout = layout or Layout()
-    names = _label_names(base, source.layout.columns, columns, getattr(y, "name", None))
+    names = _label_names(base, frozenset(source.layout.columns), columns, getattr(y, "name", None))
     source.layout = _with_labels(source.layout, names, "")
     return source
 

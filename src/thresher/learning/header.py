@@ -61,6 +61,9 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "hashes and sizes": lambda v: _is_list(v, 0) and all(map(_is_content, v)),
     "rows of numbers": lambda v: _is_list(v, 0) and all(map(_is_row, v)),
     "lines of text": lambda v: _is_list(v, 0) and all(isinstance(one, str) for one in v),
+    "lists of four texts": lambda v: (
+        _is_list(v, 0) and all(_is_list(one, 4) and all(isinstance(part, str) for part in one) for one in v)
+    ),
     "an object": lambda v: isinstance(v, dict),
     "an object or null": lambda v: v is None or isinstance(v, dict),
 }
@@ -223,8 +226,10 @@ def check_training(given: Any) -> None:
     """Check ``training`` and everything in it."""
     check(given, TRAINING, "training")
     _check_all_of(given["position"], POSITION, "position")
-    _check_all_of(given["position"]["report"], REPORT, "report")
-    for bad in given["position"]["report"]["first_bad"]:
+    report = given["position"]["report"]
+    noticed = {"noticed": "lists of four texts"} if "noticed" in report else {}
+    _check_all_of(report, {**REPORT, **noticed}, "report")
+    for bad in report["first_bad"]:
         _check_all_of(bad, BAD_LINE, "first_bad")
     _check_all_of({"span": [0, 0], **given["seen"]}, SEEN, "seen")  # older checkpoints have no span
     number = given["position"]["number"]

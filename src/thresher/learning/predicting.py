@@ -21,6 +21,7 @@ from thresher.learning.given import Data, as_source, is_beside
 from thresher.learning.head import F64, Head, Output
 from thresher.learning.keywords import SourceOptions, check_names, layout_like, parted
 from thresher.learning.numbering import Numbering, in_agreement, numbering_of
+from thresher.learning.trouble import troubles_of_reading, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,6 +215,7 @@ class Predictor:
             return answer(concat([]))
         source = source_to_predict(self, data, self.head.open_domain, unlabelled=True, **reading)
         found = [answer(chunk) for chunk in source.chunks()]
+        warn(troubles_of_reading(source.report))
         return np.concatenate(found) if found else answer(concat([]))
 
     def weights_frame(self, top: int | None = None) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from thresher.learning.beginning import opened
 from thresher.learning.given import with_labels
 from thresher.learning.keywords import SourceOptions, check_names, layout_given, parted
 from thresher.learning.predicting import source_for
+from thresher.learning.trouble import troubles_of_reading, warn
 
 if TYPE_CHECKING:
     from thresher.learning.model import Model
@@ -22,7 +23,8 @@ def teach(
     """Let `model` learn `data` once: see `Model.learn`. The first data determine how later data are read."""
     data = with_labels(data, y, sample_weight)
     check_names(model.learn, reading, SourceOptions)
-    if model.examples or model.layout is not None:
+    first = not model.examples and model.layout is None
+    if not first:
         source = source_for(model, data, model.head.domain, **reading)
     else:
         of_layout, options = parted(reading)
@@ -35,3 +37,4 @@ def teach(
         for chunk in chunks:
             model.learn(chunk, again=again)
             model.note_ids(chunk.span(), columns, model.layout)
+    warn(troubles_of_reading(source.report, source.layout if first else None))

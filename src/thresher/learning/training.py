@@ -28,7 +28,7 @@ from thresher.learning.shares import MOST_EVERY, Every
 from thresher.learning.stopping import Interrupted, Stopper
 from thresher.learning.trained import Tally, Trained
 from thresher.learning.training_state import Held, Origin, Position, TrainingState
-from thresher.learning.trouble import Run, Trouble, troubles_of
+from thresher.learning.trouble import Run, Trouble, troubles_of, troubles_of_reading
 
 MOST_PASSES = 10**9
 _LONG = 1 << 30
@@ -397,4 +397,7 @@ class Trainer(Generic[M]):
         shows = self.plan.report_every is not None
         average = self.model.tally.average
         patience, held = self.plan.patience, int((self.holdout.figures or {}).get("examples") or 0)
-        return troubles_of(Run(self._seen, self.model, average, self._columns, patience, held, shows))
+        run = Run(self._seen, self.model, average, self._columns, self._report, patience, held, shows)
+        given = self.holdout.given
+        beside = [] if given is None else troubles_of_reading(given.report)
+        return [*troubles_of(run), *beside]

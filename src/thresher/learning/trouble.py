@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from thresher.data.columns import CATEGORICAL, NUMERIC
+from thresher.data.columns import CATEGORICAL, NUMERIC, as_option_value, column_meant
 from thresher.data.errors import printable
 from thresher.data.formats.tables.heads import ColumnSeen, shown_cell
 from thresher.data.labels import is_number
+from thresher.data.report import FOUND, HEADER, LACKING, LATE, MOST_LATE, Noticed, Report
 from thresher.data.wording import as_shown, warn_user
 from thresher.learning.baserate import base_rate_loss, worst_constant_loss
 from thresher.learning.figures import shown
@@ -68,6 +69,8 @@ class Run:
     average: float
     """progressive loss over all passes"""
     columns: Sequence[ColumnSeen] = ()
+    report: Report = field(default_factory=Report)
+    """what reading the data has shown"""
     patience: int = 0
     heldout_rows: int = 0
     shows_progress: bool = True
@@ -372,6 +375,7 @@ _EXPLAINS_LOSS = {"sorted-labels", "scales", "overfitting"}
 def troubles_of(run: Run) -> list[Trouble]:
     """All trouble with a run, at most one per finder."""
     found = troubles_of_columns(run.columns, run.model.recipe.layout)
+    found += troubles_of_reading(run.report, run.model.recipe.layout)
     found += [trouble for find in FINDERS if (trouble := find(run)) is not None]
     loss = None if any(one.name in _EXPLAINS_LOSS for one in found) else _loss(run)
     return found if loss is None else [*found, loss]
@@ -380,6 +384,72 @@ def troubles_of(run: Run) -> list[Trouble]:
 def troubles_of_columns(columns: Sequence[ColumnSeen], layout: Any) -> list[Trouble]:
     """Trouble with the columns of a table that was read with this layout."""
     return [trouble for find in _OF_COLUMNS if (trouble := find(Table(columns, layout))) is not None]
+
+
+def troubles_of_reading(report: Report, layout: Any = None) -> list[Trouble]:
+    """Trouble with columns that reading has shown; `layout`: the one settled for these data, if any."""
+    found = {what: [one for one in report.noticed if one.what == what] for what in (LATE, LACKING, HEADER)}
+    never = _never({one.column for one in report.noticed if one.what == FOUND}, layout) if layout else None
+    late, lacking = _late(found[LATE], layout), _lacking(found[LACKING], layout)
+    troubles = late, lacking, never, _header(found[HEADER])
+    return [trouble for trouble in troubles if trouble is not None]
+
+
+def _late(found: Sequence[Noticed], layout: Any) -> Trouble | None:
+    """Columns that are ignored, because they had no value where the columns were settled."""
+    if not found:
+        return None
+    names, more = [one.column for one in found], f" and {len(found) - 3} more" if len(found) > 3 else ""
+    more = " and others" if len(found) >= MOST_LATE else more
+    listed = ", ".join(f"{one.column} ({one.place})" for one in found[:3])
+    which = (
+        f"column{'s' if len(names) > 1 else ''} {listed}{more} {'are' if len(names) > 1 else 'is'} ignored"
+    )
+    if layout is None:
+        remedy = f"leave out what it does not know with --ignore {as_option_value(names, ())}"
+        return Trouble("late-columns", f"{which}, because the model was trained without: {remedy}")
+    kinds = [(kind, [one.column for one in found if one.kind == kind]) for kind in (NUMERIC, CATEGORICAL)]
+    chosen = " ".join(f"--{kind} {as_option_value(some, layout.columns)}" for kind, some in kinds if some)
+    remedy = f"use {chosen} to learn from {'them' if len(names) > 1 else 'it'}, or " if chosen else "use "
+    reason = f"{which}, because the first rows have no value there"
+    return Trouble("late-columns", f"{reason}: {remedy}--ignore {as_option_value(names, layout.columns)}")
+
+
+def _lacking(found: Sequence[Noticed], layout: Any) -> Trouble | None:
+    """Columns that a file does not have."""
+    if not found:
+        return None
+    file, others = found[0].place, len({one.place for one in found}) - 1
+    names = [one.column for one in found if one.place == file]
+    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    files = f"{file} has" if not others else f"{file} and {others} more file{'s' if others > 1 else ''} have"
+    reason = f"{files} no column{'s' if len(names) > 1 else ''} {listed}, so the model has no value there"
+    remedy = "add what is missing"
+    if layout is not None:
+        remedy += f", or leave it out of all files with --ignore {as_option_value(names, layout.columns)}"
+    return Trouble("missing-columns", f"{reason}: {remedy}")
+
+
+def _never(found: set[str], layout: Any) -> Trouble | None:
+    """Columns that an option names, and that never had a value."""
+    awaited = getattr(layout, "awaited", ())
+    names = [name for name in awaited if name not in found] if awaited and layout.format == "jsonl" else []
+    if not names:
+        return None
+    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+    others = [name for name in layout.columns if name not in awaited]
+    hint = column_meant(names[0], others)
+    return Trouble(
+        "no-such-column", f"no row has a value in column {names[0]} (--{kinds[names[0]]} {names[0]}): {hint}"
+    )
+
+
+def _header(found: Sequence[Noticed]) -> Trouble | None:
+    """Lines that repeat the header."""
+    if not found:
+        return None
+    reason = f"the line {found[0].place} repeats the header, as in the middle of joined files"
+    return Trouble("repeated-header", f"{reason}: such lines are skipped; remove them from the data")
 
 
 def with_warnings(record: Record, model: Any, seen: Seen) -> Record:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import parts
-from thresher.data.columns import for_new_data
+from thresher.data.columns import extending, for_new_data
 from thresher.data.errors import DataError
 from thresher.data.formats.choosing import check_same_features
 from thresher.data.layout import AnyLayout, Layout, has_columns
@@ -65,20 +65,20 @@ def _first_beyond(numbers: NDArray[Any], dtype: Any) -> int:
 def layout_from(weights: Readout, given: AnyLayout | None) -> AnyLayout | None:
     """How to read data for a model that starts from `weights`: as for these, changed by the options `given`.
 
-    `DataError` if features would differ.
+    Columns that these weights do not know may be added. `DataError` if features would differ.
     """
     trained = weights.layout
-    if trained is None or given is None:
-        return given or trained
-    if has_columns(given) and has_columns(trained):
-        kinds = [dict(zip(one.columns, one.kinds, strict=True)) for one in (given, trained)]
+    if trained is None:
+        return given
+    settled = given if given is not None and has_columns(given) else None
+    if settled is not None and has_columns(trained):
+        kinds = [dict(zip(one.columns, one.kinds, strict=True)) for one in (settled, trained)]
         if kinds[0] != kinds[1]:
             raise DataError("the model was trained with other columns")
     plain = Layout()
     given_fields = {one.name: getattr(given, one.name, None) for one in fields(Layout)}
-    return for_new_data(
-        trained, {name: one for name, one in given_fields.items() if one not in (None, getattr(plain, name))}
-    )
+    chosen = {name: one for name, one in given_fields.items() if one not in (None, getattr(plain, name))}
+    return for_new_data(trained, chosen) if settled is not None else extending(trained, chosen)
 
 
 def checked_data(weights: Readout | None, source: Any) -> Any:

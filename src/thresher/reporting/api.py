@@ -14,6 +14,7 @@ from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.predicting import ModelOrFile, codes_of, with_codes, with_columns
+from thresher.learning.trouble import troubles_of_reading, warn
 from thresher.learning.wholefile import check_writable, whole_file
 from thresher.reporting.facts import Facts, facts_of, measure
 from thresher.reporting.page import BEGINNING, page
@@ -66,6 +67,8 @@ def report(
         labels = y if y is None else codes_of(model, y)
         data = with_labels(with_columns(model, with_codes(model, data)), labels, sample_weight)
         measure(facts, data, threshold, columns, **reading)
+    if facts.test is not None:
+        warn(troubles_of_reading(facts.test.lines))
     write(target, facts)
 
 

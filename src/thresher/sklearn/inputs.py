@@ -131,11 +131,14 @@ def _named(estimator: Any, X: Any, reset: bool) -> Numbers:
 
 def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
     from thresher.data import concat, table_source
+    from thresher.data.columns import check_same
+    from thresher.data.formats.tables.arrow_streams import reader_of
 
     if reset:
         estimator._layout = _settled(estimator.layout, X)
         estimator.feature_names_in_ = np.array(estimator._layout.columns, object)
         estimator.n_features_in_ = len(estimator._layout.columns)
+    check_same(estimator._layout, reader_of(X).schema.names, "X")
     options = {"domain": "open", "unlabelled": True, "threads": _threads(estimator.n_jobs)}
     source = table_source(X, layout=estimator._layout, **options)
     return _numbers(concat([concat([chunk]) for chunk in source.chunks()]))

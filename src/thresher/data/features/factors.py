@@ -29,11 +29,15 @@ def of_columns(
     known = {name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind in FEATURES}
     find = finder(layout.columns)
     for place, factor in enumerate(terms.factors):
-        found = [name for name in find(factor) if name in known]
+        matched = find(factor)
+        found = [name for name in matched if name in known]
         if not found:
-            raise DataError(f"{file}: --interact: no feature column is called '{factor}'")
+            empty = f", and '{matched[0]}' has no value in the first rows" if matched else ""
+            hint = f"{empty}: give its kind, such as --categorical {factor}" if empty else ""
+            raise DataError(f"{file}: --interact: no feature column is called '{factor}'{hint}")
         for name in found:
-            bits[name] |= 1 << place
+            if name in bits:  # a file may lack it
+                bits[name] |= 1 << place
     no_squares = [kind in (BINS, CATEGORICAL, LIST) for kind in kinds]
     return _crosses(
         terms,

@@ -66,6 +66,8 @@ class Parsed(NamedTuple):
     rejected: bytes
     uncounted: int = 0
     """lines missing from the tally: those that begin inside a row, and rows that a filter leaves out"""
+    noticed: tuple[tuple[str, str, int, str], ...] = ()
+    """what the block shows of columns: see `report.Noticed`; the line from the start of the block, or 0"""
 
 
 class Parser(Protocol):

@@ -28,7 +28,7 @@ from thresher.data.files.streams import OpenStreams
 from thresher.data.formats.looks import looks_like
 from thresher.data.labels import Domain, domain_of
 from thresher.data.layout import SettledLayout
-from thresher.data.report import Report
+from thresher.data.report import Noticed, Report
 from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser, Reading
 from thresher.data.sources.quarantine import Quarantine, check_ours
 from thresher.data.sources.reader import Pipeline, default_threads
@@ -255,6 +255,10 @@ class TextSource:
             started = self.report.examples + parsed.tally.examples
             raise DataError(str(bad[0]) if started else self._hinted(bad[0]))
         self.report.add(*parsed.tally, bad)
+        self.report.notice(
+            Noticed(what, column, f"{name}:{line + at}" if at else name, kind)
+            for what, column, at, kind in parsed.noticed
+        )
         self.position_bytes = block.raw_position
         if block.so_far is not None and block.so_far.size > self._read.size:
             self._read = block.so_far

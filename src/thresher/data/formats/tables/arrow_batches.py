@@ -41,6 +41,8 @@ from thresher.data.text.numbers import NUMBER, OVERFLOW
 if TYPE_CHECKING:
     from thresher.data.files.content import ReadSoFar
 
+Noted = tuple[tuple[str, str, int, str], ...]
+"""See `Parsed.noticed`."""
 _NUMBERS = (LABEL, WEIGHT, NUMERIC, BINS)
 _TEXTS = pa.large_string()
 
@@ -177,16 +179,21 @@ class BatchParser:
         """Parse the examples of a batch into arrays of an arena."""
         kinds, batch = self._files[block.file], block.batch
         if not self._filters:
-            return self.parsed(batch, kinds, partial(lines_of_rows, batch))
+            return self.parsed(batch, kinds, partial(lines_of_rows, batch), kinds.noticed)
         kept = self._filters[block.file].rows(batch)
         uncounted = block.passed + batch.num_rows - len(kept)
         batch = batch.take(pa.array(kept))
-        found = self.parsed(batch, kinds, partial(lines_of_rows, batch))
+        found = self.parsed(batch, kinds, partial(lines_of_rows, batch), kinds.noticed)
         bad = [one._replace(line=block.passed + int(kept[one.line - 1]) + 1) for one in found.bad]
         return found._replace(bad=bad, uncounted=uncounted)
 
-    def parsed(self, batch: Any, kinds: Kinds, written: Callable[[list[int]], list[bytes]]) -> Parsed:
-        """Parse the examples of a batch; `written` returns the text of some of its rows, without newlines."""
+    def parsed(
+        self, batch: Any, kinds: Kinds, written: Callable[[list[int]], list[bytes]], noticed: Noted = ()
+    ) -> Parsed:
+        """Parse the examples of a batch; `written` returns the text of some of its rows, without newlines.
+
+        `noticed` is what it shows of columns.
+        """
         chunk, merged, wrong = self.encoded(batch, kinds)
         listed = wrong if self._on_error == QUARANTINE else wrong[:FIRST_BAD]
         lines = written([row for row, _ in listed]) if wrong else []
@@ -196,7 +203,7 @@ class BatchParser:
         ]
         rejected = [line + b"\n" for line in lines] if self._on_error == QUARANTINE else []
         tally = Tally(batch.num_rows, len(chunk), 0, len(wrong), merged)
-        return Parsed(chunk, tally, bad, b"".join(rejected))
+        return Parsed(chunk, tally, bad, b"".join(rejected), noticed=noticed)
 
     def encoded(self, batch: Any, kinds: Kinds) -> tuple[Chunk, int, list[tuple[int, int]]]:
         """The rows of a batch, the number with repeated keys, and the bad ones as ``(row, code)``.

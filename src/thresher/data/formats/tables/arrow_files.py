@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thresher.data.chunk import Place
-from thresher.data.columns import ABSENT, IGNORE, LABEL, settle
+from thresher.data.columns import LABEL, UNREAD, settle
 from thresher.data.errors import DataError
 from thresher.data.files.paths import is_stream, named, size_of
 from thresher.data.files.paths import opened as opened_file
@@ -51,12 +51,37 @@ Rows = Iterator[tuple[int, Any, float | None]]
 """For each record batch: the row after it, the batch, and the share of the file read so far, if known."""
 
 
-def settled(layout: AnyLayout, schema: Any, name: str, unlabelled: bool) -> tuple[SettledLayout, Kinds]:
-    """The layout, settled by a schema if necessary, and how its columns are read."""
-    layout = layout if has_columns(layout) else _by_schema(layout, schema, name)
-    used = layout.unlabelled() if unlabelled else layout
-    check_types(used, schema, name)
-    return layout, kinds_of(used, schema.names, name)
+def settled(
+    layout: AnyLayout, schema: Any, name: str, unlabelled: bool, later: Sequence[Any] = ()
+) -> tuple[SettledLayout, Kinds]:
+    """The layout, settled by a schema and those of `later` files if necessary, and how columns are read."""
+    found = layout
+    if not has_columns(found):
+        typed = _typed(schema, later)
+        found = by_schema(layout, typed, [guess(field) for field in typed], name, later)
+    used = found.unlabelled() if unlabelled else found
+    return found, kinds_by(used, schema, name)
+
+
+def kinds_by(layout: SettledLayout, schema: Any, name: str) -> Kinds:
+    """How the columns of a file are read; raises `DataError` unless they fit the layout."""
+    check_types(layout, schema, name)
+    return kinds_of(layout, schema.names, name, [guess(field) for field in schema])
+
+
+def _typed(schema: Any, later: Sequence[Any]) -> Any:
+    """The schema with types of `later` ones in place of null."""
+    fields = [
+        next((one.field(field.name) for one in later if _has_type(one, field.name)), field)
+        if pa.types.is_null(field.type)
+        else field
+        for field in schema
+    ]
+    return pa.schema(fields)
+
+
+def _has_type(schema: Any, name: str) -> bool:
+    return name in schema.names and not pa.types.is_null(schema.field(name).type)
 
 
 def has_words(kinds: Kinds, schema: Any) -> bool:
@@ -65,10 +90,21 @@ def has_words(kinds: Kinds, schema: Any) -> bool:
     return any(is_of_text(schema.field(name).type) for name in labels)
 
 
-def _by_schema(layout: AnyLayout, schema: Any, name: str) -> SettledLayout:
-    """The layout settled by a schema; raises `DataError` if the type of a column cannot be a feature."""
-    found = settle(layout, schema.names, [*map(guess, schema)], name)
-    for field, kind in zip(schema, found.kinds, strict=True):
+def by_schema(
+    layout: AnyLayout,
+    schema: Any,
+    guesses: Sequence[str],
+    name: str,
+    later: Sequence[Any] = (),
+    open_ended: bool = False,
+) -> SettledLayout:
+    """The layout settled by a schema; raises `DataError` if the type of a column cannot be a feature.
+
+    `later` are the schemas of further files; see `settle`.
+    """
+    others = [one for further in later for one in further.names]
+    found = settle(layout, schema.names, guesses, name, others, open_ended)
+    for field, kind in zip(schema, found.kinds, strict=False):
         if not kind:
             called = field.name if field.name.isidentifier() else f"'{field.name}'"
             wanted = f"--categorical {called} or --ignore {called}" if is_written(field.type) else ""
@@ -99,10 +135,13 @@ def opened(
 ) -> tuple[SettledLayout, TableFormat]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
     files, filters, found, may_be_words = list[Kinds](), list[Filter](), layout, False
+    schemas = list[Any]()
     for name in names:
         with read_from(name):
-            schema = _KINDS[layout.format].schema(name, streams)
-            found, kinds = settled(found, schema, name, unlabelled)
+            schemas.append(_KINDS[layout.format].schema(name, streams))
+    for name, schema in zip(names, schemas, strict=True):
+        with read_from(name):
+            found, kinds = settled(found, schema, name, unlabelled, schemas[1:])
         files.append(kinds)
         may_be_words = may_be_words or has_words(kinds, schema)
         filters += [Filter(where, schema, name)] if where else []
@@ -359,5 +398,5 @@ def _needed(kinds: Kinds, chosen: Filter | None) -> list[str]:
     return [
         name
         for name, what in zip(kinds.names, kinds.what, strict=True)
-        if what not in (IGNORE, ABSENT) or name in looked_at
+        if what not in UNREAD or name in looked_at
     ]

@@ -3,13 +3,14 @@
 The first line names the columns, unless the layout has no header; then they are called 1, 2 and so on. In
 CSV, a cell may be quoted, with ``""`` for a quote; it ends on its line, unless the layout allows quoted line
 breaks. In TSV, quotes have no meaning. A cell is missing if it is empty or one of the layout's `missing`
-cells: a missing number or category adds no feature; a missing label or weight makes the row bad. Blank lines
-and headers are not examples.
+cells, and a number also if it is blank: a missing number or category adds no feature; a missing label or
+weight makes the row bad. Blank lines and headers are not examples, nor are lines that repeat the header, as
+in the middle of files that were joined.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Place
-from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, TEXT, settle
+from thresher.data.columns import CATEGORICAL, EMPTY, LABEL, NUMERIC, TEXT, settle
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.features.factors import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
@@ -37,6 +38,7 @@ from thresher.data.formats.tables.table_rows import (
 )
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
+from thresher.data.report import HEADER, LATE
 from thresher.data.sources.parsed import Columns, Parsed, Reading
 from thresher.data.sources.text import TextSource
 from thresher.data.text.numbers import NUMBER, OVERFLOW, exact_number, means_missing
@@ -49,7 +51,9 @@ LONGEST_CELL = 1 << 20
 """Maximum bytes of a quoted cell with line breaks."""
 HEAD = 1 << 20
 """Bytes of text that are read to settle the columns."""
-_QUOTE = ord('"')
+_QUOTE, _NEWLINE = b'"\n'
+_SAMPLE = 100
+"""Rows that show what a column of a later file holds"""
 _DELIMITING = b",;\t|"
 
 
@@ -85,12 +89,28 @@ class DelimitedFormat:
     """Makes the parsers of delimited files."""
 
     files: list[Kinds]
+    headers: list[bytes]
+    """the header line of each file; empty if there is none that could be repeated"""
     may_be_words: bool = False
     """whether labels look like words"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> DelimitedParser:
         """Make a parser for one thread."""
-        return DelimitedParser(self.files, layout, reading)
+        return DelimitedParser(self, layout, reading)
+
+
+class _Head(NamedTuple):
+    """The beginning of a file."""
+
+    name: str
+    names: list[str]
+    """of its columns"""
+    first: bytes
+    """its first line"""
+    lines: list[bytes]
+    """its first rows"""
+    header: bytes
+    """see `DelimitedFormat.headers`"""
 
 
 def opened(
@@ -98,31 +118,55 @@ def opened(
 ) -> tuple[SettledLayout, DelimitedFormat]:
     """The settled layout of files, and the maker of their parsers.
 
-    The beginning of the first file settles the kinds of columns; all other files must have the same columns.
-    Raises `DataError`.
+    The beginning of the first file settles the kinds of columns, or that of the next if a column is empty
+    there. Raises `DataError`.
     """
-    files, dialect, may_be_words = list[Kinds](), dialect_of(layout), False
-    found = layout if has_columns(layout) else None
+    files, headers, dialect = list[Kinds](), list[bytes](), dialect_of(layout)
+    heads, guesses, may_be_words = list[_Head](), list[str](), False
     for name in names:
-        lines = lines_of(head_of(name, HEAD, streams), name, dialect if dialect.span else None)
-        if layout.header and b"\0" in lines[0]:
-            raise DataError(f"{name}: the header line, {shown(lines[0])}, contains a NUL")
-        if len(lines) == 1 and b"\r" in lines[0] and b'"' not in lines[0]:
-            raise DataError(f"{name}: its lines end with \\r alone: convert them with tr '\\r' '\\n'")
-        head = [_text(cell) for cell in cells_of(lines[0], dialect)]
-        if not layout.header:
-            head = [str(k + 1) for k in range(len(head))]
-        if found is None:
-            _check_delimiter(lines[0], len(head), name)
-            guesses = _guesses(lines[layout.header :], len(head), dialect)
-            found = settle(layout, head, guesses, name)
-            may_be_words = (LABEL, CATEGORICAL) in zip(found.kinds, guesses, strict=True)
-        used = found.unlabelled() if unlabelled else found
-        if not layout.header:
-            head = _positions(used, len(head), name)
-        files.append(kinds_of(used, head, name))
-    assert found is not None
-    return found, DelimitedFormat(files, may_be_words)
+        head = _head(name, layout, streams, dialect)
+        if not heads and not has_columns(layout):
+            _check_delimiter(head.first, len(head.names), name)
+            guesses = _guesses(head, dialect)
+        guesses = _decided(guesses, heads[0].names, head, dialect) if heads else guesses
+        heads.append(head._replace(lines=head.lines[:_SAMPLE]))
+    found = layout
+    if not has_columns(found):
+        others = [column for head in heads[1:] for column in head.names] if layout.header else []
+        found = settle(layout, heads[0].names, guesses, names[0], others)
+        may_be_words = (LABEL, CATEGORICAL) in zip(found.kinds, guesses, strict=False)
+    used = found.unlabelled() if unlabelled else found
+    for head in heads:
+        columns = head.names if layout.header else _positions(used, len(head.names), head.name)
+        files.append(kinds_of(used, columns, head.name, _guesses(head, dialect)))
+        headers.append(head.header)
+    return found, DelimitedFormat(files, headers, may_be_words)
+
+
+def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect) -> _Head:
+    """The beginning of a file, without lines that repeat its header."""
+    lines = lines_of(head_of(name, HEAD, streams), name, dialect if dialect.span else None)
+    first = lines[0]
+    if layout.header and b"\0" in first:
+        raise DataError(f"{name}: the header line, {shown(first)}, contains a NUL")
+    if len(lines) == 1 and b"\r" in first and b'"' not in first:
+        raise DataError(f"{name}: its lines end with \\r alone: convert them with tr '\\r' '\\n'")
+    cells = cells_of(first, dialect)
+    if not layout.header:
+        return _Head(name, [str(k + 1) for k in range(len(cells))], first, lines, b"")
+    header = first if _can_repeat(cells) and b"\n" not in first else b""
+    rows_only = [line for line in lines[1:] if line != header]
+    return _Head(name, [_text(cell) for cell in cells], first, rows_only, header)
+
+
+def _can_repeat(cells: list[bytes]) -> bool:
+    """Whether a line of these cells is surely a header: names alone, or names and consecutive numbers."""
+    numbers = [cell for cell in cells if NUMBER.fullmatch(cell.strip())]
+    if not numbers:
+        return len(cells) > 1
+    first = int(numbers[0]) if numbers[0].isdigit() else -1
+    counted = numbers == [b"%d" % (first + k) for k in range(len(numbers))]
+    return counted and 2 < len(numbers) < len(cells)
 
 
 def _check_delimiter(line: bytes, columns: int, name: str) -> None:
@@ -199,27 +243,45 @@ def cells_of(line: bytes, dialect: Dialect) -> list[bytes]:
     return cells
 
 
-def _guesses(lines: Sequence[bytes], count: int, dialect: Dialect) -> list[str]:
-    """The guessed kinds of columns: numeric if all cells are numbers or missing, and not all are missing."""
+def _decided(guesses: list[str], names: list[str], head: _Head, dialect: Dialect) -> list[str]:
+    """The guesses for the columns `names`, with those of the next file for columns that were empty."""
+    if EMPTY not in guesses:
+        return guesses
+    found = dict(zip(head.names, _guesses(head, dialect), strict=True))
+    return [
+        found.get(name, EMPTY) if kind == EMPTY else kind for name, kind in zip(names, guesses, strict=True)
+    ]
+
+
+def _guesses(head: _Head, dialect: Dialect) -> list[str]:
+    """The guessed kinds of columns: numeric if all cells are numbers or missing; empty if all are missing.
+
+    Without any row they are categorical.
+    """
+    count = len(head.names)
     numbers, seen = np.ones(count, bool), np.zeros(count, bool)
-    for line in lines:
+    for line in head.lines:
         cells = [] if b"\0" in line else cells_of(line, dialect)
         if len(cells) != count:  # a bad row
             continue
         for k, cell in enumerate(cells):
-            if cell and numbers[k] and cell not in dialect.missing:
+            if numbers[k] and cell.strip() and cell not in dialect.missing:
                 seen[k] = True
                 numbers[k] = NUMBER.fullmatch(cell.strip()) is not None
-    return [NUMERIC if a and b else CATEGORICAL for a, b in zip(numbers, seen, strict=True)]
+    if not seen.any():
+        return [CATEGORICAL] * count
+    kinds = (NUMERIC if number else CATEGORICAL for number in numbers)
+    return [kind if met else EMPTY for kind, met in zip(kinds, seen, strict=True)]
 
 
 class DelimitedParser:
     """Parses blocks of delimited lines into chunks."""
 
-    def __init__(self, files: list[Kinds], layout: SettledLayout, reading: Reading) -> None:
+    def __init__(self, form: DelimitedFormat, layout: SettledLayout, reading: Reading) -> None:
         self._layout = layout
         self._domain = check_columns_of_labels(reading.domain, layout)
-        self._files = [one.with_words() for one in files] if self._domain.words else files
+        self._files = [one.with_words() for one in form.files] if self._domain.words else form.files
+        self._headers = form.headers
         if self._domain.kind == LISTED and not self._domain.open:
             raise DataError(
                 f"{layout.format}: lists of labels need a column of lists (jsonl, parquet or arrow)"
@@ -242,8 +304,10 @@ class DelimitedParser:
         self._skip_head(block, state)
         room, extra = self._room_for(block), kinds.extra(self._reading.naming, self._spans)
         domain, dialect = self._domain.code(), self._dialect.compiled()
+        first_at = np.full(len(kinds.codes) + 1, -1, np.int64)
+        header = np.frombuffer(self._headers[block.file], np.uint8)
         rest = (
-            kinds.compiled,
+            (*kinds.compiled, first_at, header),
             dialect,
             room,
             _rooms_for(kinds, extra),
@@ -263,7 +327,22 @@ class DelimitedParser:
         self._reading.take_names(kinds.names)
         breaks = int(state[rows.BREAKS])
         tally = parsed.tally._replace(lines=parsed.tally.lines - breaks)
-        return parsed._replace(tally=tally, uncounted=breaks)
+        noticed = (*kinds.noticed, *self._noticed(block, kinds, first_at))
+        return parsed._replace(tally=tally, uncounted=breaks, noticed=noticed)
+
+    def _noticed(self, block: Block, kinds: Kinds, first_at: NDArray[np.int64]) -> list[Any]:
+        """What the rows that begin at `first_at` show: values in empty columns, and a repeated header."""
+        found = list[tuple[int, str, str, str]]()
+        for c in np.flatnonzero(first_at >= 0).tolist():
+            start = int(first_at[c])
+            line = int(np.count_nonzero(block.text[block.begin : start] == _NEWLINE)) + 1
+            if c == len(kinds.names):
+                found.append((line, HEADER, "", ""))
+                continue
+            cell = cells_of(self._row_at(block, start).removesuffix(b"\r"), self._dialect)[c].strip()
+            found.append((line, LATE, kinds.names[c], NUMERIC if NUMBER.fullmatch(cell) else CATEGORICAL))
+        found.sort(key=lambda one: one[0])
+        return [(what, name, line, kind) for line, what, name, kind in found]
 
     def _row_at(self, block: Block, start: int) -> bytes:
         """The row that begins at `start`, without its newline."""

@@ -48,6 +48,7 @@ from thresher.data.formats.tables.table_rows import (
     CATEGORICAL,
     LABEL,
     LIST,
+    NOTE,
     SKIP,
     TEXT,
     WEIGHT,
@@ -200,6 +201,14 @@ def _means_missing(cell, at, end, tokens):
 
 
 @scalar
+def _unless_missing(cell, at, end, tokens):
+    """The end of the cell ``cell[at:end]``, or `at` if it is one of the tokens."""
+    if tokens.size and _means_missing(cell, at, end, tokens):
+        return at
+    return end
+
+
+@scalar
 def _quoted(text, at, last, room):
     """Copy the quoted cell whose text begins at `at` to `room`: ``(position after it, length, closed)``.
 
@@ -216,6 +225,35 @@ def _quoted(text, at, last, room):
         size += 1
         at += 1
     return at, size, False
+
+
+@scalar
+def _without_blanks(cell, at, end):
+    """The end of the cell ``cell[at:end]``, or `at` if it holds only spaces."""
+    stop = end
+    while at < stop and byte(cell, stop - 1) == _SPACE:
+        stop -= 1
+    return end if at < stop else at
+
+
+@scalar
+def _first_of(found, start, cell, at, end):
+    """The position `found` of the first row with a value: now `start`, if none was found but here is one."""
+    if found < 0 and _without_blanks(cell, at, end) > at:
+        return start
+    return found
+
+
+@scalar
+def _repeats(text, at, header, first_at):
+    """Whether the line at `at` is the header; the position of the first such line is kept in `first_at`."""
+    for k in range(header.size):
+        if byte(text, at + k) != header[k]:
+            return False
+    found = header.size > 0 and ends_line(text, at + header.size)
+    if found and first_at[-1] < 0:
+        first_at[-1] = at
+    return found
 
 
 @scalar
@@ -302,22 +340,24 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
 
     Returns ``(position of the line end or error, nnz, label, weight, outcome, column)``.
     """
-    codes, names, seeds, count = columns
+    codes, names, seeds, first_at, count = columns
     keys, values = address(out[0]), address(out[1])
     label, weight = np.float32(0), np.float32(1)
-    base, mask = at, separators(text, at, delimiter)
+    base, mask, start = at, separators(text, at, delimiter), at
     for c in range(count):
         cell, first, last, end, base, mask, outcome = _cell(text, at, size, base, mask, delimiter, span, room)
         if outcome != EXAMPLE:
             return at, nnz, label, weight, outcome, c
         kind, begin = codes[c], nnz
-        if tokens.size:
-            last = first if _means_missing(cell, first, last, tokens) else last
+        last = _unless_missing(cell, first, last, tokens)
         if kind == TEXT:
             nnz = _texts(cell, first, last, grams, seeds[c], out, nnz, extra[1], c)
         elif kind == CATEGORICAL:
             nnz = _category(cell, first, last, seeds[c], keys, values, nnz, extra[1], c)
+        elif kind == NOTE:
+            first_at[c] = _first_of(first_at[c], start, cell, first, last)
         elif kind != SKIP and kind != LIST:
+            last = _without_blanks(cell, first, last)
             value, outcome = _value(kind, cell, first, last, at, domain, exact)
             if kind == LABEL or kind == WORD:
                 label = keep_label(into, names[c], value)
@@ -344,7 +384,8 @@ def parse_delimited(
     Like `line_rows.parse_lines`, with these differences:
 
     Args:
-        kinds: ``(codes, keys, seeds)`` of the columns.
+        kinds: ``(codes, keys, seeds, first_at, header)``. `first_at`, int64 (columns + 1,), gets the position
+            of the first row with a value in each `NOTE` column and of the first line that repeats `header`.
         dialect: See above.
         room: uint8 scratch space for a quoted cell, as long as the text; empty if the text has no quotes,
             None if quotes have no meaning.
@@ -357,14 +398,15 @@ def parse_delimited(
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
     indptr, keys, values, labels, weights, targets = columns
-    text, features, described = address(text_bytes), (keys, values), (*kinds, np.int64(kinds[0].size))
+    text, features = address(text_bytes), (keys, values)
+    described = (*kinds[:4], np.int64(kinds[0].size))
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
     indptr[row] = nnz
     while at < size and result == DONE:
         start = at
         outcome, column, stop, label, weight, merged = BLANK, 0, nnz, np.float32(0), np.float32(1), False
         clear_spans(extra[0])
-        if not ends_line(text, at):
+        if not (ends_line(text, at) or _repeats(text, at, kinds[4], kinds[3])):
             at, stop, label, weight, outcome, column = _row(
                 *(text, start, size, described, room, grams, features, nnz, domain, known, extra),
                 *(target_of(targets, row), *dialect),

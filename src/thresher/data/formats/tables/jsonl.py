@@ -1,34 +1,46 @@
 """JSON lines: one object per line, whose fields are columns.
 
-An absent field and null are missing values. Blocks are read by pyarrow. A block that it rejects or that has
-blank lines is read line by line, so that each bad line is reported and the others become examples.
+An absent field and null are missing values. A field that is not a column of the layout is ignored; the first
+values of such fields are noticed. Blocks are read by pyarrow. A block that it rejects or that has blank lines
+is read line by line, so that each bad line is reported and the others become examples.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json as pj
 from numpy.typing import NDArray
 
-from thresher.data.columns import ABSENT, BINS, IGNORE, LABEL, LIST, NUMERIC, WEIGHT, Patterns
+from thresher.data.columns import (
+    BINS,
+    CATEGORICAL,
+    EMPTY,
+    LABEL,
+    LIST,
+    NUMERIC,
+    UNREAD,
+    WEIGHT,
+    Patterns,
+)
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.files.blocks import LINES, Block
 from thresher.data.files.streams import OpenStreams, head_of
 from thresher.data.formats.lines.gathering import too_long
-from thresher.data.formats.tables.arrow_batches import BatchParser
-from thresher.data.formats.tables.arrow_files import has_words, settled
+from thresher.data.formats.tables.arrow_batches import BatchParser, Noted, guess
+from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
 from thresher.data.formats.tables.delimited import HEAD, lines_of
 from thresher.data.formats.tables.table_rows import Kinds
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
-from thresher.data.report import FIRST_BAD
+from thresher.data.report import FIRST_BAD, FOUND, LATE, MOST_LATE
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
 
 _NEWLINE, _RETURN, _OPEN, _CLOSE, _LIST = b"\n\r{}["
@@ -56,37 +68,54 @@ def opened(
     names: list[str], layout: AnyLayout, streams: OpenStreams, unlabelled: bool
 ) -> tuple[SettledLayout, JsonlFormat]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
-    files, schemas, found, may_be_words = list[Kinds](), list[Any](), layout, False
+    files, schemas, may_be_words, heads, whole = list[Kinds](), list[Any](), False, list[Any](), True
     for name in names:
-        known = found.columns if has_columns(found) else ()
-        schema = _schema_of(lines_of(head_of(name, HEAD, streams), name), known, name)
-        found, kinds = settled(found, schema, name, unlabelled)
+        head = head_of(name, HEAD, streams)
+        whole = whole and len(head) < HEAD
+        heads.append(_schema_of(lines_of(head, name), name))
+    found = layout if has_columns(layout) else _settled(layout, heads, names[0], not whole)
+    used = found.unlabelled() if unlabelled else found
+    for name, head in zip(names, heads, strict=True):
+        schema = pa.schema([*_nulls(set(used.columns).difference(head.names)), *head])
+        kinds = kinds_by(used, schema, name)
         files.append(kinds)
         may_be_words = may_be_words or has_words(kinds, schema)
-        what = dict(zip(kinds.names, kinds.what, strict=True))
-        read = [field for field in schema if what[field.name] not in (IGNORE, ABSENT)]
-        schemas.append(pa.schema([_field(what[field.name], field, layout) for field in read]))
-    assert has_columns(found)
+        read = zip(schema, kinds.what, strict=True)
+        schemas.append(pa.schema([_field(what, field, layout) for field, what in read if what not in UNREAD]))
     return found, JsonlFormat(files, schemas, may_be_words)
 
 
+def _settled(layout: AnyLayout, heads: Sequence[Any], name: str, open_ended: bool) -> SettledLayout:
+    """The layout settled by the first fields of all files; a field without a value there is empty."""
+    types: dict[str, Any] = {}
+    for field in (one for head in heads for one in head):
+        if pa.types.is_null(types.get(field.name, pa.null())):
+            types[field.name] = field.type
+    first = pa.schema([field.with_type(types[field.name]) for field in heads[0]])
+    guesses = [EMPTY if pa.types.is_null(field.type) else guess(field) for field in first]
+    return by_schema(layout, first, guesses, name, heads[1:], open_ended)
+
+
+def _nulls(names: Iterable[str]) -> list[Any]:
+    return [pa.field(name, pa.null()) for name in sorted(names)]
+
+
 def _field(what: str, field: Any, layout: AnyLayout) -> Any:
-    """The field of a column of kind `what`, with the type as which its values are read."""
+    """The field with the type as which its values are read; null: text, numbers and bools alike."""
     kind = field.type
     if what == LABEL and (pa.types.is_string(kind) or (layout.classes and pa.types.is_null(kind))):
         return pa.field(field.name, pa.string())
     if what in (NUMERIC, BINS, LABEL, WEIGHT):
         number = kind if pa.types.is_boolean(kind) else pa.float64()
         kind = pa.list_(pa.float64()) if what == LABEL and pa.types.is_list(kind) else number
-    elif pa.types.is_null(kind) or kind == pa.list_(pa.null()):
+    elif (pa.types.is_null(kind) and what != CATEGORICAL) or kind == pa.list_(pa.null()):
         kind = pa.list_(pa.string()) if what == LIST else pa.string()
     return pa.field(field.name, kind)
 
 
-def _schema_of(lines: Sequence[bytes], known: Sequence[str], name: str) -> Any:
-    """A schema of the `known` fields and those of the objects in `lines`; type null if there is no value."""
-    found: dict[str, Any] = dict.fromkeys(known, pa.null())
-    objects = 0
+def _schema_of(lines: Sequence[bytes], name: str) -> Any:
+    """A schema of the fields of the objects in `lines`; type null if there is no value."""
+    found, objects = dict[str, Any](), 0
     for line in lines:
         try:
             read = _loaded(str(line, "utf-8"))
@@ -116,14 +145,28 @@ def _wider(kind: Any, value: Any) -> Any:
     return _TYPES[type(value)] if pa.types.is_null(kind) or isinstance(value, float) else kind
 
 
-class _Known:
-    """The fields allowed in an object: the columns of the layout, and those its patterns ignore."""
+class _Watched:
+    """Which fields are watched: `LATE` ones, whose values are ignored, and awaited ones, to be `FOUND`."""
 
     def __init__(self, layout: SettledLayout) -> None:
-        self._names, self._ignored = frozenset(layout.columns), Patterns(layout.ignore)
+        kinds = zip(layout.columns, layout.kinds, strict=True)
+        self._ignored = Patterns(layout.ignore)
+        self._known = {name: LATE if kind == EMPTY else "" for name, kind in kinds}
+        self._known |= dict.fromkeys(layout.awaited, FOUND)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._names or name in self._ignored
+    def __getitem__(self, name: str) -> str:
+        found = self._known.get(name)
+        return ("" if name in self._ignored else LATE) if found is None else found
+
+    def sorted(self, found: Mapping[tuple[str, str], tuple[int, str]]) -> Noted:
+        """What was noticed, in an order that does not depend on where blocks are cut.
+
+        Of late fields enough are kept that the first `MOST_LATE` of all blocks are among them.
+        """
+        ordered = sorted((line, what, name, kind) for (what, name), (line, kind) in found.items())
+        late = [one for one in ordered if one[1] == LATE][: 2 * MOST_LATE]
+        kept = [*late, *(one for one in ordered if one[1] != LATE)]
+        return tuple((what, name, line, kind) for line, what, name, kind in kept)
 
 
 class JsonlParser(BatchParser):
@@ -132,55 +175,66 @@ class JsonlParser(BatchParser):
     def __init__(self, form: JsonlFormat, layout: SettledLayout, reading: Reading) -> None:
         super().__init__(form.files, layout, reading)
         self._schemas = form.schemas
-        self._known = _Known(layout)
+        self._watched = _Watched(layout)
 
     def parse(self, block: Any) -> Parsed:
         """Parse the examples of a block of lines into arrays of an arena."""
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
-        batch = self._quick(block)
+        table = self._quick(block)
+        batch = None if table is None else _typed(table, self._schemas[block.file])
         if batch is None:
             return self._careful(block)
         text = block.text[block.begin : block.size]
-        return self.parsed(batch, self._files[block.file], partial(_lines, text))
+        return self.parsed(batch, self._files[block.file], partial(_lines, text), self._noticed(table))
 
     def _quick(self, block: Block) -> Any:
-        """The block as a record batch with one row per line, read by pyarrow; None if that fails."""
+        """The block as a table with one row per line, read by pyarrow; None if that fails."""
         text, schema = block.text[block.begin : block.size], self._schemas[block.file]
         rows = _whole_lines(text)
         if not rows:
             return None
-        options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
+        known = pa.schema([field for field in schema if not pa.types.is_null(field.type)])
+        options = pj.ParseOptions(explicit_schema=known, unexpected_field_behavior="infer")
         reading = pj.ReadOptions(use_threads=False, block_size=block.size + 1)
         try:
             str(text.data, "utf-8")
             table = pj.read_json(pa.BufferReader(pa.py_buffer(text)), reading, options)
         except ValueError:
             return None
-        names = table.schema.names
-        if table.num_rows != rows or not all(name in self._known for name in names):
-            return None
-        found = table.select(schema.names).combine_chunks().to_batches()
-        return found[0] if found else None
+        return table if table.num_rows == rows else None
+
+    def _noticed(self, table: Any) -> Noted:
+        """What a table shows of late and awaited fields."""
+        found = dict[tuple[str, str], tuple[int, str]]()
+        for field in table.schema:
+            what = self._watched[field.name]
+            column = table.column(field.name) if what else None
+            if column is not None and column.null_count < len(column):
+                line = pc.index(column.is_valid(), True).as_py() + 1
+                found[what, field.name] = line, _looks(field)
+        return self._watched.sorted(found)
 
     def _careful(self, block: Block) -> Parsed:
         """Parse a block line by line."""
         kinds, schema = self._files[block.file], self._schemas[block.file]
         lines = block.text[block.begin : block.size].tobytes().split(b"\n")[:-1]
         objects, places, refused, blank = list[dict[str, Any]](), list[int](), list[BadLine](), 0
+        noticed = dict[tuple[str, str], tuple[int, str]]()
         for k, line in enumerate(lines):
             if not line.strip():
                 blank += 1
                 continue
             read = self._object(line, schema)
             if isinstance(read, dict):
-                objects.append(read)
+                objects.append({field.name: _as(read.get(field.name), field.type) for field in schema})
                 places.append(k)
+                self._notice(read, k + 1, noticed)
             else:
                 refused.append(read._replace(line=k + 1))
                 if self._on_error == FAIL:
                     break
-        batch = pa.RecordBatch.from_pylist(objects, schema=schema)
+        batch = pa.RecordBatch.from_pylist(objects, schema=pa.schema(map(_texted, schema)))
         chunk, merged, wrong = self.encoded(batch, kinds)
         bad = refused + [
             self.bad_row(batch, kinds, row, code, places[row] + 1, lines[places[row]]) for row, code in wrong
@@ -188,10 +242,20 @@ class JsonlParser(BatchParser):
         bad.sort(key=lambda one: one.line)
         rejected = [one.raw + b"\n" for one in bad] if self._on_error == QUARANTINE else []
         tally = Tally(len(lines), len(chunk), blank, len(bad), merged)
-        return Parsed(chunk, tally, bad[:FIRST_BAD], b"".join(rejected))
+        seen = self._watched.sorted(noticed)
+        return Parsed(chunk, tally, bad[:FIRST_BAD], b"".join(rejected), noticed=seen)
+
+    def _notice(
+        self, read: Mapping[str, Any], line: int, noticed: dict[tuple[str, str], tuple[int, str]]
+    ) -> None:
+        """Add the late and awaited fields that have a value in an object to `noticed`."""
+        for name, value in read.items():
+            what = self._watched[name] if value is not None else ""
+            if what and (what, name) not in noticed:
+                noticed[what, name] = line, _looks(pa.field(name, _wider(pa.null(), value)))
 
     def _object(self, line: bytes, schema: Any) -> dict[str, Any] | BadLine:
-        """The fields of `schema` in a line, or the bad line."""
+        """The object in a line, whose fields fit `schema`, or the bad line."""
         try:
             read = _loaded(str(line, "utf-8"))
         except json.JSONDecodeError as error:
@@ -203,20 +267,49 @@ class JsonlParser(BatchParser):
         if not isinstance(read, dict):
             return BadLine("", 0, 1, "a JSON object", shown(line), line)
         for name, value in read.items():
-            if name not in self._known:
-                return BadLine(
-                    "",
-                    0,
-                    1,
-                    "a column of the training data",
-                    shown(name.encode("utf-8", "backslashreplace")),
-                    line,
-                )
+            if _is_broken(name):
+                written = shown(name.encode("utf-8", "backslashreplace"))
+                return BadLine("", 0, 1, "names that are valid Unicode", written, line)
             kind = schema.field(name).type if name in schema.names else None
             if kind is not None and not _fits(value, kind):
                 found = shown(json.dumps(value).encode())
                 return BadLine("", 0, 1, f"{_called(kind)} in column '{name}'", found, line)
-        return {field.name: _as(read.get(field.name), field.type) for field in schema}
+        return read
+
+
+def _typed(table: Any, schema: Any) -> Any:
+    """The fields of `schema` as a record batch; None if the text of a value depends on the others.
+
+    The type of a field without one is inferred: whole numbers beside fractions are read as fractions.
+    """
+    columns = list[Any]()
+    for field in schema:
+        if not pa.types.is_null(field.type):
+            columns.append(table.column(field.name))
+            continue
+        found = table.column(field.name) if field.name in table.schema.names else pa.nulls(len(table))
+        tests = pa.types.is_string, pa.types.is_int64, pa.types.is_boolean, pa.types.is_null
+        if not any(test(found.type) for test in tests):
+            return None
+        columns.append(pc.cast(found, pa.string()))
+    whole = pa.table(columns, pa.schema(map(_texted, schema))).combine_chunks().to_batches()
+    return whole[0] if whole else None
+
+
+def _texted(field: Any) -> Any:
+    """The field, as text if it has no type."""
+    return field.with_type(pa.string()) if pa.types.is_null(field.type) else field
+
+
+def _looks(field: Any) -> str:
+    """The kind of column that a late field looks like, of those that an option can name; empty: none."""
+    kind = CATEGORICAL if pa.types.is_timestamp(field.type) else guess(field)  # pyarrow finds times in texts
+    return kind if kind in (NUMERIC, CATEGORICAL) else ""
+
+
+def _is_broken(text: str) -> bool:
+    """Whether a text has half of a surrogate pair."""
+    return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def _loaded(line: str) -> Any:
@@ -258,6 +351,8 @@ def _called(kind: Any) -> str:
         return f"a list ({_called(kind.value_type)} each)"
     if pa.types.is_boolean(kind):
         return "true or false"
+    if pa.types.is_null(kind):
+        return "text, a number, true or false"
     return "text" if pa.types.is_string(kind) else "a number"
 
 
@@ -268,7 +363,9 @@ def _fits(value: Any, kind: Any) -> bool:
     if pa.types.is_list(kind):
         return isinstance(value, list) and all(_fits(one, kind.value_type) for one in value)
     if pa.types.is_string(kind):
-        return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
+        return isinstance(value, str) and not _is_broken(value)
+    if pa.types.is_null(kind):
+        return isinstance(value, int | float) or (isinstance(value, str) and not _is_broken(value))
     if pa.types.is_boolean(kind) or isinstance(value, bool):
         return pa.types.is_boolean(kind) and isinstance(value, bool)
     if pa.types.is_integer(kind):
@@ -278,6 +375,8 @@ def _fits(value: Any, kind: Any) -> bool:
 
 def _as(value: Any, kind: Any) -> Any:
     """A value that `_fits`, converted for pyarrow."""
+    if pa.types.is_null(kind) and value is not None and not isinstance(value, str):
+        return str(value) if type(value) is int else pc.cast(pa.array([value]), pa.string())[0].as_py()
     if pa.types.is_floating(kind) and isinstance(value, int):
         try:
             return float(value)

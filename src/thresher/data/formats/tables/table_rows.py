@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data import columns
-from thresher.data.columns import kinds_in
+from thresher.data.columns import kinds_in, lacking, unexpected
 from thresher.data.errors import DataError
 from thresher.data.features import crossing
 from thresher.data.features.crossing import Crosses
@@ -42,14 +43,17 @@ from thresher.data.formats.outcomes import (
 from thresher.data.labels import VALUES, Domain
 from thresher.data.layout import SettledLayout
 from thresher.data.ngram_spec import Grams, grams_of
+from thresher.data.report import LACKING, LATE, MOST_LATE
 from thresher.data.text.numbers import FINE, HARD, OUT_OF_RANGE
 from thresher.data.text.sorting import ascending
 from thresher.engine.jit import scalar
 
-SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, LIST, TEXT, BINS, WORD = 0, 1, 2, 3, 4, 5, 6, 7, 8
+NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, LIST, TEXT, BINS, WORD = range(-1, 9)
+"""How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is not looked at."""
 _CODES = {
     columns.IGNORE: SKIP,
     columns.ABSENT: SKIP,
+    columns.EMPTY: NOTE,
     columns.NUMERIC: NUMERIC,
     columns.BINS: BINS,
     columns.CATEGORICAL: CATEGORICAL,
@@ -82,6 +86,8 @@ class Kinds(NamedTuple):
     """mask of the bits of a key that are kept"""
     crosses: Crosses | None
     """the interactions of its columns"""
+    noticed: tuple[tuple[str, str, int, str], ...] = ()
+    """how its columns differ from those of the layout: see `Parsed.noticed`"""
 
     def extra(self, naming: Any, spans: NDArray[np.int64]) -> tuple[Crosses | None, Any]:
         """Interactions (with space for the `spans` of a row) and `naming`, for compiled code."""
@@ -97,11 +103,17 @@ class Kinds(NamedTuple):
         return self.codes, self.keys, self.seeds
 
 
-def kinds_of(layout: SettledLayout, names: list[str], file: str) -> Kinds:
-    """How the columns of `file` are read; raises `DataError` unless they match the settled layout."""
+def kinds_of(layout: SettledLayout, names: list[str], file: str, guesses: Sequence[str] = ()) -> Kinds:
+    """How the columns of `file` are read; raises `DataError` unless they match the settled layout.
+
+    `guesses` are the kinds that its columns look like, for messages.
+    """
     kinds, hashes = kinds_in(layout, names, file), hash_columns(names, layout.seed)
     labels, nameless = {name: k for k, name in enumerate(layout.labels)}, np.array([not one for one in names])
     keys = [labels.get(name, key) for name, key in zip(names, hashes.tolist(), strict=True)]
+    looks = dict(zip(names, guesses, strict=False))
+    noticed = [(LATE, name, 0, looks.get(name, "")) for name in unexpected(layout, names)[:MOST_LATE]]
+    noticed += [(LACKING, name, 0, "") for name in lacking(layout, names)[:MOST_LATE]]
     return Kinds(
         names,
         kinds,
@@ -111,6 +123,7 @@ def kinds_of(layout: SettledLayout, names: list[str], file: str) -> Kinds:
         grams_of(layout.ngrams),
         np.uint64(layout.mask),
         of_columns(layout, names, kinds, file),
+        tuple(noticed),
     )
 
 

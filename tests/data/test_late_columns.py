@@ -1,0 +1,188 @@
+"""Columns that appear late, are missing from a file, or have no value where the columns are settled."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.data.reference import rows_of
+from tests.data.tables import WRITERS
+from thresher.data import DataError, open_source
+from thresher.data.columns import as_option_value
+from thresher.data.layout import Layout
+from thresher.data.report import Report
+
+PAD = "p" * 400_000
+FIRST = [{"label": k % 2, "a": k + 0.5, "n": None, "pad": PAD} for k in range(3)]
+"""More than the rows that settle the columns"""
+LATE: list[dict[str, Any]] = [
+    {"label": 1, "a": 1.0, "b": None},
+    {"label": 0, "a": 2.0, "b": 3, "c": "u", "n": 7},
+    {"label": 1, "a": 3.0, "b": 2.5, "c": 4, "n": 8.5, "o": {"p": 1}},
+    {"label": 1, "a": 3.0, "b": "2", "c": True, "d": ["x"]},
+]
+OPTIONS: dict[str, Any] = {"categorical": ("b", "c", "n"), "ignore": ("o", "d", "pad")}
+
+
+def late_jsonl(folder: Path, rows: list[dict[str, Any]] = LATE) -> Path:
+    path = folder / "late.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in [*FIRST, *rows]))
+    return path
+
+
+def late_csv(folder: Path) -> Path:
+    path, rows = folder / "late.csv", [f"{k % 2},{k}.5, ,,{PAD}\n" for k in range(3)]
+    path.write_text("label,a,n,c,pad\n" + "".join(rows) + '1,2,,"",\n0,1,7,"u, v",\n1,1,8,w,\n')
+    return path
+
+
+def read(path: Any, layout: Layout, **options: Any) -> tuple[Any, list[Any]]:
+    source = open_source(path, layout=layout, on_error="skip", **options)
+    rows = [row for chunk in source.chunks() for row in rows_of(chunk)]
+    return (rows, source.report.as_dict()["first_bad"]), [tuple(one) for one in source.report.noticed]
+
+
+@pytest.mark.parametrize(
+    "options", [{"ignore": ("pad",)}, OPTIONS, {**OPTIONS, "numeric": ("b",), "categorical": ()}]
+)
+def test_a_late_field_is_the_same_for_every_cut(options: Any, tmp_path: Path) -> None:
+    path, layout = late_jsonl(tmp_path), Layout(**options)
+    whole = read(path, layout)
+    assert read(path, layout, block_bytes=1) == whole
+    assert read(path, layout, block_bytes=60, threads=3) == whole
+
+
+def test_late_fields_are_ignored_and_noticed(tmp_path: Path) -> None:
+    (rows, bad), noticed = read(path := late_jsonl(tmp_path), Layout(ignore=("pad",)))
+    assert not bad
+    assert rows == read(path, Layout(ignore=("pad", "b", "c", "n", "o", "d")))[0][0]
+    places = {column: (place[-12:], kind) for what, column, place, kind in noticed if what == "late"}
+    assert places == {
+        "b": ("late.jsonl:5", "numeric"),
+        "c": ("late.jsonl:5", "categorical"),
+        "n": ("late.jsonl:5", "numeric"),
+        "o": ("late.jsonl:6", ""),
+        "d": ("late.jsonl:7", ""),
+    }
+
+
+def test_options_name_fields_that_come_late(tmp_path: Path) -> None:
+    path = late_jsonl(tmp_path)
+    (rows, bad), noticed = read(path, Layout(**OPTIONS))
+    assert not bad
+    assert [len(row[2]) for row in rows] == [1, 1, 1, 1, 4, 4, 3]
+    assert {(what, column) for what, column, *_ in noticed} == {("found", one) for one in "bcod"}
+
+
+def test_what_is_noticed_survives_a_stop(tmp_path: Path) -> None:
+    source = open_source(late_jsonl(tmp_path), layout=Layout(ignore=("pad",)), block_bytes=1)
+    list(source.chunks())
+    whole, before = source.report.as_dict(), None
+    for chunk in source.chunks():
+        if before is None and source.report.noticed:
+            before, place = source.report.as_dict(), chunk.after
+    again = open_source(late_jsonl(tmp_path), layout=source.layout, block_bytes=1)
+    again.report = Report.from_dict(json.loads(json.dumps(before)))
+    list(again.chunks(place))
+    assert again.report.as_dict() == whole
+    assert Report.from_dict({k: v for k, v in whole.items() if k != "noticed"}).noticed == []
+
+
+def test_many_late_fields(tmp_path: Path) -> None:
+    path = late_jsonl(tmp_path, [{"label": 1, f"w{k * 7 % 100}": 1, f"v{k}": 2} for k in range(100)])
+    _, noticed = read(path, Layout(ignore=("pad", "n")))
+    assert len(noticed) == 20
+    assert noticed == read(path, Layout(ignore=("pad", "n")), block_bytes=1)[1]
+    assert noticed == read(path, Layout(ignore=("pad", "n")), block_bytes=300)[1]
+
+
+def test_a_name_that_no_row_has(tmp_path: Path) -> None:
+    (tmp_path / "short.jsonl").write_text('{"label": 1, "price": 2}\n')
+    with pytest.raises(DataError, match="no column is called 'prize'; did you mean 'price'"):
+        open_source(tmp_path / "short.jsonl", layout=Layout(numeric=("prize",)))
+    path = late_jsonl(tmp_path)
+    assert open_source(path, layout=Layout(numeric=("prize",))).layout.awaited == ("prize",)
+    for wrong in ("9", "x*", "2-9"):
+        with pytest.raises(DataError, match="no column is called"):
+            open_source(path, layout=Layout(numeric=(wrong,)))
+
+
+def test_a_column_that_is_empty_at_first(tmp_path: Path) -> None:
+    path = late_csv(tmp_path)
+    (rows, bad), noticed = read(path, Layout(ignore=("pad",)))
+    assert not bad
+    assert [len(row[2]) for row in rows] == [1] * 6
+    kinds = {"n": "numeric", "c": "categorical"}
+    assert noticed == [("late", name, f"{path}:6", kind) for name, kind in kinds.items()]
+    assert read(path, Layout(ignore=("pad",)), block_bytes=1) == ((rows, bad), noticed)
+    (rows, bad), noticed = read(path, Layout(ignore=("pad",), numeric=("n",), categorical=("c",)))
+    assert ([len(row[2]) for row in rows], bad, noticed) == ([1, 1, 1, 1, 3, 3], [], [])
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if name != "data.svm"])
+def test_files_with_other_columns(name: str, tmp_path: Path) -> None:
+    first, second = tmp_path / f"1{name}", tmp_path / f"2{name}"
+    WRITERS[name]([{"label": k % 2, "a": k + 0.5, "x": k + 1.0} for k in range(6)], first)
+    WRITERS[name]([{"b": k + 0.5, "label": k % 2, "a": 1.5, "c": "u"} for k in range(6)], second)
+    (rows, bad), noticed = read([first, second], Layout())
+    assert ([len(row[2]) for row in rows], bad) == ([2] * 6 + [1] * 6, [])
+    late = [("late", "b", "numeric"), ("late", "c", "categorical")]
+    found = [(what, column, kind) for what, column, _, kind in noticed]
+    assert found == (late if name.endswith("jsonl") else [*late, ("lacking", "x", "")])
+    named = Layout(numeric=("b",), categorical=("c",), ignore=("x",))
+    (rows, bad), noticed = read([first, second], named)
+    assert ([len(row[2]) for row in rows], bad) == ([1] * 6 + [3] * 6, [])
+    assert [one for one in noticed if one[0] != "found"] == []
+    with pytest.raises(DataError, match="no column is called 'z'"):
+        open_source([first, second], layout=Layout(numeric=("z",)))
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.jsonl", "data.parquet"])
+def test_a_later_file_decides_what_the_first_leaves_open(name: str, tmp_path: Path) -> None:
+    first, second = tmp_path / f"1{name}", tmp_path / f"2{name}"
+    WRITERS[name]([{"label": k % 2, "a": k + 0.5, "x": None} for k in range(6)], first)
+    WRITERS[name]([{"label": k % 2, "a": k + 0.5, "x": k + 1.0} for k in range(6)], second)
+    assert open_source([first, second]).layout.kinds == ("label", "numeric", "numeric")
+
+
+def test_blank_cells_are_missing_numbers(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("label,x,y\n1, ,3\n0,2,  \n1,,\n , 1,1\n")
+    (rows, bad), _ = read(tmp_path / "a.csv", Layout())
+    assert open_source(tmp_path / "a.csv").layout.kinds == ("label", "numeric", "numeric")
+    assert [len(row[2]) for row in rows] == [1, 1, 0]
+    assert [one["expected"] for one in bad] == ["a label in column 'label'"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("options", [{}, {"quoted_newlines": True}])
+def test_a_header_that_is_repeated(end: str, options: Any, tmp_path: Path) -> None:
+    rows = ["y,n", "1,2", "0,3", "y,n", "1,4", "y,n5", "y,n"]
+    path = tmp_path / "a.csv"
+    path.write_text(end.join(rows) + end, newline="")
+    for block in (1, 1 << 16):
+        source = open_source(path, layout=Layout(label="y", **options), on_error="skip", block_bytes=block)
+        assert source.layout.kinds == ("label", "categorical"), "of y,n5"
+        assert sum(len(chunk) for chunk in source.chunks()) == 3
+        assert (source.report.blank, source.report.skipped) == (3, 1)
+        assert [tuple(one) for one in source.report.noticed] == [("header", "", f"{path}:4", "")]
+    path.write_text(end.join(row for row in rows if row != "y,n5") + end, newline="")
+    assert open_source(path, layout=Layout(label="y")).layout.kinds == ("label", "numeric")
+
+
+@pytest.mark.parametrize(
+    ("first", "skipped"),
+    [("label,0,1,2", 1), ("label,a,b,c", 1), ("1,Ulm,b,c", 0), ("1,0.5,2,3", 0), ("label,5,7,9", 0)],
+)
+def test_a_row_that_is_no_header_may_be_repeated(first: str, skipped: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"{first}\n1,2,3,4\n{first}\n0,2,3,4\n")
+    source = open_source(path, layout=Layout(label="1"), domain="real", on_error="skip")
+    rows = sum(len(chunk) for chunk in source.chunks())
+    assert (source.report.blank, rows) == (1 + skipped, 2 + first.startswith("1"))
+
+
+def test_columns_as_the_value_of_an_option() -> None:
+    assert as_option_value(["a", "b"], ["a", "b"]) == "a,b"
+    assert as_option_value(["", "x,y"], ["x,y", "", "a"]) == "2,1"
+    assert as_option_value(["my city"], []) == "'my city'"
