@@ -136,6 +136,38 @@ def test_every_kind_of_model(kind: str, tmp_path: Path) -> None:
     assert ("Of 40 outputs, the 10" in page) == (kind == "many classes")
 
 
+def test_rare_positives_lead_with_what_tells_something(tmp_path: Path) -> None:
+    chance = np.random.default_rng(1)
+    rare = np.where(chance.random(120) < 0.1 + 0.1 * (SCORES > 0), 1, -1)
+    model = thresher.train((X, rare))
+    titles = re.findall("<dt>(.*?)</dt>", page_of(model, tmp_path, (X, rare)))
+    assert titles == ["Normalised entropy", "AUC", "Calibration error", "Non-zero weights"]
+    page = page_of(model, tmp_path, (X, rare))
+    share = 100 * (rare > 0).mean()
+    mean = 100 * model.predict(X, output="probability").mean()
+    assert f"{mean:.3g}% predicted on average, {share:.3g}% came true" in page
+    assert page.index("Normalised entropy: log") < page.index("Error: share of wrong predictions")
+    no_odds = thresher.train((X, rare), rule="pa-i", loss="hinge")
+    titles = re.findall("<dt>(.*?)</dt>", page_of(no_odds, tmp_path, (X, rare)))
+    assert titles == ["AUC", "Error on test data", "Non-zero weights", "Training examples"]
+    titles = re.findall("<dt>(.*?)</dt>", page_of(model, tmp_path, (X, Y)))
+    assert titles[0] == "Error on test data"
+
+
+def test_the_heaviest_weights_of_both_signs_have_whole_names(tmp_path: Path) -> None:
+    names = [f"a column with a long name={k} and a value that is longer still, whatever" for k in range(60)]
+    rows = [{names[k]: 1.0} for k in range(60)] * 4
+    labels = [1 if k % 60 < 10 else -1 for k in range(240)]
+    page = page_of(thresher.train(rows, labels, l1=0.0, names=True), tmp_path)
+    positive, negative = page.index(">Heaviest positive</h3>"), page.index(">Heaviest negative</h3>")
+    assert positive < negative
+    assert f"<caption>{10} of 10, the heaviest first</caption>" in page[positive:negative]
+    assert f"<caption>{20} of 50, the heaviest first</caption>" in page[negative:]
+    shown = re.findall(r'<th scope="row">(a column.*?)</th>', page)
+    assert len(shown) == 30
+    assert set(shown) <= set(names)
+
+
 def test_hostile_names_and_words(tmp_path: Path) -> None:
     model = thresher.train([({name: 1.0, "f": k / 9}, k % 2) for k in range(9) for name in HOSTILE], l1=0.0)
     keys = model.weights()[0].tolist()
@@ -152,11 +184,12 @@ def test_half_of_the_weights_of_a_class_speak_for_it(tmp_path: Path) -> None:
     readout = model.readout()
     readout.weights[:] = -1.0 - np.arange(readout.weights.size).reshape(readout.weights.shape)
     readout.weights[:7, 0] = 0.5
-    shown = [_heaviest(readout, k, 10, balanced=True) for k in range(2)]
+    shown = [_heaviest(readout, k, 10) for k in range(2)]
     assert [weight > 0 for _, weight in shown[0]] == [False] * 5 + [True] * 5
     assert len(shown[1]) == 10
     assert all(weight < 0 for _, weight in shown[1])
-    assert all(weight < 0 for _, weight in _heaviest(readout, 0, 10, balanced=False))
+    readout.weights[:, 0] = 0.5
+    assert all(weight > 0 for _, weight in _heaviest(readout, 0, 30))
 
 
 def test_a_page_stays_small_whatever_things_are_called(tmp_path: Path) -> None:

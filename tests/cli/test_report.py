@@ -6,10 +6,13 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import thresher as package
 from tests.cli.conftest import Thresher
 from tests.test_report import Checked
+from thresher.learning.calibration import wilson
 
 TABLE = ["yes", "no"]
 
@@ -51,6 +54,77 @@ def test_slices_are_the_figures_of_their_rows(thresher: Thresher, visits: Path) 
     for columns in ("--slice 2 --slice 3", "--slice 2-3", "--slice s* --slice *nt"):
         again = thresher(f"report v --data visits.csv {columns} -o r.html --json").json
         assert again["slices"] == told["slices"]
+
+
+def test_slices_have_intervals_and_small_ones_are_marked(thresher: Thresher, visits: Path) -> None:
+    thresher("train visits.csv -m v --label click -q")
+    told = thresher("report v --data visits.csv --slice site --slice price -o r.html --json").json
+    for row in [one for rows in told["slices"].values() for one in rows]:
+        shares = (row["error"], row["observed"])
+        for share, name in zip(shares, ("error", "observed"), strict=True):
+            assert (row[f"{name}_low"], row[f"{name}_high"]) == pytest.approx(wilson(share, row["examples"]))
+        assert row["examples"] == 1 or row["loss_low"] <= row["loss"] <= row["loss_high"]
+        positive = row["observed"] * row["examples"]
+        few = row["examples"] < 50 or min(positive, row["examples"] - positive) < 9.5
+        assert row["small"] == few
+    few = [row["small"] for row in told["slices"]["site"]]
+    assert any(few)
+    assert not all(few)
+    page = Path("r.html").read_text()
+    assert re.search(r"<td class=.n.>[\d.]+<br><small>[\d.]+ to [\d.]+</small></td>", page)
+    assert page.count(" *</th>") == sum(row["small"] for rows in told["slices"].values() for row in rows)
+
+    measured = thresher("evaluate v visits.csv --slice site --slice price --json").json
+    assert measured["slices"] == told["slices"]
+    ran = thresher("evaluate v visits.csv --slice site")
+    lines = ran.out.splitlines()
+    head = lines.index("by site") + 1
+    assert lines[head].split("  ")[0] == "value"
+    assert len(lines) - head - 2 == len(few)
+    assert [line.split("  ")[0].endswith(" *") for line in lines[head + 1 : -1]] == few
+    assert lines[-1].startswith("A star marks small slices: fewer than 50 examples")
+    python = package.evaluate("v", "visits.csv", slices=["site", "price"])
+    assert python["slices"] == told["slices"]
+    assert "slices" not in package.evaluate("v", "visits.csv")
+
+
+def test_the_interval_of_a_mean(thresher: Thresher, visits: Path) -> None:
+    rows = visits.read_text().splitlines()
+    rows = [rows[0] + ",w", *(f"{row},{1 + k % 3}" for k, row in enumerate(rows[1:]))]
+    visits.write_text("\n".join(rows) + "\n")
+    model = package.train("visits.csv", label="price", weight="w", loss="squared", ignore="click", l1=0.0)
+    (row,) = [
+        one
+        for one in package.evaluate(model, "visits.csv", slices="site")["slices"]["site"]
+        if one["value"] == "a"
+    ]
+    frame = pd.read_csv("visits.csv")
+    chosen = frame[frame.site == "a"]
+    squares, w = (model.predict(frame)[chosen.index] - chosen.price) ** 2, chosen.w
+    mean = (w * squares).sum() / w.sum()
+    error = np.sqrt((w**2 * (squares - mean) ** 2).sum() * len(w) / (len(w) - 1)) / w.sum()
+    assert row["rmse"] == pytest.approx(np.sqrt(mean), rel=1e-5)
+    ends = np.sqrt(mean - 1.96 * error), np.sqrt(mean + 1.96 * error)
+    assert (row["rmse_low"], row["rmse_high"]) == pytest.approx(ends, rel=1e-4)
+    assert not row["small"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("visits.csv --slice city", "no column is called 'city'"),
+        ("visits.csv --slice site --slice site", "name each column once"),
+        ("- --slice site", "can be read only once"),
+    ],
+)
+def test_evaluate_refuses_other_slices(
+    thresher: Thresher, visits: Path, options: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thresher("train visits.csv -m v --label click -q")
+    with open("visits.csv") as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        ran = thresher(f"evaluate v {options} --format csv")
+    assert (ran.status in (1, 2), words in ran.err, ran.err.count("\n")) == (True, True, 1), ran.err
 
 
 def test_slices_have_the_threshold_of_the_page(thresher: Thresher, visits: Path) -> None:

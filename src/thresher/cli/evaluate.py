@@ -25,6 +25,15 @@ Threshold = Annotated[
         " probabilities.  [default: 0.5 of a probability, 0 of a margin]",
     ),
 ]
+Slices = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--slice",
+        metavar="COL",
+        help="Also show figures for each value of a column of a table, given by name, number or pattern; "
+        "repeat for more.  [default: none]",
+    ),
+]
 _Detail = Annotated[
     bool, typer.Option("--detail", help="Also print the confusion matrix, each class and the calibration.")
 ]
@@ -41,6 +50,7 @@ def command(
     data: options.Data,
     threshold: Threshold = None,
     detail: _Detail = False,
+    slices: Slices = None,
     plot: _Plot = None,
     table: options.Writing = options.NO_WRITING,
     on_error: options.OnError = "fail",
@@ -48,9 +58,10 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Measure a model on labelled data: loss, error, AUC and more, beside those of the base rate."""
-    from thresher.cli.output import show_figures, tell_reading
+    from thresher.cli.output import tell_reading
     from thresher.learning.assessment import assessed, check_threshold
     from thresher.learning.ensemble import load
+    from thresher.learning.slices import figures_of_slices
 
     options.check_model_first(model, data, NAME)
     readout = load(model)
@@ -60,19 +71,63 @@ def command(
         raise UsageError(str(error)) from error
     source = table.opened(readout, data, readout.head.domain, on_error=on_error, threads=threads)
     options.check_outputs([plot, options.quarantine_of(on_error)], [model, *source.names])
-    found = assessed(readout, source, threshold)
+    reading = {"on_error": on_error, "threads": threads, "where": table.where}
+    beside = _beside(readout, source, data, slices, threshold, reading)
+    found = assessed(readout, source, threshold, *beside)
     figures = {**found.figures(), "nonzero": readout.nonzero}
+    figures |= figures_of_slices(beside, found.examples)
     if plot is not None:
         from thresher.learning import pictures
 
         pictures.write(plot, pictures.agreement(readout.head, found.binned, figures))
     tell_reading(source.report)
+    _show(figures, detail, as_json)
+
+
+def _show(figures: dict[str, Any], detail: bool, as_json: bool) -> None:
+    """Print the figures: everything as JSON, or those that are wanted as text."""
+    from thresher.cli.output import show_figures
+
     if as_json:
         show_figures(figures, True)
         return
-    show_figures({name: value for name, value in figures.items() if not isinstance(value, list)}, False)
+    flat = {name: value for name, value in figures.items() if not isinstance(value, list | dict)}
+    show_figures(flat, False)
+    for column, rows in figures.get("slices", {}).items():
+        typer.echo("\n".join(_by_value(column, rows)))
     if detail:
         typer.echo("\n".join(_tables(figures)), nl=bool(figures.keys() & {"by_class", "calibration"}))
+
+
+def _beside(
+    model: Any, source: Any, data: list[str], columns: list[str] | None, threshold: float | None, reading: Any
+) -> list[Any]:
+    """What measures the slices. UsageError for wrong columns, and the errors of reading."""
+    from thresher.learning.slices import slices_of
+
+    try:
+        return [*slices_of(model, source, data, columns or [], threshold, reading)]
+    except ValueError as error:
+        if type(error) is ValueError:  # of options
+            raise UsageError(str(error)) from error
+        raise
+
+
+def _by_value(column: str, rows: list[dict[str, Any]]) -> list[str]:
+    """The table of a slice, as text."""
+    from thresher.cli.output import table_of
+    from thresher.learning.slices import SMALL, interval_of, shown_names
+
+    if not rows:
+        return []
+    heads, table = list[str](), [list[Any]() for _ in rows]
+    for name in shown_names(rows):
+        heads += [name, *(["95% interval"] if interval_of(rows[0], name) is not None else [])]
+        for row, cells in zip(rows, table, strict=True):
+            cells.append(f"{row[name]}{' *' if row['small'] else ''}" if name == "value" else row[name])
+            cells += [] if (interval := interval_of(row, name)) is None else [interval or "-"]
+    lines = ["", f"by {column}", *table_of(heads, table)]
+    return [*lines, *([SMALL] if any(row["small"] for row in rows) else [])]
 
 
 def _tables(figures: dict[str, Any]) -> list[str]:

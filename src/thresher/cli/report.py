@@ -10,7 +10,7 @@ import typer
 from thresher.cli import options
 from thresher.cli.decorators import reads_elsewhere, takes
 from thresher.cli.errors import UsageError
-from thresher.cli.evaluate import Threshold
+from thresher.cli.evaluate import Slices, Threshold
 
 if TYPE_CHECKING:
     from thresher.reporting.facts import Facts
@@ -43,15 +43,6 @@ _Output = Annotated[
         help="The page to write. An existing file is replaced only if it is a report.  [default: MODEL.html]",
     ),
 ]
-_Slices = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--slice",
-        metavar="COL",
-        help="Also show figures for each value of a column of a table, given by name, number or pattern; "
-        "repeat for more.  [default: none]",
-    ),
-]
 
 
 @reads_elsewhere
@@ -60,7 +51,7 @@ def command(
     model: _Model,
     data: _Data = None,
     output: _Output = None,
-    slices: _Slices = None,
+    slices: Slices = None,
     threshold: Threshold = None,
     table: options.Writing = options.NO_WRITING,
     on_error: options.OnError = "fail",

@@ -79,7 +79,7 @@ def plot_frontier(frontiers: AnyFrontier | Sequence[AnyFrontier]) -> Picture:
         f"The frontier: {measure} against weights",
         f"{len(runs)} runs of {len(groups)} rules; bars are standard errors over runs of a rule.",
         Axis("non-zero weights", log=True, whole=True),
-        Axis(measure),
+        Axis(f"{measure}, mean over runs ± standard error" if len(runs) > len(groups) else measure),
         series,
     )
     return Picture(svg, f"{len(runs)} runs: {count} points")
@@ -135,7 +135,7 @@ def _series(name: str, group: Sequence[_Run], colour: int) -> list[Series]:
     spread = any(errors)
     low = [a - b for a, b in zip(y, errors, strict=True)] if spread else None
     high = [a + b for a, b in zip(y, errors, strict=True)] if spread else None
-    runs = f", mean of {len(group)} runs ± standard error" if len(group) > 1 else ""
+    runs = f" ({len(group)} runs)" if len(group) > 1 else ""
     return [
         Series(f"{name}{runs}", x, y, colour=colour),
         Series("", x, y, "dots", low, high, titles, colour=colour),

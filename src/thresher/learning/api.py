@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +22,7 @@ from thresher.learning.model import Model, as_model
 from thresher.learning.predicting import ModelOrFile, codes_of, source_to_predict, with_codes, with_columns
 from thresher.learning.readout import Readout
 from thresher.learning.shares import Every, every_of
+from thresher.learning.slices import figures_of_slices, names_of_columns, slices_of
 from thresher.learning.training import Plan
 from thresher.learning.trouble import troubles_of_reading, warn
 
@@ -122,6 +124,7 @@ def evaluate(
     *,
     sample_weight: ArrayLike | None = None,
     threshold: float | None = None,
+    slices: str | Sequence[str] = (),
     plot: str | os.PathLike[str] | None = None,
     **reading: Unpack[SourceOptions],
 ) -> Evaluated:
@@ -135,6 +138,8 @@ def evaluate(
         sample_weight: importances ``(n,)``, together with `y`.
         threshold: predict the positive class above this probability (default 0.5), or above this margin
             (default 0) if the loss has no probabilities.
+        slices: columns of a table, by name, position from 1 or pattern: ``slices`` of the result has figures
+            for each of their values (docs/evaluate.md). Text is one column, or one pattern.
         plot: an SVG file to draw, as ``thresher evaluate --plot`` does.
         reading: how to read `data`, where that differs from the training data: the options of
             `thresher.open_source` and the fields of a `Layout`.
@@ -149,9 +154,10 @@ def evaluate(
     labels = y if y is None else codes_of(model, y)
     data = with_labels(with_columns(model, with_codes(model, data)), labels, sample_weight)
     source = source_to_predict(ready, data, ready.head.domain, **reading)
-    found = assessed(ready, source, threshold)
+    beside = slices_of(ready, source, data, names_of_columns(slices), threshold, reading)
+    found = assessed(ready, source, threshold, *beside)
     warn(troubles_of_reading(source.report))
-    figures = found.figures()
+    figures = {**found.figures(), **figures_of_slices(beside, found.examples)}
     if target is not None:
         pictures.write(target, pictures.agreement(ready.head, found.binned, figures))
     return Evaluated.of(figures, ready)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -34,7 +34,9 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import find_names
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.learning.assessment import claimed
+from thresher.learning.calibration import wilson
 from thresher.learning.head import F64, Head
+from thresher.learning.predicting import source_for
 
 SHOWN = 20
 """maximum number of values with figures of their own"""
@@ -44,6 +46,16 @@ _DISTINCT = 1 << 16
 """maximum number of values counted separately: the first to occur"""
 _MISSING = -1
 _OTHERS, _NONE = "all others", "no value"
+_FEW, _FEW_OF_CLASS = 50, 10
+"""A slice with fewer examples, or fewer of either of two classes, is small: its figures may be chance."""
+_NORMAL = 1.959963984540054
+"""the 97.5 % quantile of the normal distribution"""
+_SUMS = (
+    *("examples", "weight", "loss", "wrong", "outcome", "predicted"),
+    *("weight2", "positive", "loss2", "loss_weight", "wrong2", "wrong_weight"),
+)
+"""Columns of the sums of a value. Losses, errors (squared, of numbers), outcomes and predictions are
+multiplied by importances; sums of squares and products of these give standard errors."""
 Figures = dict[str, Any]
 
 
@@ -79,8 +91,7 @@ class Slices:
         self._chunks: Iterator[Chunk] = beside.chunks()
         self._waiting = concat([])
         self._places: dict[int, int] = {_MISSING: 0}
-        self._sums = np.zeros((_DISTINCT + 2, 6))
-        """for each value: examples, importance, and sums of loss, error, outcome and prediction"""
+        self._sums = np.zeros((_DISTINCT + 2, len(_SUMS)))
 
     def add(self, chunk: Chunk, margins: F64) -> None:
         """Add the next examples."""
@@ -88,9 +99,18 @@ class Slices:
         values, inverse = np.unique(keys, return_inverse=True)
         places = np.array([self._place(value) for value in values.tolist()], np.int64)[inverse]
         weights = chunk.weights.astype(np.float64)
-        row = self._figures_of_rows(chunk, margins)
-        for k, one in enumerate((np.ones(len(chunk)), weights, *row)):
-            np.add.at(self._sums[:, k], places, one if k < 3 else one * weights)
+        loss, wrong, outcome, predicted = self._figures_of_rows(chunk, margins)
+        missed, squares = wrong * weights, weights * weights
+        positive = self._positive(chunk)
+        each = (np.ones(len(chunk)), weights, loss, missed, outcome * weights, predicted * weights)
+        more = (squares, positive, loss * loss, loss * weights, missed * missed, missed * weights)
+        for k, one in enumerate((*each, *more)):
+            np.add.at(self._sums[:, k], places, one)
+
+    def _positive(self, chunk: Chunk) -> F64:
+        """Which rows are of the positive class, if there are two classes."""
+        two = self._head.classifies and self._head.outputs.kind == "one"
+        return (chunk.labels > 0).astype(np.float64) if two else np.zeros(len(chunk))
 
     def _figures_of_rows(self, chunk: Chunk, margins: F64) -> tuple[F64, F64, F64, F64]:
         """For each row: loss times importance, error, outcome and prediction."""
@@ -176,20 +196,54 @@ def _row_means(values: Any) -> F64:
 
 
 def _row(name: str, sums: NDArray[np.float64], head: Head) -> Figures:
-    """The figures of a value: ``value examples weight loss`` and ``error`` or ``rmse``.
+    """The figures of a value: ``value examples weight small loss`` and ``error`` or ``rmse``.
 
-    With two classes or numbers also ``observed`` and ``predicted``: shares or means of both.
+    With two classes or numbers also ``observed`` and ``predicted``: shares or means of both. Names ending in
+    ``_low`` and ``_high`` are the ends of 95 % intervals: Wilson's of shares, by the normal distribution of
+    means. A ``small`` slice has fewer than 50 examples, or fewer than 10 of either of two classes.
     """
-    examples, weight, loss, wrong, outcome, predicted = sums.tolist()
+    of = dict(zip(_SUMS, sums.tolist(), strict=True))
+    examples, weight = int(of["examples"]), of["weight"]
     share = (lambda total: total / weight) if weight else (lambda total: None)
-    row: Figures = {"value": name, "examples": int(examples), "weight": weight, "loss": share(loss)}
+    count = weight * weight / of["weight2"] if of["weight2"] else 0.0
+    two = head.classifies and head.outputs.kind == "one"
+    rarer = min(of["positive"], examples - of["positive"]) if two else math.inf
+    row: Figures = {"value": name, "examples": examples, "weight": weight}
+    row |= {"small": examples < _FEW or rarer < _FEW_OF_CLASS, "loss": share(of["loss"])}
+    losses = _of_mean(of, "loss")
+    if losses and head.classifies and head.joint.PROBABILITY:  # such losses are positive
+        losses = max(losses[0], 0.0), losses[1]
+    row |= _ends("loss", losses)
     if head.classifies:
-        row["error"] = share(wrong)
+        row["error"] = share(of["wrong"])
+        row |= _ends("error", wilson(of["wrong"] / weight, count) if weight else None)
     else:
-        row["rmse"] = math.sqrt(wrong / weight) if weight else None
+        row["rmse"] = math.sqrt(of["wrong"] / weight) if weight else None
+        squares = _of_mean(of, "wrong")
+        row |= _ends("rmse", squares and (math.sqrt(max(squares[0], 0.0)), math.sqrt(squares[1])))
     if head.outputs.kind != "classes":
-        row |= {"observed": share(outcome), "predicted": share(predicted)}
+        row["observed"] = share(of["outcome"])
+        row |= _ends("observed", wilson(of["outcome"] / weight, count) if two and weight else None, two)
+        row["predicted"] = share(of["predicted"])
     return row
+
+
+def _ends(name: str, interval: tuple[float, float] | None, known: bool = True) -> Figures:
+    """The ends of an interval; None if they are unknown, nothing for a figure without intervals."""
+    low, high = interval or (None, None)
+    return {f"{name}_low": low, f"{name}_high": high} if known else {}
+
+
+def _of_mean(of: Figures, name: str) -> tuple[float, float] | None:
+    """The interval of a weighted mean; None for fewer than two examples."""
+    weight = of["weight"]
+    if of["examples"] < 2 or not weight:
+        return None
+    mean = of[name] / weight
+    squares = of[f"{name}2"] - 2 * mean * of[f"{name}_weight"] + mean * mean * of["weight2"]
+    corrected = max(squares, 0.0) * of["examples"] / (of["examples"] - 1)
+    half = _NORMAL * math.sqrt(corrected) / weight
+    return mean - half, mean + half
 
 
 def _order(name: str) -> tuple[int, str]:
@@ -232,3 +286,67 @@ def chosen_columns(layout: AnyLayout | None, wanted: Sequence[str]) -> list[str]
     if len(set(columns)) < len(columns):
         raise ValueError("slices: name each column once")
     return columns
+
+
+def slices_of(
+    model: Any,
+    source: Any,
+    data: Any,
+    columns: Sequence[str],
+    threshold: float | None,
+    reading: Mapping[str, Any],
+) -> list[Slices]:
+    """The slices of `source`, by the columns meant by `columns`; `data` are read once more for each.
+
+    `reading` is how they are read. Raises the errors of `chosen_columns`, and DataError.
+    """
+    found = []
+    errors = "fail" if reading.get("on_error", "fail") == "fail" else "skip"
+    kept = {name: reading[name] for name in ("threads", "where") if name in reading}
+    for column in chosen_columns(source.layout, columns):
+        layout = sliced(source.layout, column)
+        if not source.rereadable:
+            raise DataError(f"--slice {column}: the data must be read twice, but these can be read only once")
+        beside = source_for(model, data, model.head.domain, layout=layout, on_error=errors, **kept)
+        found.append(Slices(column, model.head, model.lowest_label, beside, threshold))
+    return found
+
+
+def figures_of_slices(slices: Sequence[Slices], examples: int) -> Figures:
+    """``slices``: the figures by column, after all examples were read; nothing without slices. DataError."""
+    for one in slices:
+        one.check(examples)
+    return {"slices": {one.column: one.figures() for one in slices}} if slices else {}
+
+
+def names_of_columns(slices: Any) -> Sequence[str]:
+    """The argument `slices` as a list. TypeError for anything but names."""
+    columns = [slices] if isinstance(slices, str) else slices
+    if not hasattr(columns, "__len__") or not all(isinstance(one, str) for one in columns):
+        raise TypeError(f"slices must be names of columns, not {slices!r}")
+    return columns
+
+
+def shown_names(rows: Sequence[Figures]) -> list[str]:
+    """The figures of a table of slices; the ends of their intervals belong to them."""
+    return [
+        name for name in rows[0] if not name.endswith(("_low", "_high")) and name not in ("weight", "small")
+    ]
+
+
+def interval_of(row: Figures, name: str) -> str | None:
+    """The interval of a figure in words; None for a figure without, empty if it is unknown.
+
+    >>> interval_of({"error": 0.1, "error_low": 0.05523, "error_high": 0.1744}, "error")
+    '0.0552 to 0.174'
+    """
+    if f"{name}_low" not in row:
+        return None
+    ends = row[f"{name}_low"], row[f"{name}_high"]
+    return "" if None in ends else "{:.3g} to {:.3g}".format(*ends)
+
+
+SMALL = (
+    f"A star marks small slices: fewer than {_FEW} examples, or fewer than "
+    f"{_FEW_OF_CLASS} of either class; their figures may be chance"
+)

@@ -14,6 +14,7 @@ from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.learning.given import Data, with_labels
 from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.predicting import ModelOrFile, codes_of, with_codes, with_columns
+from thresher.learning.slices import names_of_columns
 from thresher.learning.trouble import troubles_of_reading, warn
 from thresher.learning.wholefile import check_writable, whole_file
 from thresher.reporting.facts import Facts, facts_of, measure
@@ -54,9 +55,7 @@ def report(
     check_names(report, reading, SourceOptions)
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be the name of a file, not {type(path).__name__}; labels are given as y=")
-    columns = [slices] if isinstance(slices, str) else slices
-    if not hasattr(columns, "__len__") or not all(isinstance(one, str) for one in columns):
-        raise TypeError(f"slices must be names of columns, not {slices!r}")
+    columns = names_of_columns(slices)
     if data is None and not (y is None and sample_weight is None):
         raise ValueError("labels and weights are given without data")
     if data is None and reading:

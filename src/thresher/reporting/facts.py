@@ -20,10 +20,10 @@ from thresher.learning.anatomy import anatomy
 from thresher.learning.assessment import Assessment, assessed
 from thresher.learning.curve import Curve
 from thresher.learning.head import F64, Head
-from thresher.learning.predicting import source_for, source_to_predict
+from thresher.learning.predicting import source_to_predict
 from thresher.learning.ranking import Ranking
 from thresher.learning.readout import Readout
-from thresher.learning.slices import Slices, chosen_columns, sliced
+from thresher.learning.slices import figures_of_slices, slices_of
 
 _MEMORY = "memory"
 CLASSES = 10
@@ -115,32 +115,17 @@ def measure(facts: Facts, data: Any, threshold: float | None, columns: Sequence[
         raise DataError(f"{facts.name}: {facts.missing} is missing: there is no model to measure")
     readout = facts.model.readout
     source = source_to_predict(readout, data, readout.head.domain, **reading)
-    columns = chosen_columns(source.layout, columns)
-    slices = [_slices(readout, source, data, column, threshold, reading) for column in columns]
+    slices = slices_of(readout, source, data, columns, threshold, reading)
     ranks = _Ranks(readout.head, readout.classes)
     found = assessed(readout, source, threshold, *ranks.listeners, *slices)
-    for one in slices:
-        one.check(found.examples)
     facts.test = Test(
         found.figures(),
         found,
         ranks.found,
-        {one.column: one.figures() for one in slices},
+        figures_of_slices(slices, found.examples).get("slices", {}),
         source.report,
         [Path(name).name for name in source.names if name != _MEMORY],
     )
-
-
-def _slices(
-    readout: Readout, source: Any, data: Any, column: str, threshold: float | None, reading: dict[str, Any]
-) -> Slices:
-    layout = sliced(source.layout, column)
-    if not source.rereadable:
-        raise DataError(f"--slice {column}: the data must be read twice, but these can be read only once")
-    errors = "fail" if reading.get("on_error", "fail") == "fail" else "skip"
-    kept = {name: reading[name] for name in ("threads", "where") if name in reading}
-    beside = source_for(readout, data, readout.head.domain, layout=layout, on_error=errors, **kept)
-    return Slices(column, readout.head, readout.lowest_label, beside, threshold)
 
 
 class _Ranks:

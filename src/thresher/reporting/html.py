@@ -27,10 +27,10 @@ def text(given: str, most: int = 600) -> Markup:
     return Markup(escape(clean(given, most)))
 
 
-def named(given: object) -> str:
-    """The name of a feature, column, value or class, cut to 60 characters and to 180 bytes of HTML."""
-    name = clean(str(given), _NAME)
-    while len(escape(name).encode()) > 3 * _NAME:
+def named(given: object, most: int = _NAME) -> str:
+    """The name of a feature, column, value or class, cut to `most` characters and to 3 bytes for each."""
+    name = clean(str(given), most)
+    while len(escape(name).encode()) > 3 * most:
         name = clean(name, len(name) - 1)
     return name
 

@@ -9,8 +9,10 @@ from thresher.drawing import Axis, Series, chart
 from thresher.learning import pictures
 from thresher.learning.calibration import Binned, wilson
 from thresher.learning.ranking import Ranking
+from thresher.learning.slices import SMALL, interval_of, shown_names
 from thresher.reporting.facts import Facts, Model, Test
 from thresher.reporting.html import Markup, details, el, figure, joined, named, section, table
+from thresher.reporting.summary import unbalanced
 from thresher.reporting.training import SHAPE
 
 _CLASSES, _CONFUSED = 20, 10
@@ -42,6 +44,8 @@ _NAMES = {
     "mae": "Mean absolute error",
     "r2": "R²: share of the variance explained",
 }
+_RARE = ("normalised_entropy", "auc", "calibration_error", "base_rate")
+"""Figures that lead if one class is rare."""
 _CALIBRATION = (
     "Predictions are sorted into bins of equal weight. A dot above the diagonal: it happened more often than"
     " predicted; below it: less often. The band is a 95% interval (Wilson); if it includes the"
@@ -78,7 +82,7 @@ def part(facts: Facts) -> Markup:
         "On test data",
         el("div", _figures(test), *pictures_, class_="pair"),
         _classes(test),
-        *_slices(facts.model, test),
+        *_slices(test),
     )
 
 
@@ -86,6 +90,8 @@ def _figures(test: Test) -> Markup:
     found = {name: value for name, value in test.figures.items() if not isinstance(value, list)}
     if "log_loss" in found and math.isclose(found["log_loss"], found["loss"]):
         del found["loss"]  # the same, under another name
+    if unbalanced(test.figures):  # where always answering no errs rarely, the error says little
+        found = {name: found[name] for name in ("examples", *_RARE) if name in found} | found
     counted = "once" if test.assessment.alike else "by its importance"
     rows = [[_title(name), value] for name, value in found.items()]
     numbers = table(f"Each example counts {counted}", ["Figure", "Value"], rows)
@@ -214,16 +220,27 @@ def _classes(test: Test) -> Markup:
     return joined([*found, el("h3", "Class by class"), table("Figures of each class", heads, rows, note)])
 
 
-def _slices(model: Model, test: Test) -> list[Markup]:
+def _slices(test: Test) -> list[Markup]:
     found = []
     for given, rows in test.slices.items():
-        column = named(given)
-        heads = [name for name in rows[0] if name != "weight"] if rows else ["value"]
-        shown = [[named(row[name]) if name == "value" else row[name] for name in heads] for row in rows]
-        titles = [name.upper() if name == "rmse" else name.capitalize() for name in heads]
-        note = "Observed and predicted: mean outcome and mean prediction." if "observed" in heads else ""
-        found += [
-            el("h3", f"By {column}"),
-            table(f"Figures by the value of {column}, the most frequent first", titles, shown, note),
-        ]
+        if not rows:
+            continue
+        column, names = named(given), shown_names(rows)
+        titles = [name.upper() if name == "rmse" else name.capitalize() for name in names]
+        notes = ["Below a figure: its 95% interval."]
+        notes += ["Observed and predicted: mean outcome and mean prediction."] if "observed" in names else []
+        notes += [f"{SMALL}."] if any(row["small"] for row in rows) else []
+        cells = [[_cell(row, name) for name in names] for row in rows]
+        caption = f"Figures by the value of {column}, the most frequent first"
+        found += [el("h3", f"By {column}"), table(caption, titles, cells, " ".join(notes))]
     return found
+
+
+def _cell(row: dict[str, Any], name: str) -> Any:
+    """A figure above its interval; the value with a star if the slice is small."""
+    if name == "value":
+        return named(row[name]) + (" *" if row["small"] else "")
+    interval = interval_of(row, name)
+    if not interval:
+        return row[name]
+    return joined([f"{row[name]:.3g}", el("br"), el("small", interval)])

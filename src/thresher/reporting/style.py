@@ -25,6 +25,10 @@ _SCROLLS = ",".join(
 )
 """A shadow at each edge beyond which a table goes on; a cover that scrolls along hides it at the end."""
 
+BAR_STEPS = 40
+"""Lengths of bars in tables: the classes ``l1`` to ``l40``; elements have no styles of their own."""
+_BARS = "".join(f".l{k}{{width:{6 * k / BAR_STEPS:g}rem}}" for k in range(1, BAR_STEPS + 1))
+
 STYLE = (
     f":root{{color-scheme:light dark;{_LIGHT}}}\n"
     f"@media (prefers-color-scheme:dark){{:root{{{_DARK}}}}}\n"
@@ -71,6 +75,11 @@ thead th{{white-space:nowrap}}
 tbody th{{font-weight:400;overflow-wrap:anywhere;min-width:9rem}}
 td:not(.n){{overflow-wrap:anywhere;min-width:9rem}}
 .n{{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}}
+td small{{color:var(--faint)}}
+.n .weight{{display:block;height:1rem;margin-top:.25rem;print-color-adjust:exact;
+-webkit-print-color-adjust:exact}}
+.weight.c1{{background:var(--chart-c1)}}.weight.c2{{background:var(--chart-c2)}}
+{_BARS}
 pre{{background:var(--soft);border:1px solid var(--line);border-radius:.4rem;padding:.75rem 1rem;
 white-space:pre-wrap;overflow-wrap:anywhere;font-size:.9rem}}
 summary{{cursor:pointer;padding:.3rem 0;color:var(--link)}}

@@ -10,6 +10,8 @@ from thresher.learning.trouble import NO_WEIGHT
 from thresher.reporting.facts import Facts, Model
 from thresher.reporting.html import Markup, el, joined, named, section
 
+_RARE = 1 / 3
+"""Share of all but the most frequent class below which the error is not a key number."""
 Key = tuple[str, str, str]
 """A key number: its name, its value, and what to compare it with"""
 
@@ -84,7 +86,7 @@ def keys(facts: Facts) -> Markup:
         *(_of_training(facts) if facts.test is None else _of_test(facts)),
         ("Non-zero weights", f"{info['nonzero']:,}", share),
         _examples(info),
-    ]
+    ][:4]
     return el("dl", *(_key(*one) for one in found), class_="keys")
 
 
@@ -124,9 +126,41 @@ def _of_test(facts: Facts) -> list[Key]:
                 "1 is perfect, 0 no better than the mean",
             ),
         ]
+    if unbalanced(figures):
+        return _of_rare(figures, head)
     base = figures.get("base_error")
     sentence = f"{percent(base)} by always predicting the most frequent class" if base is not None else ""
     return [("Error on test data", percent(figures["error"]), sentence), _second(figures, head)]
+
+
+def unbalanced(figures: dict[str, Any]) -> bool:
+    """Whether always predicting the most frequent class errs so rarely that the error says little."""
+    base = figures.get("base_error")
+    return base is not None and not math.isnan(base) and base < _RARE
+
+
+def _of_rare(figures: dict[str, Any], head: Head) -> list[Key]:
+    """Probabilities and ranking, instead of an error that always answering no has too."""
+    found = [_second(figures, head)]
+    if "normalised_entropy" in figures and figures.get("auc") is not None:
+        found.append(("AUC", _figure(figures["auc"]), "1 is perfect, 0.5 is chance"))
+    if figures.get("calibration_error") is not None:
+        found.append(("Calibration error", percent(figures["calibration_error"]), _means(figures)))
+    if len(found) < 3:
+        base = percent(figures["base_error"])
+        beside = f"{base} by always predicting the most frequent class"
+        found.append(("Error on test data", percent(figures["error"]), beside))
+    return found
+
+
+def _means(figures: dict[str, Any]) -> str:
+    """The mean prediction beside the base rate."""
+    bins, rate = figures.get("calibration") or [], figures.get("base_rate")
+    total = sum(one["weight"] for one in bins)
+    if not total or rate is None:
+        return "mean distance of prediction and outcome"
+    mean = sum(one["predicted"] * one["weight"] for one in bins) / total
+    return f"{percent(mean)} predicted on average, {percent(rate)} came true"
 
 
 def _second(figures: dict[str, Any], head: Head) -> Key:

@@ -6,23 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from thresher.drawing import Bar, bars
 from thresher.learning.feature_names import known_names
 from thresher.learning.readout import Readout
 from thresher.reporting.facts import Facts
-from thresher.reporting.html import Markup, details, el, figure, joined, named, section, table
-from thresher.reporting.training import SHAPE
+from thresher.reporting.html import Markup, el, joined, named, section, table
+from thresher.reporting.style import BAR_STEPS
 
 _OF_ONE, _OF_EACH, _OUTPUTS, _GROUPS = 30, 10, 10, 30
 """maximum numbers of weights of the only output and of each of several, of outputs, and of columns"""
+_NAME = 120
+"""maximum number of characters in the name of a feature"""
 _READING = (
-    "A bar to the right raises the prediction when the feature is present, one to the left lowers it. For"
-    " columns of numbers the weight is that of one unit, so weights of columns on different scales cannot be"
-    " compared."
+    "A feature with a positive weight raises the prediction when it is present, one with a negative weight"
+    " lowers it. For columns of numbers the weight is that of one unit, so weights of columns on different"
+    " scales cannot be compared."
 )
 _READING_OF_CLASSES = (
-    "A bar to the right makes the class more likely, one to the left less likely. At least half of the bars"
-    " are to the right if there are as many."
+    "A positive weight makes the class more likely, a negative one less likely. Both signs are shown, half of"
+    " the rows each if there are as many."
 )
 
 
@@ -34,7 +35,7 @@ def part(facts: Facts) -> Markup:
     if not info["nonzero"]:
         return section("weights", "The heaviest weights", el("p", "All weights are zero."))
     alone = readout.head.count == 1
-    inside = [_figure(readout, 0, _OF_ONE, "", _READING)] if alone else _by_output(readout, info)
+    inside = _of_one(readout, info["weights"]) if alone else _by_output(readout, info)
     return section("weights", "The heaviest weights", _norms(info), *inside, _groups(info))
 
 
@@ -50,14 +51,14 @@ def _norms(info: dict[str, Any]) -> Markup:
 def _how_many(info: dict[str, Any]) -> str:
     if len(info["by_output"]) > 1:
         return f" For each output, up to {_OF_EACH} are shown."
-    return f" The {_OF_ONE} heaviest are shown." if info["nonzero"] > _OF_ONE else ""
+    return ""
 
 
 def _by_output(readout: Readout, info: dict[str, Any]) -> list[Markup]:
     rows = sorted(enumerate(info["by_output"]), key=lambda one: (-one[1]["l1_norm"], one[0]))
     shown = sorted(rows[:_OUTPUTS])
     what = "Class" if readout.head.classifies else "Output"
-    figures = [_figure(readout, k, _OF_EACH, f"{what} {one['output']}", "") for k, one in shown]
+    figures = [_figure(readout, k, f"{what} {one['output']}") for k, one in shown]
     left = []
     if len(rows) > _OUTPUTS:
         left = [el("p", f"Of {len(rows):,} outputs, the {_OUTPUTS} with the largest weights are shown.")]
@@ -65,37 +66,57 @@ def _by_output(readout: Readout, info: dict[str, Any]) -> list[Markup]:
     return [*left, el("p", reading, class_="note"), el("div", *figures, class_="pair")]
 
 
-def _figure(readout: Readout, output: int, most: int, title: str, reading: str) -> Markup:
-    found = _heaviest(readout, output, most, balanced=readout.head.classifies and readout.head.count > 1)
+def _of_one(readout: Readout, weights: dict[str, int]) -> list[Markup]:
+    """The heaviest positive and the heaviest negative weights, side by side."""
+    found = _heaviest(readout, 0, _OF_ONE)
+    largest = max((abs(weight) for _, weight in found), default=1.0)
+    tables = []
+    for sign, each in (
+        ("positive", [one for one in found if one[1] > 0]),
+        ("negative", [one for one in found if one[1] < 0]),
+    ):
+        caption = f"{len(each)} of {weights[sign]:,}, the heaviest first"
+        shown = _table(readout, caption, each, largest) if each else el("p", "None.")
+        tables.append(el("div", el("h3", f"Heaviest {sign}"), shown))
+    return [el("p", _READING, class_="note"), el("div", *tables, class_="pair")]
+
+
+def _figure(readout: Readout, output: int, title: str) -> Markup:
+    """The heaviest weights of one of several outputs."""
+    found = sorted(_heaviest(readout, output, _OF_EACH), key=lambda one: (one[1] < 0, -abs(one[1])))
+    largest = max((abs(weight) for _, weight in found), default=1.0)
+    caption = "The heaviest weights of both signs"
+    return el("div", el("h3", named(title)), _table(readout, caption, found, largest))
+
+
+def _table(readout: Readout, caption: str, found: list[tuple[int, float]], largest: float) -> Markup:
+    """Names, which wrap, with bars and weights."""
     names = known_names(readout)
-    called = [named(names.get(key, f"feature {key}")) for key, _ in found]
-    rows = [Bar(name, weight) for name, (_, weight) in zip(called, found, strict=True)]
-    what = f"Heaviest weights{' of ' + named(title) if title else ''}"
-    picture = bars(
-        what, f"The {len(rows)} weights of the largest magnitude.", rows, axis="weight",
-        name=f"weights-{output}", **SHAPE,
-    )  # fmt: skip
-    pairs = [[name, weight] for name, (_, weight) in zip(called, found, strict=True)]
-    numbers = details("The numbers", table(what, ["Feature", "Weight"], pairs))
-    head = [el("h3", named(title))] if title else []
-    return joined([el("div", *head, figure(picture, reading, numbers, beside=not title))])
+    rows = [
+        [named(names.get(key, f"feature {key}"), _NAME), _bar(weight, largest), weight]
+        for key, weight in found
+    ]
+    return table(caption, ["Feature", "", "Weight"], rows)
 
 
-def _heaviest(readout: Readout, output: int, most: int, balanced: bool) -> list[tuple[int, float]]:
-    """Keys and weights of an output, by falling magnitude.
+def _bar(weight: float, largest: float) -> Markup:
+    """A bar whose length is the magnitude of the weight; its number is in the next cell."""
+    length = max(round(BAR_STEPS * abs(weight) / largest), 1) if largest else 0
+    colour = "c2" if weight < 0 else "c1"
+    return el("span", class_=f"thresher-chart weight {colour} l{length}", aria_hidden="true")
 
-    If `balanced`, at least half are positive if there are as many: they say what makes a class likely, while
-    against it many rare features may speak.
-    """
+
+def _heaviest(readout: Readout, output: int, most: int) -> list[tuple[int, float]]:
+    """Keys and weights of an output, by falling magnitude: half of each sign, if there are as many."""
     column = readout.weights.reshape(len(readout.keys), -1)[:, output]
     (live,) = np.nonzero(column)
     order = live[np.lexsort((readout.keys[live], -np.abs(column[live])))]
-    if balanced:
-        ahead = np.isin(order, order[column[order] > 0][: (most + 1) // 2])
-        rest = np.flatnonzero(~ahead)[: max(0, most - int(ahead.sum()))]
-        ahead[rest] = True
-        order = order[ahead]
-    return [(int(readout.keys[k]), float(column[k])) for k in order[:most]]
+    above = column[order] > 0
+    positive, negative = int(above.sum()), int((~above).sum())
+    first = max((most + 1) // 2, most - negative)
+    second = max(most // 2, most - positive)
+    kept = np.isin(order, [*order[above][:first], *order[~above][:second]])
+    return [(int(readout.keys[k]), float(column[k])) for k in order[kept]]
 
 
 def _groups(info: dict[str, Any]) -> Markup:
