@@ -66,7 +66,7 @@ def test_long_numbers_of_one_length_are_ids() -> None:
     assert list(warned(table(customer=customers))) == ["id-columns"]
     assert warned(table(second=np.sort(customers))) == {}, "a time, for example"
     customers[7] = customers[300]
-    assert warned(table(customer=customers)) == {}
+    assert list(warned(table(customer=customers))) == ["codes-as-numbers"]
 
 
 def numbers_but(*others: str) -> list[str]:

@@ -224,8 +224,8 @@ class Table(Writing):
         str | None,
         typer.Option(
             metavar=_COLUMNS,
-            help="Numeric columns: names, numbers, ranges (2-14) or patterns (I*), separated by commas."
-            "  [default: those that hold only numbers]",
+            help="Numeric columns: names, numbers, ranges (2-14, C14-C21) or patterns (I*), separated by "
+            "commas.  [default: those that hold only numbers]",
         ),
     ] = None
     bins: Annotated[

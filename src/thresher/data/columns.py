@@ -210,7 +210,7 @@ def _assign(
 
 
 def matching(pattern: str, names: Sequence[str]) -> list[str]:
-    """The columns that match a name, a position (from 1), a range of positions or a pattern."""
+    """The columns that match a name, a position (from 1), a range of positions or names, or a pattern."""
     return finder(names)(pattern)
 
 
@@ -224,9 +224,18 @@ def finder(names: Sequence[str]) -> Callable[[str], list[str]]:
         if found := _POSITIONS.fullmatch(pattern):
             first, last = int(found[1]), int(found[2] or found[1])
             return list(names[first - 1 : last]) if 1 <= first <= last <= len(names) else []
-        return [*filter(_shape(pattern), names)] if _WILD.search(pattern) else []
+        return [*filter(_shape(pattern), names)] if _WILD.search(pattern) else _from_to(pattern, names, known)
 
     return find
+
+
+def _from_to(pattern: str, names: Sequence[str], known: frozenset[str]) -> list[str]:
+    """The columns from one name to another: ``C14-C21``."""
+    for dash in re.finditer("-", pattern):
+        first, last = pattern[: dash.start()], pattern[dash.end() :]
+        if first in known and last in known:
+            return list(names[names.index(first) : names.index(last) + 1])
+    return []
 
 
 def _shape(pattern: str) -> Callable[[str], object]:

@@ -112,7 +112,7 @@ class Layout(AnyLayout):
     weight: str = ""
     """the column of importance weights"""
     numeric: tuple[str, ...] = ()
-    """columns to read as numbers, whatever they look like: names, positions (from 1), ``2-14``, ``I*``"""
+    """columns to read as numbers: names, positions (from 1), ``2-14``, ``C14-C21``, ``I*``"""
     bins: tuple[str, ...] = ()
     """columns of numbers in which each logarithmic bin is a feature"""
     categorical: tuple[str, ...] = ()
@@ -178,6 +178,11 @@ def as_option(name: str, value: Any) -> str:
         return f"without {flag}"
     text = ",".join(value) if isinstance(value, tuple) else str(value)
     return f"with {flag} {text}".replace("\t", r"\t")
+
+
+def chosen_in(layout: AnyLayout | None) -> tuple[str, ...]:
+    """The numeric and categorical columns that options name."""
+    return layout.numeric + layout.categorical if isinstance(layout, Layout) else ()
 
 
 def has_columns(layout: AnyLayout) -> TypeGuard[SettledLayout]:

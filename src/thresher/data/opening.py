@@ -21,7 +21,7 @@ from thresher.data.formats.choosing import (
 )
 from thresher.data.formats.listing import TABLES
 from thresher.data.formats.looks import looks_like
-from thresher.data.layout import AnyLayout, settled_without_columns
+from thresher.data.layout import AnyLayout, chosen_in, settled_without_columns
 
 _FIRST = 1 << 12
 
@@ -126,5 +126,5 @@ def open_source(
     )
     source.may_be_words, source.unlabelled = getattr(form, "may_be_words", False), unlabelled
     source.readers = readers
-    source.categorical = getattr(given, "categorical", ())
+    source.chosen = chosen_in(given)
     return source

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from thresher.data.chunk import Chunk
-from thresher.data.columns import NUMERIC
+from thresher.data.columns import NUMERIC, as_option_value
 from thresher.data.features.names import Names, numeric_keys
 from thresher.data.formats.tables.heads import ColumnSeen
 from thresher.data.layout import SettledLayout
@@ -69,8 +69,8 @@ def scale_remedy(recipe: Any) -> str:
 
 def missing_remedy(column: ColumnSeen, layout: SettledLayout) -> str:
     """What helps if a column of numbers has a few other cells."""
-    if not column.means_missing:
-        return f"use --numeric {column.name} to reject such rows"
+    if not column.means_missing or any("," in cell for cell in column.strays):
+        return f"use --numeric {as_option_value([column.name], layout.columns)} to reject such rows"
     if not layout.delimited_by:
         return "replace them by null, and let the column hold numbers"
     return f"use --missing '{','.join(column.strays)}' for missing values"

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from thresher.data.columns import CATEGORICAL, NUMERIC, as_option_value, column_meant
+from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, as_option_value, column_meant
 from thresher.data.errors import printable
 from thresher.data.formats.tables.heads import ColumnSeen, shown_cell
 from thresher.data.labels import is_number
@@ -209,6 +209,14 @@ class Table(NamedTuple):
     columns: Sequence[ColumnSeen]
     layout: Any
 
+    def option(self, names: Sequence[str]) -> str:
+        """Columns as the value of an option."""
+        return as_option_value(names, self.layout.columns)
+
+    def called(self, name: str) -> str:
+        """A column in a message; by its number if it has no name."""
+        return name or f"{self.layout.columns.index(name) + 1} (without a name)"
+
 
 def _ids(table: Table) -> Trouble | None:
     """Columns with a different value in every row, from which nothing can be learned."""
@@ -217,12 +225,60 @@ def _ids(table: Table) -> Trouble | None:
         return None
     which = f"columns {', '.join(names)} differ" if len(names) > 1 else f"column {names[0]} differs"
     rows = max(column.rows for column in table.columns)
-    remedy = f"leave out columns that only identify rows with --ignore {','.join(names)}"
+    remedy = f"leave out columns that only identify rows with --ignore {table.option(names)}"
     return Trouble("id-columns", f"{which} in every one of the first {rows:,} rows: {remedy}")
+
+
+def _index(table: Table) -> Trouble | None:
+    """Row numbers written by pandas or R."""
+    names = [column.name for column in table.columns if column.rows > FEW and column.is_index]
+    if not names:
+        return None
+    which = ", ".join(map(table.called, names))
+    reason = f"column {which} holds row numbers, as pandas and R write them"
+    return Trouble("index-column", f"{reason}: leave it out with --ignore {table.option(names)}")
+
+
+def _codes(table: Table) -> Trouble | None:
+    """Whole numbers that are codes, in columns that are read as numbers."""
+    found = [
+        column for column in table.columns if column.rows > FEW and column.is_code and not _is_id(column)
+    ]
+    if not found:
+        return None
+    names = [column.name for column in found]
+    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    which, look = (f"columns {listed}", "look") if len(names) > 1 else (f"column {listed}", "looks")
+    example = (
+        f"{shown_cell(found[0].example)} in column {names[0]}"
+        if len(names) > 1
+        else shown_cell(found[0].example)
+    )
+    first = table.layout.columns.index(names[0])
+    together = len(names) > 2 and table.layout.columns[first : first + len(names)] == tuple(names)
+    value = table.option([f"{names[0]}-{names[-1]}"] if together else names)
+    reason = f"{which} {look} like codes ({example}), but the model reads them as amounts"
+    return Trouble(
+        "codes-as-numbers", f"{reason}: use --categorical {value}, or --numeric {value} if they are amounts"
+    )
+
+
+def _quotes(table: Table) -> Trouble | None:
+    """Cells in quotes, in a format that does not know quotes."""
+    found = [column for column in table.columns if column.quoted]
+    if not found:
+        return None
+    names = ", ".join(column.name for column in found[:3]) + (" and others" if len(found) > 3 else "")
+    which = f"column{'s' if len(found) > 1 else ''} {names}"
+    reason = f"cells of {which} are in quotes ({shown_cell(found[0].quoted)})"
+    remedy = "read the file with --format csv --delimiter '\\t' to remove them"
+    return Trouble("quoted-cells", f"{reason}, which are part of the value in TSV: {remedy}")
 
 
 def _is_id(column: ColumnSeen) -> bool:
     if column.distinct < column.rows or column.strays or column.is_numbers or column.written:
+        return False
+    if column.is_index:
         return False
     if column.kind == CATEGORICAL:
         return not _is_text(column)
@@ -242,7 +298,7 @@ def _numbers(table: Table) -> Trouble | None:
     found = [column for column in table.columns if column.rows > FEW and column.strays]
     if not found:
         return None
-    names = ", ".join(column.name for column in found)
+    names = ", ".join(table.called(column.name) for column in found)
     which = f"columns {names} are" if len(found) > 1 else f"column {names} is"
     first = found[0]
     cells = ", ".join(shown_cell(cell) for cell in first.strays[:3])
@@ -283,20 +339,20 @@ def _texts(table: Table) -> Trouble | None:
     found = [column for column in table.columns if column.rows > FEW and _is_text(column)]
     if not found:
         return None
-    names = ",".join(column.name for column in found)
+    names = [column.name for column in found]
     reason = (
         f"{found[0].words:.0f} words a cell, {found[0].distinct:,} different ones in {found[0].rows:,} rows"
     )
-    which = f"column{'s' if len(found) > 1 else ''} {names}"
-    return Trouble(
-        "text-columns", f"each cell of {which} is read as one category ({reason}): use --text {names}"
-    )
+    which = f"column{'s' if len(found) > 1 else ''} {', '.join(map(table.called, names))}"
+    remedy = f"use --text {table.option(names)}"
+    return Trouble("text-columns", f"each cell of {which} is read as one category ({reason}): {remedy}")
 
 
 def _names(table: Table) -> Trouble | None:
     """Column names such as 0.25: the header is more likely a row of data."""
-    found = [column.name for column in table.columns if _FRACTION.fullmatch(column.name)]
-    if 2 * len(found) <= len(table.columns):
+    columns = [column for column in table.columns if column.kind != LABEL]
+    found = [column.name for column in columns if _FRACTION.fullmatch(column.name)]
+    if 2 * len(found) <= len(columns):
         return None
     reason = f"the first row is read as the names of columns ({', '.join(found[:3])})"
     return Trouble("numbers-as-names", f"{reason}: if it is an example, use --no-header")
@@ -368,7 +424,7 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _seen_again,
 )
 """Finders of trouble with a run, except `_loss`, in the order in which they report."""
-_OF_COLUMNS = (_ids, _numbers, _formatted, _dates, _texts, _names)
+_OF_COLUMNS = (_quotes, _index, _ids, _codes, _numbers, _formatted, _dates, _texts, _names)
 _EXPLAINS_LOSS = {"sorted-labels", "scales", "overfitting"}
 
 
@@ -406,7 +462,8 @@ def _late(found: Sequence[Noticed], layout: Any) -> Trouble | None:
         f"column{'s' if len(names) > 1 else ''} {listed}{more} {'are' if len(names) > 1 else 'is'} ignored"
     )
     if layout is None:
-        remedy = f"leave out what it does not know with --ignore {as_option_value(names, ())}"
+        named = as_option_value([name for name in names if name], ())
+        remedy = f"leave out what it does not know with --ignore {named}" if named != "''" else "remove it"
         return Trouble("late-columns", f"{which}, because the model was trained without: {remedy}")
     kinds = [(kind, [one.column for one in found if one.kind == kind]) for kind in (NUMERIC, CATEGORICAL)]
     chosen = " ".join(f"--{kind} {as_option_value(some, layout.columns)}" for kind, some in kinds if some)

@@ -84,8 +84,8 @@ class TextSource:
     """which rows of a table are read; empty: all"""
     block_bytes: int
     """bytes of text in a block"""
-    categorical: tuple[str, ...] = ()
-    """columns that the user wants as categories; set by `open_source`"""
+    chosen: tuple[str, ...] = ()
+    """columns whose kind the user gives; set by `open_source`"""
     may_be_words = False
     """whether the first labels look like words; set by `open_source`"""
     keep_hash = False

@@ -15,7 +15,7 @@ from thresher.data.chunk import Place
 from thresher.data.errors import DataError, shown
 from thresher.data.formats.tables.arrow_files import BatchReader, Rows, TableFormat, cut, has_words, settled
 from thresher.data.formats.tables.where import Filter
-from thresher.data.layout import AnyLayout, Layout
+from thresher.data.layout import AnyLayout, Layout, chosen_in
 from thresher.data.source import fingerprint_of
 from thresher.data.sources.text import TextSource
 
@@ -126,7 +126,7 @@ class StreamSource(TextSource):
             [NAME], settled_by, form, domain=domain, on_error=on_error, threads=threads, where=where
         )
         self.may_be_words = form.may_be_words
-        self.categorical = getattr(layout, "categorical", ())
+        self.chosen = chosen_in(layout)
         del self.identity  # only caches need it
 
     def head(self) -> Any:

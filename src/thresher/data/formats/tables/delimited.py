@@ -54,6 +54,7 @@ HEAD = 1 << 20
 _QUOTE, _NEWLINE = b'"\n'
 _SAMPLE = 100
 """Rows that show what a column of a later file holds"""
+_WITH_QUOTES = "quotes have no meaning in TSV: read it with --format csv --delimiter '\\t'"
 _DELIMITING = b",;\t|"
 
 
@@ -154,9 +155,23 @@ def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect) 
     cells = cells_of(first, dialect)
     if not layout.header:
         return _Head(name, [str(k + 1) for k in range(len(cells))], first, lines, b"")
+    names = [_text(cell) for cell in cells]
+    _check_quotes(names, layout, name)
     header = first if _can_repeat(cells) and b"\n" not in first else b""
     rows_only = [line for line in lines[1:] if line != header]
-    return _Head(name, [_text(cell) for cell in cells], first, rows_only, header)
+    return _Head(name, names, first, rows_only, header)
+
+
+def _check_quotes(names: list[str], layout: AnyLayout, file: str) -> None:
+    """Raise `DataError` if names of columns are in quotes, which have no meaning in this format."""
+    known = layout.columns if has_columns(layout) else ()
+    quoted = next((name for name in names if _is_quoted(name) and name not in known), None)
+    if layout.format == "tsv" and quoted is not None:
+        raise DataError(f"{file}: the name of a column is in quotes, {quoted}; {_WITH_QUOTES}")
+
+
+def _is_quoted(cell: str) -> bool:
+    return len(cell) > 1 and cell[0] == cell[-1] == '"'
 
 
 def _can_repeat(cells: list[bytes]) -> bool:
@@ -387,6 +402,15 @@ class DelimitedParser:
         code = kinds.grams.code()
         return (code, letters(kinds.grams.tokens), *rooms_for(block.size)), room_for(block.size, code)
 
+    def _hint_of_quotes(self, line: bytes, rest: bytes, columns: int) -> str:
+        """A hint, if this row of TSV would be right with quotes read; `rest` begins with the bad cell."""
+        if self._layout.format != "tsv" or b'"' not in line:
+            return ""
+        read = self._dialect._replace(quotes=True)
+        fits = len(cells_of(line, read)) == columns != len(cells_of(line, self._dialect))
+        is_number = rest[:1] == b'"' and NUMBER.fullmatch(cells_of(rest, read)[0].strip()) is not None
+        return f"; {_WITH_QUOTES}" if fits or is_number else ""
+
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         column, outcome = divmod(code, OUTCOMES)
         raw, files = self._row_at(block, start), self._files[block.file]
@@ -404,6 +428,7 @@ class DelimitedParser:
             found += hint_of_words(cell, self._domain) if outcome == LABEL_NUMBER else ""
             if outcome == NOT_A_NUMBER and means_missing(cell):
                 found += f"; to read it as a missing value: --missing {shown(cell)}"
+        found += self._hint_of_quotes(without_end, without_end[at - start :], len(files.names))
         begins = before.rfind(b"\n") + 1
         return BadLine("", line + 1 + before.count(b"\n"), at - start - begins + 1, expected, found, raw)
 

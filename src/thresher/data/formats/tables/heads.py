@@ -9,7 +9,7 @@ from contextlib import closing
 from itertools import islice
 from typing import Any, NamedTuple
 
-from thresher.data.columns import CATEGORICAL, NUMERIC, finder
+from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, finder
 from thresher.data.errors import shown
 from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
@@ -21,6 +21,7 @@ from thresher.data.text.numbers import NUMBER, means_missing
 ROWS = 1000
 """Number of rows that are examined."""
 _WHOLE = re.compile(r"-?[0-9]{1,18}(\.0*)?")
+_DIGITS = re.compile(r"-?[0-9]+(\.0*)?")
 _MANY = 10
 """Minimum number of different numbers in a column of numbers; fewer may be codes of categories"""
 _LONG = 8
@@ -36,6 +37,20 @@ _WRITTEN = {
     ),
 }
 """Numbers as people write them, which are read as categories"""
+_INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
+"""Names of the index of a DataFrame"""
+_CODE = re.compile(
+    r"(^|[_\W])(id|uuid|guid|code|zip|zipcode|postcode|postal|plz|sku|isbn|ean|upc|asin|iban|phone|cat|category)"
+    r"([_\W]|$)|[a-z]Id$|^C\d+$",
+    re.IGNORECASE,
+)
+"""Names of columns whose numbers are codes, such as those of click logs, C14 to C21"""
+_MANY_CODES = 20
+"""Minimum number of different codes"""
+_INEXACT = 16
+"""Whole numbers with this many digits are not exact, even in float64"""
+_TIMES = re.compile(r"1\d{9}|1\d{12}|(19|20)?\d\d(0[1-9]|1[0-2])[0-3]\d([0-2]\d([0-5]\d([0-5]\d)?)?)?")
+"""Seconds and milliseconds since 1970, and dates, some with a time of day"""
 _ID = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rownum)([_\W]|$)|[a-z]Id$", re.IGNORECASE)
 
 
@@ -59,7 +74,13 @@ class ColumnSeen(NamedTuple):
     written: str = ""
     """what a categorical column holds, if that is numbers or dates as people write them: ``percentages``"""
     example: str = ""
-    """one of these cells"""
+    """one of these cells; of other columns, the first"""
+    is_index: bool = False
+    """whether it looks like the row numbers that pandas and R write"""
+    is_code: bool = False
+    """whether it holds whole numbers that look like codes"""
+    quoted: str = ""
+    """a cell in quotes, if that is how cells are written, but quotes have no meaning"""
 
     @property
     def is_dates(self) -> bool:
@@ -73,16 +94,17 @@ class ColumnSeen(NamedTuple):
 
 
 def columns_seen(source: Any) -> list[ColumnSeen]:
-    """Statistics of the numeric and categorical columns of a table; empty for other data."""
+    """Statistics of the label, numeric and categorical columns of a table; empty for other data."""
     layout = source.layout
     if not isinstance(source, TextSource) or not layout.columns:
         return []
     cells = _cells_of(source)
     kinds = dict(zip(layout.columns, layout.kinds, strict=True))
-    wanted = [name for name in cells if kinds.get(name) in (CATEGORICAL, NUMERIC)]
-    find = finder(layout.columns)
-    chosen = {name for pattern in source.categorical for name in find(pattern)}
-    return [_seen(name, kinds[name], cells[name], name in chosen) for name in wanted]
+    wanted = [name for name in cells if kinds.get(name) in (CATEGORICAL, NUMERIC, LABEL)]
+    find, tsv = finder(layout.columns), layout.format == "tsv"
+    chosen = {name for pattern in source.chosen for name in find(pattern)}
+    found = [_seen(name, kinds[name], cells[name], name in chosen) for name in wanted]
+    return [one._replace(quoted=_quoted(cells[one.name])) for one in found] if tsv else found
 
 
 def _cells_of(source: Any) -> Mapping[str, Sequence[str]]:
@@ -111,10 +133,11 @@ def _of_cells(layout: Any, lines: Sequence[bytes]) -> Mapping[str, Sequence[str]
     names, rows = layout.columns, [cells_of(line, dialect) for line in lines]
     if layout.header:
         names, rows = [str(cell, "utf-8", "backslashreplace") for cell in rows[0]], rows[1:]
+        rows = [row for row in rows if [str(cell, "utf-8", "backslashreplace") for cell in row] != names]
     cells: dict[str, list[str]] = {name: [] for name in names}
     for row in rows[:ROWS]:
         for name, cell in zip(names, row, strict=False):
-            if cell and cell not in dialect.missing:
+            if cell.strip(b" ") and cell not in dialect.missing:
                 cells[name].append(str(cell, "utf-8", "replace"))
     return cells
 
@@ -148,11 +171,14 @@ def _of_batch(batch: Any) -> Mapping[str, Sequence[str]]:
 def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSeen:
     words = sum(len(cell.split()) for cell in islice(cells, 100)) / max(1, min(len(cells), 100))
     guessed = kind == CATEGORICAL and not chosen
-    written, example = _written(cells) if guessed else ("", "")
+    written, example = _written(cells) if guessed else ("", cells[0] if cells else "")
     strays = _strays(cells) if guessed and not written else ()
     numbers, distinct = guessed and _are_numbers(cells), len(set(cells))
-    counts = _counts_rows(name, cells)
-    return ColumnSeen(name, kind, len(cells), distinct, words, counts, strays, numbers, written, example)
+    counts, index = _counts_rows(name, cells), _is_index(name, cells)
+    code = kind == NUMERIC and not chosen and not index and _are_codes(name, cells)
+    return ColumnSeen(
+        name, kind, len(cells), distinct, words, counts, strays, numbers, written, example, index, code
+    )
 
 
 def _written(cells: Sequence[str]) -> tuple[str, str]:
@@ -187,6 +213,36 @@ def _counts_rows(name: str, cells: Sequence[str]) -> bool:
         return True
     lengths = {len(str(number)) for number in numbers}
     return len(lengths) == 1 and min(lengths) >= _LONG and numbers != sorted(numbers)
+
+
+def _is_index(name: str, cells: Sequence[str]) -> bool:
+    """Whether cells without a name of their own are whole numbers, most of which occur once."""
+    few = len(cells) > 2 * len(set(cells))
+    return _INDEX.fullmatch(name) is not None and not few and all(map(_WHOLE.fullmatch, cells))
+
+
+def _are_codes(name: str, cells: Sequence[str]) -> bool:
+    """Whether many different whole numbers look like codes, which the size of a number says nothing about.
+
+    They have so many digits that they are not exact; or the column is named like a code; or they are long, of
+    one length, in no order, and not times.
+    """
+    texts = {cell.partition(".")[0].lstrip("-") for cell in cells}
+    if len(texts) < _MANY_CODES or not all(map(_DIGITS.fullmatch, cells)):
+        return False
+    sizes = {len(text) for text in texts}
+    if min(sizes) >= _INEXACT or _CODE.search(name) is not None:
+        return True
+    in_order = list(cells) == sorted(cells)
+    return len(sizes) == 1 and min(sizes) >= _LONG and not in_order and not all(map(_TIMES.fullmatch, texts))
+
+
+def _quoted(cells: Sequence[str]) -> str:
+    """A cell in quotes, if all cells are, or if it has doubled quotes inside, as only a quoted cell has."""
+    inside = [cell[1:-1] for cell in cells if len(cell) > 1 and cell[0] == cell[-1] == '"']
+    doubled = (one for one in inside if '""' in one and '"' not in one.replace('""', ""))
+    example = inside[0] if inside and len(inside) == len(cells) else next(doubled, None)
+    return "" if example is None else f'"{example}"'
 
 
 def _strays(cells: Sequence[str]) -> tuple[str, ...]:

@@ -1,0 +1,172 @@
+"""Indexes, codes, quotes and blanks in columns; every remedy is tried on the data that provoked it."""
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.learning.test_trouble import warned
+from thresher import train
+from thresher.data import open_source
+from thresher.data.errors import DataError
+from thresher.learning.keywords import layout_given
+
+ROWS = 400
+chance = np.random.default_rng(5)
+
+
+@pytest.fixture(autouse=True)
+def as_said(as_commands_say: None, plainly: None) -> None:
+    """Warnings name options."""
+
+
+def frame(**columns: Any) -> pd.DataFrame:
+    return pd.DataFrame({"label": chance.integers(0, 2, ROWS), **columns})
+
+
+def told(data: Any, **options: Any) -> dict[str, str]:
+    """The warnings about columns."""
+    return {name: one for name, one in warned(str(data), l1=0.0, **options).items() if name not in OTHERS}
+
+
+def kinds(path: Path, **options: Any) -> tuple[str, ...]:
+    return open_source(path, layout=layout_given(None, options)).layout.kinds
+
+
+OTHERS = {"worse-than-constant", "loss-rises", "scales", "sorted-labels"}
+
+
+def remedies(message: str) -> list[dict[str, Any]]:
+    """The options that a message names, for Python."""
+    found = re.findall(r"--(\w+) ('[^']*'|[\w,:.-]*\w)", message)
+    return [{name: value.strip("'").replace("\\t", "\t")} for name, value in found]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_the_index_of_a_data_frame(again: bool, tmp_path: Path) -> None:
+    data = frame(a=chance.random(ROWS)).set_axis(chance.permutation(10**5)[:ROWS], axis=0)
+    data.to_csv(path := tmp_path / "a.csv")
+    if again:
+        pd.read_csv(path).to_csv(path)
+    found = told(path)
+    assert list(found) == ["index-column"]
+    wanted = "--ignore '1,Unnamed: 0'" if again else "column 1 (without a name) holds row numbers"
+    assert wanted in found["index-column"]
+    (remedy,) = remedies(found["index-column"])
+    assert told(path, **remedy) == {}
+    assert kinds(path, **remedy)[0] == "ignore"
+    data.to_parquet(tmp_path / "a.parquet")
+    assert list(told(tmp_path / "a.parquet")) == ["index-column"]
+    data.to_csv(path, index=False)
+    assert told(path) == {}
+
+
+CODES = {
+    "C14": chance.choice(chance.integers(10, 25_000, 200), ROWS),
+    "C15": chance.choice(chance.integers(10, 25_000, 200), ROWS),
+    "C16": chance.choice(chance.integers(10, 25_000, 200), ROWS),
+    "user": chance.choice(chance.integers(10**16, 10**17, 150), ROWS),
+    "shop": chance.choice(chance.integers(10**8, 10**9, 150), ROWS),
+    "zip": chance.choice(chance.integers(1000, 99_999, 150), ROWS),
+}
+AMOUNTS = {
+    "age": chance.integers(18, 90, ROWS),
+    "tax": chance.choice(chance.integers(180, 720, 60), ROWS),
+    "day": [f"2023{1 + k % 12:02}{1 + k % 28:02}" for k in range(ROWS)],
+    "time": 1_700_000_000 + chance.permutation(ROWS * 50)[:ROWS] // 2,
+    "hour": 14_102_100 + chance.integers(0, 24, ROWS),
+    "C1": chance.integers(0, 5, ROWS),
+}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_whole_numbers_that_are_codes(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a.{kind}"
+    write = pd.DataFrame.to_parquet if kind == "parquet" else pd.DataFrame.to_csv
+    write(frame(**CODES, age=AMOUNTS["age"]), path, index=False)
+    found = told(path)
+    assert list(found) == ["codes-as-numbers"]
+    assert "columns C14, C15, C16 and 3 more look like codes" in found["codes-as-numbers"]
+    both = remedies(found["codes-as-numbers"])
+    assert both == [{"categorical": "C14-zip"}, {"numeric": "C14-zip"}]
+    for remedy in both:
+        assert told(path, **remedy) == {}
+    assert kinds(path, categorical="C14-C16,user") == ("label", *["categorical"] * 4, *["numeric"] * 3)
+
+
+def test_whole_numbers_that_are_no_codes(tmp_path: Path) -> None:
+    frame(**AMOUNTS).to_csv(tmp_path / "a.csv", index=False)
+    assert told(tmp_path / "a.csv") == {}
+
+
+def test_ranges_of_columns_by_name(tmp_path: Path) -> None:
+    from thresher.data.columns import matching
+
+    names = ["a-1", "b", "c-2", "d"]
+    assert matching("a-1-c-2", names) == names[:3]
+    assert matching("b-d", names) == names[1:]
+    assert matching("a-1", names) == ["a-1"]
+    assert matching("b-x", names) == matching("d-b", names) == []
+
+
+QUOTING: Any = {"sep": "\t", "index": False}
+
+
+def test_names_in_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    data = frame(city=["Ulm", "Bonn"] * (ROWS // 2))
+    data.to_csv(path, quoting=csv.QUOTE_NONNUMERIC, **QUOTING)
+    with pytest.raises(DataError, match='in quotes, "label"; quotes have no meaning in TSV') as raised:
+        train(str(path))
+    form, delimiter = remedies(str(raised.value))
+    quoted: Any = train(str(path), "sgd", **form, **delimiter)
+    data.to_csv(path, **QUOTING)
+    assert quoted.weights()[1].tolist() == train(str(path), "sgd").weights()[1].tolist()
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_cells_in_quotes(header: bool, tmp_path: Path) -> None:
+    path, options = tmp_path / "a.tsv", {} if header else {"header": False, "label": 1}
+    texts = [f'say "hi" {k % 7}' if k % 9 == 0 else "x" for k in range(ROWS)]
+    quoting = csv.QUOTE_MINIMAL if header else csv.QUOTE_ALL
+    frame(a=chance.integers(0, 9, ROWS), city=texts).to_csv(path, quoting=quoting, header=header, **QUOTING)
+    found = told(path, **options)
+    assert "quoted-cells" in found
+    form, delimiter = remedies(found["quoted-cells"])
+    assert told(path, **options, **form, **delimiter) == {}
+    frame(city=['"', '"a', 'b"', '"c" and "d"'] * (ROWS // 4)).to_csv(
+        path, quoting=csv.QUOTE_NONE, escapechar="\\", quotechar="'", **QUOTING
+    )
+    assert told(path) == {}
+
+
+@pytest.mark.parametrize("cell", ['"a\tb"\t1', 'x\t"1"'])
+def test_rows_that_quotes_would_have_made_right(cell: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text(f"label\tcity\tn\n1\tUlm\t2\n0\t{cell}\n")
+    with pytest.raises(DataError, match="quotes have no meaning in TSV: read it with") as raised:
+        train(str(path), "sgd", numeric="n")
+    form, delimiter = remedies(str(raised.value))
+    assert train(str(path), "sgd", numeric="n", **form, **delimiter).examples == 2
+
+
+@pytest.mark.parametrize("every", [5, 50])
+def test_blanks_among_numbers(every: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    cells = [" " if k % every == 0 else str(k * 7 % 60) for k in range(ROWS)]
+    frame(x=cells).to_csv(path, index=False)
+    assert told(path) == {}
+    assert kinds(path) == ("label", "numeric")
+    frame(x=[*cells[:-2], "?", "?"]).to_csv(path, index=False)
+    (remedy,) = remedies(told(path)["numbers-as-categories"])
+    assert remedy == {"missing": "?"}
+    assert kinds(path, **remedy) == ("label", "numeric")
+    frame(x=[*cells[:-2], "n,a", "?"]).to_csv(path, index=False)
+    (remedy,) = remedies(told(path)["numbers-as-categories"])
+    assert remedy == {"numeric": "x"}
+    source = open_source(path, layout=layout_given(None, remedy), on_error="skip")
+    assert sum(len(chunk) for chunk in source.chunks()) == ROWS - 2
