@@ -19,18 +19,19 @@ ROWS = [({"size": 1.0 + k % 3, "<b>": float(k % 5)}, ["big", "small"][k % 2]) fo
 
 
 @pytest.mark.usefixtures("plainly")
-def test_every_result_has_the_same_columns() -> None:
+def test_every_result_has_the_same_columns(tmp_path: Path) -> None:
     found = thresher.path(ROWS, "ftrl", l1=[0.1, 1.0], holdout=0.2, seed=3)
     validated = thresher.cv(ROWS, "ftrl", l1=[0.1, 1.0], folds=3, refit=True)
     model = thresher.train(ROWS, rule="ftrl:l1=0.1", seed=4)
     tuned = thresher.tune(ROWS, rules=["ft-ftrl"], budget=4)
     evaluated = thresher.evaluate(model, ROWS)
-    frames = [one.frame() for one in (found, validated, model, tuned, evaluated)]
+    several = thresher.ensemble(ROWS, rule="ftrl:l1=0.1", models=3)
+    frames = [one.frame() for one in (found, validated, model, tuned, evaluated, several)]
     for frame in frames:
         assert list(frame.columns)[: len(SHARED)] == SHARED
         assert {name: str(kind) for name, kind in frame.dtypes.items() if name in COLUMNS} == COLUMNS
     assert len(pd.concat(frames)) == sum(map(len, frames))
-    of_path, of_folds, of_model, of_trials, of_figures = frames
+    of_path, of_folds, of_model, of_trials, of_figures, of_several = frames
     assert of_path.nonzero.tolist() == [point.nonzero for point in found.points]
     assert of_path.holdout_loss.tolist() == [point.loss for point in found.points]
     assert of_path[["rule", "penalty", "seed"]].to_numpy().tolist() == [["ftrl", 0.1, 3], ["ftrl", 1.0, 3]]
@@ -42,6 +43,11 @@ def test_every_result_has_the_same_columns() -> None:
     assert of_model.progressive_loss.tolist()[-1] == pytest.approx(model.curve[-1].average)
     assert (of_trials.chosen.sum(), of_trials.loc[tuned.chosen].holdout_loss) == (1, tuned.report["loss"])
     assert of_figures.holdout_loss.tolist() == [evaluated["loss"]]
+    assert of_several.nonzero.tolist() == [one.nonzero for one in several.models]
+    model.save(tmp_path / "m")
+    pd.testing.assert_frame_equal(thresher.evaluate(tmp_path / "m", ROWS).frame(), of_figures)
+    assert thresher.evaluate(several, ROWS).frame().rule[0] == "ftrl"
+    assert thresher.evaluate(thresher.boost(ROWS), ROWS).frame().rule[0] is None
     assert (of_figures.nonzero[0], of_figures.rule[0]) == (model.nonzero, "ftrl")
 
 
@@ -107,6 +113,8 @@ def test_progress_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert last.split()[0] == "54"
     thresher.train(ROWS, rule="ftrl:l1=0.1", report_every=0)
     assert capsys.readouterr().out.splitlines()[1].split()[0] == "1"
+    thresher.ensemble(ROWS, rule="ftrl:l1=0.1", models=2, report_every=60)
+    assert capsys.readouterr().out.splitlines()[1].split()[0] == "60"
     thresher.train(ROWS, rule="ftrl:l1=0.1")
     assert not capsys.readouterr().out
     with pytest.raises(ValueError, match="report_every must be"):

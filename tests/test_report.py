@@ -15,7 +15,9 @@ import thresher
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.drawing.theme import DARK, LIGHT
+from thresher.learning.calibration import Calibration
 from thresher.learning.model import Model
+from thresher.learning.pictures import agreement
 from thresher.learning.ranking import MOST, Ranking
 from thresher.reporting import style
 from thresher.reporting.html import Markup, el
@@ -152,6 +154,16 @@ def test_rare_positives_lead_with_what_tells_something(tmp_path: Path) -> None:
     assert titles == ["AUC", "Error on test data", "Non-zero weights", "Training examples"]
     titles = re.findall("<dt>(.*?)</dt>", page_of(model, tmp_path, (X, Y)))
     assert titles[0] == "Error on test data"
+
+
+def test_the_calibration_of_rare_positives_fills_its_picture() -> None:
+    likely, figures = np.linspace(0.01, 0.1, 2000), {"calibration_error": 0.0}
+    for factor, end in ((1, "15%"), (8, "100%")):
+        binned = Calibration()
+        binned.add(factor * likely, np.arange(2000) % 50 < 3, np.ones(2000))
+        ticks = re.findall(r"[>](\d+%)</text>", agreement(Model("ftrl").head, binned, figures))
+        assert (ticks[-1] == "100%") == (end == "100%")
+        assert all(float(tick[:-1]) <= float(end[:-1]) for tick in ticks)
 
 
 def test_the_heaviest_weights_of_both_signs_have_whole_names(tmp_path: Path) -> None:

@@ -213,6 +213,17 @@ def stories() -> Any:
     return SparseFrontierClassifier(random_state=0).fit(*found), found
 
 
+def test_a_budget_is_used(stories: Any) -> None:
+    coarse, found = stories
+    model = SparseFrontierClassifier(choose="nnz:200", random_state=0).fit(*found)
+    assert len(model.l1s_) == 24
+    assert all(a < b for a, b in pairwise(model.l1s_))
+    assert coarse.nnz_path_[coarse.nnz_path_ <= 200].max() < 100
+    assert 180 <= np.count_nonzero(coef_of(model)) == model.nnz_path_[model.chosen_] <= 200
+    shared = np.isin(model.l1s_, coarse.l1s_)
+    np.testing.assert_array_equal(model.loss_path_[shared], coarse.loss_path_)
+
+
 def test_the_range_is_found_and_a_choice_made_again(stories: Any) -> None:
     model, (given, y) = stories
     model = copy.deepcopy(model)

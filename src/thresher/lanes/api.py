@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.errors import DataError
 from thresher.data.formats.tables.heads import columns_seen
-from thresher.data.layout import AnyLayout
+from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.data.order import Order, make_order
 from thresher.lanes import auto, budget, folder, table
 from thresher.lanes.frontier import Learned, Point, check_choice, choose, joined, noted, points_of
@@ -35,6 +35,7 @@ from thresher.learning.feature_names import check_namer_again, keep_names
 from thresher.learning.finite import DivergedError
 from thresher.learning.frames import frame_of, held, identity
 from thresher.learning.given import Data, with_labels
+from thresher.learning.head import Head
 from thresher.learning.keywords import ModelOptions, TrainOptions, check_names, layout_given, parted
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
@@ -256,9 +257,7 @@ def _trained(
     model = Model(recipe) if raced is None else auto.start(recipe, given=raced)
     source = _begun(model, started, source)
     model.layout = source.layout
-    watcher = None if plan.report_every is None else Lines(print)
-    if watcher is not None:
-        watcher.show_classes(model.head, source.layout.classes if source.layout else ())
+    watcher = printing(plan, model.head, source.layout)
     trainer = trainer_of(model, source, plan, *beside, successor=auto.successor, watcher=watcher)
     del model  # frees racing lanes as soon as one of them is left
     outcome = trainer.run()
@@ -280,6 +279,15 @@ def _layout(
     if started is None or (started.numbering is not None and not are_files(data)):
         return found
     return layout_from(started, found)
+
+
+def printing(plan: Plan, head: Head, layout: SettledLayout | None) -> Lines | None:
+    """What prints the table of progress, if the plan has one."""
+    if plan.report_every is None:
+        return None
+    lines = Lines(print)
+    lines.show_classes(head, layout.classes if layout else ())
+    return lines
 
 
 def _is_auto(rule: Recipe | Spec) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.layout import AnyLayout
 from thresher.data.order import make_order
-from thresher.lanes.api import trainer_of
+from thresher.lanes.api import printing, trainer_of
 from thresher.lanes.bagging import Bagging
 from thresher.lanes.bags import Bags
 from thresher.lanes.validation import check_order
@@ -45,6 +45,7 @@ def ensemble(
     cache: bool = True,
     layout: AnyLayout | None = None,
     where: str = "",
+    report_every: int | None = None,
     **options: Unpack[TrainOptions],
 ) -> Ensemble[Model]:
     """Train several models on different rows of `data`; together they predict with the mean of their margins.
@@ -55,7 +56,7 @@ def ensemble(
             or ``disjoint:N``: each row is learned by one of N models. The draws depend on `seed`.
         order: as for `train`, but in several passes not one that is drawn anew in each.
         holdout, holdout_every, early_stop, patience: as for `train`; the ensemble is evaluated as a whole.
-        outputs, passes, on_error, threads, cache, layout, where, options: as for `train`.
+        outputs, passes, on_error, threads, cache, layout, where, report_every, options: as for `train`.
 
     Raises the errors of `train`.
 
@@ -66,17 +67,16 @@ def ensemble(
     check_names(ensemble, options, TrainOptions)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
     patience = patience if early_stop is None else early_stop
-    plan, holdout = planned(passes, patience, holdout, holdout_every)
+    plan, holdout = planned(passes, patience, holdout, holdout_every, report_every=report_every)
     read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
     recipe, source = prepared_for_lanes(data, rule, loss, outputs, options, **read)
-    held, shuffling = (
-        held_of(holdout, recipe.head().domain, source, threads),
-        make_order(str(order), recipe.seed),
-    )
+    held = held_of(holdout, recipe.head().domain, source, threads)
+    shuffling = make_order(str(order), recipe.seed)
     check_order(shuffling, passes, "go to different models")
     bagging = Bagging(replace(recipe, layout=None), Bags.of(models, recipe.seed))
     bagging.layout = source.layout
-    outcome = trainer_of(bagging, source, plan, shuffling, held, cache).run()
+    watcher = printing(plan, bagging.head, source.layout)
+    outcome = trainer_of(bagging, source, plan, shuffling, held, cache, watcher=watcher).run()
     bagging.warnings = warn(outcome.warnings)
     return bagging

@@ -18,6 +18,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.layout import SettledLayout
 from thresher.learning import header as headers
 from thresher.learning import modelfile
+from thresher.learning.frames import frame_of, identity_of
 from thresher.learning.given import Data
 from thresher.learning.head import F64, Output
 from thresher.learning.keywords import SourceOptions
@@ -30,6 +31,8 @@ from thresher.learning.record import Record
 from thresher.learning.wholefile import whole_file
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from thresher.learning.trouble import Trouble
 
 _FORMAT = 1
@@ -63,6 +66,25 @@ class Ensemble(Predictor, Generic[M]):
     def __repr__(self) -> str:
         """The number of models, their rows, and the first of them."""
         return f"<Ensemble of {len(self.models)} models, {self.rows} rows: {self.models[0]!r}, ...>"
+
+    def frame(self) -> pd.DataFrame:
+        """A row per model, under the names that all results share. See docs/python.md.
+
+        ImportError without pandas.
+        """
+        rows = []
+        for number, model in enumerate(self.models):
+            tally = getattr(model, "tally", None)
+            rows.append(
+                {
+                    **identity_of(model),
+                    "examples": getattr(model, "examples", None),
+                    "nonzero": model.nonzero,
+                    "progressive_loss": tally.average if tally is not None and tally.weight else None,
+                    "model": number,
+                }
+            )
+        return frame_of(rows)
 
     @property
     def layout(self) -> SettledLayout | None:

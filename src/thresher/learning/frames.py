@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from thresher import parts
 from thresher.learning.recipe import Recipe, penalty_field
 
 if TYPE_CHECKING:
@@ -26,14 +27,29 @@ COLUMNS = {
 """Columns that every table has, in this order, with their types; further figures follow."""
 
 
-def identity(recipe: Recipe | None) -> dict[str, Any]:
-    """Name and SPEC of the rule, the value of its penalty, and the seed; nothing if the recipe is unknown."""
-    if recipe is None:
+def identity(recipe: Recipe) -> dict[str, Any]:
+    """Name and SPEC of the rule, the value of its penalty, and the seed."""
+    return _identity(str(recipe.rule), recipe.make_rule(), recipe.seed)
+
+
+def _identity(spec: str, rule: Any, seed: int) -> dict[str, Any]:
+    name = penalty_field(rule)
+    penalty = None if name is None else float(getattr(rule, name))
+    return {"rule": spec.partition(":")[0], "spec": spec, "penalty": penalty, "seed": seed}
+
+
+def identity_of(model: Any) -> dict[str, Any]:
+    """The same for a model, a Readout or an ensemble; nothing if it is unknown."""
+    model = getattr(model, "models", [model])[0]
+    if (recipe := getattr(model, "recipe", None)) is not None:
+        return identity(recipe)
+    spec, seed = getattr(model, "made", None) or (None, 0)
+    if spec is None:
         return {}
-    made, spec = recipe.make_rule(), str(recipe.rule)
-    name = penalty_field(made)
-    penalty = None if name is None else float(getattr(made, name))
-    return {"rule": spec.partition(":")[0], "spec": spec, "penalty": penalty, "seed": recipe.seed}
+    try:
+        return _identity(spec, parts.make("rule", spec), seed)
+    except ValueError:  # a rule of the user's own that is not registered here
+        return {"rule": spec.partition(":")[0], "spec": spec, "seed": seed}
 
 
 def held(figures: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -70,7 +86,7 @@ class Evaluated(dict[str, Any]):
     def of(cls, figures: Mapping[str, Any], model: Any) -> Evaluated:
         """The figures of a model."""
         found = cls(figures)
-        found.model = {**identity(getattr(model, "recipe", None)), "nonzero": getattr(model, "nonzero", None)}
+        found.model = {**identity_of(model), "nonzero": getattr(model, "nonzero", None)}
         return found
 
     def frame(self) -> pd.DataFrame:

@@ -322,6 +322,7 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
         readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
         readout.layout, readout.names = layout_of(recipe), names_of(tensors, NAMES)
         readout.numbering = numbering_in(header)
+        readout.made = None if recipe["rule"] is None else (recipe["rule"], recipe["seed"])
         if readout.layout is not None and head.domain.has_classes:
             head.domain.of_words(readout.layout.classes)  # a word for each class
     return readout

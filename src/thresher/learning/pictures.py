@@ -18,6 +18,8 @@ from thresher.learning.wholefile import check_writable, whole_file
 
 ENDING = ".svg"
 _BARS = 30
+_HALF = 0.5
+"""If no share is larger, the axes of the calibration end at the largest: where one class is rare."""
 
 
 class Stage(NamedTuple):
@@ -163,8 +165,9 @@ def _probabilities(binned: Binned, figures: dict[str, Any], head: Head, shape: d
     several = head.outputs.kind == "classes"
     what = "probability of the predicted class" if several else "predicted probability"
     what += " (grey: how many)"
-    x = Axis(what, low=0, high=1, percent=True)
-    y = Axis("share that came true", low=0, high=1, percent=True)
+    high = _end([one["predicted"] for one in bins] + [high for _, high in ends])
+    x = Axis(what, low=0, high=high, percent=True)
+    y = Axis("share that came true", low=0, high=high, percent=True)
     error = figures["calibration_error"]
     caption = f"{len(bins)} bins of equal weight with 95 % intervals"
     return chart(
@@ -174,9 +177,15 @@ def _probabilities(binned: Binned, figures: dict[str, Any], head: Head, shape: d
         y,
         [_observed(bins, low=[low for low, _ in ends], high=[high for _, high in ends])],
         diagonal="perfect calibration",
-        strip=[Strip(*one) for one in binned.density(0.0, 1.0)],
+        strip=[Strip(*one) for one in binned.density(0.0, high)],
         **{"height": 480, **shape},
     )
+
+
+def _end(shares: list[float]) -> float:
+    """The end of the axes: 1, or less if all shares are small."""
+    most = max(shares, default=1.0)
+    return 1.0 if most > _HALF else max(1.05 * most, 1e-6)
 
 
 def _numbers(binned: Binned, figures: dict[str, Any], shape: dict[str, Any]) -> str:

@@ -53,6 +53,8 @@ class Readout(Predictor):
         self.names: Names | None = None
         """names of features, if they were requested"""
         self.numbering = None
+        self.made: tuple[str, int] | None = None
+        """SPEC of the rule and seed of the model in the file; None if unknown"""
         self.divisors = divisors
         self.unmet = np.zeros_like(bias) if unmet is None else unmet
         inner = weights.shape[1:]
