@@ -131,8 +131,9 @@ class Frontier:
 
     def plot(self, path: str | PathLike[str], which: str | None = None) -> None:
         """Draw loss over the number of weights to an SVG file. Raises OSError, ValueError."""
+        target = checked(path)
         chosen = self.choose(which)
-        write(checked(path), picture(self.points, chosen))
+        write(target, picture(self.points, chosen))
 
     def save(self, path: str | PathLike[str], which: str | None = None) -> None:
         """Write the same folder as ``thresher path``, replacing an older one. Raises OSError."""
