@@ -89,6 +89,14 @@ def test_what_is_noticed_survives_a_stop(tmp_path: Path) -> None:
     assert Report.from_dict({k: v for k, v in whole.items() if k != "noticed"}).noticed == []
 
 
+def test_a_late_field_in_a_product(tmp_path: Path) -> None:
+    path = late_jsonl(tmp_path)
+    with pytest.raises(DataError, match="if its values come late, give its kind, such as --categorical c"):
+        open_source(path, layout=Layout(ignore=("pad",), interact=("a,c",)))
+    (rows, bad), _ = read(path, Layout(ignore=("pad", "b", "n"), interact=("a,c",), categorical=("c",)))
+    assert ([len(row[2]) for row in rows], bad) == ([1, 1, 1, 1, 3, 3, 3], [])
+
+
 def test_many_late_fields(tmp_path: Path) -> None:
     path = late_jsonl(tmp_path, [{"label": 1, f"w{k * 7 % 100}": 1, f"v{k}": 2} for k in range(100)])
     _, noticed = read(path, Layout(ignore=("pad", "n")))
@@ -157,16 +165,16 @@ def test_blank_cells_are_missing_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("options", [{}, {"quoted_newlines": True}])
 def test_a_header_that_is_repeated(end: str, options: Any, tmp_path: Path) -> None:
-    rows = ["y,n", "1,2", "0,3", "y,n", "1,4", "y,n5", "y,n"]
+    rows = ["y,n", "1,2", "0,3", "y,n", "1,4", "y,n5", "\ufeffy,n"]
     path = tmp_path / "a.csv"
-    path.write_text(end.join(rows) + end, newline="")
+    path.write_text(end.join(rows) + end, newline="", encoding="utf-8")
     for block in (1, 1 << 16):
         source = open_source(path, layout=Layout(label="y", **options), on_error="skip", block_bytes=block)
         assert source.layout.kinds == ("label", "categorical"), "of y,n5"
         assert sum(len(chunk) for chunk in source.chunks()) == 3
         assert (source.report.blank, source.report.skipped) == (3, 1)
         assert [tuple(one) for one in source.report.noticed] == [("header", "", f"{path}:4", "")]
-    path.write_text(end.join(row for row in rows if row != "y,n5") + end, newline="")
+    path.write_text(end.join(row for row in rows if row != "y,n5") + end, newline="", encoding="utf-8")
     assert open_source(path, layout=Layout(label="y")).layout.kinds == ("label", "numeric")
 
 

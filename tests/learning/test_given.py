@@ -133,6 +133,15 @@ def test_columns_that_are_new_can_be_ignored(model: thresher.Model) -> None:
     assert model.predict(more, ignore="id").tobytes() == model.predict(FRAME).tobytes()
 
 
+def test_columns_that_were_empty_can_be_ignored(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("label,a,b\n" + "1,2,\n0,1,\n" * 9)
+    (tmp_path / "b.csv").write_text("label,a,b\n1,2,3\n")
+    trained = thresher.train(tmp_path / "a.csv")
+    with pytest.warns(thresher.TroubleWarning, match="column b .* is ignored"):
+        found = trained.predict(tmp_path / "b.csv")
+    assert trained.predict(tmp_path / "b.csv", ignore="b").tobytes() == found.tobytes()
+
+
 def test_importances_stand_beside_labels() -> None:
     weights = chance.integers(1, 4, 60)
     within = thresher.train(WHOLE.assign(w=weights), label="y", weight="w")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from thresher.data.columns import for_new_data
+from thresher.data.columns import EMPTY, for_new_data
 from thresher.data.formats.choosing import check_format
 from thresher.data.hints import meant
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
@@ -166,7 +166,8 @@ def layout_like(
     if found is None or trained is None or layout is not None:
         return found or trained
     fields_given = _fields_given(options)
-    known = frozenset(trained.columns)
+    pairs = zip(trained.columns, trained.kinds, strict=True)
+    known = frozenset(name for name, kind in pairs if kind != EMPTY)
     more = tuple(name for name in fields_given.pop("ignore", ()) if name not in known)
     like = for_new_data(trained, {"format": None, **fields_given})
     return replace(like, ignore=like.ignore + more)

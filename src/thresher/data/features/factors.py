@@ -32,9 +32,10 @@ def of_columns(
         matched = find(factor)
         found = [name for name in matched if name in known]
         if not found:
-            empty = f", and '{matched[0]}' has no value in the first rows" if matched else ""
-            hint = f"{empty}: give its kind, such as --categorical {factor}" if empty else ""
-            raise DataError(f"{file}: --interact: no feature column is called '{factor}'{hint}")
+            comes_late = matched or layout.format == "jsonl"
+            hint = f"; if its values come late, give its kind, such as --categorical {factor}"
+            where = f"{file}: --interact: no feature column is called '{factor}'"
+            raise DataError(f"{where}{hint if comes_late else ''}")
         for name in found:
             if name in bits:  # a file may lack it
                 bits[name] |= 1 << place

@@ -158,7 +158,7 @@ def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect) 
     names = [_text(cell) for cell in cells]
     _check_quotes(names, layout, name)
     header = first if _can_repeat(cells) and b"\n" not in first else b""
-    rows_only = [line for line in lines[1:] if line != header]
+    rows_only = [line for line in lines[1:] if line.removeprefix(MARK) != header]
     return _Head(name, names, first, rows_only, header)
 
 

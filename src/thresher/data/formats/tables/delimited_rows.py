@@ -246,11 +246,13 @@ def _first_of(found, start, cell, at, end):
 
 @scalar
 def _repeats(text, at, header, first_at):
-    """Whether the line at `at` is the header; the position of the first such line is kept in `first_at`."""
+    """Whether the line at `at` is the header, perhaps after a byte order mark; keeps where it is first."""
+    marked = byte(text, at) == 0xEF and byte(text, at + 1) == 0xBB and byte(text, at + 2) == 0xBF
+    begin = at + 3 if marked else at
     for k in range(header.size):
-        if byte(text, at + k) != header[k]:
+        if byte(text, begin + k) != header[k]:
             return False
-    found = header.size > 0 and ends_line(text, at + header.size)
+    found = header.size > 0 and ends_line(text, begin + header.size)
     if found and first_at[-1] < 0:
         first_at[-1] = at
     return found
