@@ -1,6 +1,7 @@
 """``--choose nnz:N``: the data are read once more if the budget lies between two models."""
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,14 +76,18 @@ def test_a_second_reading_that_is_stopped_continues(
     Path("f").rename("whole")
     save = checkpoint.save
 
-    def stopping(*given: Any, **more: Any) -> None:
+    def stopping(second: bool, *given: Any, **more: Any) -> None:
         save(*given, **more)
-        if more["beside"]:
+        if second == bool(more["beside"]):
             raise Interrupted(given[0], 60)
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "save", stopping)
-        ran = thresher(command)
+        patch.setattr(checkpoint, "save", partial(stopping, False))
+        assert thresher(command).status == 130
+    assert not Path("f").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save", partial(stopping, True))
+        ran = thresher(command.replace("--order once", "") + " --resume")
     assert (ran.status, "checkpoint in f.checkpoint, continue with --resume" in ran.err) == (130, True)
     assert len(sizes("f")) == 2  # usable already
     Path("f").rename("g")

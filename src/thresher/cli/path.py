@@ -160,6 +160,7 @@ class _Running:
 
     def again(self, penalties: list[float], beside: list[float]) -> _Running:
         """Lanes with further penalties on the same data; a signal stops them with a checkpoint."""
+        from thresher.data.order import make_order
         from thresher.lanes import checkpoint
         from thresher.lanes.judging import LanesHoldout
         from thresher.lanes.lanes import Lanes
@@ -174,7 +175,7 @@ class _Running:
         lanes.layout, judging = source.layout, LanesHoldout(plan.holdout_every, held)
         save = partial(checkpoint.save, holdout=judging, beside=beside)
         more: Any = {"watcher": first.watcher, "judging": lambda every, given: judging, "save": save}
-        order = reading.order_of(None, base.seed)
+        order = make_order(first.order.spec, base.seed)
         trainer = reading.trainer(lanes, source, held, plan, order, **more)
         trainer.stopper, trainer.owns_checkpoint = first.stopper, first.owns_checkpoint
         return _Running(trainer, judging, reading, beside)
@@ -199,7 +200,7 @@ def _learn(
     trainer.stopper.listen()
     try:
         outcome = run(trainer)
-        learned = _filled(running, path, which, quiet)
+        learned = _filled(running, outcome, path, which, quiet)
         with saving.signals_wait(path, trainer.stopper):
             found = _save(trainer, learned, path, which)
             if trainer.plan.checkpoint is not None and trainer.owns_checkpoint:
@@ -213,10 +214,10 @@ def _learn(
         trainer.stopper.close()
 
 
-def _filled(running: _Running, path: Path, which: str, quiet: bool) -> Learned:
+def _filled(running: _Running, outcome: Outcome, path: Path, which: str, quiet: bool) -> Learned:
     """The trained models; for a budget that lies between two, also some with penalties between theirs.
 
-    What is there already is saved before the data are read again.
+    What is there already is saved before the data are read again. The time for that is added to `outcome`.
     """
     from thresher.lanes import budget, folder
     from thresher.lanes.frontier import joined
@@ -238,9 +239,13 @@ def _filled(running: _Running, path: Path, which: str, quiet: bool) -> Learned:
         trainer.watcher.say(budget.reading_again(between))
     further = running.again(between, [point.penalty for point in learned.points])
     try:
-        run(further.trainer)
+        again = run(further.trainer)
     except DivergedError:
         return learned
+    outcome.seconds, outcome.compiling = (
+        outcome.seconds + again.seconds,
+        outcome.compiling + again.compiling,
+    )
     trainer.owns_checkpoint |= further.trainer.owns_checkpoint
     return joined(learned, further.learned(), further.judging.source())
 

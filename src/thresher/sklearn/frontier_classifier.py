@@ -28,7 +28,8 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
             l1, its own penalty is varied (`gravity` of ``truncated-gradient``).
         choose: ``best``, the lowest held-out loss; ``1se``, the sparsest with a loss at most one standard
             error of the (paired) difference above it; ``within:P%``, the sparsest with a loss at most P %
-            above it; ``nnz:N``, the lowest loss with at most N weights.
+            above it; ``nnz:N``, the lowest loss with at most N weights: if N lies between two models, `fit`
+            learns again with more penalties between theirs.
         cv: number of stratified folds, each held out once from models of its own; or a splitter or pairs of
             row numbers to learn and to hold out, as in scikit-learn. None: hold out `validation_fraction`
             of the examples once.
