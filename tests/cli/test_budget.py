@@ -55,6 +55,11 @@ def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
     command = shlex.split(ran.json["command"].replace("MODEL", "again"))[1:]
     assert thresher(*command, "-q").status == 0
     assert Path("again").read_bytes() == Path(f"f/{folder.model_file(table.chosen)}").read_bytes()
+    ran_out = thresher(f"path train.svm -m g {GRID} --choose nnz:3 --json")
+    assert (
+        "weights: the sparsest has 89, and stronger penalties leave fewer; choosing the best" in ran_out.err
+    )
+    assert "--holdout" not in ran_out.json["command"]
     first = contents("f")
     assert thresher(COMMAND).out.count(f"{use['used']} of {BUDGET} weights; the next heavier model has") == 1
     assert contents("f") == first

@@ -103,9 +103,7 @@ def command(
     choose = choose or BEST
     running = _running(plan, passes, flags, reading, l1, resume, quiet, choose)
     more = {"on_error": None if on_error == "fail" else on_error}
-    if budget_of(choose) is not None and holdout != "none":
-        more["holdout"] = holdout or "every-10th"  # a model of more rows has more weights
-    trains = partial(_command, running.trainer, data, flags, table, more)
+    trains = partial(_command, running.trainer, data, flags, table, more, _judged(holdout))
     _learn(running, model, choose, trains, plot, as_json, quiet, strict)
 
 
@@ -130,16 +128,22 @@ def _command(
     flags: ModelFlags,
     table: options.Table,
     more: dict[str, Any],
+    holdout: str | None,
     found: Table,
     chosen: Model,
 ) -> str:
-    """The command that trains the chosen model for as many passes as were best: on all rows, or as it was."""
+    """The command that trains the chosen model for as many passes as were best, on all rows.
+
+    For a budget of weights, on the same rows: a model of more rows has more weights.
+    """
     order, passes = trainer.order.spec, chosen.record.passes if chosen.record else 1
     own: dict[str, Any] = {
         "passes": None if passes == 1 else passes,
         "order": None if order == "as-is" else order,
+        **more,
+        "holdout": None if budget_of(found.choice) is None else holdout,
     }
-    return train_command(data, None, found.points[found.chosen].spec, flags, table, **own, **more)
+    return train_command(data, None, found.points[found.chosen].spec, flags, table, **own)
 
 
 @dataclass

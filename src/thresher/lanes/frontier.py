@@ -164,7 +164,10 @@ def choose(points: Sequence[Judged], text: str) -> int:
         fewest = min(size for _, size in able.values())
         able = {k: one for k, one in able.items() if one[1] <= int(given)}
         if not able:
-            raise ValueError(f"no model has at most {int(given):,} weights: the sparsest has {fewest:,}")
+            raise ValueError(
+                f"no model has at most {int(given):,} weights: the sparsest has {fewest:,.12g}, and stronger "
+                "penalties leave fewer"
+            )
     best = min(able, key=lambda k: able[k])
     if kind in ("best", "nnz"):
         return best
