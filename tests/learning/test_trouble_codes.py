@@ -78,6 +78,7 @@ AMOUNTS = {
     "tax": chance.choice(chance.integers(180, 720, 60), ROWS),
     "day": [f"2023{1 + k % 12:02}{1 + k % 28:02}" for k in range(ROWS)],
     "time": 1_700_000_000 + chance.permutation(ROWS * 50)[:ROWS] // 2,
+    "nanosecond": (1_700_000_000 + np.arange(ROWS)) * 10**9 + 12_345,
     "hour": 14_102_100 + chance.integers(0, 24, ROWS),
     "C1": chance.integers(0, 5, ROWS),
 }

@@ -49,8 +49,8 @@ _MANY_CODES = 20
 """Minimum number of different codes"""
 _INEXACT = 16
 """Whole numbers with this many digits are not exact, even in float64"""
-_TIMES = re.compile(r"1\d{9}|1\d{12}|(19|20)?\d\d(0[1-9]|1[0-2])[0-3]\d([0-2]\d([0-5]\d([0-5]\d)?)?)?")
-"""Seconds and milliseconds since 1970, and dates, some with a time of day"""
+_TIMES = re.compile(r"1\d{9}(\d{3}){0,3}|(19|20)?\d\d(0[1-9]|1[0-2])[0-3]\d([0-2]\d([0-5]\d([0-5]\d)?)?)?")
+"""Seconds, or thousandths and smaller parts, since 1970; and dates, some with a time of day"""
 _ID = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rownum)([_\W]|$)|[a-z]Id$", re.IGNORECASE)
 
 
@@ -230,11 +230,11 @@ def _are_codes(name: str, cells: Sequence[str]) -> bool:
     texts = {cell.partition(".")[0].lstrip("-") for cell in cells}
     if len(texts) < _MANY_CODES or not all(map(_DIGITS.fullmatch, cells)):
         return False
-    sizes = {len(text) for text in texts}
-    if min(sizes) >= _INEXACT or _CODE.search(name) is not None:
+    if _CODE.search(name) is not None:
         return True
-    in_order = list(cells) == sorted(cells)
-    return len(sizes) == 1 and min(sizes) >= _LONG and not in_order and not all(map(_TIMES.fullmatch, texts))
+    sizes, in_order = {len(text) for text in texts}, list(cells) == sorted(cells)
+    long = min(sizes) >= _INEXACT or (len(sizes) == 1 and min(sizes) >= _LONG and not in_order)
+    return long and not all(map(_TIMES.fullmatch, texts))
 
 
 def _quoted(cells: Sequence[str]) -> str:
