@@ -48,7 +48,7 @@ def row_of(
     if cells is None or len(cells) != len(kinds):
         return Bad("")
     absent = {one.encode() for one in missing}
-    cells = [b"" if one in absent else one for one in cells]
+    cells = [b"" if one in absent or not one.strip(b" ") else one for one in cells]
     row: dict[str, Any] = {}
     for (name, kind), one in zip(kinds.items(), cells, strict=True):
         try:

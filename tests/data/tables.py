@@ -46,7 +46,8 @@ def meaning(row: Cells, kinds: Mapping[str, str], seed: int = 0) -> Row | Bad:
             weight = number if kind == "weight" else weight
         elif kind in ("categorical", "list"):
             for one in value or [] if kind == "list" else [value]:
-                if one is not None and written_as(one):
+                text = b"" if one is None else written_as(one)
+                if text if kind == "list" else text.strip(b" "):
                     found.append((hash_bytes(written_as(one), seed_of(name, seed)), np.float32(1)))
     return _row(label, weight, [(key, value) for key, value in found if value != 0])
 

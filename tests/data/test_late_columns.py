@@ -1,16 +1,19 @@
 """Columns that appear late, are missing from a file, or have no value where the columns are settled."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tests.data.reference import rows_of
 from tests.data.tables import WRITERS
 from thresher.data import DataError, open_source
 from thresher.data.columns import as_option_value
-from thresher.data.layout import Layout
+from thresher.data.layout import AnyLayout, Layout, SettledLayout
+from thresher.data.opening import table_source
 from thresher.data.report import Report
 
 PAD = "p" * 400_000
@@ -37,7 +40,7 @@ def late_csv(folder: Path) -> Path:
     return path
 
 
-def read(path: Any, layout: Layout, **options: Any) -> tuple[Any, list[Any]]:
+def read(path: Any, layout: AnyLayout, **options: Any) -> tuple[Any, list[Any]]:
     source = open_source(path, layout=layout, on_error="skip", **options)
     rows = [row for chunk in source.chunks() for row in rows_of(chunk)]
     return (rows, source.report.as_dict()["first_bad"]), [tuple(one) for one in source.report.noticed]
@@ -194,3 +197,23 @@ def test_columns_as_the_value_of_an_option() -> None:
     assert as_option_value(["a", "b"], ["a", "b"]) == "a,b"
     assert as_option_value(["", "x,y"], ["x,y", "", "a"]) == "2,1"
     assert as_option_value(["my city"], []) == "'my city'"
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if name != "data.svm"])
+def test_blank_categories_are_missing(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    values = [" ", "   ", "a", " a", "", " b c "]
+    WRITERS[name]([{"label": k % 2, "c": value} for k, value in enumerate(values)], path)
+    (rows, bad), _ = read(path, Layout())
+    assert ([len(row[2]) for row in rows], bad) == ([0, 0, 1, 1, 0, 1], [])
+    before = replace(open_source(path).layout, blanks_missing=False)
+    assert SettledLayout.from_dict(before.as_dict()) == before
+    assert "blanks_missing" not in before.as_dict()
+    assert [len(row[2]) for row in read(path, before)[0][0]] == [1, 1, 1, 1, 0, 1]  # models saved earlier
+
+
+def test_blank_categories_of_a_dictionary() -> None:
+    values = pa.array([" ", "a", "a", "b", "a"] * 9).dictionary_encode()
+    table = pa.table({"label": [1, 0, 1, 0, 1] * 9, "c": values})
+    (chunk,) = table_source(table).chunks()
+    assert chunk.nnz == 4 * 9

@@ -87,10 +87,7 @@ def settle(
         if chosen[name][0] != before[name] and chosen[name][1] == _BY_NAME:
             raise DataError(f"{file}: the model was trained with '{name}' as {before[name]}")
     kinds |= {name: kind for name, (kind, _) in chosen.items() if name not in before}
-    if TEXT not in kinds.values() and layout.ngrams != Layout.ngrams:
-        raise DataError(f"{file}: n-grams need a text column (--text COL)")
-    if sum(kind == WEIGHT for kind in kinds.values()) > 1:
-        raise DataError(f"{file}: only one column can be the weight")
+    _check_kinds(kinds.values(), layout, file)
     labels = [one for pattern in _label_patterns(layout, names, before) for one in find(pattern)]
     _check_once(labels, f"{file}: --label")
     return SettledLayout(
@@ -98,8 +95,17 @@ def settle(
         columns=tuple(kinds),
         kinds=tuple(kinds.values()),
         labels=tuple(labels) if len(labels) > 1 else (),
+        blanks_missing=True,
         awaited=tuple(name for name in kinds if name not in names and name not in before),
     )
+
+
+def _check_kinds(kinds: Iterable[str], layout: Layout, file: str) -> None:
+    counts = Counter(kinds)
+    if not counts[TEXT] and layout.ngrams != Layout.ngrams:
+        raise DataError(f"{file}: n-grams need a text column (--text COL)")
+    if counts[WEIGHT] > 1:
+        raise DataError(f"{file}: only one column can be the weight")
 
 
 def _before(layout: Layout) -> dict[str, str]:

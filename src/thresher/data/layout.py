@@ -141,6 +141,8 @@ class SettledLayout(AnyLayout):
     """the kind of each of `columns`"""
     labels: tuple[str, ...] = ()
     """the label columns if there are several, in the order of the outputs"""
+    blanks_missing: bool = False
+    """whether a category of blanks is missing; false in models that were trained before it was"""
     awaited: tuple[str, ...] = ()
     """columns that the first file did not have when the layout was settled, and that options name"""
 

@@ -314,6 +314,12 @@ def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
     return array
 
 
+def _any_blank(texts: Any) -> bool:
+    """Whether a text is empty or holds only spaces."""
+    may_be = texts.filter(pc.or_(pc.equal(pc.binary_length(texts), 0), pc.starts_with(texts, " ")))
+    return any(not text.strip(b" " if isinstance(text, bytes) else " ") for text in may_be.to_pylist())
+
+
 def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> list[Any]:
     """Describe a dictionary column by its indices and, if it has few values, the keys of its values."""
     if array.dictionary.null_count:
@@ -324,7 +330,7 @@ def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> li
     indices = _cast(array.indices, pa.int64())
     described = np.zeros(rows.FIELDS, np.int64)
     _point_text(described, values)
-    few = len(values) <= len(array) and not pc.any(pc.equal(pc.binary_length(values), 0)).as_py()
+    few = len(values) <= len(array) and not _any_blank(values)
     if few:
         keys = np.empty(len(values), np.uint64)
         rows.hash_values(described, seed, keys)

@@ -31,6 +31,7 @@ from thresher.data.formats.outcomes import (
 from thresher.data.formats.tables.table_rows import (
     BINS,
     CATEGORICAL,
+    KEPT,
     LABEL,
     LIST,
     NUMERIC,
@@ -63,6 +64,7 @@ LISTS, LISTS_VALID, LISTS_FIRST, COLUMN, FIELDS = 6, 7, 8, 9, 10
 (0: all entries are valid); its first entry; for lists, the offsets, validity bits and first entry of the
 lists; its index in the file."""
 
+_SPACE = 32
 TILE = 256
 """Number of rows read together, column by column."""
 
@@ -78,17 +80,30 @@ def _offset(words, at):
 
 
 @scalar
-def _key(form, data, offsets, indices, at, seed):
-    """The key of entry `at` of a column of texts or keys: ``(key, whether the entry has a value)``."""
+def _is_blank(text, at, end):
+    """Whether ``text[at:end]`` holds only spaces, or nothing."""
+    while at < end and byte(text, at) == _SPACE:
+        at += 1
+    return at >= end
+
+
+@scalar
+def _key(form, data, offsets, indices, at, seed, blanks):
+    """The key of entry `at` of a column of texts or keys: ``(key, whether the entry has a value)``.
+
+    Blank texts are values only with `blanks`.
+    """
     if form == KEYS:
         return load_word(data, 8 * _offset(indices, at)), True
     if form == SHORT:
         begin, end = np.int64(load_half(offsets, 4 * at)), np.int64(load_half(offsets, 4 * at + 4))
-        return murmur3_64(data, begin, end - begin, seed), end > begin
+        there = end > begin and (blanks or not _is_blank(data, begin, end))
+        return murmur3_64(data, begin, end - begin, seed), there
     if form == INDEXED:
         at = _offset(indices, at)
     begin, end = _offset(offsets, at), _offset(offsets, at + 1)
-    return murmur3_64(data, begin, end - begin, seed), end > begin
+    there = end > begin and (blanks or not _is_blank(data, begin, end))
+    return murmur3_64(data, begin, end - begin, seed), there
 
 
 @scalar
@@ -155,9 +170,9 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
     for i in range(lo, hi):
         at, r, outcome = first + i, i - lo, EXAMPLE
         slot = r * width + counts[r]
-        if kind == CATEGORICAL:
+        if kind == CATEGORICAL or kind == KEPT:
             if _is_valid(valid, at):
-                key, there = _key(form, data, offsets, indices, at, seed)
+                key, there = _key(form, data, offsets, indices, at, seed, kind == KEPT)
                 store_word(staged, slot, key)
                 store_float(floats, slot, np.float32(1))
                 counts[r] += there
@@ -176,7 +191,7 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
             labels[r], outcome = _label(c, i, table, names[c], domain, target_of(targets, r))
         elif kind == WEIGHT:
             weights[r], outcome = _target(kind, data, valid, at, domain)
-        if crosses is not None and kind in (CATEGORICAL, NUMERIC, BINS):
+        if crosses is not None and kind in (CATEGORICAL, KEPT, NUMERIC, BINS):
             origins[slot] = c
         if outcome != EXAMPLE and wrong[r] == EXAMPLE:
             wrong[r] = outcome + OUTCOMES * table[c, COLUMN]
@@ -190,7 +205,7 @@ def _add_list(c, i, table, seed, keys, values, nnz):
         lists, first = table[c, LISTS], table[c, FIRST]
         for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
             if _is_valid(table[c, VALID], entry):
-                key, there = _key(LONG, table[c, DATA], table[c, OFFSETS], 0, entry, seed)
+                key, there = _key(LONG, table[c, DATA], table[c, OFFSETS], 0, entry, seed, True)
                 keys[nnz], values[nnz] = key, np.float32(1)
                 nnz += there
     return nnz
@@ -307,14 +322,14 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
 def hash_values(column, seed, out):
     """The key (uint64) of every entry of a text column without nulls, described by `column` (FIELDS,)."""
     for i in range(out.size):
-        out[i], _ = _key(LONG, column[DATA], column[OFFSETS], 0, column[FIRST] + i, seed)
+        out[i], _ = _key(LONG, column[DATA], column[OFFSETS], 0, column[FIRST] + i, seed, True)
 
 
 @kernel
 def offer_values(naming, column, count, seed, space):
     """Enter the entries of a text column without nulls, number `space` of its file, as names."""
     for i in range(column[FIRST], column[FIRST] + count):
-        key, there = _key(LONG, column[DATA], column[OFFSETS], 0, i, seed)
+        key, there = _key(LONG, column[DATA], column[OFFSETS], 0, i, seed, True)
         begin, end = _offset(column[OFFSETS], i), _offset(column[OFFSETS], i + 1)
         if there:
             offer(naming, key, column[DATA], begin, end - begin, space)

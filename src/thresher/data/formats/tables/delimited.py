@@ -2,8 +2,8 @@
 
 The first line names the columns, unless the layout has no header; then they are called 1, 2 and so on. In
 CSV, a cell may be quoted, with ``""`` for a quote; it ends on its line, unless the layout allows quoted line
-breaks. In TSV, quotes have no meaning. A cell is missing if it is empty or one of the layout's `missing`
-cells, and a number also if it is blank: a missing number or category adds no feature; a missing label or
+breaks. In TSV, quotes have no meaning. A cell is missing if it is empty, blank or one of the layout's
+`missing` cells: a missing number or category adds no feature; a missing label or
 weight makes the row bad. Blank lines and headers are not examples, nor are lines that repeat the header, as
 in the middle of files that were joined.
 """

@@ -46,8 +46,8 @@ from thresher.data.formats.outcomes import (
 from thresher.data.formats.tables.table_rows import (
     BINS,
     CATEGORICAL,
+    KEPT,
     LABEL,
-    LIST,
     NOTE,
     SKIP,
     TEXT,
@@ -295,9 +295,9 @@ def _enter(key, value, keys, values, nnz):
 
 
 @scalar
-def _category(cell, at, end, seed, keys, values, nnz, naming, column):
-    """Append the feature of a categorical cell, unless it is empty; returns the new `nnz`."""
-    if at == end:
+def _category(cell, at, end, blanks, seed, keys, values, nnz, naming, column):
+    """Append the feature of a cell, unless it is empty, or blank without `blanks`; returns the new `nnz`."""
+    if at == end or (byte(cell, at) == _SPACE and not blanks and _without_blanks(cell, at, end) == at):
         return nnz
     key = murmur3_64(cell, at, end - at, seed)
     offer(naming, key, cell, at, end - at, column)
@@ -354,11 +354,9 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
         last = _unless_missing(cell, first, last, tokens)
         if kind == TEXT:
             nnz = _texts(cell, first, last, grams, seeds[c], out, nnz, extra[1], c)
-        elif kind == CATEGORICAL:
-            nnz = _category(cell, first, last, seeds[c], keys, values, nnz, extra[1], c)
-        elif kind == NOTE:
-            first_at[c] = _first_of(first_at[c], start, cell, first, last)
-        elif kind != SKIP and kind != LIST:
+        elif kind == CATEGORICAL or kind == KEPT:
+            nnz = _category(cell, first, last, kind == KEPT, seeds[c], keys, values, nnz, extra[1], c)
+        elif kind > SKIP:
             last = _without_blanks(cell, first, last)
             value, outcome = _value(kind, cell, first, last, at, domain, exact)
             if kind == LABEL or kind == WORD:
@@ -367,6 +365,8 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
                 weight = value
             elif outcome == EXAMPLE and last > first:
                 nnz = _numeric(*(kind, value, names[c], seeds[c], cell, keys, values, nnz, extra[1], c))
+        elif kind == NOTE:
+            first_at[c] = _first_of(first_at[c], start, cell, first, last)
         if outcome != EXAMPLE:
             return at, nnz, label, weight, outcome, c
         note_column(extra[0], c, begin, nnz)

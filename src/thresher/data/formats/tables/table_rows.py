@@ -48,8 +48,9 @@ from thresher.data.text.numbers import FINE, HARD, OUT_OF_RANGE
 from thresher.data.text.sorting import ascending
 from thresher.engine.jit import scalar
 
-NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, LIST, TEXT, BINS, WORD = range(-1, 9)
-"""How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is not looked at."""
+LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, KEPT = range(-2, 9)
+"""How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is not looked at; `KEPT`
+columns are categorical and may be blank."""
 _CODES = {
     columns.IGNORE: SKIP,
     columns.ABSENT: SKIP,
@@ -103,6 +104,10 @@ class Kinds(NamedTuple):
         return self.codes, self.keys, self.seeds
 
 
+def _code_of(kind: str, layout: SettledLayout) -> int:
+    return KEPT if kind == columns.CATEGORICAL and not layout.blanks_missing else _CODES[kind]
+
+
 def kinds_of(layout: SettledLayout, names: list[str], file: str, guesses: Sequence[str] = ()) -> Kinds:
     """How the columns of `file` are read; raises `DataError` unless they match the settled layout.
 
@@ -117,7 +122,7 @@ def kinds_of(layout: SettledLayout, names: list[str], file: str, guesses: Sequen
     return Kinds(
         names,
         kinds,
-        np.array([_CODES[kind] for kind in kinds], np.int64),
+        np.array([_code_of(kind, layout) for kind in kinds], np.int64),
         np.array(keys, np.uint64),
         np.where(nameless, np.uint64(layout.seed), hashes),
         grams_of(layout.ngrams),
