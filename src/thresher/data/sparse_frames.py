@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from thresher.data.arrays import chunk_of
-from thresher.data.columns import ABSENT, IGNORE, LABEL, NUMERIC, WEIGHT, kinds_in
+from thresher.data.columns import ABSENT, EMPTY, IGNORE, LABEL, NUMERIC, WEIGHT, check_same, kinds_in
 from thresher.data.errors import DataError
 from thresher.data.features.murmur import hash_bytes
 from thresher.data.labels import Domain
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.source import MemorySource
 
-_PLAIN = {NUMERIC, LABEL, WEIGHT, ABSENT, IGNORE}
+_PLAIN = {NUMERIC, LABEL, WEIGHT, ABSENT, EMPTY, IGNORE}
 """Kinds of columns in a layout that a sparse frame can have."""
 _NAME = "the table"
 
@@ -56,6 +56,7 @@ class SparseFrameSource(MemorySource):
         names = [str(name) for name in frame.columns]
         settled = _settled(names, layout)
         kinds = kinds_in(settled.unlabelled(), names, _NAME)
+        check_same(settled, names, _NAME)
         used = [k for k, kind in enumerate(kinds) if kind == NUMERIC]
         self._names = {hash_bytes(names[k].encode(), settled.seed) & settled.mask: names[k] for k in used}
         chunk = chunk_of(frame.iloc[:, used].sparse.to_coo(), y, weights, keys=[*self._names])
