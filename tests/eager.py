@@ -93,6 +93,7 @@ def run(
     name: str, rule: Any, loss: Any, X: Vector, y: Vector, importance: Vector, *, intercept: bool = False
 ) -> Vector:
     """The weights after the last row, followed by the intercept if there is one."""
+    X, y, importance = (given[importance > 0] for given in (X, y, importance))
     rows, features = X.shape
     X = np.hstack([X, np.ones((rows, 1))]) if intercept else np.ascontiguousarray(X)
     oracle = ORACLES[name](rule, (np.arange(X.shape[1]) < features).astype(np.float64))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.oracle_base import Vector, from_origin
+from tests.oracle_base import Vector, from_origin, spread
 from tests.oracles import ORACLES
 from tests.oracles_projection import threshold_of
 from thresher.learning.head import Head
@@ -179,13 +179,15 @@ def kind_of(name: str, rule: Any) -> Any:
 
 def run(name: str, rule: Any, head: Head, X: Vector, targets: Vector, importance: Vector, *,
         intercept: bool = True, batch: int = 1) -> Trace:  # fmt: skip
-    """Pass once over the rows of X, `batch` of them a step, from zero weights."""
+    """Pass once over the rows of X of importance above 0, `batch` of them a step, from zero weights."""
+    there = importance > 0
+    X, targets, importance = X[there], targets[there], importance[there]
     rows, features = X.shape
     X = np.hstack([X, np.ones((rows, 1))]) if intercept else X
     shape = (X.shape[1], head.count)
     oracle: Any = kind_of(name, rule)(name, rule, shape, features)
     wanted = intercept and ORACLES[name].ORIGIN and head.loss.SHIFTS
-    start, targets = from_origin(targets, importance, wanted)
+    start, targets = from_origin(targets, wanted)
     ones = np.arange(X.shape[1])[:, np.newaxis] >= features
     W, losses = oracle.begin(), np.zeros(rows)
     path = [W]
@@ -213,4 +215,4 @@ def run(name: str, rule: Any, head: Head, X: Vector, targets: Vector, importance
         path.append(W)
     read = oracle.read(W)
     path = [W + start * ones for W in path]
-    return Trace(read[:features], read[features:].sum(axis=0) + start, losses, np.array(path))
+    return Trace(read[:features], read[features:].sum(axis=0) + start, spread(losses, there), np.array(path))

@@ -62,9 +62,15 @@ class Oracle:
         return w
 
 
-def from_origin(y: Vector, importance: Vector, wanted: bool) -> tuple[Any, Vector]:
-    """The label of the first example with nonzero importance, or 0; and all labels minus it, in float32."""
-    counting = np.flatnonzero(importance)
-    if not wanted or not len(counting):
+def from_origin(y: Vector, wanted: bool) -> tuple[Any, Vector]:
+    """The first label, or 0; and all labels minus it, in float32."""
+    if not wanted or not len(y):
         return 0.0, y
-    return y[counting[0]], (y - y[counting[0]]).astype(np.float32).astype(np.float64)
+    return y[0], (y - y[0]).astype(np.float32).astype(np.float64)
+
+
+def spread(numbers: Vector, there: NDArray[np.bool_]) -> Vector:
+    """One number for each row, 0 for rows that are not `there`."""
+    out = np.zeros(len(there))
+    out[there] = numbers
+    return out

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle_base import Loss, Oracle, Vector, from_origin
+from tests.oracle_base import Loss, Oracle, Vector, from_origin, spread
 from tests.oracle_base import soft as _soft
 from tests.oracles_default import FtFtrl
 from tests.oracles_margin import MARGIN_ORACLES
@@ -268,13 +268,18 @@ def run(
     keep_path: bool = False,
     passes: int = 1,
 ) -> Trace:
-    """Learn from the rows of X, so many `passes` of equal length, from w_1 = 0; `name` is one of ORACLES."""
+    """Learn from the rows of X, so many `passes` of equal length, from w_1 = 0; `name` is one of ORACLES.
+
+    Rows of importance 0 are not there; their losses and margins are given as 0.
+    """
+    importance = np.ones(len(X)) if importance is None else importance
+    there = importance > 0
+    X, y, importance = X[there], y[there], importance[there]
     rows, features = X.shape
     X = np.hstack([X, np.ones((rows, 1))]) if intercept else X
-    importance = np.ones(rows) if importance is None else importance
     oracle = ORACLES[name](rule, (np.arange(X.shape[1]) < features).astype(np.float64))
     w = oracle.begin()
-    start, y = from_origin(y, importance, intercept and oracle.ORIGIN and loss.SHIFTS)
+    start, y = from_origin(y, intercept and oracle.ORIGIN and loss.SHIFTS)
     losses, margins = np.zeros(rows), np.zeros(rows)
     path = np.zeros((rows + 1, X.shape[1])) if keep_path else None
     if path is not None:
@@ -293,7 +298,7 @@ def run(
     if path is not None:
         path[:, features:] += start
     bias = float(start + read[features]) if intercept else 0.0
-    return Trace(read[:features], bias, losses, margins + start, path)
+    return Trace(read[:features], bias, spread(losses, there), spread(margins + start, there), path)
 
 
 def growth_constants(name: str, radius: float) -> tuple[float, float]:

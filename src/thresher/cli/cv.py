@@ -202,10 +202,18 @@ def _tell(
     quiet: bool,
     strict: bool,
 ) -> None:
-    from thresher.cli.output import in_json, show_figures, show_result, tell_skipped, tell_warnings
+    from thresher.cli.output import (
+        in_json,
+        show_figures,
+        show_result,
+        tell_skipped,
+        tell_warnings,
+        tell_weightless,
+    )
     from thresher.lanes import table
 
     tell_skipped(outcome.reports[0])
+    tell_weightless(outcome.weightless, outcome.examples)
     tell_warnings(outcome.warnings)
     figures = {"folds": summary["folds"], "examples": outcome.examples, "passes": outcome.passes}
     figures["seconds"] = summary["seconds"]

@@ -91,6 +91,12 @@ def tell_reading(report: Any) -> None:
     tell_warnings(troubles_of_reading(report))
 
 
+def tell_weightless(count: int, learned: int) -> None:
+    """Print how many rows had importance 0, unless none was `learned`, of which a warning tells."""
+    if count and learned:
+        typer.echo(f"{count:,} {'row' if count == 1 else 'rows'} of importance 0: not learned", err=True)
+
+
 def tell_warnings(warnings: Sequence[Trouble]) -> None:
     """Print one line per warning on standard error."""
     from thresher.data.errors import printable

@@ -409,13 +409,14 @@ def _save(
 
 
 def _tell(outcome: Outcome, found: Table, command: str, path: Path, as_json: bool, quiet: bool) -> None:
-    from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings
+    from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings, tell_weightless
     from thresher.lanes import table
     from thresher.lanes.budget import sentence, use_of
     from thresher.lanes.folder import PICTURE, model_file
 
     for report in outcome.reports:
         tell_skipped(report)
+    tell_weightless(outcome.weightless, outcome.examples)
     tell_warnings(outcome.warnings)
     figures: dict[str, Any] = {
         "examples": outcome.examples,

@@ -157,13 +157,14 @@ def _tell(
     files: tuple[Path, Path | None, Path | None],
     as_json: bool,
 ) -> None:
-    from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings
+    from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings, tell_weightless
 
     path, curve, plot = files
     with saving.saved_before(path):
         _write(trainer, outcome, curve, plot)
     for report in outcome.reports:
         tell_skipped(report)
+    tell_weightless(outcome.weightless, outcome.examples)
     tell_warnings(outcome.warnings)
     waiting = trainer.model.features_waiting
     figures: dict[str, Any] = {
@@ -178,6 +179,7 @@ def _tell(
         **({"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}),
         "examples_per_second": round(outcome.examples_per_second),
         "skipped": outcome.skipped,
+        **({"importance_0": outcome.weightless} if outcome.weightless else {}),
         **learner.figures(trainer.model),
         "model": str(path),
     }

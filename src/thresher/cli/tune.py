@@ -146,12 +146,13 @@ def _search(
 
 
 def _tell(search: Search, found: dict[str, Any], path: Path, as_json: bool, quiet: bool) -> None:
-    from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings
+    from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings, tell_weightless
     from thresher.lanes.table import of_trials
 
     tuner = search.tuner
     if search.lines is not None:
         tell_skipped(search.lines)
+    tell_weightless(search.weightless, search.tuner.winner()[1].examples)
     tell_warnings(search.warnings)
     trial, model = tuner.winner()
     chosen = tuner.chosen or 0

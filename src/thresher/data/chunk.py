@@ -157,6 +157,18 @@ class Chunk:
             targets=None if self.targets is None else self.targets[chosen],
         )
 
+    def counting(self) -> Chunk:
+        """The rows of importance above 0, the only ones that are learned; the chunk itself if all are."""
+        return self if np.count_nonzero(self.weights) == len(self) else self.take(self.weights > 0)
+
+    def end_of(self, lo: int, count: int) -> int:
+        """The end of the shortest range of rows from `lo` with `count` rows of importance above 0, if any."""
+        hi = min(lo + count, len(self))
+        if np.count_nonzero(self.weights[lo:hi]) == hi - lo:
+            return hi
+        counting = np.flatnonzero(self.weights[lo:])
+        return lo + int(counting[count - 1]) + 1 if count <= len(counting) else len(self)
+
     def at(self, place: Place | None, after: Place | None = None) -> Chunk:
         """The same examples with other places."""
         return replace(self, place=place, after=after)

@@ -60,7 +60,7 @@ class Bagging(Ensemble[Model]):
             chunk = chunk.rows(lo, len(chunk) if hi is None else hi)
         draws, compiled = self.bags.draw(self._rows, len(chunk)), self._given > 0
         self._rows += len(chunk)
-        self._given += len(chunk)
+        self._given += int(np.count_nonzero(chunk.weights))
 
         def teach(k: int) -> None:
             self.models[k].learn(drawn(chunk, draws[k]), again=again)

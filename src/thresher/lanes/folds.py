@@ -78,7 +78,7 @@ class Folds:
         if lo > 0 or hi is not None:
             chunk = chunk.rows(lo, len(chunk) if hi is None else hi)
         folds, compiled = self._folds_of(chunk), self._given > 0
-        self._given += len(chunk)
+        self._given += int(np.count_nonzero(chunk.weights))
 
         def learn(k: int) -> None:
             self._sets[k].learn(chunk.take(folds != k) if k < self.count else chunk, again=again)

@@ -140,6 +140,8 @@ class Lanes:
         if self.race is None:
             self._learn(chunk, lo, stop, again)
             return
+        chunk = chunk.rows(lo, stop).counting()
+        lo, stop = 0, len(chunk)
         while lo < stop:
             due = min(stop, lo + self.race.due(self.examples))
             self._learn(chunk, lo, due, again)

@@ -137,32 +137,30 @@ class _Pilot:
     def __init__(self, recipe: Recipe, ready: Callable[[], None]) -> None:
         few = replace(recipe, store="growing")  # 29 tables with millions of rows would take gigabytes
         self._recipes, self._ready = [with_penalty(few, value) for value in _PILOT], ready
-        self._read, self._importance = 0, 0.0
+        self._read = 0
 
     def learn(self, chunks: Any, rows: int) -> list[tuple[float, int]]:
         """Penalties, and the number of weights after this many rows; those that diverge are left out."""
         lanes, left, self._read = Lanes(self._recipes), rows, 0
         for chunk in chunks:
             self._ready()
-            lanes.learn(chunk, 0, min(left, len(chunk)))
-            left -= min(left, len(chunk))
-            self._read += len(chunk)
+            hi = chunk.end_of(0, left)
+            lanes.learn(chunk, 0, hi)
+            left = rows - lanes.examples
+            self._read += int(np.count_nonzero(chunk.weights))
             if not left:
                 break
         lanes.finish()
-        self._importance = max(model.tally.weight for model in lanes.models)
         return [(_PILOT[k], lanes.models[k].nonzero) for k in lanes.alive]
 
     def why_no_weight(self) -> NoWeightError:
         """The error that explains why no penalty leaves a weight."""
-        if self._importance:
-            return NoWeightError("no penalty leaves a weight after the first rows: give the range, LO:HI:N")
-        if self._read < _PILOT_ROWS:
+        if not self._read:
             return ZeroWeightError("all importance weights are zero")
-        return NoWeightError("the first rows have importance 0: give the range, LO:HI:N")
+        return NoWeightError("no penalty leaves a weight after the first rows: give the range, LO:HI:N")
 
     def rows_in(self, source: Any) -> float:
-        """Estimated number of rows; the number read so far if the size of the data is unknown."""
+        """Estimated number of examples; the number read so far if the size of the data is unknown."""
         share = source.position_bytes / source.total_bytes if source.total_bytes else 1.0
         return self._read / share if share else 0.0
 

@@ -125,6 +125,8 @@ class Search:
         self._started = False
         self.lines: Report | None = None
         """line counts of the data"""
+        self.weightless = 0
+        """rows of importance 0 in a reading"""
         self.warnings: list[Trouble] = []
         """trouble in the last reading, which has the best settings"""
         self._columns = columns_seen(source)
@@ -133,7 +135,7 @@ class Search:
         """Run all rounds. Raises `DataError`."""
         if self._counts:
             with closing(self._order.over(self._source(), 1).chunks()) as chunks:
-                rows = sum(len(chunk) for chunk in chunks)
+                rows = sum(len(chunk.counting()) for chunk in chunks)
             self.lines = self._reads.first.report
             self.tuner.until = judged_rows(rows)
         for number in range(len(self.tuner.rounds)):
@@ -152,7 +154,7 @@ class Search:
         trainer = Trainer(lanes, self._source(), plan, order=self._order, columns=self._columns, **beside)
         try:
             outcome = trainer.run()
-            self.warnings = outcome.warnings
+            self.warnings, self.weightless = outcome.warnings, outcome.weightless
             self.lines = self.lines or outcome.reports[0]
         except DivergedError as found:
             error = found

@@ -95,7 +95,7 @@ class Feed:
 
     @property
     def examples(self) -> int:
-        """Number of examples given so far, including those waiting in an incomplete batch."""
+        """Number of examples so far, including those waiting in an incomplete batch; none of importance 0."""
         return self.learned + len(self._pending)
 
     def learn(
@@ -133,6 +133,7 @@ class Feed:
         stop = len(chunk) if hi is None else hi
         if lo > 0 or stop < len(chunk):
             chunk = chunk.rows(lo, stop)
+        chunk = chunk.counting()
         labels = chunk.labels if chunk.targets is None else chunk.targets
         if labels.size:
             lowest = labels.item() if labels.size == 1 else float(labels.min())
@@ -282,4 +283,4 @@ class Feed:
         self.learned, self.lowest_label = int(state["counters"][0]), float(state["counters"][1])
         self._extremes = True  # nothing is known about the data before
         if self.batch > 1:
-            self._pending = pending.restored(state)
+            self._pending = pending.restored(state).counting()

@@ -159,7 +159,7 @@ POSITION: Fields = {
     "report": "an object",
 }
 SEEN: Fields = {
-    **dict.fromkeys(("rows", "changes", "rises", "falls", "zeros", "numbers"), "a place"),
+    **dict.fromkeys(("rows", "changes", "rises", "falls", "zeros", "numbers", "weightless"), "a place"),
     **dict.fromkeys(("positive", "weight", "last", "low", "high"), "a finite number"),
     "stride": "a number >= 1",
     **dict.fromkeys(("labels", "weights"), "numbers"),
@@ -231,7 +231,8 @@ def check_training(given: Any) -> None:
     _check_all_of(report, {**REPORT, **noticed}, "report")
     for bad in report["first_bad"]:
         _check_all_of(bad, BAD_LINE, "first_bad")
-    _check_all_of({"span": [0, 0], **given["seen"]}, SEEN, "seen")  # older checkpoints have no span
+    older = {"span": [0, 0], "weightless": 0}  # what older checkpoints do not have
+    _check_all_of({**older, **given["seen"]}, SEEN, "seen")
     number = given["position"]["number"]
     if number > given["passes"]:
         raise StateError(f"position: stopped in pass {number} of {given['passes']}")

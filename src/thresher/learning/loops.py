@@ -65,8 +65,8 @@ class Loop:
         )
         return done
 
-    def _from_origin(self, targets: F32, chunk: Chunk) -> F32:
-        return self._origin.relative(targets, self.bclock, chunk.weights) if len(self.B) else targets
+    def _from_origin(self, targets: F32) -> F32:
+        return self._origin.relative(targets, self.bclock) if len(self.B) else targets
 
     def _past(self) -> Any:
         """The state other than rows from which weights are read."""
@@ -216,7 +216,7 @@ class OneLoop(Loop):
 
     def targets(self, chunk: Chunk) -> F32:
         """The target of each row for the loss."""
-        return self._from_origin(chunk.labels, chunk)
+        return self._from_origin(chunk.labels)
 
     def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
         """Learn the examples lo..resolved.hi-1; return the first example that was not learned."""
@@ -320,7 +320,7 @@ class ManyLoop(Loop):
 
     def targets(self, chunk: Chunk) -> F32:
         """The targets of each row for the joint loss."""
-        return self._from_origin(self.head.targets(chunk), chunk)
+        return self._from_origin(self.head.targets(chunk))
 
     def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
         """Learn lo..resolved.hi-1 in batches, the last of which may be short; return the first row left."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -30,16 +29,13 @@ class Origin:
         moved: Array = (bias + bclock.reshape(-1, bclock.shape[-1])[:, self._place]).astype(bias.dtype)
         return moved
 
-    def relative(self, targets: Array, bclock: Array, weights: Array) -> Array:
-        """Labels minus the origin: that of the first example with nonzero weight, maybe among these."""
+    def relative(self, targets: Array, bclock: Array) -> Array:
+        """Labels minus the origin: that of the first example, maybe among these."""
         if self._place < 0:
             return targets
         clocks = bclock.reshape(-1, bclock.shape[-1])
         if not clocks[0, self._started]:
-            counting = np.flatnonzero(weights)
-            if not len(counting):
-                return targets
-            clocks[:, self._place], clocks[:, self._started] = targets[counting[0]], 1.0
+            clocks[:, self._place], clocks[:, self._started] = targets[0], 1.0
         return (targets - clocks[:, self._place]).astype(targets.dtype)
 
     def stay(self, bclock: Array) -> None:

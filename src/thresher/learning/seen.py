@@ -40,6 +40,7 @@ _FIELDS = (
     "high",
     "stride",
     "numbers",
+    "weightless",
 )
 
 
@@ -60,6 +61,8 @@ class Seen:
         """values in the rows whose features were measured"""
         self.sizes: dict[int, float] = {}
         """the largest magnitude of each feature"""
+        self.weightless = 0
+        """rows of importance 0, which count nowhere else"""
         self.marks: list[tuple[int, float, float]] = []
         """examples, sum of losses, sum of importances; the number of examples at least doubles"""
         self.passes: list[tuple[float, float, float | None]] = []
@@ -72,6 +75,8 @@ class Seen:
 
     def add(self, chunk: Chunk, layout: SettledLayout | None) -> None:
         """Add the next examples."""
+        rows, chunk = len(chunk), chunk.counting()
+        self.weightless += rows - len(chunk)
         if not len(chunk):
             return
         if self.rows < _ROWS and self.numbers < _NUMBERS:
@@ -240,7 +245,7 @@ class Seen:
         """The inverse of `as_dict`."""
         seen = cls()
         for name in _FIELDS:
-            setattr(seen, name, given[name])
+            setattr(seen, name, given.get(name, 0))
         seen.labels, seen.weights = list(given["labels"]), list(given["weights"])
         seen.marks = [(int(a), float(b), float(c)) for a, b, c in given["marks"]]
         seen.passes = [(float(a), float(b), c) for a, b, c in given["passes"]]

@@ -81,6 +81,8 @@ class Outcome:
     features_seen: int
     learned: int
     """examples learned in this run; a resumed run does not count those of earlier runs"""
+    weightless: int
+    """rows of importance 0 in one pass over the data, which are not learned"""
     seconds: float
     compiling: float
     """seconds of these spent compiling"""
@@ -264,16 +266,17 @@ class Trainer(Generic[M]):
         """Learn the rows of `chunk` from `position.learned` on, pausing where a row or checkpoint is due."""
         lo = self.position.learned
         while lo < len(chunk):
-            hi = min(len(chunk), lo + self._until_due())
-            again = self.position.number > 1
+            hi = chunk.end_of(lo, self._until_due())
+            again, rows = self.position.number > 1, chunk.rows(lo, hi)
             self.model.learn(chunk, lo, hi, again=again)
             if not again:
-                self._seen.add(chunk.rows(lo, hi), self.model.recipe.layout)
+                self._seen.add(rows, self.model.recipe.layout)
             self.stopper.worth_keeping = True
             self.position = self.position.learned_to(hi)
-            self.label = self.model.head.shown_label(chunk, hi - 1)
-            self._hand_over(False)
-            self._handle_due()
+            if learned := len(examples := rows.counting()):
+                self.label = self.model.head.shown_label(examples, learned - 1)
+                self._hand_over(False)
+                self._handle_due()
             lo = hi
 
     def _hand_over(self, over: bool) -> None:
@@ -384,6 +387,7 @@ class Trainer(Generic[M]):
             nonzero=self.model.nonzero,
             features_seen=self.model.features_seen,
             learned=learned,
+            weightless=self._seen.weightless,
             seconds=seconds,
             compiling=compiling,
             holdout=self.holdout.figures,

@@ -138,6 +138,14 @@ def _sorted_labels(run: Run) -> Trouble | None:
     return Trouble("sorted-labels", f"the labels are sorted ({reason}): {remedy}")
 
 
+def _no_importance(run: Run) -> Trouble | None:
+    """No row has an importance above 0."""
+    if run.seen.rows or not run.seen.weightless:
+        return None
+    reason = f"all {run.seen.weightless:,} rows have importance 0, so nothing was learned"
+    return Trouble("no-importance", f"{reason}: check the importances")
+
+
 def _mixed_labels(run: Run) -> Trouble | None:
     """Labels -1 and 0 in the same data: perhaps one class each, but a model of two takes both as negative."""
     seen = run.seen
@@ -415,6 +423,7 @@ def _seen_again(run: Run) -> Trouble | None:
 
 
 FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
+    _no_importance,
     _labels,
     _mixed_labels,
     _sorted_labels,

@@ -1,0 +1,52 @@
+"""Rows of importance 0 on the command line: not learned, counted and reported."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Thresher
+
+pytestmark = pytest.mark.usefixtures("plainly")
+
+LINES = [f"{1 - 2 * (i % 2)}:{int(i % 3 == 0)} {1 + i % 4}:1 {5 + i % 7}:0.5" for i in range(60)]
+
+
+def test_the_model_is_that_of_the_other_rows(folder: Path, thresher: Thresher) -> None:
+    found = []
+    for lines in (LINES, LINES[::3]):
+        (folder / "rows.svm").write_text("\n".join(lines) + "\n")
+        given = "--label-weights --batch 3 --passes 2 --report-every 4 --curve c.tsv"
+        ran = thresher(f"train rows.svm {given} -m m --json -q")
+        figures, curve = ran.json, (folder / "c.tsv").read_text().splitlines()
+        found.append((figures["examples"], figures["progressive_loss"], [r.split("\t")[:-1] for r in curve]))
+        assert figures.get("importance_0", 0) == len(lines) - 20
+    assert found[0] == found[1]
+    assert found[0][0] == 40
+
+
+@pytest.mark.parametrize("command", ["train", "path", "cv", "tune"])
+def test_they_are_reported(folder: Path, thresher: Thresher, command: str) -> None:
+    (folder / "rows.svm").write_text("\n".join(LINES * 3) + "\n")
+    more = {"train": "-m m", "path": "--l1 0.01:0.1:2 -m m", "cv": "--folds 2", "tune": "-m m"}[command]
+    ran = thresher(f"{command} rows.svm --label-weights {more}")
+    assert ran.status == 0, ran.err
+    there = 108 if command == "path" else 120  # every tenth row is held out
+    assert f"{there} rows of importance 0: not learned" in ran.err
+
+
+def test_no_row_has_an_importance(folder: Path, thresher: Thresher) -> None:
+    (folder / "rows.svm").write_text("1:0 1:1\n-1:0 2:1\n" * 30)
+    ran = thresher("train rows.svm --label-weights -m m")
+    assert ran.status == 0
+    assert "warning: all 60 rows have importance 0, so nothing was learned: " in ran.err
+    assert "rows of importance 0: not learned" not in ran.err
+
+
+def test_a_bad_line_of_importance_0_is_a_bad_line(folder: Path, thresher: Thresher) -> None:
+    (folder / "rows.svm").write_text("1:1 1:1\n-1:0 2:x\n1:0 2:1\n")
+    ran = thresher("train rows.svm --label-weights -m m")
+    assert ran.status == 1
+    assert "rows.svm:2:" in ran.err
+    ran = thresher("train rows.svm --label-weights -m m --on-error skip")
+    assert "skipped 1 bad line of 3" in ran.err
+    assert "1 row of importance 0: not learned" in ran.err

@@ -1,0 +1,195 @@
+"""Law 11: a row of importance 0 is not there. Every rule, in plain Python, with every option."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thresher
+from tests.plain import not_compiled
+from tests.streams import RATE, RULES, case, fingerprint, has_rate, kinds_of, labels_of
+from thresher import parts
+from thresher.data.chunk import Chunk
+from thresher.lanes.bagging import Bagging
+from thresher.lanes.bags import Bags
+from thresher.lanes.folds import Folds
+from thresher.lanes.lanes import Lanes
+from thresher.lanes.race import Race
+from thresher.learning.model import Model
+from thresher.learning.recipe import Recipe
+from thresher.sklearn import SparseOnlineClassifier
+
+ROWS, FEATURES = 36, 9
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"store": "hashed:6", "intercept": False},
+    {"store": "direct", "admit": 2},
+    {"admit": "poisson:0.4", "scale": "standard"},
+    {"scale": "max-abs", "batch": 4},
+    {"outputs": "classes:3"},
+    {"outputs": "classes:3", "batch": 4, "scale": "standard"},
+    {"loss": "squared"},
+    {"loss": "squared", "outputs": "values:2", "batch": 4},
+    {"average": True},
+    {"average": True, "outputs": "classes:3"},
+]
+LEARNS_NO_ROW = [(), (0,), (ROWS - 1,), (5, 6, 7, 8, 9, 20), range(0, ROWS, 2)]
+
+
+def rows_of(options: dict[str, Any], seed: int = 0) -> Chunk:
+    """Random rows, some of them empty; every row may be left out."""
+    rng = np.random.default_rng(seed)
+    stored = rng.random((ROWS, FEATURES)) < 0.3
+    column = np.nonzero(stored)[1]
+    outputs, loss = options.get("outputs", "one"), options.get("loss", "logistic")
+    score = rng.normal(size=ROWS)
+    labels: Any = labels_of("binary" if loss == "logistic" else "real", score, rng)
+    if outputs.startswith("classes"):
+        labels = rng.integers(1, 4, ROWS)
+    elif outputs.startswith("values"):
+        labels = rng.normal(size=(ROWS, 2))
+    importance = rng.choice([0.5, 1.0, 2.0], ROWS)
+    indptr = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+    return Chunk.from_csr(indptr, column, rng.normal(size=len(column)), labels, importance)
+
+
+def with_zeros(chunk: Chunk, places: Any) -> Chunk:
+    chunk.weights[list(places)] = 0.0
+    return chunk
+
+
+def recipe_of(spec: str, options: dict[str, Any]) -> Recipe | None:
+    """None if the rule does not have these options."""
+    rule = parts.lookup("rule", spec.partition(":")[0])
+    if options.get("average") and rule.DRIFTS is None:
+        return None
+    if "admit" in options and rule.__name__ == "Simplex":  # no feature waits if weights do not start at zero
+        return None
+    return Recipe(spec, rate=RATE if has_rate(spec) else None, **options)
+
+
+def learned(recipe: Recipe, *chunks: Chunk, passes: int = 1) -> Model:
+    model = Model(recipe)
+    for number in range(1, passes + 1):
+        model.begin_pass(number)
+        for chunk in chunks:
+            model.learn(chunk, again=number > 1)
+    model.finish()
+    return model
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_row_of_importance_0_is_not_there(name: str) -> None:
+    for k, spec in enumerate(kinds_of(name)):
+        for options in OPTIONS if k == 0 else OPTIONS[:1]:
+            recipe = recipe_of(spec, options)
+            if recipe is None:
+                continue
+            places = LEARNS_NO_ROW[1:] if k == 0 and not options else LEARNS_NO_ROW[3:4]
+            for zeros in places:
+                with case(spec, options, zeros), not_compiled():
+                    chunk = with_zeros(rows_of(options), zeros)
+                    kept = chunk.take(chunk.weights > 0)
+                    whole, without = (learned(recipe, one, passes=2) for one in (chunk, kept))
+                    ones = learned(recipe, *(chunk.rows(i, i + 1) for i in range(ROWS)), passes=2)
+                    assert fingerprint(whole) == fingerprint(without) == fingerprint(ones)
+                    assert whole.examples == 2 * len(kept)
+                    assert whole.features_seen == without.features_seen
+                    assert whole.lowest_label == without.lowest_label
+
+
+def test_the_data_reach_what_the_law_says() -> None:
+    """The rows that are left out would change each of these models."""
+    for options in OPTIONS:
+        with case(options), not_compiled():
+            recipe = recipe_of("ftrl", options)
+            assert recipe is not None
+            chunk = rows_of(options)
+            others = learned(recipe, chunk), learned(recipe, with_zeros(rows_of(options), LEARNS_NO_ROW[3]))
+            assert fingerprint(others[0]) != fingerprint(others[1])
+
+
+def states(models: list[Model]) -> list[Any]:
+    return [fingerprint(model) for model in models]
+
+
+def lanes_of(chunk: Chunk) -> list[Model]:
+    lanes = Lanes([Recipe("ftrl", l1=0.01 * k) for k in range(1, 7)])
+    lanes.learn(chunk)
+    return [lanes.alone(k) for k in range(6)]
+
+
+class _Halves:
+    """Drops half of the lanes each time."""
+
+    def judge(self, record: Any, lanes: Any, last: bool) -> None:
+        for k in lanes.alive[len(lanes.alive) // 2 or 1 :]:
+            lanes.drop(k, f"dropped after {lanes.examples}")
+
+
+def race_of(chunk: Chunk) -> list[Model]:
+    lanes = Lanes([Recipe("ftrl", l1=0.01 * k) for k in range(1, 7)], race=Race(_Halves(), 6, 8, 25))
+    for i in range(0, len(chunk), 5):
+        lanes.learn(chunk, i, min(i + 5, len(chunk)))
+    return [lanes.alone(k) for k in lanes.alive]
+
+
+@pytest.mark.parametrize("build", [lanes_of, race_of])
+def test_lanes_and_races(build: Callable[[Chunk], list[Model]]) -> None:
+    with not_compiled():
+        chunk = with_zeros(rows_of({}), (*range(8, 14), 20, 30))
+        assert states(build(chunk)) == states(build(chunk.take(chunk.weights > 0)))
+
+
+def test_folds_and_bags_number_the_rows_of_the_data() -> None:
+    """A row of importance 0 keeps its number, so the others stay in their folds and bags."""
+    zeros = [5, 6, 7, 8, 20]
+    chunk = with_zeros(rows_of({}), zeros)
+    there = chunk.weights > 0
+    with not_compiled():
+        folds, bags = Folds([Recipe("adagrad-fobos")], 3, whole=True), Bags.of(3)
+        bagging = Bagging(Recipe("adagrad-fobos"), bags)
+        for begin in range(0, ROWS, 7):
+            for one in (folds, bagging):
+                one.learn(chunk, begin, min(begin + 7, ROWS))
+        for k, lanes in enumerate(folds.lanes):
+            own = learned(Recipe("adagrad-fobos"), chunk.take(there & (np.arange(ROWS) % 3 != k)))
+            assert fingerprint(lanes.alone(0)) == fingerprint(own)
+        for k, times in enumerate(bags.draw(0, ROWS)):
+            repeated = chunk.take(there & (times > 0))
+            repeated.weights[:] *= times[there & (times > 0)]
+            assert fingerprint(bagging.models[k]) == fingerprint(learned(Recipe("adagrad-fobos"), repeated))
+        assert folds.examples == bagging.examples == there.sum()
+
+
+def test_a_bad_row_of_importance_0_is_a_bad_row() -> None:
+    with not_compiled(), pytest.raises(ValueError, match="label"):
+        thresher.train(([[1.0], [1.0]], [1, 7], [1, 0]), "ftrl", "logistic")
+
+
+def test_estimators() -> None:
+    rng = np.random.default_rng(0)
+    X, y, weights = rng.normal(size=(30, 4)), rng.integers(0, 3, 30), rng.choice([0.0, 1.0], 30)
+    y[:3] = range(3)
+    weights[:3] = 1
+    found = []
+    with not_compiled():
+        for there in (weights >= 0, weights > 0):
+            model = SparseOnlineClassifier("adagrad-fobos", shuffle=False)
+            model.partial_fit(X[there], y[there], classes=[0, 1, 2], sample_weight=weights[there])
+            model.partial_fit(X[there], y[there], sample_weight=weights[there])
+            found.append(model)
+    assert np.array_equal(found[0].coef_, found[1].coef_)
+    assert found[0].t_ == found[1].t_
+
+
+def test_a_class_of_weight_0() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 4)), np.arange(30) % 3
+    with not_compiled():
+        one, rest = (SparseOnlineClassifier("adagrad-fobos", shuffle=False, passes=1) for _ in range(2))
+        one.set_params(class_weight={2: 0.0}).fit(X, y)
+        rest.partial_fit(X, y, classes=[0, 1, 2], sample_weight=(y != 2).astype(float))
+    assert one.t_ == rest.t_ == 21
+    assert np.array_equal(one.coef_, rest.coef_)
