@@ -15,10 +15,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from tests import streams
 from tests.plain import compiled_if, not_compiled
-from tests.streams import KINDS, RULES, Stream, Vector, case, cut, fingerprint, kinds_of, settings_of, stream
+from tests.streams import (
+    KINDS,
+    RULES,
+    Stream,
+    Vector,
+    case,
+    cut,
+    fingerprint,
+    kinds_of,
+    settings_of,
+    stream,
+)
 from thresher.data.chunk import Chunk
 from thresher.engine import index, lookup
 from thresher.engine.protocol import PROTOCOL
@@ -351,3 +363,33 @@ def test_a_prediction_is_the_sum_over_the_weights_that_are_read(name: str, dense
                 row = np.zeros(FEATURES)
                 row[keys.astype(int)] = weights
             assert np.allclose(margins, dense.X @ row + model.intercept, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("spec", ["simplex:features=59", "eg:features=59,norm=1,signed=false"])
+@pytest.mark.parametrize("options", [{"store": store} for store in STORES] + [{"outputs": "classes:3"}])
+def test_weights_that_do_not_start_at_zero_are_all_told(
+    spec: str, options: dict[str, Any], tmp_path: Path, plainly: None
+) -> None:
+    """Also those of features that were seen and never moved: the weights of each output sum to one."""
+    rng = np.random.default_rng(0)
+    dense = np.where(rng.random((90, 57)) < 0.3, rng.random((90, 57)), 0.0)
+    dense[1:, 50:] = 0.0
+    dense[0] = 0.0
+    dense[0, 50:] = 1000.0  # so much margin that the slope is zero, for the first class
+    X = sparse.csr_array(dense)
+    labels = rng.integers(1, 4, 90) if "outputs" in options else rng.choice([-1, 1], 90)
+    labels[0] = 1
+    chunk = Chunk.from_csr(X.indptr, X.indices, X.data, labels)
+    model = Model(spec, "hinge", rate="constant:0.001", **options)
+    model.learn(chunk)
+    modelfile.save(model, str(tmp_path / "m"), state=False)
+    for found in (model, model.readout(), modelfile.load_readout(tmp_path / "m")[0]):
+        readout = found.readout() if isinstance(found, Model) else found
+        table = readout.weights.reshape(len(readout.keys), -1)
+        assert len(readout.keys) == model.features_seen > 50
+        never = (59 - model.features_seen) * readout.unmet
+        assert table.sum(axis=0) + never == pytest.approx(np.ones(table.shape[1]), abs=1e-9)
+        assert found.nonzero == np.count_nonzero(table)
+    moved = table != readout.unmet
+    assert not moved.all(), "every feature moved: nothing tested"
+    assert len(model.weights()[0]) == table.any(axis=1).sum()

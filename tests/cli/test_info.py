@@ -257,3 +257,16 @@ def test_a_recipe_that_describes_no_model(thresher: Thresher, table: Path, name:
     assert ran.status == 1
     assert ran.err.startswith("thresher: m: ")
     assert ran.err.count("\n") == 1
+
+
+def test_the_weight_of_features_never_seen_is_told(folder: Path, thresher: Thresher, plainly: None) -> None:
+    (folder / "rows.svm").write_text("1 1:1 2:1\n-1 3:1\n")
+    assert thresher("train rows.svm --rule eg:features=4,signed=false,norm=1 -m m -q").status == 0
+    never = next(line for line in thresher("info m").out.splitlines() if line.startswith("weight if never"))
+    ran = thresher("weights m")
+    rows = [line.split("\t") for line in ran.out.splitlines()]
+    weights = [float(row[-1]) for row in rows if row[0] != "intercept"]
+    assert len(weights) == 3
+    assert sum(weights) + float(never.split()[-1]) == pytest.approx(1)
+    assert ran.err == f"features that were never seen have the weight {float(ran.err.split()[-1])}\n"
+    assert float(ran.err.split()[-1]) == pytest.approx(float(never.split()[-1]), rel=1e-5)

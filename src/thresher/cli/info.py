@@ -135,6 +135,7 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     }
     if len(weights["intercept"]) == 1:
         shown["intercept"] = weights["intercept"][0]
+        shown |= {"weight_if_never_seen": weights["unmet"][0]} if "unmet" in weights else {}
     shown |= {f"bytes_{name}": size for name, size in sizes.items()}
     shown |= {"warning" if not k else f"warning_{k + 1}": one for k, one in enumerate(facts["warnings"])}
     return shown if facts["command"] is None else {**shown, "command": facts["command"]}

@@ -41,6 +41,9 @@ def command(
         for key, name, output, weight in rows
     ]
     typer.echo("".join(lines), nl=False)
+    if readout.unmet.any():
+        each = ", ".join(map(str, readout.unmet.tolist()))
+        typer.echo(f"features that were never seen have the weight {each}", err=True)
 
 
 def _shown(name: str | None) -> str:

@@ -101,6 +101,11 @@ class _Index:
         """Number of rows in use: the first ones. All others are zeros."""
         return self.size
 
+    @property
+    def met(self) -> NDArray[np.bool_]:
+        """Which of the rows in use were met (used,)."""
+        return self.seen[: self.used] > 0
+
     def count(self, keys: U64) -> None:
         """Count new keys as met, if they are not counted by their rows."""
 
@@ -152,6 +157,11 @@ class GrowingIndex(_Index):
     def used(self) -> int:
         """Number of rows in use, including the null row, which comes first and is empty."""
         return self._count
+
+    @property
+    def met(self) -> NDArray[np.bool_]:
+        """Which of the rows in use were met (used,): all but the null row."""
+        return np.arange(self._count) > 0
 
     def features(self, most: int | None = None) -> U64:
         """Key of each row in use, or of the first `most`; 0 for the null row."""

@@ -59,8 +59,8 @@ class Terms(NamedTuple):
 class Admission:
     """Features enter at their `needed`-th sighting, counted in a counting Bloom filter of 2^bits bytes.
 
-    A sighting is an example that contains the feature, whatever its value and (positive) importance. With `chance` p, a
-    sighting counts with probability p, drawn from `seed`, key and number of the example.
+    A sighting is an example that contains the feature, whatever its value and its importance above 0. With
+    `chance` p, a sighting counts with probability p, drawn from `seed`, key and number of the example.
 
     ``N`` needs N sightings; ``poisson:P`` needs one that counts, which takes 1/P sightings on average. Both
     may end in ``,bits=B`` (default 24).

@@ -336,9 +336,9 @@ class Model(Predictor):
 
     @property
     def nonzero(self) -> int:
-        """Number of nonzero weights, without the intercepts."""
-        settled, unmet = self.loop.settled(), self.loop.unmet()
-        return int(np.count_nonzero((settled != 0) & (settled != unmet) if unmet.any() else settled))
+        """Number of nonzero weights of the features seen, without the intercepts."""
+        settled = self.loop.settled()
+        return int(np.count_nonzero(settled[self._feed.index.met] if self.loop.unmet().any() else settled))
 
     @property
     def intercept(self) -> Any:
@@ -356,9 +356,12 @@ class Model(Predictor):
         return (keys, weights) if alive.all() else (keys[alive], weights[alive])
 
     def _stored(self) -> tuple[NDArray[np.uint64], NDArray[Any]]:
-        """The features whose weights differ from those of an unseen feature."""
+        """The features with a weight; all features seen, if unseen ones have a weight."""
         settled = self.loop.settled()
-        (rows,) = np.nonzero(any_output(settled != self.loop.unmet().reshape(settled.shape[1:])))
+        if self.loop.unmet().any():
+            (rows,) = np.nonzero(self._feed.index.met)
+        else:
+            (rows,) = np.nonzero(any_output(settled != 0))
         if self.head.count == 1:
             settled = settled.reshape(len(settled))
         keys = self._feed.index.features()[rows]

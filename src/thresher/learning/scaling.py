@@ -262,8 +262,9 @@ class Standard(Scaling):
     """x_j / sigma_j, where sigma_j is the standard deviation of x_j over all t examples so far.
 
     sigma_j^2 = (1/t) sum_s (x_sj - mean_j)^2, the current example included; each example counts once whatever
-    its importance, unless it is 0. A zero or missing value is the number 0, as in the model. A column with only one value so
-    far, as after its first example, has sigma_j = 0 and is divided by the magnitude of that value.
+    its importance, unless that is 0. A zero or missing value is the number 0, as in the model. A column with
+    only one value so far, as after its first example, has sigma_j = 0 and is divided by the magnitude of that
+    value.
 
     The mean is not subtracted, because zeros would not stay zero: a column whose mean is large compared with
     its spread stays large; use `MaxAbs` for it. The sums follow Welford and Chan, Golub and LeVeque (1983);
