@@ -30,21 +30,23 @@ class FtFtrl(NamedTuple):
     slope itself if the loss is not positive). So targets may be in thousandths or in millions. t counts the
     examples with a gradient, N is the sum of their (x / s)^2, plus 1 for the intercept. During the first pass
     h = -adapt U / sqrt(V), limited to -4..4, with U the sum of u = slope times margin (without the intercept)
-    over the examples so far, and V the sum of u^2: if longer steps would have been better overall, steps
-    become longer. Each step uses its own rho, but a read uses the current kappa, so h scales all that a
-    weight has accumulated.
+    over the examples before this one, and V the sum of u^2: if longer steps would have been better overall,
+    steps become longer. Each step adds sigma with its own rho, but multiplies all of z by its kappa, so h
+    scales all that a weight has accumulated; until its next step a weight keeps this kappa and G.
 
     A later pass brings no new evidence, but in p passes z grows by p and sqrt(n) only by sqrt(p); and a model
     with few examples per feature overfits. So at the start of pass p the threshold is multiplied, and kappa
     divided, by (p / (p - 1))^(q / 2), q = min(1, 5 features / t): in full if there are fewer than five
-    examples per feature met.
+    examples per feature met. The intercept has a factor of its own, with the q of one feature.
 
     An example without a gradient changes none of this. The intercept is a feature that is always 1, with
-    l1 = adapt = 0; for squared, absolute, Huber and quantile loss it starts at the first label. Prediction
-    uses the weights as they are.
+    l1 = adapt = 0; for squared, absolute, Huber and quantile loss it starts at the first label. In learning,
+    w becomes w s / |x| before the margin is computed, where |x| is larger than s. Prediction alone uses the
+    weights as they are, and changes no s.
 
-    In a mini-batch, each example updates these statistics by itself, all are predicted with the weights
-    before the batch; then each weight takes one step, with g the sum over the batch and s the largest |x|.
+    In a mini-batch, each example updates these statistics by itself, with s of N the larger of |x| and s
+    before the batch; all are predicted with the weights before the batch; then each weight takes one step,
+    with g the sum over the batch and s the largest |x|. docs/default.md has all of this step by step.
 
     With `forget` above 0, a coordinate that is zero and had no gradient in the last `forget` examples is
     forgotten: its row is free, and it is new when it occurs again.

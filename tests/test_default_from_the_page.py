@@ -1,0 +1,172 @@
+"""The default rule, programmed from "Step by step" of docs/default.md and nothing else."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.plain import not_compiled
+from tests.streams import case
+from thresher.data.chunk import Chunk
+from thresher.learning.model import Model
+
+ROWS, FEATURES = 60, 12
+SHIFTED = ("squared", "absolute", "huber", "quantile")
+Rows = list[tuple[float, dict[int, float], float]]
+
+
+def loss_of(name: str, p: float, y: float) -> tuple[float, float]:
+    """ℓ and ℓ′ at the margin p."""
+    if name == "logistic":
+        return math.log1p(math.exp(-y * p)), -y / (1.0 + math.exp(y * p))
+    if name == "hinge":
+        return (1.0 - y * p, -y) if y * p < 1.0 else (0.0, 0.0)
+    if name == "absolute":
+        return abs(p - y), float(np.sign(p - y))
+    return 0.5 * (p - y) ** 2, p - y
+
+
+class FromThePage:
+    """The state of "Step by step"; dictionaries have an entry for each feature with s > 0."""
+
+    def __init__(
+        self, loss: str, alpha: float, l1: float, adapt: float, forget: float, intercept: bool
+    ) -> None:
+        self.loss, self.alpha, self.l1, self.adapt, self.forget = loss, alpha, l1, adapt, forget
+        self.intercept, self.number, self.T = intercept, 1, 0
+        self.first: float | None = None
+        self.s: dict[int, float] = {}
+        self.z, self.r, self.a, self.w, self.last = ({**self.s} for _ in range(5))
+        self.t = self.N = self.D = self.Q = self.U = self.V = self.h = 0.0
+        self.f = self.f_b = 1.0
+        self.b = self.z_b = self.r_b = self.a_b = 0.0
+        self.rho = self.kappa = self.kappa_b = self.G = 0.0
+
+    def begin_pass(self, p: int) -> None:
+        self.number = p
+        if p > 1:
+            self.drop_forgotten(self.s, self.T + 1)
+            self.f *= (p / (p - 1)) ** (min(1.0, 5 * len(self.s) / self.t) / 2)
+            self.f_b *= (p / (p - 1)) ** (min(1.0, 5 / self.t) / 2)
+
+    def drop_forgotten(self, features: Any, T: int) -> None:
+        for j in [*features]:
+            if self.forget and j in self.s and self.w[j] == 0 and T - self.last[j] > self.forget:
+                for kept in (self.s, self.z, self.r, self.a, self.w):
+                    del kept[j]
+
+    def measure(self, x: dict[int, float], y: float, c: float) -> float:
+        """Steps 1 to 4; returns the slope."""
+        if self.first is None:
+            self.first = y if self.loss in SHIFTED and self.intercept else 0.0
+        y = float(np.float32(y - self.first))
+        wide = {j: max(self.s.get(j, 0.0), abs(v)) for j, v in x.items()}
+        m = sum(self.w.get(j, 0.0) * self.s.get(j, 0.0) / wide[j] * v for j, v in x.items())
+        value, slope = (c * number for number in loss_of(self.loss, m + self.b, y))
+        size = sum((v / wide[j]) ** 2 for j, v in x.items()) + self.intercept
+        if slope == 0 or size == 0:
+            return 0.0
+        self.t += 1
+        self.N += size
+        self.D += (value / slope if value > 0 else slope) ** 2
+        self.Q += slope**2
+        self.rho, self.G = self.alpha * math.sqrt(self.D / self.t), math.sqrt(self.Q / self.t)
+        self.kappa = math.sqrt(self.t / self.N) * math.exp(self.h) / self.f
+        self.kappa_b = math.sqrt(self.t / self.N) / self.f_b
+        u = slope * m
+        if self.number == 1 and self.adapt and u:
+            self.U += u
+            self.V += u * u
+            self.h = min(max(-self.adapt * self.U / math.sqrt(self.V), -4.0), 4.0)
+        return slope
+
+    def step(self, j: int, largest: float, pull: float) -> None:
+        """Step 5, on the sum of slope · x."""
+        if pull == 0:
+            return
+        s = self.s.get(j, 0.0)
+        wide = max(s, largest)
+        w = self.w.get(j, 0.0) * s / wide
+        z, r, a = (kept.get(j, 0.0) * s / wide for kept in (self.z, self.r, self.a))
+        g = pull / wide
+        new = math.sqrt(r * r + g * g)
+        sigma = (new - r) / self.rho
+        z += g - sigma * wide * w / self.kappa
+        a += sigma
+        soft = math.copysign(max(abs(z) - self.f * self.l1 * (new + self.G), 0.0), z)
+        self.s[j], self.z[j], self.r[j], self.a[j] = wide, z, new, a
+        self.w[j], self.last[j] = -soft * self.kappa / (wide * a), self.T
+
+    def step_intercept(self, pull: float) -> None:
+        """Step 6."""
+        new = math.sqrt(self.r_b**2 + pull**2)
+        sigma = (new - self.r_b) / self.rho
+        self.z_b += pull - sigma * self.b / self.kappa_b
+        self.a_b += sigma
+        self.r_b = new
+        self.b = -self.z_b * self.kappa_b / self.a_b
+
+    def learn(self, rows: Rows, batch: int) -> None:
+        for first in range(0, len(rows), batch):
+            self.T += 1
+            together = rows[first : first + batch]
+            self.drop_forgotten({j for _, x, _ in together for j in x}, self.T)
+            pulls: dict[int, float] = {}
+            largest: dict[int, float] = {}
+            slopes = [self.measure(x, y, c) for y, x, c in together]
+            for slope, (_, x, _) in zip(slopes, together, strict=True):
+                for j, v in x.items() if slope else ():
+                    pulls[j] = pulls.get(j, 0.0) + slope * v
+                    largest[j] = max(largest.get(j, 0.0), abs(v))
+            for j, pull in pulls.items():
+                self.step(j, largest[j], pull)
+            if self.intercept and sum(slopes) != 0:
+                self.step_intercept(sum(slopes))
+
+
+def rows_of(loss: str) -> Rows:
+    rng = np.random.default_rng(len(loss))
+    found: Rows = []
+    for _ in range(ROWS):
+        there = np.flatnonzero(rng.random(FEATURES) < 0.3)
+        x = {int(j): float(np.float32(rng.normal() * 10.0 ** (j % 4))) for j in there}
+        y = rng.choice([-1.0, 1.0]) if loss in ("logistic", "hinge") else float(np.float32(7 + rng.normal()))
+        found.append((y, x, float(rng.choice([0.5, 1.0, 2.0]))))
+    return found
+
+
+def settings() -> Iterator[tuple[str, dict[str, Any]]]:
+    yield from ((loss, {}) for loss in ("logistic", "hinge", "absolute", "squared"))
+    yield from (
+        ("logistic", {"l1": l1, "adapt": adapt}) for l1, adapt in ((0.0, 0.3), (0.5, 0.0), (2.0, 3.0))
+    )
+    yield from ((loss, {"l1": 0.5, "intercept": False}) for loss in ("hinge", "squared"))
+    yield from (("logistic", {"l1": l1, "forget": 4.0, "alpha": 0.5}) for l1 in (0.3, 1.5))
+
+
+@pytest.mark.parametrize("batch", [1, 4, 7])
+def test_the_page_is_the_code(batch: int) -> None:
+    for loss, given in settings():
+        with case(loss, given), not_compiled():
+            rows, rule = (
+                rows_of(loss),
+                dict[str, Any]({"alpha": 3.0, "l1": 1.0, "adapt": 0.3, "forget": 0.0, **given}),
+            )
+            intercept = rule.pop("intercept", True)
+            copy = FromThePage(loss, intercept=intercept, **rule)
+            spec = "ft-ftrl:" + ",".join(f"{name}={value}" for name, value in rule.items())
+            model = Model(spec, loss, intercept=intercept, batch=batch, dtype="float64")
+            chunk = Chunk.of_rows([(y, x) for y, x, _ in rows], [c for *_, c in rows])
+            for number in (1, 2, 3):
+                copy.begin_pass(number)
+                copy.learn(rows, batch)
+                model.begin_pass(number)
+                model.learn(chunk, again=number > 1)
+                model.finish()
+                found = dict(zip(*(array.tolist() for array in model.weights()), strict=True))
+                expected = {j: w for j, w in copy.w.items() if w}
+                assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
+                assert found or rule["l1"] >= 1, "no weight: nothing tested"
+                assert model.intercept == pytest.approx(copy.b + (copy.first or 0.0), rel=1e-10, abs=1e-12)
