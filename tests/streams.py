@@ -186,7 +186,7 @@ def stream(
     weighted: bool = True,
     keys: Any = None,
 ) -> Stream:
-    """Random examples of a noisy linear model. Some rows are empty, some stored values and importances zero.
+    """Random examples of a noisy linear model. Some rows are empty, and some stored values zero.
 
     Features have very different frequencies, so that some miss many steps. No two numbers tie: at
     a tie a rule may turn either way, and an oracle that adds in another order may turn the other.
@@ -197,7 +197,7 @@ def stream(
     stored[rng.random(rows) < 0.05] = False
     X = np.where(stored & (rng.random(stored.shape) < 0.95), scale * rng.uniform(-1, 1, stored.shape), 0.0)
     score = X @ rng.normal(size=features) / scale + 0.3 * rng.normal(size=rows)
-    importance = rng.choice([0.0, 0.25, 1.0, 1.0, 1.7], rows) if weighted else np.ones(rows)
+    importance = rng.choice([0.5, 0.25, 1.0, 1.0, 1.7], rows) if weighted else np.ones(rows)
     return stream_of(X, stored, labels_of(domain, score, rng), importance, keys)
 
 

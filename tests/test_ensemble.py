@@ -25,7 +25,7 @@ from thresher.learning.modelfile import ModelFileError
 from thresher.learning.recipe import Recipe
 
 SPECS = ["poisson:3", "disjoint:3"]
-HEAVY = replace(DENSE, weights=np.linspace(0, 3, ROWS, dtype=np.float32))
+HEAVY = replace(DENSE, weights=np.linspace(0.1, 3, ROWS, dtype=np.float32))
 SAMPLE = "examples/data/rcv1_train2000.dat.gz"
 
 

@@ -71,7 +71,7 @@ class Stream:
         else:
             labels = np.array([labels_of(domain, column, rng) for column in score.T]).T.astype(np.float32)
             self.targets = labels.astype(np.float64)
-        importance = rng.choice([0.0, 0.25, 1.0, 1.0, 1.7], rows)
+        importance = rng.choice([0.5, 0.25, 1.0, 1.0, 1.7], rows)
         row, column = np.nonzero(stored)
         indptr = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
         self.chunk = Chunk.from_csr(indptr, column, X[row, column], labels, importance)
