@@ -288,6 +288,7 @@ def unexpected(layout: SettledLayout, names: Sequence[str]) -> list[str]:
 
 def check_same(layout: SettledLayout, names: Sequence[str], file: str) -> None:
     """Raise `DataError` unless a table has the feature columns of the layout, and no others."""
+    _check_once(names, file)
     for name in lacking(layout, names):
         raise DataError(f"{file}: no column '{name}'; the columns are: {_listed(names)}")
     for name in unexpected(layout, names):

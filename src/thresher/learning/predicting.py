@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.chunk import Chunk, concat
-from thresher.data.columns import kinds_in
+from thresher.data.columns import check_same
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
@@ -78,7 +78,7 @@ def with_columns(model: Any, data: Any) -> Any:
         return data
     if not hasattr(X, "__arrow_c_stream__") or [*there] == [*names]:
         return data
-    kinds_in(
+    check_same(
         SettledLayout(columns=(*names,), kinds=("numeric",) * len(names)), [*map(str, there)], "the table"
     )
     X = X.select([*names]) if hasattr(X, "select") else X[[*names]]
