@@ -207,7 +207,7 @@ def hash_bytes(name: bytes, seed: int = 0, kind: int | None = WIDE) -> int:
 def hash_columns(names: Iterable[str], seed: int = 0) -> NDArray[np.uint64]:
     """`murmur3_64` of the names of columns, in NumPy: a table needs no compiling. Equal lengths go together.
 
-    >>> hash_columns(["hello"])[0] == hash_bytes(b"hello")
+    >>> bool(hash_columns(["hello"])[0] == hash_bytes(b"hello"))
     True
     """
     encoded = [name.encode() for name in names]
