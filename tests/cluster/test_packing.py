@@ -23,7 +23,10 @@ def of(keys: Any, values: Any, **more: Any) -> Parsed:
     ordered = np.sort(np.asarray(keys, np.uint64).reshape(ROWS, EACH), axis=1).ravel()
     weights = np.ones(ROWS, np.float32)
     chunk = Chunk(starts, ordered, np.asarray(values, np.float32), labels, weights, **more)
-    return Parsed(chunk, Tally(301, ROWS, 0, 1, 0), [BadLine("", 3, 1, "a", "b", b"c")], b"c\n", 2)
+    bad = [BadLine("", 3, 1, "a", "b", b"c")]
+    return Parsed(
+        chunk, Tally(301, ROWS, 0, 1, 0), bad, b"c\n", 2, gaps=[2], ids=[str(k) for k in range(301)]
+    )
 
 
 def keys(below: int, distinct: int | None = None) -> Any:

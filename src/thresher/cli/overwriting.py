@@ -58,13 +58,17 @@ def check_picture(path: Path) -> None:
     _check(path, "an SVG picture", lambda head: b"<svg" in head)
 
 
-def check_predictions(path: Path | None, words: Collection[str]) -> None:
-    """UsageError if the first line of `path` is not a prediction: numbers, or one of the class `words`."""
+def check_predictions(path: Path | None, words: Collection[str], identified: bool = False) -> None:
+    """UsageError if the first line of `path` is not a prediction: numbers, or one of the class `words`.
+
+    If `identified`, an id and a tab may come before it.
+    """
     known = {word.encode() for word in words}
 
     def predicts(head: bytes) -> bool:
         line = head.partition(b"\n")[0]
-        return not line or line in known or _NUMBERS.fullmatch(line) is not None
+        lines = [line, *line.split(b"\t", 1)[1:]] if identified else [line]
+        return not line or any(one in known or _NUMBERS.fullmatch(one) is not None for one in lines)
 
     _check(path, "a file of predictions", predicts)
 

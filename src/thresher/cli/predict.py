@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -17,10 +18,13 @@ from thresher.cli.overwriting import check_predictions
 
 if TYPE_CHECKING:
     from thresher.data.chunk import Chunk
+    from thresher.data.sources.text import Rows
     from thresher.learning.ensemble import Ensemble
     from thresher.learning.readout import Readout
 
 NAME = "predict"
+NAN = "nan"
+_ESCAPES = str.maketrans({"\t": r"\t", "\n": r"\n", "\r": r"\r"})
 SHORT = "Print one prediction per row."
 
 
@@ -48,6 +52,19 @@ _Wanted = Annotated[
 ]
 
 
+_Identity = Annotated[
+    str,
+    typer.Option(
+        "--id",
+        metavar="COL",
+        show_default=False,
+        help="Print this column of a table, by name or number, and a tab before each prediction; tag prints "
+        "the tags of VW text. It is a feature only if the model was trained on it. Tabs and line breaks in "
+        "it are written as \\t, \\n and \\r.",
+    ),
+]
+
+
 @reads_elsewhere
 @takes(table=options.Writing)
 def command(
@@ -55,14 +72,15 @@ def command(
     data: options.Data,
     output_file: _OutputFile = None,
     output: _Wanted = Output.margin,
+    identity: _Identity = "",
     table: options.Writing = options.NO_WRITING,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
 ) -> None:
     """Print one prediction per row; several outputs are separated by tabs.
 
-    Labels are ignored and may be missing. Class names are written unchanged; on a terminal, control
-    characters are escaped.
+    Labels are ignored and may be missing. A row skipped by --on-error gets nan, so that lines match rows.
+    Class names are written unchanged; on a terminal, control characters are escaped.
     """
     from thresher.cli.output import output_file as opened
     from thresher.cli.output import tell_reading
@@ -73,20 +91,29 @@ def command(
     wanted: Any = output.value
     broken = list[int]()
     answer = _answering(readout, wanted, broken)
-    source = table.opened(
-        readout, data, readout.head.open_domain, on_error=on_error, threads=threads, unlabelled=True
-    )
+    reading: Any = {"on_error": on_error, "threads": threads, "unlabelled": True, "ids": identity}
+    source = table.opened(readout, data, readout.head.open_domain, **reading)
     options.check_outputs([output_file, options.quarantine_of(on_error)], [model, *source.names])
-    check_predictions(output_file, readout.classes or ())
-    words = _words_for(readout.classes or (), output_file)
+    check_predictions(output_file, readout.classes or (), identified=bool(identity))
+    escaped = output_file is None and sys.stdout.isatty()
+    words = _shown(readout.classes or (), escaped)
     with opened(output_file) as file:
-        for chunk in source.chunks():
-            lines = readout.head.written(answer(chunk), wanted, words)
-            file.write("".join(line + "\n" for line in lines))
+        for rows in source.rows():
+            answers = answer(rows.chunk)
+            lines = _in_line(readout.head.written(answers, wanted, words), rows, _nothing(answers, wanted))
+            file.write("".join(line + "\n" for line in _identified(lines, rows, escaped)))
     tell_reading(source.report)
     if sum(broken):
         what = "1 prediction is" if sum(broken) == 1 else f"{sum(broken):,} predictions are"
         typer.echo(f"warning: {what} not finite: the values in these rows are too large", err=True)
+
+
+def _identified(lines: list[str], rows: Rows, escaped: bool) -> list[str]:
+    """The lines, after the id of their row if ids are read."""
+    if rows.ids is None:
+        return lines
+    ids = _shown([one.translate(_ESCAPES) for one in rows.ids], escaped)
+    return [f"{one}\t{line}" for one, line in zip(ids, lines, strict=True)]
 
 
 def _answering(
@@ -118,8 +145,22 @@ def _answering(
     return respond
 
 
-def _words_for(words: Sequence[str], output_file: Path | None) -> Sequence[str]:
-    """Names of classes for the output: escaped for a terminal, which would obey control characters."""
+def _nothing(answers: Any, wanted: Any) -> str:
+    """The line of a row that was skipped."""
+    return NAN if wanted == Output.label else "\t".join([NAN] * math.prod(answers.shape[1:]))
+
+
+def _in_line(lines: list[str], rows: Rows, nothing: str) -> list[str]:
+    """The lines of examples, with `nothing` for each row skipped among them."""
+    found, before = list[str](), 0
+    for gap in rows.gaps:
+        found += [*lines[before:gap], nothing]
+        before = gap
+    return [*found, *lines[before:]]
+
+
+def _shown(words: Sequence[str], escaped: bool) -> Sequence[str]:
+    """Words for the output: escaped for a terminal, which would obey control characters."""
     from thresher.data.errors import printable
 
-    return [*map(printable, words)] if output_file is None and sys.stdout.isatty() else words
+    return [*map(printable, words)] if escaped else words

@@ -7,6 +7,7 @@ and none if all values are 1. Unpacking gives the same arrays, bit for bit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -53,6 +54,8 @@ class Packed(NamedTuple):
     rejected: bytes
     uncounted: int
     noticed: tuple[tuple[str, str, int, str], ...]
+    gaps: Sequence[int]
+    ids: Sequence[str] | None
 
     @property
     def nbytes(self) -> int:
@@ -149,6 +152,8 @@ class Packer:
             parsed.rejected,
             parsed.uncounted,
             parsed.noticed,
+            parsed.gaps,
+            parsed.ids,
         )
 
     def _narrowed(self, keys: NDArray[np.uint64], far: bool) -> tuple[NDArray[Any], NDArray[np.uint64], Any]:
@@ -217,7 +222,10 @@ def unpack(packed: Packed, arenas: Arenas) -> Parsed:
     if packed.tags is not None:
         chunk = replace(chunk, tags=packed.tags)
     bad = [BadLine(*one) for one in packed.bad]
-    return Parsed(chunk, Tally(*packed.tally), bad, packed.rejected, packed.uncounted, packed.noticed)
+    tally = Tally(*packed.tally)
+    return Parsed(
+        chunk, tally, bad, packed.rejected, packed.uncounted, packed.noticed, packed.gaps, packed.ids
+    )
 
 
 def _rounded(count: int) -> int:

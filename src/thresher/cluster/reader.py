@@ -31,6 +31,7 @@ class Setting(NamedTuple):
     block_bytes: int
     unlabelled: bool
     where: str
+    ids: str
     versions: dict[str, str]
     """of the learner"""
     machine: str
@@ -114,6 +115,7 @@ class Reader:
             block_bytes=setting.block_bytes,
             unlabelled=setting.unlabelled,
             where=setting.where,
+            ids=setting.ids,
         )
         spans, batch, size = list[tuple[int, int, int]](), list[Packed](), 0
         far, begun = machine() != setting.machine, time.perf_counter()

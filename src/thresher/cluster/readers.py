@@ -169,6 +169,7 @@ class Pass:
             source.block_bytes,
             source.unlabelled,
             source.where,
+            source.ids,
             versions(),
             machine(),
         )

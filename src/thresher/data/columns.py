@@ -260,6 +260,14 @@ class Patterns:
         return name in self._names or any(match(name) for match in self._wild)
 
 
+def identity(wanted: str, names: Sequence[str], file: str) -> str:
+    """The column that identifies rows, given its name or position. `DataError` unless there is one."""
+    found = matching(wanted, names)
+    if len(found) != 1:
+        raise DataError(f"{file}: --id: no column is called '{wanted}'; {column_meant(wanted, names)}")
+    return found[0]
+
+
 def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str]:
     """The kind of each column of a file. Columns that `layout` does not know are ignored.
 

@@ -19,9 +19,10 @@ from thresher.data.formats.choosing import (
     parser_of,
     source_of,
 )
-from thresher.data.formats.listing import TABLES
+from thresher.data.formats.listing import FORMATS, TABLES
 from thresher.data.formats.looks import looks_like
-from thresher.data.layout import AnyLayout, chosen_in, settled_without_columns
+from thresher.data.layout import AnyLayout, SettledLayout, chosen_in, has_columns, settled_without_columns
+from thresher.data.sources.parsed import TAG
 
 _FIRST = 1 << 12
 
@@ -64,6 +65,34 @@ def _naming_table_formats(name: str, layout: AnyLayout | None) -> Iterator[None]
         raise DataError(f"{error}; {hint}") from error
 
 
+def _check_ids(form: str, ids: str) -> None:
+    """Raise `DataError` if rows in this format have no such ids."""
+    if not ids or form in TABLES or (form, ids) == ("vw", TAG):
+        return
+    if form == "vw":
+        raise DataError(f"--id: in VW text, what identifies a row is its tag: use --id {TAG}, not {ids}")
+    raise DataError(
+        f"--id: {FORMATS[form].title} has no ids; every row gets a line, so leave --id out and join the lines"
+        " by their numbers"
+    )
+
+
+def _settled(
+    names: list[str], given: AnyLayout, streams: dict[str, Any], unlabelled: bool, where: str, ids: str
+) -> tuple[SettledLayout, Any]:
+    """The settled layout of files, and the maker of their parsers."""
+    _check_ids(given.format, ids)
+    if where and not is_in_batches(given.format):
+        raise DataError(f"{given.format}: --where is only for parquet and arrow")
+    if given.format not in TABLES:
+        return settled_without_columns(given), parser_of(given.format)
+    if ids and not has_columns(given):
+        given = replace(given, ignore=(*given.ignore, ids))
+    chosen = {name: text for name, text in (("where", where), ("ids", ids)) if text}
+    settled, form = opener_of(given.format)(names, given, streams, unlabelled, **chosen)
+    return settled, form
+
+
 def _checked(layout: Any) -> AnyLayout:
     if not isinstance(layout, AnyLayout | None):
         raise DataError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
@@ -80,6 +109,7 @@ def open_source(
     block_bytes: int | None = None,
     unlabelled: bool = False,
     where: str = "",
+    ids: str = "",
 ) -> TextSource:
     """Open files as a source of Chunks.
 
@@ -96,6 +126,8 @@ def open_source(
         block_bytes: Bytes of text per chunk.
         unlabelled: Whether to ignore the label of a table, and use 0.
         where: Which rows of Parquet and Arrow files to read (see `tables.where`).
+        ids: A column that identifies rows, by name or position; in VW text ``tag``. `TextSource.rows` yields
+            what it contains.
 
     Raises `DataError` at once if a file is missing, a directory, unreadable or empty.
     """
@@ -105,14 +137,8 @@ def open_source(
     names, streams = expand(data), dict[str, Any]()
     given, readers = _checked(layout), readers_for(names)
     given = check_layout(given if given.format else replace(given, format=format_of(names)))
-    chosen = {"where": where} if where else {}
-    if where and not is_in_batches(given.format):
-        raise DataError(f"{given.format}: --where is only for parquet and arrow")
     with _hinting(names[0], given), _naming_table_formats(names[0], layout):
-        if given.format in TABLES:
-            settled, form = opener_of(given.format)(names, given, streams, unlabelled, **chosen)
-        else:
-            settled, form = settled_without_columns(given), parser_of(given.format)
+        settled, form = _settled(names, given, streams, unlabelled, where, ids)
     source: TextSource = source_of(settled)(
         names,
         settled,
@@ -124,6 +150,7 @@ def open_source(
         streams=streams,
         where=where,
     )
+    source.ids = ids
     source.may_be_words, source.unlabelled = getattr(form, "may_be_words", False), unlabelled
     source.readers = readers
     source.chosen = chosen_in(given)

@@ -120,7 +120,7 @@ class Head:
         """One line of text for each row that `respond` gave for `output`; labels may be `words`."""
         if output == "label" and words:
             return list(self.worded(predicted, words))
-        rows = predicted.reshape(len(predicted), -1)
+        rows = predicted[:, np.newaxis] if predicted.ndim == 1 else predicted
         if output == "label" and self.outputs.kind == "labels":
             low = self.outputs.low
             return [",".join(str(k) for k in (np.flatnonzero(row > 0) + low).tolist()) for row in rows]

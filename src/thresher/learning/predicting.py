@@ -16,6 +16,7 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
 from thresher.data.source import MemorySource
+from thresher.data.sources.text import TextSource
 from thresher.engine.index import HashedIndex, Index
 from thresher.learning.given import Data, as_source, is_beside
 from thresher.learning.head import F64, Head, Output
@@ -183,6 +184,8 @@ class Predictor:
             reading: how to read `data`, where that differs from the training data: the options of
                 `thresher.open_source` and the fields of a `Layout`.
 
+        A row skipped by `on_error` gives NaN, so that the answers match the rows.
+
         Raises ValueError for an output that this loss does not have, `DataError` for data that cannot be
         read.
         """
@@ -214,7 +217,13 @@ class Predictor:
         if hasattr(data, "shape") and data.shape[:1] == (0,):  # no rows, which no source can be of
             return answer(concat([]))
         source = source_to_predict(self, data, self.head.open_domain, unlabelled=True, **reading)
-        found = [answer(chunk) for chunk in source.chunks()]
+        if not isinstance(source, TextSource):
+            found = [answer(chunk) for chunk in source.chunks()]
+        else:
+            found = [
+                np.insert(answers, gaps, np.nan, axis=0) if gaps else answers
+                for answers, gaps in ((answer(rows.chunk), rows.gaps) for rows in source.rows())
+            ]
         warn(troubles_of_reading(source.report))
         return np.concatenate(found) if found else answer(concat([]))
 

@@ -15,6 +15,8 @@ from thresher.data.errors import BadLine
 from thresher.data.files.blocks import Block
 from thresher.data.labels import Domain
 
+TAG = "tag"
+"""What identifies a row of VW text."""
 FAIL, SKIP, QUARANTINE = "fail", "skip", "quarantine"
 """What to do with a bad line."""
 
@@ -40,6 +42,8 @@ class Reading(NamedTuple):
     arenas: Arenas
     namer: Any = None
     """a `Namer` that receives the names of features, or None"""
+    ids: str = ""
+    """the column (in VW text `TAG`) that identifies rows; empty: ids are not read"""
 
     @property
     def naming(self) -> Any:
@@ -68,6 +72,10 @@ class Parsed(NamedTuple):
     """lines missing from the tally: those that begin inside a row, and rows that a filter leaves out"""
     noticed: tuple[tuple[str, str, int, str], ...] = ()
     """what the block shows of columns: see `report.Noticed`; the line from the start of the block, or 0"""
+    gaps: Sequence[int] = ()
+    """for each skipped row, the number of examples before it in the block"""
+    ids: Sequence[str] | None = None
+    """the ids of all rows in order, examples and skipped ones, if `Reading.ids` asks for them"""
 
 
 class Parser(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -73,6 +73,16 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int | np.integer) and bool(value >= 1)
 
 
+class Rows(NamedTuple):
+    """Examples and the rows skipped among them."""
+
+    chunk: Chunk
+    gaps: Sequence[int]
+    """for each skipped row, the number of examples before it in `chunk`"""
+    ids: Sequence[str] | None
+    """the ids of all these rows in order, if the source was opened with `ids`"""
+
+
 class TextSource:
     """Text files as a `Source`; made by `open_source`."""
 
@@ -94,6 +104,8 @@ class TextSource:
     """whether the offset in a `Place` counts rows; otherwise it counts bytes"""
     unlabelled = False
     """whether labels of a table are ignored; set by `open_source`"""
+    ids = ""
+    """what identifies rows; set by `open_source`"""
     readers: Readers | None = None
     """what reads and parses blocks in other processes; None: threads of this one"""
     _read = NOTHING_READ
@@ -144,7 +156,7 @@ class TextSource:
 
     def parser(self) -> Parser:
         """A parser of its blocks, for one thread."""
-        reading = Reading(self.domain, self.on_error.kind, self._arenas, self.namer)
+        reading = Reading(self.domain, self.on_error.kind, self._arenas, self.namer, self.ids)
         parser: Parser = self._format(self.layout, reading)
         return parser
 
@@ -175,6 +187,12 @@ class TextSource:
         read, and at the end if there was no example; with `keep_hash`, also if a file changes while it is
         read or since an earlier pass.
         """
+        for rows in self.rows(start):
+            if len(rows.chunk):
+                yield rows.chunk
+
+    def rows(self, start: Place | None = None) -> Iterator[Rows]:
+        """The same, with the rows that are skipped."""
         if self._started and not self.rereadable:
             raise DataError("standard input or a pipe can be read only once")
         self._started = True
@@ -235,7 +253,7 @@ class TextSource:
 
     def _placed(
         self, pipeline: Pipeline | RemoteBlocks, start: Place, quarantine: Quarantine | None
-    ) -> Iterator[Chunk]:
+    ) -> Iterator[Rows]:
         file, line = start.file, start.line
         for block, parsed in pipeline:
             if block.file != file:
@@ -245,8 +263,8 @@ class TextSource:
                 quarantine.write(parsed.rejected)
                 self.report.quarantined_bytes += len(parsed.rejected)
             place, line = Place(file, block.offset, line), line + parsed.tally.lines + parsed.uncounted
-            if len(parsed.chunk):
-                yield parsed.chunk.at(place, Place(file, block.end, line))
+            if len(parsed.chunk) or parsed.gaps:
+                yield Rows(parsed.chunk.at(place, Place(file, block.end, line)), parsed.gaps, parsed.ids)
 
     def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:
         name = self.names[block.file]

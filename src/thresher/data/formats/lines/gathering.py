@@ -23,8 +23,8 @@ _WINDOW = 1 << 12
 
 
 def bad_table(on_error: str) -> NDArray[np.int64]:
-    """A table for the bad lines of one call: start, position of the error, outcome, lines before it."""
-    return np.zeros((1 if on_error == FAIL else _TABLE, 4), np.int64)
+    """A table for the bad lines of one call: start, position of the error, outcome, lines, rows before."""
+    return np.zeros((1 if on_error == FAIL else _TABLE, 5), np.int64)
 
 
 def gather(
@@ -43,7 +43,7 @@ def gather(
     `exact_of` returns the exact numbers for the line at ``state[AT]``, given those it was parsed with;
     `describe` turns an entry of the `table` into a bad line; `line_of` returns the line at a position.
     """
-    exact, skipped, bad, rejected = NO_NUMBERS, 0, list[BadLine](), list[bytes]()
+    exact, gaps, bad, rejected = NO_NUMBERS, list[int](), list[BadLine](), list[bytes]()
     result = None
     while result != outcomes.DONE and not (bad and on_error == FAIL):
         if result == outcomes.NEEDS_EXACT:
@@ -51,8 +51,8 @@ def gather(
         elif result == outcomes.NEEDS_ROOM:
             columns = arenas.roomier(columns, int(state[outcomes.ROWS]), int(state[outcomes.NNZ]))
         result = parse(columns, exact)
-        for entry in table[: state[outcomes.BAD]].tolist():
-            skipped += 1
+        for *entry, examples in table[: state[outcomes.BAD]].tolist():
+            gaps.append(examples)
             if len(bad) < FIRST_BAD:
                 bad.append(describe(*entry))
             if on_error == QUARANTINE:
@@ -62,10 +62,11 @@ def gather(
         lines=int(state[outcomes.LINES]),
         examples=int(state[outcomes.ROWS]),
         blank=int(state[outcomes.BLANKS]),
-        skipped=skipped,
+        skipped=len(gaps),
         merged=int(state[outcomes.MERGED]),
     )
-    return Parsed(columns.chunk(tally.examples, int(state[outcomes.NNZ])), tally, bad, b"".join(rejected))
+    chunk = columns.chunk(tally.examples, int(state[outcomes.NNZ]))
+    return Parsed(chunk, tally, bad, b"".join(rejected), gaps=gaps)
 
 
 def too_long(block: Block, arenas: Arenas, on_error: str) -> Parsed:
@@ -76,7 +77,8 @@ def too_long(block: Block, arenas: Arenas, on_error: str) -> Parsed:
     bad = BadLine("", 1, LONGEST_LINE + 1, "a line of at most 64 MB", "a longer one", b"")
     rejected = block.text[: block.size].tobytes() if on_error == QUARANTINE else b""
     tally = Tally(lines=1, skipped=1) if first else Tally()
-    return Parsed(nothing.chunk(0, 0), tally, [bad] if first else [], rejected)
+    lost = [0] * first
+    return Parsed(nothing.chunk(0, 0), tally, [bad] * first, rejected, gaps=lost, ids=[""] * first)
 
 
 def line_at(text: NDArray[Any], start: int) -> bytes:

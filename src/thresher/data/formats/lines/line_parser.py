@@ -64,6 +64,8 @@ class Wording(NamedTuple):
     after_listed: str = LISTED
     usual: re.Pattern[bytes] | None = None
     """lines that the grammar can read without being `careful`, if any"""
+    tag: Callable[[bytes], str] | None = None
+    """the id in a line, if the format has ids"""
     advice: Callable[[int, bytes, int], str] = no_advice
     """a hint about a bad line, or an empty string, given its outcome, the line, and the error position"""
 
@@ -79,7 +81,7 @@ class LineParser:
         naming = reading.naming if named or crosses else None  # None compiles less code
         self._reading, self._extra = reading, extra_of(crosses, naming)
         self._domain = reading.domain
-        self._advice = wording.advice
+        self._advice, self._tag = wording.advice, wording.tag if reading.ids else None
         self._expected = {**_EXPECTED, **wording.expected, outcomes.LABEL_DOMAIN: self._domain.meaning}
         if self._domain.kind != ONE:
             self._expected[outcomes.AFTER_LABEL] = wording.after_listed
@@ -123,7 +125,13 @@ class LineParser:
             *(state, self._bad, columns, self._arenas, self._on_error),
         )
         self._reading.take_names()
-        return parsed
+        return parsed if self._tag is None else parsed._replace(ids=self._ids(block, self._tag))
+
+    @staticmethod
+    def _ids(block: Block, tag: Callable[[bytes], str]) -> list[str]:
+        """The ids of the lines that are not blank."""
+        lines = block.text[block.begin : block.size].tobytes().split(b"\n")
+        return [tag(line) for line in lines if line.removesuffix(b"\r").strip(b" \t")]
 
     def _choose(self, begin: bytes) -> None:
         """Use the careful path from the first block on if its first line has an unusual shape."""

@@ -211,10 +211,10 @@ def read_weight(text, at, exact):
 
 
 @scalar
-def note(bad, state, start, at, outcome):
-    """Add a bad line to the table; returns `TABLE_FULL` if that fills it, or `DONE`."""
+def note(bad, state, row, start, at, outcome):
+    """Add a bad line, after `row` examples, to the table; `TABLE_FULL` if that fills it, else `DONE`."""
     entry = bad[state[BAD]]
-    entry[0], entry[1], entry[2], entry[3] = start, at, outcome, state[LINES]
+    entry[0], entry[1], entry[2], entry[3], entry[4] = start, at, outcome, state[LINES], row
     state[BAD] += 1
     return TABLE_FULL if state[BAD] == len(bad) else DONE
 
@@ -245,7 +245,8 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, e
             features, and one more row of `targets` (None if a line has one label).
         domain: A `labels.Range`.
         state: int64 (COUNTERS,), kept between calls.
-        bad: int64 table that gets one row per bad line: start, position of the error, outcome, lines before.
+        bad: int64 table that gets one row per bad line: start, position of the error, outcome, lines and
+            examples before.
         exact: ``(positions, float32s)`` of `HARD` numbers.
         extra: ``(crosses, naming)``; each may be None.
         counts: Scratch space for `merge_row`, or None.
@@ -280,7 +281,7 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, e
             state[BLANKS] += 1
         else:
             at = start if outcome == SUM_RANGE or outcome == PRODUCTS else at
-            result = note(bad, state, start, at, outcome)
+            result = note(bad, state, row, start, at, outcome)
         state[LINES] += 1
         at = next_line(text, at)
     state[AT], state[ROWS], state[NNZ] = at, row, nnz

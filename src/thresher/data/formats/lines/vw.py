@@ -54,6 +54,15 @@ def _kind_message(outcome: int, line: bytes, place: int) -> str:
     return f"; this looks like {kind}, which is not supported" if kind else ""
 
 
+def tag_of(line: bytes) -> str:
+    """The tag of a line; a quote before it is not part of it. Empty if there is none."""
+    head, bar, _ = line.partition(b"|")
+    last = head.rstrip(b" \t").replace(b"\t", b" ").rpartition(b" ")[2]
+    if bar and (head.endswith(last) or last.startswith(b"'")):
+        return last.removeprefix(b"'").decode("utf-8", "backslashreplace")
+    return ""
+
+
 def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     """The parser of blocks of VW text."""
     vw = layout.hash == "vw"
@@ -73,7 +82,7 @@ def parser(layout: AnyLayout, reading: Reading) -> LineParser:
 
     return LineParser(
         grammar,
-        Wording(_EXPECTED, usual=usual, advice=_kind_message),
+        Wording(_EXPECTED, usual=usual, tag=tag_of, advice=_kind_message),
         reading,
         of_namespaces(layout, seed),
         named=True,

@@ -203,7 +203,9 @@ class BatchParser:
         ]
         rejected = [line + b"\n" for line in lines] if self._on_error == QUARANTINE else []
         tally = Tally(batch.num_rows, len(chunk), 0, len(wrong), merged)
-        return Parsed(chunk, tally, bad, b"".join(rejected), noticed=noticed)
+        gaps = [row - before for before, (row, _) in enumerate(wrong)]
+        ids = _texts(batch.column(kinds.ids)) if kinds.ids in batch.schema.names else None
+        return Parsed(chunk, tally, bad, b"".join(rejected), noticed=noticed, gaps=gaps, ids=ids)
 
     def encoded(self, batch: Any, kinds: Kinds) -> tuple[Chunk, int, list[tuple[int, int]]]:
         """The rows of a batch, the number with repeated keys, and the bad ones as ``(row, code)``.
@@ -389,6 +391,12 @@ def lines_of_rows(batch: Any, rows: list[int]) -> list[bytes]:
     cells = [[column[row].as_py() for column in columns] for row in rows]
     names = batch.schema.names
     return [json.dumps(dict(zip(names, row, strict=True)), default=_readable).encode() for row in cells]
+
+
+def _texts(column: Any) -> list[str]:
+    """The values of a column as text; empty for null."""
+    cells = column.view(_without_text(column.type)).to_pylist()
+    return ["" if cell is None else _readable(cell) for cell in cells]
 
 
 def _readable(value: Any) -> str:

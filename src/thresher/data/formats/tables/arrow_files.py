@@ -52,7 +52,7 @@ Rows = Iterator[tuple[int, Any, float | None]]
 
 
 def settled(
-    layout: AnyLayout, schema: Any, name: str, unlabelled: bool, later: Sequence[Any] = ()
+    layout: AnyLayout, schema: Any, name: str, unlabelled: bool, later: Sequence[Any] = (), ids: str = ""
 ) -> tuple[SettledLayout, Kinds]:
     """The layout, settled by a schema and those of `later` files if necessary, and how columns are read."""
     found = layout
@@ -60,13 +60,13 @@ def settled(
         typed = _typed(schema, later)
         found = by_schema(layout, typed, [guess(field) for field in typed], name, later)
     used = found.unlabelled() if unlabelled else found
-    return found, kinds_by(used, schema, name)
+    return found, kinds_by(used, schema, name, ids)
 
 
-def kinds_by(layout: SettledLayout, schema: Any, name: str) -> Kinds:
+def kinds_by(layout: SettledLayout, schema: Any, name: str, ids: str = "") -> Kinds:
     """How the columns of a file are read; raises `DataError` unless they fit the layout."""
     check_types(layout, schema, name)
-    return kinds_of(layout, schema.names, name, [guess(field) for field in schema])
+    return kinds_of(layout, schema.names, name, [guess(field) for field in schema], ids)
 
 
 def _typed(schema: Any, later: Sequence[Any]) -> Any:
@@ -131,7 +131,12 @@ class TableFormat:
 
 
 def opened(
-    names: list[str], layout: AnyLayout, streams: OpenStreams, unlabelled: bool, where: str = ""
+    names: list[str],
+    layout: AnyLayout,
+    streams: OpenStreams,
+    unlabelled: bool,
+    where: str = "",
+    ids: str = "",
 ) -> tuple[SettledLayout, TableFormat]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
     files, filters, found, may_be_words = list[Kinds](), list[Filter](), layout, False
@@ -141,7 +146,7 @@ def opened(
             schemas.append(_KINDS[layout.format].schema(name, streams))
     for name, schema in zip(names, schemas, strict=True):
         with read_from(name):
-            found, kinds = settled(found, schema, name, unlabelled, schemas[1:])
+            found, kinds = settled(found, schema, name, unlabelled, schemas[1:], ids)
         files.append(kinds)
         may_be_words = may_be_words or has_words(kinds, schema)
         filters += [Filter(where, schema, name)] if where else []
@@ -394,7 +399,7 @@ def _first_rows(name: str, start: int) -> Iterator[int]:
 
 def _needed(kinds: Kinds, chosen: Filter | None) -> list[str]:
     """The columns that are used for features, labels and weights, or by the filter."""
-    looked_at = frozenset(chosen.columns if chosen else ())
+    looked_at = frozenset([*(chosen.columns if chosen else ()), kinds.ids])
     return [
         name
         for name, what in zip(kinds.names, kinds.what, strict=True)

@@ -115,7 +115,7 @@ class _Head(NamedTuple):
 
 
 def opened(
-    names: list[str], layout: AnyLayout, streams: OpenStreams, unlabelled: bool
+    names: list[str], layout: AnyLayout, streams: OpenStreams, unlabelled: bool, ids: str = ""
 ) -> tuple[SettledLayout, DelimitedFormat]:
     """The settled layout of files, and the maker of their parsers.
 
@@ -139,7 +139,7 @@ def opened(
     used = found.unlabelled() if unlabelled else found
     for head in heads:
         columns = head.names if layout.header else _positions(used, len(head.names), head.name)
-        files.append(kinds_of(used, columns, head.name, _guesses(head, dialect)))
+        files.append(kinds_of(used, columns, head.name, _guesses(head, dialect), ids))
         headers.append(head.header)
     return found, DelimitedFormat(files, headers, may_be_words)
 
@@ -317,6 +317,7 @@ class DelimitedParser:
         state = np.zeros(rows.ALL_COUNTERS, np.int64)
         state[rows.HAS_NUL] = block.has_nul
         self._skip_head(block, state)
+        begin = int(state[AT])
         room, extra = self._room_for(block), kinds.extra(self._reading.naming, self._spans)
         domain, dialect = self._domain.code(), self._dialect.compiled()
         first_at = np.full(len(kinds.codes) + 1, -1, np.int64)
@@ -343,7 +344,8 @@ class DelimitedParser:
         breaks = int(state[rows.BREAKS])
         tally = parsed.tally._replace(lines=parsed.tally.lines - breaks)
         noticed = (*kinds.noticed, *self._noticed(block, kinds, first_at))
-        return parsed._replace(tally=tally, uncounted=breaks, noticed=noticed)
+        ids = self._ids(block, begin, kinds) if kinds.ids else None
+        return parsed._replace(tally=tally, uncounted=breaks, noticed=noticed, ids=ids)
 
     def _noticed(self, block: Block, kinds: Kinds, first_at: NDArray[np.int64]) -> list[Any]:
         """What the rows that begin at `first_at` show: values in empty columns, and a repeated header."""
@@ -358,6 +360,26 @@ class DelimitedParser:
             found.append((line, LATE, kinds.names[c], NUMERIC if NUMBER.fullmatch(cell) else CATEGORICAL))
         found.sort(key=lambda one: one[0])
         return [(what, name, line, kind) for line, what, name, kind in found]
+
+    def _ids(self, block: Block, begin: int, kinds: Kinds) -> list[str]:
+        """The ids of the rows from `begin` on; empty for a row without this cell."""
+        place, found, header = kinds.names.index(kinds.ids), list[str](), self._headers[block.file] or None
+        for row in self._rows(block, begin):
+            bare = row.removesuffix(b"\r")
+            if bare and bare.removeprefix(MARK) != header:
+                cells = cells_of(bare, self._dialect)
+                found.append(_text(cells[place]) if place < len(cells) else "")
+        return found
+
+    def _rows(self, block: Block, at: int) -> Iterator[bytes]:
+        """The rows of a block from `at` on, without their newlines."""
+        if not self._dialect.span:
+            yield from block.text[at : block.size].tobytes().split(b"\n")
+            return
+        while at < block.size:
+            row = self._row_at(block, at)
+            at += len(row) + 1
+            yield row
 
     def _row_at(self, block: Block, start: int) -> bytes:
         """The row that begins at `start`, without its newline."""

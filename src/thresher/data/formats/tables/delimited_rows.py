@@ -427,7 +427,7 @@ def parse_delimited(
         elif outcome == BLANK:
             state[BLANKS] += 1
         else:
-            result = note(bad, state, start, at, outcome + OUTCOMES * column)
+            result = note(bad, state, row, start, at, outcome + OUTCOMES * column)
             at = _bad_end(text, start, at, size, *dialect)
         breaks = _breaks(text, start, at, dialect[2])
         state[BREAKS] += breaks

@@ -65,7 +65,7 @@ class JsonlFormat:
 
 
 def opened(
-    names: list[str], layout: AnyLayout, streams: OpenStreams, unlabelled: bool
+    names: list[str], layout: AnyLayout, streams: OpenStreams, unlabelled: bool, ids: str = ""
 ) -> tuple[SettledLayout, JsonlFormat]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
     files, schemas, may_be_words, heads, whole = list[Kinds](), list[Any](), False, list[Any](), True
@@ -77,7 +77,7 @@ def opened(
     used = found.unlabelled() if unlabelled else found
     for name, head in zip(names, heads, strict=True):
         schema = pa.schema([*_nulls(set(used.columns).difference(head.names)), *head])
-        kinds = kinds_by(used, schema, name)
+        kinds = kinds_by(used, schema, name, ids)
         files.append(kinds)
         may_be_words = may_be_words or has_words(kinds, schema)
         read = zip(schema, kinds.what, strict=True)
@@ -148,11 +148,12 @@ def _wider(kind: Any, value: Any) -> Any:
 class _Watched:
     """Which fields are watched: `LATE` ones, whose values are ignored, and awaited ones, to be `FOUND`."""
 
-    def __init__(self, layout: SettledLayout) -> None:
+    def __init__(self, layout: SettledLayout, ids: str) -> None:
         kinds = zip(layout.columns, layout.kinds, strict=True)
         self._ignored = Patterns(layout.ignore)
         self._known = {name: LATE if kind == EMPTY else "" for name, kind in kinds}
         self._known |= dict.fromkeys(layout.awaited, FOUND)
+        self._known.setdefault(ids, "")
 
     def __getitem__(self, name: str) -> str:
         found = self._known.get(name)
@@ -175,18 +176,19 @@ class JsonlParser(BatchParser):
     def __init__(self, form: JsonlFormat, layout: SettledLayout, reading: Reading) -> None:
         super().__init__(form.files, layout, reading)
         self._schemas = form.schemas
-        self._watched = _Watched(layout)
+        self._watched = _Watched(layout, next((one.ids for one in form.files if one.ids), ""))
 
     def parse(self, block: Any) -> Parsed:
         """Parse the examples of a block of lines into arrays of an arena."""
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
-        table = self._quick(block)
+        text, kinds, table = block.text[block.begin : block.size], self._files[block.file], self._quick(block)
         batch = None if table is None else _typed(table, self._schemas[block.file])
         if batch is None:
-            return self._careful(block)
-        text = block.text[block.begin : block.size]
-        return self.parsed(batch, self._files[block.file], partial(_lines, text), self._noticed(table))
+            parsed = self._careful(block)
+        else:
+            parsed = self.parsed(batch, kinds, partial(_lines, text), self._noticed(table))
+        return parsed._replace(ids=_ids(text.tobytes(), kinds.ids)) if kinds.ids else parsed
 
     def _quick(self, block: Block) -> Any:
         """The block as a table with one row per line, read by pyarrow; None if that fails."""
@@ -240,10 +242,12 @@ class JsonlParser(BatchParser):
             self.bad_row(batch, kinds, row, code, places[row] + 1, lines[places[row]]) for row, code in wrong
         ]
         bad.sort(key=lambda one: one.line)
+        good = np.delete(np.array(places, np.int64), [row for row, _ in wrong]) + 1
+        gaps = np.searchsorted(good, [one.line for one in bad]).tolist()
         rejected = [one.raw + b"\n" for one in bad] if self._on_error == QUARANTINE else []
         tally = Tally(len(lines), len(chunk), blank, len(bad), merged)
         seen = self._watched.sorted(noticed)
-        return Parsed(chunk, tally, bad[:FIRST_BAD], b"".join(rejected), noticed=seen)
+        return Parsed(chunk, tally, bad[:FIRST_BAD], b"".join(rejected), noticed=seen, gaps=gaps)
 
     def _notice(
         self, read: Mapping[str, Any], line: int, noticed: dict[tuple[str, str], tuple[int, str]]
@@ -310,6 +314,20 @@ def _looks(field: Any) -> str:
 def _is_broken(text: str) -> bool:
     """Whether a text has half of a surrogate pair."""
     return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def _ids(text: bytes, field: str) -> list[str]:
+    """A field of each line that is not blank, numbers as written; empty where it is absent or null."""
+    return [_id_in(line, field) for line in text.split(b"\n") if line.strip()]
+
+
+def _id_in(line: bytes, field: str) -> str:
+    try:
+        read = json.loads(line, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return ""
+    found = read.get(field) if isinstance(read, dict) else None
+    return found if isinstance(found, str) else "" if found is None else json.dumps(found)
 
 
 def _loaded(line: str) -> Any:

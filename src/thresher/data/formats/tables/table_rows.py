@@ -89,6 +89,8 @@ class Kinds(NamedTuple):
     """the interactions of its columns"""
     noticed: tuple[tuple[str, str, int, str], ...] = ()
     """how its columns differ from those of the layout: see `Parsed.noticed`"""
+    ids: str = ""
+    """the column that identifies rows; empty: none"""
 
     def extra(self, naming: Any, spans: NDArray[np.int64]) -> tuple[Crosses | None, Any]:
         """Interactions (with space for the `spans` of a row) and `naming`, for compiled code."""
@@ -108,16 +110,21 @@ def _code_of(kind: str, layout: SettledLayout) -> int:
     return KEPT if kind == columns.CATEGORICAL and not layout.blanks_missing else _CODES[kind]
 
 
-def kinds_of(layout: SettledLayout, names: list[str], file: str, guesses: Sequence[str] = ()) -> Kinds:
+def kinds_of(
+    layout: SettledLayout, names: list[str], file: str, guesses: Sequence[str] = (), ids: str = ""
+) -> Kinds:
     """How the columns of `file` are read; raises `DataError` unless they match the settled layout.
 
-    `guesses` are the kinds that its columns look like, for messages.
+    `guesses` are the kinds that its columns look like, for messages. The column `ids`, a name or position,
+    identifies rows; the training data need not have had it.
     """
+    identity = columns.identity(ids, names, file) if ids else ""
     kinds, hashes = kinds_in(layout, names, file), hash_columns(names, layout.seed)
     labels, nameless = {name: k for k, name in enumerate(layout.labels)}, np.array([not one for one in names])
     keys = [labels.get(name, key) for name, key in zip(names, hashes.tolist(), strict=True)]
     looks = dict(zip(names, guesses, strict=False))
-    noticed = [(LATE, name, 0, looks.get(name, "")) for name in unexpected(layout, names)[:MOST_LATE]]
+    late = [name for name in unexpected(layout, names) if name != identity]
+    noticed = [(LATE, name, 0, looks.get(name, "")) for name in late[:MOST_LATE]]
     noticed += [(LACKING, name, 0, "") for name in lacking(layout, names)[:MOST_LATE]]
     return Kinds(
         names,
@@ -129,6 +136,7 @@ def kinds_of(layout: SettledLayout, names: list[str], file: str, guesses: Sequen
         np.uint64(layout.mask),
         of_columns(layout, names, kinds, file),
         tuple(noticed),
+        identity,
     )
 
 

@@ -1,0 +1,185 @@
+"""``thresher predict``: one line for each row, skipped or not, and the ids beside them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+import thresher as package
+from tests.cli.conftest import Thresher
+from thresher.data.files import blocks
+from thresher.data.formats.lines.vw import tag_of
+
+A = [1.0, None, 3.0, -2.0, None, None, 4.0, 1.0, None]
+"""Values of the only feature of each row; None is a bad row."""
+IDS = ["r0", "r1", "two words", 'a "b"', "", "5", "é", "t\tb", "r8"]
+SHOWN = [one.replace("\t", r"\t") for one in IDS]
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _svmlight(path: str) -> None:
+    lines = [f"1 1:{'x' if a is None else a}\n" for a in A]
+    Path(path).write_text("".join(["# a comment\n", *lines[:4], "\n", *lines[4:]]))
+
+
+def _libffm(path: str) -> None:
+    Path(path).write_text("".join(f"1 0:1:{'x' if a is None else a}\n" for a in A))
+
+
+def _vw(path: str) -> None:
+    tags = [one.replace(" ", "_") for one in SHOWN]
+    lines = [f"1 '{tag} | 1:{'nan' if a is None else a}\n" for tag, a in zip(tags, A, strict=True)]
+    Path(path).write_text("\n".join(lines).replace("1 ' |", "1 |"))
+
+
+def _csv(path: str, delimiter: str = ",", quote: Callable[[str], str] = _quoted) -> None:
+    rows = [f"{'x' if a is None else a}{delimiter}{quote(i)}\n" for a, i in zip(A, IDS, strict=True)]
+    Path(path).write_text(f"a{delimiter}id\n" + "\n".join(rows))
+
+
+def _tsv(path: str) -> None:
+    _csv(path, "\t", lambda text: text.replace("\t", r"\t"))
+
+
+def _jsonl(path: str) -> None:
+    rows = [
+        {"a": "x" if a is None else a, "id": int(i) if i == "5" else i or None}
+        for a, i in zip(A, IDS, strict=True)
+    ]
+    Path(path).write_text("\n\n".join(json.dumps(row) for row in rows))
+
+
+def _table() -> Any:
+    return pa.table({"a": [float("inf") if a is None else a for a in A], "id": [one or None for one in IDS]})
+
+
+FORMATS: dict[str, tuple[Callable[[str], object], str]] = {
+    "svmlight": (_svmlight, ""),
+    "libffm": (_libffm, ""),
+    "vw": (_vw, "tag"),
+    "csv": (_csv, "id"),
+    "tsv": (_tsv, "2"),
+    "jsonl": (_jsonl, "id"),
+    "parquet": (lambda path: pq.write_table(_table(), path, row_group_size=3), "id"),
+    "arrow": (lambda path: feather.write_feather(_table(), path, chunksize=2), "id"),
+}
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of a few lines, so that some hold only bad ones."""
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 24)
+
+
+@pytest.fixture(params=FORMATS)
+def form(request: pytest.FixtureRequest, small: None, plainly: None, thresher: Thresher) -> str:
+    """A format, whose rows are in the file ``rows``, with a model ``m`` of such data."""
+    FORMATS[request.param][0]("rows")
+    if request.param in ("svmlight", "libffm", "vw"):
+        ran = thresher(f"train rows -m m -q --rule sgd --format {request.param} --on-error skip")
+    else:
+        Path("train.csv").write_text("a,label\n1.0,1\n2.5,0\n-1.0,0\n")
+        ran = thresher("train train.csv -m m -q --rule sgd")
+    assert ran.status == 0, ran.err
+    return str(request.param)
+
+
+def test_lines_match_rows(form: str, thresher: Thresher) -> None:
+    bad = [a is None for a in A]
+    ran = thresher(f"predict m rows --format {form} --on-error skip {_ignoring(form)}")
+    assert ran.status == 0, ran.err
+    lines = ran.out.splitlines()
+    assert [line == "nan" for line in lines] == bad
+    assert dict(zip(A, lines, strict=True))[1.0] == lines[0]
+    assert len(set(lines)) == 5
+    for output in ("probability", "label"):
+        ran = thresher(f"predict m rows --format {form} --on-error skip --output {output} {_ignoring(form)}")
+        assert [line == "nan" for line in ran.out.splitlines()] == bad
+    more: Any = {"ignore": ("id",)} if _ignoring(form) else {}
+    for skip in ("skip", "quarantine=q"):
+        found = package.load("m").predict("rows", format=form, on_error=skip, **more)
+        assert [f"{margin:.9g}" for margin in found] == lines
+
+
+def _ignoring(form: str) -> str:
+    return "" if form in ("svmlight", "libffm", "vw") else "--ignore id"
+
+
+def test_ids_match_rows(form: str, thresher: Thresher) -> None:
+    alone = thresher(f"predict m rows --format {form} --on-error skip {_ignoring(form)}").out.splitlines()
+    identity = FORMATS[form][1]
+    ran = thresher("predict", "m", "rows", "--format", form, "--on-error", "skip", "--id", identity or "id")
+    if not identity:
+        assert (ran.status, "has no ids" in ran.err) == (1, True)
+        return
+    assert ran.status == 0, ran.err
+    ids = [one.replace(" ", "_") for one in SHOWN] if form == "vw" else SHOWN
+    assert ran.out.splitlines() == [f"{one}\t{line}" for one, line in zip(ids, alone, strict=True)]
+    words = ["predict", "m", "rows", "--format", form, "--on-error", "quarantine=q", "--id", identity]
+    for _ in range(2):  # the second time over the first
+        assert thresher(*words, "-o", "out").status == 0
+    assert Path("out").read_text() == ran.out
+    assert thresher(f"predict m rows --format {form} --on-error skip {_ignoring(form)} -o out").status == 2
+
+
+def test_ids_of_cells_with_line_breaks(narrow: None, thresher: Thresher) -> None:
+    Path("train.csv").write_text("a,label\n1,1\n2,0\n")
+    Path("new.csv").write_text('id,a\r\n"two\nlines",1\r\n"odd ""one""",x\r\n')
+    assert thresher("train train.csv -m m -q").status == 0
+    ran = thresher("predict m new.csv --quoted-newlines --on-error skip --id 1 --output label")
+    assert ran.out == 'two\\nlines\t0\nodd "one"\tnan\n'
+
+
+def test_several_outputs_and_class_words(small: None, narrow: None, thresher: Thresher) -> None:
+    Path("train.csv").write_text("a,label\n1,red\n2,blue\n3,green\nx,red\n1,red\n")
+    assert thresher("train train.csv -m m -q --outputs classes --numeric a --on-error skip").status == 0
+    Path("new.csv").write_text("a,key\n1,k\nx,l\n")
+    first, second = thresher("predict m new.csv --on-error skip --id key").out.splitlines()
+    assert (len(first.split("\t")), second) == (4, "l\tnan\tnan\tnan")
+    ran = thresher("predict m new.csv --on-error skip --id key --output label")
+    assert ran.out == "k\tred\nl\tnan\n"
+    proba = package.load("m").predict_proba("new.csv", on_error="skip", ignore=("key",))
+    assert (proba.shape, np.isnan(proba).any(axis=1).tolist()) == ((2, 3), [False, True])
+    labels = package.load("m").predict("new.csv", "label", on_error="skip", ignore=("key",))
+    assert labels[0] == "red"
+    assert np.isnan(labels[1])
+
+
+def test_an_id_may_be_a_feature_and_a_wrong_one_is_named(narrow: None, thresher: Thresher) -> None:
+    Path("train.csv").write_text("a,city,label\n1,Ulm,1\n2,Kiel,0\n")
+    assert thresher("train train.csv -m m -q").status == 0
+    plain = thresher("predict m train.csv").out.splitlines()
+    assert thresher("predict m train.csv --id city").out.splitlines() == [
+        f"{city}\t{line}" for city, line in zip(("Ulm", "Kiel"), plain, strict=True)
+    ]
+    ran = thresher("predict m train.csv --id citty")
+    assert ran.status == 1
+    assert ran.err == "thresher: train.csv: --id: no column is called 'citty'; did you mean 'city'?\n"
+    ran = thresher("predict m train.csv --format vw --id city")
+    assert "use --id tag" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "tag"),
+    [
+        ("1 tag|f a", "tag"),
+        ("1 'tag |f a", "tag"),
+        ("tag| a", "tag"),
+        ("1 2 |f a", ""),
+        ("1 |f a 'b |g", ""),
+        ("| a", ""),
+        ("1\t'it's\t| a", "it's"),
+        ("no bar", ""),
+    ],
+)
+def test_the_tag_of_a_line_of_vw_text(line: str, tag: str) -> None:
+    assert tag_of(line.encode()) == tag
