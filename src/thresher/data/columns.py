@@ -32,6 +32,8 @@ UNREAD = (IGNORE, ABSENT, EMPTY)
 FEATURES = (NUMERIC, BINS, CATEGORICAL, LIST, TEXT)
 """Kinds of columns that yield features."""
 _SHOWN, _LONGEST = 12, 60
+MOST_COLUMNS, LONGEST_NAME = 1_000_000, 1 << 16
+"""Maximum number of columns of a table, and of characters in the name of one"""
 _BY_STAR, _BY_PATTERN, _BY_NAME = 1, 2, 3
 _WILD = re.compile(r"[*?\[]")
 _POSITIONS = re.compile(r"(\d+)(?:-(\d+))?")
@@ -69,6 +71,7 @@ def settle(
     column, or no column is the label.
     """
     layout = given.unsettled()
+    check_sizes(names, file)
     _check_once(names, file)
     before = _before(layout)
     seen = [*dict.fromkeys([*names, *later, *before])]
@@ -187,6 +190,20 @@ def _label_patterns(layout: Layout, names: Sequence[str], before: Mapping[str, s
     return [chosen] if chosen in names else [part for part in chosen.split(",") if part]
 
 
+def check_sizes(names: Sequence[str], file: str) -> None:
+    """Raise `DataError` for more columns, or a longer name, than any table has."""
+    if len(names) > MOST_COLUMNS:
+        raise DataError(f"{file}: {too_many(len(names))}")
+    if long := next((name for name in names if len(name) > LONGEST_NAME), None):
+        most = f"the longest allowed has {LONGEST_NAME:,}"
+        raise DataError(f"{file}: the name of a column has {len(long):,} characters ({most})")
+
+
+def too_many(columns: int) -> str:
+    """What is wrong with a table of so many columns."""
+    return f"{columns:,} columns (at most {MOST_COLUMNS:,} are read; for more features, use svmlight)"
+
+
 def _check_once(names: Sequence[str], file: str) -> None:
     name, count = Counter(names).most_common(1)[0] if names else ("", 0)
     if count > 1:
@@ -274,6 +291,7 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
     Raises `DataError` if the label, the weight or all feature columns of `layout` are missing.
     """
     known = dict(zip(layout.columns, layout.kinds, strict=True))
+    check_sizes(names, file)
     _check_once(names, file)
     patterns = Patterns(layout.ignore)
     ignored = {name for name, kind in known.items() if kind == EMPTY and name in patterns}

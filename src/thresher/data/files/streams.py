@@ -16,7 +16,8 @@ from thresher.data.files.paths import STDIN, is_stream, named, opened
 
 _PIECE = 1 << 18
 _HEAD = 16
-_LONGEST_HEAD = 64 << 20
+LONGEST_HEAD = 32 << 20
+"""Maximum bytes of the first line of a table: the header, or the first object"""
 _XZ_MEMORY = 512 << 20
 """Memory limit for unpacking xz, as the file decides how much it needs: eight times that of ``xz -9``."""
 
@@ -207,7 +208,7 @@ OpenStreams = dict[str, tuple[Any, bytes]]
 
 
 def head_of(name: str, size: int, streams: OpenStreams) -> bytes:
-    """At least `size` bytes from the start of the uncompressed file, and a newline within `_LONGEST_HEAD`.
+    """At least `size` bytes from the start of the uncompressed file, and its first line up to `LONGEST_HEAD`.
 
     A file that can be read only once is stored in `streams`, to be read on. Raises `DataError` if the file
     cannot be read.
@@ -217,8 +218,8 @@ def head_of(name: str, size: int, streams: OpenStreams) -> bytes:
         raw = RawFile(name, (lambda view: seen.append(bytes(view))) if once else None)
         with closing(open_stream(raw)) as stream:
             head = bytearray()
-            while len(head) < size or (len(head) < _LONGEST_HEAD and b"\n" not in head):
-                piece = bytearray(max(size - len(head), _PIECE))
+            while len(head) < size or (len(head) < LONGEST_HEAD and b"\n" not in head.lstrip(b"\r\n")):
+                piece = bytearray(max(size, len(head)))
                 got = stream.readinto(memoryview(piece))
                 if got == 0:
                     break

@@ -127,11 +127,11 @@ def sound(batch: Any, needed: list[str]) -> Any:
     """
     batch = batch.select(needed)
     for column in batch.columns:
-        column.view(_without_text(column.type)).validate(full=True)
+        column.view(without_text(column.type)).validate(full=True)
     return batch
 
 
-def _without_text(kind: Any) -> Any:
+def without_text(kind: Any) -> Any:
     """The type with bytes in place of strings, which may not be UTF-8."""
     types = pa.types
     if types.is_string(kind):
@@ -141,10 +141,10 @@ def _without_text(kind: Any) -> Any:
     if types.is_string_view(kind):
         return pa.binary_view()
     if types.is_dictionary(kind):
-        return pa.dictionary(kind.index_type, _without_text(kind.value_type), kind.ordered)
+        return pa.dictionary(kind.index_type, without_text(kind.value_type), kind.ordered)
     if types.is_list(kind):
-        return pa.list_(_without_text(kind.value_type))
-    return pa.large_list(_without_text(kind.value_type)) if types.is_large_list(kind) else kind
+        return pa.list_(without_text(kind.value_type))
+    return pa.large_list(without_text(kind.value_type)) if types.is_large_list(kind) else kind
 
 
 class TableBlock(NamedTuple):
@@ -319,7 +319,7 @@ def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
 def _any_blank(texts: Any) -> bool:
     """Whether a text is empty or holds only spaces."""
     may_be = texts.filter(pc.or_(pc.equal(pc.binary_length(texts), 0), pc.starts_with(texts, " ")))
-    return any(not text.strip(b" " if isinstance(text, bytes) else " ") for text in may_be.to_pylist())
+    return any(not text.strip(b" ") for text in may_be.view(pa.large_binary()).to_pylist())
 
 
 def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> list[Any]:
@@ -379,7 +379,7 @@ def offer_columns(naming: Any, batch: Any, kinds: Kinds) -> None:
 
 def _shown(column: Any, row: int, not_finite: bool) -> str:
     """A cell in a message; if a number may be `not_finite` in float32, the message says so."""
-    cell: Any = column.view(_without_text(column.type))[row].as_py()
+    cell: Any = column.view(without_text(column.type))[row].as_py()
     if not_finite and isinstance(cell, int | float | Decimal) and not abs(float(cell)) < OVERFLOW:
         return nonfinite(float(cell))
     return "null" if cell is None else shown(_readable(cell).encode())
@@ -387,7 +387,7 @@ def _shown(column: Any, row: int, not_finite: bool) -> str:
 
 def lines_of_rows(batch: Any, rows: list[int]) -> list[bytes]:
     """Rows as lines of JSON, without newlines."""
-    columns = [column.view(_without_text(column.type)) for column in batch.columns]
+    columns = [column.view(without_text(column.type)) for column in batch.columns]
     cells = [[column[row].as_py() for column in columns] for row in rows]
     names = batch.schema.names
     return [json.dumps(dict(zip(names, row, strict=True)), default=_readable).encode() for row in cells]
@@ -395,7 +395,7 @@ def lines_of_rows(batch: Any, rows: list[int]) -> list[bytes]:
 
 def _texts(column: Any) -> list[str]:
     """The values of a column as text; empty for null."""
-    cells = column.view(_without_text(column.type)).to_pylist()
+    cells = column.view(without_text(column.type)).to_pylist()
     return ["" if cell is None else _readable(cell) for cell in cells]
 
 

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Place
-from thresher.data.columns import CATEGORICAL, EMPTY, LABEL, NUMERIC, TEXT, settle
+from thresher.data.columns import CATEGORICAL, EMPTY, LABEL, MOST_COLUMNS, NUMERIC, TEXT, settle, too_many
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.features.factors import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
-from thresher.data.files.streams import OpenStreams, head_of
+from thresher.data.files.streams import LONGEST_HEAD, OpenStreams, head_of
 from thresher.data.formats.lines.gathering import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
 from thresher.data.formats.outcomes import AT, BLANKS, LABEL_NUMBER, OUTCOMES, TOO_FEW, TOO_MANY, UNCLOSED
 from thresher.data.formats.outcomes import LINES as LINES_READ
@@ -152,6 +152,8 @@ def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect) 
         raise DataError(f"{name}: the header line, {shown(first)}, contains a NUL")
     if len(lines) == 1 and b"\r" in first and b'"' not in first:
         raise DataError(f"{name}: its lines end with \\r alone: convert them with tr '\\r' '\\n'")
+    if (count := first.count(dialect.delimiter) + 1) > MOST_COLUMNS:
+        raise DataError(f"{name}: {too_many(count)}")
     cells = cells_of(first, dialect)
     if not layout.header:
         return _Head(name, [str(k + 1) for k in range(len(cells))], first, lines, b"")
@@ -198,6 +200,8 @@ def lines_of(head: bytes, name: str, spanning: Dialect | None = None) -> list[by
     """The non-blank whole lines at the beginning of a file; with `spanning`, rows of that dialect."""
     check_is_text(head, name)
     text = head.removeprefix(MARK)
+    if len(head) >= LONGEST_HEAD and b"\n" not in text.lstrip(b"\r\n"):
+        raise DataError(f"{name}: its first line is longer than {LONGEST_HEAD >> 20} MB")
     lines = _rows(text, spanning, len(head) < HEAD) if spanning else text.split(b"\n")
     lines = lines[:-1] if len(head) >= HEAD and len(lines) > 1 else lines
     found = [line.removesuffix(b"\r") for line in lines]
@@ -236,13 +240,13 @@ def _positions(layout: SettledLayout, count: int, name: str) -> list[str]:
     return list(layout.columns) if count == len(layout.columns) else wanted
 
 
-def cells_of(line: bytes, dialect: Dialect) -> list[bytes]:
-    """The cells of one row, unquoted."""
+def cells_of(line: bytes, dialect: Dialect, most: int = MOST_COLUMNS + 1) -> list[bytes]:
+    """The first cells of one row, at most `most`, unquoted."""
     delimiter = dialect.delimiter
     if not dialect.quotes or b'"' not in line:
-        return line.split(delimiter)
+        return line.split(delimiter, most)[:most]
     cells, at = list[bytes](), 0
-    while at <= len(line):
+    while at <= len(line) and len(cells) < most:
         if line[at : at + 1] != b'"':
             end = line.find(delimiter, at)
             end = len(line) if end < 0 else end
@@ -430,7 +434,7 @@ class DelimitedParser:
             return ""
         read = self._dialect._replace(quotes=True)
         fits = len(cells_of(line, read)) == columns != len(cells_of(line, self._dialect))
-        is_number = rest[:1] == b'"' and NUMBER.fullmatch(cells_of(rest, read)[0].strip()) is not None
+        is_number = rest[:1] == b'"' and NUMBER.fullmatch(cells_of(rest, read, 1)[0].strip()) is not None
         return f"; {_WITH_QUOTES}" if fits or is_number else ""
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
@@ -441,9 +445,10 @@ class DelimitedParser:
         if outcome == UNCLOSED and self._dialect.span:
             expected = f"a quote that ends column '{files.names[column]}' within {LONGEST_CELL} bytes"
         if outcome in (TOO_FEW, TOO_MANY):
-            found = str(len(cells_of(without_end, self._dialect)))
+            count = len(cells_of(without_end, self._dialect))
+            found = str(count) if count <= MOST_COLUMNS else f"more than {MOST_COLUMNS:,}"
         else:
-            cell = cells_of(without_end[at - start :], self._dialect)[0]
+            cell = cells_of(without_end[at - start :], self._dialect, 1)[0]
             found = shown(cell) if cell else "an empty cell"
             if outcome in NOT_FINITE and NUMBER.fullmatch(cell.strip()) and not abs(float(cell)) < OVERFLOW:
                 found += ", too large for float32"

@@ -160,12 +160,18 @@ def _of_batch(batch: Any) -> Mapping[str, Sequence[str]]:
     if batch is None:
         return {}
     columns: Iterable[tuple[str, Any]] = zip(batch.schema.names, batch.columns, strict=True)
-    return {
-        name: [
-            str(value) for value in column.slice(0, ROWS).to_pylist() if isinstance(value, str | int | float)
-        ]
-        for name, column in columns
-    }
+    return {name: _of_column(column.slice(0, ROWS)) for name, column in columns}
+
+
+def _of_column(column: Any) -> list[str]:
+    """The cells that are text or numbers; text may be stored that is not UTF-8."""
+    from thresher.data.formats.tables.arrow_batches import without_text
+
+    plain = without_text(column.type)
+    cells = (column if plain == column.type else column.view(plain)).to_pylist()
+    if plain != column.type:
+        cells = [str(cell, "utf-8", "replace") if isinstance(cell, bytes) else cell for cell in cells]
+    return [str(cell) for cell in cells if isinstance(cell, str | int | float)]
 
 
 def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSeen:

@@ -26,10 +26,12 @@ from thresher.data.columns import (
     EMPTY,
     LABEL,
     LIST,
+    MOST_COLUMNS,
     NUMERIC,
     UNREAD,
     WEIGHT,
     Patterns,
+    too_many,
 )
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.files.blocks import LINES, Block
@@ -117,6 +119,8 @@ def _schema_of(lines: Sequence[bytes], name: str) -> Any:
     """A schema of the fields of the objects in `lines`; type null if there is no value."""
     found, objects = dict[str, Any](), 0
     for line in lines:
+        if (count := line.count(b'":')) > MOST_COLUMNS:
+            raise DataError(f"{name}: {too_many(count)}")
         try:
             read = _loaded(str(line, "utf-8"))
             "".join(read).encode()  # a name cannot contain a lone surrogate
@@ -266,6 +270,8 @@ class JsonlParser(BatchParser):
             return BadLine("", 0, error.pos + 1, "a JSON object", shown(line[error.pos :]), line)
         except RecursionError:
             return BadLine("", 0, 1, "a JSON object", "one that is nested too deeply", line)
+        except UnicodeDecodeError as error:
+            return BadLine("", 0, error.start + 1, "UTF-8", shown(line[error.start :]), line)
         except ValueError as error:
             return BadLine("", 0, 1, "a JSON object", str(error), line)
         if not isinstance(read, dict):
