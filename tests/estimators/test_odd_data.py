@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array, csr_matrix
 
+import thresher
 from tests.plain import not_compiled
 from thresher import TroubleWarning
 from thresher.parts import make
@@ -246,3 +247,37 @@ def test_features_of_very_different_scale_are_warned_of_where_they_do_harm() -> 
         classifier(rule="ft-ftrl", passes=1).fit(X, y)
         classifier(rule="ftrl", passes=1).fit(X / [1, 1e6], y)
         classifier(rule="ftrl", l1=1e9, passes=1).fit(X, y)  # as a search over penalties does
+
+
+@pytest.mark.parametrize("dtype", ["f2", ">f4", ">f8", "longdouble", "i1", "?"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_row_of_any_dtype_is_learned(dtype: str, sparse: bool, plainly: None) -> None:
+    """A single row takes a shortcut past the conversions of scikit-learn."""
+    rows = np.array([[0.5, 0.0, -2.0], [0.0, 1.0, 0.25]]).astype(dtype)
+    plain = rows.astype(np.float64)
+    X: Any = rows
+    if sparse:
+        X = csr_array(plain)
+        X.data = X.data.astype(dtype)
+    given, same = (SparseOnlineRegressor(random_state=0).fit(plain, [1.0, 0.0]) for _ in range(2))
+    given.partial_fit(X[:1] if not sparse else _first(X), np.array([2.0], dtype))
+    same.partial_fit(plain[:1], [float(np.array(2.0, dtype))])
+    assert np.array_equal(given.coef_, same.coef_)
+
+
+def _first(X: Any) -> Any:
+    """The first row, with the dtype of its values, which SciPy's own indexing does not keep."""
+    end = X.indptr[1]
+    return csr_array((X.data[:end].astype(np.float64), X.indices[:end], X.indptr[:2]), (1, X.shape[1])).copy()
+
+
+@pytest.mark.parametrize("classes", [["no", "yes"], ["a", "b", "c"], [5, 6], [0, 1]])
+def test_labels_of_thresher_are_those_of_the_estimator(
+    classes: list[Any], tmp_path: Path, plainly: None
+) -> None:
+    y = np.array(classes)[np.digitize(X[:, 0], [-0.5, 0.5][: len(classes) - 1])]
+    model = classifier().fit(X, y)
+    assert thresher.predict(model, X, "label").tolist() == model.predict(X).tolist()
+    if isinstance(classes[0], str):
+        thresher.save(model, tmp_path / "model")
+        assert thresher.predict(tmp_path / "model", X, "label").tolist() == model.predict(X).tolist()

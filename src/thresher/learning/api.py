@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Unpack
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.cluster.elsewhere import reads_elsewhere
@@ -113,7 +114,18 @@ def predict(
     ['big']
     """
     check_names(predict, reading, SourceOptions)
-    return _ready(model).predict(with_columns(model, data), output, **reading)
+    found = _ready(model).predict(with_columns(model, data), output, **reading)
+    return _as_classes(model, found) if output == "label" else found
+
+
+def _as_classes(model: Any, labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels as the classes of `model`, if it is a fitted estimator; words are classes already."""
+    classes = getattr(model, "classes_", None)
+    if classes is None or labels.ndim != 1 or labels.dtype.kind != "f":
+        return labels
+    places = (labels > 0).astype(np.intp) if len(classes) == 2 else labels.astype(np.intp)
+    found: NDArray[Any] = np.asarray(classes)[places]
+    return found
 
 
 @reads_elsewhere

@@ -14,7 +14,7 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.columns import check_same
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
-from thresher.data.layout import SettledLayout
+from thresher.data.layout import SettledLayout, has_columns
 from thresher.data.source import MemorySource
 from thresher.data.sources.text import TextSource
 from thresher.engine.index import HashedIndex, Index
@@ -37,7 +37,7 @@ _SAMPLE = 1000
 
 
 def codes_of(model: Any, y: Any) -> Any:
-    """Labels as the model of a fitted classifier knows them: their places in ``classes_``.
+    """Labels as the model of a fitted classifier knows them: words, or their places in ``classes_``.
 
     Labels for other models are unchanged. Raises `DataError` for a label that the classifier has not seen.
     """
@@ -47,7 +47,7 @@ def codes_of(model: Any, y: Any) -> Any:
     labels = np.asarray(y).tolist()
     if unseen := [label for label in labels if label not in known]:
         raise DataError(f"label {unseen[0]!r} is not among the classes the estimator was fitted on")
-    return np.array([known[label] for label in labels])
+    return y if model.model_.classes else np.array([known[label] for label in labels])
 
 
 def source_for(model: Any, data: Data, domain: Any, **reading: Any) -> Any:
@@ -75,7 +75,7 @@ def with_columns(model: Any, data: Any) -> Any:
     """
     names, X = getattr(model, "feature_names_in_", None), data[0] if is_beside(data) else data
     there = getattr(X, "column_names", getattr(X, "columns", None))
-    if names is None or model.model_.layout is not None or not isinstance(there, Iterable):
+    if names is None or _names_columns(model.model_.layout) or not isinstance(there, Iterable):
         return data
     if not hasattr(X, "__arrow_c_stream__") or [*there] == [*names]:
         return data
@@ -84,6 +84,10 @@ def with_columns(model: Any, data: Any) -> Any:
     )
     X = X.select([*names]) if hasattr(X, "select") else X[[*names]]
     return (X, *data[1:]) if is_beside(data) else X
+
+
+def _names_columns(layout: SettledLayout | None) -> bool:
+    return layout is not None and has_columns(layout)
 
 
 def some_features(index: Index) -> NDArray[np.uint64]:

@@ -177,7 +177,7 @@ class SparseOnlineEstimator(SparseEstimator):
         from thresher.learning.model import Model
 
         model = Model(self._recipe())
-        model.layout = vars(self).get("_layout")
+        model.layout = self._layout_of_model()
         return model
 
     @property

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,9 @@ from sklearn.utils.validation import _check_feature_names_in, check_consistent_l
 from thresher.sklearn import inputs
 from thresher.sklearn.inputs import MATRIX, Numbers
 from thresher.sklearn.parameters import NESTED, nested_of
+
+if TYPE_CHECKING:
+    from thresher.data.layout import SettledLayout
 
 F64 = NDArray[np.float64]
 F32 = NDArray[np.float32]
@@ -176,6 +180,15 @@ class SparseEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         return self._model
+
+    def _layout_of_model(self) -> SettledLayout | None:
+        """How columns become features, and the words of the classes, for the model file."""
+        from thresher.data.layout import SettledLayout
+
+        layout, classes = vars(self).get("_layout"), vars(self).get("classes_")
+        if classes is None or classes.dtype.kind != "U" or not all(classes):
+            return layout
+        return replace(layout or SettledLayout(), classes=tuple(classes.tolist()))
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is a model."""

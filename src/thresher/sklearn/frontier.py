@@ -47,7 +47,7 @@ class SparseFrontierEstimator(SparseEstimator):
         self._check_names()
         weights = inputs.importances(sample_weight, numbers.size)
         encoded = self._encoded(checked(y, numbers), weights, True, True)
-        recipe = replace(self._recipe(), layout=vars(self).get("_layout"))
+        recipe = replace(self._recipe(), layout=self._layout_of_model())
         matrix = self._matrix(numbers, encoded, recipe.head().domain)
         draws = drawn(self, matrix, weights, self._split_of(y, numbers.size))
         self._learn(matrix, encoded, draws, recipe)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 
 _CSR = (csr_matrix, csr_array)
+_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))  # in the machine's byte order
 
 
 def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) -> Any:
@@ -20,7 +21,7 @@ def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) ->
     from thresher.learning.finite import EXTREME
 
     kind = type(X)
-    if (kind not in _CSR and kind is not np.ndarray) or X.shape != (1, width) or X.dtype.kind != "f":
+    if (kind not in _CSR and kind is not np.ndarray) or X.shape != (1, width) or X.dtype not in _DTYPES:
         return None
     if type(y) not in (np.ndarray, list) or len(y) != 1:
         return None
@@ -30,6 +31,8 @@ def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) ->
         if label is None:
             return None
     elif not isinstance(label, float | int) or not abs(label) < EXTREME:
+        return None
+    if kind in _CSR and not X.indices.dtype.isnative:
         return None
     if kind in _CSR:
         return one_row(X.indices, X.data, np.uint64(width - 1), label)
