@@ -24,7 +24,8 @@ from thresher.data.formats.looks import looks_like
 from thresher.data.layout import AnyLayout, SettledLayout, chosen_in, has_columns, settled_without_columns
 from thresher.data.sources.parsed import TAG
 
-_FIRST = 1 << 12
+_FIRST, _LONG = 1 << 12, 1 << 20
+"""Bytes that are looked at for a hint; a first line so long gets none"""
 
 if TYPE_CHECKING:
     from thresher.data.labels import Domain
@@ -46,7 +47,8 @@ def _hinting(name: str, given: AnyLayout) -> Iterator[None]:
     except DataError as error:
         if given.format not in TABLES or is_in_batches(given.format) or is_stream(name):
             raise
-        hint = looks_like(head_of(name, _FIRST, {}).partition(b"\n")[0], given.format)
+        line = head_of(name, _FIRST, {}).partition(b"\n")[0]
+        hint = looks_like(line, given.format) if len(line) < _LONG else ""
         if not hint or ((given.delimiter or not given.header) and "ARFF" not in hint):
             raise
         raise DataError(f"{error}; {hint}") from error
