@@ -93,13 +93,14 @@ def settle(
     _check_kinds(kinds.values(), layout, file)
     labels = [one for pattern in _label_patterns(layout, names, before) for one in find(pattern)]
     _check_once(labels, f"{file}: --label")
+    there = {*names, *before}
     return SettledLayout(
         **layout.shared(),
         columns=tuple(kinds),
         kinds=tuple(kinds.values()),
         labels=tuple(labels) if len(labels) > 1 else (),
         blanks_missing=True,
-        awaited=tuple(name for name in kinds if name not in names and name not in before),
+        awaited=tuple(name for name in kinds if name not in there),
     )
 
 
