@@ -204,12 +204,10 @@ def broken(**changes: Any) -> Any:
     [
         ({"weight": None}, r"must define weight\(self, S, j, now\)"),
         ({"step": None}, r"must define step\(self, S, j, w, x, slope, now\)"),
-        ({"clock0": None}, r"must define clock0\(self\)"),
         ({"weight": lambda self, S, i, now: None}, r"weight takes \(self, S, j, now\), by these names"),
         ({"tick": lambda self, time: None}, r"tick takes \(self, clock\)"),
         ({"idle": lambda self, S, j: None}, r"idle takes \(self, S, j, w, now\)"),
         ({"SLOTS": None}, r"must say SLOTS"),
-        ({"CLOCK": None}, r"must say CLOCK"),
         ({"DRIFTS": ("t",), "couple": lambda self, T, out, now: None}, r"it must define areas"),
     ],
 )
@@ -219,10 +217,31 @@ def test_part_says_what_a_rule_lacks(changes: dict[str, Any], hint: str) -> None
     assert "broken" not in REGISTRY["rule"]
 
 
-@pytest.mark.parametrize("cls", [type("Plain", (), {}), NamedTuple("Empty", [])])
-def test_a_part_needs_fields(cls: Any) -> None:
-    with pytest.raises(TypeError, match="needs at least one field"):
+@pytest.mark.parametrize(
+    ("cls", "why"),
+    [
+        (type("Plain", (), {}), r"rule Plain must be a NamedTuple: class Plain\(NamedTuple\)"),
+        (NamedTuple("Empty", []), "needs at least one field: Numba takes .* for an empty tuple"),
+    ],
+)
+def test_a_part_is_a_named_tuple_with_fields(cls: Any, why: str) -> None:
+    with pytest.raises(TypeError, match=why):
         part("rule")(cls)
+
+
+def test_a_rule_without_a_state_of_all_coordinates_needs_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REGISTRY, "rule", dict(REGISTRY["rule"]))
+    cls = part("rule")(broken(CLOCK=None, clock0=None))
+    assert cls(1.0).clock0().tolist() == [0.0]
+    assert part("rule")(broken(CLOCK=("t", "u"), clock0=None))(1.0).clock0().tolist() == [0.0, 0.0]
+
+
+def test_a_loss_says_which_labels_it_takes() -> None:
+    class Odd(REGISTRY["loss"]["hinge"]):  # type: ignore[misc]
+        DOMAIN = "positive"
+
+    with pytest.raises(TypeError, match="loss Odd: DOMAIN must be binary, real or nonnegative"):
+        part("loss")(Odd)
 
 
 def test_a_whole_rule_is_taken_completed_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,14 +57,14 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
     "joint loss": {"DOMAIN": "classes", "PROBABILITY": False, "BOOSTABLE": False, "SHIFTS": False},
     "rate": {},
     "group": {},
-    "rule": {"PENALTIES": (), "DTYPE": "float32", "DRIFTS": None},
+    "rule": {"CLOCK": ("unused",), "PENALTIES": (), "DTYPE": "float32", "DRIFTS": None},
 }
 NEEDED: dict[str, dict[str, str]] = {
     "loss": {},
     "joint loss": {},
     "rate": {},
     "group": {},
-    "rule": {"SLOTS": "the columns of its state", "CLOCK": "the scalars that all coordinates share"},
+    "rule": {"SLOTS": "the columns of its state"},
 }
 
 

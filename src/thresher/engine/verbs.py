@@ -5,6 +5,8 @@ The table in docs/design.md shows the first sentence of each docstring and the o
 
 from __future__ import annotations
 
+import numpy as np
+
 from thresher.engine.protocol import IN_SPECS, rebuilt, verb
 
 # Losses
@@ -67,9 +69,10 @@ def dual(self, v):
 # Rules. First the verbs for an example, in the order of the calls; then those called between examples.
 
 
-@verb("rule", required=True, compiled=False)
+@verb("rule", compiled=False)
 def clock0(self):
-    """The clock before the first example, an array of float64."""
+    """The clock before the first example, an array of float64. Default: zeros."""
+    return np.zeros(len(self.CLOCK))
 
 
 @verb("rule", compiled=False)

@@ -28,6 +28,8 @@ _PLAIN_NUMBER = re.compile(r"\d*\.?\d+(e[+-]?\d+)?")
 AUTO = "auto"
 """Not a rule: training chooses among several, see `lanes.auto`."""
 REGISTRY: dict[str, dict[str, type]] = {kind: {} for kind in ATTRIBUTES}
+_DOMAINS = "binary", "real", "nonnegative"
+"""labels that a loss of one output can take"""
 _FAMILIES = {"loss": ("loss", "joint loss")}  # a SPEC of kind "loss" may name either
 
 
@@ -45,8 +47,7 @@ def part(kind: str) -> Callable[[T], T]:
         raise TypeError(f"a part is one of {kinds}; not {getattr(kind, '__name__', kind)!r}")
 
     def register(cls: T) -> T:
-        if not getattr(cls, "_fields", ()):
-            raise TypeError(f"{kind} {cls.__name__} needs at least one field: it must be a NamedTuple")
+        _check_is_named_tuple(kind, cls)
         implements(kind)(cls)
         for needed in NEEDED[kind]:
             if needed not in vars(cls):
@@ -63,11 +64,26 @@ def part(kind: str) -> Callable[[T], T]:
         _check_values_at_birth(cls)
         if kind == "rule":
             _check_clock(cls)
+        if kind == "loss" and cls.DOMAIN not in _DOMAINS:  # type: ignore[attr-defined]
+            raise TypeError(
+                f"{kind} {cls.__name__}: DOMAIN must be {', '.join(_DOMAINS[:-1])} or {_DOMAINS[-1]}"
+            )
         _attach_to_module(cls)
         REGISTRY[kind][part_name(cls)] = cls
         return cls
 
     return register
+
+
+def _check_is_named_tuple(kind: str, cls: Any) -> None:
+    """TypeError unless a class is a NamedTuple with fields."""
+    if not hasattr(cls, "_fields"):
+        raise TypeError(f"{kind} {cls.__name__} must be a NamedTuple: class {cls.__name__}(NamedTuple)")
+    if not cls._fields:
+        raise TypeError(
+            f"{kind} {cls.__name__} needs at least one field: Numba takes a NamedTuple without fields for an"
+            " empty tuple, which has no methods; add one, such as factor: float = 1.0"
+        )
 
 
 def _check_name_is_free(kind: str, cls: type) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from thresher.parts.registry import part
 
 
@@ -34,14 +32,9 @@ class Coin(NamedTuple):
     wealth: float = 1.0
     alpha: float = 100.0
     SLOTS = ("w", "theta", "won", "sum", "largest", "scale")
-    CLOCK = ("unused",)
     DRIFTS = ()
     LIMITS = {"wealth": "> 0", "alpha": "> 0"}
     DTYPE = "float64"
-
-    def clock0(self):
-        """Empty: coordinates share nothing."""
-        return np.zeros(1)
 
     def weight(self, S, j, now):
         """Weight of row j."""

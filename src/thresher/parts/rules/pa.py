@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from thresher.parts.registry import part
 
 
@@ -32,13 +30,8 @@ class Pa(NamedTuple):
 
     eta: float = 1.0
     SLOTS = ("w",)
-    CLOCK = ("unused",)
     DRIFTS = ()
     LIMITS = {"eta": "> 0"}
-
-    def clock0(self):
-        """Empty: coordinates share nothing."""
-        return np.zeros(1)
 
     def weight(self, S, j, now):
         """Weight of row j."""

@@ -28,10 +28,9 @@ class PaIi(NamedTuple):
 
     C: float = 0.3
     SLOTS = ("w",)
-    CLOCK = ("unused",)
     DRIFTS = ()
     LIMITS = {"C": "> 0"}
-    clock0, weight, size_before_margin, step = Pa.clock0, Pa.weight, Pa.size_before_margin, Pa.step
+    weight, size_before_margin, step = Pa.weight, Pa.size_before_margin, Pa.step
     place, idle = Pa.place, Pa.idle
 
     def slope_after_margin(self, margin, value, slope, size, clock):

@@ -28,10 +28,9 @@ class Perceptron(NamedTuple):
 
     eta: float = 1.0
     SLOTS = ("w",)
-    CLOCK = ("unused",)
     DRIFTS = ()
     LIMITS = {"eta": "> 0"}
-    clock0, weight, place, step, idle = Pa.clock0, Pa.weight, Pa.place, Pa.step, Pa.idle
+    weight, place, step, idle = Pa.weight, Pa.place, Pa.step, Pa.idle
 
     def slope_after_margin(self, margin, value, slope, size, clock):
         """The slope times eta."""
