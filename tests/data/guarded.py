@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from mmap import PAGESIZE, mmap
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from thresher.data.formats.choosing import opener_of, parser_of
 from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.formats.tables import delimited
 from thresher.data.formats.tables.arrow_batches import TableBlock
-from thresher.data.formats.tables.arrow_files import TableFormat, settled
+from thresher.data.formats.tables.arrow_files import TableFormat, settled, spelling_by
 from thresher.data.labels import DOMAINS, domain_of
 from thresher.data.layout import Layout
 from thresher.data.sources.parsed import Arenas, Columns, Reading
@@ -230,7 +231,8 @@ def parse_batches() -> int:
         layout = Layout("arrow", text=("t",), ngrams="words=1-2,chars=2-4", categorical=("i",))
         safe = pa.RecordBatch.from_pydict({name: arrow_moved(array) for name, array in columns.items()})
         plain = pa.RecordBatch.from_pydict(columns)
-        read_by, kinds = settled(layout, plain.schema, "the table", False)
+        look = partial(spelling_by, plain.schema, plain)
+        read_by, kinds = settled(layout, plain.schema, "the table", False, look)
         found = []
         for batch, arena in zip((safe, plain), arenas, strict=True):
             reader = TableFormat([kinds])(read_by, Reading(DOMAINS["binary"], "skip", arena))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,6 +22,7 @@ BASIS, PRIME = 0xCBF29CE484222325, 0x100000001B3
 """Constants of the FNV-1a hash."""
 _LETTERS = 1 << 24
 _SHOWN = 8
+_WHOLE = re.compile("-?[0-9]+", re.ASCII)
 
 
 class WordTable:
@@ -35,15 +37,18 @@ class WordTable:
     ) -> None:
         self._otherwise, self.adds = otherwise, not words
         most = MOST_CLASSES if self.adds else len(words)
-        letters = [word.encode() for word in words]
-        room = _LETTERS if self.adds else sum(map(len, letters))
-        self._slots = (1 << (2 * most).bit_length()) - 1
+        numbered = {word.encode(): k for k, word in enumerate(words)}
+        for word in words:
+            for other in _also_written(word):
+                numbered.setdefault(other.encode(), numbered[word.encode()])
+        room = _LETTERS if self.adds else sum(map(len, numbered))
+        self._slots = (1 << (2 * max(most, len(numbered))).bit_length()) - 1
         self._table = np.zeros(ENTRIES + FIELDS * (self._slots + 1), np.int64)
         self._table[[ROOM, MOST]] = room, most if self.adds else 0
         self._letters = np.zeros(room, np.uint8)
         self._known: dict[bytes, int] = {}
-        for k, word in enumerate(letters):
-            self._enter(word, first + k * step)
+        for letters, k in numbered.items():
+            self._enter(letters, first + k * step)
 
     def code(self) -> tuple[int, int, int]:
         """Addresses of the table and of the letters, and the number of slots less 1. Keep the table alive."""
@@ -74,10 +79,23 @@ class WordTable:
         self._known[word] = number
 
     def words(self) -> dict[int, bytes]:
-        """The words in the table, by number."""
+        """The words that readers added, by number."""
         entries, letters = self._table[ENTRIES:].reshape(-1, FIELDS), self._letters.data
         used = entries[entries[:, 1] > 0].tolist()
         return {number: bytes(letters[begin : begin + size]) for begin, size, number in used}
+
+
+def is_boolean(word: str) -> bool:
+    """Whether a word is true or false, in any case."""
+    return word.lower() in ("true", "false")
+
+
+def _also_written(word: str) -> list[str]:
+    """Other ways to write a word that is a boolean or a whole number."""
+    if is_boolean(word):
+        return [word.lower(), word.upper(), word.capitalize()]
+    whole = word.removesuffix(".0")
+    return [whole, f"{whole}.0"] if _WHOLE.fullmatch(whole) else []
 
 
 def check_words(words: Sequence[str]) -> None:

@@ -31,6 +31,10 @@ UNREAD = (IGNORE, ABSENT, EMPTY)
 """Kinds of columns that are not read, and may be missing from a file."""
 FEATURES = (NUMERIC, BINS, CATEGORICAL, LIST, TEXT)
 """Kinds of columns that yield features."""
+AS_TEXT, AS_NUMBER, AS_BOOLEAN, AS_DATE = "text", "number", "boolean", "date"
+"""What the values of a column were in the training data: texts, which are features as they are written, or
+values, which are spelled as `text.spelling` does."""
+SPELLED = (AS_NUMBER, AS_BOOLEAN, AS_DATE)
 _SHOWN, _LONGEST = 12, 60
 MOST_COLUMNS, LONGEST_NAME = 1_000_000, 1 << 16
 """Maximum number of columns of a table, and of characters in the name of one"""
@@ -50,6 +54,10 @@ def check_settled(layout: SettledLayout) -> SettledLayout:
     for kind in layout.kinds:
         if kind not in KINDS:
             raise DataError(f"unknown kind of column '{kind}'; known: {', '.join(KINDS)}")
+    if layout.spelling and len(layout.spelling) != len(layout.columns):
+        raise DataError(f"the layout has {len(layout.columns)} columns but {len(layout.spelling)} spellings")
+    if unknown := {*layout.spelling} - {"", AS_TEXT, *SPELLED}:
+        raise DataError(f"unknown spelling '{min(unknown)}'; known: {', '.join((AS_TEXT, *SPELLED))}")
     _check_once(layout.columns, "layout")
     return layout
 
@@ -61,11 +69,13 @@ def settle(
     file: str,
     later: Iterable[str] = (),
     open_ended: bool = False,
+    spelling: Mapping[str, str] | None = None,
 ) -> SettledLayout:
     """The layout with the kind of each of the columns `names`: as given by `given`, otherwise as guessed.
 
     Columns of `later` files are added if an option names them. If `open_ended`, further columns may appear,
-    so an option may also name a column that nobody has seen yet.
+    so an option may also name a column that nobody has seen yet. `spelling` is what the values of each column
+    are, texts if it is not known.
 
     Raises `DataError` if a name occurs twice, an option names no column, two options disagree about a
     column, or no column is the label.
@@ -101,6 +111,19 @@ def settle(
         labels=tuple(labels) if len(labels) > 1 else (),
         blanks_missing=True,
         awaited=tuple(name for name in kinds if name not in there),
+        spelling=_spelling_of(layout, kinds, spelling or {}),
+    )
+
+
+def _spelling_of(layout: Layout, kinds: Mapping[str, str], found: Mapping[str, str]) -> tuple[str, ...]:
+    """What the values of each column are, as in the model to start from; empty if that has none."""
+    known = layout.spelling if isinstance(layout, Extension) else ()
+    if isinstance(layout, Extension) and layout.known and not known:
+        return ()
+    found = {**found, **dict(known)}
+    return tuple(
+        found.get(name) or AS_TEXT if kind in (CATEGORICAL, TEXT, IGNORE) else ""
+        for name, kind in kinds.items()
     )
 
 
@@ -167,7 +190,10 @@ def extending(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout:
     like = for_new_data(trained, {name: value for name, value in chosen.items() if name not in given})
     patterns = tuple(one for one in trained.ignore if _WILD.search(one))
     given["ignore"] = (*patterns, *given.get("ignore", ()))
-    return Extension(**{**like.shared(), **given}, known=tuple(known.items()), labels=trained.labels)
+    spelling = tuple(zip(trained.columns, trained.spelling, strict=bool(trained.spelling)))
+    return Extension(
+        **{**like.shared(), **given}, known=tuple(known.items()), labels=trained.labels, spelling=spelling
+    )
 
 
 def same_columns(given: Layout, settled: SettledLayout, whose: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.data.class_words import MOST_CLASSES
+from thresher.data.class_words import MOST_CLASSES, is_boolean
 from thresher.data.columns import CATEGORICAL, IGNORE, LIST, TEXT
 from thresher.data.errors import DataError, shown
 from thresher.data.files.streams import head_of
@@ -32,7 +32,10 @@ def with_words(opened: Opener, layout: Any) -> Any:
     source = opened(layout, any_words())
     if not (source.may_be_words or _begins_with_words(source)):
         return layout
-    classes = classes_among(_labels(opened, _labels_only(source.layout)), source.names[0])
+    found = _labels(opened, _labels_only(source.layout))
+    if source.layout.columns and all(is_boolean(str(label, "utf-8", "replace")) for label in found):
+        return layout  # tables: true is 1, false is 0
+    classes = classes_among(found, source.names[0])
     return replace(layout or Layout(), classes=classes) if classes else layout
 
 

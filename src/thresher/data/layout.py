@@ -129,6 +129,8 @@ class Extension(Layout):
     """the columns of the other model, with their kinds"""
     labels: tuple[str, ...] = ()
     """its label columns, if there are several"""
+    spelling: tuple[tuple[str, str], ...] = ()
+    """what the values of its columns are"""
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,9 @@ class SettledLayout(AnyLayout):
     """whether a category of blanks is missing; false in models that were trained before it was"""
     awaited: tuple[str, ...] = ()
     """columns that the first file did not have when the layout was settled, and that options name"""
+    spelling: tuple[str, ...] = ()
+    """what the values of each of `columns` are, if they are categories or texts (see `columns`); empty in
+    models of versions that kept the spelling of each format"""
 
     def as_dict(self) -> dict[str, Any]:
         """The format, and all fields that differ from their defaults."""

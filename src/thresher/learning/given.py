@@ -300,10 +300,12 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
         return None
     import pyarrow as pa
 
+    from thresher.data.formats.tables.arrow_streams import column_of
+
     columns: dict[str, Any] = {}
     for name in dict.fromkeys(name for row in data for name in row):
         try:
-            columns[str(name)] = pa.array([row.get(name) for row in data])
+            columns[str(name)] = column_of([row.get(name) for row in data])
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
             raise DataError(f"column '{name}' of the rows is not all text or all numbers: {error}") from error
     for name, kind in zip(settled.columns, settled.kinds, strict=True) if settled else ():
@@ -369,11 +371,13 @@ def _column_of(what: str, values: Any, dtype: Any) -> Any:
     """Values beside a table as a column of it. `DataError`."""
     import pyarrow as pa
 
+    from thresher.data.formats.tables.arrow_streams import column_of
+
     try:
         if np.iscomplexobj(values):
             raise TypeError("complex numbers")
         array = np.asarray(values, dtype)
-        return pa.array(array.astype(np.int8) if array.dtype == bool else array)
+        return column_of(array.astype(np.int8) if array.dtype == bool else array)
     except (ValueError, TypeError, pa.ArrowNotImplementedError, OverflowError) as error:  # Arrow's too
         raise DataError(f"{what}: {error}") from error
 
@@ -414,7 +418,8 @@ def _with_labels(layout: SettledLayout, labels: Sequence[str], weight: str) -> S
     new = {name: kind for name, kind in wanted.items() if name not in known}
     several = layout.labels or (tuple(labels) if len(labels) > 1 else ())
     columns, kinds = (*layout.columns, *new), (*layout.kinds, *new.values())
-    return replace(layout, columns=columns, kinds=kinds, labels=several)
+    spelling = (*layout.spelling, *("" for _ in new)) if layout.spelling else ()
+    return replace(layout, columns=columns, kinds=kinds, labels=several, spelling=spelling)
 
 
 def _without_weights(layout: SettledLayout, there: Sequence[str]) -> SettledLayout:

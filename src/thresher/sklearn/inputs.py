@@ -156,6 +156,7 @@ def _settled(layout: Any, table: Any) -> Any:
     from thresher.data.columns import LABEL, settle
     from thresher.data.errors import DataError
     from thresher.data.formats.tables.arrow_batches import guess
+    from thresher.data.formats.tables.arrow_files import spelling_by
     from thresher.data.formats.tables.arrow_streams import reader_of
     from thresher.data.layout import Layout
 
@@ -164,14 +165,16 @@ def _settled(layout: Any, table: Any) -> Any:
         raise DataError(
             "labels and weights are given as y and sample_weight, so the layout must not name them"
         )
-    schema = reader_of(table).schema
+    reader = reader_of(table)
+    schema = reader.schema
     guesses = chain((guess(field) for field in schema), [LABEL])
-    settled = settle(replace(layout, label=_NO_LABEL), [*schema.names, _NO_LABEL], [*guesses], "X")
+    columns, spelling = [*schema.names, _NO_LABEL], spelling_by(schema, next(iter(reader), None))
+    settled = settle(replace(layout, label=_NO_LABEL), columns, [*guesses], "X", spelling=spelling)
     kinds = settled.kinds[:-1]
     for field, kind in zip(schema, kinds, strict=True):
         if not kind:
             raise DataError(f"X: column '{field.name}' is of {field.type}: give its kind in the layout")
-    return replace(settled, columns=tuple(schema.names), kinds=kinds)
+    return replace(settled, columns=tuple(schema.names), kinds=kinds, spelling=settled.spelling[:-1])
 
 
 def _numbers(chunk: Any) -> Numbers:

@@ -1,9 +1,9 @@
 """Converting Arrow record batches to Chunks.
 
 Columns of numbers are numeric; columns of strings, bytes, bools or dictionaries are categorical; in a column
-of lists of strings or whole numbers, each element is a feature. Numbers listed as categorical are hashed as
-decimal text. Null and the empty string are missing values: they add no feature; a missing label or weight
-makes the row bad.
+of lists of strings or whole numbers, each element is a feature. Categories are hashed as text, with one
+spelling for each value: see `arrow_texts`. Null and the empty string are missing values: they add no feature;
+a missing label or weight makes the row bad.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from thresher.data.formats import outcomes
 from thresher.data.formats.lines.gathering import bad_table
 from thresher.data.formats.outcomes import OUTCOMES, SUM_RANGE
 from thresher.data.formats.tables import arrow_rows as rows
+from thresher.data.formats.tables.arrow_texts import TEXTS, as_bytes, cast, is_text, texts_of
 from thresher.data.formats.tables.table_rows import NOT_FINITE, Kinds, check_columns_of_labels, expected_of
 from thresher.data.formats.tables.where import Filter
 from thresher.data.labels import LISTED, hint_of_words
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
 
 Noted = tuple[tuple[str, str, int, str], ...]
 """See `Parsed.noticed`."""
+_TRUTHS = {b"true": 1.0, b"false": 0.0}
 _NUMBERS = (LABEL, WEIGHT, NUMERIC, BINS)
-_TEXTS = pa.large_string()
 
 
 def guess(column: Any) -> str:
@@ -57,28 +58,17 @@ def _guessed(kind: Any) -> str:
     types = pa.types
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return NUMERIC
-    if types.is_boolean(kind) or types.is_dictionary(kind) or _is_text(kind) or types.is_null(kind):
+    if types.is_boolean(kind) or types.is_dictionary(kind) or is_text(kind) or types.is_null(kind):
         return CATEGORICAL
     if not _is_list(kind):
         return ""
     inner = kind.value_type
-    return LIST if _is_text(inner) or types.is_integer(inner) or types.is_null(inner) else ""
+    return LIST if is_text(inner) or types.is_integer(inner) or types.is_null(inner) else ""
 
 
 def is_of_text(kind: Any) -> bool:
     """Whether a type is text, or a dictionary of text."""
-    return _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
-
-
-def _is_text(kind: Any) -> bool:
-    types = pa.types
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_string_view(kind)
-        or types.is_binary(kind)
-        or types.is_large_binary(kind)
-    )
+    return is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def _is_list(kind: Any) -> bool:
@@ -115,7 +105,7 @@ def is_written(kind: Any) -> bool:
     """Whether values of a type can be converted to text."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     try:
-        return bool(_cast(pa.array([], kind), pa.large_string()).type) and not hasattr(kind, "storage_type")
+        return bool(cast(pa.array([], kind), pa.large_string()).type) and not hasattr(kind, "storage_type")
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         return False
 
@@ -127,24 +117,8 @@ def sound(batch: Any, needed: list[str]) -> Any:
     """
     batch = batch.select(needed)
     for column in batch.columns:
-        column.view(without_text(column.type)).validate(full=True)
+        column.view(as_bytes(column.type)).validate(full=True)
     return batch
-
-
-def without_text(kind: Any) -> Any:
-    """The type with bytes in place of strings, which may not be UTF-8."""
-    types = pa.types
-    if types.is_string(kind):
-        return pa.binary()
-    if types.is_large_string(kind):
-        return pa.large_binary()
-    if types.is_string_view(kind):
-        return pa.binary_view()
-    if types.is_dictionary(kind):
-        return pa.dictionary(kind.index_type, without_text(kind.value_type), kind.ordered)
-    if types.is_list(kind):
-        return pa.list_(without_text(kind.value_type))
-    return pa.large_list(without_text(kind.value_type)) if types.is_large_list(kind) else kind
 
 
 class TableBlock(NamedTuple):
@@ -243,29 +217,28 @@ class BatchParser:
             kind, array = kinds.what[c], batch.column(kinds.names[c])
             most += batch.num_rows
             if kind == LABEL and self._holds_lists(kinds.names[c], array.type):
-                array = _cast(array, pa.large_list(pa.float64()))
+                array = cast(array, pa.large_list(pa.float64()))
                 held.append(_point_lists(row, array))
                 array = array.values
                 _point(row, rows.NUMBER_LISTS, array, array.buffers()[1])
             elif kind in _NUMBERS:
-                array = self._labels(array) if kind == LABEL else _cast(array, pa.float64())
+                array = self._labels(array) if kind == LABEL else cast(array, pa.float64())
                 _point(row, rows.NUMBERS, array, array.buffers()[1])
             elif kind == TEXT:
                 array = _point_grams(row, array, kinds, c, self._reading.naming)
                 most += len(array[1])
             elif kind == LIST:
-                array = _cast(array, pa.large_list(pa.large_string()))
+                array = cast(array, pa.large_list(pa.large_string()))
                 held.append(_point_lists(row, array))
                 array = array.values
                 most += len(array)
                 _point_text(row, array)
             elif pa.types.is_dictionary(array.type):
-                array = _point_indices(row, array, kinds.seeds[c])
-            elif pa.types.is_string(array.type) or pa.types.is_binary(array.type):
-                _point_text(row, array, rows.SHORT)
+                array = _point_indices(row, array, kinds.seeds[c], kinds.spelling_of(c))
             else:
-                array = _cast(array, _TEXTS)
-                _point_text(row, array)
+                array = texts_of(array, kinds.spelling_of(c))
+                short = pa.types.is_string(array.type) or pa.types.is_binary(array.type)
+                _point_text(row, array, rows.SHORT if short else rows.LONG)
             held.append(array)
         return held, table, most
 
@@ -273,8 +246,8 @@ class BatchParser:
         """Labels as numbers: words become classes, other text is parsed as numbers."""
         words = self._domain.words
         if words is None and not is_of_text(array.type):
-            return _cast(array, pa.float64())
-        texts = _cast(array, _TEXTS)
+            return cast(array, pa.float64())
+        texts = cast(array, TEXTS)
         texts = texts if pa.types.is_large_binary(texts.type) else texts.view(pa.large_binary())
         coded = pc.dictionary_encode(texts)
         known = [word.strip(b" ") for word in coded.dictionary.to_pylist()]
@@ -304,8 +277,8 @@ class BatchParser:
 
 
 def _number_in(text: bytes) -> float:
-    """The number in a text; NaN if it is not a number."""
-    return float(text) if NUMBER.fullmatch(text) else math.nan
+    """The number in a text, 1 or 0 for a boolean; NaN for anything else."""
+    return float(text) if NUMBER.fullmatch(text) else _TRUTHS.get(text.lower(), math.nan)
 
 
 def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
@@ -322,14 +295,14 @@ def _any_blank(texts: Any) -> bool:
     return any(not text.strip(b" ") for text in may_be.view(pa.large_binary()).to_pylist())
 
 
-def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> list[Any]:
+def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64, spelling: str) -> list[Any]:
     """Describe a dictionary column by its indices and, if it has few values, the keys of its values."""
     if array.dictionary.null_count:
-        texts = _cast(array, _TEXTS)
+        texts = cast(texts_of(array, spelling), TEXTS)
         _point_text(column, texts)
         return [texts]
-    values = _cast(array.dictionary, _TEXTS)
-    indices = _cast(array.indices, pa.int64())
+    values = cast(texts_of(array.dictionary, spelling), TEXTS)
+    indices = cast(array.indices, pa.int64())
     described = np.zeros(rows.FIELDS, np.int64)
     _point_text(described, values)
     few = len(values) <= len(array) and not _any_blank(values)
@@ -348,7 +321,7 @@ def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64) -> li
 
 def _point_grams(column: NDArray[np.int64], array: Any, kinds: Kinds, place: int, naming: Any) -> list[Any]:
     """Describe a text column by lists of keys and values of its n-grams; a missing text has no n-grams."""
-    texts = pc.fill_null(_cast(array, _TEXTS), "")
+    texts = pc.fill_null(cast(texts_of(array, kinds.spelling_of(place)), TEXTS), "")
     _, offsets, data = texts.buffers()
     places = np.zeros(1, np.int64)
     if len(texts):
@@ -367,11 +340,12 @@ def offer_columns(naming: Any, batch: Any, kinds: Kinds) -> None:
         if kind == NUMERIC:
             rows.offer_column(naming, kinds.keys[c], c)
         elif kind == BINS:
-            numbers = pc.drop_null(_cast(batch.column(kinds.names[c]), pa.float64())).to_numpy()
+            numbers = pc.drop_null(cast(batch.column(kinds.names[c]), pa.float64())).to_numpy()
             rows.offer_bins(naming, numbers[np.isfinite(numbers)], kinds.seeds[c], c)
         elif kind in (CATEGORICAL, LIST):
             array = batch.column(kinds.names[c])
-            texts = _cast(pc.drop_null(pc.unique(pc.list_flatten(array) if kind == LIST else array)), _TEXTS)
+            values = pc.drop_null(pc.unique(pc.list_flatten(array) if kind == LIST else array))
+            texts = cast(texts_of(values, kinds.spelling_of(c) if kind == CATEGORICAL else ""), TEXTS)
             described = np.zeros(rows.FIELDS, np.int64)
             _point_text(described, texts)
             rows.offer_values(naming, described, len(texts), kinds.seeds[c], c)
@@ -379,7 +353,7 @@ def offer_columns(naming: Any, batch: Any, kinds: Kinds) -> None:
 
 def _shown(column: Any, row: int, not_finite: bool) -> str:
     """A cell in a message; if a number may be `not_finite` in float32, the message says so."""
-    cell: Any = column.view(without_text(column.type))[row].as_py()
+    cell: Any = column.view(as_bytes(column.type))[row].as_py()
     if not_finite and isinstance(cell, int | float | Decimal) and not abs(float(cell)) < OVERFLOW:
         return nonfinite(float(cell))
     return "null" if cell is None else shown(_readable(cell).encode())
@@ -387,7 +361,7 @@ def _shown(column: Any, row: int, not_finite: bool) -> str:
 
 def lines_of_rows(batch: Any, rows: list[int]) -> list[bytes]:
     """Rows as lines of JSON, without newlines."""
-    columns = [column.view(without_text(column.type)) for column in batch.columns]
+    columns = [column.view(as_bytes(column.type)) for column in batch.columns]
     cells = [[column[row].as_py() for column in columns] for row in rows]
     names = batch.schema.names
     return [json.dumps(dict(zip(names, row, strict=True)), default=_readable).encode() for row in cells]
@@ -395,24 +369,13 @@ def lines_of_rows(batch: Any, rows: list[int]) -> list[bytes]:
 
 def _texts(column: Any) -> list[str]:
     """The values of a column as text; empty for null."""
-    cells = column.view(without_text(column.type)).to_pylist()
+    cells = column.view(as_bytes(column.type)).to_pylist()
     return ["" if cell is None else _readable(cell) for cell in cells]
 
 
 def _readable(value: Any) -> str:
     """Text for a value that JSON cannot represent; bytes that are not UTF-8 are escaped."""
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
-
-
-def _cast(array: Any, kind: Any) -> Any:
-    """The array as `kind`; bytes stay bytes, since they have the same memory layout as strings."""
-    if pa.types.is_large_string(kind) and (
-        pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)
-    ):
-        kind = pa.large_binary()
-    if pa.types.is_dictionary(array.type) and pa.types.is_string_view(array.type.value_type):
-        array = pa.DictionaryArray.from_arrays(array.indices, pc.cast(array.dictionary, pa.large_string()))
-    return array if array.type == kind else pc.cast(array, kind, safe=False)
 
 
 def _address(buffer: Any) -> int:

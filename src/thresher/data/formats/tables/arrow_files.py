@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import io
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -32,6 +33,7 @@ from thresher.data.formats.tables.arrow_batches import (
     is_written,
     sound,
 )
+from thresher.data.formats.tables.arrow_texts import spelling_of_column, spelling_of_type
 from thresher.data.formats.tables.table_rows import Kinds, kinds_of
 from thresher.data.formats.tables.where import Filter
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
@@ -50,15 +52,27 @@ _MAGIC, _END = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
 Rows = Iterator[tuple[int, Any, float | None]]
 """For each record batch: the row after it, the batch, and the share of the file read so far, if known."""
 
+Look = Callable[[], dict[str, str]]
+"""Looks at the first rows, and returns what the values of each column are."""
+
 
 def settled(
-    layout: AnyLayout, schema: Any, name: str, unlabelled: bool, later: Sequence[Any] = (), ids: str = ""
+    layout: AnyLayout,
+    schema: Any,
+    name: str,
+    unlabelled: bool,
+    look: Look,
+    later: Sequence[Any] = (),
+    ids: str = "",
 ) -> tuple[SettledLayout, Kinds]:
-    """The layout, settled by a schema and those of `later` files if necessary, and how columns are read."""
+    """The layout, settled by a schema and those of `later` files if necessary, and how columns are read.
+
+    `look` looks at the first rows, and returns what the values of each column are.
+    """
     found = layout
     if not has_columns(found):
         typed = _typed(schema, later)
-        found = by_schema(layout, typed, [guess(field) for field in typed], name, later)
+        found = by_schema(layout, typed, [guess(field) for field in typed], name, look(), later)
     used = found.unlabelled() if unlabelled else found
     return found, kinds_by(used, schema, name, ids)
 
@@ -90,20 +104,30 @@ def has_words(kinds: Kinds, schema: Any) -> bool:
     return any(is_of_text(schema.field(name).type) for name in labels)
 
 
+def spelling_by(schema: Any, head: Any) -> dict[str, str]:
+    """What the values of the columns are, by their types and the first rows, a record batch or None."""
+    there = set() if head is None else set(head.schema.names)
+    return {
+        field.name: spelling_of_column(field.type, head.column(field.name) if field.name in there else None)
+        for field in schema
+    }
+
+
 def by_schema(
     layout: AnyLayout,
     schema: Any,
     guesses: Sequence[str],
     name: str,
+    spelling: Mapping[str, str],
     later: Sequence[Any] = (),
     open_ended: bool = False,
 ) -> SettledLayout:
     """The layout settled by a schema; raises `DataError` if the type of a column cannot be a feature.
 
-    `later` are the schemas of further files; see `settle`.
+    `spelling` is what the values of each column are; `later` are the schemas of further files; see `settle`.
     """
     others = [one for further in later for one in further.names]
-    found = settle(layout, schema.names, guesses, name, others, open_ended)
+    found = settle(layout, schema.names, guesses, name, others, open_ended, spelling)
     for field, kind in zip(schema, found.kinds, strict=False):
         if not kind:
             called = field.name if field.name.isidentifier() else f"'{field.name}'"
@@ -146,12 +170,23 @@ def opened(
             schemas.append(_KINDS[layout.format].schema(name, streams))
     for name, schema in zip(names, schemas, strict=True):
         with read_from(name):
-            found, kinds = settled(found, schema, name, unlabelled, schemas[1:], ids)
+            chosen = Filter(where, schema, name) if where else None
+            look = partial(_look, name, schema, layout.format, chosen)
+            found, kinds = settled(found, schema, name, unlabelled, look, schemas[1:], ids)
         files.append(kinds)
         may_be_words = may_be_words or has_words(kinds, schema)
-        filters += [Filter(where, schema, name)] if where else []
+        filters += [chosen] if chosen else []
     assert has_columns(found)
     return found, TableFormat(files, filters, may_be_words)
+
+
+def _look(name: str, schema: Any, form: str, chosen: Filter | None) -> dict[str, str]:
+    """What the values of the columns of a file are; texts in a file that can be read only once are texts."""
+    texts, head = [field.name for field in schema if not spelling_of_type(field.type)], None
+    if texts and not is_stream(name):
+        with closing(_KINDS[form].rows(name, texts, 0, chosen, {}, None)) as batches:
+            head = next((batch for _, batch, _ in batches), None)
+    return spelling_by(schema, head)
 
 
 @contextmanager

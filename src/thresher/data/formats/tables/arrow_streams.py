@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from decimal import Decimal
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,15 @@ import pyarrow as pa
 
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError, shown
-from thresher.data.formats.tables.arrow_files import BatchReader, Rows, TableFormat, cut, has_words, settled
+from thresher.data.formats.tables.arrow_files import (
+    BatchReader,
+    Rows,
+    TableFormat,
+    cut,
+    has_words,
+    settled,
+    spelling_by,
+)
 from thresher.data.formats.tables.where import Filter
 from thresher.data.layout import AnyLayout, Layout, chosen_in
 from thresher.data.source import fingerprint_of
@@ -22,6 +31,7 @@ from thresher.data.sources.text import TextSource
 if TYPE_CHECKING:
     from thresher.data.files.watches import Watches
 
+_LARGE, _LARGEST = pa.decimal256(76, 0), 10**76
 NAME = "the table"
 """Its name in messages."""
 
@@ -55,11 +65,33 @@ def _of_frame(frame: Any) -> Any:
     for kind, places in alike.items():
         some = frame.iloc[:, places]
         if kind is None:
-            found = pa.Table.from_pandas(some, preserve_index=False).columns
+            found = _columns_of(some)
         else:
             found = [pa.array(one, from_pandas=True) for one in np.asfortranarray(some.to_numpy()).T]
         columns |= zip(places, found, strict=True)
     return pa.table([columns[k] for k in range(len(columns))], [*map(str, frame.columns)])
+
+
+def _columns_of(frame: Any) -> list[Any]:
+    """The columns of a pandas table as arrays."""
+    try:
+        return list(pa.Table.from_pandas(frame, preserve_index=False).columns)
+    except OverflowError:
+        return [column_of(frame.iloc[:, k]) for k in range(frame.shape[1])]
+
+
+def column_of(values: Iterable[Any]) -> Any:
+    """Values as an Arrow array; whole numbers beyond 64 bits as decimals. Raises the errors of pyarrow."""
+    try:
+        return pa.array(values)
+    except (OverflowError, pa.ArrowInvalid):
+        given = [None if value != value else value for value in values]
+        found = [value for value in given if value is not None]
+        if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in found):
+            raise
+        if all(isinstance(value, int) and abs(value) < _LARGEST for value in found):
+            return pa.array([None if value is None else Decimal(value) for value in given], _LARGE)
+        return pa.array([None if value is None else float(value) for value in given], pa.float64())
 
 
 class _Stream:
@@ -119,7 +151,10 @@ class StreamSource(TextSource):
             raise DataError(f"{NAME}: --missing is only for csv and tsv; replace these cells by None")
         self._stream = _Stream(given)
         unnamed = replace(layout or AnyLayout(), format="")  # data read later may have any format
-        settled_by, kinds = settled(unnamed, self._stream.schema, NAME, unlabelled)
+        settled_by, kinds = settled(
+            *(unnamed, self._stream.schema, NAME, unlabelled),
+            lambda: spelling_by(self._stream.schema, self._stream.head()),
+        )
         filters = [Filter(where, self._stream.schema, NAME)] if where else []
         form = TableFormat([kinds], filters, has_words(kinds, self._stream.schema))
         super().__init__(

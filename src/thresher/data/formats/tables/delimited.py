@@ -29,6 +29,7 @@ from thresher.data.formats.outcomes import AT, BLANKS, LABEL_NUMBER, OUTCOMES, T
 from thresher.data.formats.outcomes import LINES as LINES_READ
 from thresher.data.formats.outcomes import NUMBER as NOT_A_NUMBER
 from thresher.data.formats.tables import delimited_rows as rows
+from thresher.data.formats.tables.spellings import Observed
 from thresher.data.formats.tables.table_rows import (
     NOT_FINITE,
     Kinds,
@@ -123,23 +124,25 @@ def opened(
     there. Raises `DataError`.
     """
     files, headers, dialect = list[Kinds](), list[bytes](), dialect_of(layout)
-    heads, guesses, may_be_words = list[_Head](), list[str](), False
+    heads, guesses, spelling, may_be_words = list[_Head](), list[str](), list[str](), False
     for name in names:
         head = _head(name, layout, streams, dialect)
         if not heads and not has_columns(layout):
             _check_delimiter(head.first, len(head.names), name)
-            guesses = _guesses(head, dialect)
-        guesses = _decided(guesses, heads[0].names, head, dialect) if heads else guesses
+            guesses, spelling = _guesses(head, dialect)
+        if heads and EMPTY in guesses:
+            guesses, spelling = _decided(guesses, spelling, heads[0].names, head, dialect)
         heads.append(head._replace(lines=head.lines[:_SAMPLE]))
     found = layout
     if not has_columns(found):
         others = [column for head in heads[1:] for column in head.names] if layout.header else []
-        found = settle(layout, heads[0].names, guesses, names[0], others)
+        known = dict(zip(heads[0].names, spelling, strict=True))
+        found = settle(layout, heads[0].names, guesses, names[0], others, spelling=known)
         may_be_words = (LABEL, CATEGORICAL) in zip(found.kinds, guesses, strict=False)
     used = found.unlabelled() if unlabelled else found
     for head in heads:
         columns = head.names if layout.header else _positions(used, len(head.names), head.name)
-        files.append(kinds_of(used, columns, head.name, _guesses(head, dialect), ids))
+        files.append(kinds_of(used, columns, head.name, _guesses(head, dialect)[0], ids))
         headers.append(head.header)
     return found, DelimitedFormat(files, headers, may_be_words)
 
@@ -262,35 +265,38 @@ def cells_of(line: bytes, dialect: Dialect, most: int = MOST_COLUMNS + 1) -> lis
     return cells
 
 
-def _decided(guesses: list[str], names: list[str], head: _Head, dialect: Dialect) -> list[str]:
+def _decided(
+    guesses: list[str], spelling: list[str], names: list[str], head: _Head, dialect: Dialect
+) -> tuple[list[str], list[str]]:
     """The guesses for the columns `names`, with those of the next file for columns that were empty."""
-    if EMPTY not in guesses:
-        return guesses
-    found = dict(zip(head.names, _guesses(head, dialect), strict=True))
-    return [
-        found.get(name, EMPTY) if kind == EMPTY else kind for name, kind in zip(names, guesses, strict=True)
+    found = dict(zip(head.names, zip(*_guesses(head, dialect), strict=True), strict=True))
+    pairs = [
+        found.get(name, (kind, what)) if kind == EMPTY else (kind, what)
+        for name, kind, what in zip(names, guesses, spelling, strict=True)
     ]
+    return [kind for kind, _ in pairs], [what for _, what in pairs]
 
 
-def _guesses(head: _Head, dialect: Dialect) -> list[str]:
-    """The guessed kinds of columns: numeric if all cells are numbers or missing; empty if all are missing.
+def _guesses(head: _Head, dialect: Dialect) -> tuple[list[str], list[str]]:
+    """The guessed kinds of columns, and what their values are.
 
-    Without any row they are categorical.
+    Columns are numeric if all cells are numbers or missing, empty if all are missing. Without any row they
+    are categorical.
     """
     count = len(head.names)
-    numbers, seen = np.ones(count, bool), np.zeros(count, bool)
+    seen = [Observed() for _ in range(count)]
     for line in head.lines:
         cells = [] if b"\0" in line else cells_of(line, dialect)
         if len(cells) != count:  # a bad row
             continue
-        for k, cell in enumerate(cells):
-            if numbers[k] and cell.strip() and cell not in dialect.missing:
-                seen[k] = True
-                numbers[k] = NUMBER.fullmatch(cell.strip()) is not None
-    if not seen.any():
-        return [CATEGORICAL] * count
-    kinds = (NUMERIC if number else CATEGORICAL for number in numbers)
-    return [kind if met else EMPTY for kind, met in zip(kinds, seen, strict=True)]
+        for one, cell in zip(seen, cells, strict=True):
+            if not one.settled and cell.strip() and cell not in dialect.missing:
+                one.add(cell)
+    spelling = [one.spelling for one in seen]
+    if not any(one.count for one in seen):
+        return [CATEGORICAL] * count, spelling
+    kinds = (NUMERIC if one.numeric else CATEGORICAL for one in seen)
+    return [kind if one.count else EMPTY for kind, one in zip(kinds, seen, strict=True)], spelling
 
 
 class DelimitedParser:
@@ -299,7 +305,8 @@ class DelimitedParser:
     def __init__(self, form: DelimitedFormat, layout: SettledLayout, reading: Reading) -> None:
         self._layout = layout
         self._domain = check_columns_of_labels(reading.domain, layout)
-        self._files = [one.with_words() for one in form.files] if self._domain.words else form.files
+        spelled = [one.with_spelling() for one in form.files]
+        self._files = [one.with_words() for one in spelled] if self._domain.words else spelled
         self._headers = form.headers
         if self._domain.kind == LISTED and not self._domain.open:
             raise DataError(

@@ -50,6 +50,7 @@ from thresher.data.formats.tables.table_rows import (
     LABEL,
     NOTE,
     SKIP,
+    SPELLED,
     TEXT,
     WEIGHT,
     WORD,
@@ -59,6 +60,7 @@ from thresher.data.formats.tables.table_rows import (
     outcome_of,
 )
 from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, looked_up, read_number
+from thresher.data.text.spelling import ROOM, spelled, truth
 from thresher.data.text.words import (
     address,
     all_digits,
@@ -333,7 +335,19 @@ def _value(kind, cell, at, end, place, domain, exact):
         value = word_label(cell, at, end, domain)
         return value, outcome_of(LABEL, value, FINE, at == end, domain)
     value, status = _number(cell, at, end, place, exact)
+    if status == NOT_A_NUMBER and truth(cell, at, end) >= 0:
+        value, status = np.float32(truth(cell, at, end)), FINE
     return value, outcome_of(kind, value, status, at == end, domain)
+
+
+@scalar
+def _meant(code, cell, at, end, tokens, scratch):
+    """The kind of a column, and the text of a cell in it: empty if missing, or as the value is spelled."""
+    end = _unless_missing(cell, at, end, tokens)
+    if code >= SPELLED:
+        cell, at, end = spelled(cell, at, end, scratch)
+        code -= SPELLED
+    return code, cell, at, end
 
 
 @scalar
@@ -342,7 +356,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
 
     Returns ``(position of the line end or error, nnz, label, weight, outcome, column)``.
     """
-    codes, names, seeds, first_at, count = columns
+    codes, names, seeds, first_at, count, scratch = columns
     keys, values = address(out[0]), address(out[1])
     label, weight = np.float32(0), np.float32(1)
     base, mask, start = at, separators(text, at, delimiter), at
@@ -350,8 +364,8 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
         cell, first, last, end, base, mask, outcome = _cell(text, at, size, base, mask, delimiter, span, room)
         if outcome != EXAMPLE:
             return at, nnz, label, weight, outcome, c
-        kind, begin = codes[c], nnz
-        last = _unless_missing(cell, first, last, tokens)
+        begin = nnz
+        kind, cell, first, last = _meant(codes[c], cell, first, last, tokens, scratch)
         if kind == TEXT:
             nnz = _texts(cell, first, last, grams, seeds[c], out, nnz, extra[1], c)
         elif kind == CATEGORICAL or kind == KEPT:
@@ -400,8 +414,8 @@ def parse_delimited(
     """
     at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
     indptr, keys, values, labels, weights, targets = columns
-    text, features = address(text_bytes), (keys, values)
-    described = (*kinds[:4], np.int64(kinds[0].size))
+    text, features, scratch = address(text_bytes), (keys, values), np.empty(ROOM, np.uint8)
+    described = (*kinds[:4], np.int64(kinds[0].size), address(scratch))
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
     indptr[row] = nnz
     while at < size and result == DONE:

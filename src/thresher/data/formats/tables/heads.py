@@ -165,9 +165,9 @@ def _of_batch(batch: Any) -> Mapping[str, Sequence[str]]:
 
 def _of_column(column: Any) -> list[str]:
     """The cells that are text or numbers; text may be stored that is not UTF-8."""
-    from thresher.data.formats.tables.arrow_batches import without_text
+    from thresher.data.formats.tables.arrow_texts import as_bytes
 
-    plain = without_text(column.type)
+    plain = as_bytes(column.type)
     cells = (column if plain == column.type else column.view(plain)).to_pylist()
     if plain != column.type:
         cells = [str(cell, "utf-8", "replace") if isinstance(cell, bytes) else cell for cell in cells]

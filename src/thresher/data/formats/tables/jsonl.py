@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,7 @@ import pyarrow.json as pj
 from numpy.typing import NDArray
 
 from thresher.data.columns import (
+    AS_NUMBER,
     BINS,
     CATEGORICAL,
     EMPTY,
@@ -28,6 +30,7 @@ from thresher.data.columns import (
     LIST,
     MOST_COLUMNS,
     NUMERIC,
+    TEXT,
     UNREAD,
     WEIGHT,
     Patterns,
@@ -39,7 +42,9 @@ from thresher.data.files.streams import OpenStreams, head_of
 from thresher.data.formats.lines.gathering import too_long
 from thresher.data.formats.tables.arrow_batches import BatchParser, Noted, guess
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
+from thresher.data.formats.tables.arrow_texts import is_text, spelling_of_type
 from thresher.data.formats.tables.delimited import HEAD, lines_of
+from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.formats.tables.table_rows import Kinds
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.report import FIRST_BAD, FOUND, LATE, MOST_LATE
@@ -49,6 +54,9 @@ _NEWLINE, _RETURN, _OPEN, _CLOSE, _LIST = b"\n\r{}["
 _DEEP, _LONG = 500, 400
 """Limits on brackets in a line and digits of a whole number, beyond which JSON readers fail."""
 _TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), dict: pa.struct([])}
+
+_LARGE = pa.decimal128(38, 0)
+"""The type of whole numbers beyond 64 bits"""
 
 
 @dataclass(frozen=True)
@@ -71,11 +79,15 @@ def opened(
 ) -> tuple[SettledLayout, JsonlFormat]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
     files, schemas, may_be_words, heads, whole = list[Kinds](), list[Any](), False, list[Any](), True
+    texts = dict[str, list[str]]()
     for name in names:
         head = head_of(name, HEAD, streams)
         whole = whole and len(head) < HEAD
-        heads.append(_schema_of(lines_of(head, name), name))
-    found = layout if has_columns(layout) else _settled(layout, heads, names[0], not whole)
+        fields, words = _schema_of(lines_of(head, name), name)
+        heads.append(fields)
+        for field, some in words.items():
+            texts.setdefault(field, some)
+    found = layout if has_columns(layout) else _settled(layout, heads, names[0], not whole, texts)
     used = found.unlabelled() if unlabelled else found
     for name, head in zip(names, heads, strict=True):
         schema = pa.schema([*_nulls(set(used.columns).difference(head.names)), *head])
@@ -87,15 +99,24 @@ def opened(
     return found, JsonlFormat(files, schemas, may_be_words)
 
 
-def _settled(layout: AnyLayout, heads: Sequence[Any], name: str, open_ended: bool) -> SettledLayout:
-    """The layout settled by the first fields of all files; a field without a value there is empty."""
+def _settled(
+    layout: AnyLayout, heads: Sequence[Any], name: str, open_ended: bool, texts: Mapping[str, list[str]]
+) -> SettledLayout:
+    """The layout settled by the first fields of all files; a field without a value there is empty.
+
+    `texts` has the first values of fields that are texts.
+    """
     types: dict[str, Any] = {}
     for field in (one for head in heads for one in head):
         if pa.types.is_null(types.get(field.name, pa.null())):
             types[field.name] = field.type
     first = pa.schema([field.with_type(types[field.name]) for field in heads[0]])
     guesses = [EMPTY if pa.types.is_null(field.type) else guess(field) for field in first]
-    return by_schema(layout, first, guesses, name, heads[1:], open_ended)
+    spelling = {
+        field: spelling_of_type(kind) or spelling_of_texts(texts.get(field, ()))
+        for field, kind in types.items()
+    }
+    return by_schema(layout, first, guesses, name, spelling, heads[1:], open_ended)
 
 
 def _nulls(names: Iterable[str]) -> list[Any]:
@@ -115,9 +136,12 @@ def _field(what: str, field: Any, layout: AnyLayout) -> Any:
     return pa.field(field.name, kind)
 
 
-def _schema_of(lines: Sequence[bytes], name: str) -> Any:
-    """A schema of the fields of the objects in `lines`; type null if there is no value."""
-    found, objects = dict[str, Any](), 0
+def _schema_of(lines: Sequence[bytes], name: str) -> tuple[Any, dict[str, list[str]]]:
+    """A schema of the fields of the objects in `lines`, and the texts in these.
+
+    A field without a value has the type null.
+    """
+    found, objects, texts = dict[str, Any](), 0, defaultdict[str, list[str]](list)
     for line in lines:
         if (count := line.count(b'":')) > MOST_COLUMNS:
             raise DataError(f"{name}: {too_many(count)}")
@@ -130,9 +154,11 @@ def _schema_of(lines: Sequence[bytes], name: str) -> Any:
             objects += 1
             for field, value in read.items():
                 found[field] = _wider(found.get(field, pa.null()), value)
+                if isinstance(value, str):
+                    texts[field].append(value)
     if not objects:
         raise DataError(f"{name}: none of its first lines is a JSON object")
-    return pa.schema([pa.field(field, kind) for field, kind in found.items()])
+    return pa.schema([pa.field(field, kind) for field, kind in found.items()]), texts
 
 
 def _wider(kind: Any, value: Any) -> Any:
@@ -143,9 +169,11 @@ def _wider(kind: Any, value: Any) -> Any:
         inner = kind.value_type if pa.types.is_list(kind) else pa.null()
         for one in value:
             inner = _wider(inner, one)
-        return pa.list_(inner)
+        return pa.list_(pa.int64() if inner == _LARGE else inner)
     if value is None or not (pa.types.is_null(kind) or pa.types.is_integer(kind)):
         return kind
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        return _LARGE
     return _TYPES[type(value)] if pa.types.is_null(kind) or isinstance(value, float) else kind
 
 
@@ -223,7 +251,7 @@ class JsonlParser(BatchParser):
 
     def _careful(self, block: Block) -> Parsed:
         """Parse a block line by line."""
-        kinds, schema = self._files[block.file], self._schemas[block.file]
+        kinds, schema = _for_any_number(self._files[block.file], self._schemas[block.file])
         lines = block.text[block.begin : block.size].tobytes().split(b"\n")[:-1]
         objects, places, refused, blank = list[dict[str, Any]](), list[int](), list[BadLine](), 0
         noticed = dict[tuple[str, str], tuple[int, str]]()
@@ -231,7 +259,7 @@ class JsonlParser(BatchParser):
             if not line.strip():
                 blank += 1
                 continue
-            read = self._object(line, schema)
+            read = self._object(line, self._schemas[block.file], schema)
             if isinstance(read, dict):
                 objects.append({field.name: _as(read.get(field.name), field.type) for field in schema})
                 places.append(k)
@@ -262,8 +290,8 @@ class JsonlParser(BatchParser):
             if what and (what, name) not in noticed:
                 noticed[what, name] = line, _looks(pa.field(name, _wider(pa.null(), value)))
 
-    def _object(self, line: bytes, schema: Any) -> dict[str, Any] | BadLine:
-        """The object in a line, whose fields fit `schema`, or the bad line."""
+    def _object(self, line: bytes, schema: Any, used: Any) -> dict[str, Any] | BadLine:
+        """The fields of `schema` in a line, as values of the types of `used`; or the bad line."""
         try:
             read = _loaded(str(line, "utf-8"))
         except json.JSONDecodeError as error:
@@ -281,7 +309,7 @@ class JsonlParser(BatchParser):
                 written = shown(name.encode("utf-8", "backslashreplace"))
                 return BadLine("", 0, 1, "names that are valid Unicode", written, line)
             kind = schema.field(name).type if name in schema.names else None
-            if kind is not None and not _fits(value, kind):
+            if kind is not None and not _fits(value, kind, used.field(name).type):
                 found = shown(json.dumps(value).encode())
                 return BadLine("", 0, 1, f"{_called(kind)} in column '{name}'", found, line)
         return read
@@ -380,19 +408,36 @@ def _called(kind: Any) -> str:
     return "text" if pa.types.is_string(kind) else "a number"
 
 
-def _fits(value: Any, kind: Any) -> bool:
-    """Whether pyarrow accepts a JSON value for an Arrow type."""
+def _for_any_number(kinds: Kinds, schema: Any) -> tuple[Kinds, Any]:
+    """Kinds and schema in which numbers that are categories, of any size, are read as texts.
+
+    Models that keep the spelling of formats read 64-bit numbers only.
+    """
+    if not kinds.spelling:
+        return kinds, schema
+    fields, spelling = list(schema), [*kinds.spelling]
+    for k, field in enumerate(fields):
+        place = kinds.names.index(field.name)
+        if kinds.what[place] == LIST and not is_text(field.type.value_type):
+            fields[k] = pa.field(field.name, pa.list_(pa.string()))
+        elif kinds.what[place] in (CATEGORICAL, TEXT) and spelling_of_type(field.type) == AS_NUMBER:
+            fields[k], spelling[place] = pa.field(field.name, pa.string()), AS_NUMBER
+    return kinds._replace(spelling=spelling), pa.schema(fields)
+
+
+def _fits(value: Any, kind: Any, used: Any) -> bool:
+    """Whether a JSON value is of an Arrow type, and so can be converted to the type `used`."""
     if value is None:
         return True
     if pa.types.is_list(kind):
-        return isinstance(value, list) and all(_fits(one, kind.value_type) for one in value)
+        return isinstance(value, list) and all(_fits(one, kind.value_type, used.value_type) for one in value)
     if pa.types.is_string(kind):
         return isinstance(value, str) and not _is_broken(value)
     if pa.types.is_null(kind):
         return isinstance(value, int | float) or (isinstance(value, str) and not _is_broken(value))
     if pa.types.is_boolean(kind) or isinstance(value, bool):
         return pa.types.is_boolean(kind) and isinstance(value, bool)
-    if pa.types.is_integer(kind):
+    if pa.types.is_integer(kind) and pa.types.is_integer(used):
         return isinstance(value, int) and -(2**63) <= value < 2**63
     return isinstance(value, int | float)
 
@@ -401,6 +446,10 @@ def _as(value: Any, kind: Any) -> Any:
     """A value that `_fits`, converted for pyarrow."""
     if pa.types.is_null(kind) and value is not None and not isinstance(value, str):
         return str(value) if type(value) is int else pc.cast(pa.array([value]), pa.string())[0].as_py()
+    if pa.types.is_list(kind) and isinstance(value, list):
+        return [_as(one, kind.value_type) for one in value]
+    if pa.types.is_string(kind) and isinstance(value, int | float):
+        return repr(value)
     if pa.types.is_floating(kind) and isinstance(value, int):
         try:
             return float(value)

@@ -51,6 +51,8 @@ from thresher.engine.jit import scalar
 LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, KEPT = range(-2, 9)
 """How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is not looked at; `KEPT`
 columns are categorical and may be blank."""
+SPELLED = 16
+"""Added to the code of a column whose cells are values that can be written in several ways."""
 _CODES = {
     columns.IGNORE: SKIP,
     columns.ABSENT: SKIP,
@@ -91,6 +93,8 @@ class Kinds(NamedTuple):
     """how its columns differ from those of the layout: see `Parsed.noticed`"""
     ids: str = ""
     """the column that identifies rows; empty: none"""
+    spelling: Sequence[str] = ()
+    """what the values of each column are (see `columns`); empty if a model keeps the spelling of formats"""
 
     def extra(self, naming: Any, spans: NDArray[np.int64]) -> tuple[Crosses | None, Any]:
         """Interactions (with space for the `spans` of a row) and `naming`, for compiled code."""
@@ -99,6 +103,18 @@ class Kinds(NamedTuple):
     def with_words(self) -> Kinds:
         """These kinds with labels that are words."""
         return self._replace(codes=np.where(self.codes == LABEL, WORD, self.codes))
+
+    def spelling_of(self, column: int) -> str:
+        """What the values of a column are; empty for models that kept the spelling of formats."""
+        return self.spelling[column] if self.spelling else ""
+
+    def with_spelling(self) -> Kinds:
+        """These kinds with columns marked whose cells are spelled."""
+        if not self.spelling:
+            return self
+        marked = np.isin(self.what, (columns.CATEGORICAL, columns.TEXT))
+        marked &= np.isin(self.spelling, columns.SPELLED)
+        return self._replace(codes=self.codes + SPELLED * marked)
 
     @property
     def compiled(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
@@ -137,7 +153,14 @@ def kinds_of(
         of_columns(layout, names, kinds, file),
         tuple(noticed),
         identity,
+        _spelling_of(layout, names),
     )
+
+
+def _spelling_of(layout: SettledLayout, names: list[str]) -> list[str]:
+    """What the values of each column of a file are."""
+    known = dict(zip(layout.columns, layout.spelling, strict=bool(layout.spelling)))
+    return [known.get(name) or columns.AS_TEXT for name in names] if known else []
 
 
 def check_columns_of_labels(domain: Domain, layout: SettledLayout) -> Domain:

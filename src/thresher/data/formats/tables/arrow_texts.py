@@ -1,0 +1,128 @@
+"""The values of Arrow columns as texts: one spelling for each value, whatever its type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thresher.data.columns import AS_BOOLEAN, AS_DATE, AS_NUMBER, AS_TEXT, SPELLED
+from thresher.data.formats.tables.spellings import spelling_of_texts
+from thresher.data.text.spelling import GROWTH, spell_all
+
+TEXTS = pa.large_string()
+_HEAD = 1000
+"""Number of texts that are examined"""
+_DECIMALS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+"""Decimals of a second that a unit of time has"""
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type is text or bytes."""
+    types = pa.types
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_string_view(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+    )
+
+
+def as_bytes(kind: Any) -> Any:
+    """The type with bytes in place of strings, which may not be UTF-8."""
+    types = pa.types
+    if types.is_string(kind):
+        return pa.binary()
+    if types.is_large_string(kind):
+        return pa.large_binary()
+    if types.is_string_view(kind):
+        return pa.binary_view()
+    if types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, as_bytes(kind.value_type), kind.ordered)
+    if types.is_list(kind):
+        return pa.list_(as_bytes(kind.value_type))
+    return pa.large_list(as_bytes(kind.value_type)) if types.is_large_list(kind) else kind
+
+
+def cast(array: Any, kind: Any) -> Any:
+    """The array as `kind`; bytes stay bytes, since they have the same memory layout as strings."""
+    if pa.types.is_large_string(kind) and (
+        pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)
+    ):
+        kind = pa.large_binary()
+    if pa.types.is_dictionary(array.type) and pa.types.is_string_view(array.type.value_type):
+        array = pa.DictionaryArray.from_arrays(array.indices, pc.cast(array.dictionary, pa.large_string()))
+    return array if array.type == kind else pc.cast(array, kind, safe=False)
+
+
+def spelling_of_type(kind: Any) -> str:
+    """What the values of a type are; empty for text, which may be dates or booleans."""
+    types = pa.types
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    if types.is_boolean(kind):
+        return AS_BOOLEAN
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_duration(kind):
+        return AS_NUMBER
+    if types.is_temporal(kind):
+        return AS_DATE
+    return "" if is_text(kind) else AS_TEXT
+
+
+def spelling_of_column(kind: Any, head: Any) -> str:
+    """What the values of a column are; `head` has its first values, or is None if they are unknown."""
+    found = spelling_of_type(kind)
+    if found or head is None:
+        return found or AS_TEXT
+    head = head.slice(0, _HEAD)
+    return spelling_of_texts(head.view(as_bytes(head.type)).to_pylist())
+
+
+def texts_of(array: Any, spelling: str) -> Any:
+    """The values of an array, not of lists, as texts or bytes, in a column whose values are `spelling`.
+
+    With an empty `spelling`, as in models of earlier versions, values are written as pyarrow does.
+    """
+    types, kind = pa.types, array.type
+    if types.is_dictionary(kind) and spelling:
+        return texts_of(cast(array, kind.value_type), spelling)
+    if is_text(kind) and spelling not in SPELLED:
+        return cast(array, TEXTS) if types.is_string_view(kind) else array
+    if not spelling:
+        return cast(array, TEXTS)
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_date(kind) or types.is_null(kind):
+        return cast(array, TEXTS)
+    if types.is_floating(kind):
+        array = _numbers(array)
+    elif types.is_timestamp(kind) and kind.tz:
+        array = cast(array, pa.timestamp(kind.unit, "UTC"))
+    elif types.is_duration(kind):
+        seconds = cast(cast(array, pa.int64()), TEXTS)
+        array = pc.binary_join_element_wise(seconds, f"e-{_DECIMALS[kind.unit]}", "")
+    return _spelled(cast(array, TEXTS))
+
+
+def _numbers(array: Any) -> Any:
+    """Floating-point numbers as texts; whole ones of few bits have all digits of their values."""
+    if pa.types.is_float64(array.type):
+        return cast(array, TEXTS)
+    array = cast(array, pa.float32())
+    whole = pc.equal(array, pc.floor(array))
+    return pc.if_else(whole, cast(cast(array, pa.float64()), TEXTS), cast(array, TEXTS))
+
+
+def _spelled(texts: Any) -> Any:
+    """The spellings of an array of texts or bytes with 64-bit offsets."""
+    if not len(texts):
+        return texts
+    _, offsets, data = texts.buffers()
+    places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    written = np.empty(int(places[-1] - places[0]) + GROWTH * len(texts) + 1, np.uint8)
+    ends = np.empty(len(texts) + 1, np.int64)
+    spell_all(np.int64(data.address if data is not None else 0), places, written, ends)
+    valid = pc.is_valid(texts).to_numpy(zero_copy_only=False)
+    bits = pa.py_buffer(np.packbits(valid, bitorder="little")) if texts.null_count else None
+    buffers = [bits, pa.py_buffer(ends), pa.py_buffer(written)]
+    return pa.Array.from_buffers(texts.type, len(texts), buffers)

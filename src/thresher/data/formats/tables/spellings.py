@@ -1,0 +1,72 @@
+"""What the values of a column are (texts, numbers, booleans or dates), found in its first cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from thresher.data.columns import AS_BOOLEAN, AS_DATE, AS_NUMBER, AS_TEXT
+from thresher.data.text.numbers import NUMBER
+
+_DAY, _CLOCK, _ZONE = rb"\d{4}-\d\d-\d\d", rb"\d\d:\d\d(:\d\d(\.\d+)?)?", rb"(Z| ?UTC|[+-]\d\d(:?\d\d)?)"
+_DATE = re.compile(rb"%s([T ]%s%s?)?|\d\d:\d\d:\d\d(\.\d+)?" % (_DAY, _CLOCK, _ZONE))
+_BOOLEAN = re.compile(rb"true|false", re.IGNORECASE)
+_NOT_FINITE = re.compile(rb"nan|-?inf", re.IGNORECASE)
+_PADDED = re.compile(rb"\+.*|-?0[0-9].*", re.DOTALL)
+_FRACTION = re.compile(rb"[^.]*\.([0-9]*)")
+
+
+class Observed:
+    """What the cells of a column are, found by looking at one after the other."""
+
+    def __init__(self) -> None:
+        self.numeric = True
+        """whether all cells so far are numbers"""
+        self.count = 0
+        self._what = ""
+        self._padded = self._zeros = False
+        self._decimals = set[int]()
+
+    @property
+    def settled(self) -> bool:
+        """Whether further cells would change nothing."""
+        return self._what == AS_TEXT and not self.numeric
+
+    def add(self, cell: bytes) -> None:
+        """Look at a cell that is not missing."""
+        cell = cell.strip()
+        self.count += 1
+        if NUMBER.fullmatch(cell):
+            what = AS_NUMBER
+            if not cell.isdigit() or cell[:1] == b"0":
+                self._look_at_digits(cell)
+        else:
+            self.numeric = False
+            if _NOT_FINITE.fullmatch(cell):
+                return
+            what = AS_BOOLEAN if _BOOLEAN.fullmatch(cell) else AS_DATE if _DATE.fullmatch(cell) else AS_TEXT
+        self._what = what if self._what in ("", what) else AS_TEXT
+
+    def _look_at_digits(self, cell: bytes) -> None:
+        self._padded = self._padded or _PADDED.fullmatch(cell) is not None
+        if found := _FRACTION.fullmatch(cell):
+            decimals = found[1]
+            self._decimals.add(len(decimals))
+            self._zeros = self._zeros or (decimals[-1:] == b"0" and decimals.strip(b"0") != b"")
+
+    @property
+    def spelling(self) -> str:
+        """What the values are; codes such as 007, and versions such as 1.1 and 1.10, are texts."""
+        codes = self._padded or (self._zeros and len(self._decimals) > 1)
+        return AS_TEXT if not self._what or (self._what == AS_NUMBER and codes) else self._what
+
+
+def spelling_of_texts(texts: Iterable[bytes | str | None]) -> str:
+    """What the values are that a format holds as texts; a text of digits is not a number."""
+    observed = Observed()
+    for text in texts:
+        if text:
+            observed.add(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
+        if observed.settled:
+            break
+    return AS_TEXT if observed.spelling == AS_NUMBER else observed.spelling

@@ -1,0 +1,383 @@
+"""One spelling for each value of a categorical column, whatever the format and type that hold it.
+
+Booleans are ``true`` and ``false``. Numbers are decimal without needless zeros, as JavaScript writes them:
+``1``, ``0.5``, ``1e-7``. Dates and times follow ISO 8601, in UTC, without needless zeros; midnight is the
+date alone. Everything else stays as it is written.
+"""
+
+# Numba infers the types of compiled code.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import numpy as np
+
+from thresher.data.text.numbers import POWERS, ZERO
+from thresher.data.text.words import address, byte, store_byte
+from thresher.engine.jit import compiled_apart, kernel, scalar
+
+ROOM = 128
+"""Bytes of scratch space for a spelling"""
+GROWTH = 20
+"""Maximum number of bytes by which a spelling is longer than what was written"""
+_DIGITS, _MOST = 64, 40
+"""Where digits are kept in the scratch space, and how many at most; longer numbers stay as they are."""
+_WHOLE, _SMALL = 21, -6
+"""Numbers from 10**21 on, and below 10**-6, have an exponent."""
+
+
+@scalar
+def _is_digit(code):
+    """Whether a byte is a digit."""
+    return 48 <= code <= 57
+
+
+@scalar
+def _digits(cell, at, end):
+    """The position after the digits from `at` on."""
+    while at < end and _is_digit(byte(cell, at)):
+        at += 1
+    return at
+
+
+@scalar
+def _two(cell, at):
+    """The number of two digits at `at`."""
+    return (byte(cell, at) - 48) * 10 + byte(cell, at + 1) - 48
+
+
+_TRUE, _FALSE, _NAN, _INF, _MINUS_INF, _UTC = (
+    np.uint64(int.from_bytes(word, "little")) for word in (b"true", b"false", b"nan", b"inf", b"-inf", b"utc")
+)
+
+
+@scalar
+def _lower(cell, at, size):
+    """Up to eight bytes in lower case, as a uint64."""
+    word = np.uint64(0)
+    for k in range(size):
+        word |= np.uint64(byte(cell, at + k) | 32) << np.uint64(8 * k)
+    return word
+
+
+@compiled_apart
+def truth(cell, at, end):
+    """1 for ``true``, 0 for ``false``, in any case and stripped of blanks; -1 for anything else."""
+    while at < end and byte(cell, at) == 32:
+        at += 1
+    while at < end and byte(cell, end - 1) == 32:
+        end -= 1
+    word = _lower(cell, at, end - at) if 4 <= end - at <= 5 else np.uint64(0)
+    return 1 if word == _TRUE else 0 if word == _FALSE else -1
+
+
+@scalar
+def _word(cell, at, size, room):
+    """Write the word in lower case, if it is a value; returns its size, 0 for another word."""
+    word = _lower(cell, at, size)
+    if word in (_TRUE, _FALSE, _NAN, _INF, _MINUS_INF):
+        for k in range(size):
+            store_byte(room, k, byte(cell, at + k) | (0 if byte(cell, at + k) == 45 else 32))
+        return size
+    return np.int64(0)
+
+
+@scalar
+def _exponent(cell, at, end):
+    """The exponent at `at`, the end of a mantissa: ``(exponent, whether the cell ends with it)``."""
+    if at == end:
+        return np.int64(0), True
+    if byte(cell, at) | 32 != 101:
+        return np.int64(0), False
+    at += 1
+    negative = at < end and byte(cell, at) == 45
+    at += negative or (at < end and byte(cell, at) == 43)
+    stop, exponent = _digits(cell, at, end), np.int64(0)
+    for k in range(at, min(stop, at + 6)):
+        exponent = exponent * 10 + byte(cell, k) - 48
+    return -exponent if negative else exponent, stop == end and at < stop <= at + 6
+
+
+@scalar
+def _keep_digits(cell, at, end, room, count):
+    """Keep the digits [at, end) too, without zeros at the front; returns how many there are, or _MOST + 1."""
+    for k in range(at, end):
+        if count > 0 or byte(cell, k) != 48:
+            if count < _MOST:
+                store_byte(room, _DIGITS + count, byte(cell, k))
+            count = min(count + 1, _MOST + 1)
+    return count
+
+
+@scalar
+def _rounded(room, count, exponent):
+    """Replace the digits of a large whole number by all those of the nearest float64.
+
+    A float64 is written with the fewest digits that tell it from others, so 2**60 as 1.152921504606847e18.
+    """
+    mantissa = np.uint64(0)
+    for k in range(count):
+        mantissa = mantissa * np.uint64(10) + np.uint64(byte(room, _DIGITS + k) - 48)
+    size = np.float64(mantissa) * POWERS[ZERO + exponent]
+    if size < 9007199254740992.0 or size > 1.84e19:
+        return count, exponent
+    for _ in range(exponent):
+        mantissa *= np.uint64(10)
+    whole, count = np.uint64(np.float64(mantissa)), np.int64(0)
+    rest = whole
+    while rest > 0:
+        count, rest = count + 1, rest // np.uint64(10)
+    for k in range(count - 1, -1, -1):
+        store_byte(room, _DIGITS + k, np.int64(whole % np.uint64(10)) + 48)
+        whole //= np.uint64(10)
+    return count, np.int64(0)
+
+
+@scalar
+def _zeros(room, at, count):
+    for k in range(count):
+        store_byte(room, at + k, 48)
+    return at + count
+
+
+@scalar
+def _copy(room, at, first, last):
+    """Write the digits [first, last); returns the position after them."""
+    for k in range(first, last):
+        store_byte(room, at + k - first, byte(room, _DIGITS + k))
+    return at + last - first
+
+
+@scalar
+def _point(room, at):
+    store_byte(room, at, 46)
+    return at + 1
+
+
+@scalar
+def _write(room, at, count, before):
+    """Write the digits, `before` of them before the point; returns the position after the number."""
+    if 0 < before <= _WHOLE:
+        at = _copy(room, at, 0, min(before, count))
+        at = _zeros(room, at, max(before - count, 0))
+        return _copy(room, _point(room, at), before, count) if count > before else at
+    if _SMALL < before <= 0:
+        at = _point(room, _zeros(room, at, 1))
+        return _copy(room, _zeros(room, at, -before), 0, count)
+    at = _copy(room, at, 0, 1)
+    if count > 1:
+        at = _copy(room, _point(room, at), 1, count)
+    store_byte(room, at, 101)
+    power = before - 1
+    store_byte(room, at + 1, 45)
+    at += 2 if power < 0 else 1
+    power, scale = abs(power), np.int64(1)
+    while scale * 10 <= power:
+        scale *= 10
+    while scale > 0:
+        store_byte(room, at, 48 + power // scale % 10)
+        at, scale = at + 1, scale // 10
+    return at
+
+
+@scalar
+def _number(cell, at, end, room):
+    """Write the number in ``cell[at:end]`` to `room`: its size, 0 if it is none."""
+    negative = byte(cell, at) == 45
+    at += negative or byte(cell, at) == 43
+    stop = _digits(cell, at, end)
+    count, seen, fraction = _keep_digits(cell, at, stop, room, np.int64(0)), stop - at, np.int64(0)
+    whole = stop == end
+    if stop < end and byte(cell, stop) == 46:
+        at, stop = stop + 1, _digits(cell, stop + 1, end)
+        count, fraction = _keep_digits(cell, at, stop, room, count), stop - at
+    exponent, ends = _exponent(cell, stop, end)
+    if seen + fraction == 0 or not ends or count > _MOST:
+        return np.int64(0)
+    exponent -= fraction
+    while count > 0 and byte(room, _DIGITS + count - 1) == 48:
+        count, exponent = count - 1, exponent + 1
+    if count == 0:
+        return _zeros(room, 0, 1)
+    if not whole and count < 20 and 0 <= exponent < 20:
+        count, exponent = _rounded(room, count, exponent)
+    store_byte(room, 0, 45)
+    return _write(room, np.int64(negative), count, count + exponent)
+
+
+@scalar
+def _days(year, month, day):
+    """Days of a date since 0000-03-01, in the Gregorian calendar."""
+    year -= month <= 2
+    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+
+
+@scalar
+def _date_of(days):
+    """The inverse of `_days`: ``(year, month, day)``."""
+    era = days // 146097
+    day = days - era * 146097
+    year = (day - day // 1460 + day // 36524 - day // 146096) // 365
+    day -= 365 * year + year // 4 - year // 100
+    month = (5 * day + 2) // 153
+    day -= (153 * month + 2) // 5 - 1
+    month = month + 3 if month < 10 else month - 9
+    return era * 400 + year + (month <= 2), month, day
+
+
+@scalar
+def _zone(cell, at, end):
+    """The zone at `at`: ``(minutes east of UTC, whether the cell ends with it)``."""
+    if at == end or (at + 1 == end and byte(cell, at) | 32 == 122):
+        return np.int64(0), True
+    if byte(cell, at) == 32 and end == at + 4 and _lower(cell, at + 1, 3) == _UTC:
+        return np.int64(0), True
+    if end == at + 3 and _lower(cell, at, 3) == _UTC:
+        return np.int64(0), True
+    sign = 44 - byte(cell, at)
+    if abs(sign) != 1 or at + 3 > end or _digits(cell, at + 1, at + 3) != at + 3:
+        return np.int64(0), False
+    minutes, at = 60 * _two(cell, at + 1), at + 3
+    if at < end:
+        at += byte(cell, at) == 58
+        if at + 2 != end or _digits(cell, at, end) != end:
+            return np.int64(0), False
+        minutes += _two(cell, at)
+    return sign * minutes, True
+
+
+@scalar
+def _store_two(room, at, number, after):
+    """Write a number of two digits, and the byte after it; returns the position after them."""
+    store_byte(room, at, 48 + number // 10)
+    store_byte(room, at + 1, 48 + number % 10)
+    store_byte(room, at + 2, after)
+    return at + 3
+
+
+@scalar
+def _fraction(cell, at, end):
+    """The fraction of a second at `at`: ``(where it ends without zeros at the end, where it ends)``."""
+    if at + 1 < end and byte(cell, at) == 46 and _is_digit(byte(cell, at + 1)):
+        stop = _digits(cell, at + 1, end)
+        last = stop
+        while byte(cell, last - 1) == 48:
+            last -= 1
+        return at if last == at + 1 else last, stop
+    return at, at
+
+
+@scalar
+def _is_clock(cell, at, end):
+    """Whether ``HH:MM`` is at `at`."""
+    return (
+        at + 5 <= end
+        and byte(cell, at + 2) == 58
+        and _digits(cell, at, end) == at + 2
+        and _digits(cell, at + 3, at + 5) == at + 5
+        and _two(cell, at) < 24
+        and _two(cell, at + 3) < 60
+    )
+
+
+@scalar
+def _is_date(cell, at, end):
+    """Whether ``YYYY-MM-DD`` is at `at`."""
+    return (
+        at + 10 <= end
+        and _digits(cell, at, end) == at + 4
+        and byte(cell, at + 4) == 45
+        and byte(cell, at + 7) == 45
+        and _digits(cell, at + 5, at + 7) == at + 7
+        and _digits(cell, at + 8, at + 10) == at + 10
+        and 1 <= _two(cell, at + 5) <= 12
+        and 1 <= _two(cell, at + 8) <= 31
+    )
+
+
+@scalar
+def _time(cell, at, end, room):
+    """Write the date and time in ``cell[at:end]`` to `room`: its size, 0 if it is none."""
+    if byte(cell, at + 10) | 32 not in (32, 116) or not _is_clock(cell, at + 11, end):
+        return np.int64(0)
+    clock, second = at + 16, np.int64(0)
+    if clock + 3 <= end and byte(cell, clock) == 58 and _digits(cell, clock + 1, clock + 3) == clock + 3:
+        second, clock = _two(cell, clock + 1), clock + 3
+    last, stop = _fraction(cell, clock, end)
+    east, ends = _zone(cell, stop, end)
+    if not ends or second > 60 or last - clock > 40:
+        return np.int64(0)
+    days = _days(100 * _two(cell, at) + _two(cell, at + 2), _two(cell, at + 5), _two(cell, at + 8))
+    minutes = 1440 * days + 60 * _two(cell, at + 11) + _two(cell, at + 14) - east
+    year, month, day = _date_of(minutes // 1440)
+    if year < 0 or year > 9999:
+        return np.int64(0)
+    minutes %= 1440
+    _store_two(room, 0, year // 100, 45)
+    _store_two(room, 2, year % 100, 45)
+    _store_two(room, 8, day, 84)
+    _store_two(room, 5, month, 45)
+    if minutes == 0 and second == 0 and last == clock:
+        return np.int64(10)
+    size = (
+        _store_two(
+            room, _store_two(room, _store_two(room, 11, minutes // 60, 58), minutes % 60, 58), second, 0
+        )
+        - 1
+    )
+    for k in range(clock, last):
+        store_byte(room, size + k - clock, byte(cell, k))
+    return size + last - clock
+
+
+@compiled_apart
+def spelled(cell, at, end, room):
+    """The spelling of the value ``cell[at:end]``: ``(address of its text, begin and end there)``.
+
+    `room` is the address of `ROOM` bytes.
+    """
+    given, after, size = at, end, np.int64(0)
+    while at < end and byte(cell, at) == 32:
+        at += 1
+    while at < end and byte(cell, end - 1) == 32:
+        end -= 1
+    if at == end:
+        return cell, given, after
+    first, stop = byte(cell, at), _digits(cell, at, end)
+    if stop == end and end - at <= _WHOLE and (first != 48 or end - at == 1):
+        return cell, at, end
+    if _is_digit(first) or (first in (43, 45, 46) and end - at > 1):
+        if _is_date(cell, at, end):
+            if end == at + 10:
+                return cell, at, end
+            size = _time(cell, at, end, room)
+        elif end >= at + 8 and _is_clock(cell, at, end) and byte(cell, at + 5) == 58:
+            last, stop = _fraction(cell, at + 8, end)
+            if stop == end and _digits(cell, at + 6, at + 8) == at + 8:
+                return cell, at, last
+        else:
+            size = _number(cell, at, end, room)
+    if size == 0 and 3 <= end - at <= 5:
+        size = _word(cell, at, end - at, room)
+    return (room, np.int64(0), size) if size > 0 else (cell, given, after)
+
+
+@kernel
+def spell_all(text, places, out, ends):
+    """Write the spellings of the texts ``[places[k], places[k + 1])`` at address `text`, one after the other.
+
+    Args:
+        text: int64 address.
+        places: int64 (texts + 1,).
+        out: uint8, with room for all texts and `GROWTH` bytes more for each.
+        ends: int64 (texts + 1,), gets where the spellings begin and end in `out`.
+    """
+    scratch, written = np.empty(ROOM, np.uint8), address(out)
+    size = np.int64(0)
+    for k in range(places.size - 1):
+        ends[k] = size
+        cell, at, end = spelled(text, places[k], places[k + 1], address(scratch))
+        for i in range(at, end):
+            store_byte(written, size + i - at, byte(cell, i))
+        size += end - at
+    ends[places.size - 1] = size
