@@ -96,9 +96,7 @@ def settle(
         if not found and not (kind == IGNORE and _WILD.search(pattern)):
             raise DataError(f"{file}: no column is called '{pattern}'; {column_meant(pattern, names)}")
         _assign(chosen, kind, found, _precision(pattern, found), file)
-    for name in before.keys() & chosen.keys():
-        if chosen[name][0] != before[name] and chosen[name][1] == _BY_NAME:
-            raise DataError(f"{file}: the model was trained with '{name}' as {before[name]}")
+    _check_unchanged(chosen, before, file)
     kinds |= {name: kind for name, (kind, _) in chosen.items() if name not in before}
     _check_kinds(kinds.values(), layout, file)
     labels = [one for pattern in _label_patterns(layout, names, before) for one in find(pattern)]
@@ -113,6 +111,13 @@ def settle(
         awaited=tuple(name for name in kinds if name not in there),
         spelling=_spelling_of(layout, kinds, spelling or {}),
     )
+
+
+def _check_unchanged(chosen: Mapping[str, tuple[str, int]], before: Mapping[str, str], file: str) -> None:
+    """Raise `DataError` if an option names a column of the model to start from and gives it another kind."""
+    for name in before.keys() & chosen.keys():
+        if chosen[name][0] != before[name] and chosen[name][1] == _BY_NAME:
+            raise DataError(f"{file}: the model was trained with '{name}' as {before[name]}")
 
 
 def _spelling_of(layout: Layout, kinds: Mapping[str, str], found: Mapping[str, str]) -> tuple[str, ...]:
