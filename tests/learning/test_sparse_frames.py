@@ -78,6 +78,15 @@ def test_other_columns_are_refused(frame: pd.DataFrame, words: str) -> None:
         estimator.predict(frame)
 
 
+def test_another_column_can_be_dropped_or_skipped_as_the_message_says() -> None:
+    model, frame = _trained(), FRAME.assign(more=FRAME.a_u)
+    with pytest.raises(DataError, match=r'; drop it, or skip it with ignore="more"$'):
+        thresher.predict(model, frame)
+    wanted = thresher.predict(model, FRAME)
+    assert np.array_equal(thresher.predict(model, frame, ignore="more"), wanted)
+    assert np.array_equal(thresher.predict(model, frame.drop(columns="more")), wanted)
+
+
 def test_zeros_are_not_stored() -> None:
     few = pd.DataFrame.sparse.from_spmatrix(FRAME.sparse.to_coo(), columns=[*range(1, 10)])
     model = thresher.train(few, Y, **OPTIONS)

@@ -96,6 +96,16 @@ def test_numbers_given_as_text(write: Callable[[pa.Table, Path], Any], tmp_path:
     assert warned(codes) == {}, "codes, for all that is known"
 
 
+@pytest.mark.parametrize("write", [as_csv, as_jsonl])
+def test_a_cell_after_the_rows_examined_that_is_not_a_number(
+    write: Callable[[pa.Table, Path], Any], tmp_path: Path
+) -> None:
+    cells = [str(k % 200 / 4) for k in range(1200)]
+    found = warned(write(table(1200, age=[*cells[:-1], "NA"]), tmp_path))
+    assert list(found) == ["numbers-as-categories"]
+    assert "though its cells are numbers except 'NA'" in found["numbers-as-categories"]
+
+
 @pytest.mark.parametrize("categorical", ["age", "*"])
 def test_chosen_categories_are_no_trouble_where_labels_are_words(tmp_path: Path, categorical: str) -> None:
     data = table(age=[str(k % 200 / 4) for k in range(400)])

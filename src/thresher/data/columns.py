@@ -350,7 +350,8 @@ def check_same(layout: SettledLayout, names: Sequence[str], file: str) -> None:
     for name in lacking(layout, names):
         raise DataError(f"{file}: no column '{name}'; the columns are: {_listed(names)}")
     for name in unexpected(layout, names):
-        raise DataError(f"{file}: column '{name}' was not in the training data (skip it with --ignore)")
+        skip = f"drop it, or skip it with --ignore {as_option_value([name], names)}"
+        raise DataError(f"{file}: column '{name}' was not in the training data; {skip}")
 
 
 def lacking(layout: SettledLayout, names: Sequence[str]) -> list[str]:

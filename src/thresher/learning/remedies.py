@@ -70,7 +70,8 @@ def scale_remedy(recipe: Any) -> str:
 def missing_remedy(column: ColumnSeen, layout: SettledLayout) -> str:
     """What helps if a column of numbers has a few other cells."""
     if not column.means_missing or any("," in cell for cell in column.strays):
-        return f"use --numeric {as_option_value([column.name], layout.columns)} to reject such rows"
+        named = as_option_value([column.name], layout.columns)
+        return f"use --numeric {named} --on-error skip to leave out such rows"
     if not layout.delimited_by:
         return "replace them by null, and let the column hold numbers"
     return f"use --missing '{','.join(column.strays)}' for missing values"

@@ -20,6 +20,8 @@ from thresher.data.text.numbers import NUMBER, means_missing
 
 ROWS = 1000
 """Number of rows that are examined."""
+MOST_ROWS = 100_000
+"""Number of rows that are examined in columns of numbers that are read as categories"""
 _WHOLE = re.compile(r"-?[0-9]{1,18}(\.0*)?")
 _DIGITS = re.compile(r"-?[0-9]+(\.0*)?")
 _MANY = 10
@@ -98,35 +100,40 @@ def columns_seen(source: Any) -> list[ColumnSeen]:
     layout = source.layout
     if not isinstance(source, TextSource) or not layout.columns:
         return []
-    cells = _cells_of(source)
+    cells = _cells_of(source, ROWS)
     kinds = dict(zip(layout.columns, layout.kinds, strict=True))
     wanted = [name for name in cells if kinds.get(name) in (CATEGORICAL, NUMERIC, LABEL)]
     find, tsv = finder(layout.columns), layout.format == "tsv"
     chosen = {name for pattern in source.chosen for name in find(pattern)}
     found = [_seen(name, kinds[name], cells[name], name in chosen) for name in wanted]
+    if any(one.is_numbers for one in found):  # another cell may come after the rows examined
+        more = _cells_of(source, MOST_ROWS)
+        found = [_seen(one.name, one.kind, more[one.name], False) if one.is_numbers else one for one in found]
     return [one._replace(quoted=_quoted(cells[one.name])) for one in found] if tsv else found
 
 
-def _cells_of(source: Any) -> Mapping[str, Sequence[str]]:
+def _cells_of(source: Any, rows: int) -> Mapping[str, Sequence[str]]:
     """The cells of each column in the first rows that are not missing, as text."""
     if hasattr(source, "head"):  # a table in memory
-        return _of_batch(source.head())
+        return _of_batch(source.head(), rows)
     name = source.names[0]
     if source.layout.format not in TABLES or is_stream(name) or is_remote(name):
         return {}
     if TABLES[source.layout.format].batches:
         with closing(source.batches()) as batches:
-            return _of_batch(next(batches, None))
+            return _of_batch(next(batches, None), rows)
     from thresher.data.formats.tables import delimited
 
     spanning = delimited.dialect_of(source.layout) if source.layout.quoted_newlines else None
-    lines = delimited.lines_of(head_of(name, delimited.HEAD, {}), name, spanning)[: ROWS + 1]
+    lines = delimited.lines_of(head_of(name, delimited.HEAD, {}), name, spanning)[: rows + 1]
     return (
-        _of_cells(source.layout, lines) if TABLES[source.layout.format].cells else _of_objects(lines[:ROWS])
+        _of_cells(source.layout, lines, rows)
+        if TABLES[source.layout.format].cells
+        else _of_objects(lines[:rows])
     )
 
 
-def _of_cells(layout: Any, lines: Sequence[bytes]) -> Mapping[str, Sequence[str]]:
+def _of_cells(layout: Any, lines: Sequence[bytes], most: int) -> Mapping[str, Sequence[str]]:
     from thresher.data.formats.tables.delimited import cells_of, dialect_of
 
     dialect = dialect_of(layout)
@@ -135,7 +142,7 @@ def _of_cells(layout: Any, lines: Sequence[bytes]) -> Mapping[str, Sequence[str]
         names, rows = [str(cell, "utf-8", "backslashreplace") for cell in rows[0]], rows[1:]
         rows = [row for row in rows if [str(cell, "utf-8", "backslashreplace") for cell in row] != names]
     cells: dict[str, list[str]] = {name: [] for name in names}
-    for row in rows[:ROWS]:
+    for row in rows[:most]:
         for name, cell in zip(names, row, strict=False):
             if cell.strip(b" ") and cell not in dialect.missing:
                 cells[name].append(str(cell, "utf-8", "replace"))
@@ -155,12 +162,12 @@ def _of_objects(lines: Sequence[bytes]) -> Mapping[str, Sequence[str]]:
     return cells
 
 
-def _of_batch(batch: Any) -> Mapping[str, Sequence[str]]:
+def _of_batch(batch: Any, rows: int) -> Mapping[str, Sequence[str]]:
     """The cells of an Arrow batch that are text or numbers."""
     if batch is None:
         return {}
     columns: Iterable[tuple[str, Any]] = zip(batch.schema.names, batch.columns, strict=True)
-    return {name: _of_column(column.slice(0, ROWS)) for name, column in columns}
+    return {name: _of_column(column.slice(0, rows)) for name, column in columns}
 
 
 def _of_column(column: Any) -> list[str]:

@@ -1,0 +1,413 @@
+"""Messages that tell users what to do, each with small data that provokes it."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+
+class Case(NamedTuple):
+    remedy: str
+    """the literal in the source"""
+    files: dict[str, str | bytes]
+    command: str
+    fill: Mapping[str, str] = MappingProxyType({})
+    """values of words in capitals"""
+    then: str = ""
+    """the command to run instead of taking options from the message, where the remedy is told in words"""
+    mended: Mapping[str, str | bytes] = MappingProxyType({})
+    """files changed as the message says"""
+    before: tuple[str, ...] = ()
+    """commands that prepare"""
+    python: bool = True
+    """whether the same is said in Python"""
+
+
+def svm(n: int = 200, form: str = "{y} {a}:1 {b}:1 5:{v}", seed: int = 1, **more: Any) -> str:
+    """Rows of a label and three features, two of them informative."""
+    chance = np.random.default_rng(seed)
+    rows = [(int(chance.random() < 0.5), chance.random()) for _ in range(n)]
+    cells = (
+        {
+            "y": y,
+            "a": 1 + y,
+            "b": 3 + k % 2,
+            "v": f"{v:.2f}",
+            "k": k,
+            "z": int(chance.random() < 0.5),
+            "c": 2 + y,
+            "h": 14102100 + k % 24,
+            "zip": 10000 + 317 * (k % 90),
+        }
+        for k, (y, v) in enumerate(rows)
+    )
+    return "".join(form.format(**one) + "\n" for one in cells)
+
+
+def csv(head: str, form: str, n: int = 200) -> str:
+    return f"{head}\n{svm(n, form)}"
+
+
+def as_arrow(write: Any) -> bytes:
+    """A table of Arrow as the bytes of a file."""
+    table, out = pa.table({"label": [0, 1] * 100, "a": ["s1", "s2"] * 100}), pa.BufferOutputStream()
+    if write is pa.ipc.new_file:
+        with write(out, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        write(table, out)
+    return bytes(out.getvalue())
+
+
+PARQUET, ARROW = as_arrow(pyarrow.parquet.write_table), as_arrow(pa.ipc.new_file)
+LONG = "".join(f'{{"label": {k % 2}, "a": "s{1 + k % 2}", "pad": "{"x" * 100_000}"}}\n' for k in range(12))
+NUMBERS = csv("label,a,v", "{y},{a},{v}")
+ROWS = svm()
+ODD_CELLS = csv("label,a,v", "{y},{a},{v}").replace("1,2,0.5", "1,2,none,", 1)
+
+CASES = [
+    # learning: warnings
+    Case(
+        "shuffle the rows with --order once, or --order buffer:N for a stream",
+        {"d.svm": "".join(sorted(ROWS.splitlines(True)))},
+        "train d.svm -m m",
+        {"buffer:N": "buffer:300"},
+    ),
+    Case(
+        "{}: if they are two classes, use --outputs classes", {"d.svm": ROWS + "-1 1:1\n"}, "train d.svm -m m"
+    ),
+    Case(
+        "divide {} by their largest values (--scale max-abs)",
+        {"d.csv": csv("label,site,hour", "{y},s{a},{h}")},
+        "train d.csv -m m --rule ftrl",
+    ),
+    Case(
+        "take --rule ft-ftrl or normalized, which need no scaling",
+        {"d.csv": csv("label,site,hour", "{y},s{a},{h}")},
+        "train d.csv -m m --rule ftrl",
+    ),
+    Case(
+        "use --numeric {} --on-error skip to leave out such rows",
+        {"d.csv": csv("label,a,v", "{y},{a},{v}") + "1,2,many\n"},
+        "train d.csv -m m",
+    ),
+    Case(
+        "use --missing '{}' for missing values",
+        {"d.csv": csv("label,a,v", "{y},{a},{v}") + "1,2,NA\n0,1,?\n"},
+        "train d.csv -m m",
+    ),
+    Case(
+        "leave out columns that only identify rows with --ignore {}",
+        {"d.csv": csv("label,a,user", "{y},{a},u{k}")},
+        "train d.csv -m m",
+    ),
+    Case("{}: leave it out with --ignore {}", {"d.csv": csv(",label,a", "{k},{y},{a}")}, "train d.csv -m m"),
+    Case(
+        "{}: use --categorical {}, or --numeric {} if they are amounts",
+        {"d.csv": csv("label,a,zip", "{y},{a},{zip}")},
+        "train d.csv -m m",
+    ),
+    Case(
+        "read the file with --format csv --delimiter '\\t' to remove them",
+        {"d.tsv": csv("label\ta", '{y}\t"s{a}"')},
+        "train d.tsv -m m",
+    ),
+    Case(
+        "use --text {}",
+        {"d.csv": csv("label,words", "{y},some words here and {k} more {a}")},
+        "train d.csv -m m --rule ftrl",
+    ),
+    Case(
+        "{}: if it is an example, use --no-header",
+        {"d.csv": "".join(svm(form="{y},0.{a},0.{b},{v}").splitlines(True))},
+        "train d.csv -m m --label 1",
+    ),
+    Case(
+        ", or a lower --admit (currently {})",
+        {"d.svm": ROWS},
+        "train d.svm -m m --admit 255 --rule ftrl:l1=1e5",
+        then="train d.svm -m m --admit 2 --rule ftrl:l1=1",
+    ),
+    Case(
+        "use --passes {}, or --early-stop 1 to keep the best pass",
+        {"d.svm": svm(120, "{z} {k}:1 {a}:0.5"), "h.svm": svm(120, "{z} {k}:1 {a}:0.5", 2)},
+        "train d.svm -m m --passes 6 --holdout h.svm --rule sgd --rate constant:1",
+    ),
+    Case(
+        "{}; it was {} in the first pass: judge by --holdout every-10th",
+        {"d.svm": ROWS},
+        "train d.svm -m m --passes 4",
+        python=False,
+    ),
+    Case(
+        "leave out what it does not know with --ignore {}",
+        {
+            "d.jsonl": svm(form='{{"label": {y}, "a": "s{a}"}}'),
+            "e.jsonl": svm(form='{{"label": {y}, "a": "s{a}"}}') + '{"label": 1, "b": 2}\n',
+        },
+        "evaluate m e.jsonl",
+        before=("train d.jsonl -m m -q",),
+    ),
+    Case(
+        ", or leave it out of all files with --ignore {}",
+        {"d.csv": NUMBERS, "e.csv": csv("label,a", "{y},{a}")},
+        "train d.csv e.csv -m m",
+        python=False,
+    ),
+    # data
+    Case(
+        "{}: name the label column (--label COL); the columns are: {}",
+        {"d.csv": csv("y,a", "{y},{a}")},
+        "train d.csv -m m",
+        {"COL": "y"},
+    ),
+    Case(
+        "{}: n-grams need a text column (--text COL)",
+        {"d.csv": csv("label,words", "{y},one w{a} of {b}")},
+        "train d.csv -m m --ngrams words=1-2",
+        {"COL": "words"},
+    ),
+    Case(
+        "; if its values come late, give its kind, such as --categorical {}",
+        {"d.jsonl": LONG + '{"label": 1, "a": "s2", "late": "x"}\n'},
+        "train d.jsonl -m m --ignore pad --interact a,late",
+    ),
+    Case("Parquet: try --format parquet", {"d.txt": PARQUET}, "train d.txt -m m"),
+    Case("Arrow: try --format arrow", {"d.txt": ARROW}, "train d.txt -m m"),
+    Case(
+        "tsv: quotes have no meaning, so line breaks cannot be quoted (--format csv --delimiter '\\t')",
+        {"d.tsv": csv("label\ta", '{y}\t"s{a}"')},
+        "train d.tsv -m m --quoted-newlines",
+    ),
+    Case(
+        "{}: the hash vw is only for VW text; to shorten keys, use --bits alone",
+        {"d.csv": NUMBERS},
+        "train d.csv -m m --hash vw --bits 18",
+        then="train d.csv -m m --bits 18",
+    ),
+    Case(
+        "libffm: fields are whole numbers (--interact '3,7' or '*,*'), not '{}'",
+        {"d.ffm": svm(form="{y} 3:{a}:1 7:{b}:1")},
+        "train d.ffm -m m --interact a,b",
+    ),
+    Case(
+        "; if the field is label:weight, use --label-weights",
+        {"d.svm": svm(form="{y}:2 {a}:1 5:{v}")},
+        "train d.svm -m m",
+    ),
+    Case(
+        "svmlight has no namespaces: use --interact '*,*', not '{}'",
+        {"d.svm": ROWS},
+        "train d.svm -m m --interact a,b",
+    ),
+    Case(
+        "ARFF: remove the header (sed '1,/^@data/Id; /^%/d') and use --format csv --no-header --label N",
+        {
+            "d.arff": "% about\n@relation r\n@attribute y {0,1}\n@attribute a numeric\n@DATA\n% rows\n"
+            + svm(form="{y},{a}")
+        },
+        "train d.arff -m m",
+        {"N": "1"},
+    ),
+    Case(
+        "a JSON array: write one object per line (jq -c '.[]') and use --format jsonl --label COL",
+        {"d.json": "[\n" + svm(form='{{"y": {y}, "a": "s{a}"}},').rstrip(",\n") + "\n]\n"},
+        "train d.json -m m",
+        {"COL": "y"},
+    ),
+    Case(
+        "JSON lines: try --format jsonl --label COL",
+        {"d.txt": svm(form='{{"y": {y}, "a": "s{a}"}}')},
+        "train d.txt -m m",
+        {"COL": "y"},
+    ),
+    Case("{}: try --format {}", {"d.txt": svm(form="{y} |n w{a} w{b}")}, "train d.txt -m m"),
+    Case(
+        "numbers separated by blanks: replace them with commas (awk '{$1=$1}1' OFS=,) and ",
+        {"d.txt": svm(form=" {y}  {a} {v}")},
+        "train d.txt -m m",
+        then="train d.txt -m m --format csv --no-header --label 1",
+    ),
+    Case(
+        "{}try --format {}{} --label COL", {"d.txt": csv("y;a", "{y};{a}")}, "train d.txt -m m", {"COL": "y"}
+    ),
+    Case(
+        "try --format {}{} --no-header --label N, {}",
+        {"d.txt": svm(form="{y};{a};{v}")},
+        "train d.txt -m m",
+        {"N": "1"},
+    ),
+    Case(
+        "quotes have no meaning in TSV: read it with --format csv --delimiter '\\t'",
+        {"d.tsv": csv('"label"\t"a"', '{y}\t"s{a}"')},
+        "train d.tsv -m m",
+    ),
+    Case(
+        "{}: its lines end with \\r alone: convert them with tr '\\r' '\\n'".replace("\\\\", "\\"),
+        {"d.csv": NUMBERS.replace("\n", "\r")},
+        "train d.csv -m m",
+    ),
+    Case(
+        "{}: one column, {}: is the delimiter '{}'? (--delimiter '{}')",
+        {"d.csv": csv("label;a", "{y};{a}")},
+        "train d.csv -m m",
+    ),
+    Case(
+        "; to read it as a missing value: --missing {}",
+        {"d.csv": NUMBERS + "1,2,NA\n"},
+        "train d.csv -m m --numeric v",
+    ),
+    Case(
+        "; to use words as labels, name them: --classes WORD,WORD,...",
+        {"d.svm": svm(form="w{y} {a}:1 5:{v}")},
+        "train d.svm -m m",
+        {"WORD,WORD,...": "w0,w1"},
+    ),
+    Case(
+        "{} is read as {}: for a table, add --format csv",
+        {"e.data": NUMBERS},
+        "train e.data -m m --numeric a",
+    ),
+    Case(
+        "a label -1, 0 or 1 (for other classes: --classes A,B; for many: --outputs classes; for a "
+        "number: --loss squared)",
+        {"d.svm": svm(form="{c} {a}:1 5:{v}")},
+        "train d.svm -m m --outputs one",
+        {"A,B": "2,3"},
+    ),
+    Case(
+        "a quote that ends column '{}' on its line (or --quoted-newlines)",
+        {"d.csv": csv("label,a,words", '{y},{a},"two\nlines {b}"')},
+        "train d.csv -m m",
+    ),
+    Case(
+        "{} label columns (--label a,b,...)",
+        {"d.csv": csv("a,b,v", "{y},{a},{v}")},
+        "train d.csv -m m --outputs values:2 --loss squared --label a",
+        {"a,b,...": "a,b"},
+    ),
+    Case(
+        "--id: in VW text, what identifies a row is its tag: use --id {}, not {}",
+        {"d.vw": svm(form="{y} t{k}|n w{a} w{b}")},
+        "predict m d.vw --id user",
+        before=("train d.vw -m m -q",),
+    ),
+    Case(
+        "--id: {} has no ids; every row gets a line, so leave --id out and join the lines by their numbers",
+        {"d.svm": ROWS},
+        "predict m d.svm --id user",
+        then="predict m d.svm",
+        before=("train d.svm -m m -q",),
+    ),
+    Case(
+        "1se needs rows that are held out: give --holdout",
+        {"d.svm": ROWS},
+        "path d.svm -m m --l1 0.5:1:2 --holdout none --choose 1se",
+        then="path d.svm -m m --l1 0.5:1:2 --holdout every-10th --choose 1se",
+    ),
+    Case(
+        "weights of a hashed store have no names, as features may share one: use --store growing",
+        {"d.csv": NUMBERS},
+        "train d.csv -m m --store hashed:9 --names",
+    ),
+    Case(
+        "column '{}' is scaled by {}, but interactions are computed before that: leave numeric columns "
+        "out of --interact ('{}'), or make '{}' categorical",
+        {"d.csv": csv("label,a,b,v", "{y},{a},{b},{v}")},
+        "train d.csv -m m --scale max-abs --interact a,b",
+        then="train d.csv -m m --scale max-abs --interact a,b --categorical a,b",
+    ),
+    # commands
+    Case(
+        "weights are means over the folds, and a model of all rows has more:"
+        " give --model to choose by its own",
+        {"d.svm": ROWS},
+        "cv d.svm --folds 2 --l1 0.1:1:2 --choose nnz:2",
+        then="cv d.svm --folds 2 --l1 0.1:1:2 --choose nnz:2 --model n",
+    ),
+    Case(
+        "a stream can be read only once: give the range of penalties, --l1 LO:HI:N",
+        {"d.svm": ROWS},
+        "path - -m m",
+        {"LO:HI:N": "0.5:1:2"},
+    ),
+    Case(
+        "{} differs between the models: leave it out of --rule, or give its range, --l1 LO:HI:N",
+        {"d.svm": ROWS},
+        "path d.svm -m m --rule ftrl:l1=1",
+        then="path d.svm -m m --rule ftrl:l1=1 --l1 0.5:1:2",
+    ),
+    Case(
+        "--init works with one model only: give a --rule other than auto",
+        {"d.svm": ROWS},
+        "train d.svm -m n --init m --rule auto",
+        then="train d.svm -m n --init m --rule ftrl",
+        before=("train d.svm -m m -q",),
+        python=False,
+    ),
+    Case(
+        "--rule auto finds one model: give another --rule, or leave out --ensemble",
+        {"d.svm": ROWS},
+        "train d.svm -m m --rule auto --ensemble 2",
+        then="train d.svm -m m --rule ftrl --ensemble 2",
+    ),
+    Case(
+        "spread is for an ensemble, and this is one model: use thresher train --ensemble N",
+        {"d.svm": ROWS},
+        "predict m d.svm --output spread",
+        then="predict n d.svm --output spread",
+        before=("train d.svm -m m -q", "train d.svm -m n -q --ensemble 2"),
+    ),
+    Case(
+        "this model's loss gives no probabilities; use --output margin or label",
+        {"d.svm": ROWS},
+        "predict m d.svm --output probability",
+        before=("train d.svm -m m -q --loss hinge",),
+    ),
+    Case(
+        "standard input can be read only once: give the classes,"
+        " --outputs classes:LO-HI or --classes A,B,...",
+        {"d.svm": ROWS},
+        "train - -m m --outputs classes",
+        {"classes:LO-HI": "classes:0-1", "A,B,...": "0,1"},
+        python=False,
+    ),
+    Case(
+        "--slice, --threshold and the options for reading need data: give --data TEST",
+        {"d.svm": ROWS},
+        "report m --threshold 0.5",
+        {"TEST": "d.svm"},
+        before=("train d.svm -m m -q",),
+    ),
+    Case(
+        "--{} is varied by tune: leave it out; --rules names the rules to try",
+        {"d.svm": ROWS},
+        "tune d.svm -m m --alpha 1 --budget 2",
+        then="tune d.svm -m m --rules ftrl --budget 2",
+    ),
+    Case("no such option: -h; did you mean --help?", {}, "train -h", then="train --help"),
+    Case(" (see {} --help)", {}, "train", then="train --help"),
+    Case(" (see thresher --help)", {}, "nothing", then="--help"),
+    Case(
+        "{} is a folder of learned models: only --choose and --plot apply to it",
+        {"d.svm": ROWS},
+        "path m -m n --choose best --l1 1:2:2",
+        then="path m -m n --choose best",
+        before=("path d.svm -m m --l1 0.5:1:2 -q",),
+    ),
+]
+STOPPED = "needs a run that was stopped"
+ELSEWHERE = {
+    "drop it, or skip it with --ignore {}": "a sparse frame: tests/learning/test_sparse_frames.py",
+    "{} is not finished: run it again with the same options and --resume": STOPPED,
+    "{} adds models to {}, which does not have the others: run again without --resume": STOPPED,
+    "the checkpoint has {} penalties from {} to {}; leave --l1 out": STOPPED,
+    "the checkpoint was made with --order {}; leave --order out": STOPPED,
+    "{} is left from an earlier run and not used; --resume continues from it": STOPPED,
+    "All weights are zero, so every prediction is the same."
+    " Train with a smaller penalty (--l1), or on more data.": "a sentence of the page that report writes",
+}
+"""Remedies that are not executed here, and why"""

@@ -1,0 +1,252 @@
+"""What a message tells users to do works on the data that provoked it, on the command line and in Python.
+
+To add a remedy, add a `Case` to `CASES` in remedies.py: its literal as in the source, with ``{}`` for what
+is filled in, small files, and a command that provokes it. The
+options and shell commands to try are taken from the message.
+"""
+
+import ast
+import re
+import shlex
+import subprocess
+import warnings
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thresher as package
+from tests.cli.conftest import Ran, Thresher
+from tests.cli.remedies import CASES, ELSEWHERE, Case
+from thresher.data.wording import in_python
+
+SOURCE = Path(package.__file__).parent
+OPTION = re.compile(
+    r"(?<![\w`-])--([a-z][a-z0-9-]*)(?:[ =](?!-)('[^']*'|[^\s();]*(?:,\.\.\.|[^\s();:,.?])))?"
+)
+SHELL = re.compile(r"\b(?:sed|jq|awk|tr|iconv) (?:'[^']*'|[^'()])*")
+VERB = (
+    r"(?:use|try|give|take|name|add|read|leave|let|judge|choose|run|replace|skip|put|remove|convert|lower"
+    r"|shuffle|did you mean)"
+)
+SPELLED = re.compile(
+    rf"\b{VERB}\b.*(?<![\w`-])--[a-z]|\([^()]*(?<![\w-])--(?!where)[a-z][^()]*\)|{SHELL.pattern}"
+)
+"""A literal that tells users to use an option or a shell command"""
+FLAGS = {"no-header", "label-weights", "names", "quoted-newlines", "resume", "no-intercept"}
+PROSE = ["alone", "and", "at", "for", "if", "is", "or", "out", "to", "where", "in"]
+
+
+def words_of(chosen: re.Match[str], fill: Mapping[str, str]) -> list[str]:
+    """An option as words of the command line."""
+    name, value = chosen[1], chosen[2]
+    if name in FLAGS or value is None or value in PROSE:
+        return [f"--{name}"]
+    return [f"--{name}", fill.get(value, value.strip("'"))]
+
+
+def alternatives(remedy: str, fill: Mapping[str, str]) -> list[list[str]]:
+    """The options of a remedy: what stands on both sides of *or* is tried apart."""
+    found, end = list[list[str]](), 0
+    for one in OPTION.finditer(SHELL.sub("", remedy)):
+        between, end = SHELL.sub("", remedy)[end : one.start()], one.end()
+        if one[1] not in FLAGS and (one[2] is None or one[2] in PROSE):
+            continue
+        words = words_of(one, fill)
+        if found and not re.search(r"\bor\b|;", between):
+            found[-1] += words
+        else:
+            found.append(words)
+        if other := re.match(r" or ([a-z]+)\b", SHELL.sub("", remedy)[end:]):
+            found.append([words[0], other[1]])
+    return found
+
+
+def replaced(command: list[str], options: list[str]) -> list[str]:
+    """The command with these options, in place of the same ones."""
+    left, skip = list[str](), False
+    for word, following in zip(command, [*command[1:], "--"], strict=True):
+        if not skip and not (word.startswith("--") and word in options):
+            left.append(word)
+        skip = word in options and not following.startswith("--")
+    return left + options
+
+
+def pattern(literal: str) -> str:
+    """A regular expression of the text that a literal becomes."""
+    text = "(.*?)".join(map(re.escape, literal.removeprefix("{}").split("{}")))
+    ends = r"(?=$| \[| \(see|, or )" if literal.endswith("{}") else ""
+    return text.replace('="(.*?)"', '="?(.*?)"?') + ends
+
+
+def line_with(remedy: str, text: str) -> re.Match[str]:
+    found = re.search(pattern(remedy), text, re.MULTILINE)
+    assert found, f"expected {remedy!r}\nin {text}"
+    return found
+
+
+@pytest.fixture(autouse=True)
+def small(folder: Path, plainly: None) -> None:
+    """Models learn in plain Python."""
+
+
+def prepare(case: Case, folder: Path, thresher: Thresher) -> None:
+    for name, text in case.files.items():
+        (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    for command in case.before:
+        ran = thresher(*shlex.split(command))
+        assert ran.status == 0, ran.err
+
+
+def mend(case: Case, folder: Path, said: str) -> None:
+    """Change the files as the message says: by its shell command, or by hand."""
+    for name, text in case.mended.items():
+        (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    if shell := SHELL.search(said):
+        name = next(iter(case.files))
+        subprocess.run(
+            f"{shell[0]} < {name} > mended && mv mended {name}", shell=True, check=True, cwd=folder
+        )
+
+
+def tried(case: Case, said: str) -> list[list[str]]:
+    command = shlex.split(case.command)
+    if case.then:
+        return [shlex.split(case.then)]
+    options = alternatives(said, case.fill)
+    return [replaced(command, one) for one in options] or [command]
+
+
+def fed(thresher: Thresher, monkeypatch: pytest.MonkeyPatch, words: list[str], case: Case) -> Ran:
+    """Run a command; its standard input is the first file."""
+    if "-" not in words:
+        return thresher(*words)
+    with open(next(iter(case.files))) as file:
+        monkeypatch.setattr("sys.stdin", file)
+        return thresher(*words)
+
+
+def is_training(words: list[str]) -> bool:
+    return words[0] == "train" and "--help" not in words
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.remedy[:50] for case in CASES])
+def test_the_remedy_works(
+    case: Case, folder: Path, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(case, folder, thresher)
+    ran = fed(thresher, monkeypatch, shlex.split(case.command), case)
+    said = line_with(case.remedy, ran.err)[0]
+    mend(case, folder, said)
+    for words in tried(case, said):
+        again = fed(thresher, monkeypatch, [*words, *(["--json"] if is_training(words) else [])], case)
+        assert again.status == 0, f"{shlex.join(words)}: {again.err}"
+        assert not re.search(pattern(case.remedy), again.err), again.err
+        if is_training(words):
+            assert again.json["examples"] > 0
+
+
+def keywords(text: str) -> dict[str, Any]:
+    """Keyword arguments as a message in Python writes them."""
+    call = ast.parse(f"train({text})", mode="eval").body
+    assert isinstance(call, ast.Call)
+    return {one.arg: ast.literal_eval(one.value) for one in call.keywords if one.arg}
+
+
+def as_keywords(words: list[str]) -> dict[str, Any]:
+    """Options as the keyword arguments that messages in Python make of them."""
+    text = " ".join(
+        word if word.startswith("-") or re.fullmatch(r"[\w.:-]+", word) else f"'{word}'" for word in words
+    )
+    return keywords(in_python(text))
+
+
+def said_in_python(data: str, given: dict[str, Any]) -> str:
+    """The error or the warnings of a training."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            package.train(data, **given)
+        except (ValueError, TypeError) as error:
+            return str(error)
+    return "\n".join(str(one.message) for one in caught)
+
+
+IN_PYTHON = [case for case in CASES if case.python and case.command.startswith("train ") and not case.then]
+
+
+@pytest.mark.parametrize("case", IN_PYTHON, ids=[case.remedy[:50] for case in IN_PYTHON])
+def test_the_remedy_works_in_python(case: Case, folder: Path, thresher: Thresher) -> None:
+    prepare(case, folder, thresher)
+    data, *options = shlex.split(case.command)[1:]
+    del options[options.index("-m") : options.index("-m") + 2]
+    given = as_keywords(options)
+    said = said_in_python(data, given)
+    found = line_with(in_python(case.remedy), said)[0]
+    assert not re.search(r"(?<!`)--(?!resume|help)[a-z]", found), "options have other names in Python"
+    on_the_command_line = line_with(case.remedy, thresher(*shlex.split(case.command)).err)[0]
+    mend(case, folder, found)
+    for words in alternatives(on_the_command_line, case.fill):
+        said = said_in_python(data, {**given, **as_keywords(words)})
+        assert not re.search(pattern(in_python(case.remedy)), said), said
+
+
+@cache
+def literals() -> list[tuple[str, str]]:
+    """The place and the text of each string in the source except docstrings."""
+    paths = sorted(SOURCE.rglob("*.py"))
+    return [
+        (f"{path.relative_to(SOURCE)}:{line}", text)
+        for path in paths
+        for line, text in texts_in(ast.parse(path.read_text()))
+    ]
+
+
+def text_of(node: ast.AST) -> str | None:
+    """A string with ``{}`` in place of what is filled in."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(one.value) if isinstance(one, ast.Constant) else "{}" for one in node.values)
+    return None
+
+
+def texts_in(node: ast.AST) -> Iterator[tuple[int, str]]:
+    if (text := text_of(node)) is not None:
+        yield getattr(node, "lineno", 0), text
+        return
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)):
+            yield from texts_in(child)
+
+
+HELP = {
+    "cli/examples.py",
+    "cli/model_flags.py",
+    "cli/train_options.py",
+    "reporting/style.py",
+    "drawing/theme.py",
+}
+
+
+def test_every_remedy_has_a_case() -> None:
+    known = {case.remedy for case in CASES} | ELSEWHERE.keys()
+    found = {
+        text: place
+        for place, text in literals()
+        if SPELLED.search(text) and not text.isspace() and "[default:" not in text
+    }
+    for text in [text for text, place in found.items() if place.split(":")[0] in HELP]:
+        del found[text]
+    missing = [f"{place}: {text!r}" for text, place in found.items() if text not in known]
+    assert not missing, "add a Case to CASES in tests/cli/remedies.py for\n" + "\n".join(missing)
+
+
+def test_no_case_is_left_over() -> None:
+    every = {text for _, text in literals()}
+    left = [case.remedy for case in CASES if case.remedy not in every] + [
+        one for one in ELSEWHERE if one not in every
+    ]
+    assert not left, f"no longer in the source: {left}"
