@@ -147,7 +147,7 @@ def test_theorem_3_1_is_close_to_an_equality_where_nothing_is_learned() -> None:
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
 def test_truncated_gradient_without_theta_is_fobos_with_l1(loss: str) -> None:
     data = stream(31, 300, domain="real" if loss == "squared" else "binary")
-    ours, theirs = model_of("truncated-gradient:gravity=0.03", loss), model_of("fobos:l1=0.03", loss)
+    ours, theirs = model_of("truncated-gradient:gravity=0.06", loss), model_of("fobos:l1=0.06", loss)
     for model in (ours, theirs):
         model.learn(data.chunk)
     assert np.abs(read_weights(ours, 12) - read_weights(theirs, 12)).max() <= 1e-14

@@ -100,7 +100,8 @@ def texts_of(array: Any, spelling: str) -> Any:
         array = cast(array, pa.timestamp(kind.unit, "UTC"))
     elif types.is_duration(kind):
         seconds = cast(cast(array, pa.int64()), TEXTS)
-        array = pc.binary_join_element_wise(seconds, f"e-{_DECIMALS[kind.unit]}", "")
+        exponent, nothing = (pa.scalar(text, TEXTS) for text in (f"e-{_DECIMALS[kind.unit]}", ""))
+        array = pc.binary_join_element_wise(seconds, exponent, nothing)
     return _spelled(cast(array, TEXTS))
 
 
