@@ -19,7 +19,8 @@ import pytest
 
 import thresher as package
 from tests.cli.conftest import Ran, Thresher
-from tests.cli.remedies import CASES, ELSEWHERE, Case
+from tests.cli.remedies import CASES, ELSEWHERE, FILLED, NUMBERS, OPTIONS, Case
+from thresher.data import hints
 from thresher.data.wording import in_python
 
 SOURCE = Path(package.__file__).parent
@@ -191,6 +192,25 @@ def test_the_remedy_works_in_python(case: Case, folder: Path, thresher: Thresher
     for words in alternatives(on_the_command_line, case.fill):
         said = said_in_python(data, {**given, **as_keywords(words)})
         assert not re.search(pattern(in_python(case.remedy)), said), said
+
+
+def test_the_option_meant_works(folder: Path, thresher: Thresher) -> None:
+    (folder / "d.csv").write_text(NUMBERS)
+    command, tried = ["train", "d.csv", "-q"], set[str]()
+    assert thresher(*command, "-m", "old").status == 0
+    for word in {words.split()[0]: None for words in hints._OPTIONS.values()}:
+        err = thresher(*command, "-m", "m", f"--{word}").err
+        meant = re.search(r"no such option: .*; did you mean (.*)\? \(see", err)
+        for one in meant[1].split(" or ") if meant else ():
+            option, _, value = one.partition(" ")
+            if one in tried or option in ("thresher", "--ray", "--workers", "--resume"):
+                continue  # another command; what takes seconds
+            tried.add(one)
+            words = [option, *(FILLED.get(value, value) or OPTIONS[option]).split()]
+            model = [] if option == "--model" else ["-m", "m"]
+            ran = thresher(*command, *model, *words)
+            assert ran.status == 0, (word, one, ran.err)
+    assert len(tried) > 40
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from thresher.cli.errors import UsageError
@@ -62,14 +63,26 @@ def _unknown_option(option: str, context: Any) -> str:
         for flag in (*one.opts, *one.secondary_opts)
         if flag[:2] == "--"
     }
+    arguments = context.meta.get(ARGUMENTS, ())
+    flags = _of_rule(flags, arguments)
     if len(option) == 2:  # typer reports -passes as -p
-        whole = [one for one in context.meta.get(ARGUMENTS, ()) if one.startswith(option) and len(one) > 2]
+        whole = [one for one in arguments if one.startswith(option) and len(one) > 2]
         option = whole[0].partition("=")[0] if whole else option
     words = [option.lstrip("-"), *([option[1]] if option[1:2] != "-" else [])]
     near = next((found for word in words if (found := meant(word, flags))), [])
     return f"no such option: {option}" + (
         f"; did you mean {' or '.join(_typed(near, flags))}?" if near else ""
     )
+
+
+def _of_rule(flags: dict[str, str], arguments: Sequence[str]) -> dict[str, str]:
+    """The options without those for parameters that the rule does not have."""
+    from thresher.learning.recipe import Recipe
+    from thresher.parts import lacking
+
+    given = re.search(r"\0--rule[=\0]([^\0]+)", "\0" + "\0".join(arguments))
+    without = lacking(given[1] if given else Recipe.rule, flags) if "rule" in flags else set()
+    return {name: flag for name, flag in flags.items() if name not in without}
 
 
 def _typed(near: list[str], flags: dict[str, str]) -> list[str]:

@@ -119,7 +119,8 @@ _COMMANDS = {
 def meant(word: str, options: Collection[str]) -> list[str]:
     """The `options` that an unknown `word` may mean: synonyms first, else the closest spelling.
 
-    An entry may be ``option=value``, or a command line that begins with ``thresher``.
+    An entry may be ``option=value``, or a command line that begins with ``thresher``. A synonym of an option
+    that is not among `options` means no other, however close its spelling.
 
     >>> meant("epochs", ["passes"]), meant("learning_rate", ["alpha", "rate"]), meant("pases", ["passes"])
     (['passes'], ['alpha', 'rate'], ['passes'])
@@ -136,7 +137,8 @@ def meant(word: str, options: Collection[str]) -> list[str]:
             commands.append(one)
         elif name in plain and not (equals and found):
             found.append(f"{plain[name]}{equals}{value}")
-    return found or commands or [plain[one] for one in get_close_matches(typed, plain, 1)]
+    near = [] if by_meaning else get_close_matches(typed, plain, 1)
+    return found or commands or [plain[one] for one in near]
 
 
 def did_you_mean(option: str, value: str, known: Collection[str]) -> str:

@@ -224,7 +224,7 @@ def train(
     >>> train(np.eye(4), [1, 1, -1, -1], l1=0.01, passes=3).nonzero
     4
     """
-    check_names(train, options, TrainOptions)
+    check_names(train, {"rule": rule, **options}, TrainOptions)
     target = None if plot is None else checked(plot)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
     patience = patience if early_stop is None else early_stop
@@ -392,7 +392,7 @@ def path(
     >>> frontier.model("nnz:1000").nonzero, len(frontier.points)
     (998, 12)
     """
-    check_names(path, options, ModelOptions)
+    check_names(path, {"rule": rule, **options}, ModelOptions)
     check_choice(choose)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
     patience = patience if early_stop is None else early_stop

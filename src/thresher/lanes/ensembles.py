@@ -64,7 +64,7 @@ def ensemble(
     >>> len(found.models), found.spread([{140: 0.5}]).shape
     (4, (1,))
     """
-    check_names(ensemble, options, TrainOptions)
+    check_names(ensemble, {"rule": rule, **options}, TrainOptions)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
     patience = patience if early_stop is None else early_stop
     plan, holdout = planned(passes, patience, holdout, holdout_every, report_every=report_every)

@@ -177,7 +177,7 @@ def cv(
     >>> found.model("nnz:900").nonzero
     809
     """
-    check_names(cv, options, ModelOptions)
+    check_names(cv, {"rule": rule, **options}, ModelOptions)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
     check_flag("refit", refit)
     check_choice(choose)

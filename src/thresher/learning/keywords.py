@@ -17,6 +17,8 @@ from thresher.data.hints import meant
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.learning.checks import check_flag
 from thresher.learning.given import check_layout
+from thresher.learning.recipe import Recipe
+from thresher.parts import lacking
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -112,7 +114,7 @@ _LISTS = ("missing", "numeric", "bins", "categorical", "text", "ignore", "classe
 _FLAGS = ("header", "quoted_newlines", "label_weights")
 
 
-def check_names(function: Callable[..., Any], names: Iterable[str], known: type) -> None:
+def check_names(function: Callable[..., Any], names: Mapping[str, Any], known: type) -> None:
     """Raise TypeError for an unknown name, and suggest the closest known one."""
     own = [
         name
@@ -124,7 +126,8 @@ def check_names(function: Callable[..., Any], names: Iterable[str], known: type)
         if name not in known_names:
             if name in COMMAND_ONLY:
                 raise TypeError(f"{name} is an option of the command line; {COMMAND_ONLY[name]}")
-            near = meant(name, known_names)
+            rule = names.get("rule", Recipe.rule)
+            near = meant(name, [one for one in known_names if one not in lacking(rule, known_names)])
             hint = f"; did you mean {' or '.join(map(_typed, near))}?" if near else ""
             hint = hint or f"; it has {', '.join(known_names)}"
             raise TypeError(f"{function.__name__} has no option {name}{hint}")

@@ -284,6 +284,20 @@ def _no_parameter(cls: Any, parameter: str, known: Collection[str]) -> SpecError
     return SpecError(f"{part_name(cls)} has no parameter {parameter}; {has}")
 
 
+def lacking(rule: Any, options: Collection[str]) -> set[str]:
+    """Those of `options` that set a parameter of some rule, but none of this one; empty if it is unknown.
+
+    >>> lacking("sgd", ["alpha", "rate", "passes"])
+    {'alpha'}
+    """
+    known: dict[str, Any] = _family("rule")
+    cls: Any = known.get(rule.partition(":")[0]) if isinstance(rule, str) else type(rule)
+    if cls not in known.values():
+        return set()
+    fields = {field for one in known.values() for field in one._fields}
+    return fields.intersection(options).difference(cls._fields)
+
+
 def parameters(cls: Any) -> dict[str, Any]:
     """Field -> default, for the fields that a SPEC can set (numbers, flags, groups)."""
     defaults = cls._field_defaults.items()
