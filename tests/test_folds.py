@@ -23,6 +23,7 @@ from thresher.lanes.frontier import choose
 from thresher.lanes.penalties import Range
 from thresher.lanes.validation import cv
 from thresher.learning import metrics
+from thresher.learning.draws import folds_of
 from thresher.learning.finite import DivergedError
 from thresher.learning.model import Model
 from thresher.learning.recipe import Recipe
@@ -30,7 +31,8 @@ from thresher.learning.recipe import Recipe
 K, ROWS = 3, 59  # not a multiple of K: if a pass continued counting, it would have other folds
 DENSE, WIDE = test_lanes.DENSE.rows(0, ROWS), test_lanes.WIDE.rows(0, ROWS)
 NUMBERS = np.arange(ROWS)
-OUTSIDE: list[NDArray[np.bool_]] = [np.not_equal(NUMBERS % K, k) for k in range(K)]
+FOLDS = folds_of(0, ROWS, K, 0)
+OUTSIDE: list[NDArray[np.bool_]] = [np.not_equal(FOLDS, k) for k in range(K)]
 LINE = Chunk.of_rows([(1.0, {n: 1.0}) for n in range(9)])
 
 
@@ -110,7 +112,7 @@ def test_a_feature_is_admitted_by_the_rows_that_are_learned() -> None:
 
 def test_scales_are_those_of_the_rows_that_are_learned(tmp_path: Any) -> None:
     rng = np.random.default_rng(8)
-    x, size = rng.normal(size=40), np.where(np.arange(40) % 4 == 1, 100.0, 1.0)  # fold 2 of 4 is large
+    x, size = rng.normal(size=40), np.where(folds_of(0, 40, 4, 0) == 1, 100.0, 1.0)  # fold 2 of 4 is large
     lines = [
         f"{int(a > 0)},{a * s:.4f},{b:.4f}" for a, s, b in zip(x, size, rng.normal(size=40), strict=True)
     ]
@@ -118,7 +120,7 @@ def test_scales_are_those_of_the_rows_that_are_learned(tmp_path: Any) -> None:
     (tmp_path / "all.csv").write_text("\n".join(["label,a,b", *lines]))
     found = cv(tmp_path / "all.csv", folds=4, refit=True, **options)
     for k in range(4):
-        rest = [line for n, line in enumerate(lines) if n % 4 != k]
+        rest = [line for line, fold in zip(lines, folds_of(0, 40, 4, 0), strict=True) if fold != k]
         (tmp_path / "rest.csv").write_text("\n".join(["label,a,b", *rest]))
         own = thresher.train(tmp_path / "rest.csv", **options)
         assert bits(found.folds.lanes[k].models[0]) == bits(own)
@@ -167,7 +169,7 @@ def test_means_and_standard_errors() -> None:
 
 
 def test_a_fold_whose_rows_weigh_nothing_has_no_loss() -> None:
-    chunk = replace(DENSE, weights=np.where(NUMBERS % K == 1, 0.0, 1.0).astype(np.float32))
+    chunk = replace(DENSE, weights=np.where(FOLDS == 1, 0.0, 1.0).astype(np.float32))
     folds = folded([recipe_of("fobos:l1=0.01")], chunk)
     (found,) = estimates_of(Results.of(folds, folds.judge([chunk])), varied=False)
     judged = folds.judge([chunk])[0]

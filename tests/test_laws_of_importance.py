@@ -16,6 +16,7 @@ from thresher.lanes.bags import Bags
 from thresher.lanes.folds import Folds
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.race import Race
+from thresher.learning.draws import folds_of
 from thresher.learning.model import Model
 from thresher.learning.recipe import Recipe
 from thresher.sklearn import SparseOnlineClassifier
@@ -154,7 +155,7 @@ def test_folds_and_bags_number_the_rows_of_the_data() -> None:
             for one in (folds, bagging):
                 one.learn(chunk, begin, min(begin + 7, ROWS))
         for k, lanes in enumerate(folds.lanes):
-            own = learned(Recipe("adagrad-fobos"), chunk.take(there & (np.arange(ROWS) % 3 != k)))
+            own = learned(Recipe("adagrad-fobos"), chunk.take(there & (folds_of(0, ROWS, 3, 0) != k)))
             assert fingerprint(lanes.alone(0)) == fingerprint(own)
         for k, times in enumerate(bags.draw(0, ROWS)):
             repeated = chunk.take(there & (times > 0))

@@ -14,6 +14,7 @@ from thresher.data.errors import DataError
 from thresher.lanes import folder
 from thresher.lanes.judging import Judgement
 from thresher.learning import modelfile
+from thresher.learning.draws import held_out
 
 
 def test_a_path_of_a_file(tmp_path: Path) -> None:
@@ -67,12 +68,12 @@ def test_data_in_memory_and_what_is_held_out() -> None:
 
 
 def test_models_that_stopped_in_different_passes_are_compared_side_by_side() -> None:
-    found = thresher.path(SAMPLE, "ft-ftrl:alpha=20", l1="0.3:3:5", passes=15, holdout_every=4, patience=1)
+    found = thresher.path(SAMPLE, "ft-ftrl:alpha=10", l1="0.3:3:5", passes=15, holdout_every=5, patience=1)
     rested = [model.examples for model in found.models]
     assert len(set(rested)) > 1
     judged = Judgement(dict(enumerate(found.models)))
     for chunk in thresher.open_source(SAMPLE).chunks():
-        judged.add(chunk.take(np.arange(1, len(chunk) + 1) % 4 == 0))
+        judged.add(chunk.take(held_out(0, len(chunk), 5, 0)))
     best = found.choose()
     errors = [judged.error_of_difference(k, best) for k in range(5)]
     assert [point.paired_error for point in found.points] == pytest.approx(errors)

@@ -43,7 +43,7 @@ def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
         "fullest": max(size for size in sizes("f") if size <= BUDGET),
         "next": min(size for size in sizes("f") if size > BUDGET),
     }
-    assert 0.93 * BUDGET <= use["used"] <= BUDGET
+    assert 0.93 * BUDGET <= use["fullest"] <= BUDGET
     for k in range(11):
         alone = f"train train.svm -m alone --holdout every-10th -q --json --rule {table.points[k].spec}"
         figures = thresher(alone).json
@@ -57,7 +57,8 @@ def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
     assert Path("again").read_bytes() == Path(f"f/{folder.model_file(table.chosen)}").read_bytes()
     ran_out = thresher(f"path train.svm -m g {GRID} --choose nnz:3 --json")
     assert (
-        "weights: the sparsest has 89, and stronger penalties leave fewer; choosing the best" in ran_out.err
+        f"weights: the sparsest has {min(coarse)}, and stronger penalties leave fewer; choosing the best"
+        in ran_out.err
     )
     assert "--holdout" not in ran_out.json["command"]
     first = contents("f")
@@ -111,7 +112,7 @@ def test_data_that_can_be_read_only_once_keep_the_choice(thresher: Thresher) -> 
         once = package.path(iter(rows), rule="ftrl", l1="0.3:10:2", choose="nnz:6")
     assert len(once.points) == 2
     with pytest.warns(package.TroubleWarning, match="no model has at most 0 weights.*choosing the best"):
-        assert package.path(rows, rule="ftrl", l1="0.3:0.6:2", choose="nnz:0").choice == "best"
+        assert package.path(rows, rule="ftrl", l1="0.01:0.02:2", choose="nnz:0").choice == "best"
     often = package.path(rows, rule="ftrl", l1="0.3:10:2")
     assert "of 6 weights" not in repr(often)
     assert often.model("nnz:6").nonzero > once.model_.nonzero

@@ -214,7 +214,7 @@ def test_a_checkpoint_of_many_models(thresher: Thresher, monkeypatch: pytest.Mon
         thresher("path train.svm -m f -q --rule ftrl --l1 0.1:2:3 --checkpoint-every 90")
     told = thresher("info f.checkpoint --json").json
     assert (told["kind"], told["stopped"]["models"]) == ("checkpoint of many models", 3)
-    assert (told["stopped"]["holdout_every"], told["command"], told["examples"]) == (10, None, 360)
+    assert (told["stopped"]["holdout"], told["command"], told["examples"]) == ("every-10th", None, 360)
     assert f"{'stopped models':<22} 3" in thresher("info f.checkpoint").out.splitlines()
 
 

@@ -227,7 +227,7 @@ def test_other_options_beside_resume(change: str, words: str, thresher: Thresher
     nothing = TrainingState(
         Origin(),
         [],
-        Held(0, Origin()),
+        Held("", Origin()),
         [],
         "as-is",
         1,

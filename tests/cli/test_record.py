@@ -23,7 +23,9 @@ def test_lines_are_counted_as_they_are_told(thresher: Thresher) -> None:
     lines = ["1 1:1\n", "\n", "oops\n", "0 2:1 1:1\n", "# nothing\n", "1 3:1\n", "0 3:1 3:1\n"]
     Path("some.svm").write_text("".join(lines))
     thresher("train some.svm -m m -q --on-error skip --passes 3 --order once --holdout every-2nd")
-    assert record("m") == Record(3, "once", 2, "", lines=7, examples=4, blank=2, skipped=1, merged=2)
+    assert record("m") == Record(
+        3, "once", "every-2th", "", lines=7, examples=4, blank=2, skipped=1, merged=2
+    )
 
 
 def test_the_pass_that_was_kept_is_the_one_noted(thresher: Thresher) -> None:
@@ -35,7 +37,7 @@ def test_the_pass_that_was_kept_is_the_one_noted(thresher: Thresher) -> None:
 
 def test_lanes_are_noted_and_taken_out_with_it(thresher: Thresher) -> None:
     assert thresher("path train.svm -m f --rule ft-ftrl --l1 0.1:2:3 -q").status == 0
-    assert record("f/lane-001.model") == Record(1, "as-is", 10, "", lines=400, examples=400)
+    assert record("f/lane-001.model") == Record(1, "as-is", "every-10th", "", lines=400, examples=400)
     found = package.path("train.svm", "ft-ftrl", l1="0.1:2:3")
     assert found.model().record == record("f/lane-000.model")
 
@@ -71,3 +73,18 @@ def test_a_record_that_cannot_be_is_refused(name: str, value: object, tmp_path: 
     modelfile.write(tmp_path / "m", whole, tensors)
     with pytest.raises(ModelFileError, match=f"record: {name} is missing"):
         modelfile.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(("old", "shown"), [(0, ""), (10, "by-number-10"), ("5/2", "by-number-5/2")])
+def test_a_record_of_an_earlier_version_is_read(old: object, shown: str, tmp_path: Path) -> None:
+    """It chose other rows, which no command chooses now."""
+    model = learned("ftrl:l1=0.01")
+    model.keep_record(Record(), Seen())
+    whole, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
+    del whole["record"]["holdout"]
+    whole["record"]["holdout_every"] = old
+    modelfile.write(tmp_path / "m", whole, tensors)
+    known = modelfile.load(tmp_path / "m")[0].record
+    assert known is not None
+    assert known.holdout == shown
+    assert package.info(tmp_path / "m")["record"]["holdout"] == shown

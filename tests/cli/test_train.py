@@ -11,6 +11,7 @@ from tests.models import without_record
 from tests.plain import not_compiled
 from thresher import evaluate, load, train
 from thresher.learning import modelfile
+from thresher.learning.draws import held_out
 from thresher.learning.training import Trainer
 from thresher.parts import REGISTRY
 
@@ -92,8 +93,9 @@ def test_report_every_and_the_curve(thresher: Thresher) -> None:
 
 def test_every_nth_is_held_out(thresher: Thresher, folder: Path) -> None:
     rows = (folder / "train.svm").read_bytes().splitlines(keepends=True)
-    Path("held.svm").write_bytes(b"".join(rows[9::10]))
-    Path("rest.svm").write_bytes(b"".join(row for k, row in enumerate(rows, 1) if k % 10))
+    held = held_out(0, len(rows), 10, 0)
+    Path("held.svm").write_bytes(b"".join(row for row, out in zip(rows, held, strict=True) if out))
+    Path("rest.svm").write_bytes(b"".join(row for row, out in zip(rows, held, strict=True) if not out))
     one = thresher("train train.svm -m one --holdout every-10th --json --passes 2").json
     two = thresher("train rest.svm -m two --holdout held.svm --json --passes 2").json
     assert list(one) == [

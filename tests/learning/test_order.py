@@ -15,6 +15,7 @@ from thresher import Chunk, Model, open_source, train
 from thresher.data import MemorySource, concat
 from thresher.data.order import make_order
 from thresher.data.rows import Rows
+from thresher.learning.draws import held_out
 from thresher.learning.modelfile import save
 from thresher.learning.passes import Passes
 from thresher.learning.training import Outcome, Plan, Trainer
@@ -88,7 +89,7 @@ def test_threads_blocks_and_the_cache_change_nothing(data: Stream, order: str, e
         assert outcome.holdout == (pytest.approx(found[0][1].holdout) if every else None)
     assert len(list(Path("cache/data").glob("*.arrow"))) == (order == "buffer:30")
     for _, outcome in found:
-        assert outcome.examples == 3 * (400 - (400 // every if every else 0))
+        assert outcome.examples == 3 * (400 - (held_out(0, 400, every, 6).sum() if every else 0))
         assert outcome.skipped == 1
         (bad,) = outcome.reports[0].first_bad
         assert bad.line == 124
@@ -98,7 +99,7 @@ def test_threads_blocks_and_the_cache_change_nothing(data: Stream, order: str, e
 def test_the_same_rows_are_held_out_in_every_order(data: Stream, order: str) -> None:
     """Training with a hold-out equals training on the other rows, then evaluating on the held-out ones."""
     _, plain = trained("as-is", passes=1, every=5)
-    held = np.arange(1, 401) % 5 == 0
+    held = held_out(0, 400, 5, 6)
     shuffling = make_order(order, 6)
     rest = MemorySource(data.chunk.take(~held))
     alone = Trainer(

@@ -1,7 +1,6 @@
 """Holding out a share of the rows: which rows are chosen, whatever else changes."""
 
 from fractions import Fraction
-from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 import thresher
 from thresher.data import Chunk, MemorySource
+from thresher.learning.draws import folds_of, held_out
 from thresher.learning.holdout import Holdout
 from thresher.learning.shares import every_of
 
@@ -39,18 +39,55 @@ def exactly(share: Any) -> Fraction:
 @pytest.mark.parametrize("share", SHARES, ids=str)
 def test_which_rows_are_held_out(share: Any) -> None:
     p = exactly(share)
-    expected = [i for i in range(ROWS) if floor((i + 1) * p) > floor(i * p)]
-    others = sorted({*range(ROWS)} - {*expected})
     every = every_of(share)
     assert every is not None
+    chosen = held_out(0, ROWS, every, 5)
+    expected, others = np.flatnonzero(chosen), np.flatnonzero(~chosen)
+    assert np.abs(np.cumsum(chosen) - np.arange(1, ROWS + 1) * float(p)).max() < 2
     holdout = Holdout(every)
+    holdout.seed = 5
     for cut in (1 if share == "every-7th" else 7, ROWS):  # later passes hold out the same rows
         pieces = [CHUNK.rows(lo, min(lo + cut, ROWS)) for lo in range(0, ROWS, cut)]
         rest = [int(row) for chunk in holdout.rest(MemorySource(pieces)).chunks() for row in chunk.keys]
         held = [int(row) for chunk in holdout.source().chunks() for row in chunk.keys]
         assert held == [i % 40 for i in expected]
         assert rest == [i % 40 for i in others]
-    assert len(expected) == floor(ROWS * p)
+
+
+@pytest.mark.parametrize("every", [10, 3, Fraction(5, 2)])
+def test_the_choice_has_no_period(every: Any) -> None:
+    """Of rows in groups, each place of the group is held out equally often, and by another seed others."""
+    for period in (2, 5, 10, 30):
+        held = held_out(0, 6000, every, 1).reshape(-1, period).mean(axis=0)
+        assert np.abs(held - float(1 / every)).max() < 5 * np.sqrt(period / 6000 / float(every))
+    one, other = held_out(0, 6000, every, 1), held_out(0, 6000, every, 2)
+    assert 0.5 / every < other[one].mean() < 2 / every
+
+
+@pytest.mark.parametrize("count", [2, 5, 10])
+def test_folds_have_no_period(count: int) -> None:
+    folds = folds_of(0, 6000, count, 1)
+    assert np.array_equal(
+        np.sort(folds.reshape(-1, count), axis=1), np.tile(np.arange(count), (6000 // count, 1))
+    )
+    for place in range(10):
+        sizes = np.bincount(folds[place::10], minlength=count)
+        assert np.abs(sizes - 600 / count).max() < 5 * np.sqrt(600 / count)
+    for first, rows in ((0, 1), (7, 1), (13, 29), (4999, 1001)):
+        assert np.array_equal(folds_of(first, rows, count, 1), folds[first : first + rows])
+    assert (folds_of(0, 6000, count, 2) != folds).mean() > 0.4
+
+
+def test_the_first_of_ten_are_in_every_fold() -> None:
+    """Positives at every tenth row: each fold and hold-out has its share of them."""
+    labels = np.where(np.arange(ROWS) % 10 == 0, 1.0, -1.0)
+    rows = Chunk.from_csr(np.arange(ROWS + 1), np.arange(ROWS) % 40, np.ones(ROWS), labels)
+    found = thresher.cv(rows, "ft-ftrl", l1="0.1:1:2", folds=10)
+    assert all(point.figures["auc"] is not None for point in found.points)
+    assert found.points[0].loss < 0.5
+    held = thresher.path(rows, l1="0.1:1:2").points[0].holdout
+    assert held is not None
+    assert held["auc"] is not None
 
 
 def test_a_fifth_is_every_fifth() -> None:
@@ -71,7 +108,7 @@ def test_tune_reports_on_a_share_that_it_does_not_learn() -> None:
     assert [line.startswith("* ") for line in lines] == [k == found.chosen for k in range(4)]
     assert all(trial.rule in line for line, trial in zip(lines, found.trials, strict=True))
     assert report.startswith("rows not used for choosing: examples ")
-    held = (np.arange(1, ROWS + 1) * 2 // 5) > (np.arange(ROWS) * 2 // 5)
+    held = held_out(0, ROWS, Fraction(5, 2), 0)
     other = thresher.tune(
         CHUNK.take(~held), rules=["ft-ftrl"], budget=4, holdout=MemorySource(CHUNK.take(held))
     )

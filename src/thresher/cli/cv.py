@@ -43,7 +43,8 @@ Count = Annotated[
     typer.Option(
         "--folds",
         metavar="K",
-        help="Row r is in fold r mod K, and is evaluated by a model that did not learn it.",
+        help="Of every K rows, one is in each fold, drawn with --seed, and is evaluated by a model that did "
+        "not learn it.",
     ),
     Bounds(2, 1000),
 ]

@@ -113,7 +113,7 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     if facts["record"]:
         record = facts["record"]
         shown |= {"passes": record["passes"], "order": record["order"]}
-        shown |= {"holdout_every": record["holdout_every"]} if record["holdout_every"] else {}
+        shown |= {"holdout": record["holdout"]} if record["holdout"] else {}
         shown |= {"where": record["where"]} if record["where"] else {}
     shown |= {"format": facts["layout"]["format"]} if facts["layout"].get("format") else {}
     if classes := facts["layout"].get("classes"):

@@ -107,7 +107,10 @@ class ModelFlags:
         bool | None, _option(None, "Learn an intercept.  [default: intercept]", "--intercept/--no-intercept")
     ] = None
     seed: Annotated[
-        int | None, _option("N", "Seed of --order, --admit and the hashed store.  [default: 0]")
+        int | None,
+        _option(
+            "N", "Seed of --order, of hold-outs and folds, of --admit and the hashed store.  [default: 0]"
+        ),
     ] = None
 
 

@@ -59,8 +59,9 @@ Holdout = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|SHARE|every-Nth|none",
-        help="Data to choose by: a file, or a share of the rows (0.1: every 10th), which are then not "
-        "learned; or none, to choose by the progressive loss.  [default: every-10th]",
+        help="Data to choose by: a file, or a share of the rows (0.1: one of every 10, drawn with "
+        "--seed), which are then not learned; or none, to choose by the progressive loss."
+        "  [default: every-10th]",
     ),
 ]
 Plot = Annotated[Path | None, drawing("loss over the number of weights")]

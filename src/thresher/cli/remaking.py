@@ -22,9 +22,11 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
     """The command, with DATA and INIT in place of files; for a checkpoint, the command that resumes it.
 
     `info` is the description of the model by `learning.anatomy`. None if the data came from memory, the
-    rule is the user's own, which no command knows, or the file does not record how the model was trained.
+    rule is the user's own, which no command knows, the file does not record how the model was trained, or an
+    earlier version chose the rows to hold out.
     """
     from thresher.learning.recipe import Recipe, layout_of
+    from thresher.learning.shares import NUMBERED
     from thresher.parts import REGISTRY
 
     layout = layout_of(header["recipe"])
@@ -33,6 +35,8 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
     if header["recipe"]["rule"] is None:
         return _boosted(header, layout)
     if header["recipe"]["rule"].partition(":")[0] not in REGISTRY["rule"]:
+        return None
+    if (info.get("stopped") or info["record"] or {}).get("holdout", "").startswith(NUMBERED):
         return None
     recipe, stopped, record = Recipe.from_dict(header["recipe"]), info.get("stopped"), info["record"]
     if stopped and "models" not in stopped:
@@ -65,17 +69,13 @@ def _started(path: Path) -> Path:
 
 
 def _training(info: dict[str, Any]) -> dict[str, Any]:
-    from thresher.learning.shares import as_text, of_plain
-
     more: dict[str, Any] = {} if info["passes"] == 1 else {"passes": info["passes"]}
     more |= {} if info["order"] == "as-is" else {"order": info["order"]}
-    every = of_plain(info["holdout_every"])
-    return more | ({"holdout": as_text(every)} if every else {})
+    return more | ({"holdout": info["holdout"]} if info["holdout"] else {})
 
 
 def _stopped(info: dict[str, Any]) -> dict[str, Any]:
     more = _training(info)
-    more |= {"holdout": info["holdout"]} if info["holdout"] else {}
     more |= {"early_stop": info["patience"]} if info["patience"] else {}
     return more | {"resume": True}
 

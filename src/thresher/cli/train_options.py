@@ -46,8 +46,8 @@ Holdout = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|SHARE|every-Nth",
-        help="Evaluate after each pass on a file, or on a share of the rows (0.2: every 5th), which are "
-        "then not learned: the same rows in every order and every pass.",
+        help="Evaluate after each pass on a file, or on a share of the rows (0.2 or every-5th: one of "
+        "every 5, drawn with --seed), which are then not learned: the same in every order and every pass.",
     ),
 ]
 EarlyStop = Annotated[

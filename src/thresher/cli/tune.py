@@ -40,7 +40,7 @@ Holdout = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|SHARE|every-Nth",
-        help="Data to report on: a file, or a share of the rows (0.2: every 5th), which are then not "
+        help="Data to report on: a file, or a share of the rows (0.2: one of every 5), which are then not "
         "learned.  [default: the last tenth of the rows, each predicted before it is learned]",
     ),
 ]

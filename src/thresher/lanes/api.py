@@ -192,8 +192,8 @@ def train(
         order: ``as-is``; ``once`` or ``every``, to shuffle rows once or anew in each pass, with all rows in
             memory; or ``buffer:N``. Shuffling uses `seed`. Hold-out rows are chosen before shuffling.
         holdout: what to evaluate on after each pass: data, or a share of the examples such as 0.2, which is
-            then not learned. Row i, from 0, is held out if floor((i + 1) p) > floor(i p): the same rows in
-            any order and every pass.
+            then not learned: 0.2 holds out one of every five rows, drawn with `seed`; the same rows in any
+            order and every pass.
         holdout_every: N, for the share 1 / N.
         early_stop: stop after this many passes without a better hold-out loss, and keep the model of the best
             pass. `patience` is another name for it.
@@ -377,7 +377,7 @@ def path(
         data, y, loss, sample_weight, rule: as for `train`.
         l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
             one from the first rows: the data must then be readable twice.
-        holdout, holdout_every: the hold-out to choose by; default every tenth row (0: none).
+        holdout, holdout_every: the hold-out to choose by; default one of every ten rows (0: none).
         choose: ``best``, the lowest loss; ``1se``, the sparsest within one standard error of it;
             ``within:P%``, the sparsest whose loss is at most P % higher; ``nnz:N``, the best with at most N
             weights, for which the data are read once more, with penalties between the two models next to N.

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.engine.lookup import mix, scatter
+from thresher.learning.draws import BAGS, STEP, bits_of, unit
 from thresher.learning.modelfolder import MOST
 
 POISSON, DISJOINT = "poisson", "disjoint"
 _SPEC = re.compile(rf"(?:({POISSON}|{DISJOINT}):)?([0-9]{{1,18}})")
 _BELOW = np.cumsum([math.exp(-1.0) / math.factorial(count) for count in range(18)])
 """P(X <= count) for X ~ Poisson(1); the last is 1 in float64"""
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_LOW_BITS, _UNIT = np.uint64(11), 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -62,21 +61,14 @@ class Bags:
 
         ``(models, rows)``
         """
-        numbers = np.arange(first, first + rows, dtype=np.uint64)
-        seed = np.array([self.seed % 2**64], np.uint64)
-        of_row = scatter(mix(numbers * _STEP + scatter(mix(seed + _STEP))))
+        of_row = bits_of(np.arange(first, first + rows, dtype=np.uint64), self.seed, BAGS)
         models = np.arange(self.count, dtype=np.uint64)[:, np.newaxis]
         if self.rows == DISJOINT:
-            chosen: NDArray[np.bool_] = np.floor(_unit(of_row) * self.count) == models
+            chosen: NDArray[np.bool_] = np.floor(unit(of_row) * self.count) == models
             return chosen.astype(np.uint8)
-        draws = _unit(scatter(mix(of_row + (models + np.uint64(1)) * _STEP)))
+        draws = unit(scatter(mix(of_row + (models + np.uint64(1)) * STEP)))
         times: NDArray[np.uint8] = np.searchsorted(_BELOW, draws, side="right").astype(np.uint8)
         return times
-
-
-def _unit(bits: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Numbers in [0, 1)."""
-    return (bits >> _LOW_BITS).astype(np.float64) * _UNIT
 
 
 def drawn(chunk: Chunk, times: NDArray[np.uint8]) -> Chunk:

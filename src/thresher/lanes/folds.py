@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError
 from thresher.lanes.lanes import Lanes
 from thresher.learning.abreast import each
 from thresher.learning.checks import check_whole
+from thresher.learning.draws import Rows, folds_of
 from thresher.learning.finite import DivergedError
 from thresher.learning.head import Head
 from thresher.learning.holdout import Figures
@@ -30,7 +30,8 @@ _PIECE = 1 << 17  # nonzeros evaluated at a time: each of many models reads them
 class Folds:
     """For each of `count` folds, lanes of these recipes that learn all rows outside the fold.
 
-    Row r of a pass, from 0, is in fold r mod `count`. Each model is, bit for bit, the one trained on the data
+    Each run of `count` rows of a pass has one row in each fold; their order is drawn with the seed of the
+    recipes. Each model is, bit for bit, the one trained on the data
     without the rows of its fold (law 7). No row of the fold is counted, or used for scaling or admission, so
     each fold has lanes with their own index and intake. With `whole`, one more set of lanes learns all rows.
     A recipe whose lane diverges in any fold is dropped, and `say` is called. ValueError for numbers out of
@@ -86,10 +87,10 @@ class Folds:
         each(learn, range(len(self._sets)), chunk.nnz if compiled else 0)
         self._note_dropped()
 
-    def _folds_of(self, chunk: Chunk) -> NDArray[np.int64]:
+    def _folds_of(self, chunk: Chunk) -> Rows:
         """The fold of each row (n,) of `chunk`, the next chunk of the pass."""
         first, self._rows = self._rows, self._rows + len(chunk)
-        return np.arange(first, self._rows, dtype=np.int64) % self.count
+        return folds_of(first, len(chunk), self.count, self.recipes[0].seed)
 
     def keep_record(self, record: Record, seen: Seen) -> None:
         """Set the record of the models of all rows; those of folds are discarded."""

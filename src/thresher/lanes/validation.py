@@ -153,7 +153,7 @@ def cv(
     where: str = "",
     **options: Unpack[ModelOptions],
 ) -> CrossValidation:
-    """Evaluate penalties by cross-validation: rows r, r + `folds`, ... by models that have not learned them.
+    """Evaluate penalties by cross-validation: each fold by models that have not learned its rows.
 
     All models learn side by side from one reading of `data`; a second one, of the cache if there is one,
     evaluates them.
@@ -161,7 +161,7 @@ def cv(
     Args:
         data, y, loss, sample_weight: as for `train`.
         rule: as for `train`. A rule given with its penalty, or without any, is evaluated as it is.
-        folds: number of folds, from 2 on.
+        folds: number of folds, from 2 on. Of every `folds` rows, one is in each, drawn with `seed`.
         l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
             one from the first rows (default ``auto:16``).
         refit: train models of all rows, too.

@@ -15,6 +15,8 @@ from thresher.learning.grouping import groups_of
 from thresher.learning.modelfile import LANES, NAMES, Tensors
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Header
+from thresher.learning.record import of_this_version
+from thresher.learning.shares import renewed
 
 _FROM_HEADER = ("examples", "progressive_loss", "nonzero", "features_seen")
 
@@ -77,8 +79,7 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
             "passes": training["passes"],
             "patience": training["patience"],
             "order": training["order"],
-            "holdout_every": training["holdout"][0],
-            "holdout": training["holdout"][1],
+            "holdout": training["holdout"][1] or renewed(training["holdout"][0]),
             "where": where,
             "data": names,
             "best_pass": None if best is None else best["number"],
@@ -89,6 +90,7 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
 def _facts_of_data(header: Header, stopped: dict[str, Any]) -> dict[str, Any]:
     """Line counts and layout of the data."""
     layout, record = header["recipe"]["layout"] or {}, header.get("record")
+    record = record and of_this_version(record)
     report = record or (header["training"]["position"]["report"] if stopped else {})
     counts = {name: report[name] for name in ("lines", "examples", "blank", "skipped", "merged") if report}
     return {

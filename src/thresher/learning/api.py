@@ -29,7 +29,7 @@ from thresher.learning.trouble import troubles_of_reading, warn
 
 
 def held_apart(holdout: Any, holdout_every: int | None, default: int = 0) -> tuple[Every, Data | None]:
-    """Resolve hold-out options to every N-th example (0: none) and a separate hold-out, or None. ValueError.
+    """Resolve hold-out options to one of every N examples (0: none) and separate data, or None. ValueError.
 
     `holdout` may be a share of the examples; `default` applies if neither option is given.
     """

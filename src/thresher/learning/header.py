@@ -11,7 +11,7 @@ from thresher.engine.sound import StateError
 from thresher.learning.curve import is_curve
 from thresher.learning.progress import Row
 from thresher.learning.recipe import Recipe
-from thresher.learning.shares import is_plain
+from thresher.learning.shares import is_old, is_text
 
 Fields = Mapping[str, str]
 """For each name, what its value must be: a key of `_KINDS`."""
@@ -55,9 +55,10 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "ids of a training": lambda v: _is_list(v, 3, 3) and all(map(_is_count, v[:2])) and type(v[2]) is bool,
     "a list": lambda v: _is_list(v, 0),
     "names, size and rows of data": lambda v: _is_data(v),
-    "every N-th": is_plain,
+    "a share of the rows": is_text,
+    "every N-th": is_old,
     "points of a curve": is_curve,
-    "what is held out": lambda v: _is_list(v, 4, 4) and is_plain(v[0]) and _is_data(v[1:]),
+    "what is held out": lambda v: _is_list(v, 4, 4) and (is_text(v[0]) or is_old(v[0])) and _is_data(v[1:]),
     "hashes and sizes": lambda v: _is_list(v, 0) and all(map(_is_content, v)),
     "rows of numbers": lambda v: _is_list(v, 0) and all(map(_is_row, v)),
     "lines of text": lambda v: _is_list(v, 0) and all(isinstance(one, str) for one in v),
@@ -179,7 +180,7 @@ BAD_LINE: Fields = {
 RECORD: Fields = {
     "passes": "a number >= 1",
     **dict.fromkeys(("order", "where"), "text"),
-    "holdout_every": "every N-th",
+    "holdout": "a share of the rows",
     **dict.fromkeys(("lines", "examples", "blank", "skipped", "merged"), "a place"),
     "warnings": "lines of text",
 }
@@ -219,7 +220,9 @@ def check_model(given: Any) -> None:
 
 def check_record(given: Any) -> None:
     """Check ``record``."""
-    _check_all_of(given, RECORD, "record")
+    older = isinstance(given, dict) and "holdout_every" in given
+    rest = {name: kind for name, kind in RECORD.items() if name != "holdout"}
+    _check_all_of(given, {**rest, "holdout_every": "every N-th"} if older else RECORD, "record")
 
 
 def check_training(given: Any) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.byrows import identified
 from thresher.data.chunk import Chunk, Place
 from thresher.data.source import MemorySource, Through
+from thresher.learning.draws import held_out
 from thresher.learning.metrics import score
 from thresher.learning.record import Record
 from thresher.learning.seen import Seen
@@ -31,6 +31,9 @@ class Best(NamedTuple):
 class Holdout:
     """The hold-out, evaluated after each pass, and the best pass so far."""
 
+    seed = 0
+    """seed of the choice of rows; set by the trainer to that of the model"""
+
     def __init__(self, every: Every = 0, given: Any = None) -> None:
         self.every, self._given = every, None if given is None else identified(given)
         self._kept: list[Chunk] = []
@@ -45,13 +48,8 @@ class Holdout:
         return _Rest(source, self) if self.every else source
 
     def split(self, chunk: Chunk, offered: int) -> Chunk:
-        """The rows to learn; `offered` is the number of rows read before `chunk` in this pass.
-
-        Row i, counted from 0, is held out if floor((i + 1) / N) > floor(i / N).
-        """
-        ends = np.arange(offered, offered + len(chunk) + 1)
-        ends = ends * self.every.denominator // self.every.numerator
-        held = ends[1:] > ends[:-1]
+        """The rows to learn; `offered` is the number of rows read before `chunk` in this pass."""
+        held = held_out(offered, len(chunk), self.every, self.seed)
         if self.incomplete and held.any():
             self._kept.append(chunk.take(held))
         return chunk.take(~held).at(chunk.place, chunk.after)

@@ -68,7 +68,7 @@ class Recipe:
     dtype: str = "float32"
     """dtype of the state: ``float32`` or ``float64``, as text or NumPy dtype; see `numbers`"""
     seed: int = 0
-    """seed for the hashes of a hashed store and of `admit`, and for the order of rows"""
+    """seed for a hashed store and `admit`, for the order of rows, and for hold-outs and folds"""
     layout: SettledLayout | None = None
     """how the training data became features, if they came from files or tables"""
     alpha: InitVar[float | None] = None

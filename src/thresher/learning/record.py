@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from thresher.data.report import Report
-from thresher.learning.shares import Every, of_plain, plain
+from thresher.learning.shares import renewed
 
 _COUNTS = ("lines", "examples", "blank", "skipped", "merged")
 
@@ -26,8 +26,8 @@ class Record:
     passes: int = 1
     """the number of passes that produced the weights"""
     order: str = "as-is"
-    holdout_every: Every = 0
-    """every N-th example was held out; 0: none was"""
+    holdout: str = ""
+    """which rows were held out: ``every-10th``; empty: none"""
     where: str = ""
     """the filter that selected rows; empty: all rows"""
     lines: int = 0
@@ -42,18 +42,23 @@ class Record:
 
     @classmethod
     def of(
-        cls, report: Report, passes: int = 1, order: str = "as-is", holdout_every: Every = 0, where: str = ""
+        cls, report: Report, passes: int = 1, order: str = "as-is", holdout: str = "", where: str = ""
     ) -> Record:  # fmt: skip
         """The record of a training run, given the line counts of its last pass."""
         counts = {name: getattr(report, name) for name in _COUNTS}
-        return cls(passes, order, holdout_every, where, **counts)
+        return cls(passes, order, holdout, where, **counts)
 
     def as_dict(self) -> dict[str, Any]:
         """The record as stored in the header."""
-        return asdict(self) | {"warnings": list(self.warnings), "holdout_every": plain(self.holdout_every)}
+        return asdict(self) | {"warnings": list(self.warnings)}
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Record:
         """The inverse of `as_dict`, for a dictionary that `header.check_record` has accepted."""
-        read = {"warnings": tuple(given["warnings"]), "holdout_every": of_plain(given["holdout_every"])}
-        return cls(**{**given, **read})
+        return cls(**{**of_this_version(given), "warnings": tuple(given["warnings"])})
+
+
+def of_this_version(given: dict[str, Any]) -> dict[str, Any]:
+    """A record in a header as this version writes it, from one that may be older."""
+    rest = {name: value for name, value in given.items() if name != "holdout_every"}
+    return {"holdout": renewed(given.get("holdout_every", 0)), **rest}

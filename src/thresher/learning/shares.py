@@ -8,8 +8,10 @@ from numbers import Real
 from typing import Any
 
 Every = int | Fraction
-"""N, to hold out every N-th example; 5/2 holds out two out of five. 0: none."""
+"""N, to hold out one of every N examples; 5/2 holds out two out of five. 0: none."""
 MOST_EVERY = 10**9
+NUMBERED = "by-number-"
+"""Begins the description of a hold-out that an earlier version chose."""
 _EVERY = re.compile(r"every-(\d+)(?:st|nd|rd|th)?")
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)%?", re.IGNORECASE)
 _FINEST = 10**6
@@ -45,24 +47,34 @@ def every_of(given: Any) -> Every | None:
     return share.denominator if share.numerator == 1 else 1 / share
 
 
-def plain(every: Every) -> int | str:
-    """The form in a header: the number, or a fraction as text."""
-    return every if isinstance(every, int) else str(every)
+def as_text(every: Every) -> str:
+    """The value as written for ``--holdout``; empty for none."""
+    if not every:
+        return ""
+    return f"every-{every}th" if isinstance(every, int) else repr(float(1 / every))
 
 
-def is_plain(value: Any) -> bool:
-    """Whether `value` is in the form of `plain`."""
+def is_text(value: Any) -> bool:
+    """Whether `value` is what `as_text` or `numbered` returns."""
+    if not isinstance(value, str):
+        return False
+    try:
+        return value == "" or value.startswith(NUMBERED) or every_of(value) is not None
+    except ValueError:
+        return False
+
+
+def is_old(value: Any) -> bool:
+    """Whether `value` is how earlier versions wrote a share: ``10`` or ``5/2``; 0 for none."""
     if not isinstance(value, str):
         return type(value) is int and 0 <= value < 1 << 63
     found = re.fullmatch(r"([1-9]\d{0,6})/([1-9]\d{0,6})", value)
     return found is not None and int(found[1]) > int(found[2])
 
 
-def of_plain(value: int | str) -> Every:
-    """The inverse of `plain`."""
-    return value if isinstance(value, int) else Fraction(value)
+def renewed(value: int | str) -> str:
+    """A share in a header as this version writes it.
 
-
-def as_text(every: Every) -> str:
-    """The value as written for ``--holdout``."""
-    return f"every-{every}th" if isinstance(every, int) else repr(float(1 / every))
+    Earlier versions chose rows by their number alone, which no option does now.
+    """
+    return f"{NUMBERED}{value}" if value and is_old(value) else str(value or "")

@@ -24,7 +24,7 @@ from thresher.learning.holdout import Holdout
 from thresher.learning.progress import PassEnd, Row, Silent, Watcher
 from thresher.learning.record import Record
 from thresher.learning.seen import Seen
-from thresher.learning.shares import MOST_EVERY, Every
+from thresher.learning.shares import MOST_EVERY, Every, as_text
 from thresher.learning.stopping import Interrupted, Stopper
 from thresher.learning.trained import Tally, Trained
 from thresher.learning.training_state import Held, Origin, Position, TrainingState
@@ -47,7 +47,7 @@ class Plan:
     report_every: int | None = 0
     """examples between rows of the table; 0: rows at 1, 2, 4, 8, ...; None: no table"""
     holdout_every: Every = 0
-    """hold out every N-th example of the stream; 0: none; 5/2: two out of five"""
+    """hold out one of every N examples of the stream; 0: none; 5/2: two out of five"""
     patience: int = 0
     """stop after this many passes without a better hold-out loss, and keep the best model; 0: never"""
     checkpoint: Path | None = None
@@ -145,6 +145,7 @@ class Trainer(Generic[M]):
         self.reread = reread or (lambda: self.source)
         self.order: Order = order or AsIs()
         self.holdout = judging(plan.holdout_every, holdout)
+        self.holdout.seed = model.recipe.seed
         self.watcher: Watcher = watcher or Silent()
         self.stopper = stopper or Stopper()
         self.table: list[Row] = []
@@ -376,7 +377,7 @@ class Trainer(Generic[M]):
             self.watcher.say(f"kept the model of pass {best}, the best of {passes} on the hold-out")
         troubles = self._troubles()
         self._seen.columns = getattr(self.source, "columns", None)
-        settings = (self.order.spec, self.holdout.every, self.source.where)
+        settings = (self.order.spec, as_text(self.holdout.every), self.source.where)
         self.holdout.keep_record(self.model, Record.of(self._report, best or passes, *settings), self._seen)
         given = self.holdout.given
         seconds, compiling = self._spent()

@@ -11,7 +11,7 @@ from thresher.data.report import Report
 from thresher.learning.holdout import Best, Holdout
 from thresher.learning.progress import Row
 from thresher.learning.seen import Seen
-from thresher.learning.shares import Every, as_text, of_plain, plain
+from thresher.learning.shares import NUMBERED, as_text, renewed
 from thresher.learning.trained import Tally
 
 
@@ -30,19 +30,20 @@ class Origin(NamedTuple):
 
 
 class Held(NamedTuple):
-    """The hold-out: every N-th example of the data, or separate data."""
+    """The hold-out: a share of the data, or separate data."""
 
-    every: Every
+    share: str
+    """as `as_text` writes it"""
     given: Origin
 
     @classmethod
     def of(cls, holdout: Holdout) -> Held:
         """The description of a hold-out."""
-        return cls(holdout.every, Origin() if holdout.given is None else Origin.of(holdout.given))
+        return cls(as_text(holdout.every), Origin() if holdout.given is None else Origin.of(holdout.given))
 
     def __str__(self) -> str:
         """A description for messages."""
-        return self.given.names or (as_text(self.every) if self.every else "none")
+        return self.given.names or self.share or "none"
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,10 @@ class TrainingState:
             raise ValueError(f"made while training on {then.names} {sizes}: train again from the start")
         if then.where != now.where:
             raise ValueError(f"made with {f'--where {then.where}' if then.where else 'no --where'}")
+        if before.holdout.share.startswith(NUMBERED):
+            raise ValueError(
+                "made by an earlier version, which held out other rows: train again from the start"
+            )
         if before.holdout != self.holdout:
             raise ValueError(f"made with another --holdout ({before.holdout})")
         if before.order != self.order:
@@ -117,11 +122,11 @@ class TrainingState:
 
     def as_dict(self) -> dict[str, Any]:
         """The form in a header, without the state of the best pass."""
-        every, given = self.holdout
+        share, given = self.holdout
         best = None if self.best is None else {"number": self.best.number, "figures": self.best.figures}
         return {
             **{field.name: getattr(self, field.name) for field in fields(self)},
-            "holdout": [plain(every), *given],
+            "holdout": [share, *given],
             "best": best,
             "position": asdict(self.position),
             "seen": self.seen.as_dict(),
@@ -132,11 +137,11 @@ class TrainingState:
         """The inverse, given the state of the best pass; `DataError` for an invalid report."""
         position = dict(given["position"])
         Report.from_dict(position["report"])
-        place, (every, *held) = position.pop("place"), given["holdout"]
+        place, (share, *held) = position.pop("place"), given["holdout"]
         read = {name: [Content(*one) for one in given[name]] for name in ("read", "evaluated")}
         made = {
             "data": Origin(*given["data"]),
-            "holdout": Held(of_plain(every), Origin(*held)),
+            "holdout": Held(renewed(share), Origin(*held)),
             "position": Position(**position, place=None if place is None else Place(*place)),
             "table": [Row(*row) for row in given["table"]],
             "seen": Seen.from_dict(given["seen"]),

@@ -6,7 +6,6 @@ from typing import Any
 
 from thresher.learning.figures import shown
 from thresher.learning.recipe import settings
-from thresher.learning.shares import as_text, of_plain
 from thresher.reporting.facts import Facts, Model
 from thresher.reporting.html import Markup, el, joined, section, table, text
 
@@ -35,9 +34,7 @@ def _settings(model: Model) -> Markup:
     info, record = model.info, model.info["record"] or {}
     rows: list[list[Any]] = [[name, value] for name, value in settings(info).items()]
     rows += [[f"solver {name}", value] for name, value in info.get("solver", {}).items()]
-    rows += [[name, record[name]] for name in ("passes", "order", "where") if record.get(name)]
-    if record.get("holdout_every"):
-        rows.append(["holdout", as_text(of_plain(record["holdout_every"]))])
+    rows += [[name, record[name]] for name in ("passes", "order", "where", "holdout") if record.get(name)]
     rows += [[f"holdout {name}", value] for name, value in record.get("heldout", {}).items()]
     rows += [["warm start", True]] if info["warm"] else []
     rows += [["format", info["layout"]["format"]]] if info["layout"].get("format") else []
