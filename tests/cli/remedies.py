@@ -399,6 +399,25 @@ CASES = [
         before=("path d.svm -m m --l1 0.5:1:2 -q",),
     ),
 ]
+NAMES = [
+    "user id",
+    "a,b",
+    "it's",
+    'q"q',
+    "$x",
+    "-x",
+    "--x",
+    "7",
+    "[z]",
+    "a\\b",
+    "x.",
+    "or",
+    "to,x",
+    "is it",
+    "x\ty",
+    "\x7f",
+]
+"""Names of columns that a shell, Python or a list of columns might take for something else"""
 OPTIONS = {
     **dict.fromkeys(("--average", "--cache", "--header", "--intercept", "--no-intercept", "--quiet"), ""),
     "--alpha": "0.5",

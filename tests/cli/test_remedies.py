@@ -19,7 +19,7 @@ import pytest
 
 import thresher as package
 from tests.cli.conftest import Ran, Thresher
-from tests.cli.remedies import CASES, ELSEWHERE, FILLED, NUMBERS, OPTIONS, Case
+from tests.cli.remedies import CASES, ELSEWHERE, FILLED, NAMES, NUMBERS, OPTIONS, Case, csv
 from thresher.data import hints
 from thresher.data.wording import in_python
 
@@ -82,8 +82,8 @@ def pattern(literal: str) -> str:
     return text.replace('="(.*?)"', '="?(.*?)"?') + ends
 
 
-def line_with(remedy: str, text: str) -> re.Match[str]:
-    found = re.search(pattern(remedy), text, re.MULTILINE)
+def line_with(remedy: str, text: str, *, exactly: bool = False) -> re.Match[str]:
+    found = re.search(remedy if exactly else pattern(remedy), text, re.MULTILINE)
     assert found, f"expected {remedy!r}\nin {text}"
     return found
 
@@ -192,6 +192,21 @@ def test_the_remedy_works_in_python(case: Case, folder: Path, thresher: Thresher
     for words in alternatives(on_the_command_line, case.fill):
         said = said_in_python(data, {**given, **as_keywords(words)})
         assert not re.search(pattern(in_python(case.remedy)), said), said
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_column_can_be_named_as_the_message_does(name: str, folder: Path, thresher: Thresher) -> None:
+    quoted = name.replace('"', '""')
+    (folder / "d.csv").write_text(csv(f'label,a,"{quoted}"', "{y},s{a},u{k}", 120))
+    command = ["train", "d.csv", "-m", "m", "-q"]
+    remedy = r"leave out columns that only identify rows with (.*?)(?: \[|$)"
+    option = line_with(remedy, thresher(*command).err, exactly=True)[1]
+    status, _, err = thresher(*command, *shlex.split(option))
+    assert (status, err) == (0, "")
+    assert (
+        said_in_python("d.csv", keywords(line_with(remedy, said_in_python("d.csv", {}), exactly=True)[1]))
+        == ""
+    )
 
 
 def test_the_option_meant_works(folder: Path, thresher: Thresher) -> None:

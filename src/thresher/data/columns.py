@@ -21,6 +21,7 @@ from thresher.data.layout import (
     SettledLayout,
     as_option,
 )
+from thresher.data.wording import PROSE
 
 IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, ABSENT, EMPTY = (
     *("ignore", "numeric", "bins", "categorical", "list", "text", "label", "weight", "absent", "empty"),
@@ -41,6 +42,8 @@ MOST_COLUMNS, LONGEST_NAME = 1_000_000, 1 << 16
 _BY_STAR, _BY_PATTERN, _BY_NAME = 1, 2, 3
 _WILD = re.compile(r"[*?\[]")
 _POSITIONS = re.compile(r"(\d+)(?:-(\d+))?")
+_UNQUOTABLE = re.compile(r"[,'\"\\]")
+"""Characters that a shell, Python or a list of columns reads as something else, even in quotes"""
 _SEVERAL = re.compile(r"[*?\[]|^\d+(-\d+)?$")
 
 
@@ -366,11 +369,15 @@ def as_option_value(wanted: Iterable[str], names: Sequence[str]) -> str:
 
     >>> as_option_value(["age", "", "my city"], ["", "age", "my city"])
     "'age,1,my city'"
+    >>> as_option_value(["it's"], ["it's"]), as_option_value(["or"], ["or"])
+    ('1', "'or'")
     """
     places = {name: str(place) for place, name in enumerate(names, 1)}
-    parts = [places.get(one, one.replace(",", "?")) if not one or "," in one else one for one in wanted]
+    plainly = {one: bool(one) and one.isprintable() and not _UNQUOTABLE.search(one) for one in wanted}
+    parts = [one if plain else places.get(one, _UNQUOTABLE.sub("?", one)) for one, plain in plainly.items()]
     value = ",".join(parts)
-    return value if re.fullmatch(r"[\w.,:/+=@%-]+", value) else f"'{value}'"
+    bare = re.fullmatch(r"(?!-)[\w.,:/+=@%-]*[\w/+=@%-]", value) and not re.match(rf"(?:{PROSE})\b", value)
+    return value if bare else f"'{value}'"
 
 
 def column_meant(wanted_column: str, names: Sequence[str]) -> str:

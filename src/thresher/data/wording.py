@@ -35,8 +35,8 @@ OPTIONS = _FLAGS | frozenset(
     }
 )
 """Options of the command line that are keywords in Python."""
-_PROSE = "|".join(("alone", "and", "are", "at", "for", "is", "it", "or", "out", "to"))
-_VALUE = rf"(?: (?!-|(?:{_PROSE})\b)('[^']*'|[^\s();]*[^\s();:,.](?:,\.\.\.)?))?"
+PROSE = "|".join(("alone", "and", "are", "at", "for", "is", "it", "or", "out", "to"))
+_VALUE = rf"(?: (?!-|(?:{PROSE})\b)('[^']*'|[^\s();]*[^\s();:,.](?:,\.\.\.)?))?"
 _OPTION = rf"--([a-z][a-z0-9-]*){_VALUE}"
 _RUN = re.compile(rf"(?<![\w`-]){_OPTION}(?: {_OPTION})*")
 _ONE = re.compile(_OPTION)
