@@ -4,7 +4,9 @@ import hashlib
 import os
 import pickle
 import stat
+import tempfile
 import threading
+import warnings
 from pathlib import Path
 
 import pytest
@@ -277,3 +279,35 @@ def test_a_kernel_depends_on_what_its_module_imports_and_on_nothing_else() -> No
     )
     assert {"thresher.data.text.words", "thresher.data.text.numbers"} <= set(of_reader)
     assert "thresher.data.cache" not in of_reader
+
+
+def test_a_folder_that_may_only_be_read_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in an image that root has built and another user runs: nobody else can write there."""
+    with tempfile.TemporaryDirectory() as made:
+        monkeypatch.setenv("THRESHER_CACHE_DIR", f"{made}/cache")
+        place = private_folder(codecache.code_folder())
+        path = place / "a.nbc"
+        codecache._write(path, b"key", b"code")
+        for one in (path, place, place.parent, Path(made)):
+            one.chmod(0o444 if one == path else 0o555)
+        child = os.fork()
+        if child == 0:
+            os._exit(_what_another_user_finds(path))
+        assert os.waitpid(child, 0)[1] == 0
+        for one in (place, place.parent, Path(made)):
+            one.chmod(0o700)
+
+
+def _what_another_user_finds(path: Path) -> int:
+    """0 if the file is read without a warning, and nothing can be written."""
+    try:
+        if os.geteuid() == 0:
+            os.setgid(65534)
+            os.setuid(65534)
+        codecache._usable_folder.cache_clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = codecache._usable_folder() == path.parent and codecache._read(path, b"key") == b"code"
+        return 0 if found and not os.access(path.parent, os.W_OK) else 1
+    except BaseException:  # noqa: BLE001 - the child must not go on as a test
+        return 2

@@ -100,7 +100,7 @@ def rewritten(path: Path, **changes: Any) -> None:
 def test_another_format_is_named(path: Path) -> None:
     rewritten(path, format=99, version="7.0")
     with pytest.raises(
-        ModelFileError, match=r"model format 99, written by thresher 7\.0; this version .* reads format 2"
+        ModelFileError, match=r"model format 99, written by thresher 7\.0; thresher .* reads format 2"
     ):
         modelfile.load_readout(path)
 

@@ -46,11 +46,11 @@ def code_folder() -> Path:
 
 @functools.cache
 def _usable_folder() -> Path | None:
-    """The folder if it exists and is safe; else None, with one warning per process."""
+    """The folder if it is safe and this user may read it; else None, with one warning per process."""
     try:
         folder = private_folder(code_folder())
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError(13, "not writable", str(folder))
+        if not os.access(folder, os.X_OK):
+            raise PermissionError(13, "not readable", str(folder))
     except OSError as error:
         _warn(error)
         return None
@@ -134,7 +134,7 @@ class CodeCache(_Cache):
     def lacks_mark(self, sig: Any, words: str) -> bool:
         """Whether a `mark` for the signature, `words` and current code can be stored and is missing."""
         found = self._place(sig, cpu_target.target_context.codegen(), words)
-        return found is not None and _read(*found) is None
+        return found is not None and os.access(found[0].parent, os.W_OK) and _read(*found) is None
 
     def mark(self, sig: Any, words: str) -> None:
         """Record that the function, and what is used with it for `words`, was compiled for a signature."""

@@ -208,6 +208,21 @@ def _header_sum(header: Header) -> int:
     return zlib.crc32(json.dumps({**header, "crc32": tensors}, sort_keys=True).encode())
 
 
+def _check_format(name: str, header: Header) -> None:
+    """`ModelFileError` for another format than this version's."""
+    if header["format"] == FORMAT:
+        return
+    other = header["version"] != __version__
+    writer = (
+        f"thresher {header['version']}" if other else f"another development state of thresher {__version__}"
+    )
+    reader = f"thresher {__version__}" if other else "this one"
+    remedy = "train the model again, or use that version"
+    raise ModelFileError(
+        f"{name}: model format {header['format']}, written by {writer}; {reader} reads format {FORMAT}: {remedy}"
+    )
+
+
 def _checksum(array: NDArray[Any]) -> int:
     kind = zlib.crc32(f"{array.dtype.str} {array.shape}".encode())
     return zlib.crc32(_bytes_of(array), kind)
@@ -295,11 +310,7 @@ def _checked(name: str, metadata: dict[str, str], tensors: Tensors) -> Header:
         raise ModelFileError(f"{name}: damaged: the header does not match its checksum")
     with naming_file(name):
         headers.check(header, headers.EDITION)
-        if header["format"] != FORMAT:
-            raise ModelFileError(
-                f"{name}: model format {header['format']}, written by thresher {header['version']};"
-                f" this version ({__version__}) reads format {FORMAT}"
-            )
+        _check_format(name, header)
         headers.check_model(header)
     sums = header["crc32"]
     for key in sorted({*sums, *tensors} - {"header"}):
