@@ -40,6 +40,7 @@ def svm(n: int = 200, form: str = "{y} {a}:1 {b}:1 5:{v}", seed: int = 1, **more
             "z": int(chance.random() < 0.5),
             "c": 2 + y,
             "h": 14102100 + k % 24,
+            "d": f"{1 + k % 28:02}",
             "zip": 10000 + 317 * (k % 90),
         }
         for k, (y, v) in enumerate(rows)
@@ -155,6 +156,73 @@ CASES = [
         ", or leave it out of all files with --ignore {}",
         {"d.csv": NUMBERS, "e.csv": csv("label,a", "{y},{a}")},
         "train d.csv e.csv -m m",
+        python=False,
+    ),
+    Case(
+        "write plain numbers, such as 1234.5",
+        {"d.csv": csv("label,a,v", "{y},s{a},{v}%")},
+        "train d.csv -m m",
+        mended={"d.csv": NUMBERS},
+    ),
+    Case(
+        "turn them into numbers, such as days since the first, or into categories that come again, such as"
+        " the weekday",
+        {"d.csv": csv("label,a,v", "{y},s{a},2024-05-{d}")},
+        "train d.csv -m m",
+        mended={"d.csv": csv("label,a,v", "{y},s{a},{d}")},
+    ),
+    Case(
+        "{}: such lines are skipped; remove them from the data",
+        {"d.csv": NUMBERS + NUMBERS},
+        "train d.csv -m m",
+        mended={"d.csv": NUMBERS},
+    ),
+    Case(
+        "replace them by null, and let the column hold numbers",
+        {"d.jsonl": svm(form='{{"label": {y}, "v": "{v}"}}') + '{"label": 1, "v": "NA"}\n'},
+        "train d.jsonl -m m",
+        mended={"d.jsonl": svm(form='{{"label": {y}, "v": {v}}}') + '{"label": 1, "v": null}\n'},
+    ),
+    Case(
+        "{}: store them as numbers",
+        {"d.jsonl": svm(form='{{"label": {y}, "v": "{v}"}}')},
+        "train d.jsonl -m m",
+        mended={"d.jsonl": svm(form='{{"label": {y}, "v": {v}}}')},
+    ),
+    Case(
+        "use a smaller {}",
+        {"d.svm": ROWS},
+        "train d.svm -m m --rule ftrl:l1=1e5",
+        then="train d.svm -m m --rule ftrl:l1=1",
+    ),
+    Case(
+        "{}: if it means that the label is missing, remove these rows",
+        {"d.csv": csv("label,a", "w{y},s{a}") + "?,s1\n"},
+        "train d.csv -m m",
+        mended={"d.csv": csv("label,a", "w{y},s{a}")},
+    ),
+    Case(
+        "use {} to learn from {}, or ",
+        {"d.jsonl": LONG + '{"label": 1, "a": "s2", "late": "x"}\n'},
+        "train d.jsonl -m m --ignore pad",
+    ),
+    Case(
+        "use a smaller step size{}, or {}",
+        {"d.svm": svm(form="{z} {a}:1 {b}:1 5:{v}")},
+        "train d.svm -m m --rule sgd --rate constant:5",
+        then="train d.svm -m m --rule sgd --rate constant:0.01",
+    ),
+    Case(
+        "let thresher tune find a better setting",
+        {"d.svm": svm(form="{z} {a}:1 {b}:1 5:{v}")},
+        "train d.svm -m m --rule sgd --rate constant:5",
+        then="tune d.svm -m n --budget 2",
+    ),
+    Case(
+        "add what is missing",
+        {"d.csv": NUMBERS, "e.csv": csv("label,a", "{y},{a}")},
+        "train d.csv e.csv -m m",
+        mended={"e.csv": NUMBERS},
         python=False,
     ),
     # data
@@ -458,7 +526,15 @@ OPTIONS = {
 """A value of each option of train that a hint names, with the options that it needs"""
 FILLED = {"logistic:positive=N": "logistic:positive=2", "hashed:BITS": "hashed:9", "fobos:l2=L": "fobos:l2=1"}
 STOPPED = "needs a run that was stopped"
+OVERFLOWS = "a run that overflows, which plain Python warns of"
+JUDGED = "asks the user to look at the data"
 ELSEWHERE = {
+    "{}: check the importances": JUDGED,
+    "{}, because no row has a feature: check how the data are read": JUDGED,
+    "remove it": "a column without a name, which options cannot name",
+    "leave out the features with such values": "changes the data",
+    "try a smaller step size{}": OVERFLOWS,
+    ", or use the dtype float64": OVERFLOWS,
     "drop it, or skip it with --ignore {}": "a sparse frame: tests/learning/test_sparse_frames.py",
     "{} is not finished: run it again with the same options and --resume": STOPPED,
     "{} adds models to {}, which does not have the others: run again without --resume": STOPPED,

@@ -36,6 +36,11 @@ SPELLED = re.compile(
     rf"\b{VERB}\b.*(?<![\w`-])--[a-z]|\([^()]*(?<![\w-])--(?!where)[a-z][^()]*\)|{SHELL.pattern}"
 )
 """A literal that tells users to use an option or a shell command"""
+IN_WORDS = re.compile(
+    r"(?:^|: |, or )(?:add|check|leave|let|remove|replace|shuffle|store|such lines|take|try|turn|use|write) "
+)
+"""A literal of a warning that tells users to do something"""
+WARNINGS = ("learning/trouble.py:", "learning/remedies.py:")
 FLAGS = {"no-header", "label-weights", "names", "quoted-newlines", "resume", "no-intercept"}
 PROSE = ["alone", "and", "at", "for", "if", "is", "or", "out", "to", "where", "in"]
 
@@ -264,6 +269,11 @@ HELP = {
     "reporting/style.py",
     "drawing/theme.py",
 }
+
+
+def tells(place: str, text: str) -> bool:
+    in_words = place.startswith(WARNINGS) and IN_WORDS.search(text)
+    return bool(SPELLED.search(text) or in_words)
 
 
 def test_every_remedy_has_a_case() -> None:
