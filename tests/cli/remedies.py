@@ -86,7 +86,7 @@ CASES = [
         "train d.csv -m m --rule ftrl",
     ),
     Case(
-        "take --rule ft-ftrl or normalized, which need no scaling",
+        "take --rule ft-ftrl or normalized, which need {}",
         {"d.csv": csv("label,site,hour", "{y},s{a},{h}")},
         "train d.csv -m m --rule ftrl",
     ),

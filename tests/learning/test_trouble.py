@@ -371,6 +371,9 @@ def test_divergence_names_the_column_and_the_option() -> None:
     assert "column hour" in message
     assert "try a smaller step size (rate, currently constant:eta0=3.0)" in message
     assert "--scale max-abs" in message
+    assert "take --rule ft-ftrl or normalized, which need neither scaling nor --rate" in message
+    for rule in ("ft-ftrl", "normalized"):
+        assert warned(data, rule=rule, loss="squared") == {}
 
 
 @pytest.mark.usefixtures("plainly")

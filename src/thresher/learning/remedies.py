@@ -63,7 +63,9 @@ def scale_remedy(recipe: Any) -> str:
     if not columns or NUMERIC in recipe.layout.kinds:
         remedies.append(f"divide {which} by their largest values (--scale max-abs)")
     if not measures_scales(recipe):
-        remedies.append("take --rule ft-ftrl or normalized, which need no scaling")
+        rate = hasattr(recipe.make_rule(), "rate")
+        needless = "neither scaling nor --rate" if rate else "no scaling"
+        remedies.append(f"take --rule ft-ftrl or normalized, which need {needless}")
     return ", or ".join(remedies or ["leave out the features with such values"])
 
 
