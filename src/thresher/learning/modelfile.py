@@ -219,7 +219,8 @@ def _check_format(name: str, header: Header) -> None:
     reader = f"thresher {__version__}" if other else "this one"
     remedy = "train the model again, or use that version"
     raise ModelFileError(
-        f"{name}: model format {header['format']}, written by {writer}; {reader} reads format {FORMAT}: {remedy}"
+        f"{name}: model format {header['format']}, written by {writer}; {reader} reads format {FORMAT}:"
+        f" {remedy}"
     )
 
 
